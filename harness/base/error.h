@@ -1,0 +1,56 @@
+#pragma once
+#include <string>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+namespace capstone {
+
+/// Process exit codes; scripts and CI rely on them, so a value never changes its meaning.
+enum class ExitCode : int {
+  kDone = 0,              ///< the command did its work; a correct kernel, whatever its speed
+  kGateOneFailed = 1,     ///< the kernel is wrong, crashes, hangs or does not compile
+  kUsage = 2,             ///< bad command line or bad input file
+  kEnvironment = 3,       ///< something this machine lacks, or not judgeable on this backend
+  kPartlyUngraded = 4,    ///< a batch finished, some submissions without a grade
+  kInternal = 70,         ///< a defect of capstone itself
+  kInterrupted = 130,     ///< Ctrl-C
+};
+
+/// What went wrong, where, and what to do about it. Every foreseeable failure travels as one of these.
+struct Error {
+  std::string what;   ///< one line, no trailing period
+  std::string where;  ///< file:line:column, a path or a command; may be empty
+  std::string hint;   ///< what the user can do; may be empty
+  ExitCode code = ExitCode::kUsage;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+/// Shorthand for returning a failure: `return fail("no such problem", path, "run: capstone problems");`
+inline tl::unexpected<Error> fail(std::string what, std::string where = {}, std::string hint = {},
+                                  ExitCode code = ExitCode::kUsage) {
+  return tl::unexpected<Error>(Error{std::move(what), std::move(where), std::move(hint), code});
+}
+inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+
+/// The three lines a user sees: `error: what`, `  --> where`, `  hint: what to do`.
+std::string render(const Error& error);
+
+}  // namespace capstone
+
+/// Evaluates an expression that yields a Result; returns its error from the enclosing function, else
+/// assigns its value: `CAPSTONE_TRY(auto text, read_file(path));`
+#define CAPSTONE_CONCAT_(a, b) a##b
+#define CAPSTONE_CONCAT(a, b) CAPSTONE_CONCAT_(a, b)
+#define CAPSTONE_TRY_(tmp, target, ...)                 \
+  auto tmp = (__VA_ARGS__);                             \
+  if (!tmp) return ::tl::unexpected(std::move(tmp).error()); \
+  target = std::move(*tmp)
+#define CAPSTONE_TRY(target, ...) CAPSTONE_TRY_(CAPSTONE_CONCAT(try_, __LINE__), target, __VA_ARGS__)
+/// The same for Result<void>.
+#define CAPSTONE_CHECK_(tmp, ...) \
+  auto tmp = (__VA_ARGS__);       \
+  if (!tmp) return ::tl::unexpected(std::move(tmp).error())
+#define CAPSTONE_CHECK(...) CAPSTONE_CHECK_(CAPSTONE_CONCAT(check_, __LINE__), __VA_ARGS__)

@@ -1,0 +1,140 @@
+#include "harness/base/files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace capstone {
+namespace {
+
+std::string reason() { return std::strerror(errno); }
+
+Error cannot(const std::string& verb, const fs::path& path) {
+  std::string hint;
+  if (errno == EACCES || errno == EROFS || errno == EPERM)
+    hint = "the folder is not writable for you; choose another one or mend its permissions";
+  else if (errno == ENOSPC || errno == EDQUOT)
+    hint = "the disk is full; free some space and run the command again, nothing was lost";
+  else if (errno == ENOENT)
+    hint = "check the path";
+  return {"cannot " + verb + ": " + reason(), path.string(), hint, ExitCode::kUsage};
+}
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+void sync_folder(const fs::path& folder) {
+  int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const fs::path& path, std::size_t limit) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(cannot("read", path));
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+    ::close(fd);
+    return fail("cannot read: this is a folder, not a file", path.string());
+  }
+  std::string text;
+  char buffer[1 << 16];
+  for (;;) {
+    ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      Error error = cannot("read", path);
+      ::close(fd);
+      return fail(error);
+    }
+    if (n == 0) break;
+    text.append(buffer, static_cast<std::size_t>(n));
+    if (text.size() > limit) {
+      ::close(fd);
+      return fail("file is larger than " + std::to_string(limit) + " bytes", path.string());
+    }
+  }
+  ::close(fd);
+  return text;
+}
+
+Result<void> write_file_atomic(const fs::path& path, std::string_view bytes, unsigned mode) {
+  fs::path temporary = path;
+  temporary += ".tmp-" + std::to_string(::getpid());
+  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  if (fd < 0) return fail(cannot("write", path));
+  bool ok = write_all(fd, bytes) && ::fsync(fd) == 0;
+  Error error;
+  if (!ok) error = cannot("write", path);
+  ::close(fd);
+  if (ok && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    error = cannot("write", path);
+    ok = false;
+  }
+  if (!ok) {
+    ::unlink(temporary.c_str());
+    return fail(error);
+  }
+  sync_folder(path.parent_path());
+  return {};
+}
+
+Result<void> write_new_file(const fs::path& path, std::string_view bytes) {
+  CAPSTONE_CHECK(make_folders(path.parent_path()));
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0)
+    return fail("file exists already and is never overwritten", path.string());
+  return write_file_atomic(path, bytes);
+}
+
+Result<void> make_folders(const fs::path& path) {
+  if (path.empty()) return {};
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) {
+    errno = code.value();
+    return fail(cannot("create the folder", path));
+  }
+  return {};
+}
+
+Result<FileLock> FileLock::acquire(const fs::path& path, bool wait) {
+  int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return fail(cannot("lock", path));
+  while (::flock(fd, LOCK_EX | (wait ? 0 : LOCK_NB)) != 0) {
+    if (errno == EINTR && wait) continue;
+    bool busy = errno == EWOULDBLOCK;
+    Error error = cannot("lock", path);
+    ::close(fd);
+    if (busy)
+      error = {"another capstone command is working here", path.string(),
+               "wait until it has finished, then run this again", ExitCode::kEnvironment};
+    return fail(error);
+  }
+  return FileLock(fd);
+}
+
+FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+FileLock::~FileLock() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+}  // namespace capstone

@@ -1,0 +1,20 @@
+#include "harness/base/resources.h"
+
+#include "harness/base/version.h"
+
+namespace capstone {
+namespace fs = std::filesystem;
+
+Result<Resources> locate_resources(const fs::path& executable, const fs::path& cache,
+                                   const std::string& path_variable) {
+  fs::path root = executable.parent_path().parent_path();
+  Resources found{root / "share" / "capstone", root / "libexec" / "capstone", cache, path_variable, kToolVersion};
+  std::error_code ignored;
+  if (!fs::is_directory(found.problems(), ignored))
+    return fail("capstone's own files are missing", found.problems().string(),
+                "run the program from where it was built or unpacked: bin/, libexec/ and share/ belong together",
+                ExitCode::kEnvironment);
+  return found;
+}
+
+}  // namespace capstone

@@ -1,0 +1,16 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace capstone {
+
+/// Optimal-string-alignment distance (insert, delete, replace, swap neighbours), case-insensitive.
+int edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate nearest to a mistyped word, if any is near enough to be what was meant.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace capstone

@@ -1,0 +1,70 @@
+#pragma once
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/base/error.h"
+
+namespace capstone {
+
+/// How to start a child process. It gets its own process group, which is killed whole on a time-out, on
+/// too much output, when the handle is destroyed, and when this process dies.
+struct ProcessSpec {
+  std::vector<std::string> argv;               ///< argv[0] is looked up on PATH when it has no slash
+  std::vector<std::pair<std::string, std::string>> env;  ///< the whole environment, unless inherit_env
+  bool inherit_env = true;                     ///< add `env` to ours instead of replacing it
+  std::filesystem::path cwd;                   ///< empty: ours
+  std::string input;                           ///< bytes on standard input; then end of file
+  std::chrono::milliseconds timeout{60000};
+  std::size_t max_output = 8u << 20;           ///< [B] of stdout and of stderr, each; more kills the group
+  std::vector<std::pair<int, int>> fds;        ///< (ours, number in the child); everything else is closed
+  std::size_t max_memory = 0;                  ///< [B] resident, polled over the group; 0: unlimited
+  std::size_t max_file = 0;                    ///< [B] RLIMIT_FSIZE; 0: unlimited
+};
+
+/// How a child ended.
+struct ProcessResult {
+  enum class End { kExited, kSignalled, kTimedOut, kTooMuchOutput, kTooMuchMemory, kInterrupted } end;
+  int status = 0;             ///< exit code, or signal number when kSignalled
+  std::string out, err;       ///< captured, cut at max_output
+  std::chrono::milliseconds wall{0};
+  bool ok() const { return end == End::kExited && status == 0; }
+};
+
+/// Runs a child to its end. @error the program does not exist or cannot be started.
+Result<ProcessResult> run_process(const ProcessSpec& spec);
+
+/// A child that is talked to over a channel (see harness/worker/channel.h) while it runs.
+class Child {
+ public:
+  /// stdout and stderr are drained into bounded buffers by a thread; `timeout` is not used.
+  static Result<Child> start(const ProcessSpec& spec);
+  Child(Child&&) noexcept;
+  Child& operator=(Child&&) noexcept;
+  ~Child();  ///< kills the process group
+
+  /// Blocks until the child ends or the time is up; then kills it. Safe to call twice.
+  ProcessResult finish(std::chrono::milliseconds patience);
+  bool running();
+  int pid() const;
+  /// What it wrote to stderr so far.
+  std::string err_so_far() const;
+
+ private:
+  struct State;
+  explicit Child(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Set by the CLI's SIGINT handler: every running child is killed and every wait ends with kInterrupted.
+void request_interrupt();
+bool interrupted();
+
+/// The full path of a program on PATH, if it is there.
+std::optional<std::filesystem::path> find_program(const std::string& name, const std::string& path_variable);
+
+}  // namespace capstone

@@ -1,0 +1,124 @@
+#include "harness/base/text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ctime>
+
+namespace capstone {
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t start = 0;
+  for (;;) {
+    std::size_t end = text.find(separator, start);
+    parts.emplace_back(text.substr(start, end == std::string_view::npos ? end : end - start));
+    if (end == std::string_view::npos) return parts;
+    start = end + 1;
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\f\v";
+  std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string replace_all(std::string text, std::string_view from, std::string_view to) {
+  if (from.empty()) return text;
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+namespace {
+// Length of the well-formed UTF-8 sequence at `at`, 0 if malformed. Table 3-7 of the Unicode standard.
+std::size_t sequence_length(std::string_view s, std::size_t at) {
+  auto byte = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
+  auto tail = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  unsigned first = byte(at);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return tail(at + 1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    unsigned second = byte(at + 1);
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return 0;
+    return tail(at + 1) && tail(at + 2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    unsigned second = byte(at + 1);
+    if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0;
+    return tail(at + 1) && tail(at + 2) && tail(at + 3) ? 4 : 0;
+  }
+  return 0;
+}
+}  // namespace
+
+bool is_utf8(std::string_view bytes) {
+  for (std::size_t i = 0; i < bytes.size();) {
+    std::size_t n = sequence_length(bytes, i);
+    if (n == 0) return false;
+    i += n;
+  }
+  return true;
+}
+
+std::string to_utf8(std::string_view bytes) {
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size();) {
+    std::size_t n = sequence_length(bytes, i);
+    if (n == 0) {
+      text += "\xEF\xBF\xBD";
+      ++i;
+    } else {
+      text += bytes.substr(i, n);
+      i += n;
+    }
+  }
+  return text;
+}
+
+std::string utc_now() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+namespace {
+// Three significant digits without an exponent.
+std::string three(double v) {
+  if (!std::isfinite(v)) return "n/a";
+  double magnitude = std::fabs(v);
+  int decimals = magnitude >= 99.95 ? 0 : magnitude >= 9.995 ? 1 : magnitude >= 0.09995 ? 2 : 3;
+  return fmt::format("{:.{}f}", v, decimals);
+}
+}  // namespace
+
+std::string format_time_ms(double ms) {
+  if (!std::isfinite(ms)) return "n/a";
+  if (ms < 0.9995) return three(ms * 1e3) + " µs";
+  if (ms < 999.5) return three(ms) + " ms";
+  return three(ms / 1e3) + " s";
+}
+std::string format_speedup(double ratio) { return three(ratio) + "x"; }
+std::string format_bandwidth(double v) {
+  return v >= 1e12 ? three(v / 1e12) + " TB/s" : v >= 1e9 ? three(v / 1e9) + " GB/s" : three(v / 1e6) + " MB/s";
+}
+std::string format_flops(double v) {
+  return v >= 1e12 ? three(v / 1e12) + " TFLOP/s" : v >= 1e9 ? three(v / 1e9) + " GFLOP/s" : three(v / 1e6) + " MFLOP/s";
+}
+std::string format_bytes(double v) {
+  if (v >= 1024.0 * 1024 * 1024) return three(v / (1024.0 * 1024 * 1024)) + " GiB";
+  if (v >= 1024.0 * 1024) return three(v / (1024.0 * 1024)) + " MiB";
+  if (v >= 1024) return three(v / 1024) + " KiB";
+  return fmt::format("{:.0f} B", v);
+}
+
+}  // namespace capstone

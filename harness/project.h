@@ -1,0 +1,58 @@
+#pragma once
+// A student's project on disk, and its ledger.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/base/resources.h"
+#include "harness/record.h"
+#include "problems/problem.h"
+
+namespace capstone {
+
+struct Person { std::string name, id, email; };
+
+/// capstone.yaml.
+struct ProjectConfig {
+  std::vector<Person> members;       ///< one for a single author
+  std::string problem_id, problem_digest;
+  std::string started_from;          ///< the rung human/kernel.cu was copied from; empty: the stub
+  std::string created;               ///< UTC
+};
+
+/// A project folder. Layout: capstone.yaml, problem/, human/kernel.cu, llm/attempt-N/{prompt.md,reply.md,kernel.cu},
+/// worklog.md, report/, .capstone/{ledger.jsonl,sources/}.
+struct Project {
+  std::filesystem::path root;
+  ProjectConfig config;
+  Problem problem;                   ///< the pinned copy under problem/
+
+  std::filesystem::path human_kernel() const { return root / "human" / "kernel.cu"; }
+  std::filesystem::path worklog() const { return root / "worklog.md"; }
+  std::filesystem::path ledger() const { return root / ".capstone" / "ledger.jsonl"; }
+  std::filesystem::path sources() const { return root / ".capstone" / "sources"; }
+  std::filesystem::path attempt(int n) const { return root / "llm" / ("attempt-" + std::to_string(n)); }
+};
+
+/// Searches `start` and its parents for a project. @error names every path tried.
+Result<Project> open_project(const std::filesystem::path& start);
+
+/// Everything the ledger says, sorted into what the report and the checks need.
+struct LedgerView {
+  std::vector<Record> records;             ///< in file order
+  std::vector<Prediction> predictions;
+  std::vector<Measurement> human;          ///< every measurement, in order
+  std::vector<Measurement> llm;
+  std::vector<Attempt> attempts;
+  std::vector<std::string> damage;         ///< broken chain, torn line: each names its line
+
+  /// The last measurement of each version, in version order; GPU measurements win over emulated ones.
+  std::vector<const Measurement*> versions(const std::string& contestant) const;
+  /// The best correct one by speedup (judged on a GPU), else the last correct one; null if none passed.
+  const Measurement* best(const std::string& contestant) const;
+  const Measurement* find(const std::string& version) const;
+};
+
+Result<LedgerView> read_ledger(const std::filesystem::path& path);
+
+}  // namespace capstone

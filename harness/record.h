@@ -1,0 +1,139 @@
+#pragma once
+// What the ledger holds, as C++ values and as JSON. One line of .capstone/ledger.jsonl is one Record.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/json.h"
+#include "harness/base/units.h"
+
+namespace capstone {
+
+inline constexpr int kLedgerSchema = 1;
+
+enum class GateOne { kPassed, kWrong, kUndefined, kBuildFailed, kCrashed, kTimedOut, kNotJudgeable, kMachineFault };
+enum class GateTwo { kFaster, kSlower, kTie, kUnresolved, kNotJudged };
+/// "PASS", "WRONG", "UNDEFINED BEHAVIOUR", "DOES NOT BUILD", "CRASH", "TIME-OUT", "NOT JUDGEABLE", "MACHINE FAULT"
+std::string_view label_of(GateOne verdict);
+/// "FASTER", "SLOWER", "TIE", "UNRESOLVED", "NOT JUDGED"
+std::string_view label_of(GateTwo verdict);
+
+/// Why outputs differ, in a student's words.
+struct Diagnosis {
+  std::string output;                     ///< tensor name
+  std::int64_t wrong = 0, total = 0;      ///< elements
+  std::vector<std::int64_t> first, worst; ///< multi-indices
+  double first_expected = 0, first_got = 0, worst_expected = 0, worst_got = 0;
+  std::string pattern;                    ///< "nothing written", "only rows >= 64 are wrong", "transposed", …
+  std::string hint;
+};
+
+/// One case of gate one.
+struct CaseResult {
+  std::string id;                         ///< "check-0", "hidden-1", "measure"
+  Json sizes;                             ///< {"rows": 64, …}
+  std::string seed;                       ///< hexadecimal
+  std::string schedule;                   ///< emulated: forward, reverse, random, warp; else empty
+  bool passed = false;
+  double max_abs = 0, max_rel = 0, rms = 0;  ///< errors against the expected values
+  std::string problem;                    ///< empty when passed: "wrong result", "guard band written", …
+  std::string where;                      ///< file:line, kernel, block, thread when known
+  std::string hint;
+  std::optional<Diagnosis> diagnosis;
+};
+
+struct CompilerMessage { std::string file; int line = 0, column = 0; std::string text; };
+
+struct BuildResult {
+  bool ok = false;
+  double seconds = 0;
+  std::string command;                    ///< what was run, for whoever wants to repeat it
+  std::string log;                        ///< the compiler's output, cut at 64 KiB
+  std::optional<CompilerMessage> first_error;
+  bool cached = false;
+};
+
+/// One timed arm: a baseline, the reference a second time (A/A) or the contestant.
+struct Arm {
+  std::string name;                       ///< "native", "A/A", "human", …
+  std::string label;                      ///< what it is: "cuBLAS 13.0 sgemm, TF32 off"
+  Interval median_ms;                     ///< GPU-cold; on the emulated backend CPU time
+  double hot_ms = 0, host_ms = 0;         ///< GPU-hot and host-inclusive medians; 0: not measured
+  std::vector<std::vector<double>> samples_ms;  ///< [restart][sample], launch order; what the graded number is made of
+};
+
+struct Measured {
+  std::string clock;                      ///< "GPU-cold events", "emulated (CPU time; counts for nothing)"
+  std::vector<Arm> arms;
+  std::optional<Interval> speedup;        ///< against the first baseline; absent when not judged
+  double floor = 0;                       ///< f of the verdict
+  double flops = 0, bytes = 0;            ///< cost model at the measured size
+  double percent_of_peak = 0;             ///< [%]; 0: unknown
+  std::string peak;                       ///< of what: "3.35 TB/s HBM3 (data sheet)"
+  std::string bound_by;                   ///< "memory", "compute" or "latency"
+  std::vector<std::string> labels;        ///< "needs an explanation: …"
+  Json sizes;
+};
+
+/// One judgement of one source. What `measure` and `llm add` append.
+struct Measurement {
+  std::string contestant;                 ///< "human" or "llm"
+  std::string version;                    ///< "v1", "v2" … or "attempt-1" …
+  std::string reason;                     ///< -m
+  std::optional<double> expected_speedup; ///< --expect
+  std::string source, source_sha256;      ///< path inside the project; content under .capstone/sources/<sha256>.cu
+  std::string problem_id, problem_digest;
+  std::string backend;                    ///< "emulated" or "cuda"
+  std::string tier;                       ///< "emulated", "host", "sealed"
+  std::string isolation;                  ///< "bubblewrap", "none: …"
+  Json environment;                       ///< device, uuid, driver, clocks, nvcc, cpu, tool version
+  BuildResult build;
+  GateOne gate_one = GateOne::kMachineFault;
+  std::vector<CaseResult> cases;
+  GateTwo gate_two = GateTwo::kNotJudged;
+  std::string gate_two_reason;            ///< why not judged, or why unresolved
+  std::optional<Measured> measured;
+  double seconds = 0;                     ///< wall time of the judgement
+  const CaseResult* first_failure() const;
+};
+
+struct Prediction {
+  std::string bottleneck;                 ///< "memory", "compute", "latency"
+  std::optional<double> speedup;
+  std::string because;
+  bool before_first_measurement = true;
+};
+
+/// One reply of a language model, filed for ever.
+struct Attempt {
+  int number = 0;
+  std::string model, settings;
+  std::string prompt_sha256, reply_sha256;   ///< contents under llm/attempt-N/
+  std::string prompt_difference;             ///< unified diff against the rendered template; empty: verbatim
+  std::string extracted;                     ///< how the code was found: "one fenced block", "two blocks, the one with launch()", …
+  std::string no_code_because;               ///< set when no code could be taken out
+};
+
+/// One line of the ledger.
+struct Record {
+  std::int64_t seq = 0;
+  std::string time;                       ///< UTC
+  std::string kind;                       ///< "init", "prediction", "measurement", "attempt", "import"
+  std::string tool;                       ///< version
+  std::string machine;                    ///< random id of the chain, not the host name
+  std::string previous;                   ///< SHA-256 of the line before in this chain; empty for the first
+  Json body;                              ///< one of the structures above
+};
+
+void to_json(Json&, const Measurement&);
+void from_json(const Json&, Measurement&);
+void to_json(Json&, const Prediction&);
+void from_json(const Json&, Prediction&);
+void to_json(Json&, const Attempt&);
+void from_json(const Json&, Attempt&);
+void to_json(Json&, const Record&);
+void from_json(const Json&, Record&);
+
+}  // namespace capstone
