@@ -1,0 +1,44 @@
+#pragma once
+// From a submission's source to something a worker runs.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/base/resources.h"
+#include "harness/record.h"
+#include "problems/problem.h"
+
+namespace capstone {
+
+struct BuildRequest {
+  const Problem* problem = nullptr;
+  std::filesystem::path source;     ///< the .cu; its folder is on the include path, nothing else of the user's
+  const Resources* resources = nullptr;
+  std::string label = "kernel";     ///< "human", "llm", "native": for messages
+  int cuda_arch = 900;              ///< value of __CUDA_ARCH__ on the emulated backend
+};
+
+struct Artifact {
+  BuildResult result;
+  std::filesystem::path program;    ///< emulated: the worker program; cuda: the .so; empty when !result.ok
+};
+
+/// Builds for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter. Cached by
+/// the digest of source, local includes, adapter, flags, compiler version and emulator.
+/// A kernel that does not compile is not an Error: result.ok is false and first_error is at the user's line.
+/// "Not judgeable on the CPU" (an instruction, a library call) is also in the result: `not_judgeable` below.
+/// @error no compiler, no CUDA headers (hint: how to get them), disk full.
+struct EmulatedArtifact : Artifact {
+  std::string not_judgeable;        ///< named reason with file:line, when the CPU cannot judge it; else empty
+};
+Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
+
+/// Where the CUDA headers are: a Toolkit's include folder, else the ones fetched into the cache.
+/// @error neither: hint names scripts/fetch_cuda_headers.sh.
+Result<std::filesystem::path> find_cuda_headers(const Resources& resources);
+
+/// Builds a .so for the GPU with nvcc: -O3 -lineinfo -arch=native-with-a, -cudart shared, per-thread default stream,
+/// the adapter linked in. `libraries` are linked for our own baselines only ("cublas", "cudnn").
+Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch, const std::vector<std::string>& libraries);
+
+}  // namespace capstone
