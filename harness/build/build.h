@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/base/resources.h"
-#include "harness/record.h"
+#include "harness/ledger/record.h"
 #include "problems/problem.h"
 
 namespace capstone {

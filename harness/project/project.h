@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/base/resources.h"
-#include "harness/record.h"
+#include "harness/ledger/record.h"
 #include "problems/problem.h"
 
 namespace capstone {
@@ -36,23 +36,5 @@ struct Project {
 
 /// Searches `start` and its parents for a project. @error names every path tried.
 Result<Project> open_project(const std::filesystem::path& start);
-
-/// Everything the ledger says, sorted into what the report and the checks need.
-struct LedgerView {
-  std::vector<Record> records;             ///< in file order
-  std::vector<Prediction> predictions;
-  std::vector<Measurement> human;          ///< every measurement, in order
-  std::vector<Measurement> llm;
-  std::vector<Attempt> attempts;
-  std::vector<std::string> damage;         ///< broken chain, torn line: each names its line
-
-  /// The last measurement of each version, in version order; GPU measurements win over emulated ones.
-  std::vector<const Measurement*> versions(const std::string& contestant) const;
-  /// The best correct one by speedup (judged on a GPU), else the last correct one; null if none passed.
-  const Measurement* best(const std::string& contestant) const;
-  const Measurement* find(const std::string& version) const;
-};
-
-Result<LedgerView> read_ledger(const std::filesystem::path& path);
 
 }  // namespace capstone
