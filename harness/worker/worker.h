@@ -1,0 +1,58 @@
+#pragma once
+// A worker process as the judge sees it: started, asked, and always accounted for.
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "harness/base/subprocess.h"
+#include "harness/sandbox/sandbox.h"
+#include "harness/worker/channel.h"
+
+namespace capstone {
+
+/// How a request to a worker ended, when not with an answer.
+struct WorkerFailure {
+  enum class Kind { kReported, kDied, kTimedOut, kFlooded, kMemory, kMalformed, kInterrupted } kind;
+  std::string what;   ///< "killed by signal 11 (segmentation fault)", "no answer within 10 s", …
+  std::string where;  ///< kernel, block, thread, file:line when the worker could say
+  std::string hint;
+  std::string report_kind;  ///< kReported: the protocol's `kind`
+};
+
+struct WorkerLimits {
+  std::chrono::milliseconds start{20000};      ///< until it answers hello
+  std::chrono::milliseconds request{10000};    ///< one run
+  std::size_t memory = std::size_t{4} << 30;   ///< [B] resident
+  std::size_t output = 1u << 20;               ///< [B] of stdout, of stderr
+  std::size_t file = 64u << 20;                ///< [B] a file it writes may have
+};
+
+/// Owns the process and its channel. Killed, with all its children, on destruction.
+class Worker {
+ public:
+  /// Starts `argv` under the sandbox and waits for its hello. The failure says why it did not come.
+  static tl::expected<Worker, WorkerFailure> start(std::vector<std::string> argv, const Sandbox& sandbox,
+                                                   const WorkerLimits& limits, bool gpu);
+
+  /// Sends a request and waits for the answer; a failure that the worker reports itself is kReported.
+  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1);
+  tl::expected<Packet, WorkerFailure> ask(const Json& request) { return ask(request, limits_.request); }
+
+  const Json& hello() const { return hello_; }
+  bool running() { return child_.running(); }
+  /// What the program printed to stderr, for the record.
+  std::string printed() const { return child_.err_so_far(); }
+
+ private:
+  Worker(Child child, Channel channel, WorkerLimits limits)
+      : child_(std::move(child)), channel_(std::move(channel)), limits_(limits) {}
+  WorkerFailure explain(ChannelEnd end, std::chrono::milliseconds timeout);
+
+  Child child_;
+  Channel channel_;
+  WorkerLimits limits_;
+  Json hello_;
+};
+
+}  // namespace capstone
