@@ -1,0 +1,212 @@
+#include "harness/build/cuda.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <regex>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+
+namespace capstone {
+namespace {
+
+constexpr std::size_t kLogLimit = 64 * 1024;
+
+Result<ProcessResult> compile(const std::vector<std::string>& argv, const fs::path& folder, const Resources& resources) {
+  ProcessSpec spec;
+  spec.argv = argv;
+  spec.cwd = folder;
+  spec.env = {{"PATH", resources.path_variable}, {"LC_ALL", "C"}};
+  spec.timeout = std::chrono::minutes(5);
+  CAPSTONE_TRY(auto result, run_process(spec));
+  if (result.end == ProcessResult::End::kInterrupted)
+    return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+  return result;
+}
+
+// "sm_90a" → the -gencode that makes exactly this machine code. The `a` targets have no plain shorthand.
+std::string gencode(const std::string& arch) {
+  std::string number = arch.substr(3);
+  return fmt::format("arch=compute_{},code=sm_{}", number, number);
+}
+
+// Everything beside the source that it may include.
+void add_neighbours(DigestBuilder& digest, const fs::path& source) {
+  std::error_code code;
+  std::vector<fs::path> headers;
+  for (const auto& entry : fs::directory_iterator(source.parent_path(), code)) {
+    std::string extension = entry.path().extension();
+    if (extension == ".h" || extension == ".cuh" || extension == ".hpp") headers.push_back(entry.path());
+  }
+  std::sort(headers.begin(), headers.end());
+  for (const fs::path& header : headers)
+    if (auto text = read_file(header, 16u << 20)) digest.add(header.filename().string(), *text);
+}
+
+// A folder that appears under its final name only when it is complete; two builds at once do no harm.
+Result<fs::path> publish(const fs::path& temporary, const fs::path& final_folder) {
+  std::error_code code;
+  fs::rename(temporary, final_folder, code);
+  if (code && !fs::exists(final_folder)) return fail("cannot keep the build: " + code.message(), final_folder.string());
+  if (code) fs::remove_all(temporary, code);
+  return final_folder;
+}
+
+}  // namespace
+
+fs::path CudaToolkit::libraries() const {
+  std::error_code ignored;
+  for (const char* name : {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "lib"})
+    if (fs::exists(root / name / "libcudart.so", ignored)) return root / name;
+  return root / "lib64";
+}
+
+Result<CudaToolkit> find_toolkit(const Resources& resources) {
+  std::optional<fs::path> nvcc;
+  if (!resources.ignore_toolkit) {
+    nvcc = find_program("nvcc", resources.path_variable);
+    if (!nvcc && ::access("/usr/local/cuda/bin/nvcc", X_OK) == 0) nvcc = "/usr/local/cuda/bin/nvcc";
+  }
+  if (!nvcc)
+    return fail("no CUDA compiler: nvcc is neither on PATH nor in /usr/local/cuda/bin", {},
+                "install the CUDA Toolkit (https://developer.nvidia.com/cuda-downloads), or use --backend emulated",
+                ExitCode::kEnvironment);
+  CudaToolkit toolkit;
+  toolkit.nvcc = *nvcc;
+  std::error_code code;
+  fs::path real = fs::canonical(*nvcc, code);
+  toolkit.root = (code ? *nvcc : real).parent_path().parent_path();
+  ProcessSpec spec;
+  spec.argv = {nvcc->string(), "--version"};
+  spec.timeout = std::chrono::seconds(20);
+  CAPSTONE_TRY(auto result, run_process(spec));
+  std::smatch match;
+  if (std::regex_search(result.out, match, std::regex("release ([0-9]+\\.[0-9]+)"))) toolkit.version = match[1];
+  return toolkit;
+}
+
+std::optional<CompilerMessage> first_compiler_error(const std::string& log) {
+  // nvcc: file(12): error: text      g++: file:12:5: error: text      ld: undefined reference to `launch'
+  static const std::regex nvcc_form(R"(^(.+?)\((\d+)\): (?:error|catastrophic error)[^:]*: (.*)$)");
+  static const std::regex gcc_form(R"(^(.+?):(\d+)(?::(\d+))?: (?:fatal )?error: (.*)$)");
+  for (const std::string& line : split(log, '\n')) {
+    if (line.size() > 2000) continue;
+    std::smatch m;
+    if (line.find("undefined reference to `launch'") != std::string::npos ||
+        line.find("undefined reference to 'launch'") != std::string::npos)
+      return CompilerMessage{"", 0, 0,
+                             "the file defines no extern \"C\" void launch(...): see problem/launch.h for the declaration"};
+    if (std::regex_match(line, m, nvcc_form)) return CompilerMessage{m[1], std::stoi(m[2]), 0, m[3]};
+    if (std::regex_match(line, m, gcc_form))
+      return CompilerMessage{m[1], std::stoi(m[2]), m[3].matched ? std::stoi(m[3]) : 0, m[4]};
+  }
+  for (const std::string& line : split(log, '\n'))
+    if (line.find("undefined reference to") != std::string::npos || line.find("fatal") != std::string::npos)
+      return CompilerMessage{"", 0, 0, std::string(trim(line))};
+  return std::nullopt;
+}
+
+Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch,
+                            const std::vector<std::string>& libraries) {
+  CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(*request.resources));
+  CAPSTONE_TRY(std::string source, read_file(request.source, 16u << 20));
+  const std::string header = launch_header(*request.problem), adapter = adapter_source(*request.problem);
+  std::vector<std::string> flags{"-std=c++17", "-O3", "-lineinfo", "-gencode", gencode(arch), "-cudart", "shared",
+                                 "--default-stream", "per-thread", "-shared", "-Xcompiler", "-fPIC", "-t", "2"};
+  if (request.problem->fast_math) flags.push_back("-use_fast_math");
+  for (const std::string& library : libraries) {
+    flags.push_back("-l" + library);
+    if (library == "cudnn") flags.push_back("-DCAPSTONE_USE_CUDNN");
+  }
+  DigestBuilder digest;
+  digest.add("source", source).add("header", header).add("adapter", adapter).add("flags", join(flags, " "));
+  digest.add("nvcc", toolkit.version + toolkit.nvcc.string()).add("path", request.source.string());
+  add_neighbours(digest, request.source);
+  const fs::path folder = request.resources->cache / "cuda" / digest.hex().substr(0, 32);
+  const fs::path library = folder / "kernel.so";
+
+  Artifact artifact;
+  std::error_code code;
+  if (fs::exists(library, code)) {
+    artifact.result.ok = artifact.result.cached = true;
+    artifact.program = library;
+    if (auto command = read_file(folder / "command.txt")) artifact.result.command = *command;
+    if (auto log = read_file(folder / "log.txt")) artifact.result.log = *log;
+    return artifact;
+  }
+  fs::path work = folder;
+  work += fmt::format(".building-{}", ::getpid());
+  fs::remove_all(work, code);
+  CAPSTONE_CHECK(make_folders(work));
+  CAPSTONE_CHECK(write_file_atomic(work / "launch.h", header));
+  CAPSTONE_CHECK(write_file_atomic(work / "adapter.cu", adapter));
+  std::vector<std::string> argv{toolkit.nvcc.string()};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  argv.insert(argv.end(), {"-include", "launch.h", "-I", ".", "-Xlinker", "-zdefs", "-Xlinker",
+                           "-rpath," + toolkit.libraries().string(), fs::absolute(request.source).string(), "adapter.cu",
+                           "-o", "kernel.so"});
+  CAPSTONE_TRY(auto run, compile(argv, work, *request.resources));
+  artifact.result.seconds = double(run.wall.count()) / 1000;
+  artifact.result.command = join(argv, " ");
+  artifact.result.log = to_utf8((run.err + run.out).substr(0, kLogLimit));
+  artifact.result.ok = run.ok();
+  if (run.end == ProcessResult::End::kTimedOut)
+    artifact.result.first_error = CompilerMessage{request.source.string(), 0, 0, "nvcc did not finish within 5 minutes"};
+  else if (!run.ok())
+    artifact.result.first_error = first_compiler_error(artifact.result.log);
+  if (!artifact.result.ok) {
+    if (!artifact.result.first_error)
+      artifact.result.first_error = CompilerMessage{request.source.string(), 0, 0, "nvcc failed without an error line"};
+    if (artifact.result.first_error->file.empty()) artifact.result.first_error->file = request.source.string();
+    fs::remove_all(work, code);
+    return artifact;
+  }
+  CAPSTONE_CHECK(write_file_atomic(work / "command.txt", artifact.result.command));
+  CAPSTONE_CHECK(write_file_atomic(work / "log.txt", artifact.result.log));
+  CAPSTONE_TRY(auto kept, publish(work, folder));
+  artifact.program = kept / "kernel.so";
+  return artifact;
+}
+
+Result<fs::path> own_cuda_program(const std::string& name, const std::string& arch, const Resources& resources,
+                                  const std::function<void(const std::string&)>& say) {
+  CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
+  const fs::path sources = resources.share / "harness" / "worker";
+  const std::string file = name == "capstone-player" ? "player.cu" : "worker_cuda.cu";
+  DigestBuilder digest;
+  digest.add("arch", arch).add("nvcc", toolkit.version + toolkit.nvcc.string()).add("version", resources.version);
+  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "wire.h",
+                                resources.share / "harness" / "check" / "random.h"}) {
+    CAPSTONE_TRY(std::string text, read_file(input));
+    digest.add(input.filename().string(), text);
+  }
+  const fs::path folder = resources.cache / "programs" / digest.hex().substr(0, 32);
+  const fs::path program = folder / name;
+  std::error_code code;
+  if (fs::exists(program, code)) return program;
+  say("building " + name + " for this GPU (once, some seconds)");
+  fs::path work = folder;
+  work += fmt::format(".building-{}", ::getpid());
+  CAPSTONE_CHECK(make_folders(work));
+  std::vector<std::string> argv{toolkit.nvcc.string(), "-std=c++17", "-O2", "-gencode", gencode(arch), "-cudart", "shared",
+                                "--fmad=false", "-I", resources.share.string(), "-I", (resources.share / "include").string(),
+                                (sources / file).string(), "-o", name, "-ldl", "-Xlinker",
+                                "-rpath," + toolkit.libraries().string()};
+  CAPSTONE_TRY(auto run, compile(argv, work, resources));
+  if (!run.ok()) {
+    auto message = first_compiler_error(run.err + run.out);
+    fs::remove_all(work, code);
+    return fail("cannot build " + name + ": " + (message ? message->text : std::string("nvcc failed")),
+                message && message->line ? fmt::format("{}:{}", message->file, message->line) : file,
+                "a CUDA Toolkit of 12.0 or newer and a C++17 host compiler are needed", ExitCode::kEnvironment);
+  }
+  CAPSTONE_TRY(auto kept, publish(work, folder));
+  return kept / name;
+}
+
+}  // namespace capstone
