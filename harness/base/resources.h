@@ -14,6 +14,7 @@ struct Resources {
   std::filesystem::path cache;    ///< the user's cache: builds, fetched headers; created on demand
   std::string path_variable;      ///< PATH, for finding programs
   std::string version;            ///< of the tool
+  bool ignore_toolkit = false;    ///< behave as if no CUDA Toolkit were installed (fetched headers only)
 
   std::filesystem::path problems() const { return share / "problems"; }
   std::filesystem::path reference_kernels() const { return share / "reference_kernels"; }
