@@ -60,7 +60,12 @@ class LedgerNumbers {
   std::vector<Quotation> find(std::string_view prose, const ProseContext& context) const;
 
  private:
-  struct Known { double point, error; bool emulated; };  // error: one standard error, same unit
+  struct Known {
+    double point, error;  // error: one standard error, same unit
+    bool emulated;
+    bool agrees(double claim) const;  // within max(5 %, 3 standard errors)
+  };
+  static std::optional<Known> ratio(const Arm* first, const Arm* second, bool emulated);
   void add_version(const std::string& name, const Measurement& measurement);
   void add_ratios(const LedgerView& ledger);
   void add_ratio(const Measurement& a, const Measurement& b);
@@ -69,6 +74,7 @@ class LedgerNumbers {
   std::map<std::string, std::string> values_;
   std::vector<Known> ratios_;                        // speedups, and ratios of neighbouring versions
   std::map<std::string, const Measurement*> versions_;
+  mutable int suggestions_left_ = 500;               // a file of a million misspellings gets no million suggestions
 };
 
 }  // namespace capstone

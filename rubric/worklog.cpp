@@ -97,10 +97,36 @@ class Reader {
     if (!is_utf8(bytes))
       add(0, Severity::kAdvice, "the worklog is not UTF-8; broken characters are shown as \xEF\xBF\xBD", "worklog.md",
           "save it as UTF-8");
-    log_.text = replace_all(to_utf8(bytes), std::string_view("\0", 1), "\xEF\xBF\xBD");
+    log_.text = detach_answers(replace_all(to_utf8(bytes), std::string_view("\0", 1), "\xEF\xBF\xBD"));
     if (is_hostile_markdown(log_.text))
       add(0, Severity::kContradiction, "the worklog nests too many brackets or quotes to be read as Markdown", "worklog.md",
           "put raw dumps into a fenced code block, with an empty line every few hundred lines");
+  }
+
+  // An answer typed right below `> Q: …` would be swallowed by the quotation (Markdown's lazy continuation): an
+  // empty line goes between the two.
+  std::string detach_answers(const std::string& text) {
+    std::string out;
+    bool after_question = false;
+    int written = 0;
+    for (const std::string& line : split(text, '\n')) {
+      bool quoted = line.starts_with(">");
+      if (after_question && !quoted && !trim(line).empty()) {
+        out += '\n';
+        inserted_.push_back(++written);
+      }
+      after_question = quoted && (after_question || trim(std::string_view(line).substr(1)).starts_with("Q:"));
+      out += line;
+      out += '\n';
+      ++written;
+    }
+    if (!out.empty()) out.pop_back();
+    return out;
+  }
+
+  // From a line of the text that is parsed to the line of the file.
+  int in_file(int line) const {
+    return line - static_cast<int>(std::lower_bound(inserted_.begin(), inserted_.end(), line) - inserted_.begin());
   }
 
   WorklogSection* current() {
@@ -128,7 +154,7 @@ class Reader {
 
   bool take_heading(cmark_node* block) {
     std::string heading = plain_text(block);
-    int line = cmark_node_get_start_line(block);
+    int line = in_file(cmark_node_get_start_line(block));
     int level = cmark_node_get_heading_level(block);
     int number = level <= 3 ? section_of_heading(heading) : 0;
     if (number == 0) {
@@ -155,7 +181,7 @@ class Reader {
     if (!text.starts_with("Q:") && !text.starts_with("Q.")) return false;
     close_question();
     if (current() == nullptr) return true;
-    current()->questions.push_back({std::string(trim(std::string_view(text).substr(2))), cmark_node_get_start_line(block), 0, false});
+    current()->questions.push_back({std::string(trim(std::string_view(text).substr(2))), in_file(cmark_node_get_start_line(block)), 0, false});
     open_ = section_;
     return true;
   }
@@ -163,7 +189,7 @@ class Reader {
   void take_prose(cmark_node* block) {
     for (const FlatText& flat : flat_blocks(block)) {
       if (flat.in_quote) continue;
-      log_.paragraphs.push_back({section_, flat.line, flat.text, flat.column});
+      log_.paragraphs.push_back({section_, in_file(flat.line), flat.text, flat.column});
       if (flat.in_table) {
         answered_ = true;
         continue;
@@ -213,7 +239,7 @@ class Reader {
       return;
     }
     add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is not in the worklog", spec.title), "worklog.md",
-        fmt::format("add the heading \"## {}\" and answer its questions; `capstone worklog --scaffold` prints them", spec.title));
+        fmt::format("add the heading \"## {}. {}\" and write under it", spec.number, spec.title));
   }
 
   Worklog log_;
@@ -222,6 +248,7 @@ class Reader {
   int words_since_ = 0;
   bool answered_ = false;
   std::vector<int> order_;
+  std::vector<int> inserted_;  // lines of the parsed text that are not in the file
   std::vector<std::pair<std::string, int>> other_headings_;
 };
 

@@ -1,0 +1,324 @@
+#include "rubric/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "harness/base/digest.h"
+#include "harness/base/text.h"
+#include "rubric/numbers.h"
+
+namespace capstone::detail {
+
+namespace {
+
+// seq of the records of one kind for which `wanted` holds.
+template <class Wanted>
+std::vector<std::int64_t> records_where(const Sources& s, std::string_view kind, Wanted wanted) {
+  std::vector<std::int64_t> found;
+  for (const Record& r : s.ledger.records)
+    if (r.kind == kind && r.body.is_object() && wanted(r.body)) found.push_back(r.seq);
+  return found;
+}
+
+std::string text_at(const Json& body, const char* key) {
+  auto found = body.find(key);
+  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string{};
+}
+
+std::vector<std::int64_t> records_of_version(const Sources& s, const std::string& version) {
+  return records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == version; });
+}
+
+void append(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+double share_of(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string plural(std::size_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
+// Whether a word stands in a text on its own: "v1" is not in "v10".
+bool names(std::string_view text, std::string_view word) {
+  auto part = [&](std::size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; at += word.size())
+    if ((at == 0 || !part(at - 1)) && !part(at + word.size())) return true;
+  return false;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool section_speaks_of(const Sources& s, std::initializer_list<int> sections, std::initializer_list<std::string_view> words) {
+  return std::any_of(s.worklog.paragraphs.begin(), s.worklog.paragraphs.end(), [&](const Paragraph& p) {
+    if (std::find(sections.begin(), sections.end(), p.section) == sections.end()) return false;
+    std::string text = lower(p.text);
+    return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  });
+}
+
+bool any_gpu(const Sources& s) {
+  auto on_gpu = [](const Measurement& m) { return !is_emulated(m); };
+  return std::any_of(s.ledger.human.begin(), s.ledger.human.end(), on_gpu) ||
+         std::any_of(s.ledger.llm.begin(), s.ledger.llm.end(), on_gpu);
+}
+
+Fact human_correct(const Sources& s) {
+  for (const Measurement& m : s.ledger.human)
+    if (m.gate_one == GateOne::kPassed) {
+      auto records = records_where(s, "measurement", [&](const Json& body) {
+        return text_at(body, "contestant") == "human" && text_at(body, "version") == m.version &&
+               text_at(body, "source_sha256") == m.source_sha256;
+      });
+      return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), m.backend), records};
+    }
+  if (s.ledger.human.empty()) return {0, true, "the human kernel was never judged", {}};
+  return {0, true, fmt::format("none of {} passed; the last verdict is {}", plural(s.ledger.human.size(), "judgement"),
+                               label_of(s.ledger.human.back().gate_one)),
+          records_of_version(s, s.ledger.human.back().version)};
+}
+
+Fact predicted_first(const Sources& s) {
+  auto records = records_where(s, "prediction", [](const Json&) { return true; });
+  if (s.ledger.predictions.empty()) return {0, true, "no prediction was recorded", {}};
+  const Prediction& p = s.ledger.predictions.front();
+  if (p.before_first_measurement) return {1, true, fmt::format("{}-bound was predicted before the first measurement", p.bottleneck), records};
+  return {0.3, true, fmt::format("{}-bound was predicted, but after the first measurement", p.bottleneck), records};
+}
+
+double answered_share(const Sources& s, int number) {
+  const WorklogSection& section = s.worklog.section(number);
+  if (!section.present) return 0;
+  std::size_t asked = worklog_sections()[static_cast<std::size_t>(number - 1)].questions.size();
+  std::size_t answered = section.questions.size() - static_cast<std::size_t>(section.unanswered());
+  // Whoever removes the questions and writes an essay instead has answered them; whoever only removes them has not.
+  constexpr std::size_t kWordsAQuestion = 40;
+  if (section.questions.size() < asked && static_cast<std::size_t>(section.words) >= kWordsAQuestion * asked)
+    answered += asked - section.questions.size();
+  return share_of(answered, std::max(asked, section.questions.size()));
+}
+
+Fact answered(const Sources& s, int number) {
+  const WorklogSection& section = s.worklog.section(number);
+  if (!section.present) return {0, true, fmt::format("section {} is not in the worklog", number), {}};
+  double met = answered_share(s, number);
+  return {met, true, fmt::format("{} of {} answered, {}", section.questions.size() - static_cast<std::size_t>(section.unanswered()),
+          plural(section.questions.size(), "question"), plural(static_cast<std::size_t>(section.words), "word")), {}};
+}
+
+Fact timed_or_explained(const Sources& s) {
+  for (const Measurement& m : s.ledger.human)
+    if (!is_emulated(m) && m.gate_two != GateTwo::kNotJudged)
+      return {1, true, fmt::format("gate two was judged for {}: {}", m.version, label_of(m.gate_two)), records_of_version(s, m.version)};
+  if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
+  double met = answered_share(s, 4);
+  return {met, true, "no GPU: gate two was not judged here; section 4 has to argue from counts and times measured elsewhere", {}};
+}
+
+Fact same_problem(const Sources& s) {
+  std::set<std::string> other;
+  std::vector<std::int64_t> records;
+  std::size_t all = 0;
+  for (const auto* list : {&s.ledger.human, &s.ledger.llm})
+    for (const Measurement& m : *list) {
+      ++all;
+      if (!m.problem_digest.empty() && m.problem_digest != s.project.config.problem_digest && other.insert(m.version).second)
+        append(records, records_of_version(s, m.version));
+    }
+  if (all == 0) return {0, true, "nothing was judged", {}};
+  if (other.empty()) return {1, true, fmt::format("{} used the pinned copy", plural(all, "judgement")), {}};
+  return {0, true, fmt::format("another copy of the problem was used for {}", join({other.begin(), other.end()}, ", ")), records};
+}
+
+Fact kernel_was_judged(const Sources& s) {
+  Result<std::string> digest = sha256_file(s.project.human_kernel());
+  if (!digest) return {0, true, "human/kernel.cu is not there", {}};
+  for (const Measurement& m : s.ledger.human)
+    if (m.source_sha256 == *digest) return {1, true, fmt::format("human/kernel.cu is {}", m.version), records_of_version(s, m.version)};
+  return {0, true, "human/kernel.cu differs from every judged version", {}};
+}
+
+Fact ledger_whole(const Sources& s) {
+  if (s.ledger.damage.empty()) return {1, true, fmt::format("{}, each linked to the one before", plural(s.ledger.records.size(), "record")), {}};
+  return {0, true, join(s.ledger.damage, "; "), {}};
+}
+
+Fact two_versions(const Sources& s) {
+  std::set<std::string> sources;
+  for (const Measurement& m : s.ledger.human) sources.insert(m.source_sha256);
+  return {std::min(1.0, share_of(sources.size(), 2)), true, fmt::format("{} of the human kernel", plural(sources.size(), "different version")), {}};
+}
+
+// The share of versions for which some measurement carries something.
+template <class Carries>
+Fact share_of_versions(const Sources& s, bool skip_first, const char* noun, Carries carries) {
+  std::vector<std::string> with, without;
+  std::vector<std::int64_t> records;
+  std::vector<const Measurement*> versions = s.ledger.versions("human");
+  for (std::size_t i = skip_first ? 1 : 0; i < versions.size(); ++i) {
+    const std::string& version = versions[i]->version;
+    bool has = std::any_of(s.ledger.human.begin(), s.ledger.human.end(),
+                           [&](const Measurement& m) { return m.version == version && carries(m); });
+    (has ? with : without).push_back(version);
+    if (has) append(records, records_of_version(s, version));
+  }
+  if (with.empty() && without.empty()) return {0, true, "there are not enough versions", {}};
+  std::string text = with.empty() ? fmt::format("no version has {}", noun) : fmt::format("{} for {}", noun, join(with, ", "));
+  if (!with.empty() && !without.empty()) text += fmt::format("; none for {}", join(without, ", "));
+  return {share_of(with.size(), with.size() + without.size()), true, text, records};
+}
+
+Fact reasons_given(const Sources& s) {
+  return share_of_versions(s, false, "a reason", [](const Measurement& m) { return !trim(m.reason).empty(); });
+}
+Fact expectations_given(const Sources& s) {
+  return share_of_versions(s, true, "an expectation", [](const Measurement& m) { return m.expected_speedup.has_value(); });
+}
+
+Fact versions_discussed(const Sources& s) {
+  std::vector<std::string> missing;
+  std::vector<const Measurement*> versions = s.ledger.versions("human");
+  for (const Measurement* m : versions) {
+    bool named = std::any_of(s.worklog.paragraphs.begin(), s.worklog.paragraphs.end(), [&](const Paragraph& p) {
+      return (p.section == 2 || p.section == 5) && names(p.text, m->version);
+    });
+    if (!named) missing.push_back(m->version);
+  }
+  if (versions.empty()) return {0, true, "there are no versions", {}};
+  return {share_of(versions.size() - missing.size(), versions.size()), true,
+          missing.empty() ? "every version is named" : fmt::format("not named: {}", join(missing, ", ")), {}};
+}
+
+Fact model_tried(const Sources& s) {
+  if (s.ledger.attempts.empty() && s.ledger.llm.empty()) return {0, true, "no attempt was recorded", {}};
+  auto records = records_where(s, "attempt", [](const Json&) { return true; });
+  for (const Measurement& m : s.ledger.llm) append(records, records_of_version(s, m.version));
+  std::sort(records.begin(), records.end());
+  records.erase(std::unique(records.begin(), records.end()), records.end());
+  std::vector<std::string> outcomes;
+  for (const Measurement* m : s.ledger.versions("llm")) outcomes.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
+  for (const Attempt& a : s.ledger.attempts)
+    if (!a.no_code_because.empty()) outcomes.push_back(fmt::format("attempt-{}: no code ({})", a.number, a.no_code_because));
+  if (outcomes.empty()) return {0.5, true, "an attempt was filed, but never judged", records};
+  return {1, true, join(outcomes, "; "), records};
+}
+
+Fact model_identified(const Sources& s) {
+  auto records = records_where(s, "attempt", [](const Json&) { return true; });
+  if (s.ledger.attempts.empty()) return {0, true, "no attempt was recorded", {}};
+  std::size_t known = 0;
+  std::set<std::string> models;
+  for (const Attempt& a : s.ledger.attempts) {
+    if (trim(a.model).empty() || a.prompt_sha256.empty() || a.reply_sha256.empty()) continue;
+    ++known;
+    models.insert(a.model);
+  }
+  std::string text = models.empty() ? "an attempt lacks its model, prompt or reply" : join({models.begin(), models.end()}, ", ");
+  return {share_of(known, s.ledger.attempts.size()), true, text, records};
+}
+
+Fact both_discussed(const Sources& s) {
+  bool human = section_speaks_of(s, {4}, {"my ", "mine", "human", "{{v", "by hand", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"});
+  bool model = section_speaks_of(s, {4}, {"model", "llm", "attempt", "machine"});
+  return {(human ? 0.5 : 0) + (model ? 0.5 : 0), true,
+          human && model ? "both are spoken of" : human ? "the model's kernel is not spoken of"
+          : model ? "the human kernel is not spoken of" : "neither kernel is spoken of", {}};
+}
+
+Fact prediction_revisited(const Sources& s) {
+  bool yes = section_speaks_of(s, {4}, {"predict", "expected", "{{prediction."});
+  return {yes ? 1.0 : 0.0, true, yes ? "section 4 speaks of the prediction" : "section 4 does not mention the prediction", {}};
+}
+
+bool names_mechanism(const std::string& text) {
+  static constexpr std::string_view kMechanisms[] = {"cache", "l2", "traffic", "bytes", "bandwidth", "occupan", "algebra", "precision",
+      "tensor core", "fus", "latency", "launch", "register", "shared memory", "coalesc", "instruction", "bank", "round trip", "reuse",
+      "do not know", "don't know", "cannot explain", "can't explain", "unexplained"};
+  std::string plain = lower(text);
+  return std::any_of(std::begin(kMechanisms), std::end(kMechanisms),
+                     [&](std::string_view word) { return plain.find(word) != std::string::npos; });
+}
+
+Fact surprises_explained(const Sources& s) {
+  std::set<std::string> surprising, explained;
+  std::vector<std::int64_t> records;
+  for (const auto* list : {&s.ledger.human, &s.ledger.llm})
+    for (const Measurement& m : *list) {
+      if (!m.measured) continue;
+      for (const std::string& label : m.measured->labels)
+        if (label.starts_with("needs an explanation") && surprising.insert(m.version).second) append(records, records_of_version(s, m.version));
+    }
+  if (surprising.empty()) return {0, false, "no result needs one", {}};
+  for (const std::string& version : surprising)
+    for (const Paragraph& p : s.worklog.paragraphs)
+      if (p.section >= 2 && names(p.text, version) && names_mechanism(p.text)) explained.insert(version);
+  std::vector<std::string> open;
+  std::set_difference(surprising.begin(), surprising.end(), explained.begin(), explained.end(), std::back_inserter(open));
+  return {share_of(explained.size(), surprising.size()), true,
+          open.empty() ? fmt::format("explained: {}", join({explained.begin(), explained.end()}, ", "))
+                       : fmt::format("not explained: {}", join(open, ", ")), records};
+}
+
+Fact numbers_agree(const Sources& s) {
+  LedgerNumbers numbers(s.project, s.ledger);
+  std::vector<std::string> wrong;
+  for (const Paragraph& p : s.worklog.paragraphs)
+    for (const Quotation& q : numbers.find(p.text, {p.section, p.column}))
+      if (q.kind == Quotation::Kind::kNotInLedger) wrong.push_back(fmt::format("\"{}\" at worklog.md:{}", q.text, p.line));
+  if (wrong.empty()) return {1, true, "every speedup quoted is in the ledger", {}};
+  return {0, true, "not in the ledger: " + join(wrong, ", "), {}};
+}
+
+Fact failures_told(const Sources& s) {
+  std::size_t failed = 0;
+  std::vector<std::int64_t> records;
+  for (const auto* list : {&s.ledger.human, &s.ledger.llm})
+    for (const Measurement& m : *list) failed += m.gate_one != GateOne::kPassed;
+  records = records_where(s, "measurement", [](const Json& body) {
+    auto gate = body.find("gate_one");
+    return gate != body.end() && gate->is_string() && gate->get<std::string>() != label_of(GateOne::kPassed);
+  });
+  if (failed == 0) return {1, true, "no judgement failed gate one", {}};
+  const WorklogSection& section = s.worklog.section(5);
+  std::string count = fmt::format("{} failed gate one", plural(failed, "judgement"));
+  if (!section.present) return {0, true, count + "; section 5 was removed", records};
+  if (section.words == 0) return {0, true, count + "; section 5 says nothing", records};
+  return {1, true, fmt::format("{}; section 5 has {}", count, plural(static_cast<std::size_t>(section.words), "word")), records};
+}
+
+}  // namespace
+
+const std::map<std::string, CheckFunction>& checks() {
+  static const std::map<std::string, CheckFunction> all{
+      {"human_correct", human_correct},
+      {"predicted_first", predicted_first},
+      {"timed_or_explained", timed_or_explained},
+      {"same_problem", same_problem},
+      {"kernel_was_judged", kernel_was_judged},
+      {"ledger_whole", ledger_whole},
+      {"two_versions", two_versions},
+      {"reasons_given", reasons_given},
+      {"expectations_given", expectations_given},
+      {"plan_answered", [](const Sources& s) { return answered(s, 1); }},
+      {"by_hand_answered", [](const Sources& s) { return answered(s, 2); }},
+      {"model_answered", [](const Sources& s) { return answered(s, 3); }},
+      {"head_to_head_answered", [](const Sources& s) { return answered(s, 4); }},
+      {"versions_discussed", versions_discussed},
+      {"model_tried", model_tried},
+      {"model_identified", model_identified},
+      {"both_discussed", both_discussed},
+      {"prediction_revisited", prediction_revisited},
+      {"surprises_explained", surprises_explained},
+      {"numbers_agree", numbers_agree},
+      {"failures_told", failures_told},
+  };
+  return all;
+}
+
+}  // namespace capstone::detail

@@ -1,0 +1,29 @@
+#pragma once
+// The machine checks that a rubric may name. Private to this library.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rubric/rubric.h"
+
+namespace capstone::detail {
+
+/// What a check found.
+struct Fact {
+  double met = 0;                     ///< [0, 1]
+  bool applies = true;
+  std::string text;
+  std::vector<std::int64_t> records;
+};
+
+/// Everything that checks look at.
+struct Sources {
+  const Project& project;
+  const LedgerView& ledger;
+  const Worklog& worklog;
+};
+
+using CheckFunction = Fact (*)(const Sources&);
+const std::map<std::string, CheckFunction>& checks();
+
+}  // namespace capstone::detail

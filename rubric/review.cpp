@@ -1,0 +1,213 @@
+#include "rubric/review.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/base/digest.h"
+#include "harness/base/text.h"
+#include "rubric/numbers.h"
+
+namespace capstone {
+
+namespace {
+
+constexpr const char* kLedger = ".capstone/ledger.jsonl";
+
+bool is_stub_reason(const std::string& reason) { return trim(reason).empty(); }
+
+class Reviewer {
+ public:
+  Reviewer(const Project& project, const LedgerView& ledger, const Worklog& worklog)
+      : project_(project), ledger_(ledger), worklog_(worklog) {}
+
+  std::vector<Finding> review() {
+    findings_ = worklog_.findings;
+    ledger_damage();
+    prediction();
+    human_versions();
+    kernel_file();
+    model();
+    questions();
+    numbers();
+    explanations();
+    std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+      return std::pair(a.section, static_cast<int>(a.severity)) < std::pair(b.section, static_cast<int>(b.severity));
+    });
+    return std::move(findings_);
+  }
+
+ private:
+  void add(int section, Severity severity, std::string what, std::string where, std::string hint) {
+    findings_.push_back({section, severity, std::move(what), std::move(where), std::move(hint)});
+  }
+
+  void ledger_damage() {
+    for (const std::string& damage : ledger_.damage)
+      add(0, Severity::kContradiction, fmt::format("the ledger is damaged: {}", damage), kLedger,
+          "do not mend it by hand; run capstone ledger --verify and tell your mentor what happened");
+    std::set<std::string> digests;
+    for (const std::vector<Measurement>* list : {&ledger_.human, &ledger_.llm})
+      for (const Measurement& m : *list)
+        if (!m.problem_digest.empty() && m.problem_digest != project_.config.problem_digest) digests.insert(m.version);
+    for (const std::string& version : digests)
+      add(0, Severity::kContradiction, fmt::format("{} was judged against another copy of the problem", version), kLedger,
+          "measure it again with this project's pinned problem");
+  }
+
+  void prediction() {
+    if (ledger_.predictions.empty()) {
+      add(1, Severity::kMissing, "no prediction was recorded", kLedger,
+          "capstone predict --bottleneck memory|compute|latency --because \"…\"; before the first measurement it counts most");
+      return;
+    }
+    const Prediction& first = ledger_.predictions.front();
+    if (!first.before_first_measurement)
+      add(1, Severity::kContradiction, "the prediction was recorded after the first measurement", kLedger,
+          "it cannot be moved; say in section 1 what you expected and when you wrote it down");
+    if (trim(first.because).empty())
+      add(1, Severity::kAdvice, "the prediction gives no reason", kLedger, "give the arithmetic behind it in section 1");
+  }
+
+  void human_versions() {
+    if (ledger_.human.empty()) {
+      add(2, Severity::kMissing, "the human kernel was never measured", "human/kernel.cu", "capstone measure -m \"why this version\"");
+      return;
+    }
+    bool passed = std::any_of(ledger_.human.begin(), ledger_.human.end(),
+                              [](const Measurement& m) { return m.gate_one == GateOne::kPassed; });
+    if (!passed)
+      add(2, Severity::kMissing, "the human kernel has never passed gate one", "human/kernel.cu",
+          "capstone measure shows the first wrong element; a correct slow kernel is worth more than a fast wrong one");
+    std::vector<const Measurement*> versions = ledger_.versions("human");
+    if (versions.size() < 2)
+      add(2, Severity::kMissing, "there is only one version of the human kernel", "human/kernel.cu",
+          "change one thing, say why with -m, and measure again: the worklog lives from the comparison");
+    std::vector<std::string> silent, unexpected;
+    for (const Measurement* m : versions) {
+      if (!has_reason(m->version)) silent.push_back(m->version);
+      if (m != versions.front() && !has_expectation(m->version)) unexpected.push_back(m->version);
+    }
+    if (!silent.empty())
+      add(2, Severity::kMissing, fmt::format("no reason was given for {}", join(silent, ", ")), kLedger,
+          "say why in section 2, and next time with: capstone measure -m \"…\"");
+    if (!unexpected.empty())
+      add(2, Severity::kAdvice, fmt::format("no expected speedup was recorded for {}", join(unexpected, ", ")), kLedger,
+          "capstone measure --expect 1.5 before you look; being wrong teaches most");
+  }
+
+  // Some measurement of the version carries it: a re-measurement without -m does not erase the reason.
+  bool has_reason(const std::string& version) const {
+    return std::any_of(ledger_.human.begin(), ledger_.human.end(),
+                       [&](const Measurement& m) { return m.version == version && !is_stub_reason(m.reason); });
+  }
+  bool has_expectation(const std::string& version) const {
+    return std::any_of(ledger_.human.begin(), ledger_.human.end(),
+                       [&](const Measurement& m) { return m.version == version && m.expected_speedup; });
+  }
+
+  void kernel_file() {
+    if (ledger_.human.empty()) return;
+    Result<std::string> digest = sha256_file(project_.human_kernel());
+    if (!digest) {
+      add(2, Severity::kMissing, "human/kernel.cu is not there", "human/kernel.cu",
+          fmt::format("the measured sources are kept under .capstone/sources/{}.cu", ledger_.human.back().source_sha256));
+      return;
+    }
+    if (*digest == ledger_.human.back().source_sha256) return;
+    auto same = std::find_if(ledger_.human.rbegin(), ledger_.human.rend(),
+                             [&](const Measurement& m) { return m.source_sha256 == *digest; });
+    if (same != ledger_.human.rend())
+      add(2, Severity::kAdvice, fmt::format("human/kernel.cu is {}, not the last measured version {}", same->version,
+          ledger_.human.back().version), "human/kernel.cu", "fine when it is the version you want judged; say so in section 2");
+    else
+      add(2, Severity::kContradiction, "human/kernel.cu differs from every measured version", "human/kernel.cu",
+          "capstone measure -m \"…\", so that what you hand in is what was judged");
+  }
+
+  void model() {
+    if (ledger_.attempts.empty() && ledger_.llm.empty()) {
+      add(3, Severity::kMissing, "no attempt of a language model was recorded", "llm/",
+          "capstone llm prompt, then capstone llm add REPLY; a reply that fails is a full result");
+      return;
+    }
+    for (const Attempt& attempt : ledger_.attempts) {
+      std::string name = fmt::format("attempt-{}", attempt.number);
+      bool judged = std::any_of(ledger_.llm.begin(), ledger_.llm.end(), [&](const Measurement& m) { return m.version == name; });
+      if (!judged && attempt.no_code_because.empty())
+        add(3, Severity::kMissing, fmt::format("{} was filed but never judged", name), "llm/" + name, "capstone measure llm");
+      if (trim(attempt.model).empty())
+        add(3, Severity::kMissing, fmt::format("{} does not say which model it was", name), kLedger,
+            "name model and settings in section 3, and next time with: capstone llm add --model NAME");
+    }
+  }
+
+  void questions() {
+    for (const SectionSpec& spec : worklog_sections()) {
+      const WorklogSection& section = worklog_.section(spec.number);
+      if (!section.present) continue;
+      for (const Question& q : section.questions)
+        if (!q.answered)
+          add(spec.number, Severity::kMissing, fmt::format("not answered: {}", q.text), fmt::format("worklog.md:{}", q.line),
+              "write below the question");
+      if (section.words == 0 && section.questions.empty())
+        add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is empty", spec.title),
+            fmt::format("worklog.md:{}", section.line), "a few honest sentences are enough to begin with");
+    }
+  }
+
+  void numbers() {
+    LedgerNumbers numbers(project_, ledger_);
+    for (const Paragraph& p : worklog_.paragraphs)
+      for (const Quotation& q : numbers.find(p.text, {p.section, p.column})) quotation(p, q);
+  }
+
+  void quotation(const Paragraph& p, const Quotation& q) {
+    std::string where = fmt::format("worklog.md:{}", p.line);
+    switch (q.kind) {
+      case Quotation::Kind::kPlaceholder: return;
+      case Quotation::Kind::kUnknown:
+        add(p.section, Severity::kContradiction, fmt::format("unknown placeholder {}", q.text), where, q.note);
+        return;
+      case Quotation::Kind::kNotInLedger:
+        add(p.section, Severity::kContradiction, fmt::format("\"{}\" is not in the ledger", q.text), where,
+            "write a placeholder such as {{v2.speedup}} instead, or measure it; if it is an expectation, say \"I expect\"");
+        return;
+      case Quotation::Kind::kEmulated:
+        add(p.section, Severity::kAdvice, fmt::format("\"{}\" compares emulated times, which count for nothing", q.text), where,
+            "say \"emulated\" beside it, or measure on a GPU");
+        return;
+    }
+  }
+
+  // A result labelled "needs an explanation" wants one in prose that names the version.
+  void explanations() {
+    for (const std::vector<Measurement>* list : {&ledger_.human, &ledger_.llm})
+      for (const Measurement& m : *list) {
+        if (!m.measured || m.measured->labels.empty() || !asked_.insert(m.version).second) continue;
+        bool named = std::any_of(worklog_.paragraphs.begin(), worklog_.paragraphs.end(), [&](const Paragraph& p) {
+          return p.section >= 2 && p.text.find(m.version) != std::string::npos;
+        });
+        for (const std::string& label : m.measured->labels)
+          if (label.starts_with("needs an explanation"))
+            add(4, named ? Severity::kAdvice : Severity::kMissing, fmt::format("{} {}", m.version, label), kLedger,
+                named ? "make sure that section 4 gives the mechanism, or says that you do not know it"
+                      : "name the version in section 4 and give the mechanism, or say that you do not know it");
+      }
+  }
+
+  const Project& project_;
+  const LedgerView& ledger_;
+  const Worklog& worklog_;
+  std::vector<Finding> findings_;
+  std::set<std::string> asked_;
+};
+
+}  // namespace
+
+std::vector<Finding> review(const Project& project, const LedgerView& ledger, const Worklog& worklog) {
+  return Reviewer(project, ledger, worklog).review();
+}
+
+}  // namespace capstone
