@@ -50,7 +50,9 @@ std::string render(const Error& error);
   target = std::move(*tmp)
 #define CAPSTONE_TRY(target, ...) CAPSTONE_TRY_(CAPSTONE_CONCAT(try_, __LINE__), target, __VA_ARGS__)
 /// The same for Result<void>.
-#define CAPSTONE_CHECK_(tmp, ...) \
-  auto tmp = (__VA_ARGS__);       \
-  if (!tmp) return ::tl::unexpected(std::move(tmp).error())
+#define CAPSTONE_CHECK_(tmp, ...)                                     \
+  do {                                                                \
+    auto tmp = (__VA_ARGS__);                                         \
+    if (!tmp) return ::tl::unexpected(std::move(tmp).error());        \
+  } while (false)
 #define CAPSTONE_CHECK(...) CAPSTONE_CHECK_(CAPSTONE_CONCAT(check_, __LINE__), __VA_ARGS__)

@@ -181,7 +181,8 @@ Result<fs::path> own_cuda_program(const std::string& name, const std::string& ar
   DigestBuilder digest;
   digest.add("arch", arch).add("nvcc", toolkit.version + toolkit.nvcc.string()).add("version", resources.version);
   for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "wire.h",
-                                resources.share / "harness" / "check" / "random.h"}) {
+                                resources.share / "harness" / "check" / "random.h", resources.share / "harness" / "check" / "narrow.h",
+                                resources.share / "problems" / "dtype.h"}) {
     CAPSTONE_TRY(std::string text, read_file(input));
     digest.add(input.filename().string(), text);
   }

@@ -1,0 +1,15 @@
+#pragma once
+// The two ways to judge; judge() chooses.
+#include "harness/judge/judge.h"
+
+namespace capstone {
+
+Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, const Resources& resources,
+                                                const Narration& say, const std::string& why_not_cuda);
+Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say);
+
+Json host_environment(const Resources& resources);
+Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, const Sandbox& sandbox,
+                              const Json& environment);
+
+}  // namespace capstone

@@ -1,0 +1,230 @@
+#include "harness/judge/cases.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "harness/check/compare.h"
+#include "harness/check/diagnose.h"
+#include "harness/check/dtype_convert.h"
+#include "harness/check/inputs.h"
+
+namespace capstone {
+namespace {
+
+constexpr int kDrawTries = 2000;
+
+std::int64_t draw_one(const Vary& vary, std::mt19937_64& random) {
+  if (!vary.one_of.empty())
+    return vary.one_of[std::uniform_int_distribution<std::size_t>(0, vary.one_of.size() - 1)(random)];
+  std::int64_t step = std::max<std::int64_t>(1, vary.multiple_of);
+  std::int64_t low = (vary.low + step - 1) / step, high = vary.high / step;
+  // Half of the draws are small: off-by-one errors live where a size is 1, 2, 31, 33 …
+  if (random() & 1) high = std::min(high, low + 70 / step);
+  return std::uniform_int_distribution<std::int64_t>(low, std::max(low, high))(random) * step;
+}
+
+Result<Sizes> draw_sizes(const Problem& problem, const DrawLimits& limits, std::mt19937_64& random) {
+  for (int attempt = 0; attempt < kDrawTries; ++attempt) {
+    Sizes sizes;
+    for (const std::string& symbol : problem.symbols) {
+      auto vary = problem.vary.find(symbol);
+      // A symbol that `vary` leaves out keeps the value of a check size.
+      std::int64_t value = vary != problem.vary.end() ? draw_one(vary->second, random)
+                                                      : size_of(problem.check.front(), symbol);
+      sizes.emplace_back(symbol, value);
+    }
+    CAPSTONE_TRY(bool fits, admissible(problem, sizes));
+    if (!fits) continue;
+    CAPSTONE_TRY(Cost cost, cost_at(problem, sizes));
+    if (cost.flops > limits.flops || cost.bytes > limits.bytes) continue;
+    return sizes;
+  }
+  return fail(fmt::format("no admissible sizes within {:.0g} FLOP and {:.0g} bytes in {} draws", limits.flops,
+                          limits.bytes, kDrawTries),
+              (problem.folder / "problem.yaml").string(), "widen `vary`, or loosen `where`");
+}
+
+// A scalar's argument in its own type.
+Result<Json> scalar_argument(const Parameter& parameter, const Sizes& sizes) {
+  CAPSTONE_TRY(double value, parameter.value->evaluate(sizes));
+  switch (parameter.dtype) {
+    case DType::kI32: return Json{{"i32", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kI64: return Json{{"i64", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kU8: return Json{{"u8", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kF32: return Json{{"f32", static_cast<double>(static_cast<float>(value))}};
+    default:
+      return fail("a scalar of type " + std::string(name_of(parameter.dtype)) + " cannot be passed to launch()",
+                  parameter.name, "use f32, i32, i64 or u8");
+  }
+}
+
+Result<Json> arguments(const Problem& problem, const Layout* layout, const Sizes& sizes) {
+  Json args = Json::array();
+  std::size_t slot = 0;
+  for (const Parameter& parameter : problem.signature) {
+    if (parameter.is_scalar()) {
+      CAPSTONE_TRY(Json scalar, scalar_argument(parameter, sizes));
+      args.push_back(std::move(scalar));
+    } else {
+      args.push_back({{"at", layout ? layout->tensors[slot].offset : 0}});
+      ++slot;
+    }
+  }
+  for (const auto& [symbol, value] : sizes) args.push_back({{"i64", value}});
+  return args;
+}
+
+std::span<std::byte> part(std::span<std::byte> image, const TensorSlot& slot) {
+  return image.subspan(slot.offset, slot.bytes);
+}
+std::span<const std::byte> part(std::span<const std::byte> image, const TensorSlot& slot) {
+  return image.subspan(slot.offset, slot.bytes);
+}
+
+}  // namespace
+
+std::uint64_t fresh_seed() {
+  std::uint64_t seed = 0;
+  while (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
+  }
+  return seed;
+}
+
+std::string seed_text(std::uint64_t seed) { return fmt::format("{:016x}", seed); }
+
+Json sizes_json(const Sizes& sizes) {
+  Json json = Json::object();
+  for (const auto& [symbol, value] : sizes) json[symbol] = value;
+  return json;
+}
+
+Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits) {
+  std::vector<CasePlan> plans;
+  for (std::size_t i = 0; i < problem.check.size(); ++i)
+    plans.push_back({fmt::format("check-{}", i), problem.check[i], fresh_seed()});
+  std::mt19937_64 random(fresh_seed());
+  for (int i = 0; i < hidden && !problem.vary.empty(); ++i) {
+    CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, limits, random));
+    plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), fresh_seed()});
+  }
+  return plans;
+}
+
+Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes) {
+  return arguments(problem, &layout, sizes);
+}
+Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
+  return arguments(problem, nullptr, sizes);
+}
+
+Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
+                                  std::size_t workspace_bytes) {
+  PreparedCase prepared;
+  prepared.plan = plan;
+  CAPSTONE_TRY(prepared.layout, make_layout(problem, plan.sizes, workspace_bytes));
+  prepared.image.resize(prepared.layout.bytes);
+  std::vector<std::span<const std::byte>> tensors;
+  for (std::size_t i = 0; i < prepared.layout.tensors.size(); ++i) {
+    const TensorSlot& slot = prepared.layout.tensors[i];
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.role == Role::kOutput) {
+      tensors.emplace_back();
+    } else {
+      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, Battery::kPlain,
+                                 part(std::span<std::byte>(prepared.image), slot)));
+      tensors.emplace_back(part(std::span<const std::byte>(prepared.image), slot));
+    }
+    if (parameter.is_written())
+      prepared.outputs.push_back({slot.parameter, static_cast<int>(i), {}, {}});
+  }
+  for (PreparedCase::Output& output : prepared.outputs) {
+    std::int64_t n = prepared.layout.tensors[static_cast<std::size_t>(output.slot)].elements;
+    output.expected.resize(static_cast<std::size_t>(n));
+    output.scale.resize(static_cast<std::size_t>(n));
+    CAPSTONE_CHECK(oracle.evaluate_all(problem, plan.sizes, tensors, output.parameter, output.expected, output.scale));
+  }
+  return prepared;
+}
+
+void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,
+                  std::uint64_t seed) {
+  const Layout& layout = prepared.layout;
+  for (auto [offset, bytes] : layout.guards()) poison_bytes(image.subspan(offset, bytes), seed ^ offset);
+  if (layout.workspace_bytes)
+    poison_bytes(image.subspan(layout.workspace_offset, layout.workspace_bytes), seed ^ 0x9e3779b97f4a7c15u);
+  for (const TensorSlot& slot : layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.role == Role::kOutput) poison(part(image, slot), parameter.dtype, seed);
+  }
+}
+
+namespace {
+
+// The tensor that lies nearest before a byte, for "written 12 bytes behind the end of y".
+std::string describe_byte(const Problem& problem, const Layout& layout, std::size_t at) {
+  const TensorSlot* before = nullptr;
+  const TensorSlot* after = nullptr;
+  for (const TensorSlot& slot : layout.tensors) {
+    if (slot.offset + slot.bytes <= at && (!before || slot.offset > before->offset)) before = &slot;
+    if (slot.offset > at && (!after || slot.offset < after->offset)) after = &slot;
+  }
+  auto name = [&](const TensorSlot& slot) { return problem.signature[static_cast<std::size_t>(slot.parameter)].name; };
+  std::size_t behind = before ? at - (before->offset + before->bytes) : ~std::size_t{0};
+  std::size_t ahead = after ? after->offset - at : ~std::size_t{0};
+  if (before && behind <= ahead) return fmt::format("{} bytes behind the end of {}", behind, name(*before));
+  if (after) return fmt::format("{} bytes before the start of {}", ahead, name(*after));
+  return "outside every tensor";
+}
+
+}  // namespace
+
+CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                   std::span<const std::byte> after, std::uint64_t poison_seed) {
+  CaseResult result;
+  result.id = prepared.plan.id;
+  result.sizes = sizes_json(prepared.plan.sizes);
+  result.seed = seed_text(prepared.plan.seed);
+  for (auto [offset, bytes] : prepared.layout.guards()) {
+    if (std::memcmp(before.data() + offset, after.data() + offset, bytes) == 0) continue;
+    std::size_t at = offset;
+    while (before[at] == after[at]) ++at;
+    result.problem = "memory outside the tensors was written";
+    result.where = describe_byte(problem, prepared.layout, at);
+    result.hint = "an index runs past the end: guard the last block with `if (i < n)`, and check ragged sizes";
+    return result;
+  }
+  for (const TensorSlot& slot : prepared.layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.is_written()) continue;
+    if (std::memcmp(before.data() + slot.offset, after.data() + slot.offset, slot.bytes) == 0) continue;
+    result.problem = "the input " + parameter.name + " was changed";
+    result.hint = "inputs are read-only: write intermediates to the workspace (declare workspace_bytes)";
+    return result;
+  }
+  result.passed = true;
+  for (const PreparedCase::Output& output : prepared.outputs) {
+    const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
+    auto got = part(after, slot);
+    Comparison comparison = compare(parameter.dtype, got, output.expected, output.scale, problem.tolerance);
+    result.max_abs = std::max(result.max_abs, comparison.max_abs);
+    result.max_rel = std::max(result.max_rel, comparison.max_rel);
+    result.rms = std::max(result.rms, comparison.rms);
+    if (comparison.passed) continue;
+    Diagnosis diagnosis = diagnose(parameter.name, parameter.dtype, slot.shape, got, output.expected, output.scale,
+                                   problem.tolerance, poison_seed);
+    result.passed = false;
+    result.problem = "wrong result: " + diagnosis.pattern;
+    result.hint = diagnosis.hint;
+    result.diagnosis = std::move(diagnosis);
+    break;
+  }
+  return result;
+}
+
+}  // namespace capstone

@@ -1,0 +1,66 @@
+#pragma once
+// The cases of gate one: which sizes, which inputs, what is expected, and whether an output is right.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/check/layout.h"
+#include "harness/check/oracle.h"
+#include "harness/ledger/record.h"
+#include "problems/problem.h"
+
+namespace capstone {
+
+/// One set of sizes with the seed of its inputs.
+struct CasePlan {
+  std::string id;        ///< "check-0", "hidden-1"
+  Sizes sizes;
+  std::uint64_t seed = 0;
+};
+
+/// Caps on a drawn case, so that an unlucky draw neither takes minutes nor memory.
+struct DrawLimits {
+  double flops = 5e7;
+  double bytes = 64e6;
+};
+
+/// 64 bits from the kernel's generator. Seeds are drawn after the build, so that no source can know them.
+std::uint64_t fresh_seed();
+std::string seed_text(std::uint64_t seed);  ///< 16 hexadecimal digits
+
+/// Every size under `check`, then `hidden` admissible draws from `vary`.
+/// @error `vary` and `where` leave nothing to draw within the limits.
+Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits);
+
+/// A case with its inputs and its expected values.
+struct PreparedCase {
+  CasePlan plan;
+  Layout layout;
+  std::vector<std::byte> image;              ///< the arena with inputs in place; everything else undefined
+  struct Output {
+    int parameter;                           ///< in the signature
+    int slot;                                ///< in layout.tensors
+    std::vector<double> expected, scale;     ///< [elements]
+  };
+  std::vector<Output> outputs;
+};
+Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
+                                  std::size_t workspace_bytes);
+
+/// Argument slots for a worker's request; see protocol.md.
+Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes);
+/// Workspace question before there is an arena: tensors at 0, sizes real.
+Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
+
+/// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
+void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
+
+/// Looks at the arena after a run. `before` is the image the run began with.
+/// The result is passed, or says what is wrong, where, with a diagnosis.
+CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                   std::span<const std::byte> after, std::uint64_t poison_seed);
+
+Json sizes_json(const Sizes& sizes);
+
+}  // namespace capstone

@@ -1,0 +1,95 @@
+#include "harness/judge/judge.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+#include "harness/build/cuda.h"
+#include "harness/judge/backends.h"
+
+namespace capstone {
+
+std::string GpuFacts::arch() const {
+  std::string digits;
+  for (char c : compute_capability)
+    if (c != '.') digits += c;
+  // From Hopper on, the instructions worth having (wgmma, tcgen05) exist only under the `a` target.
+  bool specific = digits.size() >= 2 && std::stoi(digits) >= 90;
+  return "sm_" + digits + (specific ? "a" : "");
+}
+
+Result<GpuFacts> find_gpu(const Resources& resources) {
+  auto smi = find_program("nvidia-smi", resources.path_variable + ":/usr/lib/wsl/lib:/usr/local/nvidia/bin");
+  if (!smi)
+    return fail("no NVIDIA GPU here: nvidia-smi, which comes with the driver, was not found", {},
+                "use --backend emulated, or measure on a machine with a GPU (capstone measure --bundle FILE)",
+                ExitCode::kEnvironment);
+  ProcessSpec spec;
+  spec.argv = {smi->string(), "--query-gpu=name,uuid,driver_version,compute_cap,memory.total",
+               "--format=csv,noheader,nounits", "--id=0"};
+  spec.timeout = std::chrono::seconds(20);
+  CAPSTONE_TRY(auto result, run_process(spec));
+  auto fields = split(split(result.out, '\n').front(), ',');
+  if (!result.ok() || fields.size() < 5)
+    return fail("nvidia-smi sees no GPU", std::string(trim(result.out + result.err)).substr(0, 200),
+                "check the driver with `nvidia-smi`; or use --backend emulated", ExitCode::kEnvironment);
+  GpuFacts facts;
+  facts.name = trim(fields[0]);
+  facts.uuid = trim(fields[1]);
+  facts.driver = trim(fields[2]);
+  facts.compute_capability = trim(fields[3]);
+  facts.memory_bytes = std::strtod(fields[4].c_str(), nullptr) * 1024 * 1024;
+  return facts;
+}
+
+BackendChoice choose_backend(Backend wanted, const Resources& resources) {
+  if (wanted != Backend::kAuto) return {wanted, {}};
+  auto gpu = find_gpu(resources);
+  if (!gpu) return {Backend::kEmulated, "no NVIDIA GPU here"};
+  if (!find_toolkit(resources)) return {Backend::kEmulated, "there is a GPU (" + gpu->name + ") but no nvcc to build for it"};
+  return {Backend::kCuda, {}};
+}
+
+Json host_environment(const Resources& resources) {
+  Json environment;
+  environment["tool"] = resources.version;
+  utsname system{};
+  ::uname(&system);
+  environment["system"] = fmt::format("{} {}", system.sysname, system.release);
+  environment["cpu_threads"] = std::thread::hardware_concurrency();
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);)
+    if (line.starts_with("model name")) {
+      environment["cpu"] = std::string(trim(line.substr(line.find(':') + 1)));
+      break;
+    }
+  return environment;
+}
+
+Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, const Sandbox& sandbox, const Json& environment) {
+  Measurement m;
+  m.contestant = entry.contestant;
+  m.source = entry.source.string();
+  m.problem_id = request.problem->id;
+  m.problem_digest = request.problem->digest;
+  m.isolation = sandbox.description();
+  m.environment = environment;
+  return m;
+}
+
+Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say) {
+  auto begun = std::chrono::steady_clock::now();
+  BackendChoice choice = choose_backend(request.backend, resources);
+  CAPSTONE_TRY(auto measurements, choice.backend == Backend::kCuda ? judge_cuda(request, resources, say)
+                                                                   : judge_emulated(request, resources, say, choice.because));
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  for (Measurement& m : measurements) m.seconds = seconds;
+  return measurements;
+}
+
+}  // namespace capstone

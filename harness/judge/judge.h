@@ -1,0 +1,59 @@
+#pragma once
+// The judge: owns seeds, expected values, tolerances and verdicts. Never loads a submission, never holds a GPU context.
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/resources.h"
+#include "harness/ledger/record.h"
+#include "harness/sandbox/sandbox.h"
+#include "problems/problem.h"
+
+namespace capstone {
+
+enum class Backend { kAuto, kEmulated, kCuda };
+
+/// One source to judge.
+struct Entry {
+  std::string contestant;          ///< "human", "llm"
+  std::filesystem::path source;    ///< the .cu
+};
+
+struct JudgeRequest {
+  const Problem* problem = nullptr;
+  std::vector<Entry> entries;
+  Backend backend = Backend::kAuto;
+  double budget_seconds = 10;      ///< of timing, a contestant
+  double run_timeout_seconds = 10; ///< one launch in gate one
+  int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build
+  bool timing = true;              ///< false: gate one only
+};
+
+/// What the judge is doing, for a progress line. Called from the judging thread.
+using Narration = std::function<void(const std::string&)>;
+
+/// Judges every entry: build → gate one → gate two. One Measurement an entry, in order; a submission's own failure is in
+/// its Measurement, never an Error.
+/// @error the machine's fault: no compiler, no headers, a broken oracle, interrupted.
+Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say);
+
+/// Facts about the first visible GPU, from the driver's nvidia-smi; no context is made.
+struct GpuFacts {
+  std::string name, uuid, driver, compute_capability;  ///< "9.0"
+  double memory_bytes = 0;
+  /// nvcc's name for it, with the architecture-specific suffix where there is one: "sm_90a".
+  std::string arch() const;
+};
+/// @error no NVIDIA GPU or driver here.
+Result<GpuFacts> find_gpu(const Resources& resources);
+
+/// The backend that kAuto means here, and why: a GPU and nvcc → cuda; else emulated.
+struct BackendChoice {
+  Backend backend;
+  std::string because;   ///< empty for cuda; else "no NVIDIA GPU here"
+};
+BackendChoice choose_backend(Backend wanted, const Resources& resources);
+
+}  // namespace capstone

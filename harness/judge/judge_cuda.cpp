@@ -1,0 +1,213 @@
+// Judging on a GPU (host tier): the player owns the tensors, each arm runs in a worker process of its own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/build/cuda.h"
+#include "harness/judge/backends.h"
+#include "harness/judge/gate_two.h"
+#include "harness/measure/statistics.h"
+#include "harness/model/roofline.h"
+
+namespace capstone {
+namespace {
+
+constexpr int kResamples = 10000;
+
+DeviceAttributes attributes_of(const Json& hello) {
+  DeviceAttributes a;
+  a.name = hello.value("name", "");
+  a.major = hello.value("major", 0);
+  a.minor = hello.value("minor", 0);
+  a.sm_count = hello.value("sm_count", 0);
+  a.clock_hz = hello.value("clock_khz", 0.0) * 1e3;
+  a.memory_clock_hz = hello.value("memory_clock_khz", 0.0) * 1e3;
+  a.bus_bits = hello.value("bus_bits", 0);
+  a.l2_bytes = hello.value("l2_bytes", std::size_t{0});
+  return a;
+}
+
+Arm finished_arm(const TimedArm& timed) {
+  Arm arm;
+  arm.name = timed.name;
+  arm.label = timed.label;
+  std::vector<double> all;
+  for (const auto& restart : timed.samples) all.insert(all.end(), restart.begin(), restart.end());
+  arm.median_ms = median_interval(all);
+  if (!timed.hot.empty()) arm.hot_ms = median(timed.hot);
+  if (!timed.host.empty()) arm.host_ms = median(timed.host);
+  arm.samples_ms = timed.samples;
+  return arm;
+}
+
+// What a mentor should ask about before believing a time.
+std::vector<std::string> labels_for(const Roofline& roof, double ms) {
+  std::vector<std::string> labels;
+  if (roof.floor_ms > 0 && ms < roof.floor_ms)
+    labels.push_back(fmt::format("needs an explanation: {} is less than the {} that the data sheet allows for this work",
+                                 format_time_ms(ms), format_time_ms(roof.floor_ms)));
+  return labels;
+}
+
+struct CudaSession {
+  const JudgeRequest& request;
+  const Resources& resources;
+  const Narration& say;
+  Sandbox sandbox;
+  Sandbox trusted;
+  GpuFacts gpu;
+  fs::path worker_program;
+  Artifact baseline;
+  std::unique_ptr<Player> player;
+  WorkerLimits limits;
+
+  tl::expected<Worker, WorkerFailure> start_worker(const fs::path& library, bool ours) const {
+    Sandbox place = ours ? trusted : sandbox;
+    return Worker::start({worker_program.string(), library.string()}, place, limits, true);
+  }
+};
+
+Result<std::size_t> workspace_of(const CudaSession& session, const fs::path& library, bool ours) {
+  auto worker = session.start_worker(library, ours);
+  if (!worker) return fail(worker.error().what, worker.error().where, worker.error().hint, ExitCode::kEnvironment);
+  CAPSTONE_TRY(Json args, workspace_arguments(*session.request.problem, session.request.problem->measure));
+  auto answer = worker->ask({{"op", "workspace"}, {"args", args}});
+  if (!answer) return fail(answer.error().what, answer.error().where, answer.error().hint, ExitCode::kEnvironment);
+  return answer->message.value("bytes", std::size_t{0});
+}
+
+}  // namespace
+
+Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say) {
+  const Problem& problem = *request.problem;
+  CudaSession session{request, resources, say, Sandbox::detect(resources), Sandbox::none("trusted"), {}, {}, {}, {}, {}};
+  session.limits.memory = 0;  // device mappings count as resident on some drivers; the GPU's own memory is the limit
+  session.limits.start = std::chrono::seconds(60);
+  CAPSTONE_TRY(session.gpu, find_gpu(resources));
+  const std::string arch = session.gpu.arch();
+  CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
+  CAPSTONE_TRY(fs::path player_program, own_cuda_program("capstone-player", arch, resources, say));
+  CAPSTONE_TRY(session.worker_program, own_cuda_program("capstone-worker-cuda", arch, resources, say));
+
+  // Builds.
+  say("building the native baseline");
+  CAPSTONE_TRY(session.baseline, build_cuda({&problem, problem.folder / "baseline.cu", &resources, "native", 900}, arch, problem.link));
+  if (!session.baseline.result.ok)
+    return fail("the problem's baseline.cu does not build: " + session.baseline.result.first_error->text,
+                session.baseline.result.first_error->file, "see `capstone doctor` for missing libraries", ExitCode::kEnvironment);
+  std::vector<Artifact> artifacts;
+  for (const Entry& entry : request.entries) {
+    say("building " + entry.contestant + " with nvcc");
+    CAPSTONE_TRY(auto artifact, build_cuda({&problem, entry.source, &resources, entry.contestant, 900}, arch, {}));
+    artifacts.push_back(std::move(artifact));
+  }
+  CAPSTONE_TRY(Oracle oracle, Oracle::load(problem, resources));
+  CAPSTONE_TRY(session.player, Player::start(player_program, session.trusted));
+  const Json& device = session.player->device();
+  const DevicePeaks peaks = peaks_of(attributes_of(device));
+  for (const fs::path& path : {session.worker_program, session.baseline.program}) session.sandbox.allow_reading(path);
+
+  Json environment = host_environment(resources);
+  environment["device"] = session.gpu.name;
+  environment["uuid"] = session.gpu.uuid;
+  environment["driver"] = session.gpu.driver;
+  environment["compute_capability"] = session.gpu.compute_capability;
+  environment["nvcc"] = toolkit.version;
+  environment["cuda_runtime"] = device.value("runtime", 0);
+  environment["arch"] = arch;
+  environment["sm_count"] = device.value("sm_count", 0);
+  environment["l2_bytes"] = device.value("l2_bytes", std::size_t{0});
+  environment["peaks"] = peaks.source;
+
+  // Gate one: sizes and seeds are drawn after every build.
+  DrawLimits draw{2e8, 256e6};
+  CAPSTONE_TRY(auto plans, plan_cases(problem, request.hidden_cases, draw));
+  std::vector<Measurement> measurements;
+  std::vector<TimedArm> arms(2);
+  arms[0].name = "native";
+  arms[1].name = "A/A";
+  for (int i = 0; i < 2; ++i) {
+    arms[i].trusted = true;
+    arms[i].start_worker = [&session] { return session.start_worker(session.baseline.program, true); };
+  }
+  std::vector<std::size_t> racing;  // index into measurements of arms[2 + i]
+  for (std::size_t i = 0; i < request.entries.size(); ++i) {
+    Measurement m = blank_measurement(request, request.entries[i], session.sandbox, environment);
+    m.backend = "cuda";
+    m.tier = "host";
+    m.build = artifacts[i].result;
+    if (!artifacts[i].result.ok) {
+      m.gate_one = GateOne::kBuildFailed;
+      m.gate_two_reason = "it does not build";
+      measurements.push_back(std::move(m));
+      continue;
+    }
+    const fs::path library = artifacts[i].program;
+    auto start = [&session, library] { return session.start_worker(library, false); };
+    GateOneSetup setup{&problem, &oracle, session.player.get(), {""}, start,
+                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000)), say, m.contestant};
+    CAPSTONE_CHECK(gate_one(setup, plans, m));
+    if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
+    if (m.gate_one == GateOne::kPassed && request.timing) {
+      TimedArm arm;
+      arm.name = m.contestant;
+      arm.label = m.source;
+      arm.start_worker = start;
+      auto workspace = workspace_of(session, library, false);
+      arm.workspace_bytes = workspace.value_or(0);
+      arms.push_back(std::move(arm));
+      racing.push_back(measurements.size());
+    }
+    measurements.push_back(std::move(m));
+  }
+  if (racing.empty()) return measurements;
+
+  CAPSTONE_TRY(std::size_t baseline_workspace, workspace_of(session, session.baseline.program, true));
+  arms[0].workspace_bytes = arms[1].workspace_bytes = baseline_workspace;
+  GateTwoSetup setup{&problem, &oracle, session.player.get(), request.budget_seconds,
+                     std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000) + 60000), say};
+  CAPSTONE_TRY(GateTwoOutcome outcome, gate_two(setup, arms));
+  CAPSTONE_TRY(Cost cost, cost_at(problem, problem.measure));
+  const Interval a_over_a = bootstrap_ratio(log_ratios(arms[0], arms[1]), kResamples, fresh_seed());
+  for (std::size_t k = 0; k < racing.size(); ++k) {
+    Measurement& m = measurements[racing[k]];
+    const TimedArm& arm = arms[2 + k];
+    m.environment["telemetry"] = outcome.telemetry;
+    if (arm.failure) {
+      m.gate_one = GateOne::kWrong;
+      m.gate_two_reason = "a run at the measured size failed";
+      m.cases.push_back(*arm.failure);
+      continue;
+    }
+    Measured measured;
+    measured.clock = "GPU-cold events, fresh inputs each sample";
+    measured.sizes = sizes_json(problem.measure);
+    measured.flops = cost.flops;
+    measured.bytes = cost.bytes;
+    measured.arms = {finished_arm(arms[0]), finished_arm(arms[1]), finished_arm(arm)};
+    Interval speedup = bootstrap_ratio(log_ratios(arms[0], arm), kResamples, fresh_seed());
+    RatioVerdict verdict = decide(speedup, a_over_a, true);
+    measured.speedup = speedup;
+    measured.floor = verdict.floor;
+    const double ms = measured.arms.back().median_ms.point;
+    Roofline roof = roofline(cost, ms, peaks, problem.precision);
+    measured.percent_of_peak = roof.percent;
+    measured.peak = roof.peak;
+    measured.bound_by = roof.bound_by;
+    measured.labels = labels_for(roof, ms);
+    m.gate_two = verdict.verdict;
+    if (m.gate_two == GateTwo::kUnresolved)
+      m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", outcome.seconds);
+    if (!outcome.void_because.empty()) {
+      m.gate_two = GateTwo::kUnresolved;
+      m.gate_two_reason = outcome.void_because;
+    }
+    m.measured = std::move(measured);
+  }
+  return measurements;
+}
+
+}  // namespace capstone

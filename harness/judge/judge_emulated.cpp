@@ -1,0 +1,132 @@
+// Judging on the CPU: gate one for real under four schedules; gate two is never judged.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+
+#include "harness/build/build.h"
+#include "harness/judge/backends.h"
+#include "harness/judge/gate_one.h"
+#include "harness/measure/statistics.h"
+
+namespace capstone {
+namespace {
+
+constexpr int kTimedRuns = 7;
+
+// "sm_90a" → 900
+int arch_number(const std::string&) { return 900; }
+
+// CPU times of the emulated kernel at the `emulate` size. Shown as emulated; they count for nothing.
+Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Measurement& into) {
+  auto worker = setup.start_worker();
+  if (!worker) return {};
+  const Sizes& sizes = problem.emulate;
+  CAPSTONE_TRY(Json question, workspace_arguments(problem, sizes));
+  auto workspace = worker->ask({{"op", "workspace"}, {"args", question}});
+  if (!workspace) return {};
+  CasePlan plan{"emulate", sizes, fresh_seed()};
+  CAPSTONE_TRY(PreparedCase prepared,
+               prepare_case(problem, plan, *setup.oracle, workspace->message.value("bytes", std::size_t{0})));
+  CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
+  if (!worker->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena)) return {};
+  CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, sizes));
+  Json request{{"op", "run"}, {"args", args}, {"schedule", "forward"}, {"seed", 1}};
+  request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
+  std::vector<double> samples;
+  for (int i = 0; i <= kTimedRuns; ++i) {
+    CAPSTONE_CHECK(setup.arena->load(prepared.image));
+    auto answer = worker->ask(request, setup.run_timeout);
+    if (!answer) {
+      if (answer.error().kind == WorkerFailure::Kind::kInterrupted)
+        return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+      return {};
+    }
+    auto ms = answer->message.find("ms");
+    if (i > 0 && ms != answer->message.end() && ms->is_number()) samples.push_back(ms->get<double>());
+  }
+  if (samples.size() < 5) return {};
+  Measured measured;
+  measured.clock = "emulated (CPU time; counts for nothing)";
+  measured.sizes = sizes_json(sizes);
+  CAPSTONE_TRY(Cost cost, cost_at(problem, sizes));
+  measured.flops = cost.flops;
+  measured.bytes = cost.bytes;
+  Arm arm;
+  arm.name = into.contestant;
+  arm.label = "emulated on this CPU";
+  arm.median_ms = median_interval(samples);
+  arm.samples_ms = {samples};
+  measured.arms.push_back(std::move(arm));
+  into.measured = std::move(measured);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, const Resources& resources,
+                                                const Narration& say, const std::string& why_not_cuda) {
+  const Problem& problem = *request.problem;
+  Sandbox sandbox = Sandbox::detect(resources);
+  Json environment = host_environment(resources);
+  environment["device"] = "CPU (emulated CUDA)";
+
+  // All builds at once: each is one compiler process of about a second.
+  std::vector<Measurement> measurements;
+  std::vector<std::future<Result<EmulatedArtifact>>> builds;
+  say(fmt::format("building {} for the CPU", request.entries.size() == 1 ? request.entries.front().contestant : "both kernels"));
+  for (const Entry& entry : request.entries) {
+    BuildRequest build{&problem, entry.source, &resources, entry.contestant, arch_number(problem.arch)};
+    builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
+    measurements.push_back(blank_measurement(request, entry, sandbox, environment));
+  }
+  auto loading = Oracle::load(problem, resources);
+  std::vector<EmulatedArtifact> artifacts;
+  std::optional<Error> broken;
+  for (auto& build : builds) {
+    auto artifact = build.get();
+    if (!artifact) broken = artifact.error();
+    artifacts.push_back(artifact ? std::move(*artifact) : EmulatedArtifact{});
+  }
+  if (broken) return fail(*broken);
+  if (!loading) return fail(loading.error());
+  Oracle oracle = std::move(*loading);
+
+  // Sizes and seeds are drawn only now, after every build. Both contestants face the same ones.
+  CAPSTONE_TRY(auto plans, plan_cases(problem, request.hidden_cases, DrawLimits{}));
+  for (std::size_t i = 0; i < request.entries.size(); ++i) {
+    Measurement& m = measurements[i];
+    const EmulatedArtifact& artifact = artifacts[i];
+    m.backend = "emulated";
+    m.tier = "emulated";
+    m.build = artifact.result;
+    m.gate_two_reason = why_not_cuda.empty() ? "the emulated backend never judges it" : why_not_cuda;
+    if (!artifact.not_judgeable.empty()) {
+      m.gate_one = GateOne::kNotJudgeable;
+      CaseResult reason;
+      reason.id = "build";
+      reason.problem = artifact.not_judgeable;
+      reason.hint = "judge it on a machine with an NVIDIA GPU; see `capstone measure --bundle`";
+      m.cases.push_back(std::move(reason));
+      continue;
+    }
+    if (!artifact.result.ok) {
+      m.gate_one = GateOne::kBuildFailed;
+      continue;
+    }
+    MemfdArena arena;
+    WorkerLimits limits;
+    GateOneSetup setup{&problem, &oracle, &arena, {"forward", "reverse", "random", "warp"},
+                       [&] { return Worker::start({artifact.program.string()}, sandbox, limits, false); },
+                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000)), say,
+                       m.contestant};
+    CAPSTONE_CHECK(gate_one(setup, plans, m));
+    if (m.gate_one == GateOne::kPassed && request.timing) {
+      say(m.contestant + ": emulated times");
+      CAPSTONE_CHECK(time_emulated(problem, setup, m));
+    }
+  }
+  return measurements;
+}
+
+}  // namespace capstone

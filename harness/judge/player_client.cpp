@@ -1,0 +1,84 @@
+#include "harness/judge/player_client.h"
+
+#include <unistd.h>
+
+#include "harness/check/narrow.h"
+
+namespace capstone {
+namespace {
+
+Error machine_fault(const WorkerFailure& failure) {
+  if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
+  return {"the GPU player failed: " + failure.what, failure.where,
+          failure.hint.empty() ? "run `capstone doctor`; free GPU memory or close other programs on this GPU" : failure.hint,
+          ExitCode::kEnvironment};
+}
+
+}  // namespace
+
+Json draw_json(const random::Draw& draw) {
+  Json choices = Json::array();
+  for (int i = 0; i < draw.choices; ++i) choices.push_back(draw.choice[i]);
+  return {{"kind", static_cast<int>(draw.kind)}, {"twist", static_cast<int>(draw.twist)}, {"stream", draw.stream},
+          {"seed", draw.seed}, {"a", narrow::bits_of(draw.a)}, {"b", narrow::bits_of(draw.b)}, {"min", draw.min},
+          {"max", draw.max}, {"hot", draw.hot}, {"hot_value", narrow::bits_of(draw.hot_value)},
+          {"choice", std::move(choices)}};
+}
+
+Result<std::unique_ptr<Player>> Player::start(const std::filesystem::path& program, const Sandbox& trusted) {
+  WorkerLimits limits;
+  limits.start = std::chrono::seconds(60);
+  limits.memory = 0;
+  auto worker = Worker::start({program.string()}, trusted, limits, true);
+  if (!worker) return fail(machine_fault(worker.error()));
+  return std::unique_ptr<Player>(new Player(std::move(*worker)));
+}
+
+Result<int> Player::resize(std::size_t bytes) {
+  auto answer = worker_.ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(60));
+  if (!answer) return fail(machine_fault(answer.error()));
+  if (!answer->fd) return fail("the GPU player sent no memory handle", {}, {}, ExitCode::kInternal);
+  arena_ = std::move(answer->fd);
+  return arena_.get();
+}
+
+Result<void> Player::stage(std::size_t bytes) {
+  if (staged_ >= bytes) return {};
+  CAPSTONE_TRY(staging_fd_, staging_.resize(bytes));
+  staged_ = bytes;
+  return {};
+}
+
+Result<void> Player::transfer(const char* op, std::size_t offset, std::size_t bytes) {
+  auto answer = worker_.ask({{"op", op}, {"at", offset}, {"bytes", bytes}}, std::chrono::seconds(120), staging_fd_);
+  if (!answer) return fail(machine_fault(answer.error()));
+  return {};
+}
+
+Result<void> Player::upload(std::size_t offset, std::span<const std::byte> bytes) {
+  CAPSTONE_CHECK(stage(bytes.size()));
+  CAPSTONE_CHECK(staging_.load(bytes));
+  return transfer("upload", offset, bytes.size());
+}
+
+Result<void> Player::load(std::span<const std::byte> image) { return upload(0, image); }
+
+Result<void> Player::fetch(std::span<std::byte> image) {
+  CAPSTONE_CHECK(stage(image.size()));
+  CAPSTONE_CHECK(transfer("download", 0, image.size()));
+  return staging_.fetch(image);
+}
+
+Result<Json> Player::batch(Json steps) {
+  auto answer = worker_.ask({{"op", "batch"}, {"steps", std::move(steps)}}, std::chrono::seconds(60));
+  if (!answer) return fail(machine_fault(answer.error()));
+  return answer->message.at("results");
+}
+
+Result<Json> Player::telemetry() {
+  auto answer = worker_.ask({{"op", "telemetry"}}, std::chrono::seconds(20));
+  if (!answer) return fail(machine_fault(answer.error()));
+  return answer->message.at("telemetry");
+}
+
+}  // namespace capstone

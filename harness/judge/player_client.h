@@ -1,0 +1,43 @@
+#pragma once
+// The judge's side of the player: GPU memory as an ArenaHost, and the steps of a sample.
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/check/inputs.h"
+#include "harness/judge/gate_one.h"
+
+namespace capstone {
+
+class Player : public ArenaHost {
+ public:
+  /// Starts capstone-player. @error no driver, no GPU memory, an old Toolkit.
+  static Result<std::unique_ptr<Player>> start(const std::filesystem::path& program, const Sandbox& trusted);
+
+  Result<int> resize(std::size_t bytes) override;
+  Result<void> load(std::span<const std::byte> image) override;
+  Result<void> fetch(std::span<std::byte> image) override;
+  /// Copies host bytes to an offset of the arena.
+  Result<void> upload(std::size_t offset, std::span<const std::byte> bytes);
+
+  /// Performs steps in order (see player.cu) and waits for the device.
+  Result<Json> batch(Json steps);
+  Result<Json> telemetry();
+  const Json& device() const { return worker_.hello(); }
+
+ private:
+  explicit Player(Worker worker) : worker_(std::move(worker)) {}
+  Result<void> stage(std::size_t bytes);
+  Result<void> transfer(const char* op, std::size_t offset, std::size_t bytes);
+  Worker worker_;
+  Descriptor arena_;
+  MemfdArena staging_;
+  std::size_t staged_ = 0;
+  int staging_fd_ = -1;
+};
+
+/// A device draw as the player reads it. Floats travel as their bits.
+Json draw_json(const random::Draw& draw);
+
+}  // namespace capstone
