@@ -26,6 +26,7 @@ struct Project {
   std::filesystem::path root;
   ProjectConfig config;
   Problem problem;                   ///< the pinned copy under problem/
+  bool problem_changed = false;      ///< the pinned copy is no longer what `init` wrote; see require_pinned_problem()
 
   std::filesystem::path human_kernel() const { return root / "human" / "kernel.cu"; }
   std::filesystem::path worklog() const { return root / "worklog.md"; }
@@ -35,6 +36,17 @@ struct Project {
 };
 
 /// Searches `start` and its parents for a project. @error names every path tried.
+/// A pinned problem that was changed since is flagged, not refused: what was recorded stays readable.
 Result<Project> open_project(const std::filesystem::path& start);
+
+/// What every command that builds or judges asks first.
+/// @error problem/ differs from the digest in capstone.yaml; the hint says how to restore it.
+Result<void> require_pinned_problem(const Project& project);
+
+/// Reads capstone.yaml strictly. @error file:line:column, with the nearest key where one is unknown.
+Result<ProjectConfig> read_config(const std::filesystem::path& file);
+
+/// The text of capstone.yaml; read_config() gives the same values back.
+std::string config_text(const ProjectConfig& config);
 
 }  // namespace capstone

@@ -1,0 +1,21 @@
+#pragma once
+// The problem's definition as files to be written. Private to harness/project.
+#include <string>
+#include <vector>
+
+#include "problems/problem.h"
+
+namespace capstone {
+
+/// One file to be made, its path relative to the project.
+struct ProjectFile {
+  std::string path;
+  std::string bytes;
+  std::string purpose;   ///< one line, for whoever has just run `init`
+};
+
+/// Every file of the definition and the generated launch.h, under problem/.
+/// @error a file that cannot be read.
+Result<std::vector<ProjectFile>> copy_of_definition(const Problem& problem);
+
+}  // namespace capstone

@@ -1,0 +1,225 @@
+#include "harness/project/stub.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/base/text.h"
+
+namespace capstone {
+namespace {
+
+// Text for a // comment: one line, and no backslash that would pull the next line into it.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r' || c == '\\') c = ' ';
+  return text;
+}
+
+// What stands between the parentheses of `name(…);` in the generated header: the one source of the signature.
+std::string parameters_of(const std::string& header, const std::string& name) {
+  std::size_t at = header.find(" " + name + "(");
+  if (at == std::string::npos) return {};
+  std::size_t begin = at + name.size() + 2;
+  return std::string(trim(std::string_view(header).substr(begin, header.find(");", begin) - begin)));
+}
+
+std::string without_comments(const std::string& code) {
+  std::string bare;
+  for (std::size_t at = 0; at < code.size();) {
+    std::size_t open = code.find("/*", at);
+    bare += code.substr(at, open - at);
+    std::size_t close = open == std::string::npos ? open : code.find("*/", open);
+    at = close == std::string::npos ? code.size() : close + 2;
+  }
+  return bare;
+}
+
+struct Declared {
+  std::string text;  ///< "const float* x"
+  std::string name;  ///< "x"
+};
+
+std::vector<Declared> declarations(const std::string& parameters) {
+  std::vector<Declared> declared;
+  for (const std::string& part : split(without_comments(parameters), ',')) {
+    std::string text(trim(part));
+    std::size_t space = text.find_last_of(" *&");
+    declared.push_back({text, text.substr(space + 1)});
+  }
+  return declared;
+}
+
+std::string includes_of(const std::string& header) {
+  std::string lines;
+  for (const std::string& line : split(header, '\n'))
+    if (line.starts_with("#include")) lines += line + "\n";
+  return lines;
+}
+
+// Whether an expression over size symbols means the same in C++: integers, + - * / % and parentheses.
+bool is_plain_cpp(const Expression& expression, const Problem& problem) {
+  const std::string& text = expression.text;
+  for (std::size_t i = 0; i < text.size();) {
+    auto c = static_cast<unsigned char>(text[i]);
+    if (!std::isalpha(c) && c != '_') {
+      if (!std::isdigit(c) && std::string_view(" +-*/%()").find(text[i]) == std::string_view::npos) return false;
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    const std::string word = text.substr(i, end - i);
+    if (std::find(problem.symbols.begin(), problem.symbols.end(), word) == problem.symbols.end()) return false;
+    i = end;
+  }
+  return !text.empty();
+}
+
+bool is_one_word(const std::string& text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
+// "rows * cols"; empty when the shape cannot be said in C++ this simply.
+std::string element_count(const Parameter& tensor, const Problem& problem) {
+  std::vector<std::string> factors;
+  for (const Expression& dimension : tensor.shape) {
+    if (!is_plain_cpp(dimension, problem)) return {};
+    factors.push_back(is_one_word(dimension.text) ? dimension.text : "(" + dimension.text + ")");
+  }
+  return join(factors, " * ");
+}
+
+std::string shape_text(const Parameter& tensor) {
+  std::vector<std::string> dimensions;
+  for (const Expression& dimension : tensor.shape) dimensions.push_back(dimension.text);
+  return one_line("[" + join(dimensions, ", ") + "]");
+}
+
+std::vector<const Parameter*> written_tensors(const Problem& problem) {
+  std::vector<const Parameter*> written;
+  for (const Parameter& parameter : problem.signature)
+    if (parameter.is_written()) written.push_back(&parameter);
+  return written;
+}
+
+// Names of our own must not meet a parameter's: a problem may well have a size called `blocks`.
+class Names {
+ public:
+  explicit Names(const std::vector<Declared>& declared) {
+    for (const Declared& each : declared) taken_.insert(each.name);
+  }
+  std::string fresh(std::string name) const {
+    while (taken_.contains(name)) name += '_';
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+std::string opening_comment(const Problem& problem, const std::vector<const Parameter*>& written) {
+  std::vector<std::string> outputs;
+  for (const Parameter* each : written) outputs.push_back(fmt::format("`{}` {}", each->name, shape_text(*each)));
+  return fmt::format(
+      "// Your kernel for: {title} ({id}).\n"
+      "//\n"
+      "// It compiles and runs, but computes nothing yet: gate one will say that nothing was written to\n"
+      "// {outputs}.\n"
+      "//\n"
+      "// Where to begin\n"
+      "//   1. Read problem/statement.md and problem/reference.py: they say what is computed.\n"
+      "//   2. Guess first: will memory, arithmetic or latency be the limit? `capstone predict` keeps your guess.\n"
+      "//   3. Make it right: one thread computes one element, straight from the reference. `capstone measure` judges it.\n"
+      "//   4. Make it fast: change one thing, say what you expect of it (--expect), measure, read the percentage of\n"
+      "//      the peak, write down in worklog.md what you learned. Repeat.\n"
+      "//\n"
+      "// The contract\n"
+      "//   - The judge calls launch() with sizes of its own choosing: nothing needs to divide anything.\n"
+      "//   - Pointers are device memory, row-major, each base 256-byte aligned; rows need not be.\n"
+      "//   - Outputs arrive filled with garbage: write every element.\n"
+      "//   - `workspace` is null until you define workspace_bytes(); problem/launch.h has its declaration.\n",
+      fmt::arg("title", one_line(problem.title)), fmt::arg("id", problem.id), fmt::arg("outputs", join(outputs, ", ")));
+}
+
+// The line that turns the flat number into coordinates, where the last dimension has a simple name.
+std::string coordinates_comment(const Parameter& tensor, const std::string& index) {
+  if (tensor.shape.size() < 2 || !is_one_word(tensor.shape.back().text)) return {};
+  const std::string& last = tensor.shape.back().text;
+  return fmt::format("  //   its column is {0} % {1}, its row (all other dimensions counted through) {0} / {1}\n", index,
+                     last);
+}
+
+std::string kernel_text(const Problem& problem, const Parameter& output, const std::vector<Declared>& passed,
+                        const Names& names) {
+  std::vector<std::string> parameters;
+  for (const Declared& each : passed) parameters.push_back(each.text);
+  const std::string count = element_count(output, problem), index = names.fresh("element");
+  std::string text = fmt::format(
+      "// One thread for one element of {0} {1}. Launched with a row of blocks of kThreads threads each.\n"
+      "__global__ void {2}({3}) {{\n",
+      output.name, shape_text(output), names.fresh("first_kernel"), join(parameters, ", "));
+  text += fmt::format("  const int64_t {} = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n", index);
+  if (count.empty())
+    text += fmt::format("  if ({} >= 1) return;  // launch() starts one block only; see there\n", index);
+  else
+    text += fmt::format("  if ({} >= {}) return;  // the last block is rarely full\n", index, count);
+  text += fmt::format(
+      "  // Your work begins here: compute element number `{0}` of {1} and store it:\n"
+      "  //   {1}[{0}] = …\n",
+      index, output.name);
+  return text + coordinates_comment(output, index) + "}\n";
+}
+
+std::string launch_text(const Problem& problem, const Parameter& output, const std::string& header,
+                        const std::vector<Declared>& passed, const Names& names) {
+  std::vector<std::string> arguments;
+  for (const Declared& each : passed) arguments.push_back(each.name);
+  const std::string count = element_count(output, problem);
+  const std::string elements = names.fresh("elements"), blocks = names.fresh("blocks");
+  std::string text = fmt::format("extern \"C\" void launch(\n    {}) {{\n", parameters_of(header, "launch"));
+  if (count.empty()) {
+    text += fmt::format("  // How many elements {} has depends on more than a product: work that out here.\n", output.name);
+    text += fmt::format("  const int64_t {} = 1;\n", elements);
+  } else {
+    text += fmt::format("  const int64_t {} = {};\n", elements, count);
+  }
+  text += fmt::format("  if ({} == 0) return;  // a grid of no blocks is an error\n", elements);
+  text += fmt::format("  const int64_t {} = ({} + kThreads - 1) / kThreads;  // rounded up\n", blocks, elements);
+  text += fmt::format("  {}<<<static_cast<unsigned>({}), kThreads, 0, stream>>>({});\n}}\n",
+                      names.fresh("first_kernel"), blocks, join(arguments, ", "));
+  return text;
+}
+
+std::string prepare_text(const std::string& header) {
+  return fmt::format(
+      "\n// Untimed: you may repack the parameters into `prepared`, which launch() then receives. Optional work, but\n"
+      "// both functions must exist for this problem.\n"
+      "extern \"C\" size_t prepared_bytes({}) {{\n  return 0;\n}}\n"
+      "\nextern \"C\" void prepare(\n    {}) {{}}\n",
+      parameters_of(header, "prepared_bytes"), parameters_of(header, "prepare"));
+}
+
+}  // namespace
+
+std::string stub_kernel(const Problem& problem) {
+  const std::string header = launch_header(problem);
+  const auto declared = declarations(parameters_of(header, "launch"));
+  const auto written = written_tensors(problem);
+  const Names names(declared);
+  std::vector<Declared> passed;  // a kernel needs neither the scratch that is not there nor the stream
+  for (const Declared& each : declared)
+    if (each.name != "workspace" && each.name != "stream") passed.push_back(each);
+  const Parameter& output = *written.front();
+  std::string text = opening_comment(problem, written) + "\n" + includes_of(header) + "\nnamespace {\n\n";
+  text += "constexpr int kThreads = 256;  // threads in a block: a multiple of 32 (one warp), at most 1024\n\n";
+  text += kernel_text(problem, output, passed, names) + "\n}  // namespace\n\n";
+  text += launch_text(problem, output, header, passed, names);
+  if (problem.prepare) text += prepare_text(header);
+  return text;
+}
+
+}  // namespace capstone

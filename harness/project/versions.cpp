@@ -1,0 +1,34 @@
+#include "harness/project/versions.h"
+
+#include <algorithm>
+
+namespace capstone {
+namespace {
+
+// The number behind the prefix; 0 when the name is not of that form.
+long number_after(const std::string& name, const std::string& prefix) {
+  if (!name.starts_with(prefix)) return 0;
+  const std::string digits = name.substr(prefix.size());
+  const bool number = !digits.empty() && digits.size() < 10 &&
+                      digits.find_first_not_of("0123456789") == std::string::npos;
+  return number ? std::stol(digits) : 0;
+}
+
+}  // namespace
+
+Result<std::string> next_version(const LedgerView& ledger, const std::string& contestant, const std::string& sha256) {
+  if (contestant != "human" && contestant != "llm")
+    return fail("unknown contestant: " + contestant, {}, "there are two: human and llm", ExitCode::kInternal);
+  if (sha256.size() != 64)
+    return fail("not a SHA-256 digest: " + sha256, {}, {}, ExitCode::kInternal);
+  const bool human = contestant == "human";
+  const std::string prefix = human ? "v" : "attempt-";
+  long highest = 0;
+  for (const Measurement& each : human ? ledger.human : ledger.llm) {
+    if (each.source_sha256 == sha256) return each.version;
+    highest = std::max(highest, number_after(each.version, prefix));
+  }
+  return prefix + std::to_string(highest + 1);
+}
+
+}  // namespace capstone
