@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -135,7 +136,24 @@ Result<Cost> cost_at(const Problem& problem, const Sizes& sizes);
 /// The shape of a tensor at these sizes.
 Result<std::vector<std::int64_t>> shape_at(const Parameter& parameter, const Sizes& sizes);
 
+/// Number of elements of a tensor at these sizes. @error a dimension that is not whole, too many elements.
+Result<std::int64_t> elements_at(const Parameter& parameter, const Sizes& sizes);
+
+/// [B] Every tensor of the signature once, at these sizes.
+Result<std::int64_t> tensor_bytes_at(const Problem& problem, const Sizes& sizes);
+
 /// Whether `sizes` satisfies every relation under `where`.
 Result<bool> admissible(const Problem& problem, const Sizes& sizes);
+
+/// Draws hidden sizes from `vary` until they satisfy `where` and cost at most `cap`.
+///
+/// @param random  uniform over all 64-bit values; the judge's generator
+/// @error `vary` and `where` leave (nearly) nothing under the cap
+Result<Sizes> draw_sizes(const Problem& problem, const std::function<std::uint64_t()>& random, const Cost& cap);
+
+/// SHA-256 over every file below `folder`, names and bytes. Left out, because they are no part of a definition:
+/// hidden files, editor backups, __pycache__, and launch.h (generated from problem.yaml).
+/// @error unreadable, too many files, or more than 16 MiB
+Result<std::string> digest_of_definition(const std::filesystem::path& folder);
 
 }  // namespace capstone
