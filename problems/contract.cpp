@@ -29,8 +29,8 @@ std::string parameter_line(const Parameter& parameter) {
   std::vector<std::string> shape;
   for (const Expression& dimension : parameter.shape) shape.push_back(dimension.text);
   const std::string drawn = parameter.role == Role::kOutput ? "" : "  " + init_text(parameter);
-  return fmt::format("  {:<10} {:<10} {:<5} [{}]{}\n", parameter.name, name_of(parameter.role),
-                     name_of(parameter.dtype), join(shape, ", "), drawn);
+  return fmt::format("  {:<10} {:<10} {:<5} {:<22}{}\n", parameter.name, name_of(parameter.role),
+                     name_of(parameter.dtype), "[" + join(shape, ", ") + "]", drawn);
 }
 
 std::string vary_text(const std::string& symbol, const Vary& vary) {
