@@ -138,7 +138,7 @@ struct Problem {
 
 constexpr double kRtol = 1e-5, kAtol = 1e-9;
 const std::vector<std::string> kSymbols = {"rows", "cols"};
-const Dims kMeasure = {4096, 32768};
+const Dims kMeasure = {16384, 4096};
 const std::vector<Dims> kCases = {{1, 1},    {3, 129},   {5, 31},    {4, 1024},  {3, 1025},  {2, 1030}, {3, 4096},
                                   {3, 4097}, {2, 8190},  {2, 11776}, {2, 11780}, {3, 12290}, {1, 16384}, {2, 16385},
                                   {2, 3},    {1, 32768}, {2, 40001}, {1, 65540}, {1, 70003}};
@@ -215,7 +215,7 @@ struct Problem {
 
 constexpr double kRtol = 1e-6, kAtol = 1e-5;  // room for Winograd, which cuDNN may choose
 const std::vector<std::string> kSymbols = {"n", "c_in", "h", "w", "c_out"};
-const Dims kMeasure = {32, 16, 224, 224, 32};
+const Dims kMeasure = {64, 16, 128, 128, 32};
 const std::vector<Dims> kCases = {{1, 1, 1, 1, 1},   {1, 3, 5, 7, 2},    {2, 4, 16, 16, 8},   {1, 5, 9, 33, 33},
                                   {2, 8, 17, 31, 16}, {1, 9, 8, 32, 40}, {1, 3, 33, 65, 64},  {3, 2, 2, 100, 5},
                                   {1, 17, 40, 3, 31}, {1, 16, 20, 36, 32}, {2, 12, 14, 28, 65}};
