@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace capstone {
 namespace {
@@ -19,7 +22,9 @@ Error cannot(const std::string& verb, const fs::path& path) {
     hint = "the folder is not writable for you; choose another one or mend its permissions";
   else if (errno == ENOSPC || errno == EDQUOT)
     hint = "the disk is full; free some space and run the command again, nothing was lost";
-  else if (errno == ENOENT)
+  else if (errno == EFBIG)
+    hint = "a limit on the size of files was met (ulimit -f); raise it and run the command again, nothing was lost";
+  else if (errno == ENOENT || errno == ENOTDIR)
     hint = "check the path";
   return {"cannot " + verb + ": " + reason(), path.string(), hint, ExitCode::kUsage};
 }
@@ -39,6 +44,31 @@ void sync_folder(const fs::path& folder) {
   if (fd < 0) return;
   ::fsync(fd);
   ::close(fd);
+}
+
+// The bytes under a name of their own beside `path`, safe on the disk. Nothing is left when that fails.
+Result<fs::path> write_temporary(const fs::path& path, std::string_view bytes, unsigned mode) {
+  static std::atomic<unsigned> count{0};
+  fs::path temporary = path;
+  temporary += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (fd < 0) return fail(cannot("write", path));
+  const bool ok = write_all(fd, bytes) && ::fsync(fd) == 0;
+  Error error = cannot("write", path);
+  ::close(fd);
+  if (ok) return temporary;
+  ::unlink(temporary.c_str());
+  return fail(error);
+}
+
+// Gives a file its final name unless that is taken: two processes at once cannot both succeed. False: see errno.
+bool place_new(const fs::path& temporary, const fs::path& path) {
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  // Some file systems cannot do that in one step; a second link to the file is as exclusive.
+  if (::link(temporary.c_str(), path.c_str()) != 0) return false;
+  ::unlink(temporary.c_str());
+  return true;
 }
 
 }  // namespace
@@ -73,19 +103,9 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
 }
 
 Result<void> write_file_atomic(const fs::path& path, std::string_view bytes, unsigned mode) {
-  fs::path temporary = path;
-  temporary += ".tmp-" + std::to_string(::getpid());
-  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-  if (fd < 0) return fail(cannot("write", path));
-  bool ok = write_all(fd, bytes) && ::fsync(fd) == 0;
-  Error error;
-  if (!ok) error = cannot("write", path);
-  ::close(fd);
-  if (ok && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    error = cannot("write", path);
-    ok = false;
-  }
-  if (!ok) {
+  CAPSTONE_TRY(const fs::path temporary, write_temporary(path, bytes, mode));
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    Error error = cannot("write", path);
     ::unlink(temporary.c_str());
     return fail(error);
   }
@@ -95,10 +115,15 @@ Result<void> write_file_atomic(const fs::path& path, std::string_view bytes, uns
 
 Result<void> write_new_file(const fs::path& path, std::string_view bytes) {
   CAPSTONE_CHECK(make_folders(path.parent_path()));
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) == 0)
-    return fail("file exists already and is never overwritten", path.string());
-  return write_file_atomic(path, bytes);
+  CAPSTONE_TRY(const fs::path temporary, write_temporary(path, bytes, 0644));
+  if (!place_new(temporary, path)) {
+    Error error = errno == EEXIST ? Error{"file exists already and is never overwritten", path.string(), {}, ExitCode::kUsage}
+                                  : cannot("write", path);
+    ::unlink(temporary.c_str());
+    return fail(error);
+  }
+  sync_folder(path.parent_path());
+  return {};
 }
 
 Result<void> make_folders(const fs::path& path) {
@@ -130,7 +155,10 @@ Result<FileLock> FileLock::acquire(const fs::path& path, bool wait) {
 
 FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 FileLock& FileLock::operator=(FileLock&& other) noexcept {
-  std::swap(fd_, other.fd_);
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = std::exchange(other.fd_, -1);
+  }
   return *this;
 }
 FileLock::~FileLock() {

@@ -37,7 +37,9 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
       best = candidate;
     }
   }
-  int allowed = std::max<int>(2, static_cast<int>(word.size()) / 3);
+  // A third of the word may be wrong, two letters of a short one, but never all of it.
+  int length = static_cast<int>(word.size());
+  int allowed = std::min(std::max(2, length / 3), length - 1);
   return least <= allowed ? best : std::nullopt;
 }
 

@@ -8,11 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -31,9 +33,16 @@ struct Pipe {
   bool open() {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) return false;
-    read = fds[0];
-    write = fds[1];
-    return true;
+    read = above_standard(fds[0]);
+    write = above_standard(fds[1]);
+    return read >= 0 && write >= 0;
+  }
+  // Started without a standard input (cron), we would get 0, 1 or 2 here, which the child needs for its own.
+  static int above_standard(int fd) {
+    if (fd > 2) return fd;
+    int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    ::close(fd);
+    return moved;
   }
   static void shut(int& fd) {
     if (fd >= 0) ::close(fd);
@@ -45,28 +54,44 @@ struct Pipe {
 std::size_t group_memory(pid_t group) {
   std::size_t total = 0;
   std::error_code code;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", code)) {
-    const std::string name = entry.path().filename();
-    if (name.empty() || name[0] < '0' || name[0] > '9') continue;
+  std::filesystem::directory_iterator entry("/proc", code), end;
+  for (; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename();
+    if (name.empty() || name.size() > 9 || name.find_first_not_of("0123456789") != std::string::npos) continue;
     if (::getpgid(std::stoi(name)) != group) continue;
-    std::ifstream statm(entry.path() / "statm");
+    std::ifstream statm(entry->path() / "statm");
     std::size_t size = 0, resident = 0;
     if (statm >> size >> resident) total += resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   }
   return total;
 }
 
+// Numbers from here on are out of the way of whatever numbers the child is to see.
+constexpr int kHighDescriptor = 200;
+
+// Gives the child its declared descriptors and closes everything else on exec. Returns errno, 0 when done.
+int arrange_descriptors(std::vector<std::pair<int, int>> fds) {
+  ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
+  // All are moved out of the way first: one's number in the child may be another's number here.
+  for (auto& [from, to] : fds)
+    if ((from = ::fcntl(from, F_DUPFD_CLOEXEC, kHighDescriptor)) < 0) return errno;
+  for (auto& [from, to] : fds)
+    if (::dup2(from, to) < 0) return errno;
+  return 0;
+}
+
 [[noreturn]] void exec_child(const ProcessSpec& spec, char* const* argv, char* const* envp, int in, int out, int err,
-                             int report) {
+                             int report, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it died before we asked to die with it
   ::signal(SIGINT, SIG_DFL);
   ::signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   int failure = 0;
-  report = ::fcntl(report, F_DUPFD_CLOEXEC, 180);
+  if (int high = ::fcntl(report, F_DUPFD_CLOEXEC, kHighDescriptor); high >= 0) report = high;
   ::dup2(in, 0);
   ::dup2(out, 1);
   ::dup2(err, 2);
@@ -77,12 +102,8 @@ std::size_t group_memory(pid_t group) {
     rlimit file{spec.max_file, spec.max_file};
     ::setrlimit(RLIMIT_FSIZE, &file);
   }
+  if (!failure) failure = arrange_descriptors(spec.fds);
   if (!failure) {
-    auto fds = spec.fds;
-    // Everything but the declared descriptors and the report pipe is closed on exec.
-    ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-    for (auto& [from, to] : fds) from = ::fcntl(from, F_DUPFD_CLOEXEC, 200);
-    for (auto& [from, to] : fds) ::dup2(from, to);
     ::execve(argv[0], argv, envp);
     failure = errno;
   }
@@ -126,18 +147,22 @@ Result<Started> start(const ProcessSpec& spec) {
   Pipe in, out, err, report;
   if (!in.open() || !out.open() || !err.open() || !report.open())
     return fail(std::string("cannot open a pipe: ") + std::strerror(errno), {}, {}, ExitCode::kEnvironment);
+  const pid_t parent = ::getpid();
   pid_t pid = ::fork();
-  if (pid == 0) exec_child(spec, argv.data(), envp.data(), in.read, out.write, err.write, report.write);
+  const int fork_errno = errno;
+  if (pid == 0) exec_child(spec, argv.data(), envp.data(), in.read, out.write, err.write, report.write, parent);
   Pipe::shut(in.read);
   Pipe::shut(out.write);
   Pipe::shut(err.write);
   Pipe::shut(report.write);
   int failure = 0;
-  ssize_t n = pid < 0 ? -1 : ::read(report.read, &failure, sizeof failure);
+  ssize_t n = -1;
+  if (pid > 0) do n = ::read(report.read, &failure, sizeof failure);
+    while (n < 0 && errno == EINTR);
   Pipe::shut(report.read);
   if (pid < 0 || n == static_cast<ssize_t>(sizeof failure)) {
     if (pid > 0) ::waitpid(pid, nullptr, 0);
-    int why = pid < 0 ? errno : failure;
+    int why = pid < 0 ? fork_errno : failure;
     Pipe::shut(in.write);
     Pipe::shut(out.read);
     Pipe::shut(err.read);
@@ -158,71 +183,85 @@ struct Child::State {
   std::atomic<bool> flooded{false}, starved{false}, done{false};
   bool reaped = false;
   int wait_status = 0;
+  std::optional<ProcessResult> result;
   Clock::time_point begun = Clock::now();
 
   void kill_group() { ::kill(-process.pid, SIGKILL); }
 
+  // Moves what is there to read into `into`; closes `fd` at its end.
+  void take(const pollfd& ready, int& fd, std::string& into) {
+    if (fd < 0 || !(ready.revents & (POLLIN | POLLHUP | POLLERR))) return;
+    char buffer[1 << 16];
+    ssize_t n = ::read(fd, buffer, sizeof buffer);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (n <= 0) return Pipe::shut(fd);
+    std::lock_guard lock(mutex);
+    const std::size_t room = spec.max_output - into.size();
+    into.append(buffer, std::min(room, static_cast<std::size_t>(n)));
+    if (static_cast<std::size_t>(n) <= room) return;
+    flooded = true;
+    kill_group();
+  }
+
+  static void give(const pollfd& ready, int& fd, std::string_view& input) {
+    if (fd < 0 || !(ready.revents & (POLLOUT | POLLERR | POLLHUP))) return;
+    ssize_t n = ::write(fd, input.data(), input.size());
+    if (n > 0) input.remove_prefix(static_cast<std::size_t>(n));
+    if ((n < 0 && errno != EAGAIN && errno != EINTR) || input.empty()) Pipe::shut(fd);
+  }
+
+  void check_memory(Clock::time_point& checked) {
+    if (!spec.max_memory || done || Clock::now() - checked < std::chrono::milliseconds(50)) return;
+    checked = Clock::now();
+    if (group_memory(process.pid) <= spec.max_memory) return;
+    starved = true;
+    kill_group();
+  }
+
   void pump() {
+    // A child that ends without reading its input must not end us.
+    sigset_t pipe_signal;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
     std::string_view input = spec.input;
     int in = process.in, out_fd = process.out, err_fd = process.err;
     if (input.empty()) Pipe::shut(in);
     else ::fcntl(in, F_SETFL, O_NONBLOCK);
     Clock::time_point checked = Clock::now();
-    while (out_fd >= 0 || err_fd >= 0) {
+    // Until the child is reaped, even if it closes its own output: its memory is still ours to watch.
+    for (;;) {
+      const bool last_round = done;
       pollfd fds[3] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}, {in, POLLOUT, 0}};
-      ::poll(fds, 3, 20);
-      auto take = [&](pollfd& p, int& fd, std::string& into) {
-        if (fd < 0 || !(p.revents & (POLLIN | POLLHUP | POLLERR))) return;
-        char buffer[1 << 16];
-        ssize_t n = ::read(fd, buffer, sizeof buffer);
-        if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-        if (n <= 0) return Pipe::shut(fd);
-        std::lock_guard lock(mutex);
-        if (into.size() + static_cast<std::size_t>(n) > spec.max_output) {
-          into.append(buffer, spec.max_output - into.size());
-          flooded = true;
-          kill_group();
-          return;
-        }
-        into.append(buffer, static_cast<std::size_t>(n));
-      };
+      const int ready = ::poll(fds, 3, last_round ? 0 : 20);
       take(fds[0], out_fd, out);
       take(fds[1], err_fd, err);
-      if (in >= 0 && (fds[2].revents & (POLLOUT | POLLERR | POLLHUP))) {
-        ssize_t n = ::write(in, input.data(), input.size());
-        if (n > 0) input.remove_prefix(static_cast<std::size_t>(n));
-        if ((n < 0 && errno != EAGAIN && errno != EINTR) || input.empty()) Pipe::shut(in);
-      }
-      if (flooded && done) break;
-      if (spec.max_memory && Clock::now() - checked > std::chrono::milliseconds(50)) {
-        checked = Clock::now();
-        if (group_memory(process.pid) > spec.max_memory) {
-          starved = true;
-          kill_group();
-        }
-      }
-      if (done) {  // reaped: whatever a surviving grandchild still holds open is not waited for
-        ::kill(-process.pid, SIGKILL);
-        pollfd last[2] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}};
-        if (::poll(last, 2, 0) <= 0) break;
-      }
+      give(fds[2], in, input);
+      check_memory(checked);
+      // Reaped: what is in the pipes is read; a surviving process that holds them open is not waited for.
+      const bool readable = (fds[0].revents | fds[1].revents) & POLLIN;
+      if (last_round && (ready <= 0 || !readable || flooded)) break;
     }
     Pipe::shut(in);
     Pipe::shut(out_fd);
     Pipe::shut(err_fd);
   }
 
-  // True once the child was reaped.
+  // True once the child was reaped. What is left of its group dies before that: as long as the child is not
+  // reaped its number cannot belong to anybody else.
   bool try_reap() {
     if (reaped) return true;
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
+      return false;
+    kill_group();
     int status = 0;
-    pid_t r = ::waitpid(process.pid, &status, WNOHANG);
-    if (r == process.pid || (r < 0 && errno == ECHILD)) {
-      wait_status = status;
-      reaped = true;
-      done = true;
+    while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
     }
-    return reaped;
+    wait_status = status;
+    reaped = true;
+    done = true;
+    return true;
   }
 };
 
@@ -237,12 +276,24 @@ Child& Child::operator=(Child&& other) noexcept {
 }
 
 Result<Child> Child::start(const ProcessSpec& spec) {
-  CAPSTONE_TRY(Started process, capstone::start(spec));
   auto state = std::make_unique<State>();
   state->spec = spec;
-  state->process = process;
   State* raw = state.get();
-  state->drain = std::thread([raw] { raw->pump(); });
+  std::promise<Result<Started>> promise;
+  auto started = promise.get_future();
+  // The draining thread starts the child: a child dies with the *thread* that forked it (PR_SET_PDEATHSIG), and this
+  // one lives exactly as long as the child, whichever thread holds the handle.
+  state->drain = std::thread([raw, promise = std::move(promise)]() mutable {
+    Result<Started> process = capstone::start(raw->spec);
+    if (process) raw->process = *process;
+    const bool runs = process.has_value();
+    promise.set_value(std::move(process));
+    if (runs) raw->pump();
+  });
+  if (Result<Started> process = started.get(); !process) {
+    state->drain.join();
+    return fail(process.error());
+  }
   return Child(std::move(state));
 }
 
@@ -260,6 +311,7 @@ std::string Child::err_so_far() const {
 
 ProcessResult Child::finish(std::chrono::milliseconds patience) {
   State& s = *state_;
+  if (s.result) return *s.result;
   auto deadline = Clock::now() + patience;
   bool timed_out = false, stopped = false;
   while (!s.try_reap()) {
@@ -272,7 +324,6 @@ ProcessResult Child::finish(std::chrono::milliseconds patience) {
     }
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
-  ::kill(-s.process.pid, SIGKILL);  // stragglers of the group
   if (s.drain.joinable()) s.drain.join();
   ProcessResult result;
   result.wall = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - s.begun);
@@ -286,6 +337,7 @@ ProcessResult Child::finish(std::chrono::milliseconds patience) {
   result.status = WIFSIGNALED(s.wait_status) ? WTERMSIG(s.wait_status) : WEXITSTATUS(s.wait_status);
   result.out = s.out;
   result.err = s.err;
+  s.result = result;
   return result;
 }
 

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <initializer_list>
 
 namespace capstone {
 
@@ -92,33 +94,47 @@ std::string utc_now() {
 }
 
 namespace {
-// Three significant digits without an exponent.
+// Three significant digits without an exponent, at most six decimals.
 std::string three(double v) {
+  const double magnitude = std::fabs(v);
+  if (magnitude == 0) return "0";
+  int decimals = 2 - static_cast<int>(std::floor(std::log10(magnitude)));
+  // 9.996 has two decimals, but rounds to 10.0, which has one.
+  if (magnitude * std::pow(10, decimals) >= 999.5) --decimals;
+  return fmt::format("{:.{}f}", v, std::clamp(decimals, 0, 6));
+}
+
+struct Scale {
+  double least;  // from which value on, rounding included
+  double unit;
+  const char* name;
+};
+
+// The value in the largest unit that leaves it at 1 or more; the last one serves whatever is smaller.
+std::string scaled(double v, std::initializer_list<Scale> scales) {
   if (!std::isfinite(v)) return "n/a";
-  double magnitude = std::fabs(v);
-  int decimals = magnitude >= 99.95 ? 0 : magnitude >= 9.995 ? 1 : magnitude >= 0.09995 ? 2 : 3;
-  return fmt::format("{:.{}f}", v, decimals);
+  for (const Scale& scale : scales)
+    if (v >= scale.least) return three(v / scale.unit) + scale.name;
+  const Scale& last = *(scales.end() - 1);
+  return three(v / last.unit) + last.name;
 }
 }  // namespace
 
 std::string format_time_ms(double ms) {
-  if (!std::isfinite(ms)) return "n/a";
-  if (ms < 0.9995) return three(ms * 1e3) + " µs";
-  if (ms < 999.5) return three(ms) + " ms";
-  return three(ms / 1e3) + " s";
+  return scaled(ms, {{999.5, 1e3, " s"}, {0.9995, 1, " ms"}, {0, 1e-3, " µs"}});
 }
-std::string format_speedup(double ratio) { return three(ratio) + "x"; }
+std::string format_speedup(double ratio) { return std::isfinite(ratio) ? three(ratio) + "x" : "n/a"; }
 std::string format_bandwidth(double v) {
-  return v >= 1e12 ? three(v / 1e12) + " TB/s" : v >= 1e9 ? three(v / 1e9) + " GB/s" : three(v / 1e6) + " MB/s";
+  return scaled(v, {{0.9995e12, 1e12, " TB/s"}, {0.9995e9, 1e9, " GB/s"}, {0, 1e6, " MB/s"}});
 }
 std::string format_flops(double v) {
-  return v >= 1e12 ? three(v / 1e12) + " TFLOP/s" : v >= 1e9 ? three(v / 1e9) + " GFLOP/s" : three(v / 1e6) + " MFLOP/s";
+  return scaled(v, {{0.9995e12, 1e12, " TFLOP/s"}, {0.9995e9, 1e9, " GFLOP/s"}, {0, 1e6, " MFLOP/s"}});
 }
 std::string format_bytes(double v) {
-  if (v >= 1024.0 * 1024 * 1024) return three(v / (1024.0 * 1024 * 1024)) + " GiB";
-  if (v >= 1024.0 * 1024) return three(v / (1024.0 * 1024)) + " MiB";
-  if (v >= 1024) return three(v / 1024) + " KiB";
-  return fmt::format("{:.0f} B", v);
+  if (!std::isfinite(v)) return "n/a";
+  constexpr double kKi = 1024;
+  if (v < kKi) return fmt::format("{:.0f} B", v);
+  return scaled(v, {{kKi * kKi * kKi, kKi * kKi * kKi, " GiB"}, {kKi * kKi, kKi * kKi, " MiB"}, {0, kKi, " KiB"}});
 }
 
 }  // namespace capstone
