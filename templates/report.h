@@ -37,8 +37,7 @@ Result<ReportFiles> render_report(const ReportInput& input);
 enum class Audience { kStudent, kMentor };
 
 /// The score sheet: evidence, questions and levels; suggested marks for mentors only. Files score_sheet.md/.html/.json.
-Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const Rubric& rubric, const ScoreSheet& sheet,
-                                                   Audience audience);
+Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet, Audience audience);
 
 /// Writes each file whole or not at all below `folder`.
 Result<void> write_report(const ReportFiles& report, const std::filesystem::path& folder);

@@ -1,0 +1,23 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "templates/blocks.h"
+#include "templates/report.h"
+
+namespace capstone {
+
+/// One judgement with its place in the ledger.
+struct LedgerEntry {
+  const Measurement* measurement = nullptr;
+  std::int64_t seq = 0;        ///< 0: unknown
+  std::string time;            ///< UTC
+};
+/// Every judgement of both contestants, in the ledger's order.
+std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger);
+
+/// Every exhibit that a worklog can show, by marker name, and "environment" for the end of the page.
+std::map<std::string, Exhibit> make_exhibits(const ReportInput& input, const std::vector<Plot>& plots);
+
+}  // namespace capstone

@@ -1,0 +1,16 @@
+{{%AUTOESCAPE context="HTML"}}
+<div class="exhibit" id="exhibit-{{NAME}}">
+<h3>{{TITLE}}</h3>
+{{#BLOCK}}{{#TABLE}}<div class="scroll"><table>{{#CAPTION}}<caption>{{TEXT}}</caption>{{/CAPTION}}
+<thead><tr>{{#COLUMN}}<th scope="col" class="{{KIND}}">{{TITLE}}</th>{{/COLUMN}}</tr></thead>
+<tbody>{{#ROW}}
+<tr>{{#CELL}}<td class="{{KIND}} {{TONE}} {{WEIGHT}}">{{TEXT}}</td>{{/CELL}}</tr>{{/ROW}}
+</tbody></table></div>
+{{/TABLE}}{{#NOTE}}<p class="note {{TONE}}">{{TEXT}}</p>
+{{/NOTE}}{{#FACTS}}<dl class="facts">{{#FACT}}<div><dt>{{LABEL}}</dt><dd class="{{TONE}} {{WEIGHT}}">{{TEXT}}</dd></div>
+{{/FACT}}</dl>
+{{/FACTS}}{{#OPEN_CODE}}<details open="open"><summary>{{SUMMARY}}</summary><pre><code>{{TEXT}}</code></pre></details>
+{{/OPEN_CODE}}{{#CODE}}<details><summary>{{SUMMARY}}</summary><pre><code>{{TEXT}}</code></pre></details>
+{{/CODE}}{{#HEADING}}<h4>{{TEXT}}</h4>
+{{/HEADING}}{{#FIGURE}}<figure><div class="scroll">{{SVG:none}}</div><figcaption>{{TEXT}}</figcaption></figure>
+{{/FIGURE}}{{/BLOCK}}</div>

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <ctemplate/template_dictionary.h>
+
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "templates/page.h"
+#include "templates/report.h"
+
+namespace capstone {
+
+namespace {
+
+std::string records_text(const std::vector<std::int64_t>& records) {
+  if (records.empty()) return {};
+  std::vector<std::string> names;
+  for (std::int64_t seq : records) {
+    names.push_back(fmt::format("#{}", seq));
+    if (names.size() == 8 && records.size() > 8) {
+      names.push_back(fmt::format("and {} more", records.size() - 8));
+      break;
+    }
+  }
+  return "record " + join(names, ", ");
+}
+
+std::string marks(double value) { return fmt::format("{:g}", value); }
+
+std::string range_text(const Level& level) {
+  return level.from == level.to ? marks(level.from) : marks(level.from) + "–" + marks(level.to);
+}
+
+std::string person_text(const Person& p) {
+  std::vector<std::string> parts;
+  for (const std::string* part : {&p.name, &p.id, &p.email})
+    if (!part->empty()) parts.push_back(*part);
+  return join(parts, ", ");
+}
+
+std::string who(const Project& project) {
+  std::vector<std::string> people;
+  for (const Person& p : project.config.members) people.push_back(person_text(p));
+  return people.empty() ? "author not named" : join(people, "; ");
+}
+
+const char* standing_class(Standing standing) {
+  switch (standing) {
+    case Standing::kMet: return "good";
+    case Standing::kPartly: return "plain";
+    case Standing::kNotMet: return "bad";
+    case Standing::kNotApplicable: return "muted";
+  }
+  return "plain";
+}
+
+Json evidence_json(const Evidence& e, Audience audience) {
+  Json json{{"check", e.check}, {"looks_for", e.says}, {"found", to_utf8(e.fact)}, {"standing", name_of(e.standing)}, {"records", e.records}};
+  if (audience == Audience::kMentor) {
+    json["share"] = e.share;
+    json["met"] = e.met;
+  }
+  return json;
+}
+
+std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
+  Json json{{"schema_version", 1}, {"audience", audience == Audience::kMentor ? "mentor" : "student"},
+            {"problem", input.project->config.problem_id}, {"rubric_digest", sheet.rubric_digest}};
+  json["members"] = Json::array();
+  for (const Person& p : input.project->config.members)
+    json["members"].push_back({{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
+  json["criteria"] = Json::array();
+  for (const CriterionScore& c : sheet.criteria) {
+    Json entry{{"id", c.criterion->id}, {"title", c.criterion->title}, {"weight", c.criterion->weight}};
+    entry["evidence"] = Json::array();
+    for (const Evidence& e : c.evidence) entry["evidence"].push_back(evidence_json(e, audience));
+    entry["questions"] = c.criterion->questions;
+    if (audience == Audience::kMentor) {
+      entry["suggested"] = c.suggested;
+      entry["because"] = to_utf8(c.because);
+    }
+    json["criteria"].push_back(std::move(entry));
+  }
+  if (audience == Audience::kMentor) json["suggested"] = sheet.suggested;
+  return json.dump(2) + "\n";
+}
+
+constexpr const char* kNoSpeed = "Raw speed earns nothing in any bucket. A lost race told straight can earn 100.";
+
+std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
+  std::string out = fmt::format("# Score sheet: {}\n\n{}\n\n{}\n", escape_markdown(input.project->problem.title),
+                                escape_markdown(who(*input.project)), kNoSpeed);
+  for (const CriterionScore& c : sheet.criteria) {
+    out += fmt::format("\n## {} ({} marks)\n\n{}\n\n", escape_markdown(c.criterion->title), c.criterion->weight, escape_markdown(c.criterion->looks_for));
+    out += "| Looked for | Found | Evidence | |\n|:--|:--|:--|:--|\n";
+    for (const Evidence& e : c.evidence)
+      out += fmt::format("| {} | {} | {} | {} |\n", escape_markdown(e.says), escape_markdown(e.fact), escape_markdown(records_text(e.records)), name_of(e.standing));
+    if (audience == Audience::kMentor)
+      out += fmt::format("\n**Suggested: {} of {}** ({}). Your mark wins: ____\n", marks(c.suggested), c.criterion->weight, escape_markdown(c.because));
+    out += audience == Audience::kMentor ? "\nAsk yourself:\n\n" : "\nThe mentor will ask:\n\n";
+    for (const std::string& q : c.criterion->questions) out += fmt::format("- {}\n", escape_markdown(q));
+    out += "\n| Marks | Level | What it looks like |\n|:--|:--|:--|\n";
+    for (const Level& level : c.criterion->levels)
+      out += fmt::format("| {} | {} | {} |\n", range_text(level), escape_markdown(level.name), escape_markdown(level.text));
+  }
+  if (audience == Audience::kMentor) out += fmt::format("\n**Suggested in all: {} of 100.** Total: ____\n", marks(sheet.suggested));
+  return out;
+}
+
+Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
+  PageTemplates templates(input.resources->templates() / "html");
+  CAPSTONE_TRY(std::string style, templates.style());
+  bool mentor = audience == Audience::kMentor;
+  ctemplate::TemplateDictionary dict("sheet");
+  dict.SetValue("CSS", style);
+  dict.SetValue("TITLE", to_utf8(input.project->problem.title));
+  dict.SetValue("WHO", to_utf8(who(*input.project)));
+  dict.SetValue("RULE", kNoSpeed);
+  dict.SetValue("RUBRIC", sheet.rubric_digest.substr(0, 12));
+  if (mentor) dict.AddSectionDictionary("TOTAL")->SetValue("MARKS", marks(sheet.suggested));
+  for (const CriterionScore& c : sheet.criteria) {
+    auto* criterion = dict.AddSectionDictionary("CRITERION");
+    criterion->SetValue("TITLE", c.criterion->title);
+    criterion->SetIntValue("WEIGHT", c.criterion->weight);
+    criterion->SetValue("LOOKS_FOR", c.criterion->looks_for);
+    criterion->SetValue("ASK", mentor ? "Ask yourself" : "The mentor will ask");
+    for (const Evidence& e : c.evidence) {
+      auto* row = criterion->AddSectionDictionary("EVIDENCE");
+      row->SetValue("SAYS", e.says);
+      row->SetValue("FACT", to_utf8(e.fact));
+      row->SetValue("RECORDS", records_text(e.records));
+      row->SetValue("TONE", standing_class(e.standing));
+      row->SetValue("STANDING", std::string(name_of(e.standing)));
+    }
+    if (mentor) {
+      auto* suggestion = criterion->AddSectionDictionary("SUGGESTION");
+      suggestion->SetValue("MARKS", marks(c.suggested));
+      suggestion->SetValue("BECAUSE", to_utf8(c.because));
+    }
+    for (const std::string& q : c.criterion->questions) criterion->AddSectionDictionary("QUESTION")->SetValue("TEXT", q);
+    for (const Level& level : c.criterion->levels) {
+      auto* row = criterion->AddSectionDictionary("LEVEL");
+      row->SetValue("RANGE", range_text(level));
+      row->SetValue("NAME", level.name);
+      row->SetValue("TEXT", level.text);
+    }
+  }
+  return templates.expand("sheet.tpl", dict);
+}
+
+}  // namespace
+
+Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
+  CAPSTONE_TRY(std::string html, sheet_html(input, sheet, audience));
+  return std::vector<ReportFile>{{"score_sheet.md", sheet_markdown(input, sheet, audience)},
+                                 {"score_sheet.html", std::move(html)},
+                                 {"score_sheet.json", sheet_json(input, sheet, audience)}};
+}
+
+}  // namespace capstone
