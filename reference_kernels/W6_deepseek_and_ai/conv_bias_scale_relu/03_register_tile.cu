@@ -1,0 +1,174 @@
+// Rung 3: a thread computes 4 x 2 pixels of eight output channels; the next channels arrive meanwhile.
+//
+// Changed     64 sums a thread instead of 8. A block makes 32 x 16 pixels of 32 output channels, so x is read once. Input
+//             and filters come four channels at a time by asynchronous copies into one of two buffers.
+// Why         rung 2 loads one filter value from shared memory for each multiply-add. Here a thread loads, for each
+//             input channel, a 6 x 4 patch (8 loads) and 9 x 8 taps (18 loads, the same for the whole warp, so each is
+//             one broadcast) and makes 576 multiply-adds of them: 1 load instruction for 21.
+// Prediction  bound by the FMA pipes at last: 3x to 4x rung 2; ahead of library + three kernels, whose epilogue alone
+//             moves the output six times.
+//
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 3, 3], bias, scale [c_out], y [n, c_out, h, w]; NCHW; padding 1,
+//             stride 1; any sizes with n up to 65535.
+// Launch      <<<(tiles of an image, c_out / 32, n), 256>>>; a warp works on 32 x 8 pixels of one group of 8 channels.
+// Resources   at most 128 registers: two blocks a multiprocessor; 30.4 KB of shared memory.
+// Cost        n * c_out * h * w * (18 * c_in + 3) FLOPs; 4 * (x + y) bytes and a border of 20 % around each tile of x.
+// Divides     nothing has to divide anything: copies beyond an edge write zeros, results beyond one are not stored.
+//             w % 4 == 0 gives 16-byte stores. Input channels are padded to a multiple of four with zeros.
+// Source      the register tile of a GEMM (L5, rung 5) carried over to a direct convolution; nothing is unfolded.
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+constexpr int kTileW = 32, kTileH = 16, kTileOut = 32;  // a block
+constexpr int kPatchW = 4, kPatchH = 2, kOut = 8;       // a thread
+constexpr int kChannels = 4;                            // input channels a stage
+constexpr int kThreads = 256;
+constexpr int kAcross = kTileW / kPatchW, kDown = kTileH / kPatchH;
+static_assert(kAcross * kDown * (kTileOut / kOut) == kThreads, "the threads cover the tile");
+static_assert(kAcross * kDown % 32 == 0, "all lanes of a warp have the same output channels: filters are broadcast");
+
+constexpr int kHaloW = kTileW + 2, kHaloH = kTileH + 2;
+constexpr int kStride = kTileW + 4;                                     // of a row in shared memory: a multiple of 4
+constexpr int kCopies = (kHaloW * kHaloH + kThreads - 1) / kThreads;    // inputs a thread fetches of each channel
+constexpr int kFilterStride = kTileOut + 4;                             // spreads the transposing copies over the banks
+
+struct __align__(16) Stage {
+  float x[kChannels][kHaloH * kStride];
+  float weight[kChannels * 9][kFilterStride];  // [channel and tap][output channel]
+};
+
+/// Copies one float to shared memory, asynchronously; writes zero instead where the element does not exist.
+__device__ void copy_or_zero(float* to, const float* from, bool exists, const float* any_valid_address) {
+  __pipeline_memcpy_async(to, exists ? from : any_valid_address, 4, exists ? 0 : 4);
+}
+
+/// The elements of a channel's tile that this thread fetches: the same for every channel, so worked out once.
+struct Share {
+  int source[kCopies];  // within the channel's plane, or -1: outside the image
+  int target[kCopies];  // within Stage::x[channel], or -1: no such element in the tile
+
+  __device__ Share(int row0, int column0, int h, int w) {
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const int element = static_cast<int>(threadIdx.x) + i * kThreads;
+      const int row = element / kHaloW, column = element % kHaloW;
+      const int from_row = row0 + row - 1, from_column = column0 + column - 1;
+      const bool inside = from_row >= 0 && from_row < h && from_column >= 0 && from_column < w;
+      source[i] = inside ? from_row * w + from_column : -1;
+      target[i] = row < kHaloH ? row * kStride + column : -1;
+    }
+  }
+};
+
+/// Starts the copies of input channels first … first + 3 of one image, and of their filters.
+__device__ void fetch(Stage& stage, const Share& share, const float* image, const float* weight, int first, int c_in,
+                      int64_t plane, int out0, int c_out) {
+#pragma unroll
+  for (int c = 0; c < kChannels; ++c) {
+    const float* from = image + (first + c) * plane;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i)
+      if (share.target[i] >= 0)
+        copy_or_zero(&stage.x[c][share.target[i]], from + share.source[i], share.source[i] >= 0 && first + c < c_in,
+                     image);
+  }
+  const int taps = (c_in - first) * 9;  // what is left of a filter, from this stage's first channel on
+  for (int i = threadIdx.x; i < kTileOut * kChannels * 9; i += kThreads) {
+    const int out = i / (kChannels * 9), tap = i % (kChannels * 9);
+    copy_or_zero(&stage.weight[tap][out], weight + (static_cast<int64_t>(out0 + out) * c_in + first) * 9 + tap,
+                 out0 + out < c_out && tap < taps, weight);
+  }
+  __pipeline_commit();
+}
+
+/// Adds one input channel to the sums. `patch` is the upper left corner of the thread's inputs, `taps` its filters.
+__device__ void accumulate(const float* patch, const float (*taps)[kFilterStride],
+                           float (&sum)[kOut][kPatchH][kPatchW]) {
+  float value[kPatchH + 2][kPatchW + 2];
+#pragma unroll
+  for (int row = 0; row < kPatchH + 2; ++row) {
+    const float4 left = *reinterpret_cast<const float4*>(patch + row * kStride);
+    const float2 right = *reinterpret_cast<const float2*>(patch + row * kStride + 4);
+    value[row][0] = left.x, value[row][1] = left.y, value[row][2] = left.z, value[row][3] = left.w;
+    value[row][4] = right.x, value[row][5] = right.y;
+  }
+#pragma unroll
+  for (int tap = 0; tap < 9; ++tap) {
+    const float4 low = *reinterpret_cast<const float4*>(&taps[tap][0]);
+    const float4 high = *reinterpret_cast<const float4*>(&taps[tap][4]);
+    const float filter[kOut] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int o = 0; o < kOut; ++o)
+#pragma unroll
+      for (int i = 0; i < kPatchH; ++i)
+#pragma unroll
+        for (int j = 0; j < kPatchW; ++j) sum[o][i][j] += filter[o] * value[i + tap / 3][j + tap % 3];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads, 2)
+    conv(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
+         const float* __restrict__ scale, float* __restrict__ y, int c_in, int h, int w, int c_out) {
+  __shared__ Stage stages[2];
+  const int tiles_across = (w + kTileW - 1) / kTileW;
+  const int row0 = blockIdx.x / tiles_across * kTileH, column0 = blockIdx.x % tiles_across * kTileW;
+  const int out0 = blockIdx.y * kTileOut;
+  const int64_t plane = static_cast<int64_t>(h) * w;
+  const float* image = x + blockIdx.z * c_in * plane;
+  const Share share(row0, column0, h, w);
+
+  const int pixel_thread = threadIdx.x % (kAcross * kDown);
+  const int my_row = pixel_thread / kAcross * kPatchH, my_column = pixel_thread % kAcross * kPatchW;
+  const int my_out = threadIdx.x / (kAcross * kDown) * kOut;
+
+  float sum[kOut][kPatchH][kPatchW] = {};
+  fetch(stages[0], share, image, weight, 0, c_in, plane, out0, c_out);
+  int present = 0;
+  for (int first = 0; first < c_in; first += kChannels, present ^= 1) {
+    __pipeline_wait_prior(0);
+    __syncthreads();  // this stage has come for all threads, and all have done with the other buffer
+    if (first + kChannels < c_in)
+      fetch(stages[present ^ 1], share, image, weight, first + kChannels, c_in, plane, out0, c_out);
+    const Stage& stage = stages[present];
+#pragma unroll 1  // 600 instructions a channel: unrolled, the loop would not fit the instruction cache
+    for (int c = 0; c < kChannels; ++c)
+      accumulate(&stage.x[c][my_row * kStride + my_column],
+                 reinterpret_cast<const float(*)[kFilterStride]>(&stage.weight[c * 9][my_out]), sum);
+  }
+
+#pragma unroll
+  for (int o = 0; o < kOut; ++o) {
+    const int out = out0 + my_out + o;
+    if (out >= c_out) break;
+    const float b = bias[out], s = scale[out];
+#pragma unroll
+    for (int i = 0; i < kPatchH; ++i) {
+      const int row = row0 + my_row + i, column = column0 + my_column;
+      if (row >= h || column >= w) continue;
+      float result[kPatchW];
+#pragma unroll
+      for (int j = 0; j < kPatchW; ++j) result[j] = fmaxf((sum[o][i][j] + b) * s, 0.0f);
+      float* to = y + (blockIdx.z * static_cast<int64_t>(c_out) + out) * plane + static_cast<int64_t>(row) * w + column;
+      if (w % 4 == 0) {
+        *reinterpret_cast<float4*>(to) = make_float4(result[0], result[1], result[2], result[3]);
+      } else {
+#pragma unroll
+        for (int j = 0; j < kPatchW; ++j)
+          if (column + j < w) to[j] = result[j];
+      }
+    }
+  }
+}
+
+extern "C" void launch(const float* x /*[n,c_in,h,w]*/, const float* weight /*[c_out,c_in,3,3]*/,
+                       const float* bias /*[c_out]*/, const float* scale /*[c_out]*/, float* y /*[n,c_out,h,w]*/,
+                       int64_t n, int64_t c_in, int64_t h, int64_t w, int64_t c_out, void* /*workspace*/,
+                       cudaStream_t stream) {
+  const int64_t tiles = (h + kTileH - 1) / kTileH * ((w + kTileW - 1) / kTileW);
+  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>((c_out + kTileOut - 1) / kTileOut),
+                  static_cast<unsigned>(n));
+  conv<<<grid, kThreads, 0, stream>>>(x, weight, bias, scale, y, static_cast<int>(c_in), static_cast<int>(h),
+                                      static_cast<int>(w), static_cast<int>(c_out));
+}
