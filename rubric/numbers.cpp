@@ -70,7 +70,7 @@ double error_of(const Interval& interval) { return std::max(0.0, interval.high -
 
 double relative_error(const Interval& interval) { return interval.point > 0 ? error_of(interval) / interval.point : 0; }
 
-constexpr int kAnyCase = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
+constexpr std::regex::flag_type kAnyCase = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
 
 // The library's matcher recurses once a character: every repetition below is bounded, and so is every text it is given.
 // "2.1x", "2.1×", "1.8 times faster": the number, then what makes it a speedup.

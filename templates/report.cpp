@@ -70,7 +70,9 @@ Card card_of(const LedgerView& ledger, const char* contestant, const char* who) 
 
 Result<std::map<std::string, std::string>> as_html(const std::map<std::string, Exhibit>& exhibits, const PageTemplates& templates) {
   std::map<std::string, std::string> html;
-  for (const auto& [name, exhibit] : exhibits) CAPSTONE_TRY(html[name], templates.expand(exhibit));
+  for (const auto& [name, exhibit] : exhibits) {
+    CAPSTONE_TRY(html[name], templates.expand(exhibit));
+  }
   return html;
 }
 
