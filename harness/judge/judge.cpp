@@ -14,7 +14,7 @@
 
 namespace capstone {
 
-std::string GpuFacts::arch() const {
+std::string GpuIdentity::arch() const {
   std::string digits;
   for (char c : compute_capability)
     if (c != '.') digits += c;
@@ -23,7 +23,7 @@ std::string GpuFacts::arch() const {
   return "sm_" + digits + (specific ? "a" : "");
 }
 
-Result<GpuFacts> find_gpu(const Resources& resources) {
+Result<GpuIdentity> find_gpu(const Resources& resources) {
   auto smi = find_program("nvidia-smi", resources.path_variable + ":/usr/lib/wsl/lib:/usr/local/nvidia/bin");
   if (!smi)
     return fail("no NVIDIA GPU here: nvidia-smi, which comes with the driver, was not found", {},
@@ -31,14 +31,15 @@ Result<GpuFacts> find_gpu(const Resources& resources) {
                 ExitCode::kEnvironment);
   ProcessSpec spec;
   spec.argv = {smi->string(), "--query-gpu=name,uuid,driver_version,compute_cap,memory.total",
-               "--format=csv,noheader,nounits", "--id=0"};
+               "--format=csv,noheader,nounits",
+               "--id=" + (resources.visible_devices.empty() ? std::string("0") : split(resources.visible_devices, ',').front())};
   spec.timeout = std::chrono::seconds(20);
   CAPSTONE_TRY(auto result, run_process(spec));
   auto fields = split(split(result.out, '\n').front(), ',');
   if (!result.ok() || fields.size() < 5)
     return fail("nvidia-smi sees no GPU", std::string(trim(result.out + result.err)).substr(0, 200),
                 "check the driver with `nvidia-smi`; or use --backend emulated", ExitCode::kEnvironment);
-  GpuFacts facts;
+  GpuIdentity facts;
   facts.name = trim(fields[0]);
   facts.uuid = trim(fields[1]);
   facts.driver = trim(fields[2]);

@@ -40,14 +40,14 @@ using Narration = std::function<void(const std::string&)>;
 Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say);
 
 /// Facts about the first visible GPU, from the driver's nvidia-smi; no context is made.
-struct GpuFacts {
+struct GpuIdentity {
   std::string name, uuid, driver, compute_capability;  ///< "9.0"
   double memory_bytes = 0;
   /// nvcc's name for it, with the architecture-specific suffix where there is one: "sm_90a".
   std::string arch() const;
 };
 /// @error no NVIDIA GPU or driver here.
-Result<GpuFacts> find_gpu(const Resources& resources);
+Result<GpuIdentity> find_gpu(const Resources& resources);
 
 /// The backend that kAuto means here, and why: a GPU and nvcc → cuda; else emulated.
 struct BackendChoice {

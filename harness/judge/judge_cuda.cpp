@@ -58,7 +58,7 @@ struct CudaSession {
   const Narration& say;
   Sandbox sandbox;
   Sandbox trusted;
-  GpuFacts gpu;
+  GpuIdentity gpu;
   fs::path worker_program;
   Artifact baseline;
   std::unique_ptr<Player> player;
@@ -83,7 +83,7 @@ Result<std::size_t> workspace_of(const CudaSession& session, const fs::path& lib
 
 Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say) {
   const Problem& problem = *request.problem;
-  CudaSession session{request, resources, say, Sandbox::detect(resources), Sandbox::none("trusted"), {}, {}, {}, {}, {}};
+  CudaSession session{request, resources, say, Sandbox::detect(resources), Sandbox::none(resources, "trusted"), {}, {}, {}, {}, {}};
   session.limits.memory = 0;  // device mappings count as resident on some drivers; the GPU's own memory is the limit
   session.limits.start = std::chrono::seconds(60);
   CAPSTONE_TRY(session.gpu, find_gpu(resources));

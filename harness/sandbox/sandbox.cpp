@@ -43,10 +43,10 @@ std::vector<std::string> common(bool gpu) {
 
 }  // namespace
 
-Sandbox Sandbox::none(std::string why) {
+Sandbox Sandbox::none(const Resources& resources, std::string why) {
   Sandbox sandbox;
   sandbox.description_ = "none: " + std::move(why);
-  sandbox.path_variable_ = "/usr/local/bin:/usr/bin:/bin";
+  sandbox.visible_devices_ = resources.visible_devices;
   return sandbox;
 }
 
@@ -54,14 +54,14 @@ Sandbox Sandbox::detect(const Resources& resources) {
   fs::path shipped = resources.libexec / "bwrap" / "bwrap";
   std::error_code ignored;
   Sandbox sandbox;
-  sandbox.path_variable_ = resources.path_variable;
+  sandbox.visible_devices_ = resources.visible_devices;
   if (auto found = find_program("bwrap", resources.path_variable)) {
     sandbox.bwrap_ = *found;
   } else if (fs::exists(shipped, ignored)) {
     sandbox.bwrap_ = shipped;
     sandbox.bwrap_libraries_ = shipped.parent_path();
   } else {
-    return none("bwrap (bubblewrap) is not installed");
+    return none(resources, "bwrap (bubblewrap) is not installed");
   }
   ProcessSpec probe;
   probe.argv = sandbox.wrap({"/usr/bin/true"}, false);
@@ -71,7 +71,7 @@ Sandbox Sandbox::detect(const Resources& resources) {
   auto result = run_process(probe);
   if (!result || !result->ok()) {
     std::string why = result ? std::string(trim(result->err)) : result.error().what;
-    return none("bwrap cannot make namespaces here (" + why + ")");
+    return none(resources, "bwrap cannot make namespaces here (" + why + ")");
   }
   sandbox.description_ = "bubblewrap";
   return sandbox;
@@ -98,6 +98,7 @@ std::vector<std::pair<std::string, std::string>> Sandbox::environment(bool gpu) 
                                                        {"LANG", "C.UTF-8"}, {"HOME", "/tmp"}};
   if (!bwrap_libraries_.empty()) env.emplace_back("LD_LIBRARY_PATH", bwrap_libraries_.string());
   if (gpu) env.emplace_back("CUDA_MODULE_LOADING", "EAGER");
+  if (gpu && !visible_devices_.empty()) env.emplace_back("CUDA_VISIBLE_DEVICES", visible_devices_);
   return env;
 }
 

@@ -15,7 +15,7 @@ class Sandbox {
   /// Looks for bwrap (beside our own programs, then on PATH) and tries it once.
   static Sandbox detect(const Resources& resources);
   /// No isolation beyond limits; `why` goes into every verdict.
-  static Sandbox none(std::string why);
+  static Sandbox none(const Resources& resources, std::string why);
 
   /// The command line that runs `argv` isolated: no network, own process and IPC namespaces, private /tmp and
   /// /dev/shm, read-only system, nothing of the user's home but the folder of argv[0] and `readable`.
@@ -33,7 +33,7 @@ class Sandbox {
   std::filesystem::path bwrap_;
   std::filesystem::path bwrap_libraries_;  ///< set for the copy that the tarball brings along
   std::string description_;
-  std::string path_variable_;
+  std::string visible_devices_;
   std::vector<std::filesystem::path> readable_;
 };
 

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include "cli/session.h"
+#include "harness/base/files.h"
+#include "harness/ledger/ledger.h"
+#include "rubric/review.h"
+
+namespace capstone::cli {
+namespace {
+
+Result<ExitCode> check(const Session& session) {
+  CAPSTONE_TRY(Project project, project_here(session));
+  CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_TRY(std::string text, read_file(project.worklog()));
+  auto findings = review(project, ledger, parse_worklog(text));
+  const Terminal& t = session.terminal;
+  if (session.json) {
+    Json all = Json::array();
+    for (const Finding& f : findings)
+      all.push_back({{"section", f.section}, {"severity", name_of(f.severity)}, {"what", f.what}, {"where", f.where}, {"hint", f.hint}});
+    t.out(all.dump(2));
+    return ExitCode::kDone;
+  }
+  int section = -1, grave = 0;
+  for (const Finding& f : findings) {
+    if (f.section != section) {
+      section = f.section;
+      t.out(t.paint(Tone::kBold, section ? fmt::format("{}. {}", section, worklog_sections()[static_cast<std::size_t>(section - 1)].title)
+                                         : std::string("The project as a whole")));
+    }
+    Tone tone = f.severity == Severity::kAdvice ? Tone::kDim : f.severity == Severity::kMissing ? Tone::kWarn : Tone::kBad;
+    grave += f.severity != Severity::kAdvice;
+    t.out(fmt::format("  {}: {}{}", t.paint(tone, name_of(f.severity)), f.what, f.where.empty() ? "" : "  (" + f.where + ")"));
+    if (!f.hint.empty()) t.out("      " + t.paint(Tone::kDim, f.hint));
+  }
+  if (!grave) t.out(findings.empty() ? "nothing is missing. next: capstone submit" : "nothing that is graded is missing. next: capstone submit");
+  else t.out(fmt::format("{} to mend before handing in", grave));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("check", "what is missing or contradictory before handing in");
+  add_format(*command, session);
+  command->callback([&session, &action] { action = [&session] { return check(session); }; });
+}
+
+}  // namespace capstone::cli

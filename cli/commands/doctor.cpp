@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "cli/session.h"
+#include "harness/base/files.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+#include "harness/build/cuda.h"
+#include "harness/judge/judge.h"
+#include "harness/sandbox/sandbox.h"
+
+namespace capstone::cli {
+namespace {
+
+struct Row {
+  std::string what, state, found, cost;  ///< state: ok, missing, limited
+};
+
+std::string first_line(const std::vector<std::string>& argv) {
+  ProcessSpec spec;
+  spec.argv = argv;
+  spec.timeout = std::chrono::seconds(30);
+  auto result = run_process(spec);
+  if (!result || !result->ok()) return {};
+  return std::string(trim(split(result->out.empty() ? result->err : result->out, '\n').front()));
+}
+
+Row program(const Session& session, const std::string& name, const std::vector<std::string>& argv, const std::string& cost) {
+  auto path = find_program(name, session.resources.path_variable);
+  if (!path) return {name, "missing", "not on PATH", cost};
+  return {name, "ok", first_line(argv), {}};
+}
+
+std::vector<Row> examine(const Session& session) {
+  const Resources& r = session.resources;
+  std::vector<Row> rows;
+  auto gpu = find_gpu(r);
+  rows.push_back(gpu ? Row{"NVIDIA GPU", "ok", fmt::format("{} ({}), driver {}, {}", gpu->name, gpu->arch(), gpu->driver, format_bytes(gpu->memory_bytes)), {}}
+                     : Row{"NVIDIA GPU", "missing", gpu.error().what, "gate two is not judged here; gate one runs on the emulated backend"});
+  auto toolkit = find_toolkit(r);
+  rows.push_back(toolkit ? Row{"nvcc", "ok", toolkit->version + " at " + toolkit->nvcc.string(), {}}
+                         : Row{"nvcc", "missing", toolkit.error().what, "no kernel can be built for a GPU here"});
+  auto headers = find_cuda_headers(r);
+  rows.push_back(headers ? Row{"CUDA headers", "ok", headers->string(), {}}
+                         : Row{"CUDA headers", "missing", headers.error().what, headers.error().hint});
+  rows.push_back(program(session, "g++", {"g++", "--version"}, "needed: the emulated backend compiles with it (apt install g++)"));
+  Sandbox sandbox = Sandbox::detect(r);
+  rows.push_back(sandbox.isolated() ? Row{"isolation", "ok", sandbox.description(), {}}
+                                    : Row{"isolation", "limited", sandbox.description(),
+                                          "kernels run under time and memory limits only; apt install bubblewrap, and allow user namespaces"});
+  rows.push_back(program(session, "gnuplot", {"gnuplot", "--version"}, "reports have tables but no plots (apt install gnuplot-nox)"));
+  std::string torch = first_line({"python3", "-c", "import torch; print('PyTorch', torch.__version__, 'CUDA', torch.version.cuda)"});
+  rows.push_back(torch.empty() ? Row{"PyTorch", "missing", "python3 does not import torch", "the problem's native baseline is the reference"}
+                               : Row{"PyTorch", "ok", torch, {}});
+  rows.push_back(program(session, "ncu", {"ncu", "--version"}, "no hardware counters (comes with the CUDA Toolkit)"));
+  std::error_code code;
+  fs::create_directories(r.cache, code);
+  rows.push_back(code ? Row{"cache", "missing", r.cache.string() + ": " + code.message(), "set CAPSTONE_CACHE to a folder that you can write"}
+                      : Row{"cache", "ok", r.cache.string(), {}});
+  return rows;
+}
+
+Result<ExitCode> doctor(const Session& session) {
+  auto rows = examine(session);
+  const Terminal& t = session.terminal;
+  if (session.json) {
+    Json all = Json::array();
+    for (const Row& row : rows) all.push_back({{"what", row.what}, {"state", row.state}, {"found", row.found}, {"without_it", row.cost}});
+    t.out(all.dump(2));
+  } else {
+    t.out("capstone " + session.resources.version);
+    Table table({"what", "state", "found"});
+    for (const Row& row : rows)
+      table.row({row.what, t.paint(row.state == "ok" ? Tone::kGood : Tone::kWarn, row.state), row.found + (row.cost.empty() ? "" : "\n" + std::string(22, ' ') + row.cost)});
+    t.out(table.text(t));
+    BackendChoice choice = choose_backend(Backend::kAuto, session.resources);
+    t.out(choice.backend == Backend::kCuda ? "kernels are judged on the GPU" : "kernels are judged on the emulated backend: " + choice.because);
+  }
+  bool unusable = rows[2].state != "ok" || rows[3].state != "ok";
+  return unusable ? ExitCode::kEnvironment : ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("doctor", "what this machine has, and what it costs not to have the rest");
+  add_format(*command, session);
+  command->callback([&session, &action] { action = [&session] { return doctor(session); }; });
+}
+
+}  // namespace capstone::cli

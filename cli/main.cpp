@@ -1,0 +1,193 @@
+// capstone: the command line. Parses, calls, prints; everything else is in the libraries.
+#include <signal.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "cli/session.h"
+#include "harness/base/files.h"
+#include "harness/base/spelling.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+#include "harness/base/version.h"
+
+namespace capstone::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+void on_interrupt(int) { request_interrupt(); }
+
+Result<Session> make_session() {
+  std::error_code code;
+  Session session;
+  fs::path executable = fs::read_symlink("/proc/self/exe", code);
+  session.home = environment("HOME");
+  session.user = environment("USER");
+  fs::path cache = environment("CAPSTONE_CACHE");
+  if (cache.empty()) {
+    fs::path base = environment("XDG_CACHE_HOME");
+    if (base.empty()) base = session.home.empty() ? fs::temp_directory_path(code) : fs::path(session.home) / ".cache";
+    cache = base / "capstone";
+  }
+  session.state = cache / "state";
+  if (std::string state = environment("XDG_STATE_HOME"); !state.empty()) session.state = fs::path(state) / "capstone";
+  std::string path = environment("PATH");
+  CAPSTONE_TRY(session.resources, locate_resources(executable, cache, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path));
+  session.resources.ignore_toolkit = !environment("CAPSTONE_IGNORE_TOOLKIT").empty();
+  session.resources.visible_devices = environment("CUDA_VISIBLE_DEVICES");
+  session.cwd = fs::current_path(code);
+  if (code) return fail("the current folder no longer exists", {}, "cd to a folder that does", ExitCode::kUsage);
+  utsname system{};
+  ::uname(&system);
+  session.host = system.nodename;
+  session.terminal = Terminal::detect(!environment("NO_COLOR").empty());
+  return session;
+}
+
+// The names a user could have meant at this point of the command line.
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App* s) { return !s->get_name().empty(); }))
+    names.push_back(sub->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// The subcommand that the words chose, as deep as they go.
+const CLI::App* chosen(const CLI::App* app, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const CLI::App* next = nullptr;
+    for (const CLI::App* sub : app->get_subcommands([](const CLI::App*) { return true; }))
+      if (sub->get_name() == word) next = sub;
+    if (next) app = next;
+  }
+  return app;
+}
+
+int report_parse_error(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& words) {
+  const CLI::App* at = chosen(&app, words);
+  Error error{problem.what(), {}, {}, ExitCode::kUsage};
+  error.what = replace_all(error.what, "\n", " ");
+  std::string command = at->get_parent() ? "capstone " + (at->get_parent()->get_parent() ? at->get_parent()->get_name() + " " : "") + at->get_name() : "capstone";
+  error.hint = "run: " + command + " --help";
+  // A word that is neither a command, an option nor taken by a positional: what was meant?
+  for (const std::string& word : words) {
+    bool flag = word.starts_with("--");
+    std::string bare = flag ? word.substr(0, word.find('=')) : word;
+    auto names = flag ? option_names(*at) : subcommand_names(*at);
+    if (names.empty() || std::find(names.begin(), names.end(), bare) != names.end()) continue;
+    bool is_chosen = false;
+    for (const CLI::App* a = at; a; a = a->get_parent()) is_chosen |= a->get_name() == bare;
+    if (is_chosen) continue;
+    bool known_elsewhere = false;
+    for (const CLI::App* a = at->get_parent(); flag && a; a = a->get_parent()) {
+      auto more = option_names(*a);
+      known_elsewhere |= std::find(more.begin(), more.end(), bare) != more.end();
+    }
+    if (known_elsewhere || (!flag && word.starts_with("-"))) continue;
+    error.what = flag ? "unknown option " + bare + " for `" + command + "`" : "unknown command " + bare;
+    if (auto meant = nearest(bare, names)) error.hint = "did you mean `" + *meant + "`?  (" + error.hint + ")";
+    break;
+  }
+  std::cerr << render(error);
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+int run(int argc, char** argv) {
+  auto made = make_session();
+  if (!made) {
+    std::cerr << render(made.error());
+    return static_cast<int>(made.error().code);
+  }
+  Session session = std::move(*made);
+  Action action;
+  CLI::App app{"You vs the machine: judge a hand-written CUDA kernel against a model's, and keep the worklog of it.\n"
+               "A project goes: problems -> init -> predict -> measure -> llm -> report -> check -> submit."};
+  app.name("capstone");
+  app.set_version_flag("--version", std::string("capstone ") + kToolVersion);
+  app.require_subcommand(0, 1);
+  app.add_flag("-v,--verbose", session.verbose, "show compiler logs and commands");
+  app.fallthrough();
+  app.footer("Exit codes: 0 done, 1 gate one failed, 2 usage or bad input, 3 environment or not judgeable here, 4 batch partly "
+             "ungraded, 70 internal, 130 interrupted.");
+  add_problems(app, session, action);
+  add_init(app, session, action);
+  add_predict(app, session, action);
+  add_measure(app, session, action);
+  add_llm(app, session, action);
+  add_report(app, session, action);
+  add_check(app, session, action);
+  add_submit(app, session, action);
+  add_ledger(app, session, action);
+  add_doctor(app, session, action);
+  add_grade(app, session, action);
+  add_completion(app, session, action);
+
+  std::vector<std::string> words(argv + 1, argv + argc);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& problem) {
+    return report_parse_error(app, problem, words);
+  }
+  if (!action) {
+    std::cout << app.help();
+    return words.empty() ? 0 : static_cast<int>(ExitCode::kUsage);
+  }
+  struct sigaction handler {};
+  handler.sa_handler = on_interrupt;
+  ::sigaction(SIGINT, &handler, nullptr);
+  ::sigaction(SIGTERM, &handler, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is reported like a full disk
+  auto result = action();
+  session.terminal.end_progress();
+  if (interrupted()) {
+    session.terminal.say("interrupted: nothing half-written was kept");
+    return static_cast<int>(ExitCode::kInterrupted);
+  }
+  if (!result) {
+    std::string text = render(result.error());
+    text.pop_back();
+    session.terminal.say(text);
+    return static_cast<int>(result.error().code);
+  }
+  return static_cast<int>(*result);
+}
+
+}  // namespace
+
+void add_format(CLI::App& command, Session& session) {
+  command.add_option_function<std::string>(
+             "--format", [&session](const std::string& format) { session.json = format == "json"; },
+             "text (default) or json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+Result<Project> project_here(const Session& session) { return open_project(session.cwd); }
+
+}  // namespace capstone::cli
+
+int main(int argc, char** argv) {
+  try {
+    return capstone::cli::run(argc, argv);
+  } catch (const std::exception& problem) {
+    std::cerr << capstone::render({std::string("internal error: ") + problem.what(), {},
+                                   "this is a defect of capstone; please report it with the command line",
+                                   capstone::ExitCode::kInternal});
+    return static_cast<int>(capstone::ExitCode::kInternal);
+  }
+}

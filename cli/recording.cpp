@@ -1,0 +1,67 @@
+#include "cli/recording.h"
+
+#include <fmt/format.h>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/ledger/machine.h"
+#include "harness/project/versions.h"
+
+namespace capstone::cli {
+
+void add_judge_options(CLI::App& command, JudgeOptions& options) {
+  static const std::map<std::string, Backend> names{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
+  command.add_option("--backend", options.backend, "auto (default): a GPU where there is one, else emulated on the CPU")
+      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
+  command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a contestant (default 10)")->check(CLI::Range(1.0, 3600.0));
+  command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
+  command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
+}
+
+Result<FileLock> lock_project(const Project& project) {
+  return FileLock::acquire(project.root / ".capstone" / "working.lock", false);
+}
+
+Result<std::string> chain_id(const Session& session) { return machine_id(session.state); }
+
+Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
+                                                  const JudgeOptions& options, const Session& session) {
+  CAPSTONE_TRY(std::string machine, chain_id(session));
+  JudgeRequest request;
+  request.problem = &project.problem;
+  request.backend = options.backend;
+  request.budget_seconds = options.budget_seconds;
+  request.run_timeout_seconds = options.timeout_seconds;
+  request.hidden_cases = options.hidden_cases;
+  std::vector<std::string> digests;
+  for (const Candidate& candidate : candidates) {
+    CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));
+    CAPSTONE_TRY(std::string digest, keep_source(project.sources(), text));
+    digests.push_back(digest);
+    request.entries.push_back({candidate.contestant, candidate.source});
+  }
+  CAPSTONE_TRY(auto measurements, judge(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
+  session.terminal.end_progress();
+  for (std::size_t i = 0; i < measurements.size(); ++i) {
+    Measurement& m = measurements[i];
+    CAPSTONE_TRY(std::string now, sha256_file(candidates[i].source));
+    if (now != digests[i])
+      return fail("the source changed while it was being judged; nothing was recorded", candidates[i].source.string(),
+                  "run the command again", ExitCode::kUsage);
+    std::error_code code;
+    m.source = fs::relative(candidates[i].source, project.root, code).string();
+    m.source_sha256 = digests[i];
+    m.reason = candidates[i].reason;
+    m.expected_speedup = candidates[i].expected_speedup;
+    m.version = candidates[i].version;
+    if (m.version.empty()) {
+      CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+      CAPSTONE_TRY(m.version, next_version(ledger, m.contestant, m.source_sha256));
+    }
+    CAPSTONE_TRY(Record record, append_record(project.ledger(), "measurement", Json(m), machine));
+    (void)record;
+  }
+  return measurements;
+}
+
+}  // namespace capstone::cli

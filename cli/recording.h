@@ -1,0 +1,41 @@
+#pragma once
+// Judging with a record: what `measure`, `llm add` and `grade` share.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/session.h"
+#include "harness/base/files.h"
+#include "harness/judge/judge.h"
+#include "harness/ledger/ledger.h"
+
+namespace capstone::cli {
+
+struct JudgeOptions {
+  Backend backend = Backend::kAuto;
+  double budget_seconds = 10;
+  double timeout_seconds = 10;
+  int hidden_cases = 3;
+};
+void add_judge_options(CLI::App& command, JudgeOptions& options);
+
+/// One contestant with what the student said about this version.
+struct Candidate {
+  std::string contestant;             ///< "human" or "llm"
+  std::filesystem::path source;
+  std::string reason;
+  std::optional<double> expected_speedup;
+  std::string version;                ///< empty: derived from the ledger
+};
+
+/// Snapshots the sources, judges, and appends one record a candidate. Returns what was recorded.
+Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
+                                                  const JudgeOptions& options, const Session& session);
+
+/// Only one command at a time works in a project.
+Result<FileLock> lock_project(const Project& project);
+
+/// This machine's chain id.
+Result<std::string> chain_id(const Session& session);
+
+}  // namespace capstone::cli

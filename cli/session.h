@@ -1,0 +1,49 @@
+#pragma once
+// What every command is given: where files are, who the user is, how to talk to the terminal. Only cli/ reads the
+// environment or prints.
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/terminal.h"
+#include "harness/base/error.h"
+#include "harness/base/resources.h"
+#include "harness/project/project.h"
+
+namespace capstone::cli {
+
+struct Session {
+  Resources resources;
+  std::filesystem::path state;     ///< per-user state: the machine's chain id
+  std::filesystem::path cwd;
+  std::string home, user, host;    ///< for masking in submissions
+  Terminal terminal;
+  bool json = false;               ///< --format json
+  bool verbose = false;
+};
+
+/// What a parsed command line comes to: run after parsing, so that parsing alone never does anything.
+using Action = std::function<Result<ExitCode>()>;
+
+/// A `--format text|json` option.
+void add_format(CLI::App& command, Session& session);
+
+/// The project at or above the current folder (or --project DIR).
+Result<Project> project_here(const Session& session);
+
+void add_problems(CLI::App& app, Session& session, Action& action);
+void add_init(CLI::App& app, Session& session, Action& action);
+void add_predict(CLI::App& app, Session& session, Action& action);
+void add_measure(CLI::App& app, Session& session, Action& action);
+void add_llm(CLI::App& app, Session& session, Action& action);
+void add_report(CLI::App& app, Session& session, Action& action);
+void add_check(CLI::App& app, Session& session, Action& action);
+void add_submit(CLI::App& app, Session& session, Action& action);
+void add_ledger(CLI::App& app, Session& session, Action& action);
+void add_doctor(CLI::App& app, Session& session, Action& action);
+void add_grade(CLI::App& app, Session& session, Action& action);
+void add_completion(CLI::App& app, Session& session, Action& action);
+
+}  // namespace capstone::cli

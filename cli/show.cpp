@@ -1,0 +1,161 @@
+#include "cli/show.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/base/text.h"
+
+namespace capstone::cli {
+namespace {
+
+std::string with_interval(const Interval& ms) {
+  return fmt::format("{} [{}, {}]", format_time_ms(ms.point), format_time_ms(ms.low), format_time_ms(ms.high));
+}
+
+Tone tone_of(GateTwo verdict) {
+  switch (verdict) {
+    case GateTwo::kFaster: return Tone::kGood;
+    case GateTwo::kSlower: return Tone::kWarn;
+    default: return Tone::kPlain;
+  }
+}
+
+bool judged(const Measurement& m) { return m.gate_one == GateOne::kPassed && m.gate_two != GateTwo::kNotJudged && m.measured; }
+
+std::string cases_text(const Measurement& m) {
+  std::set<std::string> all, bad;
+  for (const CaseResult& c : m.cases) {
+    all.insert(c.id);
+    if (!c.passed) bad.insert(c.id);
+  }
+  if (all.empty()) return {};
+  return fmt::format(" ({}/{} cases)", all.size() - bad.size(), all.size());
+}
+
+std::string time_of(const Measurement& m) {
+  if (!m.measured || m.measured->arms.empty()) return "-";
+  const Arm& arm = m.measured->arms.back();
+  if (m.backend == "emulated") return format_time_ms(arm.median_ms.point) + " emulated";
+  return with_interval(arm.median_ms);
+}
+
+std::string shown_name(const Measurement& m) { return m.version.empty() ? m.contestant : m.contestant + " " + m.version; }
+
+}  // namespace
+
+std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal) {
+  const bool cuda = std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return judged(m); });
+  std::vector<std::string> header{"contestant", "gate one", "median"};
+  if (cuda) header.insert(header.end(), {"speedup", "of peak", "bound by"});
+  header.push_back("gate two");
+  Table table(header);
+  if (cuda) {
+    auto first = std::find_if(measurements.begin(), measurements.end(), judged);
+    const Arm& native = first->measured->arms.front();
+    table.row({native.name, "-", with_interval(native.median_ms), "1x (the reference)", "", "", native.label});
+  }
+  for (const Measurement& m : measurements) {
+    bool passed = m.gate_one == GateOne::kPassed;
+    std::vector<std::string> row{terminal.paint(Tone::kBold, shown_name(m)),
+                                 terminal.paint(passed ? Tone::kGood : Tone::kBad, label_of(m.gate_one)) + cases_text(m), time_of(m)};
+    if (cuda) {
+      if (judged(m) && m.measured->speedup) {
+        const Interval& s = *m.measured->speedup;
+        row.push_back(fmt::format("{:.3f}x [{:.3f}, {:.3f}]", s.point, s.low, s.high));
+        row.push_back(m.measured->percent_of_peak > 0 ? fmt::format("{:.1f} % of {}", m.measured->percent_of_peak, m.measured->peak) : "n/a");
+        row.push_back(m.measured->bound_by);
+      } else {
+        row.insert(row.end(), {"-", "-", "-"});
+      }
+    }
+    row.push_back(terminal.paint(tone_of(m.gate_two), label_of(m.gate_two)));
+    table.row(std::move(row));
+  }
+  std::string text = table.text(terminal);
+  for (const Measurement& m : measurements)
+    if (m.measured)
+      for (const std::string& label : m.measured->labels) text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
+  const Measurement& any = measurements.front();
+  if (any.backend == "emulated")
+    text += "\n" + terminal.paint(Tone::kDim, fmt::format("gate two: not judged here ({}). Emulated times are CPU times and count for nothing.",
+                                                          any.gate_two_reason));
+  else
+    for (const Measurement& m : measurements)
+      if (m.gate_one == GateOne::kPassed && !m.gate_two_reason.empty())
+        text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + std::string(label_of(m.gate_two)) + ": " + m.gate_two_reason);
+  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", any.backend,
+                                                        any.backend == "cuda" ? any.environment.value("device", "") + ", host tier"
+                                                                              : "four schedules",
+                                                        any.isolation,
+                                                        judged(any) ? fmt::format(" · verdict floor {:.1f} %", any.measured->floor * 100) : ""));
+  return text;
+}
+
+std::string explain_failure(const Measurement& m, const Terminal& terminal, bool verbose) {
+  if (m.gate_one == GateOne::kPassed) return {};
+  std::string text;
+  auto line = [&](const std::string& s) { text += (text.empty() ? "" : "\n") + s; };
+  if (m.gate_one == GateOne::kBuildFailed) {
+    const auto& error = m.build.first_error;
+    line(terminal.paint(Tone::kBad, fmt::format("{} does not compile: {}", m.contestant, error ? error->text : "no error line")));
+    if (error) line(fmt::format("  --> {}{}", error->file.empty() ? m.source : error->file,
+                                error->line ? fmt::format(":{}{}", error->line, error->column ? fmt::format(":{}", error->column) : "") : ""));
+    line(verbose ? "  the compiler's output:\n" + m.build.log : "  hint: --verbose shows the whole output of the compiler");
+    return text;
+  }
+  const CaseResult* bad = m.first_failure();
+  if (!bad) return text;
+  line(terminal.paint(Tone::kBad, fmt::format("{}: {}: {}", m.contestant, label_of(m.gate_one), bad->problem)));
+  std::string where = bad->where;
+  if (!bad->sizes.empty()) {
+    std::string sizes;
+    for (auto it = bad->sizes.begin(); it != bad->sizes.end(); ++it) sizes += (sizes.empty() ? "" : ", ") + it.key() + "=" + it->dump();
+    where += (where.empty() ? "" : ", ") + fmt::format("case {} ({})", bad->id, sizes);
+  }
+  if (!bad->schedule.empty()) where += ", schedule " + bad->schedule;
+  if (!where.empty()) line("  --> " + where);
+  if (bad->diagnosis) {
+    const Diagnosis& d = *bad->diagnosis;
+    auto index = [](const std::vector<std::int64_t>& at) {
+      std::vector<std::string> parts;
+      for (auto i : at) parts.push_back(std::to_string(i));
+      return "[" + join(parts, ", ") + "]";
+    };
+    line(fmt::format("  {} of {} elements of {} are wrong; first at {}: expected {:.7g}, got {:.7g}; worst at {}: expected {:.7g}, got {:.7g}",
+                     d.wrong, d.total, d.output, index(d.first), d.first_expected, d.first_got, index(d.worst), d.worst_expected, d.worst_got));
+  }
+  if (!bad->hint.empty()) line("  hint: " + bad->hint);
+  return text;
+}
+
+std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger) {
+  for (const Measurement& m : measurements) {
+    if (m.contestant != "human") continue;
+    if (m.gate_one == GateOne::kBuildFailed) return "mend the compiler's first error, then: capstone measure human";
+    if (m.gate_one == GateOne::kNotJudgeable) return "judge it on a GPU: capstone measure --bundle project.bundle, there: capstone measure --from-bundle project.bundle";
+    if (m.gate_one != GateOne::kPassed) return "mend the first failing case above, then: capstone measure human -m \"what you changed\"";
+  }
+  bool predicted = !ledger.predictions.empty();
+  if (!predicted) return "write down what you expect: capstone predict memory|compute|latency --because \"…\"";
+  if (ledger.attempts.empty()) return "ask the machine: capstone llm prompt";
+  for (const Measurement& m : measurements)
+    if (m.contestant == "llm" && m.gate_one != GateOne::kPassed) return "give the model its feedback: capstone llm prompt --feedback";
+  if (ledger.human.size() < 2) return "change one thing, predict its gain, measure again: capstone measure human -m \"why\" --expect 1.3x";
+  return "write the worklog, then: capstone report";
+}
+
+ExitCode exit_code_of(const std::vector<Measurement>& measurements) {
+  ExitCode code = ExitCode::kDone;
+  for (const Measurement& m : measurements) {
+    if (m.gate_one == GateOne::kNotJudgeable || m.gate_one == GateOne::kMachineFault) {
+      if (code == ExitCode::kDone) code = ExitCode::kEnvironment;
+    } else if (m.gate_one != GateOne::kPassed) {
+      code = ExitCode::kGateOneFailed;
+    }
+  }
+  return code;
+}
+
+}  // namespace capstone::cli

@@ -1,0 +1,104 @@
+#include "cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace capstone::cli {
+
+Terminal Terminal::detect(bool no_color) {
+  Terminal terminal;
+  terminal.tty_err_ = ::isatty(STDERR_FILENO);
+  terminal.colour_out_ = ::isatty(STDOUT_FILENO) && !no_color;
+  terminal.colour_err_ = terminal.tty_err_ && !no_color;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) terminal.width_ = size.ws_col;
+  return terminal;
+}
+
+void Terminal::out(std::string_view line) const {
+  end_progress();
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+void Terminal::say(std::string_view line) const {
+  end_progress();
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fputc('\n', stderr);
+}
+
+void Terminal::progress(std::string_view text) const {
+  if (!tty_err_) {
+    if (last_ == text) return;
+    last_ = text;
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    return;
+  }
+  std::string line(text);
+  std::size_t room = static_cast<std::size_t>(std::max(20, width_ - 2));
+  while (display_width(line) > room) line.pop_back();
+  std::fprintf(stderr, "\r\x1b[2K%s", line.c_str());
+  std::fflush(stderr);
+  standing_ = true;
+}
+
+void Terminal::end_progress() const {
+  if (!standing_) return;
+  std::fputs("\r\x1b[2K", stderr);
+  standing_ = false;
+}
+
+std::string Terminal::dress(Tone tone, std::string_view text) {
+  const char* code = "";
+  switch (tone) {
+    case Tone::kPlain: return std::string(text);
+    case Tone::kGood: code = "32"; break;
+    case Tone::kBad: code = "31"; break;
+    case Tone::kWarn: code = "33"; break;
+    case Tone::kDim: code = "2"; break;
+    case Tone::kBold: code = "1"; break;
+  }
+  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char c = static_cast<unsigned char>(text[i]);
+    if (c == 0x1b) {
+      while (i < text.size() && text[i] != 'm') ++i;
+      continue;
+    }
+    if ((c & 0xC0u) != 0x80u) ++width;  // continuation bytes take no cell of their own
+  }
+  return width;
+}
+
+std::string Table::text(const Terminal& terminal) const {
+  std::vector<std::size_t> widths;
+  for (const std::string& cell : header_) widths.push_back(display_width(cell));
+  for (const auto& cells : rows_)
+    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) widths[i] = std::max(widths[i], display_width(cells[i]));
+  auto line = [&](const std::vector<std::string>& cells) {
+    std::string text;
+    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) {
+      std::string gap(widths[i] - display_width(cells[i]), ' ');
+      bool right = i < right_.size() && right_[i];
+      if (i) text += "  ";
+      text += right ? gap + cells[i] : cells[i] + (i + 1 < cells.size() ? gap : std::string());
+    }
+    return text + '\n';
+  };
+  std::vector<std::string> titles;
+  for (const std::string& title : header_) titles.push_back(terminal.paint(Tone::kDim, title));
+  std::string all = line(titles);
+  for (const auto& cells : rows_) all += line(cells);
+  if (!all.empty()) all.pop_back();
+  return all;
+}
+
+}  // namespace capstone::cli

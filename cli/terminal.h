@@ -1,0 +1,56 @@
+#pragma once
+// stdout for results, stderr for narration; colour and the moving progress line only on a terminal.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace capstone::cli {
+
+enum class Tone { kPlain, kGood, kBad, kWarn, kDim, kBold };
+
+class Terminal {
+ public:
+  /// @param no_color  NO_COLOR is set and not empty
+  static Terminal detect(bool no_color);
+
+  /// Results: one line on stdout.
+  void out(std::string_view line = {}) const;
+  /// Narration: one line on stderr; a progress line that stands there is wiped first.
+  void say(std::string_view line) const;
+  /// What is being done now. On a terminal it overwrites itself; elsewhere each new text is a line of its own.
+  void progress(std::string_view text) const;
+  void end_progress() const;
+
+  /// The text in a colour, where stdout (or stderr) is a terminal that shows it.
+  std::string paint(Tone tone, std::string_view text) const { return colour_out_ ? dress(tone, text) : std::string(text); }
+  std::string paint_err(Tone tone, std::string_view text) const { return colour_err_ ? dress(tone, text) : std::string(text); }
+  int width() const { return width_; }
+  bool interactive() const { return colour_err_ || tty_err_; }
+
+ private:
+  static std::string dress(Tone tone, std::string_view text);
+  bool colour_out_ = false, colour_err_ = false, tty_err_ = false;
+  int width_ = 100;
+  mutable bool standing_ = false;
+  mutable std::string last_;
+};
+
+/// A table with aligned columns. Cells may hold colour codes and UTF-8; widths count what is seen.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header, std::vector<bool> right_aligned = {})
+      : header_(std::move(header)), right_(std::move(right_aligned)) {}
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text(const Terminal& terminal) const;
+
+ private:
+  std::vector<std::string> header_;
+  std::vector<bool> right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// The number of character cells that a terminal needs for a text; escape sequences count nothing.
+std::size_t display_width(std::string_view text);
+
+}  // namespace capstone::cli
