@@ -1,0 +1,113 @@
+#pragma once
+// Plain float versions of the shipped problems, as a first CUDA kernel would compute them: one accumulator an element,
+// sums in index order. What honest single precision gives, and no better.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/unit/problems/oracle_case.h"
+
+namespace capstone::testing {
+
+inline float gelu_erf(float t) { return 0.5f * t * (1.0f + std::erf(t * 0.70710678f)); }
+inline float gelu_tanh(float t) { return 0.5f * t * (1.0f + std::tanh(0.79788456f * (t + 0.044715f * t * t * t))); }
+
+enum class Variance { kTwoPass, kWelford };
+
+/// y = LayerNorm(residual + gelu(x + bias)) * gamma + beta.
+template <class Gelu>
+std::vector<float> bias_gelu_layernorm(OracleCase& c, Gelu gelu, Variance how = Variance::kTwoPass) {
+  const auto rows = c.size("rows"), cols = c.size("cols");
+  const auto &x = c.tensor("x"), &residual = c.tensor("residual"), &bias = c.tensor("bias"), &gamma = c.tensor("gamma"),
+             &beta = c.tensor("beta");
+  const float eps = c.tensor("eps")[0];
+  std::vector<float> y(x.size()), t(static_cast<std::size_t>(cols));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float mean = 0, squares = 0;
+    for (std::int64_t j = 0; j < cols; ++j) {
+      t[j] = residual[r * cols + j] + gelu(x[r * cols + j] + bias[j]);
+      if (how == Variance::kWelford) {
+        const float delta = t[j] - mean;
+        mean += delta / static_cast<float>(j + 1);
+        squares += delta * (t[j] - mean);
+      } else {
+        mean += t[j];
+      }
+    }
+    if (how == Variance::kTwoPass) {
+      mean /= static_cast<float>(cols);
+      for (float v : t) squares += (v - mean) * (v - mean);
+    }
+    const float inverse = 1.0f / std::sqrt(squares / static_cast<float>(cols) + eps);
+    for (std::int64_t j = 0; j < cols; ++j) y[r * cols + j] = (t[j] - mean) * inverse * gamma[j] + beta[j];
+  }
+  return y;
+}
+
+/// Row-wise softmax; `exponential(x, max)` stands for exp(x - max).
+template <class Exponential>
+std::vector<float> softmax(OracleCase& c, Exponential exponential) {
+  const auto rows = c.size("rows"), cols = c.size("cols");
+  const auto& x = c.tensor("x");
+  std::vector<float> y(x.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* in = x.data() + r * cols;
+    float* out = y.data() + r * cols;
+    const float maximum = *std::max_element(in, in + cols);
+    float sum = 0;
+    for (std::int64_t j = 0; j < cols; ++j) sum += out[j] = exponential(in[j], maximum);
+    for (std::int64_t j = 0; j < cols; ++j) out[j] /= sum;
+  }
+  return y;
+}
+
+inline float exp_plain(float x, float maximum) { return std::exp(x - maximum); }
+/// The form that fast kernels use: one multiply-add, then a power of two.
+inline float exp_by_power_of_two(float x, float maximum) {
+  constexpr float kLog2E = 1.44269504f;
+  return std::exp2(std::fma(x, kLog2E, -(maximum * kLog2E)));
+}
+
+/// c = a b.
+inline std::vector<float> sgemm(OracleCase& c) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  const auto &a = c.tensor("a"), &b = c.tensor("b");
+  std::vector<float> out(static_cast<std::size_t>(m * n), 0.0f);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t p = 0; p < k; ++p)
+      for (std::int64_t j = 0; j < n; ++j) out[i * n + j] += a[i * k + p] * b[p * n + j];
+  return out;
+}
+
+/// y = relu((conv3x3(x) + bias) * scale).
+inline std::vector<float> conv_bias_scale_relu(OracleCase& c) {
+  const auto n = c.size("n"), c_in = c.size("c_in"), h = c.size("h"), w = c.size("w"), c_out = c.size("c_out");
+  const auto &x = c.tensor("x"), &weight = c.tensor("weight"), &bias = c.tensor("bias"), &scale = c.tensor("scale");
+  std::vector<float> y;
+  y.reserve(static_cast<std::size_t>(n * c_out * h * w));
+  for (std::int64_t image = 0; image < n; ++image)
+    for (std::int64_t o = 0; o < c_out; ++o)
+      for (std::int64_t row = 0; row < h; ++row)
+        for (std::int64_t column = 0; column < w; ++column) {
+          float sum = 0;
+          for (std::int64_t i = 0; i < c_in; ++i)
+            for (std::int64_t ky = 0; ky < 3; ++ky)
+              for (std::int64_t kx = 0; kx < 3; ++kx) {
+                const std::int64_t yy = row + ky - 1, xx = column + kx - 1;
+                if (yy < 0 || yy >= h || xx < 0 || xx >= w) continue;
+                sum += x[((image * c_in + i) * h + yy) * w + xx] * weight[((o * c_in + i) * 3 + ky) * 3 + kx];
+              }
+          y.push_back(std::max(0.0f, (sum + bias[o]) * scale[o]));
+        }
+  return y;
+}
+
+/// Any of the four.
+inline std::vector<float> float_kernel(OracleCase& c) {
+  if (c.problem().id == "bias_gelu_layernorm") return bias_gelu_layernorm(c, gelu_erf);
+  if (c.problem().id == "softmax") return softmax(c, exp_plain);
+  if (c.problem().id == "sgemm") return sgemm(c);
+  return conv_bias_scale_relu(c);
+}
+
+}  // namespace capstone::testing

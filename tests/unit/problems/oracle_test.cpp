@@ -1,0 +1,152 @@
+// The oracles against values worked out by hand, and against properties that must hold.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "tests/unit/problems/oracle_case.h"
+
+namespace capstone {
+namespace {
+
+using testing::OracleCase;
+
+TEST(SoftmaxOracle, RowsSumToOne) {
+  OracleCase c("softmax", {{"rows", 5}, {"cols", 37}}, 1);
+  for (int row = 0; row < 5; ++row)
+    EXPECT_NEAR(std::accumulate(&c.expected[row * 37], &c.expected[row * 37] + 37, 0.0), 1.0, 1e-14);
+}
+
+TEST(SoftmaxOracle, KnownByHand) {
+  OracleCase c("softmax", {{"rows", 2}, {"cols", 2}}, 1);
+  c.tensor("x") = {0.0f, 0.0f, 1000.0f, 1000.0f + 1.0f};  // the second row overflows without the maximum
+  c.judge();
+  EXPECT_DOUBLE_EQ(c.expected[0], 0.5);
+  EXPECT_NEAR(c.expected[2], 1 / (1 + std::exp(1.0)), 1e-15);
+  EXPECT_NEAR(c.expected[3], std::exp(1.0) / (1 + std::exp(1.0)), 1e-15);
+}
+
+TEST(SgemmOracle, TwoByTwoByHand) {
+  OracleCase c("sgemm", {{"m", 2}, {"k", 2}, {"n", 2}}, 1);
+  c.tensor("a") = {1, 2, 3, 4};
+  c.tensor("b") = {5, 6, 7, 8};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{19, 22, 43, 50}));
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(5.0 * 5 + 14 * 14));
+}
+
+TEST(SgemmOracle, ShapesAreNotConfused) {
+  OracleCase c("sgemm", {{"m", 2}, {"k", 1}, {"n", 3}}, 1);
+  c.tensor("a") = {1, 10};
+  c.tensor("b") = {1, 2, 3};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{1, 2, 3, 10, 20, 30}));
+}
+
+TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
+  OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 2}, {"h", 3}, {"w", 3}, {"c_out", 1}}, 1);
+  c.for_each_input([](float) { return 1.0f; });
+  c.tensor("bias")[0] = -8.0f;
+  c.tensor("scale")[0] = 0.5f;
+  c.judge();  // taps x 2 channels: corner 8, edge 12, centre 18
+  EXPECT_EQ(c.expected, (std::vector<double>{0, 2, 0, 2, 5, 2, 0, 2, 0}));
+}
+
+TEST(ConvOracle, IsACorrelationAndClampsAfterTheScale) {
+  OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 1}, {"h", 1}, {"w", 3}, {"c_out", 2}}, 1);
+  c.tensor("x") = {1, 2, 4};
+  c.tensor("weight") = {0, 0, 0, 100, 10, 1, 0, 0, 0,   // left neighbour x 100, itself x 10, right neighbour x 1
+                        0, 0, 0, 0,   -1, 0, 0, 0, 0};
+  c.tensor("bias") = {0, -1};
+  c.tensor("scale") = {1, -2};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{12, 124, 240, 4, 6, 10}));
+}
+
+TEST(LayernormOracle, MeanIsBetaAndDeviationIsGamma) {
+  OracleCase c("bias_gelu_layernorm", {{"rows", 3}, {"cols", 200}}, 1);
+  std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 3.0f);
+  std::fill(c.tensor("beta").begin(), c.tensor("beta").end(), 2.0f);
+  c.judge();
+  for (int row = 0; row < 3; ++row) {
+    const double* y = &c.expected[row * 200];
+    const double mean = std::accumulate(y, y + 200, 0.0) / 200;
+    double variance = 0;
+    for (int j = 0; j < 200; ++j) variance += (y[j] - mean) * (y[j] - mean) / 200;
+    EXPECT_NEAR(mean, 2, 1e-12);
+    EXPECT_NEAR(std::sqrt(variance), 3, 1e-4);  // eps takes a little
+  }
+}
+
+TEST(LayernormOracle, KnownByHand) {
+  OracleCase c("bias_gelu_layernorm", {{"rows", 1}, {"cols", 2}}, 1);
+  c.tensor("x") = {0.5f, -1.0f};
+  c.tensor("bias") = {0.5f, 1.0f};  // gelu(1) = 0.8413447460685429, gelu(0) = 0
+  c.tensor("residual") = {0.0f, 0.0f};
+  c.tensor("gamma") = {2.0f, 1.0f};
+  c.tensor("beta") = {0.0f, 10.0f};
+  c.judge();
+  const double half = 0.8413447460685429 / 2;
+  const double z = half / std::sqrt(half * half + static_cast<double>(1e-5f));
+  EXPECT_NEAR(c.expected[0], 2 * z, 1e-14);
+  EXPECT_NEAR(c.expected[1], 10 - z, 1e-14);
+}
+
+TEST(LayernormOracle, OneColumnIsBeta) {
+  OracleCase c("bias_gelu_layernorm", {{"rows", 4}, {"cols", 1}}, 1);
+  for (double value : c.expected) EXPECT_EQ(value, c.tensor("beta")[0]);
+}
+
+class Oracle : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Of, Oracle, ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "sgemm", "softmax"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(Oracle, AnySubsetInAnyOrderGivesTheSameBits) {
+  const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / GetParam()).value();
+  for (const Sizes& sizes : problem.check) {
+    OracleCase c(GetParam(), sizes, 2);
+    std::vector<std::int64_t> indices;  // a run in the middle, then every seventh element backwards
+    const std::int64_t n = c.output_elements();
+    for (std::int64_t i = n / 3; i < std::min(n, n / 3 + 50); ++i) indices.push_back(i);
+    for (std::int64_t i = n - 1; i >= 0; i -= 7) indices.push_back(i);
+    std::vector<double> value, scale;
+    c.evaluate(indices, value, scale);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      EXPECT_EQ(value[i], c.expected[indices[i]]);
+      EXPECT_EQ(scale[i], c.scale[indices[i]]);
+    }
+  }
+}
+
+TEST_P(Oracle, ScaleIsPositiveUnlessTheAnswerIsExact) {
+  const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / GetParam()).value();
+  OracleCase c(GetParam(), problem.emulate, 3);
+  for (double scale : c.scale) EXPECT_GT(scale, 0);
+}
+
+// About a GFLOP in a second on one core, so that checks do not make anybody wait; half of that is allowed to a busy machine.
+TEST(OracleSpeed, HalfAGigaflopASecondAtLeast) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "sanitizers are slow";
+#endif
+  const std::pair<const char*, Sizes> cases[] = {
+      {"sgemm", {{"m", 300}, {"k", 300}, {"n", 300}}},
+      {"conv_bias_scale_relu", {{"n", 2}, {"c_in", 24}, {"h", 40}, {"w", 40}, {"c_out", 40}}},
+      {"bias_gelu_layernorm", {{"rows", 300}, {"cols", 4096}}},
+      {"softmax", {{"rows", 300}, {"cols", 8192}}},
+  };
+  for (const auto& [id, sizes] : cases) {
+    OracleCase c(id, sizes, 4);
+    const auto start = std::chrono::steady_clock::now();
+    c.judge();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double rate = cost_at(c.problem(), sizes)->flops / seconds;
+    RecordProperty(id, static_cast<int>(rate / 1e6));
+    EXPECT_GT(rate, 0.5e9 * 0.2) << id;
+  }
+}
+
+}  // namespace
+}  // namespace capstone
