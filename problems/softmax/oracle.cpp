@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "problems/oracle.h"
 
@@ -10,14 +11,17 @@ namespace {
 struct Row {
   std::int64_t index = -1;
   double maximum = 0, sum = 0;
+  std::vector<double> power;  ///< exp(x - maximum)
 };
 
-Row compute_row(const float* x, std::int64_t index, std::int64_t cols) {
-  const float* row = x + index * cols;
-  const double maximum = *std::max_element(row, row + cols);
-  double sum = 0;
-  for (std::int64_t j = 0; j < cols; ++j) sum += std::exp(row[j] - maximum);
-  return {index, maximum, sum};
+void compute_row(const float* x, std::int64_t index, std::int64_t cols, Row& row) {
+  const float* in = x + index * cols;
+  row.index = index;
+  row.maximum = *std::max_element(in, in + cols);
+  row.power.resize(static_cast<std::size_t>(cols));
+  row.sum = 0;
+  for (std::int64_t j = 0; j < cols; ++j)
+    row.sum += row.power[static_cast<std::size_t>(j)] = std::exp(in[j] - row.maximum);
 }
 
 }  // namespace
@@ -32,9 +36,8 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* 
   Row row;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t r = indices[i] / cols;
-    if (r != row.index) row = compute_row(x, r, cols);
-    const double v = x[indices[i]];
-    value[i] = std::exp(v - row.maximum) / row.sum;
-    scale[i] = value[i] * (1.0 + std::fabs(v) + std::fabs(row.maximum)) + kFlushed;
+    if (r != row.index) compute_row(x, r, cols, row);
+    value[i] = row.power[static_cast<std::size_t>(indices[i] % cols)] / row.sum;
+    scale[i] = value[i] * (1.0 + std::fabs(x[indices[i]]) + std::fabs(row.maximum)) + kFlushed;
   }
 }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -121,14 +121,15 @@ TEST(Catalogue, DozenProblemsLoadInTwentyMilliseconds) {
     const std::string id = fmt::format("copy_{}", i);
     scratch.write(id + "/problem.yaml", replace_all(yaml, "id: bias_gelu_layernorm", "id: " + id));
   }
-  double best = 1e9;  // of several: the machine may be busy
+  double best = 1e9;  // [ms] of CPU, the best of several: the machine may be busy
   for (int run = 0; run < 8; ++run) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     const auto problems = load_catalogue(scratch.path());
-    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(best, 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
     ASSERT_TRUE(problems) << render(problems.error());
     ASSERT_EQ(problems->size(), 12u);
   }
+  RecordProperty("microseconds", static_cast<int>(best * 1e3));
   EXPECT_LE(best, 20.0);
 }
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <numeric>
 
 #include "tests/unit/problems/oracle_case.h"
@@ -126,25 +126,31 @@ TEST_P(Oracle, ScaleIsPositiveUnlessTheAnswerIsExact) {
   for (double scale : c.scale) EXPECT_GT(scale, 0);
 }
 
-// About a GFLOP in a second on one core, so that checks do not make anybody wait; half of that is allowed to a busy machine.
-TEST(OracleSpeed, HalfAGigaflopASecondAtLeast) {
+// Checks must not make anybody wait. Elements of the elementwise problems cost an erf or an exp each, which counts for
+// little in their FLOPs; hence the lower bound there. CPU time, because the machine may be busy.
+TEST(OracleSpeed, IsFastEnoughToJudgeInFull) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "sanitizers are slow";
 #endif
-  const std::pair<const char*, Sizes> cases[] = {
-      {"sgemm", {{"m", 300}, {"k", 300}, {"n", 300}}},
-      {"conv_bias_scale_relu", {{"n", 2}, {"c_in", 24}, {"h", 40}, {"w", 40}, {"c_out", 40}}},
-      {"bias_gelu_layernorm", {{"rows", 300}, {"cols", 4096}}},
-      {"softmax", {{"rows", 300}, {"cols", 8192}}},
+  struct Row {
+    const char* id;
+    Sizes sizes;
+    double least;  ///< [FLOP/s] on one core; a laptop does about five times as much
   };
-  for (const auto& [id, sizes] : cases) {
-    OracleCase c(id, sizes, 4);
-    const auto start = std::chrono::steady_clock::now();
+  const Row rows[] = {
+      {"sgemm", {{"m", 300}, {"k", 300}, {"n", 300}}, 3e8},
+      {"conv_bias_scale_relu", {{"n", 2}, {"c_in", 24}, {"h", 40}, {"w", 40}, {"c_out", 40}}, 3e8},
+      {"bias_gelu_layernorm", {{"rows", 300}, {"cols", 4096}}, 1e8},
+      {"softmax", {{"rows", 300}, {"cols", 8192}}, 5e7},
+  };
+  for (const Row& row : rows) {
+    OracleCase c(row.id, row.sizes, 4);
+    const std::clock_t start = std::clock();
     c.judge();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const double rate = cost_at(c.problem(), sizes)->flops / seconds;
-    RecordProperty(id, static_cast<int>(rate / 1e6));
-    EXPECT_GT(rate, 0.5e9 * 0.2) << id;
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    const double rate = cost_at(c.problem(), row.sizes)->flops / seconds;
+    RecordProperty(row.id, static_cast<int>(rate / 1e6));
+    EXPECT_GT(rate, row.least) << row.id;
   }
 }
 
