@@ -48,7 +48,8 @@ std::string median_text(const Measurement& m) {
 namespace {
 std::string interval_text(const Measurement& m) {
   const Interval& s = *m.measured->speedup;
-  return fmt::format("[{}, {}]", format_speedup(s.low), format_speedup(s.high));
+  std::string low = format_speedup(s.low), high = format_speedup(s.high);
+  return fmt::format("[{}, {}]", low.substr(0, low.size() - 1), high.substr(0, high.size() - 1));
 }
 bool has_speedup(const Measurement& m) { return m.measured && m.measured->speedup && !is_emulated(m); }
 }  // namespace

@@ -42,15 +42,24 @@ Cell gate_one_cell(const Measurement& m) {
 // SLOWER is not bad: a race lost is a result.
 Cell gate_two_cell(const Measurement& m) {
   std::string label(label_of(m.gate_two));
+  if (m.gate_one != GateOne::kPassed) return muted("–");
   if (m.gate_two == GateTwo::kNotJudged) return muted(is_emulated(m) ? "not judged here (no GPU)" : "not judged");
   return cell(label, m.gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain, true);
+}
+
+// "355 µs [352, 358]": the unit once, unless the bounds have another.
+std::string time_with_interval(const Interval& t) {
+  std::string point = format_time_ms(t.point), low = format_time_ms(t.low), high = format_time_ms(t.high);
+  std::size_t unit = point.find(' ');
+  if (unit == std::string::npos || !low.ends_with(point.substr(unit)) || !high.ends_with(point.substr(unit)))
+    return fmt::format("{} [{}, {}]", point, low, high);
+  return fmt::format("{} [{}, {}]", point, low.substr(0, low.find(' ')), high.substr(0, high.find(' ')));
 }
 
 Cell median_cell(const Measurement& m) {
   const Arm* arm = contestant_arm(m);
   if (arm == nullptr) return muted("–");
-  std::string text = fmt::format("{} [{}, {}]", format_time_ms(arm->median_ms.point), format_time_ms(arm->median_ms.low),
-                                 format_time_ms(arm->median_ms.high));
+  std::string text = time_with_interval(arm->median_ms);
   return is_emulated(m) ? muted(text + " emulated") : cell(text);
 }
 
@@ -62,7 +71,19 @@ Cell speedup_cell(const Measurement& m) {
 Cell percent_cell(const Measurement& m) {
   std::string text = percent_text(m);
   if (text == "unknown") return muted("–");
-  return cell(m.measured->peak.empty() ? text : text + " of " + m.measured->peak);
+  return cell(text);
+}
+
+// Of which peak the percentages are; one line a table, unless versions were measured against different ones.
+std::string peaks_text(const std::vector<const Measurement*>& list) {
+  std::vector<std::string> peaks, parts;
+  for (const Measurement* m : list) {
+    if (!m->measured || is_emulated(*m) || m->measured->peak.empty() || m->measured->percent_of_peak <= 0) continue;
+    if (std::find(peaks.begin(), peaks.end(), m->measured->peak) == peaks.end()) peaks.push_back(m->measured->peak);
+    parts.push_back(fmt::format("{}: {}", m->version, m->measured->peak));
+  }
+  if (peaks.empty()) return {};
+  return "Percent of " + (peaks.size() == 1 ? peaks.front() : "peak: " + join(parts, "; "));
 }
 
 Cell bound_cell(const Measurement& m) {
@@ -196,6 +217,7 @@ class Maker {
     for (const Measurement* m : list)
       table.rows.push_back({cell(m->version, Tone::kPlain, true), text_or_dash(reason_of(*m)), expected_of(*m), median_cell(*m), speedup_cell(*m),
                             percent_cell(*m), bound_cell(*m), gate_one_cell(*m), gate_two_cell(*m)});
+    table.caption = peaks_text(list);
     std::vector<Block> blocks{table};
     add_labels(blocks, list);
     return blocks;
@@ -223,7 +245,7 @@ class Maker {
 
   std::vector<Block> failures() const {
     TableBlock table;
-    table.columns = {{"Record", true}, {"Version"}, {"When (UTC)"}, {"Verdict"}, {"What was seen", false, true}};
+    table.columns = {{"Record"}, {"Version"}, {"When (UTC)"}, {"Verdict"}, {"What was seen", false, true}};
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
       if (m.contestant == "llm" || m.gate_one == GateOne::kPassed) continue;
@@ -258,7 +280,7 @@ class Maker {
     if (ledger_.llm.size() > 1) {
       TableBlock table;
       table.caption = "Every judgement of the model's code";
-      table.columns = {{"Record", true}, {"Attempt"}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Gate one"}, {"Gate two"}, {"What was seen", false, true}};
+      table.columns = {{"Record"}, {"Attempt"}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Gate one"}, {"Gate two"}, {"What was seen", false, true}};
       for (const LedgerEntry& e : entries_) {
         const Measurement& m = *e.measurement;
         if (m.contestant != "llm") continue;
@@ -307,6 +329,9 @@ class Maker {
     if (human != nullptr) contestant_row(table, *human, "by hand");
     for (const Measurement* m : ledger_.versions("llm")) contestant_row(table, *m, model_of(m->version));
     if (table.rows.empty()) return {NoteBlock{"Neither contestant has a correct kernel yet.", Tone::kMuted}};
+    std::vector<const Measurement*> shown = ledger_.versions("llm");
+    if (human != nullptr) shown.insert(shown.begin(), human);
+    table.caption = peaks_text(shown);
     std::vector<Block> blocks{table};
     for (const Block& b : figure("head-to-head", "Gate two was judged for neither contestant, so there is nothing to plot.")) blocks.push_back(b);
     add_not_judged(blocks);
@@ -315,7 +340,7 @@ class Maker {
 
   static void baseline_row(TableBlock& table, const Measurement& stage, const Arm& arm) {
     if (&arm == contestant_arm(stage)) return;
-    std::string time = fmt::format("{} [{}, {}]", format_time_ms(arm.median_ms.point), format_time_ms(arm.median_ms.low), format_time_ms(arm.median_ms.high));
+    std::string time = time_with_interval(arm.median_ms);
     bool opponent = &arm == baseline_arm(stage);
     table.rows.push_back({cell(arm.name), text_or_dash(arm.label), is_emulated(stage) ? muted(time + " emulated") : cell(time),
                           opponent && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"), muted("–"), muted("–"), muted("–")});
@@ -409,7 +434,7 @@ class Maker {
 
   std::vector<Block> environment() const {
     TableBlock table;
-    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Tier"}, {"Isolation"}, {"Tool"}};
+    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Tier"}, {"Isolation", false, true}, {"Tool"}};
     std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> rows;  // environment → versions
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;

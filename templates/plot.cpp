@@ -38,6 +38,11 @@ std::string ink(std::string_view name) {
 
 constexpr int kWidth = 720;
 
+// Intervals as bars with end strokes; from a file whose third and fourth columns are the bounds.
+std::string interval_bars(const char* file, const std::string& color) {
+  return fmt::format("'{}' using 1:3:(0):($4-$3) with vectors heads size graph 0.008,90 lw 1.8 {} notitle", file, color);
+}
+
 // What stays of a label on its way into a data file: nothing that gnuplot, SVG or a shell could read as more than text.
 std::string safe_label(std::string_view text) {
   std::string out;
@@ -102,7 +107,7 @@ std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
   if (rival != nullptr && !is_judged(*rival)) rival = nullptr;
 
   Draft d;
-  d.plot = {"climb", emulated ? "The climb, on the emulator: these times count for nothing" : "The climb: speedup of each version",
+  d.plot = {"climb", emulated ? "Emulated time of each version: it counts for nothing" : "Speedup of each version over the reference",
             climb_story(rows, emulated), {}, {}};
   std::string good, bad, tics;
   double top = emulated ? 0 : 1.2;
@@ -118,16 +123,16 @@ std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
   if (rival != nullptr) top = std::max(top, rival->measured->speedup->point);
   if (!drawable(top)) top = 1;
   d.data = {{"climb.dat", good}, {"climb_bad.dat", bad}, {"climb_tics.dat", tics}};
-  d.commands = axes("version", emulated ? "emulated CPU time [ms]" : "speedup over the reference") +
-               fmt::format("set xrange [0.5:{}.5]\nset yrange [0:{}]\nset key top left\n", rows.size(), top * 1.22);
+  d.commands = axes("", emulated ? "emulated CPU time [ms]" : "speedup over the reference") +
+               fmt::format("set xrange [0.5:{}.5]\nset yrange [0:{}]\nset key below\n", rows.size(), top * 1.22);
   d.commands += fmt::format("plot 'climb_tics.dat' using 1:2:xtic(3) with points pt -1 notitle");
   if (!emulated) d.commands += fmt::format(", 1 with lines dt 2 lw 1.5 {} title 'the reference'", ink("base"));
   if (rival != nullptr)
     d.commands += fmt::format(", {} with lines dt 4 lw 1.5 {} title 'the model at its best'", rival->measured->speedup->point, ink("llm"));
   std::string own = ink(emulated ? "muted" : "human");
   if (!good.empty())
-    d.commands += fmt::format(", 'climb.dat' using 1:2 with lines lw 2 {0} notitle, '' using 1:2:3:4 with yerrorbars pt 7 ps 0.9 lw 1.8 {0} title '{1}'",
-                              own, emulated ? "by hand (emulated)" : "by hand, 95 % interval");
+    d.commands += fmt::format(", 'climb.dat' using 1:2 with lines lw 2 {0} notitle, '' using 1:2 with points pt 7 ps 0.8 {0} title '{1}', {2}",
+                              own, emulated ? "by hand (emulated)" : "by hand, 95 % interval", interval_bars("climb.dat", own));
   if (!bad.empty()) d.commands += fmt::format(", 'climb_bad.dat' using 1:2 with points pt 2 ps 1.1 lw 2 {} title 'failed gate one'", ink("bad"));
   d.commands += "\n";
   return d;
@@ -205,13 +210,13 @@ std::optional<Draft> draft_roofline(const LedgerView& ledger, const std::optiona
   Draft d;
   std::vector<std::string> story;
   for (const RoofPoint& p : points) story.push_back(fmt::format("{}: {}", p.label, format_flops(p.flops)));
-  d.plot = {"roofline", "The roofline: how far from what the hardware allows",
+  d.plot = {"roofline", "How far each version is from what the hardware allows",
             fmt::format("Arithmetic intensity {:.3g} FLOP/B. {}", x, join(story, "; ")), {}, {}};
   d.height = 400;
   d.data = {{"roof_human.dat", human}, {"roof_llm.dat", llm},
             {"roof_labels.dat", label_rows(points, std::log10(top / bottom))}};
   d.commands = axes("arithmetic intensity [FLOP/B]", "performance [FLOP/s]") +
-               fmt::format("set logscale xy\nset xrange [{}:{}]\nset yrange [{}:{}]\nset format y '%.0s%c'\nset format x '%g'\nset key top left\n",
+               fmt::format("set logscale xy\nset xrange [{}:{}]\nset yrange [{}:{}]\nset format y '%.0s%c'\nset format x '%g'\nset key below\nset samples 600\n",
                            left, right, bottom, top);
   std::vector<std::string> parts;
   if (!ceiling.empty()) parts.push_back(fmt::format("{} with lines lw 2 {} title 'the roof'", ceiling, ink("base")));
@@ -281,7 +286,7 @@ std::optional<Draft> draft_samples(const LedgerView& ledger, bool emulated) {
     story.push_back(fmt::format("{}: median {}", r.label, format_time_ms(r.arm->median_ms.point)));
   }
   if (row == 0) return std::nullopt;
-  d.plot = {"samples", emulated ? "Every sample, on the emulator: these times count for nothing" : "Every sample, and the median of each arm",
+  d.plot = {"samples", emulated ? "Emulated samples: they count for nothing" : "Samples of each arm, and their median",
             join(story, "; "), {}, {}};
   d.height = 110 + 58 * row;
   d.data.emplace_back("samples_tics.dat", tics);
@@ -304,7 +309,7 @@ std::vector<BarRow> bar_rows(const LedgerView& ledger, bool emulated) {
     if (emulated && arm != nullptr && drawable(arm->median_ms.point)) rows.push_back({label, "muted", arm->median_ms, 0});
   };
   if (!emulated) rows.push_back({"reference", "base", {1, 1, 1}, 0});
-  if (const Measurement* best = ledger.best("human")) add(*best, safe_label("by hand " + best->version), "human");
+  if (const Measurement* best = ledger.best("human")) add(*best, safe_label(best->version), "human");
   for (const Measurement* m : ledger.versions("llm"))
     if (m->gate_one == GateOne::kPassed && is_emulated(*m) == emulated) add(*m, safe_label(m->version), "llm");
   return rows;
@@ -334,12 +339,12 @@ std::optional<Draft> draft_head_to_head(const LedgerView& ledger, bool emulated)
                     (r.percent > 0 ? fmt::format(", {:.0f} % of peak", r.percent) : ""));
   }
   Draft d;
-  d.plot = {"head-to-head", emulated ? "Side by side, on the emulator: these times count for nothing" : "Side by side", join(story, "; "), {}, {}};
+  d.plot = {"head-to-head", emulated ? "Emulated times side by side: they count for nothing" : "Speedup with its interval, and percent of peak", join(story, "; "), {}, {}};
   d.data = {{"bars.dat", data}};
-  d.commands = "set boxwidth 0.55\nset xtics rotate by -20 nomirror\n";
+  d.commands = fmt::format("set boxwidth 0.55\n{}", rows.size() > 3 ? "set xtics rotate by -25 nomirror\n" : "");
   if (percents) d.commands += "set multiplot layout 1,2\n";
   d.commands += axes("", emulated ? "emulated CPU time [ms]" : "speedup over the reference") + bar_panel(rows, "bars.dat", top * 1.15) +
-                fmt::format(", 'bars.dat' using 1:2:3:4 with yerrorbars pt -1 lw 1.8 {} notitle\n", ink("ink"));
+                ", " + interval_bars("bars.dat", ink("ink")) + "\n";
   if (percents)
     d.commands += axes("", "percent of peak [%]") + replace_all(bar_panel(rows, "bars.dat", 100), "using 1:2 every", "using 1:5 every") +
                   "\nunset multiplot\n";
@@ -356,13 +361,13 @@ constexpr const char* kPreamble =
     "set tics nomirror scale 0.5 textcolor rgb '{rgb}'\n"
     "set key textcolor rgb '{rgb}' samplen 2 spacing 1.2\n"
     "set grid ytics {grid} lw 0.7 dt 1\n"
-    "set bars 0.6\n";
+    "set pointintervalbox 0\n";
 
 std::string script_of(const std::vector<Draft>& drafts) {
   std::string script;
   for (const Draft& d : drafts) {
     script += "reset\n" + fmt::format(fmt::runtime(kPreamble), fmt::arg("ink", ink("ink")), fmt::arg("grid", ink("grid")), fmt::arg("rgb", kInks[0].rgb));
-    script += fmt::format("set terminal svg size {},{} dynamic noenhanced font 'sans-serif,14'\nset output '{}.svg'\n", kWidth, d.height, d.plot.name);
+    script += fmt::format("set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13'\nset output '{}.svg'\n", kWidth, d.height, d.plot.name);
     script += d.commands + "unset output\n";
   }
   return script;
@@ -380,15 +385,16 @@ std::string escape_xml(std::string_view text) {
   return out;
 }
 
-// gnuplot writes a colour as "#rrggbb" or as "rgb( 17,  18,  19)".
+// gnuplot writes a colour as "rgb( 17,  18,  19)" or "rgb(17,18,19)", and by name where it was not told.
 void recolour(std::string& svg) {
   for (const Ink& i : kInks) {
-    int red = std::stoi(std::string(i.rgb + 1, 2), nullptr, 16), green = std::stoi(std::string(i.rgb + 3, 2), nullptr, 16),
-        blue = std::stoi(std::string(i.rgb + 5, 2), nullptr, 16);
-    svg = replace_all(svg, fmt::format("rgb({:3d},{:3d},{:3d})", red, green, blue), i.css);
-    svg = replace_all(svg, fmt::format("rgb({:2d}, {:2d}, {:2d})", red, green, blue), i.css);
-    svg = replace_all(svg, i.rgb, i.css);
+    auto channel = [&](int at) { return std::stoi(std::string(i.rgb + at, 2), nullptr, 16); };
+    int red = channel(1), green = channel(3), blue = channel(5);
+    svg = replace_all(svg, fmt::format("rgb({:3d}, {:3d}, {:3d})", red, green, blue), i.css);
+    svg = replace_all(svg, fmt::format("rgb({},{},{})", red, green, blue), i.css);
   }
+  for (auto [name, css] : {std::pair{"black", "var(--plot-ink)"}, {"gray", "var(--plot-ink)"}, {"white", "var(--paper)"}})
+    for (char quote : {'\'', '"'}) svg = replace_all(svg, fmt::format("{0}{1}{0}", quote, name), fmt::format("{0}{1}{0}", quote, css));
 }
 
 // From gnuplot's file to an element of the page: one <svg> with a name, a description, ids of its own, and the page's colours.
@@ -402,10 +408,8 @@ std::string to_inline(std::string svg, const Plot& plot, int height) {
   }
   // Ids are shared by a whole page once plots are inline.
   std::string prefix = replace_all(plot.name, "-", "_") + "_";
-  body = replace_all(body, "gnuplot_plot_", prefix + "plot_");
-  body = replace_all(body, "id='gp", "id='" + prefix + "gp");
-  body = replace_all(body, "'#gp", "'#" + prefix + "gp");
   recolour(body);
+  for (const char* name : {"id='", "id=\"", "href='#", "href=\"#", "url(#"}) body = replace_all(body, name, name + prefix);
   return fmt::format("<svg class=\"plot\" role=\"img\" viewBox=\"0 0 {} {}\" aria-labelledby=\"{}title {}desc\" xmlns=\"http://www.w3.org/2000/svg\" "
                      "xmlns:xlink=\"http://www.w3.org/1999/xlink\"><title id=\"{}title\">{}</title><desc id=\"{}desc\">{}</desc>{}</svg>",
                      kWidth, height, prefix, prefix, prefix, escape_xml(plot.title), prefix, escape_xml(plot.description), body);

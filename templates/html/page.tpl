@@ -25,7 +25,7 @@
 <main>
 {{#PREAMBLE}}<div class="prose">{{HTML:none}}</div>
 {{/PREAMBLE}}{{#SECTION}}<section id="section-{{NUMBER}}">
-<h2><span class="number">{{NUMBER}}</span>{{TITLE}}</h2>
+<h2><span class="ordinal">{{NUMBER}}</span>{{TITLE}}</h2>
 {{#MISSING}}<p class="note bad">This section is not in the student's worklog; what follows is from the ledger.</p>
 {{/MISSING}}<div class="prose">
 {{HTML:none}}
