@@ -1,0 +1,32 @@
+// How long a whole report takes: worklog, five files, four plots. The limit that users feel is one second.
+#include <benchmark/benchmark.h>
+
+#include "fixture.h"
+#include "templates/report.h"
+
+namespace {
+
+void render_whole_report(benchmark::State& state) {
+  using namespace capstone;
+  testing::Scratch scratch;
+  testing::Capstone capstone = testing::make_capstone(scratch.path());
+  Resources resources = testing::test_resources();
+  ReportInput input{&capstone.project, &capstone.ledger, &resources, std::nullopt, "2026-03-09T18:00:00Z"};
+  for (auto _ : state) {
+    Result<ReportFiles> report = render_report(input);
+    if (!report) state.SkipWithError(report.error().what.c_str());
+    benchmark::DoNotOptimize(report);
+  }
+}
+// gnuplot is another process: wall time, not ours alone.
+BENCHMARK(render_whole_report)->Name("report/whole")->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void parse_long_worklog(benchmark::State& state) {
+  using namespace capstone;
+  std::string text = testing::fixture_worklog(testing::Where::kGpu);
+  while (text.size() < (std::size_t{1} << 20)) text += "\n\nA paragraph of prose about `float4` loads and **bank conflicts**.";
+  for (auto _ : state) benchmark::DoNotOptimize(parse_worklog(text));
+}
+BENCHMARK(parse_long_worklog)->Name("report/parse 1 MiB worklog")->Unit(benchmark::kMillisecond);
+
+}  // namespace

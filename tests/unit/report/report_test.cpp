@@ -1,0 +1,286 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include "fixture.h"
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/base/text.h"
+#include "rubric/worklog.h"
+#include "templates/report.h"
+
+namespace capstone {
+namespace {
+
+using testing::Where;
+
+struct ReportTest : ::testing::Test {
+  testing::Scratch scratch;
+  testing::Capstone capstone = testing::make_capstone(scratch.path());
+  Resources resources = testing::test_resources();
+
+  ReportInput input() { return {&capstone.project, &capstone.ledger, &resources, std::nullopt, "2026-03-09T18:00:00Z"}; }
+  ReportFiles render() {
+    Result<ReportFiles> report = render_report(input());
+    if (!report) throw std::runtime_error(capstone::render(report.error()));
+    return *report;
+  }
+  std::string html() { return render().at("worklog.html"); }
+  std::string html_of(const std::string& worklog) {
+    testing::write_worklog(capstone, worklog);
+    return html();
+  }
+  void go_emulated() { capstone = testing::make_capstone(scratch.path(), Where::kEmulated); }
+};
+
+int count(const std::string& text, std::string_view what) {
+  int n = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+  return n;
+}
+bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
+
+/// Nothing a browser would run or fetch: no script, no event handler, no element or style that loads.
+void expect_inert(const std::string& html) {
+  EXPECT_FALSE(std::regex_search(html, std::regex("<(script|iframe|object|embed|img|link|base|form|audio|video)\\b", std::regex::icase)));
+  EXPECT_FALSE(std::regex_search(html, std::regex("<[a-z][^>]{0,400}\\son[a-z]+\\s*=", std::regex::icase)));
+  EXPECT_FALSE(std::regex_search(html, std::regex("(href|src)\\s*=\\s*[\"']?\\s*(javascript|data|vbscript|file):", std::regex::icase)));
+  EXPECT_FALSE(std::regex_search(html, std::regex("@import|url\\(\\s*['\"]?(https?:|//)", std::regex::icase)));
+}
+
+TEST_F(ReportTest, HasFiveSectionsInOrder) {
+  std::string page = html();
+  std::size_t last = 0;
+  for (int i = 1; i <= 5; ++i) {
+    std::size_t at = page.find("<section id=\"section-" + std::to_string(i) + "\">");
+    ASSERT_NE(at, std::string::npos) << i;
+    EXPECT_GT(at, last);
+    last = at;
+  }
+  EXPECT_EQ(count(page, "<section "), 5);
+}
+
+TEST_F(ReportTest, EveryExhibitIsShownOnce) {
+  std::string page = html();
+  for (const SectionSpec& spec : worklog_sections())
+    for (std::string_view name : spec.exhibits) EXPECT_EQ(count(page, "id=\"exhibit-" + std::string(name) + "\""), 1) << name;
+}
+
+TEST_F(ReportTest, ExhibitsWhoseMarkersWereDeletedStandAtTheEndOfTheirSection) {
+  std::string text = std::regex_replace(testing::fixture_worklog(Where::kGpu), std::regex("<!-- capstone:[a-z-]+ -->"), "");
+  std::string page = html_of(text);
+  std::size_t versions = page.find("id=\"exhibit-versions\""), two = page.find("id=\"section-2\""), three = page.find("id=\"section-3\"");
+  EXPECT_GT(versions, two);
+  EXPECT_LT(versions, three);
+  EXPECT_EQ(count(render().at("worklog.md"), "### Every version"), 1);
+}
+
+TEST_F(ReportTest, AMissingSectionIsStillThereWithANote) {
+  std::string page = html_of("## The by-hand attempt\n\nOnly this.\n");
+  EXPECT_EQ(count(page, "This section is not in the student's worklog"), 4);
+  EXPECT_TRUE(has(page, "id=\"exhibit-stuck\""));
+}
+
+TEST_F(ReportTest, PlaceholdersAreFilledInEverywhereButInCode) {
+  std::string page = html_of("## The head-to-head\n\nMine has {{v4.speedup}}, and `{{v4.speedup}}` stays.\n\n| a |\n|--|\n| {{v2.speedup}} |\n\n- {{best.llm.speedup}}\n");
+  EXPECT_TRUE(has(page, "Mine has <span class=\"ledger\">2.31x</span>, and <code>{{v4.speedup}}</code> stays."));
+  EXPECT_TRUE(has(page, "<td><span class=\"ledger\">1.62x</span></td>"));
+  EXPECT_TRUE(has(page, "<span class=\"ledger\">1.88x</span>"));
+  std::string markdown = render().at("worklog.md");
+  EXPECT_TRUE(has(markdown, "Mine has 2.31x, and `{{v4.speedup}}` stays."));
+}
+
+TEST_F(ReportTest, ContradictionsAreMarkedWithTheReason) {
+  std::string page = html_of("## The head-to-head\n\nMy kernel is 9.9x faster. {{v4.speedip}}\n");
+  EXPECT_TRUE(has(page, "<mark title=\"not in the ledger\">9.9x</mark>"));
+  EXPECT_TRUE(has(page, "did you mean {{v4.speedup}}?"));
+}
+
+TEST_F(ReportTest, QuotedNumbersAreNobodysClaim) {
+  EXPECT_FALSE(has(html_of("## The head-to-head\n\n> The paper's kernel is 9.9x faster.\n"), "<mark title"));
+}
+
+TEST_F(ReportTest, AStudentCalledScriptIsText) {
+  capstone.project.config.members = {{"<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "a@b"}};
+  ReportFiles report = render();
+  expect_inert(report.at("worklog.html"));
+  expect_inert(report.at("score_sheet.html"));
+  EXPECT_TRUE(has(report.at("worklog.html"), "&lt;script&gt;alert(1)&lt;/script&gt;"));
+}
+
+TEST_F(ReportTest, HostileWorklogIsInert) {
+  std::string page = html_of(
+      "# </script><script>alert(1)</script>\n\n</style><script>alert(2)</script>\n\n## The by-hand attempt\n\n</script><script>alert(3)\n\n"
+      "<img src=x onerror=alert(4)>\n\n<div onclick=\"alert(5)\">\n\ninline <b onmouseover=alert(6)>raw</b> HTML\n\n"
+      "[click](javascript:alert(7)) [data](data:text/html;base64,PHNjcmlwdD4=) [vb](VBScript:x) [ok](https://example.org/a)\n\n"
+      "![picture](https://evil.example/x.png) ![rel](a.png)\n\n```html\n</code></pre><script>alert(8)</script>\n```\n\n"
+      "> Q: <script>alert(9)</script>\n\n<!-- capstone:versions --><script>alert(10)</script>\n\n<svg onload=alert(11)>\n\n{{<script>alert(12)</script>}}\n");
+  expect_inert(page);
+  EXPECT_TRUE(has(page, "&lt;b onmouseover=alert(6)&gt;raw&lt;/b&gt;")) << "raw HTML is shown as text";
+  EXPECT_TRUE(has(page, "[image: picture (https://evil.example/x.png)]"));
+  EXPECT_TRUE(has(page, "<a href=\"https://example.org/a\">ok</a>"));
+  EXPECT_FALSE(has(page, "<a href=\"javascript"));
+}
+
+TEST_F(ReportTest, HostileLedgerIsInert) {
+  const std::string evil = "</td></table><script>alert(1)</script>\"'><img src=x onerror=alert(2)>";
+  for (auto* list : {&capstone.ledger.human, &capstone.ledger.llm})
+    for (Measurement& m : *list) {
+      m.reason = m.isolation = m.gate_two_reason = m.build.log = evil;
+      m.environment = {{"device", evil}, {"driver", evil}};
+      if (m.build.first_error) m.build.first_error->text = evil;
+      for (CaseResult& c : m.cases) c.problem = c.where = evil;
+      if (m.measured) {
+        m.measured->labels = {evil};
+        m.measured->peak = evil;
+        for (Arm& arm : m.measured->arms) arm.label = evil;
+      }
+    }
+  for (Attempt& a : capstone.ledger.attempts) a.model = a.settings = a.prompt_difference = a.extracted = evil;
+  for (Prediction& p : capstone.ledger.predictions) p.because = p.bottleneck = evil;
+  std::ofstream(capstone.project.attempt(1) / "reply.md") << evil;
+  capstone.ledger.damage = {evil};
+  ReportFiles report = render();
+  expect_inert(report.at("worklog.html"));
+  expect_inert(report.at("score_sheet.html"));
+  EXPECT_TRUE(has(report.at("worklog.html"), "was changed after it was filed"));
+}
+
+TEST_F(ReportTest, NamesOfVersionsCannotCommandGnuplot) {
+  const fs::path proof = scratch.path() / "proof";
+  for (Measurement& m : capstone.ledger.human) m.version += "'; system(\"touch " + proof.string() + "\") #`touch " + proof.string() + "`<g>\t9";
+  std::string page = html();
+  EXPECT_FALSE(std::filesystem::exists(proof));
+  expect_inert(page);
+  EXPECT_EQ(count(page, "<svg class=\"plot\""), 4);
+}
+
+TEST_F(ReportTest, FourPlotsAreInlineSvgWithNamesAndTheirOwnIds) {
+  std::string page = html();
+  EXPECT_EQ(count(page, "<svg class=\"plot\" role=\"img\""), 4);
+  for (const char* name : {"climb", "roofline", "samples", "head_to_head"}) {
+    EXPECT_TRUE(has(page, std::string("<title id=\"") + name + "_title\">")) << name;
+    EXPECT_TRUE(has(page, std::string("<desc id=\"") + name + "_desc\">")) << name;
+  }
+  std::multiset<std::string> ids;
+  std::regex id("\\sid=[\"']([^\"']+)[\"']");
+  for (std::sregex_iterator it(page.begin(), page.end(), id), end; it != end; ++it) ids.insert((*it)[1]);
+  for (const std::string& name : ids) EXPECT_EQ(ids.count(name), 1u) << name;
+}
+
+TEST_F(ReportTest, PlotsUseThePagesColours) {
+  std::string page = html();
+  std::string svg = page.substr(page.find("<svg class=\"plot\""));
+  EXPECT_TRUE(has(svg, "var(--human)"));
+  EXPECT_TRUE(has(svg, "var(--plot-ink)"));
+  EXPECT_FALSE(std::regex_search(svg, std::regex("(stroke|fill|color)=[\"'](rgb|black|white|#)")));
+}
+
+TEST_F(ReportTest, LoadsNothingFromAnywhere) {
+  std::string page = std::regex_replace(html(), std::regex("xmlns(:xlink)?=\"http://www.w3.org/[^\"]*\""), "");
+  EXPECT_FALSE(has(page, "http://"));
+  EXPECT_FALSE(has(page, "https://"));
+  EXPECT_TRUE(has(page, "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'"));
+}
+
+TEST_F(ReportTest, WithoutGnuplotTheTablesRemain) {
+  resources.path_variable = scratch.path().string();
+  std::string page = html();
+  EXPECT_EQ(count(page, "<svg"), 0);
+  EXPECT_TRUE(has(page, "install gnuplot to see the plots"));
+  EXPECT_TRUE(has(page, "id=\"exhibit-versions\""));
+}
+
+TEST_F(ReportTest, EmulatedTimesAreAlwaysCalledEmulated) {
+  go_emulated();
+  ReportFiles report = render();
+  const std::string& page = report.at("worklog.html");
+  EXPECT_TRUE(has(page, "not judged here (no GPU)"));
+  EXPECT_TRUE(has(page, "count for nothing"));
+  std::regex time_cell("<td class=\"number [a-z]+ [a-z]+\">([^<]*\\d [µm]?s [^<]*)</td>");
+  int times = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), time_cell), end; it != end; ++it, ++times)
+    EXPECT_TRUE(has((*it)[1], "emulated")) << (*it)[1];
+  EXPECT_GT(times, 2);
+  EXPECT_FALSE(has(page, "FASTER"));
+}
+
+TEST_F(ReportTest, FailuresAreListedHonestly) {
+  std::string page = html();
+  EXPECT_TRUE(has(page, "DOES NOT BUILD"));
+  EXPECT_TRUE(has(page, "identifier &quot;warp_sum&quot; is undefined"));
+  EXPECT_TRUE(has(page, "only the tail of each row is wrong"));
+  EXPECT_TRUE(has(page, "3 of 387 elements of y"));
+}
+
+TEST_F(ReportTest, CodeKeepsItsLines) {
+  std::string page = html();
+  std::size_t pre = page.find("<details open=\"open\"><summary>problem/reference.py");
+  ASSERT_NE(pre, std::string::npos);
+  EXPECT_GT(count(page.substr(pre, page.find("</pre>", pre) - pre), "\n"), 10);
+}
+
+TEST_F(ReportTest, ThePromptAndReplyAreExact) {
+  std::string page = html();
+  EXPECT_TRUE(has(page, "Write one CUDA file that defines `launch`."));
+  EXPECT_TRUE(has(page, "-Write one CUDA file.\n+Write one CUDA file. Mind ragged row lengths."));
+  EXPECT_FALSE(has(page, "was changed after it was filed"));
+}
+
+TEST_F(ReportTest, AWorklogOfBrokenBytesIsStillAPage) {
+  std::string page = html_of("## The by-hand attempt\n\n\xFF\xFE broken \xC3\n");
+  EXPECT_TRUE(is_utf8(page));
+  EXPECT_TRUE(has(page, "\xEF\xBF\xBD"));
+}
+
+TEST_F(ReportTest, AnEmptyProjectIsStillAPage) {
+  capstone.ledger = LedgerView{};
+  ReportFiles report = render();
+  EXPECT_EQ(count(report.at("worklog.html"), "<section "), 5);
+  EXPECT_TRUE(has(report.at("worklog.html"), "No prediction was recorded."));
+}
+
+TEST_F(ReportTest, MarkdownTablesSurvivePipesAndNewlines) {
+  capstone.ledger.human[2].reason = "a | b\n| c | <script>";
+  std::string markdown = render().at("worklog.md");
+  EXPECT_TRUE(has(markdown, "| a \\| b \\| c \\| \\<script\\> |"));
+}
+
+TEST_F(ReportTest, TheSamePageTwice) { EXPECT_EQ(html(), html()); }
+
+TEST_F(ReportTest, RendersWithinASecond) {
+  render();  // warm files
+  auto start = std::chrono::steady_clock::now();
+  render();
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 1.0);
+}
+
+TEST_F(ReportTest, StudentsSeeEvidenceAndMentorsASuggestion) {
+  Result<Rubric> rubric = load_rubric(resources.share / "rubric" / "rubric.yaml");
+  ASSERT_TRUE(rubric);
+  ScoreSheet sheet = score(*rubric, capstone.project, capstone.ledger, parse_worklog(testing::fixture_worklog(Where::kGpu)));
+  auto student = render_score_sheet(input(), sheet, Audience::kStudent), mentor = render_score_sheet(input(), sheet, Audience::kMentor);
+  ASSERT_TRUE(student && mentor);
+  ASSERT_EQ(student->size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_FALSE(std::regex_search((*student)[i].bytes, std::regex("suggested", std::regex::icase))) << (*student)[i].name;
+    EXPECT_TRUE(std::regex_search((*mentor)[i].bytes, std::regex("suggested", std::regex::icase))) << (*mentor)[i].name;
+    EXPECT_TRUE(has((*student)[i].bytes, "passed gate one")) << (*student)[i].name;
+  }
+  Json json = Json::parse((*mentor)[2].bytes);
+  EXPECT_EQ(json["criteria"].size(), 4u);
+  EXPECT_EQ(json["suggested"], 100);
+}
+
+TEST_F(ReportTest, FilesAreWrittenWhole) {
+  fs::path folder = scratch.path() / "report";
+  ASSERT_TRUE(write_report(render(), folder));
+  for (const char* name : {"worklog.md", "worklog.html", "score_sheet.md", "score_sheet.html", "score_sheet.json"})
+    EXPECT_GT(fs::file_size(folder / name), 1000u) << name;
+}
+
+}  // namespace
+}  // namespace capstone

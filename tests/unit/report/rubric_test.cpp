@@ -1,0 +1,300 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+#include "fixture.h"
+#include "harness/base/digest.h"
+#include "harness/base/text.h"
+#include "rubric/review.h"
+#include "rubric/rubric.h"
+
+namespace capstone {
+namespace {
+
+using testing::Where;
+
+const std::filesystem::path kRubricFile = std::filesystem::path(CAPSTONE_SOURCE_DIR) / "rubric" / "rubric.yaml";
+
+Rubric shipped() {
+  Result<Rubric> rubric = load_rubric(kRubricFile);
+  EXPECT_TRUE(rubric) << (rubric ? "" : render(rubric.error()));
+  return rubric.value_or(Rubric{});
+}
+
+Worklog worklog_of(const testing::Capstone& c) {
+  std::ifstream in(c.project.worklog());
+  return parse_worklog(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+double mark_of(const ScoreSheet& sheet, const std::string& id) {
+  for (const CriterionScore& c : sheet.criteria)
+    if (c.criterion->id == id) return c.suggested;
+  ADD_FAILURE() << "no criterion " << id;
+  return -1;
+}
+
+struct RubricTest : ::testing::Test {
+  testing::Scratch scratch;
+  testing::Capstone capstone = testing::make_capstone(scratch.path());
+  Rubric rubric = shipped();
+
+  ScoreSheet sheet() { return score(rubric, capstone.project, capstone.ledger, worklog_of(capstone)); }
+  std::vector<double> marks() {
+    std::vector<double> all;
+    for (const CriterionScore& c : sheet().criteria) all.push_back(c.suggested);
+    return all;
+  }
+  void edit(std::string_view from, std::string_view to) {
+    std::string text = testing::fixture_worklog(Where::kGpu), changed = replace_all(text, from, to);
+    ASSERT_NE(text, changed) << from;
+    testing::write_worklog(capstone, changed);
+  }
+};
+
+TEST_F(RubricTest, WeightsAreThirtyThirtyThirtyTen) {
+  ASSERT_EQ(rubric.criteria.size(), 4u);
+  std::vector<int> weights;
+  for (const Criterion& c : rubric.criteria) weights.push_back(c.weight);
+  EXPECT_EQ(weights, (std::vector<int>{30, 30, 30, 10}));
+  for (const Criterion& c : rubric.criteria) {
+    EXPECT_EQ(c.levels.size(), 4u) << c.id;
+    EXPECT_GE(c.questions.size(), 3u) << c.id;
+  }
+}
+
+TEST_F(RubricTest, EveryCheckIsUsedByTheShippedRubric) {
+  std::set<std::string> used;
+  for (const Criterion& c : rubric.criteria)
+    for (const Check& check : c.checks) used.insert(check.id);
+  for (const std::string& id : check_ids()) EXPECT_TRUE(used.contains(id)) << id;
+}
+
+TEST_F(RubricTest, AFinishedCapstoneIsSuggestedFullMarks) { EXPECT_EQ(sheet().suggested, 100); }
+
+TEST_F(RubricTest, WithoutAnyGpuFullMarksAreReachable) {
+  testing::Scratch other;
+  testing::Capstone emulated = testing::make_capstone(other.path(), Where::kEmulated);
+  ScoreSheet result = score(rubric, emulated.project, emulated.ledger, worklog_of(emulated));
+  EXPECT_EQ(result.suggested, 100);
+}
+
+TEST_F(RubricTest, RawSpeedEarnsNothing) {
+  std::vector<double> before = marks();
+  for (double factor : {0.01, 0.3, 3.0, 1000.0}) {
+    testing::Capstone faster = testing::make_capstone(scratch.path());
+    for (auto* list : {&faster.ledger.human, &faster.ledger.llm})
+      for (Measurement& m : *list) {
+        if (!m.measured || !m.measured->speedup) continue;
+        Interval& s = *m.measured->speedup;
+        s = {s.point * factor, s.low * factor, s.high * factor};
+        m.measured->percent_of_peak *= factor;
+        m.gate_two = s.low > 1 ? GateTwo::kFaster : GateTwo::kSlower;
+      }
+    std::vector<double> after;
+    for (const CriterionScore& c : score(rubric, faster.project, faster.ledger, worklog_of(faster)).criteria) after.push_back(c.suggested);
+    EXPECT_EQ(before, after) << "speedups times " << factor;
+  }
+}
+
+TEST_F(RubricTest, ALostRaceToldStraightScoresFullMarks) {
+  for (Measurement& m : capstone.ledger.human)
+    if (m.measured && m.measured->speedup) {
+      m.measured->speedup = Interval{0.4, 0.39, 0.41};
+      m.gate_two = GateTwo::kSlower;
+    }
+  EXPECT_EQ(sheet().suggested, 100);
+}
+
+TEST_F(RubricTest, AnInventedNumberLosesAllOfHonestyAndNothingElse) {
+  edit("The intervals are far apart.", "It is 6.4x faster than the reference.");
+  ScoreSheet result = sheet();
+  EXPECT_EQ(mark_of(result, "honesty"), 0);
+  EXPECT_EQ(result.suggested, 90);
+}
+
+TEST_F(RubricTest, AModelThatFailedIsFullEvidence) {
+  capstone.ledger.llm.pop_back();       // only the wrong attempt is left
+  capstone.ledger.attempts.pop_back();
+  EXPECT_EQ(mark_of(sheet(), "head_to_head"), 30);
+}
+
+TEST_F(RubricTest, AHumanKernelThatNeverPassedIsCapped) {
+  for (Measurement& m : capstone.ledger.human) m.gate_one = GateOne::kWrong;
+  EXPECT_LE(mark_of(sheet(), "correctness"), 12);
+}
+
+TEST_F(RubricTest, ASuspiciousWinThatNobodyExplainsScoresLessThanTheHonestLoss) {
+  for (Measurement& m : capstone.ledger.human)
+    if (m.version == "v4") m.measured->labels = {"needs an explanation: below the memory floor"};
+  double explained = mark_of(sheet(), "head_to_head");
+  EXPECT_EQ(explained, 30) << "the fixture's prose names v4 and a mechanism";
+  std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
+  testing::write_worklog(capstone, replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", ""));
+  EXPECT_LT(mark_of(sheet(), "head_to_head"), explained - 5);
+}
+
+TEST_F(RubricTest, RemovingTheQuestionsDoesNotAnswerThem) {
+  testing::write_worklog(capstone, "## The problem and the plan\n\n## The by-hand attempt\n\n## The model's attempt\n\n## The head-to-head\n\n## What each got stuck on\n\nv3.\n");
+  ScoreSheet result = sheet();
+  EXPECT_LT(mark_of(result, "depth"), 22);
+  EXPECT_LT(mark_of(result, "head_to_head"), 20);
+}
+
+TEST_F(RubricTest, EvidenceNamesItsRecords) {
+  for (const CriterionScore& c : sheet().criteria)
+    for (const Evidence& e : c.evidence) {
+      EXPECT_FALSE(e.fact.empty()) << e.check;
+      if (e.check == "human_correct" || e.check == "predicted_first" || e.check == "model_tried") {
+        EXPECT_FALSE(e.records.empty()) << e.check;
+      }
+    }
+}
+
+// ---- strict loading --------------------------------------------------------------------------------------------
+
+struct Mutation { const char *from, *to, *what, *hint; };
+
+TEST(RubricFile, MistakesAreNamedWithTheirPlace) {
+  testing::Scratch scratch;
+  std::ifstream in(kRubricFile);
+  const std::string good(std::istreambuf_iterator<char>(in), {});
+  for (const Mutation& m : std::initializer_list<Mutation>{
+           {"weight: 10", "weight: 11", "should end at 11", "half marks"},
+           {"id: ledger_whole", "id: ledger_hole", "unknown check 'ledger_hole'", "ledger_whole"},
+           {"looks_for: The page", "look_for: The page", "unknown key 'look_for'", "looks_for"},
+           {"rule: all_or_nothing", "rule: maybe", "unknown rule 'maybe'", "share"},
+           {"from: 9, to: 10", "from: 9.5, to: 10", "should end at", "half marks"},
+           {"schema: 1", "schema: 2", "schema 2 is not known", "schema 1"},
+           {"schema: 1", "schema: 1\nschema: 1", "appears twice", ""},
+           {"share: 10, required", "share: -1, required", "above 0", ""}}) {
+    std::size_t at = good.find(m.from);
+    ASSERT_NE(at, std::string::npos) << m.from;
+    std::string bad = good;
+    bad.replace(at, std::string_view(m.from).size(), m.to);
+    std::ofstream(scratch.path() / "rubric.yaml") << bad;
+    Result<Rubric> rubric = load_rubric(scratch.path() / "rubric.yaml");
+    ASSERT_FALSE(rubric) << m.to;
+    EXPECT_NE(rubric.error().what.find(m.what), std::string::npos) << rubric.error().what;
+    EXPECT_NE(rubric.error().hint.find(m.hint), std::string::npos) << rubric.error().hint;
+    EXPECT_NE(rubric.error().where.find("rubric.yaml:"), std::string::npos) << rubric.error().where;
+  }
+}
+
+TEST(RubricFile, WeightsMustSumToOneHundred) {
+  testing::Scratch scratch;
+  std::ifstream in(kRubricFile);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  text = replace_all(replace_all(text, "weight: 10", "weight: 20"), "from: 9, to: 10", "from: 9, to: 20");
+  std::ofstream(scratch.path() / "rubric.yaml") << text;
+  Result<Rubric> rubric = load_rubric(scratch.path() / "rubric.yaml");
+  ASSERT_FALSE(rubric);
+  EXPECT_EQ(rubric.error().what, "the weights sum to 110, not 100");
+}
+
+// ---- review ----------------------------------------------------------------------------------------------------
+
+struct ReviewTest : ::testing::Test {
+  testing::Scratch scratch;
+  testing::Capstone capstone = testing::make_capstone(scratch.path());
+
+  std::vector<Finding> findings() { return review(capstone.project, capstone.ledger, worklog_of(capstone)); }
+  /// The severity of the finding whose text holds `what` in `section`; nothing: there is none.
+  std::optional<Severity> found(int section, std::string_view what) {
+    for (const Finding& f : findings())
+      if (f.section == section && f.what.find(what) != std::string::npos) return f.severity;
+    return std::nullopt;
+  }
+};
+
+TEST_F(ReviewTest, AFinishedCapstoneHasNothingToMend) {
+  for (const Finding& f : findings()) ADD_FAILURE() << f.section << ": " << f.what << " (" << f.where << ")";
+}
+
+TEST_F(ReviewTest, NoPrediction) {
+  capstone.ledger.predictions.clear();
+  EXPECT_EQ(found(1, "no prediction"), Severity::kMissing);
+}
+TEST_F(ReviewTest, PredictionAfterTheFirstMeasurement) {
+  capstone.ledger.predictions[0].before_first_measurement = false;
+  EXPECT_EQ(found(1, "after the first measurement"), Severity::kContradiction);
+}
+TEST_F(ReviewTest, HumanKernelNeverPassed) {
+  for (Measurement& m : capstone.ledger.human) m.gate_one = GateOne::kWrong;
+  EXPECT_EQ(found(2, "never passed gate one"), Severity::kMissing);
+}
+TEST_F(ReviewTest, OnlyOneVersion) {
+  capstone.ledger.human.resize(2);
+  EXPECT_EQ(found(2, "only one version"), Severity::kMissing);
+}
+TEST_F(ReviewTest, VersionsWithoutAReason) {
+  capstone.ledger.human[2].reason = " ";
+  EXPECT_EQ(found(2, "no reason was given for v2"), Severity::kMissing);
+}
+TEST_F(ReviewTest, AReasonSurvivesARemeasurementWithoutOne) {
+  Measurement again = capstone.ledger.human.back();
+  again.reason = "";
+  testing::add_measurement(capstone, again);
+  EXPECT_FALSE(found(2, "no reason"));
+}
+TEST_F(ReviewTest, NoModelAttempt) {
+  capstone.ledger.attempts.clear();
+  capstone.ledger.llm.clear();
+  EXPECT_EQ(found(3, "no attempt"), Severity::kMissing);
+}
+TEST_F(ReviewTest, AttemptFiledButNeverJudged) {
+  capstone.ledger.llm.pop_back();
+  EXPECT_EQ(found(3, "attempt-2 was filed but never judged"), Severity::kMissing);
+}
+TEST_F(ReviewTest, QuestionUnanswered) {
+  testing::write_worklog(capstone, replace_all(testing::fixture_worklog(Where::kGpu), "Nothing is below the floor of 0.24 ms.", ""));
+  EXPECT_EQ(found(4, "not answered: If a result is better"), Severity::kMissing);
+}
+TEST_F(ReviewTest, NumberNotInTheLedgerIsNamedWithItsLine) {
+  testing::write_worklog(capstone, "## The by-hand attempt\n\nIt is 6.1x faster.\n");
+  for (const Finding& f : findings())
+    if (f.what == "\"6.1x\" is not in the ledger") {
+      EXPECT_EQ(f.where, "worklog.md:3");
+      EXPECT_EQ(f.severity, Severity::kContradiction);
+      return;
+    }
+  FAIL() << "not found";
+}
+TEST_F(ReviewTest, UnknownPlaceholder) {
+  testing::write_worklog(capstone, testing::fixture_worklog(Where::kGpu) + "\n{{v7.speedup}}\n");
+  EXPECT_EQ(found(5, "unknown placeholder {{v7.speedup}}"), Severity::kContradiction);
+}
+TEST_F(ReviewTest, KernelDiffersFromEveryMeasuredVersion) {
+  std::ofstream(capstone.project.human_kernel(), std::ios::app) << "// one more idea\n";
+  EXPECT_EQ(found(2, "differs from every measured version"), Severity::kContradiction);
+}
+TEST_F(ReviewTest, KernelIsAnEarlierVersion) {
+  capstone.ledger.human.back().source_sha256 = "another";
+  capstone.ledger.human[2].source_sha256 = *sha256_file(capstone.project.human_kernel());
+  EXPECT_EQ(found(2, "human/kernel.cu is v2"), Severity::kAdvice);
+}
+TEST_F(ReviewTest, DamagedLedger) {
+  capstone.ledger.damage = {"line 4: the chain is broken"};
+  EXPECT_EQ(found(0, "line 4: the chain is broken"), Severity::kContradiction);
+}
+TEST_F(ReviewTest, JudgedAgainstAnotherProblem) {
+  capstone.ledger.human[2].problem_digest = "feed";
+  EXPECT_EQ(found(0, "v2 was judged against another copy"), Severity::kContradiction);
+}
+TEST_F(ReviewTest, SurpriseThatNobodyNames) {
+  Measurement m = testing::passed(capstone.project, "human", "v12", 9.9, Where::kGpu);
+  m.measured->labels = {"needs an explanation: below the memory floor"};
+  testing::add_measurement(capstone, m);
+  EXPECT_EQ(found(4, "v12 needs an explanation"), Severity::kMissing);
+}
+TEST_F(ReviewTest, FindingsComeBySectionGravestFirst) {
+  testing::write_worklog(capstone, "## The by-hand attempt\n\nIt is 6.1x faster.\n");
+  capstone.ledger.predictions.clear();
+  std::vector<Finding> all = findings();
+  ASSERT_GT(all.size(), 4u);
+  for (std::size_t i = 1; i < all.size(); ++i)
+    EXPECT_LE(std::pair(all[i - 1].section, static_cast<int>(all[i - 1].severity)), std::pair(all[i].section, static_cast<int>(all[i].severity)));
+}
+
+}  // namespace
+}  // namespace capstone
