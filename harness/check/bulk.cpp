@@ -1,45 +1,30 @@
 #include "harness/check/bulk.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "harness/check/bulk_avx2.h"
+
 namespace capstone::bulk {
-namespace {
 
-constexpr int kLanes = 16;  // Philox blocks in flight: one 512-bit or two 256-bit vectors for each counter word
-
-}  // namespace
-
-CAPSTONE_CLONES
 void random_words(std::uint64_t seed, std::uint32_t stream, random::Domain domain, std::uint64_t first_block,
                   std::span<std::uint32_t> out) {
-  const std::uint32_t key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
   const std::size_t blocks = out.size() / 4;
-  std::uint32_t* to = out.data();
   std::size_t done = 0;
-  for (; done + kLanes <= blocks; done += kLanes, to += 4 * kLanes) {
-    alignas(64) std::uint32_t lanes[4][kLanes];
-    for (int j = 0; j < kLanes; ++j) {
-      const std::uint64_t index = first_block + done + static_cast<std::uint64_t>(j);
-      const random::Words words = random::philox(static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
-                                                 stream, domain, key0, key1);
-      lanes[0][j] = words.w[0];
-      lanes[1][j] = words.w[1];
-      lanes[2][j] = words.w[2];
-      lanes[3][j] = words.w[3];
-    }
-    for (int j = 0; j < kLanes; ++j)
-      for (int word = 0; word < 4; ++word) to[4 * j + word] = lanes[word][j];
-  }
-  for (; done < blocks; ++done, to += 4) {
+#if defined(CAPSTONE_AVX2)
+  if (avx2_usable()) done = random_words_avx2(seed, stream, domain, first_block, out.data(), blocks);
+#endif
+  for (; done < blocks; ++done) {
     const random::Words words = random::block_at(seed, stream, domain, first_block + done);
-    std::memcpy(to, words.w, sizeof words.w);
+    std::memcpy(out.data() + 4 * done, words.w, sizeof words.w);
   }
 }
 
-CAPSTONE_CLONES
 void normals(std::span<const std::uint32_t> words, float mean, float std, float* out) {
-  for (std::size_t i = 0; i < words.size(); ++i) out[i] = random::fused(std, random::normal_of(words[i]), mean);
+  std::size_t done = 0;
+#if defined(CAPSTONE_AVX2)
+  if (avx2_usable()) done = normals_avx2(words, mean, std, out);
+#endif
+  for (; done < words.size(); ++done) out[done] = random::fused(std, random::normal_of(words[done]), mean);
 }
 
 CAPSTONE_CLONES

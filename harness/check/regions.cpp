@@ -144,7 +144,7 @@ std::optional<Region> both_edges(const std::vector<std::int64_t>& shape, const s
 std::optional<Region> describe_region(const std::vector<std::int64_t>& shape, const std::vector<std::uint8_t>& marked,
                                       std::int64_t count) {
   const auto total = static_cast<std::int64_t>(marked.size());
-  if (shape.empty() || count == 0 || count == total) return std::nullopt;
+  if (shape.empty() || count == 0 || 100 * count > 98 * total) return std::nullopt;
   if (auto tail = flat_tail(shape, marked, count)) return tail;
   std::vector<std::string> texts;
   std::string hint;

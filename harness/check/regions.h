@@ -13,7 +13,7 @@ struct Region {
   std::string hint;
 };
 
-/// Describes the marked elements if they fill a part of the tensor that words can name: a tail, rows or columns from
+/// Describes the marked elements if they fill a part of the tensor, at most 98 % of it, that words can name: a tail, rows or columns from
 /// or up to an index, a single one, a period, both edges; empty when they are everywhere or nowhere in particular.
 ///
 /// @param marked  [elements] not 0: marked
