@@ -27,7 +27,7 @@ CAPSTONE_HD std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
 CAPSTONE_HD Words philox(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3, std::uint32_t k0,
                          std::uint32_t k1) {
   constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDACC__)
 #pragma unroll
 #else
 #pragma GCC unroll 10

@@ -1,0 +1,182 @@
+// Proves on a GPU that device and host make the same bits: every dtype, every kind of draw, every variation of the
+// battery, poison, fingerprints, and our own rounding against CUDA's. Prints PASS or FAIL for each; exits 1 on a FAIL.
+//
+// Stand-alone, linked with the host library of a build tree $B:
+//   nvcc -std=c++20 -O2 -arch=native -I. tests/gpu/inputs_identity.cu -o inputs_identity
+//        $B/harness/check/libcapstone_check.a $B/problems/libcapstone_problems.a $B/harness/base/libcapstone_base.a
+//        -lmuparser -lyaml-cpp -lcrypto -ldl
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "harness/check/inputs.h"
+
+namespace {
+
+using namespace capstone;
+
+constexpr std::int64_t kElements = (1 << 20) + 13;  // no multiple of a block or a vector
+constexpr int kThreads = 256;
+constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kI64, DType::kU8};
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "error: %s: %s\n", what, cudaGetErrorString(error));
+  std::exit(3);
+}
+
+/// Device memory of one test.
+class DeviceBytes {
+ public:
+  explicit DeviceBytes(std::size_t bytes) : bytes_(bytes) { check(cudaMalloc(&data_, bytes), "cudaMalloc"); }
+  ~DeviceBytes() { cudaFree(data_); }
+  DeviceBytes(const DeviceBytes&) = delete;
+  DeviceBytes& operator=(const DeviceBytes&) = delete;
+  void* data() const { return data_; }
+  std::vector<std::byte> read() const {
+    std::vector<std::byte> host(bytes_);
+    check(cudaMemcpy(host.data(), data_, bytes_, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return host;
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+__device__ std::int64_t thread_index() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+
+__global__ void fill_kernel(random::Draw draw, DType type, void* tensor, std::int64_t count) {
+  if (const std::int64_t i = thread_index(); i < count) random::store_drawn(draw, type, tensor, i);
+}
+
+__global__ void poison_kernel(DType type, std::uint64_t seed, void* tensor, std::int64_t count) {
+  if (const std::int64_t i = thread_index(); i < count) random::store_poison(type, seed, tensor, i);
+}
+
+__global__ void fingerprint_kernel(const std::uint64_t* words, std::int64_t count, std::uint64_t seed, unsigned long long* total) {
+  if (const std::int64_t i = thread_index(); i < count)
+    atomicAdd(total, static_cast<unsigned long long>(random::fingerprint_of(words[i], static_cast<std::uint64_t>(i), seed)));
+}
+
+/// Counts the floats, of all 2^32, that our rounding and CUDA's disagree about.
+__global__ void rounding_kernel(unsigned long long* differences) {
+  const std::uint64_t stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+  unsigned long long mine[4] = {};
+  for (std::uint64_t bits = static_cast<std::uint64_t>(thread_index()); bits < (std::uint64_t{1} << 32); bits += stride) {
+    const float value = __uint_as_float(static_cast<unsigned>(bits));
+    mine[0] += narrow::to_f16(value) != __half_as_ushort(__float2half_rn(value));
+    mine[1] += narrow::to_bf16(value) != __bfloat16_as_ushort(__float2bfloat16_rn(value));
+    mine[2] += narrow::to_e4m3(value) != __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
+    mine[3] += narrow::to_e5m2(value) != __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2);
+  }
+  for (int type = 0; type < 4; ++type) atomicAdd(&differences[type], mine[type]);
+}
+
+int blocks_for(std::int64_t count) { return static_cast<int>((count + kThreads - 1) / kThreads); }
+
+bool report(bool passed, const std::string& what) {
+  std::printf("%s %s\n", passed ? "PASS" : "FAIL", what.c_str());
+  return passed;
+}
+
+/// One input x [n] of a type and init.
+Problem problem_of(DType type, Init init) {
+  Problem problem;
+  problem.id = "identity";
+  problem.symbols = {"n"};
+  Parameter x;
+  x.name = "x";
+  x.dtype = type;
+  x.shape = {Expression{"n"}};
+  x.init = std::move(init);
+  problem.signature = {x};
+  return problem;
+}
+
+bool same_fill(DType type, const Init& init, Battery battery, std::uint64_t seed) {
+  const Problem problem = problem_of(type, init);
+  const Sizes sizes = {{"n", kElements}};
+  const auto draw = draw_of(problem, 0, sizes, seed, battery);
+  std::vector<std::byte> host(kElements * size_of(type));
+  if (!draw || !*draw || !fill_tensor(problem, 0, sizes, seed, battery, host)) return false;
+  DeviceBytes device(host.size());
+  fill_kernel<<<blocks_for(kElements), kThreads>>>(**draw, type, device.data(), kElements);
+  check(cudaGetLastError(), "fill_kernel");
+  return device.read() == host;
+}
+
+bool fills(DType type) {
+  bool same = true;
+  std::vector<Init> inits = {InitInteger{0, 7}, InitChoice{{0, 1, 3}}};
+  if (is_float(type)) {
+    inits = {InitNormal{0, 1}, InitNormal{0.25, 3}, InitUniform{-1, 1}, InitUniform{0, 0.1}, InitInteger{-8, 8}, InitChoice{{-0.5, 0, 2}}};
+  }
+  std::uint64_t seed = 0x0123456789abcdefull;
+  for (const Init& init : inits)
+    for (const Battery battery : kBatteries) same &= same_fill(type, init, battery, seed += 0x9e3779b97f4a7c15ull);
+  return report(same, "fill " + std::string(name_of(type)));
+}
+
+bool poisons(DType type) {
+  std::vector<std::byte> host(kElements * size_of(type));
+  poison(host, type, 99);
+  DeviceBytes device(host.size());
+  poison_kernel<<<blocks_for(kElements), kThreads>>>(type, 99, device.data(), kElements);
+  check(cudaGetLastError(), "poison_kernel");
+  return report(device.read() == host, "poison " + std::string(name_of(type)));
+}
+
+bool fingerprints() {
+  constexpr std::int64_t kWords = 100003;
+  std::vector<std::byte> host(8 * kWords);
+  poison_bytes(host, 5);
+  DeviceBytes device(host.size()), total(8);
+  check(cudaMemcpy(device.data(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  check(cudaMemset(total.data(), 0, 8), "cudaMemset");
+  fingerprint_kernel<<<blocks_for(kWords), kThreads>>>(static_cast<const std::uint64_t*>(device.data()), kWords, 7,
+                                                       static_cast<unsigned long long*>(total.data()));
+  check(cudaGetLastError(), "fingerprint_kernel");
+  std::uint64_t sum = 0;
+  std::memcpy(&sum, total.read().data(), sizeof sum);
+  // The host closes with the (empty) tail and the length.
+  sum += random::fingerprint_of(0, kWords, 7);
+  return report(random::fingerprint_of(sum, host.size(), 7) == fingerprint(host, 7), "fingerprint");
+}
+
+bool rounding() {
+  DeviceBytes counts(4 * sizeof(unsigned long long));
+  check(cudaMemset(counts.data(), 0, 4 * sizeof(unsigned long long)), "cudaMemset");
+  rounding_kernel<<<4096, kThreads>>>(static_cast<unsigned long long*>(counts.data()));
+  check(cudaGetLastError(), "rounding_kernel");
+  unsigned long long differences[4];
+  std::memcpy(differences, counts.read().data(), sizeof differences);
+  bool same = true;
+  const char* names[] = {"f16", "bf16", "e4m3", "e5m2"};
+  for (int type = 0; type < 4; ++type)
+    same &= report(differences[type] == 0, std::string("rounding of all 2^32 floats to ") + names[type] + ", " +
+                                               std::to_string(differences[type]) + " differences from CUDA");
+  return same;
+}
+
+}  // namespace
+
+int main() {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+  std::printf("device: %s\n", properties.name);
+  bool same = true;
+  for (const DType type : kTypes) same &= fills(type);
+  for (const DType type : kTypes) same &= poisons(type);
+  same &= fingerprints();
+  same &= rounding();
+  std::printf("%s\n", same ? "host and device agree to the bit" : "HOST AND DEVICE DIFFER");
+  return same ? 0 : 1;
+}
