@@ -1,0 +1,436 @@
+// A candidate for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/json.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+#include "harness/build/build.h"
+#include "harness/build/linker_messages.h"
+#include "harness/build/cuda.h"
+
+namespace capstone {
+namespace {
+
+constexpr std::size_t kMaxLog = 64 * 1024;                     // [B]
+constexpr std::size_t kMaxCompilerMemory = std::size_t{3} << 30;  // [B]
+constexpr std::chrono::seconds kCompilerTimeout{120};
+
+// CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
+const std::vector<std::string> kCompileFlags = {
+    "-std=gnu++17", "-O2", "-march=native", "-g1", "-w", "-fno-strict-aliasing", "-fno-math-errno",
+    "-fno-trapping-math", "-fno-pie", "-fno-pic", "-fmax-errors=20",
+#if defined(__x86_64__)
+    "-fcf-protection=none",
+#endif
+};
+
+/// What every step of one build needs.
+struct Toolchain {
+  fs::path compiler, headers, shims, runtime, library, rewriter;
+  std::string version;   // of the compiler
+  std::string identity;  // digest over everything that is not the candidate
+
+  std::vector<std::string> header_flags(bool with_shims) const {
+    std::vector<std::string> flags;
+    if (with_shims) flags = {"-isystem", shims.string()};
+    // Naming /usr/include would change the order of the compiler's own folders.
+    if (headers != "/usr/include") flags.insert(flags.end(), {"-isystem", headers.string()});
+    return flags;
+  }
+};
+
+/// The instructions that -march=native stands for: a cache may be shared between machines.
+std::string processor_features() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  std::string features;
+  for (std::string line; std::getline(cpuinfo, line) && !line.empty();)
+    if (line.starts_with("flags") || line.starts_with("Features") || line.starts_with("model name")) features += line;
+  return features;
+}
+
+Result<std::string> compiler_version(const fs::path& compiler) {
+  ProcessSpec spec;
+  spec.argv = {compiler.string(), "--version"};
+  CAPSTONE_TRY(ProcessResult result, run_process(spec));
+  if (!result.ok())
+    return fail("the C++ compiler does not run", compiler.string(), "install g++ 12 or newer", ExitCode::kEnvironment);
+  return result.out.substr(0, result.out.find('\n'));
+}
+
+Result<Toolchain> find_toolchain(const Resources& resources) {
+  Toolchain tools;
+  auto compiler = find_program("g++", resources.path_variable);
+  if (!compiler) compiler = find_program("c++", resources.path_variable);
+  if (!compiler)
+    return fail("no C++ compiler found", resources.path_variable, "install g++ (apt install g++)",
+                ExitCode::kEnvironment);
+  tools.compiler = *compiler;
+  CAPSTONE_TRY(tools.headers, find_cuda_headers(resources));
+  CAPSTONE_TRY(tools.version, compiler_version(tools.compiler));
+  const fs::path emulator = resources.share / "harness" / "emulator";
+  tools.shims = emulator / "include";
+  tools.runtime = emulator / "runtime" / "cuda_api.cpp";
+  tools.library = resources.libexec / "libcapstone_emulator.a";
+  tools.rewriter = resources.libexec / "capstone-rewrite";
+  DigestBuilder digest;
+  digest.add("compiler", tools.version).add("processor", processor_features());
+  for (const fs::path& part : {tools.library, tools.rewriter, tools.runtime, tools.shims / "capstone_emulator/core.h",
+                               tools.headers / "cuda_runtime_api.h"}) {
+    auto hash = sha256_file(part);
+    if (!hash) return fail("a part of the emulator is missing", part.string(), "reinstall capstone", ExitCode::kEnvironment);
+    digest.add(part.filename().string(), *hash);
+  }
+  digest.add("flags", join(kCompileFlags, " "));
+  tools.identity = digest.hex();
+  return tools;
+}
+
+/// A folder of our own below the cache that is removed with all it holds.
+class ScratchFolder {
+ public:
+  static Result<ScratchFolder> create(const fs::path& parent) {
+    std::random_device random;
+    fs::path path = parent / fmt::format("tmp-{}-{:08x}{:08x}", ::getpid(), random(), random());
+    CAPSTONE_CHECK(make_folders(path));
+    return ScratchFolder(std::move(path));
+  }
+  ScratchFolder(ScratchFolder&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  ScratchFolder& operator=(ScratchFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+Result<ProcessResult> run_tool(std::vector<std::string> argv, const fs::path& cwd, const fs::path& scratch) {
+  ProcessSpec spec;
+  spec.argv = std::move(argv);
+  spec.cwd = cwd;
+  spec.env = {{"LC_ALL", "C"}, {"TMPDIR", scratch.string()}};
+  spec.timeout = kCompilerTimeout;
+  spec.max_memory = kMaxCompilerMemory;
+  return run_process(spec);
+}
+
+std::string explain_end(const ProcessResult& result) {
+  switch (result.end) {
+    case ProcessResult::End::kTimedOut: return fmt::format("the compiler did not finish in {} s", kCompilerTimeout.count());
+    case ProcessResult::End::kTooMuchMemory: return "the compiler needed more than 3 GiB of memory";
+    case ProcessResult::End::kTooMuchOutput: return "the compiler wrote more than 8 MiB of messages";
+    case ProcessResult::End::kInterrupted: return "interrupted";
+    case ProcessResult::End::kSignalled: return fmt::format("the compiler died of signal {}", result.status);
+    case ProcessResult::End::kExited: break;
+  }
+  return fmt::format("the compiler failed with status {}", result.status);
+}
+
+/// Compiles one of our own sources to an object that later builds reuse.
+Result<fs::path> cached_object(const Toolchain& tools, const fs::path& cache, const fs::path& scratch,
+                               const std::string& name, const std::string& text, const std::string& standard) {
+  const std::string digest = DigestBuilder().add("tools", tools.identity).add(name, text).hex();
+  const fs::path folder = cache / "objects", object = folder / (name + "-" + digest.substr(0, 32) + ".o");
+  std::error_code ignored;
+  if (fs::exists(object, ignored)) return object;
+  CAPSTONE_CHECK(make_folders(folder));
+  const fs::path source = scratch / (name + ".cpp"), fresh = scratch / (name + ".o");
+  CAPSTONE_CHECK(write_file_atomic(source, text));
+  std::vector<std::string> argv = {tools.compiler.string(), standard, "-O1", "-w", "-fno-pie", "-fno-pic"};
+  for (const std::string& flag : tools.header_flags(false)) argv.push_back(flag);
+  argv.insert(argv.end(), {"-I", (tools.shims).string(), "-iquote", tools.runtime.parent_path().string(), "-c",
+                           source.string(), "-o", fresh.string()});
+  CAPSTONE_TRY(ProcessResult result, run_tool(argv, scratch, scratch));
+  if (!result.ok())
+    return fail("capstone's own source '" + name + ".cpp' does not compile with these CUDA headers",
+                tools.headers.string(), trim(result.err).empty() ? explain_end(result) : result.err.substr(0, 2000),
+                ExitCode::kInternal);
+  std::error_code code;
+  fs::rename(fresh, object, code);
+  if (code) return fail("cannot keep an object in the cache: " + code.message(), object.string(), {}, ExitCode::kEnvironment);
+  return object;
+}
+
+/// The user's path of a file that the compiler named relative to the source's folder.
+std::string user_path(const fs::path& source, const std::string& file) {
+  return fs::path(file).is_absolute() ? file : (source.parent_path() / file).string();
+}
+
+bool belongs_to_library(std::string_view name) {
+  for (std::string_view prefix : {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl", "nvrtc", "cub/",
+                                  "thrust/", "cutlass/", "cute/", "cuda/"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+/// One build, step by step; `artifact_` is what the caller gets.
+class EmulatedBuild {
+ public:
+  EmulatedBuild(const BuildRequest& request, Toolchain tools, ScratchFolder scratch)
+      : request_(request), tools_(std::move(tools)), scratch_(std::move(scratch)),
+        cache_(request.resources->cache / "emulated") {}
+
+  Result<EmulatedArtifact> run() {
+    const auto begin = std::chrono::steady_clock::now();
+    header_ = launch_header(*request_.problem);
+    adapter_ = adapter_source(*request_.problem);
+    CAPSTONE_CHECK(make_folders(scratch_.path() / "problem"));
+    CAPSTONE_CHECK(write_file_atomic(header_path(), header_));
+    auto own = std::async(std::launch::async, [this] { return own_objects(); });
+    auto candidate = build_candidate();
+    auto objects = own.get();
+    CAPSTONE_CHECK(std::move(candidate));
+    CAPSTONE_TRY(std::vector<fs::path> linked, std::move(objects));
+    if (compiled_) CAPSTONE_CHECK(link(linked));
+    finish_messages();
+    artifact_.result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return std::move(artifact_);
+  }
+
+ private:
+  fs::path header_path() const { return scratch_.path() / "problem" / "launch.h"; }
+  fs::path folder() const {
+    const fs::path parent = request_.source.parent_path();
+    return parent.empty() ? fs::path(".") : parent;
+  }
+  std::string file_name() const { return request_.source.filename().string(); }
+  BuildResult& result() { return artifact_.result; }
+
+  Result<std::vector<fs::path>> own_objects() {
+    CAPSTONE_TRY(std::string api, read_file(tools_.runtime));
+    const std::string core = "\"" + (tools_.shims / "capstone_emulator" / "core.h").string() + "\"";
+    api = replace_all(std::move(api), "\"../include/capstone_emulator/core.h\"", core);
+    CAPSTONE_TRY(fs::path api_object, cached_object(tools_, cache_, scratch_.path(), "cuda_api", api, "-std=gnu++17"));
+    CAPSTONE_TRY(fs::path adapter_object,
+                 cached_object(tools_, cache_, scratch_.path(), "adapter", adapter_, "-std=gnu++17"));
+    return std::vector<fs::path>{api_object, adapter_object};
+  }
+
+  Result<void> build_candidate() {
+    CAPSTONE_TRY(bool preprocessed, preprocess());
+    if (!preprocessed) return {};
+    CAPSTONE_TRY(bool hit, look_up());
+    if (hit) return {};
+    CAPSTONE_TRY(bool rewritten, rewrite());
+    if (!rewritten) return {};
+    return compile();
+  }
+
+  /// @return false when the source is at fault; the messages say how.
+  Result<bool> preprocess() {
+    std::vector<std::string> argv = {tools_.compiler.string()};
+    argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
+    argv.insert(argv.end(), {"-E", "-x", "c++", fmt::format("-DCAPSTONE_CUDA_ARCH={}", request_.cuda_arch), "-I."});
+    for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
+    argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string(), "-include",
+                             header_path().string(), file_name(), "-o", preprocessed().string()});
+    result().command = join(argv, " ");
+    CAPSTONE_TRY(ProcessResult process, run_tool(argv, folder(), scratch_.path()));
+    if (process.ok()) return true;
+    note_failure(process);
+    if (result().first_error) {
+      const std::string& text = result().first_error->text;
+      if (const std::size_t end = text.find(": No such file"); end != std::string::npos &&
+          belongs_to_library(std::string_view(text).substr(0, end)))
+        refuse(*result().first_error, "library header '" + text.substr(0, end) + "' cannot be used on the CPU backend");
+    }
+    return false;
+  }
+
+  fs::path preprocessed() const { return scratch_.path() / "candidate.ii"; }
+  fs::path rewritten() const { return scratch_.path() / "rewritten.ii"; }
+  fs::path object() const { return scratch_.path() / "candidate.o"; }
+
+  Result<bool> look_up() {
+    CAPSTONE_TRY(std::string text, read_file(preprocessed()));
+    // The header lies in a folder whose name changes from build to build.
+    text = replace_all(std::move(text), scratch_.path().string(), "build");
+    digest_ = DigestBuilder().add("tools", tools_.identity).add("adapter", adapter_).add("source", text).hex();
+    artifact_.program = cache_ / digest_ / "worker";
+    std::error_code ignored;
+    result().cached = result().ok = fs::exists(artifact_.program, ignored);
+    if (!result().ok) artifact_.program.clear();
+    return result().ok;
+  }
+
+  Result<bool> rewrite() {
+    CAPSTONE_TRY(ProcessResult process,
+                 run_tool({tools_.rewriter.string(), preprocessed().string(), rewritten().string()}, {}, scratch_.path()));
+    if (process.ok()) return true;
+    if (process.end != ProcessResult::End::kExited || process.status != 1)
+      return fail("the rewriter failed", file_name(), trim(process.err).empty() ? explain_end(process) : process.err,
+                  ExitCode::kInternal);
+    for (const std::string& line : split(process.out, '\n')) {
+      if (line.empty()) continue;
+      const Json finding = Json::parse(line, nullptr, false);
+      if (finding.is_discarded()) continue;
+      take_finding(finding);
+    }
+    return false;
+  }
+
+  void take_finding(const Json& finding) {
+    const CompilerMessage message{finding.value("file", std::string()), finding.value("line", 0), 0,
+                                  finding.value("message", std::string())};
+    const bool refused = finding.value("kind", std::string()) == "not_judgeable";
+    const std::string hint = finding.value("hint", std::string());
+    result().log += fmt::format("{}:{}: {}: {}{}\n", message.file, message.line, refused ? "not judgeable" : "error",
+                                message.text, hint.empty() ? "" : "; " + hint);
+    if (refused) refuse(message, message.text + (hint.empty() ? "" : "; " + hint));
+    else if (!result().first_error) result().first_error = message;
+  }
+
+  void refuse(const CompilerMessage& where, const std::string& reason) {
+    if (artifact_.not_judgeable.empty())
+      artifact_.not_judgeable = fmt::format("{}:{}: {}", user_path(request_.source, where.file), where.line, reason);
+  }
+
+  Result<void> compile() {
+    std::vector<std::string> argv = {tools_.compiler.string()};
+    argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
+    argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string()});
+    result().command += " && capstone-rewrite && " + join(argv, " ");
+    CAPSTONE_TRY(ProcessResult process, run_tool(argv, folder(), scratch_.path()));
+    result().log += process.err;
+    compiled_ = process.ok();
+    if (!compiled_) note_failure(process);
+    return {};
+  }
+
+  void note_failure(const ProcessResult& process) {
+    if (result().log.find(process.err) == std::string::npos) result().log += process.err;
+    result().first_error = first_compiler_error(process.err);
+    if (!result().first_error) {
+      result().log += explain_end(process) + "\n";
+      result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process)};
+      return;
+    }
+    const std::string& text = result().first_error->text;
+    const bool conflict = text.find("conflicting declaration") != std::string::npos ||
+                          text.find("ambiguating new declaration") != std::string::npos;
+    for (std::string_view name : {"launch", "workspace_bytes", "prepare", "prepared_bytes"}) {
+      if (!conflict || text.find(" " + std::string(name) + "(") == std::string::npos) continue;
+      result().first_error->text =
+          fmt::format("the signature of {}() differs from problem/launch.h, which has: {}", name, declaration_of(name));
+      result().log += "hint: copy the declaration from problem/launch.h\n";
+      return;
+    }
+  }
+
+  /// One declaration of launch.h, comments left out, on one line.
+  std::string declaration_of(std::string_view name) const {
+    std::string text;
+    for (std::string line : split(header_, '\n')) text += line.substr(0, line.find("//")) + " ";
+    const std::size_t at = text.find(" " + std::string(name) + "(");
+    if (at == std::string::npos) return "no such function";
+    const std::size_t end = text.find(';', at);
+    std::size_t begin = text.find_last_of(";}{#", at);
+    const std::size_t external = text.rfind("extern", at);
+    if (external != std::string::npos && (begin == std::string::npos || external > begin)) begin = external;
+    else if (begin != std::string::npos) ++begin;
+    std::string words;
+    for (const std::string& word : split(text.substr(begin, end - begin), ' '))
+      if (!word.empty()) words += (words.empty() ? "" : " ") + word;
+    return words;
+  }
+
+  Result<void> link(const std::vector<fs::path>& objects) {
+    const fs::path program = scratch_.path() / "worker";
+    std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
+    for (const fs::path& part : objects) argv.push_back(part.string());
+    argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});
+    CAPSTONE_TRY(ProcessResult process, run_tool(argv, folder(), scratch_.path()));
+    if (!process.ok()) {
+      explain_link_failure(process);
+      return {};
+    }
+    return keep(program);
+  }
+
+  void explain_link_failure(const ProcessResult& process) {
+    result().log += process.err;
+    for (const UndefinedReference& missing : undefined_references(process.err)) {
+      if (missing.symbol == "launch") {
+        result().first_error = CompilerMessage{file_name(), 0, 0, "the file defines no extern \"C\" void launch(...)"};
+        result().log += "hint: define it as problem/launch.h declares it: " + declaration_of("launch") + "\n";
+        return;
+      }
+      const CompilerMessage where{missing.file.empty() ? file_name() : missing.file, missing.line, 0,
+                                  "undefined reference to " + missing.symbol};
+      if (!result().first_error) result().first_error = where;
+      const bool runtime = missing.symbol.starts_with("cuda") || (missing.symbol.starts_with("cu") &&
+                           missing.symbol.size() > 2 && std::isupper(static_cast<unsigned char>(missing.symbol[2])));
+      if (belongs_to_library(missing.symbol) || runtime)
+        refuse(where, fmt::format("{} call '{}' cannot run on the CPU backend", runtime ? "CUDA API" : "library",
+                                  missing.symbol));
+    }
+    if (!result().first_error) result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process)};
+  }
+
+  /// Moves the program to where it is looked up. Another build of the same source may have been faster; fine.
+  Result<void> keep(const fs::path& program) {
+    const fs::path folder = cache_ / digest_, staged = scratch_.path() / "keep";
+    CAPSTONE_CHECK(make_folders(staged));
+    std::error_code code;
+    fs::rename(program, staged / "worker", code);
+    if (!code) {
+      std::error_code race;
+      fs::rename(staged, folder, race);
+      if (race && !fs::exists(folder / "worker")) code = race;
+    }
+    if (code)
+      return fail("cannot keep the built program: " + code.message(), folder.string(), "is the disk full?",
+                  ExitCode::kEnvironment);
+    artifact_.program = folder / "worker";
+    result().ok = true;
+    return {};
+  }
+
+  void finish_messages() {
+    std::string& log = result().log;
+    log = replace_all(std::move(log), header_path().string(), "problem/launch.h");
+    log = replace_all(std::move(log), scratch_.path().string() + "/", "");
+    if (log.size() > kMaxLog) log = log.substr(0, kMaxLog) + "\n… (cut)\n";
+    result().command = replace_all(std::move(result().command), scratch_.path().string() + "/", "");
+    if (auto& error = result().first_error) {
+      error->file = error->file == header_path().string() ? "problem/launch.h" : user_path(request_.source, error->file);
+    }
+  }
+
+  const BuildRequest& request_;
+  Toolchain tools_;
+  ScratchFolder scratch_;
+  fs::path cache_;
+  std::string header_, adapter_, digest_;
+  bool compiled_ = false;
+  EmulatedArtifact artifact_;
+};
+
+}  // namespace
+
+Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(request.source, ignored))
+    return fail("no such source file", request.source.string(), {}, ExitCode::kUsage);
+  CAPSTONE_TRY(Toolchain tools, find_toolchain(*request.resources));
+  CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(request.resources->cache / "emulated"));
+  return EmulatedBuild(request, std::move(tools), std::move(scratch)).run();
+}
+
+}  // namespace capstone

@@ -1,0 +1,57 @@
+#pragma once
+#pragma GCC system_header
+// Included before every candidate on the emulated backend: CUDA's own headers as a host compiler sees them, then what
+// nvcc would add. The rewriter gives meaning to the names that start with capstone_emu_.
+#include <bits/stl_algobase.h>
+#include <cassert>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <math.h>
+
+#include <cuda_runtime.h>
+
+#undef __shared__
+#define __shared__ capstone_emu_shared
+#undef __global__
+#define __global__ capstone_emu_global
+#undef __device__
+#define __device__ capstone_emu_device
+#undef __host__
+#define __host__
+#undef __constant__
+#define __constant__
+#undef __managed__
+#define __managed__
+#undef __grid_constant__
+#define __grid_constant__
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __cluster_dims__
+#define __cluster_dims__(...)
+#undef __maxnreg__
+#define __maxnreg__(...)
+#undef __forceinline__
+#define __forceinline__ inline __attribute__((always_inline))
+#undef __noinline__
+#define __noinline__ __attribute__((noinline))
+#ifndef __align__
+#define __align__(n) __attribute__((aligned(n)))
+#endif
+
+#include "capstone_emulator/execution.h"
+#include "capstone_emulator/synchronisation.h"
+#include "capstone_emulator/atomics.h"
+#include "capstone_emulator/intrinsics.h"
+#include "capstone_emulator/symbols.h"
+#include "capstone_emulator/ptx.h"
+
+#include "capstone_emulator/device_view.h"
+
+extern "C" {
+extern const int capstone_emu_arch;
+const int capstone_emu_arch = __CUDA_ARCH__;
+}

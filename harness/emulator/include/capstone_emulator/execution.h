@@ -1,0 +1,65 @@
+#pragma once
+#pragma GCC system_header
+// Built-in variables and launches, in CUDA's own types. They are variables and not macros: people write
+// `dim3 blockDim(16, 16);` in host code.
+#include "core.h"
+
+extern thread_local __constinit uint3 threadIdx __asm__("capstone_emu_thread_index") CAPSTONE_TLS;
+extern thread_local __constinit uint3 blockIdx __asm__("capstone_emu_block_index") CAPSTONE_TLS;
+extern thread_local __constinit dim3 blockDim __asm__("capstone_emu_block_dim") CAPSTONE_TLS;
+extern thread_local __constinit dim3 gridDim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS;
+inline constexpr int warpSize = 32;
+
+namespace capstone_emu {
+
+inline Index3 index_of(dim3 d) { return {d.x, d.y, d.z}; }
+
+/// What stands between `<<<` and `>>>`. Streams do not matter: every launch is complete when it returns.
+inline LaunchConfig config(const char* kernel, const char* file, int line, dim3 grid, dim3 block,
+                           std::size_t dynamic_shared = 0, cudaStream_t = nullptr) {
+  return {kernel, file, line, index_of(grid), index_of(block), dynamic_shared, false};
+}
+
+template <class... Parameters, std::size_t... I>
+inline cudaError_t launch_pointer(const LaunchConfig& where, void (*kernel)(Parameters...), void** arguments,
+                                  std::index_sequence<I...>) {
+  launch(
+      where, [kernel](auto&... values) { kernel(values...); },
+      *static_cast<std::remove_const_t<std::remove_reference_t<Parameters>>*>(arguments[I])...);
+  return static_cast<cudaError_t>(last_error());
+}
+
+}  // namespace capstone_emu
+
+template <class... Parameters>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                    std::size_t dynamic_shared = 0, cudaStream_t = nullptr, CAPSTONE_SITE) {
+  return capstone_emu::launch_pointer(
+      {"kernel given to cudaLaunchKernel", file, line, capstone_emu::index_of(grid), capstone_emu::index_of(block),
+       dynamic_shared, false},
+      kernel, arguments, std::index_sequence_for<Parameters...>{});
+}
+
+template <class... Parameters>
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                               std::size_t dynamic_shared = 0, cudaStream_t = nullptr, CAPSTONE_SITE) {
+  return capstone_emu::launch_pointer(
+      {"kernel given to cudaLaunchCooperativeKernel", file, line, capstone_emu::index_of(grid),
+       capstone_emu::index_of(block), dynamic_shared, true},
+      kernel, arguments, std::index_sequence_for<Parameters...>{});
+}
+
+#if CUDART_VERSION >= 11080
+// CUDA's own template hands the runtime a bare address, from which the parameters' types cannot be told.
+#define cudaLaunchKernelEx(...) capstone_emu::launch_extended(__FILE__, __LINE__, __VA_ARGS__)
+namespace capstone_emu {
+template <class... Parameters, class... Arguments>
+inline cudaError_t launch_extended(const char* file, int line, const cudaLaunchConfig_t* config,
+                                   void (*kernel)(Parameters...), Arguments&&... arguments) {
+  launch({"kernel given to cudaLaunchKernelEx", file, line, index_of(config->gridDim), index_of(config->blockDim),
+          config->dynamicSmemBytes, false},
+         [kernel](auto&... values) { kernel(values...); }, std::forward<Arguments>(arguments)...);
+  return static_cast<cudaError_t>(last_error());
+}
+}  // namespace capstone_emu
+#endif

@@ -1,0 +1,62 @@
+#pragma once
+#pragma GCC system_header
+// Arithmetic that cuda_fp16.h and cuda_bf16.h offer to device compilers only. A product of two narrow values is exact
+// in double, so a fused multiply-add rounds once to float precision's satisfaction and once to the narrow type, which
+// gives the correctly rounded result in all but ties that double rounding to 53 bits cannot create.
+#include "synchronisation.h"
+
+#define CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, name, pair_name, expression) \
+  static inline T name(T a) {                                                                   \
+    const float x = WIDEN(a);                                                                   \
+    return NARROW(expression);                                                                  \
+  }                                                                                             \
+  static inline T2 pair_name(T2 a) { return PAIR(name(LOW(a)), name(HIGH(a))); }
+
+#define CAPSTONE_HALF_FUNCTIONS(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH)                                              \
+  static inline T __hfma(T a, T b, T c) {                                                                           \
+    return NARROW(capstone_emu::round_to_odd_float(static_cast<double>(WIDEN(a)) * static_cast<double>(WIDEN(b)) +  \
+                                                   static_cast<double>(WIDEN(c))));                                 \
+  }                                                                                                                 \
+  static inline T __hfma_relu(T a, T b, T c) {                                                                      \
+    const T r = __hfma(a, b, c);                                                                                    \
+    return WIDEN(r) < 0 ? NARROW(0.f) : r;                                                                          \
+  }                                                                                                                 \
+  static inline T __hfma_sat(T a, T b, T c) {                                                                       \
+    const float r = WIDEN(__hfma(a, b, c));                                                                         \
+    return NARROW(r < 0 ? 0.f : r > 1 ? 1.f : r);                                                                   \
+  }                                                                                                                 \
+  static inline T2 __hfma2(T2 a, T2 b, T2 c) {                                                                      \
+    return PAIR(__hfma(LOW(a), LOW(b), LOW(c)), __hfma(HIGH(a), HIGH(b), HIGH(c)));                                 \
+  }                                                                                                                 \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hexp, h2exp, expf(x))                                  \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hexp2, h2exp2, exp2f(x))                               \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hexp10, h2exp10, powf(10.f, x))                        \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hlog, h2log, logf(x))                                  \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hlog2, h2log2, log2f(x))                               \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hlog10, h2log10, log10f(x))                            \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hsqrt, h2sqrt, sqrtf(x))                               \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hrsqrt, h2rsqrt, 1.f / sqrtf(x))                       \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hrcp, h2rcp, 1.f / x)                                  \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, htanh, h2tanh, tanhf(x))                               \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, htanh_approx, h2tanh_approx, tanhf(x))                 \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hfloor, h2floor, floorf(x))                            \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hceil, h2ceil, ceilf(x))                               \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, htrunc, h2trunc, truncf(x))                            \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hrint, h2rint, rintf(x))
+
+namespace capstone_emu {
+
+/// double → float with the last bit made sticky, so that rounding the result to a narrower type rounds only once.
+static inline float round_to_odd_float(double value) {
+  float rounded = static_cast<float>(value);
+  if (static_cast<double>(rounded) == value || !(rounded - rounded == 0)) return rounded;
+  std::uint32_t bits;
+  std::memcpy(&bits, &rounded, 4);
+  const bool away = (static_cast<double>(rounded) > value) == (value > 0);  // the magnitude was rounded up
+  if (away) bits -= 1;
+  bits |= 1;
+  std::memcpy(&rounded, &bits, 4);
+  return rounded;
+}
+
+}  // namespace capstone_emu

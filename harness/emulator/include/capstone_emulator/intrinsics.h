@@ -1,0 +1,237 @@
+#pragma once
+#pragma GCC system_header
+// Scalar device functions that nvcc knows without a header.
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "core.h"
+
+// glibc declares __expf and its like for itself.
+#define __expf capstone_emu_expf
+#define __exp2f capstone_emu_exp2f
+#define __exp10f capstone_emu_exp10f
+#define __logf capstone_emu_logf
+#define __log2f capstone_emu_log2f
+#define __log10f capstone_emu_log10f
+#define __sinf capstone_emu_sinf
+#define __cosf capstone_emu_cosf
+#define __tanf capstone_emu_tanf
+#define __powf capstone_emu_powf
+#define __sincosf capstone_emu_sincosf
+#define __tanhf capstone_emu_tanhf
+
+// ---- loads and stores with a cache hint -----------------------------------------------------------------------------
+#define CAPSTONE_LOAD(name) \
+  template <class T>        \
+  inline T name(const T* address) { return *address; }
+CAPSTONE_LOAD(__ldg)
+CAPSTONE_LOAD(__ldca)
+CAPSTONE_LOAD(__ldcg)
+CAPSTONE_LOAD(__ldcs)
+CAPSTONE_LOAD(__ldlu)
+CAPSTONE_LOAD(__ldcv)
+#undef CAPSTONE_LOAD
+#define CAPSTONE_STORE(name) \
+  template <class T>         \
+  inline void name(T* address, T value) { *address = value; }
+CAPSTONE_STORE(__stwb)
+CAPSTONE_STORE(__stcg)
+CAPSTONE_STORE(__stcs)
+CAPSTONE_STORE(__stwt)
+#undef CAPSTONE_STORE
+
+// ---- fast and rounded arithmetic ------------------------------------------------------------------------------------
+static inline float __expf(float x) { return expf(x); }
+static inline float __exp2f(float x) { return exp2f(x); }
+static inline float __exp10f(float x) { return powf(10.f, x); }
+static inline float __logf(float x) { return logf(x); }
+static inline float __log2f(float x) { return log2f(x); }
+static inline float __log10f(float x) { return log10f(x); }
+static inline float __sinf(float x) { return sinf(x); }
+static inline float __cosf(float x) { return cosf(x); }
+static inline float __tanf(float x) { return tanf(x); }
+static inline float __tanhf(float x) { return tanhf(x); }
+static inline float __powf(float x, float y) { return powf(x, y); }
+static inline void __sincosf(float x, float* s, float* c) {
+  *s = sinf(x);
+  *c = cosf(x);
+}
+static inline float __fdividef(float a, float b) { return a / b; }
+static inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1) : 0; }
+static inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
+static inline double rsqrt(double x) { return 1. / sqrt(x); }
+static inline float rcbrtf(float x) { return 1.f / cbrtf(x); }
+static inline float normcdff(float x) { return 0.5f * erfcf(x * -0.70710678118654752f); }
+static inline double normcdf(double x) { return 0.5 * erfc(x * -0.70710678118654752); }
+static inline float sinpif(float x) { return static_cast<float>(sin(x * 3.14159265358979323846)); }
+static inline float cospif(float x) { return static_cast<float>(cos(x * 3.14159265358979323846)); }
+static inline float norm3df(float a, float b, float c) { return sqrtf(a * a + b * b + c * c); }
+
+// The noinline helpers keep a product and a sum from being fused, which is what these functions promise.
+namespace capstone_emu {
+template <class T>
+inline T unfused(T value) {
+  asm volatile("" : "+g"(value));
+  return value;
+}
+}  // namespace capstone_emu
+#define CAPSTONE_ROUNDED(suffix)                                                                         \
+  static inline float __fadd_##suffix(float a, float b) { return capstone_emu::unfused(a + b); }         \
+  static inline float __fsub_##suffix(float a, float b) { return capstone_emu::unfused(a - b); }         \
+  static inline float __fmul_##suffix(float a, float b) { return capstone_emu::unfused(a * b); }         \
+  static inline float __fdiv_##suffix(float a, float b) { return a / b; }                                \
+  static inline float __fmaf_##suffix(float a, float b, float c) { return fmaf(a, b, c); }               \
+  static inline float __frcp_##suffix(float a) { return 1.f / a; }                                       \
+  static inline float __fsqrt_##suffix(float a) { return sqrtf(a); }                                     \
+  static inline double __dadd_##suffix(double a, double b) { return capstone_emu::unfused(a + b); }      \
+  static inline double __dmul_##suffix(double a, double b) { return capstone_emu::unfused(a * b); }      \
+  static inline double __fma_##suffix(double a, double b, double c) { return fma(a, b, c); }
+CAPSTONE_ROUNDED(rn)
+CAPSTONE_ROUNDED(rz)
+CAPSTONE_ROUNDED(ru)
+CAPSTONE_ROUNDED(rd)
+#undef CAPSTONE_ROUNDED
+static inline float __frsqrt_rn(float a) { return 1.f / sqrtf(a); }
+
+// ---- bits -----------------------------------------------------------------------------------------------------------
+namespace capstone_emu {
+template <class To, class From>
+inline To reinterpret_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "sizes must agree");
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+}  // namespace capstone_emu
+static inline int __float_as_int(float x) { return capstone_emu::reinterpret_bits<int>(x); }
+static inline unsigned __float_as_uint(float x) { return capstone_emu::reinterpret_bits<unsigned>(x); }
+static inline float __int_as_float(int x) { return capstone_emu::reinterpret_bits<float>(x); }
+static inline float __uint_as_float(unsigned x) { return capstone_emu::reinterpret_bits<float>(x); }
+static inline long long __double_as_longlong(double x) { return capstone_emu::reinterpret_bits<long long>(x); }
+static inline double __longlong_as_double(long long x) { return capstone_emu::reinterpret_bits<double>(x); }
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+static inline int __clz(int x) { return x ? __builtin_clz(static_cast<unsigned>(x)) : 32; }
+static inline int __clzll(long long x) { return x ? __builtin_clzll(static_cast<unsigned long long>(x)) : 64; }
+static inline int __ffs(int x) { return __builtin_ffs(x); }
+static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline unsigned __brev(unsigned x) {
+  unsigned reversed = 0;
+  for (int i = 0; i < 32; ++i) reversed |= (x >> i & 1u) << (31 - i);
+  return reversed;
+}
+static inline unsigned long long __brevll(unsigned long long x) {
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 | __brev(static_cast<unsigned>(x >> 32));
+}
+static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(high) << 32 | low;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned pick = selector >> (4 * i);
+    unsigned byte = static_cast<unsigned>(bytes >> (8 * (pick & 7))) & 0xffu;
+    if (pick & 8) byte = byte & 0x80 ? 0xff : 0;
+    result |= byte << (8 * i);
+  }
+  return result;
+}
+static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) << (shift & 31) >> 32);
+}
+static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> (shift & 31));
+}
+
+// ---- integers -------------------------------------------------------------------------------------------------------
+static inline int __mul24(int a, int b) { return static_cast<int>((static_cast<long long>(a << 8 >> 8)) * (b << 8 >> 8)); }
+static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
+static inline int __mulhi(int a, int b) { return static_cast<int>(static_cast<long long>(a) * b >> 32); }
+static inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32);
+}
+static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+static inline long long __mul64hi(long long a, long long b) {
+  return static_cast<long long>(static_cast<__int128>(a) * b >> 64);
+}
+static inline unsigned __sad(int a, int b, unsigned sum) {
+  return sum + static_cast<unsigned>(a < b ? b - a : a - b);
+}
+static inline int __dp4a(int a, int b, int c) {
+  for (int i = 0; i < 4; ++i) c += static_cast<signed char>(a >> (8 * i)) * static_cast<signed char>(b >> (8 * i));
+  return c;
+}
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
+  for (int i = 0; i < 4; ++i) c += (a >> (8 * i) & 0xffu) * (b >> (8 * i) & 0xffu);
+  return c;
+}
+
+// ---- conversions: out of range saturates, as it does on the device --------------------------------------------------
+namespace capstone_emu {
+template <class Integer>
+inline Integer saturate_to(double x) {
+  if (!(x == x)) return 0;
+  if (x <= static_cast<double>(static_cast<Integer>(std::is_signed_v<Integer> ? Integer(1) << (sizeof(Integer) * 8 - 1) : 0)))
+    return std::is_signed_v<Integer> ? static_cast<Integer>(Integer(1) << (sizeof(Integer) * 8 - 1)) : 0;
+  const Integer most = static_cast<Integer>(~static_cast<Integer>(0)) > 0
+                           ? static_cast<Integer>(~static_cast<Integer>(0))
+                           : static_cast<Integer>(~(Integer(1) << (sizeof(Integer) * 8 - 1)));
+  if (x >= static_cast<double>(most)) return most;
+  return static_cast<Integer>(x);
+}
+}  // namespace capstone_emu
+#define CAPSTONE_CONVERT(suffix, round)                                                                            \
+  static inline int __float2int_##suffix(float x) { return capstone_emu::saturate_to<int>(round(x)); }             \
+  static inline unsigned __float2uint_##suffix(float x) { return capstone_emu::saturate_to<unsigned>(round(x)); }  \
+  static inline long long __float2ll_##suffix(float x) { return capstone_emu::saturate_to<long long>(round(x)); }  \
+  static inline int __double2int_##suffix(double x) { return capstone_emu::saturate_to<int>(round(x)); }           \
+  static inline float __int2float_##suffix(int x) { return static_cast<float>(x); }                                \
+  static inline float __uint2float_##suffix(unsigned x) { return static_cast<float>(x); }                          \
+  static inline float __ll2float_##suffix(long long x) { return static_cast<float>(x); }                           \
+  static inline float __double2float_##suffix(double x) { return static_cast<float>(x); }
+CAPSTONE_CONVERT(rn, rint)
+CAPSTONE_CONVERT(rz, trunc)
+CAPSTONE_CONVERT(rd, floor)
+CAPSTONE_CONVERT(ru, ceil)
+#undef CAPSTONE_CONVERT
+static inline double __int2double_rn(int x) { return x; }
+
+// ---- clocks, traps, addresses ---------------------------------------------------------------------------------------
+static inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+static inline unsigned long long globaltimer() { return static_cast<unsigned long long>(clock64()); }
+static inline void __trap(CAPSTONE_SITE) { capstone_emu::trap(file, line, "__trap()"); }
+static inline void __brkpt() {}
+static inline std::size_t __cvta_generic_to_shared(const void* p) { return capstone_emu::shared_address(p); }
+static inline std::size_t __cvta_generic_to_global(const void* p) { return reinterpret_cast<std::size_t>(p); }
+static inline void* __cvta_shared_to_generic(std::size_t a) { return capstone_emu::from_shared_address(a); }
+static inline void* __cvta_global_to_generic(std::size_t a) { return reinterpret_cast<void*>(a); }
+static inline unsigned __isShared(const void* p) {
+  const char* address = static_cast<const char*>(p);
+  return address >= capstone_emu::thread_state.shared_base &&
+         address < capstone_emu::thread_state.dynamic_shared + 256 * 1024;
+}
+static inline unsigned __isGlobal(const void* p) { return !__isShared(p); }
+
+// ---- min and max without std:: --------------------------------------------------------------------------------------
+template <class A, class B>
+constexpr std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, std::common_type_t<A, B>> min(A a, B b) {
+  using C = std::common_type_t<A, B>;
+  return static_cast<C>(b) < static_cast<C>(a) ? static_cast<C>(b) : static_cast<C>(a);
+}
+template <class A, class B>
+constexpr std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, std::common_type_t<A, B>> max(A a, B b) {
+  using C = std::common_type_t<A, B>;
+  return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
+}
+
+// A failed assert() of device code ends the kernel and names the thread, as on the device.
+#undef assert
+#ifdef NDEBUG
+#define assert(condition) (static_cast<void>(0))
+#else
+#define assert(condition)                    \
+  (static_cast<bool>(condition)              \
+       ? static_cast<void>(0)                \
+       : capstone_emu::trap(__FILE__, __LINE__, "assertion failed: " #condition))
+#endif

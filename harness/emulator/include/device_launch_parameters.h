@@ -1,0 +1,2 @@
+#pragma once
+// Declares threadIdx and its like, which the emulator defines itself.

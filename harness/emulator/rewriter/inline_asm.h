@@ -1,0 +1,21 @@
+#pragma once
+// Inline PTX → calls of capstone_emulator/ptx.h.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace capstone::rewriter {
+
+struct Translation {
+  std::string code;         ///< C++ statements over the operands capstone_p0, capstone_p1, …
+  std::string unsupported;  ///< the first instruction that has no CPU implementation; then `code` is useless
+};
+
+/// @param text   the assembly template, escapes already resolved
+/// @param names  symbolic operand names by position, empty where there is none
+Translation translate_ptx(std::string_view text, const std::vector<std::string>& names);
+
+/// What an unsupported instruction belongs to, for the message: "warp-group MMA (sm_90a)", "TMA bulk copy" …
+std::string family_of(std::string_view instruction);
+
+}  // namespace capstone::rewriter

@@ -1,0 +1,41 @@
+// capstone-rewrite IN OUT: rewrites preprocessed CUDA. A program of its own, so that hostile input can end this process
+// only. Findings go to standard output, one JSON object a line.
+//   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
+// Exit status: 0 written · 1 findings, nothing written · 2 usage or files.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "harness/base/json.h"
+#include "harness/emulator/rewriter/rewrite.h"
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fputs("usage: capstone-rewrite IN OUT\n", stderr);
+    return 2;
+  }
+  std::ifstream in(argv[1], std::ios::binary);
+  if (!in) {
+    std::fprintf(stderr, "capstone-rewrite: cannot read %s\n", argv[1]);
+    return 2;
+  }
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const auto result = capstone::rewriter::rewrite(std::move(text));
+  for (const auto& finding : result.findings) {
+    const capstone::Json line{{"kind", capstone::rewriter::name_of(finding.kind)},
+                              {"file", finding.file},
+                              {"line", finding.line},
+                              {"message", finding.message},
+                              {"hint", finding.hint}};
+    std::puts(line.dump(-1, ' ', false, capstone::Json::error_handler_t::replace).c_str());
+  }
+  if (!result.findings.empty()) return 1;
+  std::ofstream out(argv[2], std::ios::binary);
+  out << result.text;
+  out.close();
+  if (!out) {
+    std::fprintf(stderr, "capstone-rewrite: cannot write %s\n", argv[2]);
+    return 2;
+  }
+  return 0;
+}

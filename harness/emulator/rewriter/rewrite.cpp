@@ -1,0 +1,558 @@
+#include "harness/emulator/rewriter/rewrite.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "harness/emulator/rewriter/emitter.h"
+#include "harness/emulator/rewriter/inline_asm.h"
+#include "harness/emulator/rewriter/token.h"
+
+namespace capstone::rewriter {
+namespace {
+
+constexpr std::string_view kShared = "capstone_emu_shared", kGlobal = "capstone_emu_global",
+                           kDevice = "capstone_emu_device";
+
+/// `kernel<T><<<config>>>(arguments)`; token indices.
+struct Launch {
+  std::size_t callee_begin, callee_end;  // [begin, end)
+  std::size_t config_begin, config_end;
+  std::vector<std::pair<std::size_t, std::size_t>> arguments;
+  std::size_t end;  // one past the ')'
+};
+/// A declaration with __shared__; `end` is one past the ';'.
+struct SharedDeclaration {
+  std::size_t begin, end;
+  bool is_extern, in_function;
+};
+struct InlineAsm {
+  std::size_t begin, open, close;  // asm … ( … )
+};
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+/// Resolves the escapes of a string literal; raw strings come as they are.
+std::string literal_value(std::string_view token) {
+  if (const std::size_t raw = token.find("R\""); raw != std::string_view::npos && raw < token.find('"')) {
+    const std::size_t open = token.find('('), close = token.rfind(')');
+    return std::string(token.substr(open + 1, close - open - 1));
+  }
+  std::string out;
+  const std::size_t begin = token.find('"') + 1;
+  for (std::size_t i = begin; i + 1 < token.size(); ++i) {
+    if (token[i] != '\\') {
+      out += token[i];
+      continue;
+    }
+    const char next = token[++i];
+    out += next == 'n' ? '\n' : next == 't' || next == 'r' ? ' ' : next;
+  }
+  return out;
+}
+
+class Rewriter {
+ public:
+  explicit Rewriter(std::string preprocessed) : source_(tokenize(std::move(preprocessed))), emitter_(source_) {}
+
+  Rewritten run() {
+    check_inclusions();
+    find_scopes();
+    for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    emit(0, count());
+    std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+      return a.file == b.file && a.line < b.line;
+    });
+    return {emitter_.take(), std::move(findings_)};
+  }
+
+ private:
+  // --- tokens ---
+  std::size_t count() const { return source_.tokens.size() - 1; }  // without kEnd
+  const Token& token(std::size_t i) const { return source_.tokens[i]; }
+  std::string_view text(std::size_t i) const { return source_.spelling(i); }
+  bool is(std::size_t i, std::string_view what) const { return source_.is(i, what); }
+  bool is_identifier(std::size_t i) const { return token(i).kind == TokenKind::kIdentifier; }
+  bool opens(std::size_t i) const { return is(i, "(") || is(i, "[") || is(i, "{"); }
+  bool closes(std::size_t i) const { return is(i, ")") || is(i, "]") || is(i, "}"); }
+  const std::string& file_of(std::size_t i) const { return source_.files[static_cast<std::size_t>(token(i).file)]; }
+  std::string place(std::size_t i) const { return quoted(file_of(i)) + ", " + std::to_string(token(i).line); }
+
+  std::string joined(std::size_t begin, std::size_t end) const {
+    std::string out;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (i > begin && token(i).begin != token(i - 1).end) out += ' ';
+      out += text(i);
+    }
+    return out;
+  }
+
+  void report(Finding::Kind kind, std::size_t at, std::string message, std::string hint) {
+    findings_.push_back({kind, file_of(at), token(at).line, std::move(message), std::move(hint)});
+  }
+  void not_judgeable(std::size_t at, std::string message, std::string hint = "run it on a GPU") {
+    report(Finding::Kind::kNotJudgeable, at, std::move(message), std::move(hint));
+  }
+
+  /// The token that closes the bracket at i, or the end.
+  std::size_t match_forward(std::size_t i) const {
+    int depth = 0;
+    for (; i < count(); ++i) {
+      if (opens(i)) ++depth;
+      if (closes(i) && --depth == 0) return i;
+    }
+    return count();
+  }
+  /// The token that opens the bracket closed at i; 0 when there is none.
+  std::size_t match_backward(std::size_t i) const {
+    int depth = 0;
+    for (;; --i) {
+      if (closes(i)) ++depth;
+      if (opens(i) && --depth == 0) return i;
+      if (i == 0) return 0;
+    }
+  }
+  std::size_t match_angle_backward(std::size_t i) const {
+    int depth = 0;
+    for (;; --i) {
+      if (is(i, ">")) ++depth;
+      else if (is(i, "<") && --depth == 0) return i;
+      else if (is(i, ")") || is(i, "]")) i = match_backward(i);
+      else if (is(i, ";") || is(i, "{") || is(i, "}")) return 0;
+      if (i == 0) return 0;
+    }
+  }
+
+  // --- scopes: is a token inside a function body, and is that function a kernel? ---
+  enum class Scope { kNamespace, kClass, kFunction };
+
+  Scope classify(std::size_t statement, std::size_t brace, Scope outer) const {
+    bool parenthesis = false, is_namespace = false, is_class = false;
+    for (std::size_t i = statement; i < brace; ++i) {
+      parenthesis |= is(i, "(");
+      is_namespace |= is(i, "namespace") || (is(i, "extern") && i + 2 == brace && token(i + 1).kind == TokenKind::kString);
+      is_class |= is(i, "struct") || is(i, "class") || is(i, "union") || is(i, "enum");
+    }
+    if (is_class && !parenthesis) return Scope::kClass;
+    if (outer == Scope::kFunction) return Scope::kFunction;
+    return is_namespace ? Scope::kNamespace : Scope::kFunction;
+  }
+
+  void find_scopes() {
+    struct Open { Scope scope; bool kernel; };
+    std::vector<Open> stack;
+    in_function_.resize(count() + 1);
+    in_kernel_.resize(count() + 1);
+    std::size_t statement = 0;
+    for (std::size_t i = 0; i < count(); ++i) {
+      in_function_[i] = !stack.empty() && stack.back().scope == Scope::kFunction;
+      in_kernel_[i] = !stack.empty() && stack.back().kernel;
+      at_namespace_.push_back(stack.empty() || stack.back().scope == Scope::kNamespace);
+      if (is(i, "{")) {
+        const Scope scope = classify(statement, i, stack.empty() ? Scope::kNamespace : stack.back().scope);
+        bool kernel = !stack.empty() && stack.back().kernel;
+        for (std::size_t k = statement; k < i; ++k) kernel |= is(k, kGlobal);
+        stack.push_back({scope, kernel});
+      } else if (is(i, "}") && !stack.empty()) {
+        stack.pop_back();
+      }
+      if (is(i, "{") || is(i, "}") || is(i, ";") || token(i).kind == TokenKind::kOpaque) statement = i + 1;
+    }
+  }
+
+  // --- finding the constructs ---
+  void check_inclusions() {
+    static constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver",
+                                                      "nccl",   "cub/",  "thrust/", "cutlass/", "cute/", "nvrtc"};
+    for (const Inclusion& inclusion : source_.inclusions) {
+      const std::size_t slash = inclusion.path.rfind('/');
+      const std::string name = inclusion.path.substr(slash == std::string::npos ? 0 : slash + 1);
+      for (std::string_view library : kLibraries) {
+        const bool folder = library.ends_with('/');
+        if (folder ? inclusion.path.find("/" + std::string(library)) == std::string::npos : !name.starts_with(library))
+          continue;
+        findings_.push_back({Finding::Kind::kNotJudgeable, source_.files[static_cast<std::size_t>(inclusion.file)],
+                             inclusion.line, "library header '" + name + "' cannot be used on the CPU backend",
+                             "run it on a GPU, or remove the include if nothing of it is used"});
+      }
+    }
+  }
+
+  void inspect(std::size_t i) {
+    if (is(i, "<<<")) return inspect_launch(i);
+    if (!is_identifier(i)) return;
+    if (is(i, kShared)) return inspect_shared(i);
+    if ((is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) && in_function_[i]) return inspect_asm(i);
+    static const std::set<std::string_view> kTextures = {
+        "tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex2Dgather", "tex1DLod", "tex2DLod", "tex3DLod", "tex2DGrad",
+        "tex1DLayered", "tex2DLayered", "texCubemap", "surf1Dread", "surf2Dread", "surf3Dread", "surf1Dwrite",
+        "surf2Dwrite", "surf3Dwrite"};
+    if (kTextures.contains(text(i)) && (is(i + 1, "(") || is(i + 1, "<")))
+      not_judgeable(i, "texture and surface function '" + std::string(text(i)) + "' has no CPU implementation");
+  }
+
+  static bool is_keyword_before_callee(std::string_view word) {
+    return word == "return" || word == "else" || word == "do" || word == "co_return";
+  }
+
+  /// Walks back from the token before `<<<` over `a::b<…>`, `x.y`, `p->y`, `(f)`, `f(…)`.
+  std::size_t callee_begin(std::size_t last) const {
+    std::size_t at = last;
+    for (;;) {
+      if (is(at, ">")) {
+        at = match_angle_backward(at);
+        if (at == 0) return last;
+        --at;
+      } else if (is(at, ")") || is(at, "]")) {
+        at = match_backward(at);
+        if (at > 0 && is_identifier(at - 1) && !is_keyword_before_callee(text(at - 1))) --at;
+      }
+      if (at == 0) return at;
+      if (is(at - 1, "template") && at > 1) --at;
+      if (is(at - 1, "::")) {
+        --at;
+        if (at == 0) return at;
+        const bool qualified = is(at - 1, ">") || (is_identifier(at - 1) && !is_keyword_before_callee(text(at - 1)));
+        if (!qualified) return at;
+        --at;
+        continue;
+      }
+      if ((is(at - 1, ".") || is(at - 1, "->")) && at > 1) {
+        at -= 2;
+        continue;
+      }
+      return at;
+    }
+  }
+
+  void inspect_launch(std::size_t i) {
+    if (i == 0) return;
+    if (in_kernel_[i])
+      return not_judgeable(i, "kernel launch from device code is not supported on the CPU backend");
+    int depth = 0;
+    std::size_t close = i + 1;
+    for (; close + 2 < count(); ++close) {
+      if (opens(close)) ++depth;
+      if (closes(close)) --depth;
+      const bool triple = is(close, ">") && is(close + 1, ">") && is(close + 2, ">") &&
+                          token(close + 2).begin == token(close).begin + 2;
+      if (depth == 0 && (triple || is(close, ";"))) break;
+    }
+    if (close + 3 >= count() || !is(close, ">"))
+      return report(Finding::Kind::kError, i, "kernel launch: '<<<' without '>>>'", {});
+    const std::size_t open = close + 3;
+    if (!is(open, "("))
+      return report(Finding::Kind::kError, i, "kernel launch: expected '(' after '>>>'", {});
+    Launch launch{callee_begin(i - 1), i, i + 1, close, {}, match_forward(open) + 1};
+    for (std::size_t at = open + 1, begin = at, nested = 0; at < launch.end; ++at) {
+      const bool last = at + 1 == launch.end;
+      if (last || (nested == 0 && is(at, ","))) {
+        if (at > begin) launch.arguments.emplace_back(begin, at);
+        begin = at + 1;
+      } else if (opens(at)) {
+        ++nested;
+      } else if (closes(at)) {
+        --nested;
+      }
+    }
+    launches_[launch.callee_begin] = launch;
+  }
+
+  std::size_t declaration_begin(std::size_t i) const {
+    for (; i > 0; --i) {
+      const std::size_t before = i - 1;
+      if (is(before, ")")) {  // __attribute__((…)), alignas(…), decltype(…) belong to it; `if (…)` does not
+        const std::size_t open = match_backward(before);
+        if (open > 0 && (is(open - 1, "__attribute__") || is(open - 1, "alignas") || is(open - 1, "decltype"))) {
+          i = open;
+          continue;
+        }
+        return i;
+      }
+      if (is(before, ";") || is(before, "{") || is(before, "}") || is(before, ":") || is(before, "(") ||
+          is(before, ",") || token(before).kind == TokenKind::kOpaque || token(before).kind == TokenKind::kPragma)
+        return i;
+    }
+    return i;
+  }
+
+  void inspect_shared(std::size_t i) {
+    SharedDeclaration declaration{declaration_begin(i), i, false, in_function_[i] != 0};
+    if (shared_.contains(declaration.begin)) return;
+    for (int depth = 0; declaration.end < count(); ++declaration.end) {
+      if (opens(declaration.end)) ++depth;
+      if (closes(declaration.end)) --depth;
+      if (depth == 0 && is(declaration.end, ";")) break;
+    }
+    if (declaration.end == count())
+      return report(Finding::Kind::kError, i, "__shared__ declaration without ';'", {});
+    for (std::size_t k = declaration.begin; k < declaration.end; ++k) declaration.is_extern |= is(k, "extern");
+    ++declaration.end;
+    if (!declaration.is_extern && !declaration.in_function)
+      return not_judgeable(i, "__shared__ variable at namespace scope",
+                           "move it into the kernel; the CPU backend needs it there");
+    shared_[declaration.begin] = declaration;
+    if (declaration.is_extern && !declaration.in_function) {
+      const Dynamic dynamic = parse_dynamic(declaration);
+      global_dynamic_[dynamic.name] = dynamic.cast();
+    }
+  }
+
+  void inspect_asm(std::size_t i) {
+    std::size_t open = i + 1;
+    while (open < count() && (is(open, "volatile") || is(open, "__volatile__") || is(open, "__volatile"))) ++open;
+    if (open < count() && is(open, "(")) asms_[i] = {i, open, match_forward(open)};
+  }
+
+  // --- writing ---
+  void emit(std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end;) {
+      if (auto it = launches_.find(i); it != launches_.end() && it->second.end <= end) {
+        const Launch launch = it->second;
+        launches_.erase(it);  // its callee is emitted again below
+        emit_launch(launch);
+        i = launch.end;
+      } else if (auto declaration = shared_.find(i); declaration != shared_.end()) {
+        emit_shared(declaration->second);
+        i = declaration->second.end;
+      } else if (auto assembly = asms_.find(i); assembly != asms_.end()) {
+        emit_asm(assembly->second);
+        i = assembly->second.close + 1;
+      } else {
+        emit_token(i++);
+      }
+    }
+  }
+
+  void emit_token(std::size_t i) {
+    const Token& t = token(i);
+    if (t.kind == TokenKind::kIdentifier) {
+      if (is(i, kDevice)) return;
+      if (is(i, kGlobal)) return emitter_.raw("__attribute__((noinline))");
+      // A test driver that came along with the kernel must not become the worker's main().
+      if (is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
+      if (auto dynamic = global_dynamic_.find(std::string(text(i)));
+          dynamic != global_dynamic_.end() && in_function_[i] &&
+          !(i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"))))
+        return emitter_.raw(dynamic->second);
+    }
+    emitter_.token(t);
+  }
+
+  bool needs_literal(const std::pair<std::size_t, std::size_t>& argument) const {
+    return argument.second - argument.first == 1 && (is(argument.first, "0") || is(argument.first, "__null"));
+  }
+  /// Lambdas may not stand in an unevaluated operand before C++20.
+  bool may_repeat_arguments(const Launch& launch) const {
+    for (auto [begin, end] : launch.arguments)
+      for (std::size_t i = begin; i < end; ++i)
+        if ((is(i, "[") && (i == begin || is(i - 1, "(") || is(i - 1, ","))) || is(i, "{")) return false;
+    return true;
+  }
+
+  // (sizeof((k(a), 0)), launch(config(…), [&](auto&... v) { k(v...); }, a)): the sizeof makes a one-line error of wrong
+  // arguments. A literal 0 or NULL must stay literal: it may have to become a pointer.
+  void emit_launch(const Launch& launch) {
+    const std::string callee = joined(launch.callee_begin, launch.callee_end);
+    emitter_.raw("(");
+    if (may_repeat_arguments(launch)) {
+      emitter_.raw("sizeof((");
+      emit(launch.callee_begin, launch.callee_end);
+      emitter_.raw("(");
+      emit_arguments(launch, [](std::size_t) { return true; });
+      emitter_.raw("), 0)),");
+    }
+    emitter_.raw("capstone_emu::launch(capstone_emu::config(" + quoted(callee) + ", " + place(launch.callee_begin) + ",");
+    emit(launch.config_begin, launch.config_end);
+    emitter_.raw("),");
+    const bool literal = std::any_of(launch.arguments.begin(), launch.arguments.end(),
+                                     [&](const auto& argument) { return needs_literal(argument); });
+    if (literal) {
+      std::string parameters, values;
+      for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+        const bool keep = needs_literal(launch.arguments[i]);
+        const std::string name = "capstone_v" + std::to_string(i);
+        if (!keep) parameters += (parameters.empty() ? "auto& " : ", auto& ") + name;
+        values += (i ? ", " : "") + (keep ? std::string(text(launch.arguments[i].first)) : name);
+      }
+      emitter_.raw("[&](" + parameters + ") {");
+      emit(launch.callee_begin, launch.callee_end);
+      emitter_.raw("(" + values + "); }");
+    } else {
+      emitter_.raw("[&](auto&... capstone_v) {");
+      emit(launch.callee_begin, launch.callee_end);
+      emitter_.raw("(capstone_v...); }");
+    }
+    bool any = false;
+    for (const auto& argument : launch.arguments) any |= !needs_literal(argument);
+    if (any) emitter_.raw(",");
+    emit_arguments(launch, [&](std::size_t i) { return !needs_literal(launch.arguments[i]); });
+    emitter_.raw("))");
+  }
+  template <class Wanted>
+  void emit_arguments(const Launch& launch, Wanted wanted) {
+    bool first = true;
+    for (std::size_t i = 0; i < launch.arguments.size(); ++i) {
+      if (!wanted(i)) continue;
+      if (!first) emitter_.raw(",");
+      first = false;
+      emit(launch.arguments[i].first, launch.arguments[i].second);
+    }
+  }
+
+  /// `extern __shared__ T name[][N]`
+  struct Dynamic {
+    std::string type, name, inner;  // inner: "[N]", empty for one dimension
+    std::string pointer() const { return inner.empty() ? type + "*" : type + " (*)" + inner; }
+    std::string cast() const { return "(reinterpret_cast<" + pointer() + ">(capstone_emu::dynamic_shared()))"; }
+  };
+  Dynamic parse_dynamic(const SharedDeclaration& declaration) const {
+    Dynamic result;
+    std::vector<std::string> words;
+    int dimensions = 0;
+    for (std::size_t i = declaration.begin; i + 1 < declaration.end; ++i) {
+      if (is(i, "extern") || is(i, kShared) || is(i, "static")) continue;
+      if (is(i, "__attribute__") || is(i, "alignas")) {
+        i = match_forward(i + 1);
+      } else if (is(i, "[")) {
+        const std::size_t close = match_forward(i);
+        if (dimensions++) result.inner += joined(i, close + 1);
+        i = close;
+      } else {
+        words.emplace_back(text(i));
+      }
+    }
+    if (words.empty()) return result;
+    result.name = words.back();
+    words.pop_back();
+    for (const std::string& word : words) result.type += (result.type.empty() ? "" : " ") + word;
+    return result;
+  }
+
+  void emit_shared(const SharedDeclaration& declaration) {
+    if (declaration.is_extern) {
+      const Dynamic dynamic = parse_dynamic(declaration);
+      if (!declaration.in_function) return;  // its uses are replaced
+      return emitter_.raw(dynamic.inner.empty()
+                              ? dynamic.type + "* " + dynamic.name + " = " + dynamic.cast() + ";"
+                              : dynamic.type + " (*" + dynamic.name + ")" + dynamic.inner + " = " + dynamic.cast() + ";");
+    }
+    std::vector<std::string> names;
+    if (!declared_names(declaration, names)) return;
+    const std::string tag = "capstone_emu_shared_" + std::to_string(next_tag_++);
+    emitter_.raw("struct " + tag + " {");
+    for (std::size_t i = declaration.begin; i < declaration.end; ++i)
+      if (!is(i, kShared) && !is(i, "static")) emit_token(i);
+    std::string list, references;
+    for (const std::string& name : names) {
+      list += (list.empty() ? "" : ", ") + name;
+      references += " auto& " + name + " = capstone_emu::shared<" + tag + ">()." + name + ";";
+    }
+    const std::string label =
+        list + " in " + file_of(declaration.begin) + ":" + std::to_string(token(declaration.begin).line);
+    emitter_.raw("static const char* capstone_name() { return " + quoted(label) + "; } };" + references);
+  }
+
+  /// The declared identifiers: the last one before '[', ',' or the end, outside of template argument lists.
+  bool declared_names(const SharedDeclaration& declaration, std::vector<std::string>& names) {
+    std::string last;
+    bool named = false;
+    int angle = 0;
+    for (std::size_t i = declaration.begin; i + 1 < declaration.end; ++i) {
+      if (is(i, "(")) {
+        i = match_forward(i);
+      } else if (is(i, "{") && (is_class_body(declaration.begin, i))) {
+        i = match_forward(i);
+      } else if (is(i, "=") || is(i, "{")) {
+        report(Finding::Kind::kError, i, "a __shared__ variable cannot have an initialiser",
+               "assign it in the kernel, then call __syncthreads()");
+        return false;
+      } else if (is(i, "<")) {
+        ++angle;
+      } else if (is(i, ">")) {
+        --angle;
+      } else if (angle == 0 && is(i, "[")) {
+        if (!named) names.push_back(last);
+        named = true;
+        i = match_forward(i);
+      } else if (angle == 0 && is(i, ",")) {
+        if (!named) names.push_back(last);
+        named = false;
+      } else if (angle == 0 && is_identifier(i)) {
+        last = text(i);
+      }
+    }
+    if (!named) names.push_back(last);
+    return true;
+  }
+  bool is_class_body(std::size_t begin, std::size_t brace) const {
+    for (std::size_t i = begin; i < brace; ++i)
+      if (is(i, "struct") || is(i, "union") || is(i, "class")) return true;
+    return false;
+  }
+
+  // asm("…" : outputs : inputs : clobbers) → do { Output p0(…); Input p1(…); … } while (0)
+  void emit_asm(const InlineAsm& assembly) {
+    std::string ptx;
+    std::size_t i = assembly.open + 1;
+    for (; i < assembly.close && token(i).kind == TokenKind::kString; ++i) ptx += literal_value(text(i));
+    struct AsmOperand { bool output; std::size_t begin, end; std::string name; };
+    std::vector<AsmOperand> operands;
+    int part = 0;
+    std::string symbolic;
+    for (; i < assembly.close; ++i) {
+      if (is(i, ":")) ++part;
+      else if (is(i, "::")) part += 2;
+      else if (is(i, "[") && part > 0 && part < 3) {
+        symbolic = text(i + 1);
+        i = match_forward(i);
+      } else if (part > 0 && part < 3 && token(i).kind == TokenKind::kString && is(i + 1, "(")) {
+        const std::size_t close = match_forward(i + 1);
+        operands.push_back({part == 1, i + 2, close, symbolic});
+        symbolic.clear();
+        i = close;
+      }
+    }
+    std::vector<std::string> names;
+    for (const AsmOperand& operand : operands) names.push_back(operand.name);
+    const Translation translation = translate_ptx(ptx, names);
+    if (!translation.unsupported.empty()) {
+      not_judgeable(assembly.begin, family_of(translation.unsupported) + " instruction '" + translation.unsupported +
+                                        "' has no CPU implementation");
+      return;
+    }
+    emitter_.raw("do {");
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      emitter_.raw(std::string(operands[k].output ? "capstone_emu::ptx::Output" : "const capstone_emu::ptx::Input") +
+                   " capstone_p" + std::to_string(k) + "(");
+      emit(operands[k].begin, operands[k].end);
+      emitter_.raw(");");
+    }
+    emitter_.raw("__asm__ volatile(\"\" ::: \"memory\"); " + translation.code + "} while (0)");
+  }
+
+  SourceText source_;
+  Emitter emitter_;
+  std::vector<Finding> findings_;
+  std::vector<char> in_function_, in_kernel_, at_namespace_;
+  std::map<std::size_t, Launch> launches_;
+  std::map<std::size_t, SharedDeclaration> shared_;
+  std::map<std::size_t, InlineAsm> asms_;
+  std::map<std::string, std::string> global_dynamic_;  // namespace-scope extern __shared__: name → expression
+  int next_tag_ = 0;
+};
+
+}  // namespace
+
+const char* name_of(Finding::Kind kind) { return kind == Finding::Kind::kError ? "error" : "not_judgeable"; }
+
+Rewritten rewrite(std::string preprocessed) { return Rewriter(std::move(preprocessed)).run(); }
+
+}  // namespace capstone::rewriter

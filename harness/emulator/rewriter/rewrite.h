@@ -1,0 +1,31 @@
+#pragma once
+// CUDA C++ → C++ that g++ understands and the emulator's runtime executes.
+#include <string>
+#include <vector>
+
+namespace capstone::rewriter {
+
+/// Something in the source that stops the build.
+struct Finding {
+  enum class Kind {
+    kError,         ///< no compiler would take it
+    kNotJudgeable,  ///< fine on a GPU, but the CPU cannot run it
+  } kind;
+  std::string file;  ///< as the preprocessor named it
+  int line = 0;
+  std::string message;
+  std::string hint;
+};
+/// "error" or "not_judgeable"
+const char* name_of(Finding::Kind kind);
+
+struct Rewritten {
+  std::string text;               ///< preprocessed C++; line markers lead to the user's lines
+  std::vector<Finding> findings;  ///< in source order; when there is one, `text` is not meant to be compiled
+};
+
+/// Rewrites the output of `g++ -E` over a source that begins with capstone_emulator.h:
+/// __shared__ declarations, launches, inline PTX; everything else passes through.
+Rewritten rewrite(std::string preprocessed);
+
+}  // namespace capstone::rewriter

@@ -1,0 +1,212 @@
+#include "harness/emulator/rewriter/token.h"
+
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <set>
+
+namespace capstone::rewriter {
+namespace {
+
+bool starts_identifier(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+}
+bool continues_identifier(char c) { return starts_identifier(c) || std::isdigit(static_cast<unsigned char>(c)); }
+
+/// `# 12 "file" 1 3`
+struct LineMarker {
+  int line;
+  std::string file;
+  bool enters = false, system = false;
+};
+
+std::optional<LineMarker> parse_marker(std::string_view text) {
+  if (text.size() < 4 || text[0] != '#' || text[1] != ' ' || !std::isdigit(static_cast<unsigned char>(text[2])))
+    return std::nullopt;
+  LineMarker marker{};
+  auto [rest, error] = std::from_chars(text.data() + 2, text.data() + text.size(), marker.line);
+  std::size_t i = static_cast<std::size_t>(rest - text.data());
+  if (error != std::errc() || i + 1 >= text.size() || text[i + 1] != '"') return std::nullopt;
+  for (i += 2; i < text.size() && text[i] != '"'; ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    marker.file += text[i];
+  }
+  for (; i < text.size(); ++i) {
+    marker.enters |= text[i] == '1';
+    marker.system |= text[i] == '3';
+  }
+  return marker;
+}
+
+class Lexer {
+ public:
+  explicit Lexer(std::string text) { source_.text = std::move(text); }
+
+  SourceText run() {
+    source_.files.emplace_back();
+    while (at_ < text().size()) step();
+    close_opaque(at_);
+    add(TokenKind::kEnd, at_);
+    return std::move(source_);
+  }
+
+ private:
+  const std::string& text() const { return source_.text; }
+  char peek(std::size_t ahead = 0) const { return at_ + ahead < text().size() ? text()[at_ + ahead] : '\0'; }
+
+  void step() {
+    if (at_ == line_start_ && peek() == '#') return directive();
+    if (system_) return skip_line();
+    const char c = peek();
+    if (c == '\n') return next_line(at_ + 1);
+    if (std::isspace(static_cast<unsigned char>(c))) {
+      ++at_;
+      return;
+    }
+    token(c);
+  }
+
+  std::size_t line_end() const {
+    const std::size_t end = text().find('\n', at_);
+    return end == std::string::npos ? text().size() : end;
+  }
+  void next_line(std::size_t begin) {
+    ++line_;
+    at_ = line_start_ = begin < text().size() ? begin : text().size();
+  }
+  void skip_line() { next_line(line_end() + 1); }
+
+  void directive() {
+    const std::size_t end = line_end();
+    if (auto marker = parse_marker(std::string_view(text()).substr(at_, end - at_))) {
+      follow(*marker);
+      at_ = line_start_ = end < text().size() ? end + 1 : end;
+      line_ = marker->line;
+      return;
+    }
+    if (!system_) {
+      const std::size_t begin = at_;
+      at_ = end;
+      add(TokenKind::kPragma, begin);
+    }
+    skip_line();
+  }
+
+  // A file is a system header when it is first entered as one. Later markers say "system" also where a macro from a
+  // system header was expanded in a line of the user's.
+  void follow(const LineMarker& marker) {
+    const bool known_system = system_files_.contains(marker.file);
+    const bool fresh = seen_.insert(marker.file).second;
+    const bool system = known_system || (fresh && marker.system) || marker.file.starts_with('<');
+    if (system) system_files_.insert(marker.file);
+    if (system && !system_) {
+      if (marker.enters) source_.inclusions.push_back({marker.file, file_, line_ > 1 ? line_ - 1 : line_});
+      opaque_begin_ = at_;
+    } else if (!system && system_) {
+      close_opaque(at_);
+    }
+    system_ = system;
+    if (system) return;
+    for (file_ = 0; file_ < static_cast<int>(source_.files.size()); ++file_)
+      if (source_.files[static_cast<std::size_t>(file_)] == marker.file) return;
+    source_.files.push_back(marker.file);
+  }
+
+  void close_opaque(std::size_t end) {
+    if (!system_ || end == opaque_begin_) return;
+    const std::size_t saved = at_;
+    at_ = end;
+    add(TokenKind::kOpaque, opaque_begin_);
+    at_ = saved;
+  }
+
+  void add(TokenKind kind, std::size_t begin) {
+    source_.tokens.push_back(
+        {kind, begin, at_, line_, static_cast<int>(begin > line_start_ ? begin - line_start_ : 0), file_});
+  }
+
+  void token(char c) {
+    const std::size_t begin = at_;
+    if (std::isdigit(static_cast<unsigned char>(c)) || (c == '.' && std::isdigit(static_cast<unsigned char>(peek(1)))))
+      return number(begin);
+    if (starts_identifier(c)) return identifier(begin);
+    if (c == '"') return quoted(begin, '"', TokenKind::kString);
+    if (c == '\'') return quoted(begin, '\'', TokenKind::kCharacter);
+    punctuator(begin);
+  }
+
+  void number(std::size_t begin) {
+    while (at_ < text().size()) {
+      const char c = peek(), previous = at_ > begin ? text()[at_ - 1] : '\0';
+      const bool sign = (c == '+' || c == '-') && std::string_view("eEpP").find(previous) != std::string_view::npos;
+      if (!continues_identifier(c) && c != '.' && c != '\'' && !sign) break;
+      ++at_;
+    }
+    add(TokenKind::kNumber, begin);
+  }
+
+  void identifier(std::size_t begin) {
+    while (continues_identifier(peek()) && at_ < text().size()) ++at_;
+    const std::string_view name = std::string_view(text()).substr(begin, at_ - begin);
+    if (peek() == '"') {
+      if (name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R") return raw_string(begin);
+      if (name == "L" || name == "u" || name == "U" || name == "u8") return quoted(begin, '"', TokenKind::kString);
+    }
+    add(TokenKind::kIdentifier, begin);
+  }
+
+  void raw_string(std::size_t begin) {
+    const std::size_t open = text().find('(', at_);
+    std::size_t end = std::string::npos;
+    if (open != std::string::npos) {
+      const std::string close = ")" + text().substr(at_ + 1, open - at_ - 1) + "\"";
+      end = text().find(close, open);
+      if (end != std::string::npos) end += close.size();
+    }
+    at_ = end == std::string::npos ? text().size() : end;
+    add(TokenKind::kString, begin);
+    for (std::size_t i = begin; i < at_; ++i)
+      if (text()[i] == '\n') {
+        ++line_;
+        line_start_ = i + 1;
+      }
+  }
+
+  void quoted(std::size_t begin, char quote, TokenKind kind) {
+    at_ = text().find(quote, at_) + 1;
+    while (at_ < text().size() && peek() != quote && peek() != '\n') at_ += peek() == '\\' ? 2 : 1;
+    if (at_ > text().size()) at_ = text().size();
+    if (peek() == quote) ++at_;
+    add(kind, begin);
+  }
+
+  void punctuator(std::size_t begin) {
+    static constexpr std::string_view kLong[] = {"<<<", "...", "<=>", "<<=", ">>=", "->*", "::", "->", "++", "--",
+                                                 "<<",  "<=",  ">=",  "==",  "!=",  "&&",  "||", "+=", "-=", "*=",
+                                                 "/=",  "%=",  "&=",  "|=",  "^=",  ".*"};
+    const std::string_view rest = std::string_view(text()).substr(at_, 3);
+    std::size_t length = 1;
+    for (std::string_view candidate : kLong)
+      if (rest.starts_with(candidate)) {
+        length = candidate.size();
+        break;
+      }
+    if (length == 3 && rest == "<<<" && !source_.tokens.empty() &&
+        source_.is(source_.tokens.size() - 1, "operator"))
+      length = 2;  // operator<< <T>
+    at_ += length;
+    add(TokenKind::kPunctuator, begin);
+  }
+
+  SourceText source_;
+  std::size_t at_ = 0, line_start_ = 0, opaque_begin_ = 0;
+  int line_ = 1, file_ = 0;
+  bool system_ = false;
+  std::set<std::string> seen_, system_files_;
+};
+
+}  // namespace
+
+SourceText tokenize(std::string text) { return Lexer(std::move(text)).run(); }
+
+}  // namespace capstone::rewriter

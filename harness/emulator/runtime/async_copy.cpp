@@ -1,0 +1,44 @@
+// cp.async and its relatives. A schedule performs each copy at once or as late as the program allows, so that a missing
+// wait shows.
+#include "harness/emulator/runtime/scheduler.h"
+
+namespace capstone_emu {
+namespace {
+
+void perform(const AsyncCopy& copy) {
+  const unsigned copied = copy.bytes - copy.zero_filled;
+  std::memcpy(copy.to, copy.from, copied);
+  std::memset(static_cast<char*>(copy.to) + copied, 0, copy.zero_filled);
+}
+
+}  // namespace
+
+void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled) {
+  BlockRunner& runner = *BlockRunner::current();
+  const AsyncCopy copy{to, from, bytes, zero_filled};
+  if (runner.grid().settings.copies_early()) return perform(copy);
+  runner.thread().has_copies = true;
+  runner.copies().open.push_back(copy);
+}
+
+void async_commit() {
+  BlockRunner& runner = *BlockRunner::current();
+  if (runner.grid().settings.copies_early()) return;
+  CopyQueue& queue = runner.copies();
+  runner.thread().has_copies = true;
+  queue.committed.push_back(std::move(queue.open));
+  queue.open.clear();
+}
+
+void async_wait(unsigned still_pending) {
+  BlockRunner& runner = *BlockRunner::current();
+  CopyQueue& queue = runner.copies();
+  if (queue.committed.size() <= still_pending) return;
+  const std::size_t finished = queue.committed.size() - still_pending;
+  for (std::size_t i = 0; i < finished; ++i)
+    for (const AsyncCopy& copy : queue.committed[i]) perform(copy);
+  queue.committed.erase(queue.committed.begin(), queue.committed.begin() + static_cast<std::ptrdiff_t>(finished));
+  if (queue.committed.empty() && queue.open.empty()) runner.thread().has_copies = false;
+}
+
+}  // namespace capstone_emu

@@ -1,0 +1,74 @@
+#include "harness/emulator/runtime/failure.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+
+#include "harness/emulator/runtime/scheduler.h"
+
+namespace capstone_emu {
+namespace {
+
+std::mutex g_mutex;
+std::optional<Failure> g_first;
+
+std::string formatted(const char* format, va_list arguments) {
+  char text[2048];
+  std::vsnprintf(text, sizeof text, format, arguments);
+  return text;
+}
+
+[[noreturn]] void fail_here(FailureKind kind, const char* file, int line, std::string message, std::string hint) {
+  if (BlockRunner* runner = BlockRunner::current()) runner->fail(kind, file, line, std::move(message), std::move(hint));
+  throw Failure{kind, std::move(message), {}, {}, std::nullopt, std::nullopt, file ? file : "", line, std::move(hint)};
+}
+
+}  // namespace
+
+const char* name_of(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::kLaunchError: return "launch_error";
+    case FailureKind::kUndefinedBehaviour: return "undefined_behaviour";
+    case FailureKind::kNotJudgeable: return "not_judgeable";
+    case FailureKind::kCrash: return "crash";
+    case FailureKind::kException: return "exception";
+  }
+  return "exception";
+}
+
+void record_failure(Failure failure) {
+  std::lock_guard lock(g_mutex);
+  if (!g_first) g_first = std::move(failure);
+}
+std::optional<Failure> take_failure() {
+  std::lock_guard lock(g_mutex);
+  std::optional<Failure> taken = std::move(g_first);
+  g_first.reset();
+  return taken;
+}
+bool has_failure() {
+  std::lock_guard lock(g_mutex);
+  return g_first.has_value();
+}
+
+void undefined_behaviour(const char* file, int line, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::string text = formatted(format, arguments);
+  va_end(arguments);
+  fail_here(FailureKind::kUndefinedBehaviour, file, line, std::move(text), {});
+}
+
+void not_judgeable(const char* file, int line, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::string text = formatted(format, arguments);
+  va_end(arguments);
+  fail_here(FailureKind::kNotJudgeable, file, line, std::move(text), "judge it on a GPU");
+}
+
+void trap(const char* file, int line, const char* what) {
+  fail_here(FailureKind::kUndefinedBehaviour, file, line, std::string("the kernel stopped itself: ") + what, {});
+}
+
+}  // namespace capstone_emu

@@ -1,0 +1,69 @@
+#include "harness/emulator/runtime/fiber.h"
+
+#include <sys/mman.h>
+#if !CAPSTONE_NATIVE_SWITCH
+#include <ucontext.h>
+
+#include <new>
+#endif
+
+namespace capstone_emu {
+namespace {
+
+// Untouched pages cost nothing, so the stack is generous: local arrays of CUDA threads live on it.
+constexpr std::size_t kStackSize = 256 * 1024;
+constexpr std::size_t kGuard = 4096;
+constexpr unsigned kColourStep = 320, kColours = 16384;  // [B]
+
+}  // namespace
+
+Fiber* allocate_fiber(std::size_t index) {
+  void* memory = ::mmap(nullptr, kStackSize + kGuard, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  ::mprotect(memory, kGuard, PROT_NONE);
+  auto* fiber = new Fiber;
+  fiber->stack = static_cast<char*>(memory) + kGuard;
+  fiber->size = kStackSize;
+  fiber->colour = static_cast<unsigned>(index * kColourStep % kColours);
+  return fiber;
+}
+
+#if CAPSTONE_NATIVE_SWITCH
+
+void* prepare_stack(Fiber& fiber, void (*entry)()) {
+  // A function expects its stack pointer 16-byte aligned before the call pushed the return address.
+  auto** top = reinterpret_cast<void**>(fiber.stack + fiber.size - 128 - fiber.colour);
+#if defined(__x86_64__)
+  *--top = nullptr;  // the return address of `entry`, which never returns
+  *--top = reinterpret_cast<void*>(entry);
+#else
+  *--top = reinterpret_cast<void*>(entry);
+  *--top = nullptr;  // frame pointer
+#endif
+  return top;
+}
+
+#else
+
+void switch_stack(void** save, void* to) {
+  ucontext_t here;
+  *save = &here;
+  ::swapcontext(&here, static_cast<ucontext_t*>(to));
+}
+
+void* prepare_stack(Fiber& fiber, void (*entry)()) {
+  char* top = fiber.stack + fiber.size - 128 - fiber.colour;
+  auto* context = new (reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(top) - sizeof(ucontext_t)) & ~63ul))
+      ucontext_t;
+  ::getcontext(context);
+  context->uc_stack.ss_sp = fiber.stack;
+  context->uc_stack.ss_size = static_cast<std::size_t>(reinterpret_cast<char*>(context) - fiber.stack);
+  context->uc_link = nullptr;
+  ::makecontext(context, entry, 0);
+  return context;
+}
+
+#endif
+
+}  // namespace capstone_emu

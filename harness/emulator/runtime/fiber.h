@@ -1,0 +1,12 @@
+#pragma once
+#include "harness/emulator/runtime/scheduler.h"
+
+namespace capstone_emu {
+
+/// A new stack with a guard page below. Null when there is no memory left for one.
+Fiber* allocate_fiber(std::size_t index);
+
+/// Lays out a fresh stack so that switching to the returned pointer calls `entry` on it.
+void* prepare_stack(Fiber& fiber, void (*entry)());
+
+}  // namespace capstone_emu

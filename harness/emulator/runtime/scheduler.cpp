@@ -1,0 +1,348 @@
+#include "harness/emulator/runtime/scheduler.h"
+
+#include <sched.h>
+
+#include <cstdio>
+#include <numeric>
+
+#include "harness/emulator/runtime/fiber.h"
+
+namespace capstone_emu {
+
+thread_local __constinit ThreadState thread_state{};
+thread_local __constinit Index3 thread_index __asm__("capstone_emu_thread_index") CAPSTONE_TLS{};
+thread_local __constinit Index3 block_index __asm__("capstone_emu_block_index") CAPSTONE_TLS{};
+thread_local __constinit Index3 block_dim __asm__("capstone_emu_block_dim") CAPSTONE_TLS{};
+thread_local __constinit Index3 grid_dim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS{};
+
+namespace {
+thread_local __constinit BlockRunner* g_runner CAPSTONE_TLS = nullptr;
+}  // namespace
+
+BlockRunner* BlockRunner::current() { return g_runner; }
+
+bool in_kernel() { return g_runner != nullptr; }
+
+std::uint64_t Grid::block_at(std::uint64_t k) const {
+  switch (settings.schedule) {
+    case Schedule::kReverse: return blocks - 1 - k;
+    case Schedule::kRandom: return static_cast<std::uint64_t>((static_cast<unsigned __int128>(k) * stride + offset) % blocks);
+    default: return k;
+  }
+}
+
+std::uint64_t BlockRunner::random() {  // splitmix64
+  std::uint64_t z = (random_ += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+// ---- a grid, block by block -----------------------------------------------------------------------------------------
+
+void BlockRunner::prepare_for(Grid& grid) {
+  grid_ = &grid;
+  const LaunchConfig& config = grid.config;
+  count_ = config.block.x * config.block.y * config.block.z;
+  const unsigned warps = (count_ + kWarpSize - 1) / kWarpSize;
+  if (threads_.size() < count_) threads_.resize(count_);
+  if (copies_.size() < count_) copies_.resize(count_);
+  if (warps_.size() < warps) warps_.resize(warps);
+  if (at_barrier_.size() < ready_.capacity() || at_barrier_.size() < count_ + 1) at_barrier_.resize(kMaxThreads + 1);
+  ready_.reset(kMaxThreads);
+  start_order_.resize(count_);
+  std::iota(start_order_.begin(), start_order_.end(), 0u);
+  if (grid.settings.schedule == Schedule::kReverse)
+    for (unsigned i = 0; i < count_; ++i) start_order_[i] = count_ - 1 - i;
+  for (unsigned i = 0; i < count_; ++i) {
+    Thread& thread = threads_[i];
+    thread.linear = static_cast<std::uint16_t>(i);
+    thread.index = {i % config.block.x, i / config.block.x % config.block.y, i / (config.block.x * config.block.y)};
+    thread.has_copies = false;
+    copies_[i].clear();
+  }
+  prepare_arena();
+  block_dim = config.block;
+  grid_dim = config.grid;
+}
+
+void BlockRunner::run(Grid& grid) {
+  prepare_thread_for_faults();
+  prepare_for(grid);
+  g_runner = this;
+  for (std::uint64_t k; !grid.failed && (k = grid.next.fetch_add(1)) < grid.blocks;) run_block(grid.block_at(k));
+  g_runner = nullptr;
+}
+
+void BlockRunner::run_block(std::uint64_t index) {
+  const Index3& dim = grid_->config.grid;
+  block_ = {static_cast<unsigned>(index % dim.x), static_cast<unsigned>(index / dim.x % dim.y),
+            static_cast<unsigned>(index / (static_cast<std::uint64_t>(dim.x) * dim.y))};
+  block_index = block_;
+  started_ = done_ = arrived_ = 0;
+  votes_ = {};
+  fruitless_yields_ = 0;
+  random_ = grid_->settings.seed * 0x2545f4914f6cdd1dull + index + 1;
+  thread_state.epoch = ++epoch_;
+  thread_state.spin = 0;
+  begin_dynamic();
+  for (unsigned i = 0; i < count_; ++i) {
+    threads_[i].state = State::kNotStarted;
+    threads_[i].fiber = nullptr;
+  }
+  for (unsigned first = 0, w = 0; first < count_; first += kWarpSize, ++w) {
+    const unsigned lanes = count_ - first;
+    warps_[w].present = lanes >= kWarpSize ? ~0u : (1u << lanes) - 1;
+    warps_[w].exited = warps_[w].waiting = 0;
+  }
+  if (grid_->settings.schedule == Schedule::kRandom)
+    for (unsigned i = count_ - 1; i > 0; --i) std::swap(start_order_[i], start_order_[random() % (i + 1)]);
+  Thread* first = next_unstarted();
+  start_on(*first, take_fiber());
+  enter(*first);
+  switch_stack(&main_stack_, first->stack_pointer);
+  thread_ = nullptr;
+  if (grid_->failed) {
+    idle_ = all_;
+    ready_.reset(kMaxThreads);
+  } else {
+    check_red_zones();
+  }
+}
+
+// ---- fibers ---------------------------------------------------------------------------------------------------------
+
+Fiber* BlockRunner::take_fiber() {
+  if (idle_.empty()) {
+    Fiber* fresh = allocate_fiber(all_.size());
+    if (!fresh) fail(FailureKind::kLaunchError, nullptr, 0, "no memory left for the stacks of the emulated threads");
+    all_.push_back(fresh);
+    return fresh;
+  }
+  Fiber* fiber = idle_.back();
+  idle_.pop_back();
+  return fiber;
+}
+
+void fiber_main() { g_runner->fiber_loop(); }
+
+void BlockRunner::start_on(Thread& thread, Fiber* fiber) {
+  thread.fiber = fiber;
+  thread.stack_pointer = prepare_stack(*fiber, fiber_main);
+}
+
+inline void BlockRunner::enter(Thread& thread) {
+  thread_ = &thread;
+  thread_index = thread.index;
+  thread_state.lane = thread.linear & (kWarpSize - 1);
+  thread_state.linear = thread.linear;
+  thread.state = State::kRunning;
+}
+
+inline Thread* BlockRunner::next_unstarted() {
+  return started_ == count_ ? nullptr : &threads_[start_order_[started_++]];
+}
+
+inline Thread* BlockRunner::take_ready() {
+  if (ready_.empty()) return nullptr;
+  if (grid_->settings.schedule == Schedule::kRandom) ready_.bring_to_front(random() % ready_.size());
+  return &threads_[ready_.pop_front()];
+}
+
+// Runs threads on one stack for as long as they end without waiting: a kernel without barriers never switches.
+void BlockRunner::fiber_loop() {
+  for (;;) {
+    grid_->body(grid_->arguments);
+    Fiber* fiber = thread_->fiber;
+    finish_thread();
+    Thread* next = take_ready();
+    if (!next) {
+      next = next_unstarted();
+      if (next) {
+        next->fiber = fiber;
+        enter(*next);
+        continue;
+      }
+      if (done_ == count_) {
+        idle_.push_back(fiber);
+        void* abandoned;
+        switch_stack(&abandoned, main_stack_);
+        __builtin_unreachable();
+      }
+      if (!release_active_masks()) report_deadlock();
+      next = take_ready();
+    }
+    idle_.push_back(fiber);
+    enter(*next);
+    void* abandoned;
+    switch_stack(&abandoned, next->stack_pointer);
+    __builtin_unreachable();
+  }
+}
+
+void BlockRunner::finish_thread() {
+  Thread& thread = *thread_;
+  if (thread.has_copies) {
+    async_commit();
+    async_wait(0);
+  }
+  thread.state = State::kDone;
+  ++done_;
+  const unsigned warp = thread.linear / kWarpSize;
+  warps_[warp].exited |= 1u << (thread.linear % kWarpSize);
+  if (arrived_ && arrived_ + done_ == count_) release_barrier();
+  if (warps_[warp].waiting) recheck_after_exit(warp);
+  fruitless_yields_ = 0;
+}
+
+/// The thread to run next, its state loaded. Called by a thread that cannot go on.
+Thread* BlockRunner::pick() {
+  for (;;) {
+    Thread* next = take_ready();
+    if (!next && (next = next_unstarted())) start_on(*next, take_fiber());
+    if (next) {
+      enter(*next);
+      return next;
+    }
+    if (!release_active_masks()) report_deadlock();
+  }
+}
+
+void BlockRunner::switch_from(Thread& thread) {
+  Thread* next = pick();
+  if (next != &thread) switch_stack(&thread.stack_pointer, next->stack_pointer);
+}
+
+// A thread that spins (atomics, fences, __nanosleep) lets the others of its block in; a block that spins alone waits
+// for another block, which may need an OS thread of its own to get a chance to run.
+void BlockRunner::yield() {
+  if (grid_->failed) leave_kernel();
+  Thread& thread = *thread_;
+  if (ready_.empty() && started_ == count_) {
+    if (++fruitless_yields_ % 256 == 0) ask_for_another_runner(*grid_);
+    ::sched_yield();
+    return;
+  }
+  if (++fruitless_yields_ % 4096 == 0) ask_for_another_runner(*grid_);
+  make_ready(thread);
+  if (Thread* fresh = next_unstarted()) {
+    start_on(*fresh, take_fiber());
+    make_ready(*fresh);
+  }
+  switch_from(thread);
+}
+
+void yield_to_others() {
+  if (g_runner) g_runner->yield();
+}
+
+// ---- __activemask ---------------------------------------------------------------------------------------------------
+
+unsigned BlockRunner::active_mask(const char* file, int line) {
+  Thread& thread = *thread_;
+  thread.state = State::kAtActiveMask;
+  thread.file = file;
+  thread.line = line;
+  switch_from(thread);
+  return thread.active;
+}
+
+unsigned active_mask(const char* file, int line) { return g_runner ? g_runner->active_mask(file, line) : 1u; }
+
+/// Nobody else can run: whoever waits at one __activemask() of a warp is converged there.
+bool BlockRunner::release_active_masks() {
+  bool released = false;
+  for (unsigned first = 0; first < count_; first += kWarpSize) {
+    unsigned mask = 0;
+    int line = -1;
+    for (unsigned i = first; i < count_ && i < first + kWarpSize; ++i) {
+      const Thread& thread = threads_[i];
+      if (thread.state != State::kAtActiveMask || (mask && thread.line != line)) continue;
+      line = thread.line;
+      mask |= 1u << (i - first);
+    }
+    for (unsigned rest = mask; rest; rest &= rest - 1) {
+      Thread& thread = threads_[first + static_cast<unsigned>(__builtin_ctz(rest))];
+      thread.active = mask;
+      make_ready(thread);
+      released = true;
+    }
+  }
+  return released;
+}
+
+// ---- failures -------------------------------------------------------------------------------------------------------
+
+Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std::string message,
+                              std::string hint) const {
+  const LaunchConfig& config = grid_->config;
+  Failure failure{kind, std::move(message), config.kernel, std::string(config.file) + ":" + std::to_string(config.line),
+                  std::array<unsigned, 3>{block_.x, block_.y, block_.z}, std::nullopt, file ? file : "", line,
+                  std::move(hint)};
+  if (thread_) failure.thread = std::array<unsigned, 3>{thread_->index.x, thread_->index.y, thread_->index.z};
+  return failure;
+}
+
+void BlockRunner::fail(FailureKind kind, const char* file, int line, std::string message, std::string hint) {
+  record_failure(describe(kind, file, line, std::move(message), std::move(hint)));
+  leave_kernel();
+}
+
+void BlockRunner::leave_kernel() {
+  grid_->failed = true;
+  void* abandoned;
+  switch_stack(&abandoned, main_stack_);
+  __builtin_unreachable();
+}
+
+bool BlockRunner::inside_stack_guard(const void* address) const {
+  const char* p = static_cast<const char*>(address);
+  for (const Fiber* fiber : all_)
+    if (p < fiber->stack && p >= fiber->stack - 4096) return true;
+  return false;
+}
+
+std::string BlockRunner::waiting_summary() const {
+  auto what = [](State state) {
+    switch (state) {
+      case State::kAtBarrier: return "__syncthreads()";
+      case State::kInCollective: return "a warp collective";
+      case State::kAtActiveMask: return "__activemask()";
+      default: return "nothing";
+    }
+  };
+  std::string text;
+  int groups = 0;
+  for (unsigned i = 0; i < count_;) {
+    const Thread& first = threads_[i];
+    unsigned end = i;
+    auto same = [&](const Thread& t) {
+      return t.state == first.state && (first.state == State::kDone || (t.line == first.line && t.file == first.file));
+    };
+    while (end < count_ && same(threads_[end])) ++end;
+    if (++groups > 6) return text + "; …";
+    char place[256];
+    if (first.state == State::kDone)
+      std::snprintf(place, sizeof place, "%u from (%u,%u,%u) left the kernel", end - i, first.index.x, first.index.y,
+                    first.index.z);
+    else
+      std::snprintf(place, sizeof place, "%u from (%u,%u,%u) wait at %s in %s:%d", end - i, first.index.x,
+                    first.index.y, first.index.z, what(first.state), first.file, first.line);
+    text += (text.empty() ? "" : "; ") + std::string(place);
+    i = end;
+  }
+  return text;
+}
+
+void BlockRunner::report_deadlock() {
+  const Thread* blamed = nullptr;
+  for (unsigned i = 0; i < count_ && !blamed; ++i)
+    if (threads_[i].state == State::kInCollective) blamed = &threads_[i];
+  for (unsigned i = 0; i < count_ && !blamed; ++i)
+    if (threads_[i].state == State::kAtBarrier) blamed = &threads_[i];
+  fail(FailureKind::kUndefinedBehaviour, blamed ? blamed->file : nullptr, blamed ? blamed->line : 0,
+       "deadlock: no thread of the block can go on; threads: " + waiting_summary(),
+       "every thread of the block (or every lane of the mask) must reach the same synchronisation");
+}
+
+}  // namespace capstone_emu

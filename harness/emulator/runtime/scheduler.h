@@ -1,0 +1,226 @@
+#pragma once
+// One BlockRunner a OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "harness/emulator/include/capstone_emulator/core.h"
+#include "harness/emulator/runtime/failure.h"
+
+namespace capstone_emu {
+
+/// In which order threads run. Async copies complete late under kForward and kRandom, early under the other two.
+enum class Schedule { kForward, kReverse, kRandom, kWarp };
+
+struct RunSettings {
+  Schedule schedule = Schedule::kForward;
+  std::uint64_t seed = 0;
+  bool copies_early() const { return schedule == Schedule::kReverse || schedule == Schedule::kWarp; }
+};
+RunSettings& settings();
+
+inline constexpr unsigned kMaxThreads = 1024;      // in a block
+inline constexpr unsigned kWarpSize = 32;
+inline constexpr std::size_t kStaticSharedLimit = 48 * 1024;
+inline constexpr std::size_t kRedZone = 64;        // [B] before and after each shared variable
+inline constexpr int kPoison = 0xFF;               // as a float or half: NaN
+
+enum class State : std::uint8_t { kNotStarted, kReady, kRunning, kAtBarrier, kInCollective, kAtActiveMask, kDone };
+
+/// A stack. It serves one CUDA thread after another.
+struct Fiber {
+  char* stack = nullptr;
+  std::size_t size = 0;
+  unsigned colour = 0;  // [B] offset of the top, so that equal frames of different fibers do not share a cache set
+};
+
+/// One CUDA thread: one cache line.
+struct alignas(64) Thread {
+  void* stack_pointer;
+  Fiber* fiber;
+  WarpOp* op;                // while kInCollective
+  const char* file;          // where it waits
+  Index3 index;
+  int line;
+  unsigned active;           // result of __activemask()
+  std::uint16_t linear;
+  State state;
+  bool has_copies;           // async copies were issued and not all waited for
+};
+static_assert(sizeof(Thread) == 64);
+
+struct Warp {
+  unsigned present, exited, waiting;  // lane masks
+  WarpOp* ops[kWarpSize];
+};
+
+/// A ring of thread numbers that are ready to run.
+class ReadyQueue {
+ public:
+  void reset(unsigned capacity) {
+    if (ring_.size() < capacity + 1) ring_.resize(capacity + 1);
+    head_ = tail_ = 0;
+  }
+  bool empty() const { return head_ == tail_; }
+  void push_back(std::uint32_t thread) {
+    ring_[tail_] = thread;
+    tail_ = next(tail_);
+  }
+  void push_front(std::uint32_t thread) {
+    head_ = (head_ ? head_ : ring_.size()) - 1;
+    ring_[head_] = thread;
+  }
+  std::uint32_t pop_front() {
+    const std::uint32_t thread = ring_[head_];
+    head_ = next(head_);
+    return thread;
+  }
+  /// Takes the waiting list over as it is, in O(1). Only when empty.
+  void adopt(std::vector<std::uint32_t>& waiting, unsigned count) {
+    std::swap(ring_, waiting);
+    head_ = 0;
+    tail_ = count;
+  }
+  std::size_t size() const { return tail_ >= head_ ? tail_ - head_ : tail_ + ring_.size() - head_; }
+  std::size_t capacity() const { return ring_.size(); }
+  /// Brings the k-th element to the front by swapping.
+  void bring_to_front(std::size_t k) {
+    std::size_t i = head_ + k;
+    if (i >= ring_.size()) i -= ring_.size();
+    std::swap(ring_[head_], ring_[i]);
+  }
+
+ private:
+  std::size_t next(std::size_t i) const { return i + 1 == ring_.size() ? 0 : i + 1; }
+  std::vector<std::uint32_t> ring_;
+  std::size_t head_ = 0, tail_ = 0;
+};
+
+struct AsyncCopy {
+  void* to;
+  const void* from;
+  unsigned bytes, zero_filled;
+};
+/// Copies of one thread: groups already committed, and the open one.
+struct CopyQueue {
+  std::vector<std::vector<AsyncCopy>> committed;
+  std::vector<AsyncCopy> open;
+  void clear() { committed.clear(); open.clear(); }
+};
+
+/// One launch that is being executed.
+struct Grid {
+  LaunchConfig config;
+  void (*body)(void*);
+  void* arguments;
+  RunSettings settings;
+  std::uint64_t blocks = 0;
+  std::uint64_t stride = 1, offset = 0;   // kRandom: the k-th block to run is (k * stride + offset) mod blocks
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::uint64_t block_at(std::uint64_t k) const;
+};
+
+class BlockRunner {
+ public:
+  /// The runner of the calling OS thread while it executes a kernel; null in host code.
+  static BlockRunner* current();
+
+  /// Runs blocks of `grid` until there are none left. Called on an ordinary stack.
+  void run(Grid& grid);
+
+  // --- what the running CUDA thread asks for ---
+  void* barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save);
+  int barrier_result(BarrierKind kind) const;
+  void* collective(WarpOp& op, void*** save);
+  unsigned active_mask(const char* file, int line);
+  void yield();
+  void begin_slot(const SharedSlot& slot);
+  CopyQueue& copies() { return copies_[thread_->linear]; }
+  Thread& thread() { return *thread_; }
+  Grid& grid() { return *grid_; }
+
+  /// Records a failure of the running thread and leaves the kernel for good.
+  [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message, std::string hint = {});
+  /// Leaves the kernel without finishing it: abandons every fiber of the block.
+  [[noreturn]] void leave_kernel();
+  bool inside_stack_guard(const void* address) const;
+  Failure describe(FailureKind kind, const char* file, int line, std::string message, std::string hint) const;
+
+ private:
+  friend void fiber_main();
+  // scheduler.cpp
+  void prepare_for(Grid& grid);
+  void run_block(std::uint64_t index);
+  [[noreturn]] void fiber_loop();
+  void start_on(Thread& thread, Fiber* fiber);
+  Fiber* take_fiber();
+  Thread* next_unstarted();
+  Thread* take_ready();
+  Thread* pick();
+  void switch_from(Thread& thread);
+  void finish_thread();
+  void enter(Thread& thread);
+  void make_ready(Thread& thread) {
+    thread.state = State::kReady;
+    ready_.push_back(thread.linear);
+  }
+  bool release_active_masks();
+  [[noreturn]] void report_deadlock();
+  std::string waiting_summary() const;
+  std::uint64_t random();
+  // barrier.cpp
+  void release_barrier();
+  // warp.cpp
+  void complete(Warp& warp, unsigned warp_index, unsigned members, Thread* last);
+  void recheck_after_exit(unsigned warp_index);
+  // shared_memory.cpp
+  void prepare_arena();
+  void begin_dynamic();
+  void check_red_zones();
+  void check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size, bool past_end);
+
+  Grid* grid_ = nullptr;
+  Thread* thread_ = nullptr;              // running; null between blocks
+  std::vector<Thread> threads_;
+  std::vector<CopyQueue> copies_;
+  std::vector<Warp> warps_;
+  std::vector<std::uint32_t> start_order_;
+  ReadyQueue ready_;
+  unsigned count_ = 0, started_ = 0, done_ = 0;
+  void* main_stack_ = nullptr;
+  std::vector<Fiber*> idle_, all_;
+  std::uint64_t random_ = 1;
+  Index3 block_{};
+  unsigned fruitless_yields_ = 0;
+
+  // barrier: who waits, and the sums of the present and of the last phase
+  struct Votes { int count = 0; bool all = true, any = false; };
+  std::vector<std::uint32_t> at_barrier_;
+  unsigned arrived_ = 0;
+  Votes votes_, released_;
+
+  // shared memory
+  char* arena_ = nullptr;
+  std::size_t arena_size_ = 0, static_size_ = 0, shared_used_ = 0;
+  std::vector<std::uint32_t> slot_epochs_;
+  std::uint32_t epoch_ = 0;
+  std::vector<const SharedSlot*> touched_;
+};
+
+/// Runs a prepared grid on the OS threads of the pool and on the calling one.
+void run_on_pool(Grid& grid);
+/// Called by a block that spins on another one: lets one more OS thread take blocks.
+void ask_for_another_runner(Grid& grid);
+
+/// Every __shared__ declaration of the program.
+const std::vector<SharedSlot>& shared_slots();
+/// Bytes that they take in the arena, red zones included.
+std::size_t shared_slots_size();
+
+/// Most bytes of dynamic shared memory on any architecture.
+inline constexpr std::size_t kMaxDynamicShared = 227 * 1024;
+
+}  // namespace capstone_emu

@@ -1,0 +1,104 @@
+// Static and dynamic shared memory: one arena a runner, red zones around every variable, NaN bytes in every fresh one.
+#include <cstdlib>
+#include <new>
+
+#include "harness/emulator/runtime/scheduler.h"
+
+namespace capstone_emu {
+namespace {
+
+struct SlotTable {
+  std::vector<SharedSlot> slots;
+  std::size_t size = kRedZone;
+};
+SlotTable& table() {  // built during static initialisation of the candidate
+  static SlotTable* instance = new SlotTable;
+  return *instance;
+}
+
+std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+
+}  // namespace
+
+SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const char* name) {
+  SlotTable& t = table();
+  const std::size_t offset = round_up(t.size, alignment > 128 ? alignment : 128);
+  t.slots.push_back({static_cast<std::uint32_t>(t.slots.size()), static_cast<std::uint32_t>(offset),
+                     static_cast<std::uint32_t>(size), name});
+  t.size = offset + size + kRedZone;
+  return t.slots.back();
+}
+
+const std::vector<SharedSlot>& shared_slots() { return table().slots; }
+std::size_t shared_slots_size() { return table().size; }
+
+void begin_shared_slot(const SharedSlot& slot) { BlockRunner::current()->begin_slot(slot); }
+
+void BlockRunner::prepare_arena() {
+  static_size_ = round_up(shared_slots_size() + kRedZone, 1024);
+  const std::size_t needed = round_up(static_size_ + kMaxDynamicShared + 1024 + kRedZone, 4096);
+  if (arena_size_ < needed) {
+    std::free(arena_);
+    arena_ = static_cast<char*>(std::aligned_alloc(4096, needed));
+    if (!arena_) throw std::bad_alloc();
+    arena_size_ = needed;
+  }
+  slot_epochs_.assign(shared_slots().size() + 1, 0);
+  epoch_ = 0;
+  touched_.clear();
+  thread_state.shared_base = arena_;
+  thread_state.dynamic_shared = arena_ + static_size_;
+  thread_state.slot_epoch = slot_epochs_.data();
+}
+
+void BlockRunner::begin_dynamic() {
+  touched_.clear();
+  shared_used_ = 0;
+  if (const std::size_t bytes = grid_->config.dynamic_shared)
+    std::memset(arena_ + static_size_ - kRedZone, kPoison, bytes + 2 * kRedZone);
+}
+
+void BlockRunner::begin_slot(const SharedSlot& slot) {
+  slot_epochs_[slot.id] = epoch_;
+  shared_used_ += slot.size;
+  if (shared_used_ > kStaticSharedLimit)
+    fail(FailureKind::kLaunchError, nullptr, 0,
+         "static __shared__ memory exceeds 48 KiB: " + std::to_string(shared_used_) + " bytes with " + slot.name,
+         "use dynamic shared memory and cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
+  const std::size_t total = shared_used_ + grid_->config.dynamic_shared;
+  if (total > kStaticSharedLimit && total > dynamic_shared_limit())
+    fail(FailureKind::kLaunchError, nullptr, 0,
+         "static and dynamic shared memory together exceed the limit: " + std::to_string(total) + " bytes",
+         "raise it with cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
+  std::memset(arena_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
+  touched_.push_back(&slot);
+}
+
+void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size,
+                                 bool past_end) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (static_cast<unsigned char>(begin[i]) == kPoison) continue;
+    const std::size_t distance = past_end ? i : bytes - 1 - i;
+    record_failure(describe(FailureKind::kUndefinedBehaviour, nullptr, 0,
+                            std::string("shared memory was written out of bounds: ") + std::to_string(distance) +
+                                " bytes " + (past_end ? "past the end" : "before the start") + " of " + name + " (" +
+                                std::to_string(size) + " bytes)",
+                            "check the index against the array's size"));
+    grid_->failed = true;
+    return;
+  }
+}
+
+/// After a block: whatever was written between the variables was written out of bounds.
+void BlockRunner::check_red_zones() {
+  for (const SharedSlot* slot : touched_) {
+    check_red_zone(arena_ + slot->offset - kRedZone, kRedZone, slot->name, slot->size, false);
+    check_red_zone(arena_ + slot->offset + slot->size, kRedZone, slot->name, slot->size, true);
+  }
+  if (const std::size_t bytes = grid_->config.dynamic_shared) {
+    check_red_zone(arena_ + static_size_ - kRedZone, kRedZone, "the dynamic shared memory", bytes, false);
+    check_red_zone(arena_ + static_size_ + bytes, kRedZone, "the dynamic shared memory", bytes, true);
+  }
+}
+
+}  // namespace capstone_emu

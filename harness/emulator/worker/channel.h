@@ -1,0 +1,18 @@
+#pragma once
+// The worker's end of harness/worker/protocol.md.
+#include <optional>
+#include <string>
+
+namespace capstone_emu {
+
+struct Packet {
+  std::string text;
+  int descriptor = -1;  ///< passed along, now ours; -1: none
+};
+
+/// The next packet on `socket`; nothing when the judge has hung up.
+std::optional<Packet> receive_packet(int socket);
+/// @return false when the judge has hung up.
+bool send_packet(int socket, const std::string& text);
+
+}  // namespace capstone_emu

@@ -1,0 +1,199 @@
+// The program around one candidate on the emulated backend. It speaks harness/worker/protocol.md on descriptor 3.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <vector>
+
+#include "harness/base/json.h"
+#include "harness/emulator/runtime/scheduler.h"
+#include "harness/emulator/worker/channel.h"
+
+// From the generated adapter.
+extern "C" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream);
+extern "C" std::size_t capstone_workspace_bytes(const void* const* slots);
+// From runtime/cuda_api.cpp.
+extern "C" const char* capstone_emu_error_text(int error);
+
+namespace capstone_emu {
+namespace {
+
+using capstone::Json;
+constexpr int kSocket = 3;
+bool g_running = false;  // inside the candidate's code, on behalf of the judge
+
+Json answer_of(const Failure& failure) {
+  Json answer{{"ok", false}, {"kind", name_of(failure.kind)}, {"message", failure.message}};
+  if (!failure.kernel.empty()) answer["kernel"] = failure.kernel;
+  if (!failure.launched_at.empty()) answer["launched_at"] = failure.launched_at;
+  if (failure.block) answer["block"] = *failure.block;
+  if (failure.thread) answer["thread"] = *failure.thread;
+  if (!failure.file.empty()) answer["file"] = failure.file;
+  if (failure.line > 0) answer["line"] = failure.line;
+  if (!failure.hint.empty()) answer["hint"] = failure.hint;
+  return answer;
+}
+
+bool send(const Json& answer) {
+  return send_packet(kSocket, answer.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// The block of memory that holds the tensors; owned by the judge.
+class Arena {
+ public:
+  ~Arena() { release(); }
+  void map(int descriptor, std::size_t bytes) {
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    ::close(descriptor);
+    if (memory == MAP_FAILED) throw std::runtime_error(std::string("cannot map the arena: ") + std::strerror(errno));
+    release();
+    base_ = static_cast<char*>(memory);
+    bytes_ = bytes;
+  }
+  void* at(std::uint64_t offset) const {
+    if (!base_) throw std::runtime_error("no arena was given");
+    if (offset > bytes_) throw std::runtime_error("an offset lies outside of the arena");
+    return base_ + offset;
+  }
+
+ private:
+  void release() {
+    if (base_) ::munmap(base_, bytes_);
+    base_ = nullptr;
+  }
+  char* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// launch()'s arguments as the adapter wants them: 8 bytes each, and pointers to these.
+class Slots {
+ public:
+  Slots(const Json& arguments, const Arena& arena) : values_(arguments.size()), pointers_(arguments.size()) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = value_of(arguments[i], arena);
+      pointers_[i] = &values_[i];
+    }
+  }
+  const void* const* data() const { return pointers_.data(); }
+
+ private:
+  template <class T>
+  static std::uint64_t bits(T value) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &value, sizeof value);
+    return word;
+  }
+  static std::uint64_t value_of(const Json& argument, const Arena& arena) {
+    if (argument.contains("at")) return bits(arena.at(argument["at"].get<std::uint64_t>()));
+    if (argument.contains("f32")) return bits(argument["f32"].get<float>());
+    if (argument.contains("f64")) return bits(argument["f64"].get<double>());
+    if (argument.contains("i32")) return bits(argument["i32"].get<std::int32_t>());
+    if (argument.contains("i64")) return bits(argument["i64"].get<std::int64_t>());
+    if (argument.contains("u8")) return bits(argument["u8"].get<std::uint8_t>());
+    throw std::runtime_error("an argument of unknown type");
+  }
+  std::vector<std::uint64_t> values_;
+  std::vector<const void*> pointers_;
+};
+
+Schedule schedule_from(const std::string& name) {
+  if (name == "forward") return Schedule::kForward;
+  if (name == "reverse") return Schedule::kReverse;
+  if (name == "random") return Schedule::kRandom;
+  if (name == "warp") return Schedule::kWarp;
+  throw std::runtime_error("unknown schedule '" + name + "'");
+}
+
+Json run_candidate(const Json& request, const Arena& arena) {
+  const Slots slots(request.at("args"), arena);
+  auto optional_address = [&](const char* key) -> void* {
+    return request.contains(key) && request[key].is_number() ? arena.at(request[key].get<std::uint64_t>()) : nullptr;
+  };
+  settings().schedule = schedule_from(request.value("schedule", std::string("forward")));
+  settings().seed = request.value("seed", std::uint64_t{0});
+  last_error() = 0;
+  take_failure();
+  const auto begin = std::chrono::steady_clock::now();
+  g_running = true;
+  capstone_call(slots.data(), optional_address("workspace"), optional_address("prepared"), nullptr);
+  g_running = false;
+  const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
+  // Kernels are complete when their launch returns, so this is where a device synchronisation would report.
+  if (auto failure = take_failure(); failure && (failure->kind != FailureKind::kLaunchError || last_error()))
+    return answer_of(*failure);
+  if (last_error())
+    return answer_of({FailureKind::kLaunchError,
+                      std::string("launch() left a CUDA error: ") + capstone_emu_error_text(last_error()),
+                      {}, {}, std::nullopt, std::nullopt, {}, 0, "check the return value of every CUDA call"});
+  return {{"ok", true}, {"ms", wall.count()}};
+}
+
+Json respond(const Json& request, int descriptor, Arena& arena) {
+  const std::string op = request.value("op", std::string());
+  if (op == "hello") return {{"ok", true}, {"protocol", 1}, {"backend", "emulated"}};
+  if (op == "arena") {
+    if (descriptor < 0) throw std::runtime_error("the arena came without its descriptor");
+    arena.map(descriptor, request.at("bytes").get<std::size_t>());
+    return {{"ok", true}};
+  }
+  if (op == "workspace") {
+    const Slots slots(request.at("args"), arena);
+    return {{"ok", true}, {"bytes", capstone_workspace_bytes(slots.data())}};
+  }
+  if (op == "run") return run_candidate(request, arena);
+  throw std::runtime_error("unknown request '" + op + "'");
+}
+
+Json guarded_response(const Packet& packet, Arena& arena) {
+  Failure failure{FailureKind::kException, {}, {}, {}, std::nullopt, std::nullopt, {}, 0, {}};
+  try {
+    return respond(Json::parse(packet.text), packet.descriptor, arena);
+  } catch (const Failure& thrown) {  // a device function that was called from host code
+    failure = thrown;
+  } catch (const std::exception& error) {
+    failure.message = g_running ? std::string("launch() threw an exception: ") + error.what() : error.what();
+  } catch (...) {
+    failure.message = "launch() threw something that is no std::exception";
+  }
+  g_running = false;
+  take_failure();
+  return answer_of(failure);
+}
+
+/// Host code such as a CHECK macro may call exit(): the judge still hears why.
+void answer_at_exit() {
+  if (!g_running) return;
+  g_running = false;
+  if (auto failure = take_failure()) {
+    send(answer_of(*failure));
+  } else {
+    Failure leaving{FailureKind::kException, "launch() ended the process with exit()", {}, {}, std::nullopt,
+                    std::nullopt, {}, 0, "return from launch() instead; the judge reads CUDA errors itself"};
+    if (last_error())
+      leaving.message += std::string(" after the CUDA error: ") + capstone_emu_error_text(last_error());
+    send(answer_of(leaving));
+  }
+}
+
+}  // namespace
+}  // namespace capstone_emu
+
+int main() {
+  using namespace capstone_emu;
+  install_fault_handlers();
+  std::atexit(answer_at_exit);
+  Arena arena;
+  while (auto packet = receive_packet(kSocket)) {
+    if (packet->text.find("\"quit\"") != std::string::npos) break;
+    const Json answer = guarded_response(*packet, arena);
+    std::fflush(nullptr);
+    if (!send(answer)) break;
+  }
+  std::fflush(nullptr);
+  ::_exit(0);
+}
