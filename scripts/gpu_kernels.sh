@@ -36,13 +36,14 @@ find_cudnn() {
     for library in "$include/../lib" "$include/../lib64" /usr/lib/x86_64-linux-gnu; do
       [ -f "$library/libcudnn.so.9" ] || continue
       library=$(cd "$library" && pwd)
-      echo "-DCAPSTONE_USE_CUDNN -I$include $library/libcudnn.so.9 -Xlinker -rpath=$library"
+      ln -sf "$library/libcudnn.so.9" "$build/libcudnn.so"  # the Python package has no name to link against
+      echo "-DCAPSTONE_USE_CUDNN -I$include -L$build -lcudnn -Xlinker -rpath=$library"
       return
     done
   done
 }
-export cudnn_flags="$(find_cudnn)"
-export root build nvcc
+cudnn_flags=$(find_cudnn)
+export root build nvcc cudnn_flags
 
 # One line a kernel: problem, file, in the order of the table.
 jobs=$build/jobs
@@ -58,6 +59,7 @@ conv_bias_scale_relu W6_deepseek_and_ai
 sgemm L4_gemm_ladder_one L5_gemm_ladder_two
 PROBLEMS
 
+# shellcheck disable=SC2317  # xargs calls it
 build_one() {
   local problem=$1 file=$2 libraries=""
   if [[ $file == problems/* ]]; then
@@ -100,10 +102,11 @@ done < "$jobs"
 awk -F, '
   NR == 1 { printf "%-22s %-26s %-5s %10s %9s %7s %9s %10s %10s\n", "problem", "kernel", "check", "median ms", "GB/s",
             "% copy", "TFLOP/s", "x baseline", "x last"; next }
-  { label = $0; sub(/^([^,]*,){9}/, "", label); gsub(/"/, "", label)  # the last field may hold commas
+  function ratio(a, b) { return a > 0 && b > 0 ? sprintf("%.2f", a / b) : "-" }
+  { label = $10; for (i = 11; i <= NF; ++i) label = label "," $i  # the last field may hold commas
+    gsub(/"/, "", label)
     if ($2 == "baseline") { base = $5; last = 0 }
-    printf "%-22s %-26s %-5s %10.4f %9.1f %7.1f %9.2f %10s %10s  %s\n", $1, $2, $3, $5, $7, $8, $9,
-           ($5 > 0 && base > 0) ? sprintf("%.2f", base / $5) : "-",
-           ($5 > 0 && last > 0) ? sprintf("%.2f", last / $5) : "-", label
+    printf "%-22s %-26s %-5s %10.4f %9.1f %7.1f %9.2f %10s %10s  %s\n", $1, $2, $3, $5, $7, $8, $9, ratio(base, $5),
+           ratio(last, $5), label
     if ($2 != "baseline") last = $5 }' "$csv" | tee -a "$out/kernels.txt"
 exit "$failed"

@@ -26,36 +26,49 @@ struct __align__(16) Stage {
   float b[kDepth][kTileN];
 };
 
-/// Which product this is and where the block's tile of it begins.
-struct Task {
-  const float *a, *b;
-  int64_t m, k, n, row0, column0;
-};
-
-/// Copies kBytes from `from` to shared memory, asynchronously; writes zeros instead where the element does not exist.
+/// Copies kBytes to shared memory, asynchronously; writes zeros instead where the element does not exist.
 template <int kBytes>
 __device__ void copy_or_zero(float* to, const float* from, bool exists, const float* any_valid_address) {
   __pipeline_memcpy_async(to, exists ? from : any_valid_address, kBytes, exists ? 0 : kBytes);
 }
 
-/// Starts the copies of the tiles that begin at depth k0.
+/// The loads of one thread: every kStepA-th row of A's tile at one depth, every kStepB-th row of B's tile at one column.
 template <bool kAligned>
-__device__ void fetch(Stage& stage, const Task& t, int64_t k0) {
-#pragma unroll
-  for (int i = threadIdx.x; i < kTileM * kDepth; i += kThreads) {
-    const int row = i / kDepth, depth = i % kDepth;
-    copy_or_zero<4>(&stage.a[depth][row], t.a + (t.row0 + row) * t.k + k0 + depth,
-                    t.row0 + row < t.m && k0 + depth < t.k, t.a);
+struct Loader {
+  static constexpr int kWidth = kAligned ? 4 : 1;  // floats of B a copy
+  static constexpr int kStepA = kThreads / kDepth, kStepB = kThreads / (kTileN / kWidth);
+  static_assert(kTileM % kStepA == 0 && kDepth % kStepB == 0, "equal shares for all threads");
+  const float *a, *b;  // this thread's first elements of the next tiles
+  const float* any_valid_address;
+  int k, n;
+  int rows_left, columns_left, depth_left;  // of the matrices, seen from this thread's first elements
+  int a_row, a_depth, b_depth, b_column;    // where those lie in the tiles
+
+  __device__ Loader(const float* a_matrix, const float* b_matrix, int m, int k_, int n_, int row0, int column0)
+      : any_valid_address(a_matrix), k(k_), n(n_) {
+    const int thread = threadIdx.x;
+    a_row = thread / kDepth, a_depth = thread % kDepth;
+    b_depth = thread / (kTileN / kWidth), b_column = thread % (kTileN / kWidth) * kWidth;
+    a = a_matrix + static_cast<int64_t>(row0 + a_row) * k + a_depth;
+    b = b_matrix + static_cast<int64_t>(b_depth) * n + column0 + b_column;
+    rows_left = m - row0 - a_row, columns_left = n - column0 - b_column, depth_left = k;
   }
-  constexpr int kWidth = kAligned ? 4 : 1;  // floats a copy
+
+  /// Starts the copies of the next tiles. kWhole: nothing of them lies outside, so nothing is asked.
+  template <bool kWhole>
+  __device__ void fetch(Stage& stage) {
 #pragma unroll
-  for (int i = threadIdx.x; i < kTileN * kDepth / kWidth; i += kThreads) {
-    const int depth = i / (kTileN / kWidth), column = i % (kTileN / kWidth) * kWidth;
-    copy_or_zero<4 * kWidth>(&stage.b[depth][column], t.b + (k0 + depth) * t.n + t.column0 + column,
-                             k0 + depth < t.k && t.column0 + column < t.n, t.b);
+    for (int i = 0; i < kTileM; i += kStepA)
+      copy_or_zero<4>(&stage.a[a_depth][a_row + i], a + i * k, kWhole || (i < rows_left && a_depth < depth_left),
+                      any_valid_address);
+#pragma unroll
+    for (int i = 0; i < kDepth; i += kStepB)
+      copy_or_zero<4 * kWidth>(&stage.b[b_depth + i][b_column], b + i * n,
+                               kWhole || (columns_left > 0 && b_depth + i < depth_left), any_valid_address);
+    __pipeline_commit();
+    a += kDepth, b += static_cast<int64_t>(kDepth) * n, depth_left -= kDepth;
   }
-  __pipeline_commit();
-}
+};
 
 /// Multiplies one stage into the thread's four 4 x 4 squares, [square along m][row][square along n][column].
 __device__ void multiply(const Stage& stage, int my_row, int my_column, float (&sum)[2][4][2][4]) {
@@ -84,7 +97,7 @@ __device__ void multiply(const Stage& stage, int my_row, int my_column, float (&
 }
 
 template <bool kAligned>
-__device__ void store4(float* row, int64_t column, int64_t limit, const float (&v)[4]) {
+__device__ void store4(float* row, int column, int limit, const float (&v)[4]) {
   if (kAligned && column < limit) {
     *reinterpret_cast<float4*>(row + column) = make_float4(v[0], v[1], v[2], v[3]);
   } else {
@@ -95,31 +108,37 @@ __device__ void store4(float* row, int64_t column, int64_t limit, const float (&
 
 template <bool kAligned>
 __global__ void __launch_bounds__(kThreads, 2)
-    sgemm(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int64_t m, int64_t k,
-          int64_t n) {
+    sgemm(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int m, int k, int n) {
   __shared__ Stage stages[2];
-  const Task task = {a, b, m, k, n, static_cast<int64_t>(blockIdx.y) * kTileM,
-                     static_cast<int64_t>(blockIdx.x) * kTileN};
+  const int row0 = blockIdx.y * kTileM, column0 = blockIdx.x * kTileN;
+  const bool inside = row0 + kTileM <= m && column0 + kTileN <= n;
+  Loader<kAligned> loader(a, b, m, k, n, row0, column0);
+  const auto fetch = [&](Stage& stage) {
+    if (inside && loader.depth_left >= kDepth)
+      loader.template fetch<true>(stage);
+    else
+      loader.template fetch<false>(stage);
+  };
   const int thread = threadIdx.x;
   const int my_row = thread / 16 * 4, my_column = thread % 16 * 4;
 
   float sum[2][4][2][4] = {};
-  fetch<kAligned>(stages[0], task, 0);
+  fetch(stages[0]);
   int present = 0;
-  for (int64_t k0 = 0; k0 < k; k0 += kDepth, present ^= 1) {
+  for (int k0 = 0; k0 < k; k0 += kDepth, present ^= 1) {
     __pipeline_wait_prior(0);
     __syncthreads();  // this tile has come for all threads, and all have done with the other buffer
-    if (k0 + kDepth < k) fetch<kAligned>(stages[present ^ 1], task, k0 + kDepth);
+    if (k0 + kDepth < k) fetch(stages[present ^ 1]);
     multiply(stages[present], my_row, my_column, sum);
   }
 #pragma unroll
   for (int p = 0; p < 2; ++p)
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const int64_t row = task.row0 + p * 64 + my_row + r;
+      const int row = row0 + p * 64 + my_row + r;
       if (row >= m) continue;
 #pragma unroll
-      for (int q = 0; q < 2; ++q) store4<kAligned>(c + row * n, task.column0 + q * 64 + my_column, n, sum[p][r][q]);
+      for (int q = 0; q < 2; ++q) store4<kAligned>(c + static_cast<int64_t>(row) * n, column0 + q * 64 + my_column, n, sum[p][r][q]);
     }
 }
 
@@ -127,5 +146,5 @@ extern "C" void launch(const float* a /*[m,k]*/, const float* b /*[k,n]*/, float
                        int64_t n, void* /*workspace*/, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((n + kTileN - 1) / kTileN), static_cast<unsigned>((m + kTileM - 1) / kTileM));
   const auto kernel = n % 4 == 0 ? sgemm<true> : sgemm<false>;
-  kernel<<<grid, kThreads, 0, stream>>>(a, b, c, m, k, n);
+  kernel<<<grid, kThreads, 0, stream>>>(a, b, c, static_cast<int>(m), static_cast<int>(k), static_cast<int>(n));
 }

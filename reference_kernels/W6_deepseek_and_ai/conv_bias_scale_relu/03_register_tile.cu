@@ -13,8 +13,8 @@
 // Launch      <<<(tiles of an image, c_out / 32, n), 256>>>; a warp works on 32 x 8 pixels of one group of 8 channels.
 // Resources   at most 128 registers: two blocks a multiprocessor; 30.4 KB of shared memory.
 // Cost        n * c_out * h * w * (18 * c_in + 3) FLOPs; 4 * (x + y) bytes and a border of 20 % around each tile of x.
-// Divides     nothing has to divide anything: copies beyond an edge write zeros, results beyond one are not stored.
-//             w % 4 == 0 gives 16-byte stores. Input channels are padded to a multiple of four with zeros.
+// Divides     nothing has to divide anything: what lies beyond an edge is zero, results beyond one are not stored.
+//             w % 4 == 0 gives 16-byte stores.
 // Source      the register tile of a GEMM (L5, rung 5) carried over to a direct convolution; nothing is unfolded.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -32,56 +32,72 @@ static_assert(kAcross * kDown % 32 == 0, "all lanes of a warp have the same outp
 constexpr int kHaloW = kTileW + 2, kHaloH = kTileH + 2;
 constexpr int kStride = kTileW + 4;                                     // of a row in shared memory: a multiple of 4
 constexpr int kCopies = (kHaloW * kHaloH + kThreads - 1) / kThreads;    // inputs a thread fetches of each channel
+constexpr int kTaps = kChannels * 9;                                    // of an output channel, a stage
+constexpr int kOutStep = kThreads / kTaps;                              // output channels fetched at once
 constexpr int kFilterStride = kTileOut + 4;                             // spreads the transposing copies over the banks
 
 struct __align__(16) Stage {
   float x[kChannels][kHaloH * kStride];
-  float weight[kChannels * 9][kFilterStride];  // [channel and tap][output channel]
+  float weight[kTaps][kFilterStride];  // [channel and tap][output channel]
 };
 
-/// Copies one float to shared memory, asynchronously; writes zero instead where the element does not exist.
-__device__ void copy_or_zero(float* to, const float* from, bool exists, const float* any_valid_address) {
-  __pipeline_memcpy_async(to, exists ? from : any_valid_address, 4, exists ? 0 : 4);
-}
+/// The loads of one thread, worked out once: they fall on the same places of every channel's tile.
+struct Loader {
+  const float* source[kCopies];  // in the next channel's plane
+  bool exists[kCopies];          // inside the image (and inside the tile: the last copies are not a full set)
+  int target[kCopies];           // within Stage::x[channel]
+  const float* filters;          // this thread's tap of the next channels, output channel 0
+  int tap, first_out;            // where it goes in Stage::weight
+  int plane, filter_step;        // elements from one channel of x, one output channel of weight, to the next
+  int channels_left, out0, c_out;
 
-/// The elements of a channel's tile that this thread fetches: the same for every channel, so worked out once.
-struct Share {
-  int source[kCopies];  // within the channel's plane, or -1: outside the image
-  int target[kCopies];  // within Stage::x[channel], or -1: no such element in the tile
-
-  __device__ Share(int row0, int column0, int h, int w) {
+  __device__ Loader(const float* image, const float* weight, int c_in, int h, int w, int c_out_, int row0, int column0,
+                    int out0_)
+      : plane(h * w), filter_step(c_in * 9), channels_left(c_in), out0(out0_), c_out(c_out_) {
+    const int thread = threadIdx.x;
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
-      const int element = static_cast<int>(threadIdx.x) + i * kThreads;
-      const int row = element / kHaloW, column = element % kHaloW;
+      const int row = (thread + i * kThreads) / kHaloW, column = (thread + i * kThreads) % kHaloW;
       const int from_row = row0 + row - 1, from_column = column0 + column - 1;
-      const bool inside = from_row >= 0 && from_row < h && from_column >= 0 && from_column < w;
-      source[i] = inside ? from_row * w + from_column : -1;
+      exists[i] = row < kHaloH && from_row >= 0 && from_row < h && from_column >= 0 && from_column < w;
+      source[i] = exists[i] ? image + from_row * w + from_column : image;
       target[i] = row < kHaloH ? row * kStride + column : -1;
     }
+    tap = thread % kTaps, first_out = thread / kTaps;
+    filters = weight + tap;
   }
-};
 
-/// Starts the copies of input channels first … first + 3 of one image, and of their filters.
-__device__ void fetch(Stage& stage, const Share& share, const float* image, const float* weight, int first, int c_in,
-                      int64_t plane, int out0, int c_out) {
-#pragma unroll
-  for (int c = 0; c < kChannels; ++c) {
-    const float* from = image + (first + c) * plane;
+  /// What lies outside the image is zero in both buffers once and for all, and no copy ever overwrites it.
+  __device__ void clear_outside(Stage& stage) const {
 #pragma unroll
     for (int i = 0; i < kCopies; ++i)
-      if (share.target[i] >= 0)
-        copy_or_zero(&stage.x[c][share.target[i]], from + share.source[i], share.source[i] >= 0 && first + c < c_in,
-                     image);
+      if (!exists[i] && target[i] >= 0)
+        for (int c = 0; c < kChannels; ++c) stage.x[c][target[i]] = 0;
   }
-  const int taps = (c_in - first) * 9;  // what is left of a filter, from this stage's first channel on
-  for (int i = threadIdx.x; i < kTileOut * kChannels * 9; i += kThreads) {
-    const int out = i / (kChannels * 9), tap = i % (kChannels * 9);
-    copy_or_zero(&stage.weight[tap][out], weight + (static_cast<int64_t>(out0 + out) * c_in + first) * 9 + tap,
-                 out0 + out < c_out && tap < taps, weight);
+
+  /// Starts the copies of the next four input channels (or those that are left) and of their filters.
+  __device__ void fetch(Stage& stage) {
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+#pragma unroll
+      for (int c = 0; c < kChannels; ++c, source[i] += plane)
+        if (exists[i] && c < channels_left)
+          __pipeline_memcpy_async(&stage.x[c][target[i]], source[i], sizeof(float));
+    }
+    if (tap < channels_left * 9) {
+#pragma unroll
+      for (int i = 0; i < kTileOut; i += kOutStep) {
+        const int out = first_out + i;
+        const int from = min(out0 + out, c_out - 1);  // beyond c_out: anything defined, its results are not stored
+        if (first_out < kOutStep && out < kTileOut)   // the last threads have no whole set of taps
+          __pipeline_memcpy_async(&stage.weight[tap][out], filters + from * filter_step, sizeof(float));
+      }
+    }
+    __pipeline_commit();
+    filters += kTaps;
+    channels_left -= kChannels;
   }
-  __pipeline_commit();
-}
+};
 
 /// Adds one input channel to the sums. `patch` is the upper left corner of the thread's inputs, `taps` its filters.
 __device__ void accumulate(const float* patch, const float (*taps)[kFilterStride],
@@ -117,40 +133,49 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int out0 = blockIdx.y * kTileOut;
   const int64_t plane = static_cast<int64_t>(h) * w;
   const float* image = x + blockIdx.z * c_in * plane;
-  const Share share(row0, column0, h, w);
+  Loader loader(image, weight, c_in, h, w, c_out, row0, column0, out0);
 
   const int pixel_thread = threadIdx.x % (kAcross * kDown);
   const int my_row = pixel_thread / kAcross * kPatchH, my_column = pixel_thread % kAcross * kPatchW;
   const int my_out = threadIdx.x / (kAcross * kDown) * kOut;
 
   float sum[kOut][kPatchH][kPatchW] = {};
-  fetch(stages[0], share, image, weight, 0, c_in, plane, out0, c_out);
+  loader.clear_outside(stages[0]);
+  loader.clear_outside(stages[1]);
+  loader.fetch(stages[0]);
   int present = 0;
   for (int first = 0; first < c_in; first += kChannels, present ^= 1) {
     __pipeline_wait_prior(0);
     __syncthreads();  // this stage has come for all threads, and all have done with the other buffer
-    if (first + kChannels < c_in)
-      fetch(stages[present ^ 1], share, image, weight, first + kChannels, c_in, plane, out0, c_out);
+    if (first + kChannels < c_in) loader.fetch(stages[present ^ 1]);
     const Stage& stage = stages[present];
+    const int channels = min(kChannels, c_in - first);
 #pragma unroll 1  // 600 instructions a channel: unrolled, the loop would not fit the instruction cache
-    for (int c = 0; c < kChannels; ++c)
+    for (int c = 0; c < channels; ++c)
       accumulate(&stage.x[c][my_row * kStride + my_column],
                  reinterpret_cast<const float(*)[kFilterStride]>(&stage.weight[c * 9][my_out]), sum);
   }
 
+  // The epilogue: bias, scale and ReLU on the sums in registers.
+  float shift[kOut], factor[kOut];
 #pragma unroll
   for (int o = 0; o < kOut; ++o) {
-    const int out = out0 + my_out + o;
-    if (out >= c_out) break;
-    const float b = bias[out], s = scale[out];
+    const int out = min(out0 + my_out + o, c_out - 1);
+    shift[o] = bias[out];
+    factor[o] = scale[out];
+  }
+  const int column = column0 + my_column;
 #pragma unroll
-    for (int i = 0; i < kPatchH; ++i) {
-      const int row = row0 + my_row + i, column = column0 + my_column;
-      if (row >= h || column >= w) continue;
+  for (int i = 0; i < kPatchH; ++i) {
+    const int row = row0 + my_row + i;
+    if (row >= h || column >= w) continue;
+    float* to = y + (blockIdx.z * static_cast<int64_t>(c_out) + out0 + my_out) * plane + row * w + column;
+#pragma unroll
+    for (int o = 0; o < kOut; ++o, to += plane) {
+      if (out0 + my_out + o >= c_out) break;
       float result[kPatchW];
 #pragma unroll
-      for (int j = 0; j < kPatchW; ++j) result[j] = fmaxf((sum[o][i][j] + b) * s, 0.0f);
-      float* to = y + (blockIdx.z * static_cast<int64_t>(c_out) + out) * plane + static_cast<int64_t>(row) * w + column;
+      for (int j = 0; j < kPatchW; ++j) result[j] = fmaxf((sum[o][i][j] + shift[o]) * factor[o], 0.0f);
       if (w % 4 == 0) {
         *reinterpret_cast<float4*>(to) = make_float4(result[0], result[1], result[2], result[3]);
       } else {
