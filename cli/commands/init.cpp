@@ -72,6 +72,7 @@ Result<ExitCode> init(const Session& session, const InitArguments& arguments) {
     CAPSTONE_TRY(options.from_rung, find_rung(session, problem.id, arguments.rung));
   }
   options.worklog_text = worklog_scaffold(problem);
+  options.state = session.state;
   CAPSTONE_TRY(InitReport report, init_project(options, session.resources));
   const Terminal& t = session.terminal;
   t.out(fmt::format("{} ({}, tier {}) in {}", t.paint(Tone::kBold, problem.title), problem.id, problem.tier, report.root.string()));

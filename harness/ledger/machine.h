@@ -7,7 +7,7 @@
 namespace capstone {
 
 /// The id under which this machine writes its chain: 16 random hexadecimal digits, made on first use and kept in
-/// `state_folder`/machine-id (callers pass Resources::cache). Says nothing about the host or its user.
+/// `state_folder`/machine-id. Says nothing about the host or its user.
 /// @error the folder cannot be written; no randomness to be had.
 Result<std::string> machine_id(const std::filesystem::path& state_folder);
 

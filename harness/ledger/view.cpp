@@ -34,18 +34,24 @@ void interpret(const Record& record, LedgerView& view) {
   }
 }
 
+std::string newer_schema(int schema) {
+  return "written by a newer capstone (schema_version " + std::to_string(schema) + ", this one reads up to " +
+         std::to_string(kLedgerSchema) + "); update capstone to read it";
+}
+
 // What is wrong with one line, if anything; whatever can be read goes into the view.
 std::optional<std::string> take_line(const Line& line, ChainFollower& chain, LedgerView& view) {
   auto header = header_of(line.text);
-  if (!header || !is_whole_json(line.text))
+  Json json = header ? Json::parse(line.text.begin(), line.text.end(), nullptr, /*allow_exceptions=*/false)
+                     : Json(Json::value_t::discarded);
+  if (json.is_discarded())
     return line.ended ? "not a record; the line is damaged" : "torn: the last line was not written to its end";
   std::optional<std::string> damage;
   chain.follow(line, *header, damage);
-  if (header->schema > kLedgerSchema)
-    return "written by a newer capstone (schema_version " + std::to_string(header->schema) +
-           ", this one reads up to " + std::to_string(kLedgerSchema) + "); update capstone to read it";
+  if (header->schema > kLedgerSchema) return newer_schema(header->schema);
   try {
-    view.records.push_back(Json::parse(line.text.begin(), line.text.end()).get<Record>());
+    Record record = json.get<Record>();
+    view.records.push_back(std::move(record));
     interpret(view.records.back(), view);
   } catch (const std::exception& error) {
     return "its " + header->kind + " cannot be read: " + error.what();

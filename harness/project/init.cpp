@@ -34,7 +34,7 @@ Result<Beginning> beginning(const InitOptions& options, const Resources& resourc
   CAPSTONE_TRY(std::string bytes, read_file(rung, std::size_t{1} << 20));
   if (bytes.find("launch(") == std::string::npos)
     return fail("this file defines no launch()", rung.string(),
-                "start from a rung of the problem's ladder: `capstone ladder` lists them");
+                "begin with one of the problem's reference kernels, or leave --from out: you get a stub");
   return Beginning{std::move(bytes), rung_name(rung, resources)};
 }
 
@@ -66,8 +66,8 @@ Result<void> check_copy(const fs::path& folder, const Problem& problem) {
   return fail("the problem changed while it was copied", problem.folder.string(), "run the command again");
 }
 
-Result<void> begin_ledger(const fs::path& root, const Json& body, const Resources& resources) {
-  CAPSTONE_TRY(const std::string machine, machine_id(resources.cache));
+Result<void> begin_ledger(const fs::path& root, const Json& body, const fs::path& state) {
+  CAPSTONE_TRY(const std::string machine, machine_id(state));
   const fs::path ledger = root / ".capstone" / "ledger.jsonl";
   CAPSTONE_CHECK(append_record(ledger, "init", body, machine));
   std::error_code ignored;
@@ -93,7 +93,8 @@ Result<InitReport> init_project(const InitOptions& options, const Resources& res
     report.files.push_back({file.path, file.purpose});
   }
   CAPSTONE_CHECK(check_copy(staging.folder() / "problem", options.problem));
-  CAPSTONE_CHECK(begin_ledger(staging.folder(), init_body(config, kernel), resources));
+  CAPSTONE_CHECK(begin_ledger(staging.folder(), init_body(config, kernel),
+                              options.state.empty() ? resources.cache : options.state));
   report.files.push_back({".capstone/ledger.jsonl", "the record of everything that is measured; never edit it"});
   CAPSTONE_CHECK(staging.commit("capstone.yaml"));
   std::error_code code;

@@ -17,6 +17,7 @@ struct InitOptions {
   std::optional<std::filesystem::path> from_rung;  ///< a .cu to begin with; none: a stub
   std::string worklog_text;                        ///< worklog.md, see worklog_scaffold()
   std::string created;                             ///< UTC; empty: now
+  std::filesystem::path state;                     ///< where machine_id() keeps its file; empty: Resources::cache
 };
 
 struct CreatedFile {

@@ -16,7 +16,7 @@ worklog of the fight. A race lost and explained beats a race won and not underst
 
 1. Guess before you write any code (what will be the limit, and why?):
 
-       capstone predict --bottleneck memory --because "…"
+       capstone predict memory --because "…"
 
 2. Fill in `human/kernel.cu`, then have it judged; say what changed and what you expect. Do this often:
 
@@ -24,7 +24,7 @@ worklog of the fight. A race lost and explained beats a race won and not underst
 
 3. When your kernel passes gate one, give the model its turn:
 
-       capstone llm prompt
+       capstone llm prompt        # then: llm/README.md
 
 Then write `worklog.md`: `capstone report` fills its numbers in from the ledger, `capstone check` says what is
 still missing, `capstone submit` packs what you hand in.
@@ -50,10 +50,10 @@ std::string model_readme(const Problem& problem) {
 
 The model gets what you got: the statement, the reference, the contract, the tolerance. Nothing else, and no help.
 
-1. `capstone llm prompt` prints the exact prompt for `{id}`. Give it to any model, unchanged.
+1. `capstone llm prompt` writes the exact prompt for `{id}` to `llm/prompt.md`. Give it to any model, unchanged.
 2. Save the reply as it came, then file it: `capstone llm add reply.md --model "name and version"`.
-   The code is taken out of it for you. Do not mend it: a reply that does not compile is a result, too.
-3. `capstone measure llm` judges it like yours.
+   The code is taken out of it for you and judged like yours. Do not mend it: a reply that does not compile is a
+   result, too. `capstone measure llm` judges it once more, on another machine for instance.
 
 A second try is fair: `capstone llm prompt --feedback` adds the compiler's or the judge's words. Each reply gets a
 folder of its own, `attempt-1`, `attempt-2` …, with `prompt.md`, `reply.md`, `kernel.cu` (when there was code) and

@@ -52,11 +52,10 @@ std::vector<Declared> declarations(const std::string& parameters) {
   return declared;
 }
 
+// From the first #include of the header to its last.
 std::string includes_of(const std::string& header) {
-  std::string lines;
-  for (const std::string& line : split(header, '\n'))
-    if (line.starts_with("#include")) lines += line + "\n";
-  return lines;
+  const std::size_t first = header.find("#include"), last = header.rfind("#include");
+  return first == std::string::npos ? "" : header.substr(first, header.find('\n', last) + 1 - first);
 }
 
 // Whether an expression over size symbols means the same in C++: integers, + - * / % and parentheses.

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "harness/ledger/machine.h"
 #include "harness/project/init.h"
 #include "tests/unit/project/samples.h"
 
@@ -89,6 +90,13 @@ TEST_F(Init, TheLedgerBeginsWithOneInitRecord) {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   EXPECT_NE(view->records[0].machine, host);
+}
+
+TEST_F(Init, TheChainIsThatOfTheMachineWhoseStateWasNamed) {
+  options.state = scratch / "state";
+  ASSERT_TRUE(init());
+  auto view = read_ledger(options.directory / ".capstone/ledger.jsonl");
+  EXPECT_EQ(view->records.at(0).machine, machine_id(scratch / "state").value());
 }
 
 TEST_F(Init, AnEmptyFolderIsFineAndStaysTheSameFolder) {
