@@ -39,12 +39,14 @@ void poison32(DType type, std::span<const std::uint32_t> words, std::uint32_t* o
 
 CAPSTONE_CLONES
 void poison16(DType type, std::span<const std::uint32_t> words, std::uint16_t* out) {
-  for (std::size_t i = 0; i < words.size(); ++i) out[i] = static_cast<std::uint16_t>(random::poison_of(type, words[i]));
+  for (std::size_t i = 0; i < words.size(); ++i)
+    out[i] = static_cast<std::uint16_t>(random::poison_of(type, words[i]));
 }
 
 CAPSTONE_CLONES
 void poison8(DType type, std::span<const std::uint32_t> words, std::uint8_t* out) {
-  for (std::size_t i = 0; i < words.size(); ++i) out[i] = static_cast<std::uint8_t>(random::poison_of(type, words[i]));
+  for (std::size_t i = 0; i < words.size(); ++i)
+    out[i] = static_cast<std::uint8_t>(random::poison_of(type, words[i]));
 }
 
 CAPSTONE_CLONES
@@ -78,7 +80,8 @@ void widen_bf16(const std::uint16_t* in, std::span<float> out) {
 }
 
 CAPSTONE_CLONES
-std::uint64_t fingerprint_words(const std::byte* bytes, std::size_t words, std::uint64_t position, std::uint64_t seed) {
+std::uint64_t fingerprint_words(const std::byte* bytes, std::size_t words, std::uint64_t position,
+                                std::uint64_t seed) {
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < words; ++i) {
     std::uint64_t word;

@@ -1,6 +1,6 @@
 #pragma once
-// The loops that gigabytes pass through, compiled for several instruction sets and chosen at load time. Results
-// are those of random.h and narrow.h, bit for bit. Internal to harness/check.
+// The loops that gigabytes pass through, compiled for several instruction sets and chosen at load time.
+// Results are those of random.h and narrow.h, bit for bit. Internal to harness/check.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +38,7 @@ void widen_f16(const std::uint16_t* in, std::span<float> out);
 void widen_bf16(const std::uint16_t* in, std::span<float> out);
 
 /// Sum of fingerprint_of over whole 64-bit words, the first at `position`.
-std::uint64_t fingerprint_words(const std::byte* bytes, std::size_t words, std::uint64_t position, std::uint64_t seed);
+std::uint64_t fingerprint_words(const std::byte* bytes, std::size_t words, std::uint64_t position,
+                                std::uint64_t seed);
 
 }  // namespace capstone::bulk

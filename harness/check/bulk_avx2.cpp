@@ -1,5 +1,6 @@
-// Philox and normals eight at a time. Compilers do not find the 32 x 32 → 64-bit multiply or the table look-up by
-// themselves, and these two make every input; all other loops are left to the vectoriser (bulk.cpp).
+// Philox and normals eight at a time. Compilers do not find the 32 x 32 → 64-bit multiply or the table
+// look-up by themselves, and these two make every input; all other loops are left to the vectoriser
+// (bulk.cpp).
 #include "harness/check/bulk_avx2.h"
 
 #if defined(CAPSTONE_AVX2)
@@ -13,7 +14,9 @@ namespace {
 /// One counter word of eight blocks.
 using Eight = __m256i;
 
-struct Counters { Eight c0, c1, c2, c3; };
+struct Counters {
+  Eight c0, c1, c2, c3;
+};
 
 CAPSTONE_AVX2_FUNCTION inline void multiply(Eight a, Eight factor, Eight& low, Eight& high) {
   const Eight even = _mm256_mul_epu32(a, factor), odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), factor);
@@ -22,7 +25,8 @@ CAPSTONE_AVX2_FUNCTION inline void multiply(Eight a, Eight factor, Eight& low, E
 }
 
 CAPSTONE_AVX2_FUNCTION inline Counters philox8(Counters c, std::uint32_t key0, std::uint32_t key1) {
-  const Eight m0 = _mm256_set1_epi32(static_cast<int>(0xD2511F53u)), m1 = _mm256_set1_epi32(static_cast<int>(0xCD9E8D57u));
+  const Eight m0 = _mm256_set1_epi32(static_cast<int>(0xD2511F53u)),
+              m1 = _mm256_set1_epi32(static_cast<int>(0xCD9E8D57u));
   for (int round = 0; round < 10; ++round) {
     Eight low0, high0, low1, high1;
     multiply(c.c0, m0, low0, high0);
@@ -64,7 +68,8 @@ CAPSTONE_AVX2_FUNCTION inline __m256 normal8(Eight words) {
   _mm256_store_si256(reinterpret_cast<Eight*>(segment),
                      _mm256_srli_epi32(_mm256_sub_epi32(bits, _mm256_set1_epi32(126 << 23)), 20));
   const Eight fraction = _mm256_slli_epi32(_mm256_and_si256(bits, _mm256_set1_epi32(0xfffff)), 3);
-  const __m256 t = _mm256_add_ps(_mm256_castsi256_ps(_mm256_or_si256(fraction, _mm256_set1_epi32(0x3f800000))), _mm256_set1_ps(-1.0f));
+  const __m256 t = _mm256_add_ps(
+      _mm256_castsi256_ps(_mm256_or_si256(fraction, _mm256_set1_epi32(0x3f800000))), _mm256_set1_ps(-1.0f));
   // Eight rows of four coefficients, transposed to four vectors of eight.
   const __m256 r0 = two_rows(segment[0], segment[4]), r1 = two_rows(segment[1], segment[5]);
   const __m256 r2 = two_rows(segment[2], segment[6]), r3 = two_rows(segment[3], segment[7]);
@@ -84,17 +89,19 @@ bool avx2_usable() {
 }
 
 CAPSTONE_AVX2_FUNCTION
-std::size_t random_words_avx2(std::uint64_t seed, std::uint32_t stream, random::Domain domain, std::uint64_t first_block,
-                              std::uint32_t* out, std::size_t blocks) {
+std::size_t random_words_avx2(std::uint64_t seed, std::uint32_t stream, random::Domain domain,
+                              std::uint64_t first_block, std::uint32_t* out, std::size_t blocks) {
   const auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
   const Eight steps = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   std::size_t done = 0;
   for (; done + 8 <= blocks; done += 8) {
     const std::uint64_t index = first_block + done;
-    if (static_cast<std::uint32_t>(index) > 0xffffffffu - 7) break;  // a carry between the eight: rare, left to the caller
-    const Counters counters{_mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(index))), steps),
-                            _mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(index >> 32))),
-                            _mm256_set1_epi32(static_cast<int>(stream)), _mm256_set1_epi32(static_cast<int>(domain))};
+    if (static_cast<std::uint32_t>(index) > 0xffffffffu - 7)
+      break;  // a carry between the eight: rare, left to the caller
+    const Counters counters{
+        _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(index))), steps),
+        _mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(index >> 32))),
+        _mm256_set1_epi32(static_cast<int>(stream)), _mm256_set1_epi32(static_cast<int>(domain))};
     store_blocks(philox8(counters, key0, key1), out + 4 * done);
   }
   return done;

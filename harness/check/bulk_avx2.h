@@ -1,5 +1,6 @@
 #pragma once
-// x86 fast paths of bulk.cpp; each does as many elements as it can and says how many. Internal to harness/check.
+// x86 fast paths of bulk.cpp; each does as many elements as it can and says how many. Internal to
+// harness/check.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,8 +16,8 @@ namespace capstone::bulk {
 bool avx2_usable();
 
 /// The leading blocks of random_words(). @return blocks done.
-std::size_t random_words_avx2(std::uint64_t seed, std::uint32_t stream, random::Domain domain, std::uint64_t first_block,
-                              std::uint32_t* out, std::size_t blocks);
+std::size_t random_words_avx2(std::uint64_t seed, std::uint32_t stream, random::Domain domain,
+                              std::uint64_t first_block, std::uint32_t* out, std::size_t blocks);
 
 /// The leading elements of normals(). @return elements done.
 std::size_t normals_avx2(std::span<const std::uint32_t> words, float mean, float std, float* out);

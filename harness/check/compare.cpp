@@ -12,18 +12,18 @@ namespace capstone {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int kLanes = 8;                  // independent sums, so that the loop can be vectorised without reassociation
-constexpr std::size_t kBlock = 1024;       // elements between two looks at what went wrong
+constexpr int kLanes = 8;  // independent sums, so that the loop can be vectorised without reassociation
+constexpr std::size_t kBlock = 1024;  // elements between two looks at what went wrong
 using Lanes = std::array<double, kLanes>;
 
-/// Sums over a stretch of elements. Where a pair is not finite the sums become infinite or NaN, which sends the
-/// block to the careful path.
+/// Sums over a stretch of elements. Where a pair is not finite the sums become infinite or NaN, which sends
+/// the block to the careful path.
 struct Sums {
   alignas(64) Lanes max_abs{}, max_rel{}, squares{}, wrong{};
 };
 
-// One element by the quick rule, added to lane l; `wrong` counts what the careful rule must look at. Every step
-// is a select, so that the compiler can vectorise it.
+// One element by the quick rule, added to lane l; `wrong` counts what the careful rule must look at. Every
+// step is a select, so that the compiler can vectorise it.
 inline __attribute__((always_inline)) void add(Sums& sums, int l, double got, double expected, double scale,
                                                Tolerance tolerance) {
   const double error = std::fabs(got - expected), magnitude = std::fabs(expected);
@@ -49,7 +49,8 @@ void add_block(Sums& sums, const float* got, const double* expected, const doubl
 }
 
 CAPSTONE_CLONES
-void add_block_f32(Sums& sums, const float* got, const float* expected, std::size_t count, Tolerance tolerance) {
+void add_block_f32(Sums& sums, const float* got, const float* expected, std::size_t count,
+                   Tolerance tolerance) {
   Sums local;
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes)
@@ -148,12 +149,14 @@ bool is_right(DType type, double got, double expected, double scale, Tolerance t
   if (std::isfinite(got) && std::isfinite(expected) && std::fabs(got - expected) <= bound) return true;
   if (got == rounded_to(type, expected)) return true;
   // Infinite although the exact value is not: right where some value within the tolerance rounds to infinity.
-  return std::isinf(got) && std::isfinite(expected) && got == rounded_to(type, expected + std::copysign(bound, expected));
+  return std::isinf(got) && std::isfinite(expected) &&
+         got == rounded_to(type, expected + std::copysign(bound, expected));
 }
 
 Comparison compare(DType type, std::span<const std::byte> got, std::span<const double> expected,
                    std::span<const double> scale, Tolerance tolerance) {
-  if (got.size() != expected.size() * size_of(type) || scale.size() != expected.size()) return sizes_differ(expected.size());
+  if (got.size() != expected.size() * size_of(type) || scale.size() != expected.size())
+    return sizes_differ(expected.size());
   if (!is_float(type)) return compare_integers(type, got, expected, scale);
   Tally tally;
   alignas(64) float values[kBlock];
@@ -186,7 +189,8 @@ Comparison compare_f32(std::span<const float> got, std::span<const float> expect
     }
     for (std::size_t i = at; i < at + count; ++i) {
       const double value = static_cast<double>(expected[i]);
-      tally.look_at(static_cast<std::int64_t>(i), DType::kF32, static_cast<double>(got[i]), value, std::fabs(value), tolerance);
+      tally.look_at(static_cast<std::int64_t>(i), DType::kF32, static_cast<double>(got[i]), value,
+                    std::fabs(value), tolerance);
     }
   }
   return tally.finish(expected.size());

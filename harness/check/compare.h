@@ -11,19 +11,20 @@ namespace capstone {
 
 struct Comparison {
   bool passed = false;
-  std::int64_t wrong = 0, total = 0;   ///< elements
-  std::int64_t first = -1, worst = -1; ///< flat indices among the wrong ones; -1: none
-  double max_abs = 0;                  ///< largest |got - expected|; infinite when one side alone is not finite
-  double max_rel = 0;                  ///< largest |got - expected| / max(|expected|, scale)
-  double rms = 0;                      ///< root mean square of got - expected over pairs that are finite
-  std::int64_t nans = 0;               ///< NaN in `got` where none was expected
+  std::int64_t wrong = 0, total = 0;    ///< elements
+  std::int64_t first = -1, worst = -1;  ///< flat indices among the wrong ones; -1: none
+  double max_abs = 0;     ///< largest |got - expected|; infinite when one side alone is not finite
+  double max_rel = 0;     ///< largest |got - expected| / max(|expected|, scale)
+  double rms = 0;         ///< root mean square of got - expected over pairs that are finite
+  std::int64_t nans = 0;  ///< NaN in `got` where none was expected
 };
 
 /// Compares one output with its expected values.
 ///
-/// An element is right if |got - expected| <= atol*scale + rtol*|expected|, or if it is the expected value rounded
-/// to its type (which settles infinities, NaN, and saturation of fp8). NaN against a number fails, and infinities
-/// must agree, where a result that may round to infinity within the tolerance may be infinite. Integers are exact.
+/// An element is right if |got - expected| <= atol*scale + rtol*|expected|, or if it is the expected value
+/// rounded to its type (which settles infinities, NaN, and saturation of fp8). NaN against a number fails,
+/// and infinities must agree, where a result that may round to infinity within the tolerance may be infinite.
+/// Integers are exact.
 ///
 /// @param got       the output's bytes, size_of(type) * n
 /// @param expected  [n] exact, unrounded

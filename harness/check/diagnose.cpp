@@ -51,10 +51,10 @@ struct Subject {
 struct Facts {
   std::vector<std::uint8_t> wrong, unwritten;  ///< [total] marks
   std::int64_t wrong_count = 0, unwritten_count = 0, wrong_nans = 0;
-  double error_wrong = 0, error_right = 0;     ///< sums of squared finite errors
+  double error_wrong = 0, error_right = 0;  ///< sums of squared finite errors
   double expected_squares = 0, largest_error = 0;
   std::int64_t finite_wrong = 0, finite_right = 0;
-  std::vector<std::int64_t> sample;            ///< wrong elements, ascending, evenly chosen
+  std::vector<std::int64_t> sample;  ///< wrong elements, ascending, evenly chosen
 };
 
 void note_error(Facts& facts, double error, bool right) {
@@ -64,7 +64,8 @@ void note_error(Facts& facts, double error, bool right) {
   facts.largest_error = std::max(facts.largest_error, std::fabs(error));
 }
 
-// Random bytes may be equal by chance, a NaN of fp8 often is: only what goes beyond chance counts as not written.
+// Random bytes may be equal by chance, a NaN of fp8 often is: only what goes beyond chance counts as not
+// written.
 void settle_unwritten(const Subject& subject, Facts& facts) {
   const double among = static_cast<double>(is_float(subject.type) ? facts.wrong_nans : facts.wrong_count);
   const double least = is_float(subject.type) ? 0.9 * among : 0.05 * among;
@@ -105,7 +106,8 @@ void choose_sample(Facts& facts) {
     if (facts.wrong[i] && seen++ % step == 0) facts.sample.push_back(static_cast<std::int64_t>(i));
 }
 
-/// Whether `test` holds for almost all of the elements it applies to; it answers nothing where it does not apply.
+/// Whether `test` holds for almost all of the elements it applies to; it answers nothing where it does not
+/// apply.
 template <class Test>
 bool mostly(const std::vector<std::int64_t>& elements, const Test& test) {
   std::size_t asked = 0, yes = 0;
@@ -119,7 +121,8 @@ bool mostly(const std::vector<std::int64_t>& elements, const Test& test) {
          static_cast<double>(yes) >= kAlmostAll * static_cast<double>(asked);
 }
 
-// ---- What the wrong elements hold -----------------------------------------------------------------------------
+// ---- What the wrong elements hold
+// -----------------------------------------------------------------------------
 
 /// Rows that are NaN throughout, against NaN here and there.
 bool whole_rows_of_nan(const Subject& subject, const Facts& facts) {
@@ -138,20 +141,31 @@ bool whole_rows_of_nan(const Subject& subject, const Facts& facts) {
 }
 
 Maybe find_nan(const Subject& subject, const Facts& facts) {
-  if (!mostly(facts.sample, [&](std::int64_t i) -> std::optional<bool> { return std::isnan(subject.got_at(i)); })) return {};
+  if (!mostly(facts.sample,
+              [&](std::int64_t i) -> std::optional<bool> { return std::isnan(subject.got_at(i)); }))
+    return {};
   if (facts.wrong_count == subject.total())
-    return Finding{"NaN everywhere", "one NaN spread to all: look for 0/0, inf - inf, sqrt of a negative number (a variance as E[x^2] - E[x]^2), or "
-                                     "an accumulator or shared memory that is read before it is written"};
+    return Finding{"NaN everywhere",
+                   "one NaN spread to all: look for 0/0, inf - inf, sqrt of a negative number (a variance as "
+                   "E[x^2] - E[x]^2), or "
+                   "an accumulator or shared memory that is read before it is written"};
   if (whole_rows_of_nan(subject, facts))
-    return Finding{"NaN in whole rows", "a row's maximum or sum went wrong: in a row of -inf, -inf - (-inf) is NaN; a sum of 0 gives 0/0. Handle "
-                                        "the fully masked row, and start the maximum at -inf, not at 0"};
-  return Finding{"NaN results", "look for 0/0, inf - inf, exp() overflow, or elements read beyond the end of an input"};
+    return Finding{"NaN in whole rows",
+                   "a row's maximum or sum went wrong: in a row of -inf, -inf - (-inf) is NaN; a sum of 0 "
+                   "gives 0/0. Handle "
+                   "the fully masked row, and start the maximum at -inf, not at 0"};
+  return Finding{"NaN results",
+                 "look for 0/0, inf - inf, exp() overflow, or elements read beyond the end of an input"};
 }
 
 Maybe find_infinity(const Subject& subject, const Facts& facts) {
-  if (!mostly(facts.sample, [&](std::int64_t i) -> std::optional<bool> { return std::isinf(subject.got_at(i)); })) return {};
-  return Finding{"infinite results", "an exp() or a sum overflows: subtract the row's maximum before exp(), accumulate half types in float, and "
-                                     "look for a division by zero"};
+  if (!mostly(facts.sample,
+              [&](std::int64_t i) -> std::optional<bool> { return std::isinf(subject.got_at(i)); }))
+    return {};
+  return Finding{"infinite results",
+                 "an exp() or a sum overflows: subtract the row's maximum before exp(), accumulate half "
+                 "types in float, and "
+                 "look for a division by zero"};
 }
 
 Maybe find_missing_relu(const Subject& subject, const Facts& facts) {
@@ -159,18 +173,24 @@ Maybe find_missing_relu(const Subject& subject, const Facts& facts) {
     return subject.expected_at(i) == 0 && subject.got_at(i) < 0;
   };
   if (!mostly(facts.sample, negative_for_zero)) return {};
-  return Finding{"negative where 0 is expected", "the ReLU is missing, or it is applied before the last term is added"};
+  return Finding{"negative where 0 is expected",
+                 "the ReLU is missing, or it is applied before the last term is added"};
 }
 
 Maybe find_constant(const Subject& subject, const Facts& facts) {
   if (facts.sample.size() < 2) return {};
   const double value = subject.got_at(facts.sample.front());
-  if (!mostly(facts.sample, [&](std::int64_t i) -> std::optional<bool> { return subject.got_at(i) == value; })) return {};
+  if (!mostly(facts.sample,
+              [&](std::int64_t i) -> std::optional<bool> { return subject.got_at(i) == value; }))
+    return {};
   if (value == 0)
-    return Finding{"all zeros", "the result is not there: an accumulator that is never added to, a store of the initial value, or a kernel "
-                                "that ended before its work (launch error, early return)"};
-  return Finding{fmt::format("one constant: {:g}", value), "every thread stores the same number: an index that does not depend on the thread, "
-                                                           "or a reduction's result written in place of each element"};
+    return Finding{"all zeros",
+                   "the result is not there: an accumulator that is never added to, a store of the initial "
+                   "value, or a kernel "
+                   "that ended before its work (launch error, early return)"};
+  return Finding{fmt::format("one constant: {:g}", value),
+                 "every thread stores the same number: an index that does not depend on the thread, "
+                 "or a reduction's result written in place of each element"};
 }
 
 Maybe find_copy(const Subject& subject, const Facts& facts) {
@@ -180,7 +200,10 @@ Maybe find_copy(const Subject& subject, const Facts& facts) {
       return subject.got_at(i) == rounded_to(subject.type, load_as_double(input.type, input.bytes.data(), i));
     };
     if (mostly(facts.sample, same))
-      return Finding{"a copy of " + input.name, fmt::format("{} arrives unchanged: the computation is skipped, or its result goes elsewhere", input.name)};
+      return Finding{
+          "a copy of " + input.name,
+          fmt::format("{} arrives unchanged: the computation is skipped, or its result goes elsewhere",
+                      input.name)};
   }
   return {};
 }
@@ -194,13 +217,18 @@ Maybe find_transposed(const Subject& subject, const Facts& facts) {
     return subject.holds(i, matrix + (at % rows) * columns + at / rows);
   };
   if (!mostly(facts.sample, transposed)) return {};
-  return Finding{"transposed", fmt::format("the matrix is stored by columns: element (row, column) belongs at row * {} + column; check the store, "
-                                           "or a transposed operand", columns)};
+  return Finding{"transposed", fmt::format("the matrix is stored by columns: element (row, column) belongs "
+                                           "at row * {} + column; check the store, "
+                                           "or a transposed operand",
+                                           columns)};
 }
 
 Maybe find_shifted(const Subject& subject, const Facts& facts) {
   const std::int64_t columns = subject.columns();
-  struct Shift { std::int64_t by; std::string text; };
+  struct Shift {
+    std::int64_t by;
+    std::string text;
+  };
   std::vector<Shift> shifts = {{1, "element"}, {-1, "element"}};
   if (subject.shape.size() >= 2 && columns > 1) {
     shifts.push_back({columns, "row"});
@@ -214,8 +242,10 @@ Maybe find_shifted(const Subject& subject, const Facts& facts) {
       return subject.holds(i, j);
     };
     if (mostly(facts.sample, shifted))
-      return Finding{fmt::format("off by one: each element holds the value of the {} {}", shift.by > 0 ? "next" : "previous", shift.text),
-                     fmt::format("an index is shifted by {} {}: check where the loop starts and whether load and store use the same index",
+      return Finding{fmt::format("off by one: each element holds the value of the {} {}",
+                                 shift.by > 0 ? "next" : "previous", shift.text),
+                     fmt::format("an index is shifted by {} {}: check where the loop starts and whether load "
+                                 "and store use the same index",
                                  shift.by > 0 ? "+1" : "-1", shift.text)};
   }
   return {};
@@ -225,7 +255,9 @@ Maybe find_shifted(const Subject& subject, const Facts& facts) {
 std::optional<double> common_value(std::vector<double> values) {
   if (values.size() < 3) return std::nullopt;
   std::sort(values.begin(), values.end());
-  const auto at = [&](double q) { return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))]; };
+  const auto at = [&](double q) {
+    return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+  };
   const double middle = at(0.5), spread = at(0.95) - at(0.05);
   if (!std::isfinite(middle) || middle == 0 || !(spread <= 0.02 * std::fabs(middle))) return std::nullopt;
   return middle;
@@ -235,10 +267,12 @@ std::optional<double> common_value(std::vector<double> values) {
 std::vector<double> ratios_of(const Subject& subject, const std::vector<std::int64_t>& elements) {
   double squares = 0;
   for (const std::int64_t i : elements) squares += subject.expected_at(i) * subject.expected_at(i);
-  const double least = 0.05 * std::sqrt(squares / static_cast<double>(std::max<std::size_t>(elements.size(), 1)));
+  const double least =
+      0.05 * std::sqrt(squares / static_cast<double>(std::max<std::size_t>(elements.size(), 1)));
   std::vector<double> ratios;
   for (const std::int64_t i : elements)
-    if (std::fabs(subject.expected_at(i)) > least) ratios.push_back(subject.got_at(i) / subject.expected_at(i));
+    if (std::fabs(subject.expected_at(i)) > least)
+      ratios.push_back(subject.got_at(i) / subject.expected_at(i));
   return 2 * ratios.size() >= elements.size() ? ratios : std::vector<double>{};
 }
 
@@ -263,26 +297,41 @@ std::optional<double> common_ratio(const Subject& subject, const std::vector<std
 /// What a factor may come from, given the extents of the tensor.
 std::string factor_hint(const Subject& subject, double factor) {
   const auto near = [factor](double value) { return std::fabs(factor - value) <= 2e-3 * std::fabs(value); };
-  if (near(2)) return "twice the result: accumulated twice, an output that is added to (+=), or two threads that do the same work";
+  if (near(2))
+    return "twice the result: accumulated twice, an output that is added to (+=), or two threads that do the "
+           "same work";
   if (near(0.5)) return "half the result: half of the terms are summed, or a mean of two is taken";
-  if (near(1.4426950408889634)) return "the factor is log2(e): exp2() and log2() are mixed with exp() and log()";
-  if (near(0.6931471805599453)) return "the factor is ln(2): exp2() and log2() are mixed with exp() and log()";
+  if (near(1.4426950408889634))
+    return "the factor is log2(e): exp2() and log2() are mixed with exp() and log()";
+  if (near(0.6931471805599453))
+    return "the factor is ln(2): exp2() and log2() are mixed with exp() and log()";
   for (const std::int64_t extent : subject.shape) {
     const double n = static_cast<double>(extent);
     if (extent < 3) continue;
-    if (near(n) || near(1 / n)) return fmt::format("the factor is {} {}: a sum where a mean belongs, or the other way round", near(n) ? "the extent" : "1 /", extent);
-    if (near(std::sqrt(n)) || near(1 / std::sqrt(n))) return fmt::format("the factor is the square root of {}, or one over it: check the scaling by 1/sqrt({})", extent, extent);
-    if (std::fabs(factor * factor - n / (n - 1)) < 1e-4 / n || std::fabs(factor * factor - (n - 1) / n) < 1e-4 / n)
-      return fmt::format("the factor is sqrt({0}/({0}-1)) or its inverse: variance divided by n - 1 where n is meant, or the other way round", extent);
+    if (near(n) || near(1 / n))
+      return fmt::format("the factor is {} {}: a sum where a mean belongs, or the other way round",
+                         near(n) ? "the extent" : "1 /", extent);
+    if (near(std::sqrt(n)) || near(1 / std::sqrt(n)))
+      return fmt::format(
+          "the factor is the square root of {}, or one over it: check the scaling by 1/sqrt({})", extent,
+          extent);
+    if (std::fabs(factor * factor - n / (n - 1)) < 1e-4 / n ||
+        std::fabs(factor * factor - (n - 1) / n) < 1e-4 / n)
+      return fmt::format(
+          "the factor is sqrt({0}/({0}-1)) or its inverse: variance divided by n - 1 where n is meant, or "
+          "the other way round",
+          extent);
   }
-  return "a constant factor: check scaling by 1/n or 1/sqrt(d), a scale applied twice or left out, and how many terms are summed";
+  return "a constant factor: check scaling by 1/n or 1/sqrt(d), a scale applied twice or left out, and how "
+         "many terms are summed";
 }
 
 Maybe find_scaled(const Subject& subject, const Facts& facts) {
   const auto factor = common_ratio(subject, facts.sample);
   if (!factor) return {};
   if (std::fabs(*factor + 1) < 1e-3)
-    return Finding{"sign flipped", "every value has the other sign: a - b against b - a, or a negation that is missing"};
+    return Finding{"sign flipped",
+                   "every value has the other sign: a - b against b - a, or a negation that is missing"};
   return Finding{fmt::format("scaled by a constant: {:.4g}", *factor), factor_hint(subject, *factor)};
 }
 
@@ -290,10 +339,12 @@ Maybe find_offset(const Subject& subject, const Facts& facts) {
   const auto offset = common_value(differences_of(subject, facts.sample));
   if (!offset) return {};
   return Finding{fmt::format("offset by a constant: {:+.4g}", *offset),
-                 "the same amount is added everywhere: a bias or epsilon in the wrong place, or an accumulator that does not start at 0"};
+                 "the same amount is added everywhere: a bias or epsilon in the wrong place, or an "
+                 "accumulator that does not start at 0"};
 }
 
-/// The sample by groups: rows (i / columns) or columns (i % columns); groups with too few elements are left out.
+/// The sample by groups: rows (i / columns) or columns (i % columns); groups with too few elements are left
+/// out.
 std::vector<std::vector<std::int64_t>> groups_of(const Subject& subject, const Facts& facts, bool by_row) {
   constexpr std::size_t kMostGroups = 16, kMostMembers = 64, kLeastMembers = 4;
   const std::int64_t columns = subject.columns(), rows = subject.total() / std::max<std::int64_t>(columns, 1);
@@ -315,7 +366,8 @@ std::vector<std::vector<std::int64_t>> groups_of(const Subject& subject, const F
 template <class Measure>
 bool constant_in_each(const std::vector<std::vector<std::int64_t>>& groups, const Measure& measure) {
   if (groups.size() < 2) return false;
-  const auto constant = std::count_if(groups.begin(), groups.end(), [&](const auto& group) { return measure(group).has_value(); });
+  const auto constant = std::count_if(groups.begin(), groups.end(),
+                                      [&](const auto& group) { return measure(group).has_value(); });
   return static_cast<double>(constant) >= 0.9 * static_cast<double>(groups.size());
 }
 
@@ -325,60 +377,80 @@ Maybe find_by_group(const Subject& subject, const Facts& facts) {
   const auto offset = [&](const auto& group) { return common_value(differences_of(subject, group)); };
   const auto rows = groups_of(subject, facts, true), columns = groups_of(subject, facts, false);
   if (constant_in_each(rows, ratio))
-    return Finding{"each row is scaled by a factor of its own", "a row's normaliser is wrong: a sum over part of the row, one that misses a "
-                                                               "rescaling when the maximum grows, or a reduction that not all warps join"};
+    return Finding{"each row is scaled by a factor of its own",
+                   "a row's normaliser is wrong: a sum over part of the row, one that misses a "
+                   "rescaling when the maximum grows, or a reduction that not all warps join"};
   if (constant_in_each(rows, offset))
-    return Finding{"each row is offset by an amount of its own", "a row's mean or maximum is wrong or not subtracted: check the reduction over the row"};
+    return Finding{"each row is offset by an amount of its own",
+                   "a row's mean or maximum is wrong or not subtracted: check the reduction over the row"};
   if (constant_in_each(columns, ratio))
-    return Finding{"each column is scaled by a factor of its own", "a factor per column (gamma, a scale) is left out or read from the wrong place"};
+    return Finding{"each column is scaled by a factor of its own",
+                   "a factor per column (gamma, a scale) is left out or read from the wrong place"};
   if (constant_in_each(columns, offset))
-    return Finding{"each column is offset by an amount of its own", "a term per column (bias, beta) is left out, added twice or read from the wrong place"};
+    return Finding{"each column is offset by an amount of its own",
+                   "a term per column (bias, beta) is left out, added twice or read from the wrong place"};
   return {};
 }
 
 /// Small errors everywhere, in the elements that still pass as well.
 Maybe find_precision(const Subject& subject, const Facts& facts) {
-  if (!is_float(subject.type) || facts.finite_wrong < facts.wrong_count || facts.expected_squares <= 0) return {};
+  if (!is_float(subject.type) || facts.finite_wrong < facts.wrong_count || facts.expected_squares <= 0)
+    return {};
   const double total = static_cast<double>(subject.total());
   const double wrong = std::sqrt(facts.error_wrong / static_cast<double>(facts.finite_wrong));
-  const double right = facts.finite_right ? std::sqrt(facts.error_right / static_cast<double>(facts.finite_right)) : wrong;
+  const double right =
+      facts.finite_right ? std::sqrt(facts.error_right / static_cast<double>(facts.finite_right)) : wrong;
   const double typical = std::sqrt((facts.error_wrong + facts.error_right) / total);
   const double relative = typical / std::sqrt(facts.expected_squares / total);
   // Where many elements are right, they must show errors of the same kind; a few may be right by accident.
   const bool right_ones_exact = 20 * facts.finite_right > subject.total() && right < 0.05 * wrong;
   if (right_ones_exact || facts.largest_error > 40 * typical || relative > 0.15) return {};
   // Rounding to p bits leaves about 0.4 * 2^-p of the value; bands lie between p = 4, 8, 11 and 24.
-  const char* like = relative > 8e-3 ? "fp8" : relative > 7e-4 ? "bf16" : relative > 6e-5 ? "fp16 or TF32" : nullptr;
+  const char* like = relative > 8e-3   ? "fp8"
+                     : relative > 7e-4 ? "bf16"
+                     : relative > 6e-5 ? "fp16 or TF32"
+                                       : nullptr;
   if (like)
-    return Finding{fmt::format("precision: errors everywhere, about {:.1e} of the values, as rounding to {} leaves", relative, like),
-                   fmt::format("something is rounded to {} on the way: inputs of a tensor-core product, a narrow accumulator or "
-                               "intermediate. Accumulate in float and keep the problem's precision", like),
-                   true};
+    return Finding{
+        fmt::format("precision: errors everywhere, about {:.1e} of the values, as rounding to {} leaves",
+                    relative, like),
+        fmt::format(
+            "something is rounded to {} on the way: inputs of a tensor-core product, a narrow accumulator or "
+            "intermediate. Accumulate in float and keep the problem's precision",
+            like),
+        true};
   return Finding{fmt::format("precision: errors everywhere, about {:.1e} of the values", relative),
-                 "more rounding than the problem allows: fast-math functions (__expf, rsqrtf), E[x^2] - E[x]^2 for a variance, or one "
+                 "more rounding than the problem allows: fast-math functions (__expf, rsqrtf), E[x^2] - "
+                 "E[x]^2 for a variance, or one "
                  "very long sum in order; use a tree or several partial sums",
                  true};
 }
 
 Maybe find_scattered(const Subject& subject, const Facts& facts) {
-  if (static_cast<double>(facts.wrong_count) > 0.05 * static_cast<double>(subject.total()) && facts.wrong_count > 1) return {};
+  if (static_cast<double>(facts.wrong_count) > 0.05 * static_cast<double>(subject.total()) &&
+      facts.wrong_count > 1)
+    return {};
   const char* pattern = facts.wrong_count == 1 ? "a single element" : "single elements here and there";
   return Finding{fmt::format("{} ({} of {})", pattern, facts.wrong_count, subject.total()),
-                 "most is right: look for a race (a missing __syncthreads(), two threads that store to one place, a += without an atomic), or "
+                 "most is right: look for a race (a missing __syncthreads(), two threads that store to one "
+                 "place, a += without an atomic), or "
                  "a special value of the input there; run compute-sanitizer --tool racecheck"};
 }
 
 Finding no_pattern() {
-  return {"no simple pattern", "compute the first wrong element by hand from its inputs and follow the thread that stores it; try the smallest size "
-                               "that fails, with inputs of 0, 1 and one-hot"};
+  return {"no simple pattern",
+          "compute the first wrong element by hand from its inputs and follow the thread that stores it; try "
+          "the smallest size "
+          "that fails, with inputs of 0, 1 and one-hot"};
 }
 
 /// The first pattern of values that fits the wrong elements.
 Maybe find_content(const Subject& subject, const Facts& facts) {
   using Finder = Maybe (*)(const Subject&, const Facts&);
   constexpr Finder kAlways[] = {find_nan, find_infinity};
-  constexpr Finder kNeedSeveral[] = {find_constant, find_copy,   find_missing_relu, find_transposed, find_shifted,
-                                     find_scaled,   find_offset, find_by_group,     find_precision};
+  constexpr Finder kNeedSeveral[] = {find_constant,   find_copy,     find_missing_relu,
+                                     find_transposed, find_shifted,  find_scaled,
+                                     find_offset,     find_by_group, find_precision};
   for (const Finder finder : kAlways)
     if (auto finding = finder(subject, facts)) return finding;
   if (facts.wrong_count < 2) return {};  // one element agrees with many a pattern by accident
@@ -389,14 +461,18 @@ Maybe find_content(const Subject& subject, const Facts& facts) {
 
 Finding explain_unwritten(const Subject& subject, const Facts& facts) {
   if (facts.unwritten_count == subject.total())
-    return {"nothing written", "the kernel never stored to this output: is it launched on the given stream, with a grid that is not empty, "
-                               "without a launch error, and does it write through the right pointer?"};
+    return {"nothing written",
+            "the kernel never stored to this output: is it launched on the given stream, with a grid that is "
+            "not empty, "
+            "without a launch error, and does it write through the right pointer?"};
   const auto region = describe_region(subject.shape, facts.unwritten, facts.unwritten_count);
-  Finding finding{region ? fmt::format("part not written: {}", region->where)
-                         : fmt::format("part not written: {} of {} elements", facts.unwritten_count, subject.total()),
-                  region ? region->hint : "the threads do not cover the output: check the grid size, strides and guards"};
+  Finding finding{
+      region ? fmt::format("part not written: {}", region->where)
+             : fmt::format("part not written: {} of {} elements", facts.unwritten_count, subject.total()),
+      region ? region->hint : "the threads do not cover the output: check the grid size, strides and guards"};
   if (facts.unwritten_count < facts.wrong_count)
-    finding.pattern += fmt::format("; {} more are written and wrong", facts.wrong_count - facts.unwritten_count);
+    finding.pattern +=
+        fmt::format("; {} more are written and wrong", facts.wrong_count - facts.unwritten_count);
   return finding;
 }
 
@@ -405,12 +481,16 @@ Finding explain(const Subject& subject, Facts& facts) {
   choose_sample(facts);
   const auto content = find_content(subject, facts);
   const bool mostly_right = 2 * facts.wrong_count < subject.total();
-  // A pattern of the whole output leaves some elements right by accident (a diagonal, zeros): that is no region.
+  // A pattern of the whole output leaves some elements right by accident (a diagonal, zeros): that is no
+  // region.
   if (content && (!mostly_right || content->spread_out)) return *content;
   const auto region = describe_region(subject.shape, facts.wrong, facts.wrong_count);
-  if (region && content) return {fmt::format("only {}: {}", region->where, content->pattern), region->hint + "; " + content->hint};
+  if (region && content)
+    return {fmt::format("only {}: {}", region->where, content->pattern), region->hint + "; " + content->hint};
   if (region) return {fmt::format("only {}", region->where), region->hint};
-  if (content) return {fmt::format("{} of {} elements: {}", facts.wrong_count, subject.total(), content->pattern), content->hint};
+  if (content)
+    return {fmt::format("{} of {} elements: {}", facts.wrong_count, subject.total(), content->pattern),
+            content->hint};
   if (const auto scattered = find_scattered(subject, facts)) return *scattered;
   return no_pattern();
 }
@@ -436,8 +516,9 @@ std::vector<std::int64_t> multi_index(const std::vector<std::int64_t>& shape, st
 }
 
 Diagnosis diagnose(const std::string& output, DType type, const std::vector<std::int64_t>& shape,
-                   std::span<const std::byte> got, std::span<const double> expected, std::span<const double> scale,
-                   Tolerance tolerance, std::uint64_t poison_seed, const std::vector<NamedTensor>& inputs) {
+                   std::span<const std::byte> got, std::span<const double> expected,
+                   std::span<const double> scale, Tolerance tolerance, std::uint64_t poison_seed,
+                   const std::vector<NamedTensor>& inputs) {
   const Subject subject{type, shape, got, expected, scale, tolerance, poison_seed, inputs};
   const Comparison comparison = compare(type, got, expected, scale, tolerance);
   Diagnosis diagnosis;
@@ -446,7 +527,8 @@ Diagnosis diagnose(const std::string& output, DType type, const std::vector<std:
   diagnosis.total = comparison.total;
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) elements *= extent;
-  if (got.size() != expected.size() * size_of(type) || scale.size() != expected.size() || elements != subject.total()) {
+  if (got.size() != expected.size() * size_of(type) || scale.size() != expected.size() ||
+      elements != subject.total()) {
     diagnosis.pattern = "another number of elements than expected";
     diagnosis.hint = "the output must have the shape that the problem states";
     return diagnosis;

@@ -20,18 +20,26 @@ namespace {
 constexpr std::size_t kChunk = 4096;  // elements a step: words and floats of a step stay in the L1 cache
 
 template <class... Ts>
-struct Overloaded : Ts... { using Ts::operator()...; };
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
 template <class... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
 random::Twist twist_of(Battery battery) {
   switch (battery) {
-    case Battery::kPlain: return random::Twist::kNone;
-    case Battery::kTimesTen: return random::Twist::kTimesTen;
-    case Battery::kOffset: return random::Twist::kOffset;
-    case Battery::kHeavyTails: return random::Twist::kHeavyTails;
-    case Battery::kSignFlip: return random::Twist::kSignFlip;
-    case Battery::kHotElement: return random::Twist::kHotElement;
+    case Battery::kPlain:
+      return random::Twist::kNone;
+    case Battery::kTimesTen:
+      return random::Twist::kTimesTen;
+    case Battery::kOffset:
+      return random::Twist::kOffset;
+    case Battery::kHeavyTails:
+      return random::Twist::kHeavyTails;
+    case Battery::kSignFlip:
+      return random::Twist::kSignFlip;
+    case Battery::kHotElement:
+      return random::Twist::kHotElement;
   }
   return random::Twist::kNone;
 }
@@ -52,8 +60,8 @@ Result<Target> target_of(const Problem& problem, int index, const Sizes& sizes, 
     return fail(fmt::format("parameter {} does not exist", index), problem.id, {}, ExitCode::kInternal);
   const Parameter& parameter = problem.signature[static_cast<std::size_t>(index)];
   if (parameter.role == Role::kScalar || parameter.role == Role::kOutput)
-    return fail(fmt::format("{} has no values to draw: it is {}", parameter.name, name_of(parameter.role)), problem.id, {},
-                ExitCode::kInternal);
+    return fail(fmt::format("{} has no values to draw: it is {}", parameter.name, name_of(parameter.role)),
+                problem.id, {}, ExitCode::kInternal);
   CAPSTONE_TRY(const auto shape, shape_at(parameter, sizes));
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) elements *= extent;
@@ -70,14 +78,22 @@ Result<void> require_real(const Target& target, std::string_view init) {
 // The whole numbers that a type holds exactly, as a range.
 std::pair<double, double> whole_range(DType type) {
   switch (type) {
-    case DType::kU8: return {0, 255};
-    case DType::kI32: return {-2147483648.0, 2147483647.0};
-    case DType::kI64: return {-9223372036854775808.0, 9223372036854775807.0};
-    case DType::kF32: return {-16777216, 16777216};
-    case DType::kF16: return {-2048, 2048};
-    case DType::kBF16: return {-256, 256};
-    case DType::kE4M3: return {-16, 16};
-    case DType::kE5M2: return {-8, 8};
+    case DType::kU8:
+      return {0, 255};
+    case DType::kI32:
+      return {-2147483648.0, 2147483647.0};
+    case DType::kI64:
+      return {-9223372036854775808.0, 9223372036854775807.0};
+    case DType::kF32:
+      return {-16777216, 16777216};
+    case DType::kF16:
+      return {-2048, 2048};
+    case DType::kBF16:
+      return {-256, 256};
+    case DType::kE4M3:
+      return {-16, 16};
+    case DType::kE5M2:
+      return {-8, 8};
   }
   return {0, 0};
 }
@@ -85,9 +101,11 @@ std::pair<double, double> whole_range(DType type) {
 Result<void> require_whole(const Target& target, std::int64_t min, std::int64_t max) {
   const auto [low, high] = whole_range(target.parameter.dtype);
   if (min <= max && static_cast<double>(min) >= low && static_cast<double>(max) <= high) return {};
-  return fail(fmt::format("{} … {} does not fit {}, which is {}", min, max, target.parameter.name,
-                          name_of(target.parameter.dtype)),
-              target.where(), fmt::format("{} holds whole numbers from {} to {}", name_of(target.parameter.dtype), low, high));
+  return fail(
+      fmt::format("{} … {} does not fit {}, which is {}", min, max, target.parameter.name,
+                  name_of(target.parameter.dtype)),
+      target.where(),
+      fmt::format("{} holds whole numbers from {} to {}", name_of(target.parameter.dtype), low, high));
 }
 
 Result<random::Draw> draw_of(const InitNormal& init, const Target& target, Battery battery) {
@@ -100,7 +118,8 @@ Result<random::Draw> draw_of(const InitNormal& init, const Target& target, Batte
   draw.twist = twist_of(battery);
   if (battery == Battery::kHotElement && target.elements > 0) {
     const std::uint64_t bits = random::wide_at(target.seed, target.stream, random::kHot, 0);
-    draw.hot = static_cast<std::int64_t>(random::scaled_to(bits, static_cast<std::uint64_t>(target.elements)));
+    draw.hot =
+        static_cast<std::int64_t>(random::scaled_to(bits, static_cast<std::uint64_t>(target.elements)));
     draw.hot_value = static_cast<float>(init.mean + 1000.0 * init.std);
   }
   return draw;
@@ -113,7 +132,8 @@ Result<random::Draw> draw_of(const InitUniform& init, const Target& target, Batt
   draw.a = static_cast<float>(init.low);
   draw.b = static_cast<float>(init.high);
   if (!(draw.a < draw.b))
-    return fail(fmt::format("uniform range [{}, {}) is empty", init.low, init.high), target.where(), "low must be below high");
+    return fail(fmt::format("uniform range [{}, {}) is empty", init.low, init.high), target.where(),
+                "low must be below high");
   return draw;
 }
 
@@ -138,7 +158,8 @@ Result<random::Draw> draw_of(const InitChoice& init, const Target& target, Batte
 }
 
 /// Words for elements at … at + count of the stream; `at` is a multiple of 4.
-void words_at(const random::Draw& draw, random::Domain domain, std::size_t at, std::size_t count, std::uint32_t* words) {
+void words_at(const random::Draw& draw, random::Domain domain, std::size_t at, std::size_t count,
+              std::uint32_t* words) {
   bulk::random_words(draw.seed, draw.stream, domain, at / 4, std::span(words, (count + 3) / 4 * 4));
 }
 
@@ -168,15 +189,18 @@ void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out) {
 }
 
 void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out) {
-  if (draw.kind == random::Kind::kNormal || draw.kind == random::Kind::kUniform) return fill_real(draw, type, out);
+  if (draw.kind == random::Kind::kNormal || draw.kind == random::Kind::kUniform)
+    return fill_real(draw, type, out);
   const auto elements = static_cast<std::int64_t>(out.size() / size_of(type));
   for (std::int64_t i = 0; i < elements; ++i) random::store_drawn(draw, type, out.data(), i);
 }
 
 /// Whole numbers made on the host, stored in the tensor's type.
-Result<void> store_numbers(const Target& target, const std::vector<std::int64_t>& numbers, std::span<std::byte> out) {
+Result<void> store_numbers(const Target& target, const std::vector<std::int64_t>& numbers,
+                           std::span<std::byte> out) {
   if (static_cast<std::int64_t>(numbers.size()) != target.elements)
-    return fail(fmt::format("{} has {} elements, its init makes {}", target.parameter.name, target.elements, numbers.size()),
+    return fail(fmt::format("{} has {} elements, its init makes {}", target.parameter.name, target.elements,
+                            numbers.size()),
                 target.where(), "shape and init must agree");
   if (numbers.empty()) return {};
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
@@ -194,7 +218,8 @@ std::uint64_t order_draw(const Target& target, std::uint64_t i, std::uint64_t sp
 std::vector<std::int64_t> permutation(const Target& target, std::int64_t n) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(n));
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[order_draw(target, i, i)]);  // Fisher-Yates
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[order_draw(target, i, i)]);  // Fisher-Yates
   return order;
 }
 
@@ -209,16 +234,19 @@ std::vector<std::int64_t> offsets(const Target& target, std::int64_t total, std:
   return cuts;
 }
 
-Result<void> fill(const InitPermutation& init, const Target& target, const Sizes& sizes, std::span<std::byte> out) {
+Result<void> fill(const InitPermutation& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
   CAPSTONE_TRY(const auto n, init.of.evaluate_integer(sizes));
   return store_numbers(target, permutation(target, n), out);
 }
 
-Result<void> fill(const InitOffsets& init, const Target& target, const Sizes& sizes, std::span<std::byte> out) {
+Result<void> fill(const InitOffsets& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
   CAPSTONE_TRY(const auto total, init.total.evaluate_integer(sizes));
   CAPSTONE_TRY(const auto segments, init.segments.evaluate_integer(sizes));
   if (segments < 1)
-    return fail(fmt::format("offsets of {} segments", segments), target.where(), "segments must be at least 1");
+    return fail(fmt::format("offsets of {} segments", segments), target.where(),
+                "segments must be at least 1");
   return store_numbers(target, offsets(target, total, segments), out);
 }
 
@@ -246,7 +274,8 @@ std::vector<std::int64_t> make_page_table(const Target& target, const std::vecto
 }
 
 /// Each row of the last dimension in its own random order: expert rankings, gather orders within a row.
-std::vector<std::int64_t> make_row_permutations(const Target& target, const std::vector<std::int64_t>& shape) {
+std::vector<std::int64_t> make_row_permutations(const Target& target,
+                                                const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> numbers;
   const std::int64_t n = shape.empty() ? 1 : shape.back(), rows = n > 0 ? product_of(shape) / n : 0;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -261,7 +290,8 @@ std::vector<std::int64_t> make_row_permutations(const Target& target, const std:
 constexpr Generator kGenerators[] = {
     {"iota", make_iota}, {"page_table", make_page_table}, {"row_permutations", make_row_permutations}};
 
-Result<void> fill(const InitGenerator& init, const Target& target, const Sizes& sizes, std::span<std::byte> out) {
+Result<void> fill(const InitGenerator& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
   std::vector<std::string> names;
   for (const Generator& generator : kGenerators) {
     if (init.name == generator.name) {
@@ -271,20 +301,27 @@ Result<void> fill(const InitGenerator& init, const Target& target, const Sizes& 
     names.emplace_back(generator.name);
   }
   const auto near = nearest(init.name, names);
-  return fail(fmt::format("no generator '{}'", init.name), target.where(),
-              near ? fmt::format("did you mean '{}'?", *near) : fmt::format("there are: {}", join(names, ", ")));
+  return fail(
+      fmt::format("no generator '{}'", init.name), target.where(),
+      near ? fmt::format("did you mean '{}'?", *near) : fmt::format("there are: {}", join(names, ", ")));
 }
 
 }  // namespace
 
 std::string_view name_of(Battery battery) {
   switch (battery) {
-    case Battery::kPlain: return "plain";
-    case Battery::kTimesTen: return "x10";
-    case Battery::kOffset: return "offset +5";
-    case Battery::kHeavyTails: return "heavy tails";
-    case Battery::kSignFlip: return "sign flip";
-    case Battery::kHotElement: return "hot element";
+    case Battery::kPlain:
+      return "plain";
+    case Battery::kTimesTen:
+      return "x10";
+    case Battery::kOffset:
+      return "offset +5";
+    case Battery::kHeavyTails:
+      return "heavy tails";
+    case Battery::kSignFlip:
+      return "sign flip";
+    case Battery::kHotElement:
+      return "hot element";
   }
   return "?";
 }
@@ -300,8 +337,8 @@ bool battery_applies(const Problem& problem, Battery battery) {
                      [&](const Parameter& parameter) { return battery_applies(parameter, battery); });
 }
 
-Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
-                                            Battery battery) {
+Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
+                                            std::uint64_t seed, Battery battery) {
   CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
   using Answer = Result<std::optional<random::Draw>>;
   return std::visit(Overloaded{
@@ -318,13 +355,13 @@ Result<std::optional<random::Draw>> draw_of(const Problem& problem, int paramete
                     target.parameter.init);
 }
 
-Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed, Battery battery,
-                         std::span<std::byte> out) {
+Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
+                         Battery battery, std::span<std::byte> out) {
   CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
   const DType type = target.parameter.dtype;
   if (out.size() != static_cast<std::size_t>(target.elements) * size_of(type))
-    return fail(fmt::format("{} has {} elements of {}, but {} bytes were given", target.parameter.name, target.elements,
-                            name_of(type), out.size()),
+    return fail(fmt::format("{} has {} elements of {}, but {} bytes were given", target.parameter.name,
+                            target.elements, name_of(type), out.size()),
                 target.where(), {}, ExitCode::kInternal);
   CAPSTONE_TRY(const auto draw, draw_of(problem, parameter, sizes, seed, battery));
   if (draw) {
@@ -388,7 +425,8 @@ std::optional<std::size_t> first_overwritten(std::span<const std::byte> band, st
     bulk::random_words(seed, 0, random::kBytes, at / 16, std::span(words, (count + 15) / 16 * 4));
     const auto* expected = reinterpret_cast<const std::byte*>(words);
     if (std::memcmp(band.data() + at, expected, count) == 0) continue;
-    const auto differs = std::mismatch(expected, expected + count, band.begin() + static_cast<std::ptrdiff_t>(at));
+    const auto differs =
+        std::mismatch(expected, expected + count, band.begin() + static_cast<std::ptrdiff_t>(at));
     return at + static_cast<std::size_t>(differs.first - expected);
   }
   return std::nullopt;
@@ -397,7 +435,8 @@ std::optional<std::size_t> first_overwritten(std::span<const std::byte> band, st
 std::uint64_t fingerprint(std::span<const std::byte> bytes, std::uint64_t seed) {
   const std::size_t words = bytes.size() / 8;
   std::uint64_t total = bulk::fingerprint_words(bytes.data(), words, 0, seed);
-  std::uint64_t tail = 0;  // the last, partial word, filled up with zeros; the length tells it from real zeros
+  std::uint64_t tail =
+      0;  // the last, partial word, filled up with zeros; the length tells it from real zeros
   if (bytes.size() % 8) std::memcpy(&tail, bytes.data() + 8 * words, bytes.size() % 8);
   total += random::fingerprint_of(tail, words, seed);
   return random::fingerprint_of(total, bytes.size(), seed);

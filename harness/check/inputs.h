@@ -1,5 +1,6 @@
 #pragma once
-// Making the tensors of a case on the host, poisoning what a kernel must write, fingerprinting what it must not.
+// Making the tensors of a case on the host, poisoning what a kernel must write, fingerprinting what it must
+// not.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,7 +21,8 @@ inline constexpr Battery kBatteries[] = {Battery::kPlain,      Battery::kTimesTe
 std::string_view name_of(Battery battery);
 
 /// Whether a battery changes this parameter: inputs drawn from a normal, whose domain is every real number. A
-/// uniform range, integers and structured inputs state their domain and are left alone, and so are parameters.
+/// uniform range, integers and structured inputs state their domain and are left alone, and so are
+/// parameters.
 bool battery_applies(const Parameter& parameter, Battery battery);
 /// Whether a battery changes any tensor of the problem.
 bool battery_applies(const Problem& problem, Battery battery);
@@ -31,7 +33,8 @@ bool battery_applies(const Problem& problem, Battery battery);
 Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
                                             std::uint64_t seed, Battery battery);
 
-/// Fills one input, parameter or inout tensor. Element i depends on (seed, parameter, i) alone, not on threads.
+/// Fills one input, parameter or inout tensor. Element i depends on (seed, parameter, i) alone, not on
+/// threads.
 ///
 /// @param parameter  index in problem.signature; also the number of the random stream
 /// @param out        exactly the tensor's bytes
@@ -39,8 +42,8 @@ Result<std::optional<random::Draw>> draw_of(const Problem& problem, int paramete
 Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
                          Battery battery, std::span<std::byte> out);
 
-/// Overwrites a tensor with patterns that no kernel writes by chance: NaN of many payloads and both signs where
-/// the type has NaN, random bytes elsewhere. A device does the same with random::store_poison.
+/// Overwrites a tensor with patterns that no kernel writes by chance: NaN of many payloads and both signs
+/// where the type has NaN, random bytes elsewhere. A device does the same with random::store_poison.
 void poison(std::span<std::byte> out, DType type, std::uint64_t seed);
 
 /// Random bytes for guard bands and workspace.

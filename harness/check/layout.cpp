@@ -8,7 +8,9 @@ namespace {
 // Far above any GPU, far below where sizes and offsets could overflow.
 constexpr std::size_t kMostBytes = std::size_t{1} << 46;
 
-std::size_t rounded_up(std::size_t bytes) { return (bytes + Layout::kAlign - 1) / Layout::kAlign * Layout::kAlign; }
+std::size_t rounded_up(std::size_t bytes) {
+  return (bytes + Layout::kAlign - 1) / Layout::kAlign * Layout::kAlign;
+}
 
 tl::unexpected<Error> too_large(const std::string& name, const Sizes& sizes) {
   return fail(fmt::format("{} does not fit: more than {} TiB", name, kMostBytes >> 40), to_string(sizes),

@@ -12,11 +12,11 @@ namespace capstone {
 
 /// One tensor of a case.
 struct TensorSlot {
-  int parameter = 0;                  ///< index in problem.signature
+  int parameter = 0;  ///< index in problem.signature
   std::vector<std::int64_t> shape;
   std::int64_t elements = 0;
   std::size_t bytes = 0;
-  std::size_t offset = 0;             ///< [B] from the start of the arena; a multiple of Layout::kAlign
+  std::size_t offset = 0;  ///< [B] from the start of the arena; a multiple of Layout::kAlign
 };
 
 /// The arena of one case: guard, tensor, guard, tensor, … guard, workspace, guard.
@@ -24,10 +24,10 @@ struct Layout {
   static constexpr std::size_t kGuard = 4096;  ///< [B] least width of a guard band
   static constexpr std::size_t kAlign = 256;   ///< [B] of every tensor's base
 
-  std::vector<TensorSlot> tensors;    ///< signature order, scalars left out
+  std::vector<TensorSlot> tensors;  ///< signature order, scalars left out
   std::size_t workspace_offset = 0;
-  std::size_t workspace_bytes = 0;    ///< as asked; may be 0
-  std::size_t bytes = 0;              ///< of the whole arena
+  std::size_t workspace_bytes = 0;  ///< as asked; may be 0
+  std::size_t bytes = 0;            ///< of the whole arena
 
   /// The slot of a parameter, or null for a scalar.
   const TensorSlot* find(int parameter) const;

@@ -32,9 +32,9 @@ CAPSTONE_HD float float_of(std::uint32_t bits) {
 #endif
 }
 
-/// A finite magnitude (sign bit clear) rounded to nearest, ties to even, in a format of kExponent exponent and
-/// kMantissa mantissa bits with the usual bias; subnormals are kept. Overflow runs on into larger codes: the
-/// caller saturates.
+/// A finite magnitude (sign bit clear) rounded to nearest, ties to even, in a format of kExponent exponent
+/// and kMantissa mantissa bits with the usual bias; subnormals are kept. Overflow runs on into larger codes:
+/// the caller saturates.
 template <int kExponent, int kMantissa>
 CAPSTONE_HD std::uint32_t round_magnitude(std::uint32_t magnitude) {
   constexpr int kBias = (1 << (kExponent - 1)) - 1;

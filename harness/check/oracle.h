@@ -15,14 +15,18 @@ namespace capstone {
 
 class Oracle {
  public:
-  /// Loads the oracle that was built with capstone when the problem's oracle.cpp is the shipped one, byte for byte;
-  /// else compiles the problem's own once and keeps it in the cache under the digest of source and compiler.
+  /// Loads the oracle that was built with capstone when the problem's oracle.cpp is the shipped one, byte for
+  /// byte; else compiles the problem's own once and keeps it in the cache under the digest of source and
+  /// compiler.
+  /// This runs code of the problem's author inside the caller: whoever judges for marks loads the problem of
+  /// their own catalogue, never the copy that came with a submission.
   /// @error no oracle.cpp, no g++, the first error of the compiler, no capstone_oracle() inside.
   static Result<Oracle> load(const Problem& problem, const Resources& resources);
 
   /// Computes elements of one output on `threads` threads.
   ///
-  /// @param tensors  bytes of each tensor in signature order, scalars left out; outputs empty, inouts before the run
+  /// @param tensors  bytes of each tensor in signature order, scalars left out; outputs empty, inouts before
+  /// the run
   /// @param output_parameter  index in problem.signature
   /// @param indices  [n] flat, row-major; neighbours together are cheapest
   /// @param value, scale  [n] see problems/oracle.h
@@ -30,8 +34,8 @@ class Oracle {
   /// @error tensors that do not fit the signature, an index outside, an exception of the oracle.
   Result<void> evaluate(const Problem& problem, const Sizes& sizes,
                         const std::vector<std::span<const std::byte>>& tensors, int output_parameter,
-                        std::span<const std::int64_t> indices, std::span<double> value, std::span<double> scale,
-                        int threads = 0) const;
+                        std::span<const std::int64_t> indices, std::span<double> value,
+                        std::span<double> scale, int threads = 0) const;
 
   /// Every element of one output; value and scale: [elements].
   Result<void> evaluate_all(const Problem& problem, const Sizes& sizes,
@@ -40,7 +44,8 @@ class Oracle {
 
  private:
   using Function = decltype(&capstone_oracle);
-  Oracle(std::shared_ptr<void> library, Function function) : library_(std::move(library)), function_(function) {}
+  Oracle(std::shared_ptr<void> library, Function function)
+      : library_(std::move(library)), function_(function) {}
   static Result<Oracle> open(const std::filesystem::path& library);
 
   std::shared_ptr<void> library_;

@@ -1,7 +1,7 @@
 #pragma once
 // The values of every tensor, as a pure function of (seed, stream, element): host and device compute the same
-// bits, in any order, on any number of threads. Host and nvcc device code; C++17; no libm; floating point only
-// in explicit fused multiply-adds and exact operations, so that no compiler can contract it differently.
+// bits, in any order, on any number of threads. Host and nvcc device code; C++17; no libm; floating point
+// only in explicit fused multiply-adds and exact operations, so that no compiler can contract it differently.
 //
 // Generator: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 // Normals: inverse CDF by segments of a cubic, the segments halving towards the tail (Lee, Luk, Villasenor,
@@ -17,15 +17,17 @@ namespace capstone::random {
 enum Domain : std::uint32_t { kValues = 0, kTails = 1, kPoison = 2, kBytes = 3, kOrder = 4, kHot = 5 };
 
 /// Four random words.
-struct Words { std::uint32_t w[4]; };
+struct Words {
+  std::uint32_t w[4];
+};
 
 CAPSTONE_HD std::uint32_t high_product(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * b) >> 32);
 }
 
 /// Philox4x32-10 of a 128-bit counter under a 64-bit key.
-CAPSTONE_HD Words philox(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3, std::uint32_t k0,
-                         std::uint32_t k1) {
+CAPSTONE_HD Words philox(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3,
+                         std::uint32_t k0, std::uint32_t k1) {
   constexpr std::uint32_t kM0 = 0xD2511F53u, kM1 = 0xCD9E8D57u;
 #if defined(__CUDACC__)
 #pragma unroll
@@ -55,10 +57,14 @@ CAPSTONE_HD Words block_at(std::uint64_t seed, std::uint32_t stream, Domain doma
 CAPSTONE_HD std::uint32_t word_at(std::uint64_t seed, std::uint32_t stream, Domain domain, std::uint64_t i) {
   const Words words = block_at(seed, stream, domain, i >> 2);
   switch (i & 3) {  // no indexed array: it would live in local memory on the device
-    case 0: return words.w[0];
-    case 1: return words.w[1];
-    case 2: return words.w[2];
-    default: return words.w[3];
+    case 0:
+      return words.w[0];
+    case 1:
+      return words.w[1];
+    case 2:
+      return words.w[2];
+    default:
+      return words.w[3];
   }
 }
 
@@ -94,7 +100,9 @@ CAPSTONE_HD float sum(float a, float b) {
 }
 
 /// Cubic coefficients, lowest power first, of each segment of the upper half of the inverse normal CDF.
-struct alignas(16) Cubic { float c[4]; };
+struct alignas(16) Cubic {
+  float c[4];
+};
 inline constexpr int kSegments = 257;  ///< 32 octaves of 8, and the median
 #if defined(__CUDACC__)
 static __device__ const Cubic kDeviceNormal[kSegments] = {
@@ -129,12 +137,14 @@ CAPSTONE_HD float uniform_of(std::uint32_t word, float low, float high) {
 }
 
 /// Element i of a normal tensor.
-CAPSTONE_HD float normal_at(std::uint64_t seed, std::uint32_t stream, std::uint64_t i, float mean, float std) {
+CAPSTONE_HD float normal_at(std::uint64_t seed, std::uint32_t stream, std::uint64_t i, float mean,
+                            float std) {
   return fused(std, normal_of(word_at(seed, stream, kValues, i)), mean);
 }
 
 /// Element i of a uniform tensor, in [low, high).
-CAPSTONE_HD float uniform_at(std::uint64_t seed, std::uint32_t stream, std::uint64_t i, float low, float high) {
+CAPSTONE_HD float uniform_at(std::uint64_t seed, std::uint32_t stream, std::uint64_t i, float low,
+                             float high) {
   return uniform_of(word_at(seed, stream, kValues, i), low, high);
 }
 
@@ -150,10 +160,11 @@ CAPSTONE_HD std::uint64_t scaled_to(std::uint64_t bits, std::uint64_t span) {
 }
 
 /// Element i of an integer tensor, min … max, both included.
-CAPSTONE_HD std::int64_t integer_at(std::uint64_t seed, std::uint32_t stream, std::uint64_t i, std::int64_t min,
-                                    std::int64_t max) {
+CAPSTONE_HD std::int64_t integer_at(std::uint64_t seed, std::uint32_t stream, std::uint64_t i,
+                                    std::int64_t min, std::int64_t max) {
   const std::uint64_t span = static_cast<std::uint64_t>(max) - static_cast<std::uint64_t>(min) + 1;
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(min) + scaled_to(wide_at(seed, stream, kValues, i), span));
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(min) +
+                                   scaled_to(wide_at(seed, stream, kValues, i), span));
 }
 
 enum class Kind : int { kNormal, kUniform, kInteger, kChoice };
@@ -167,34 +178,41 @@ struct Draw {
   Twist twist = Twist::kNone;
   std::uint32_t stream = 0;
   std::uint64_t seed = 0;
-  float a = 0, b = 1;                ///< mean, std or low, high
-  std::int64_t min = 0, max = 0;     ///< integers, both included
+  float a = 0, b = 1;             ///< mean, std or low, high
+  std::int64_t min = 0, max = 0;  ///< integers, both included
   int choices = 0;
-  double choice[kMaxChoices] = {};   ///< already rounded to the tensor's type
-  std::int64_t hot = -1;             ///< the hot element
+  double choice[kMaxChoices] = {};  ///< already rounded to the tensor's type
+  std::int64_t hot = -1;            ///< the hot element
   float hot_value = 0;
 };
 
 /// What a twist makes of a normal value; `tail` is the element's word of the domain kTails.
 CAPSTONE_HD float twisted(const Draw& draw, std::int64_t i, float value, std::uint32_t tail) {
   switch (draw.twist) {
-    case Twist::kNone: return value;
-    case Twist::kTimesTen: return product(value, 10.0f);
-    case Twist::kOffset: return sum(value, 5.0f);
-    case Twist::kSignFlip: return narrow::float_of(narrow::bits_of(value) ^ 0x80000000u);
+    case Twist::kNone:
+      return value;
+    case Twist::kTimesTen:
+      return product(value, 10.0f);
+    case Twist::kOffset:
+      return sum(value, 5.0f);
+    case Twist::kSignFlip:
+      return narrow::float_of(narrow::bits_of(value) ^ 0x80000000u);
     case Twist::kHeavyTails:  // one in 64 grows by 2 … 64: an exact power of two
       return (tail & 63u) ? value : product(value, narrow::float_of((128u + (tail >> 6) % 6u) << 23));
-    case Twist::kHotElement: return i == draw.hot ? draw.hot_value : value;
+    case Twist::kHotElement:
+      return i == draw.hot ? draw.hot_value : value;
   }
   return value;
 }
 
 /// Element i of a normal or uniform tensor, before rounding to its type.
 CAPSTONE_HD float real_at(const Draw& draw, std::int64_t i) {
-  if (draw.kind == Kind::kUniform) return uniform_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), draw.a, draw.b);
+  if (draw.kind == Kind::kUniform)
+    return uniform_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), draw.a, draw.b);
   const float plain = normal_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), draw.a, draw.b);
   const std::uint32_t tail = draw.twist == Twist::kHeavyTails
-                                 ? word_at(draw.seed, draw.stream, kTails, static_cast<std::uint64_t>(i)) : 0;
+                                 ? word_at(draw.seed, draw.stream, kTails, static_cast<std::uint64_t>(i))
+                                 : 0;
   return twisted(draw, i, plain, tail);
 }
 
@@ -207,22 +225,41 @@ CAPSTONE_HD double choice_at(const Draw& draw, std::int64_t i) {
 /// Rounds to a floating type and stores it as element i.
 CAPSTONE_HD void store_real(DType type, void* tensor, std::int64_t i, float value) {
   switch (type) {
-    case DType::kF32: static_cast<float*>(tensor)[i] = value; break;
-    case DType::kF16: static_cast<std::uint16_t*>(tensor)[i] = narrow::to_f16(value); break;
-    case DType::kBF16: static_cast<std::uint16_t*>(tensor)[i] = narrow::to_bf16(value); break;
-    case DType::kE4M3: static_cast<std::uint8_t*>(tensor)[i] = narrow::to_e4m3(value); break;
-    case DType::kE5M2: static_cast<std::uint8_t*>(tensor)[i] = narrow::to_e5m2(value); break;
-    default: break;
+    case DType::kF32:
+      static_cast<float*>(tensor)[i] = value;
+      break;
+    case DType::kF16:
+      static_cast<std::uint16_t*>(tensor)[i] = narrow::to_f16(value);
+      break;
+    case DType::kBF16:
+      static_cast<std::uint16_t*>(tensor)[i] = narrow::to_bf16(value);
+      break;
+    case DType::kE4M3:
+      static_cast<std::uint8_t*>(tensor)[i] = narrow::to_e4m3(value);
+      break;
+    case DType::kE5M2:
+      static_cast<std::uint8_t*>(tensor)[i] = narrow::to_e5m2(value);
+      break;
+    default:
+      break;
   }
 }
 
 /// Stores a whole number as element i; floating types round it to nearest.
 CAPSTONE_HD void store_whole(DType type, void* tensor, std::int64_t i, std::int64_t value) {
   switch (type) {
-    case DType::kI32: static_cast<std::int32_t*>(tensor)[i] = static_cast<std::int32_t>(value); break;
-    case DType::kI64: static_cast<std::int64_t*>(tensor)[i] = value; break;
-    case DType::kU8: static_cast<std::uint8_t*>(tensor)[i] = static_cast<std::uint8_t>(value); break;
-    default: store_real(type, tensor, i, static_cast<float>(value)); break;
+    case DType::kI32:
+      static_cast<std::int32_t*>(tensor)[i] = static_cast<std::int32_t>(value);
+      break;
+    case DType::kI64:
+      static_cast<std::int64_t*>(tensor)[i] = value;
+      break;
+    case DType::kU8:
+      static_cast<std::uint8_t*>(tensor)[i] = static_cast<std::uint8_t>(value);
+      break;
+    default:
+      store_real(type, tensor, i, static_cast<float>(value));
+      break;
   }
 }
 
@@ -230,15 +267,20 @@ CAPSTONE_HD void store_whole(DType type, void* tensor, std::int64_t i, std::int6
 CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::int64_t i) {
   switch (draw.kind) {
     case Kind::kNormal:
-    case Kind::kUniform: store_real(type, tensor, i, real_at(draw, i)); break;
+    case Kind::kUniform:
+      store_real(type, tensor, i, real_at(draw, i));
+      break;
     case Kind::kInteger:
-      store_whole(type, tensor, i, integer_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), draw.min, draw.max));
+      store_whole(type, tensor, i,
+                  integer_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), draw.min, draw.max));
       break;
     case Kind::kChoice: {
       const double value = choice_at(draw, i);
       const bool whole = type == DType::kI32 || type == DType::kI64 || type == DType::kU8;
-      if (whole) store_whole(type, tensor, i, static_cast<std::int64_t>(value));
-      else store_real(type, tensor, i, static_cast<float>(value));
+      if (whole)
+        store_whole(type, tensor, i, static_cast<std::int64_t>(value));
+      else
+        store_real(type, tensor, i, static_cast<float>(value));
       break;
     }
   }
@@ -252,12 +294,18 @@ CAPSTONE_HD bool has_nan(DType type) {
 /// A quiet NaN of either sign from one random word, in the low bits; e4m3 has but one payload.
 CAPSTONE_HD std::uint32_t poison_of(DType type, std::uint32_t word) {
   switch (type) {
-    case DType::kF32: return (word & 0x803fffffu) | 0x7fc00000u;
-    case DType::kF16: return ((word & 0x81ffu) | 0x7e00u);
-    case DType::kBF16: return ((word & 0x803fu) | 0x7fc0u);
-    case DType::kE4M3: return ((word & 0x80u) | 0x7fu);
-    case DType::kE5M2: return ((word & 0x81u) | 0x7eu);
-    default: return word;
+    case DType::kF32:
+      return (word & 0x803fffffu) | 0x7fc00000u;
+    case DType::kF16:
+      return ((word & 0x81ffu) | 0x7e00u);
+    case DType::kBF16:
+      return ((word & 0x803fu) | 0x7fc0u);
+    case DType::kE4M3:
+      return ((word & 0x80u) | 0x7fu);
+    case DType::kE5M2:
+      return ((word & 0x81u) | 0x7eu);
+    default:
+      return word;
   }
 }
 
@@ -270,18 +318,28 @@ CAPSTONE_HD std::uint8_t poison_byte_at(std::uint64_t seed, std::uint64_t i) {
 CAPSTONE_HD void store_poison(DType type, std::uint64_t seed, void* tensor, std::int64_t i) {
   const std::uint64_t n = static_cast<std::uint64_t>(i);
   switch (type) {
-    case DType::kF32: static_cast<std::uint32_t*>(tensor)[i] = poison_of(type, word_at(seed, 0, kPoison, n)); break;
+    case DType::kF32:
+      static_cast<std::uint32_t*>(tensor)[i] = poison_of(type, word_at(seed, 0, kPoison, n));
+      break;
     case DType::kF16:
     case DType::kBF16:
-      static_cast<std::uint16_t*>(tensor)[i] = static_cast<std::uint16_t>(poison_of(type, word_at(seed, 0, kPoison, n)));
+      static_cast<std::uint16_t*>(tensor)[i] =
+          static_cast<std::uint16_t>(poison_of(type, word_at(seed, 0, kPoison, n)));
       break;
     case DType::kE4M3:
     case DType::kE5M2:
-      static_cast<std::uint8_t*>(tensor)[i] = static_cast<std::uint8_t>(poison_of(type, word_at(seed, 0, kPoison, n)));
+      static_cast<std::uint8_t*>(tensor)[i] =
+          static_cast<std::uint8_t>(poison_of(type, word_at(seed, 0, kPoison, n)));
       break;
-    case DType::kU8: static_cast<std::uint8_t*>(tensor)[i] = poison_byte_at(seed, n); break;
-    case DType::kI32: static_cast<std::uint32_t*>(tensor)[i] = word_at(seed, 0, kBytes, n); break;
-    case DType::kI64: static_cast<std::uint64_t*>(tensor)[i] = wide_at(seed, 0, kBytes, n); break;
+    case DType::kU8:
+      static_cast<std::uint8_t*>(tensor)[i] = poison_byte_at(seed, n);
+      break;
+    case DType::kI32:
+      static_cast<std::uint32_t*>(tensor)[i] = word_at(seed, 0, kBytes, n);
+      break;
+    case DType::kI64:
+      static_cast<std::uint64_t*>(tensor)[i] = wide_at(seed, 0, kBytes, n);
+      break;
   }
 }
 

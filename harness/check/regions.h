@@ -13,12 +13,13 @@ struct Region {
   std::string hint;
 };
 
-/// Describes the marked elements if they fill a part of the tensor, at most 98 % of it, that words can name: a tail, rows or columns from
-/// or up to an index, a single one, a period, both edges; empty when they are everywhere or nowhere in particular.
+/// Describes the marked elements if they fill a part of the tensor, at most 98 % of it, that words can name:
+/// a tail, rows or columns from or up to an index, a single one, a period, both edges; empty when they are
+/// everywhere or nowhere in particular.
 ///
 /// @param marked  [elements] not 0: marked
 /// @param count   how many are
-std::optional<Region> describe_region(const std::vector<std::int64_t>& shape, const std::vector<std::uint8_t>& marked,
-                                      std::int64_t count);
+std::optional<Region> describe_region(const std::vector<std::int64_t>& shape,
+                                      const std::vector<std::uint8_t>& marked, std::int64_t count);
 
 }  // namespace capstone

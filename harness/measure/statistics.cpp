@@ -8,7 +8,7 @@ namespace capstone {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLeastFloor = 0.01;   // no speedup below 1 % is ever called one
+constexpr double kLeastFloor = 0.01;  // no speedup below 1 % is ever called one
 constexpr double kNormal975 = 1.959963984540054;
 
 /// SplitMix64 (Steele, Lea, Flood 2014): four operations a draw, and a bootstrap needs ten million.
@@ -82,11 +82,14 @@ Interval median_interval(std::span<const double> samples) {
   if (sorted.size() < 6) return {median_of_sorted(sorted), sorted.front(), sorted.back()};
   // Ranks, counted from 1, of the order statistics that enclose the median.
   const double spread = kNormal975 * std::sqrt(n);
-  const double low = std::max(1.0, std::floor((n - spread) / 2)), high = std::min(n, std::ceil(1 + (n + spread) / 2));
-  return {median_of_sorted(sorted), sorted[static_cast<std::size_t>(low) - 1], sorted[static_cast<std::size_t>(high) - 1]};
+  const double low = std::max(1.0, std::floor((n - spread) / 2)),
+               high = std::min(n, std::ceil(1 + (n + spread) / 2));
+  return {median_of_sorted(sorted), sorted[static_cast<std::size_t>(low) - 1],
+          sorted[static_cast<std::size_t>(high) - 1]};
 }
 
-Interval bootstrap_ratio(const std::vector<std::vector<double>>& log_ratios, int resamples, std::uint64_t seed) {
+Interval bootstrap_ratio(const std::vector<std::vector<double>>& log_ratios, int resamples,
+                         std::uint64_t seed) {
   std::vector<const std::vector<double>*> restarts;
   for (const auto& blocks : log_ratios)
     if (!blocks.empty()) restarts.push_back(&blocks);
@@ -105,10 +108,14 @@ RatioVerdict decide(Interval speedup, Interval a_over_a, bool budget_spent) {
   result.floor = same > kLeastFloor ? same : kLeastFloor;
   const bool known = std::isfinite(speedup.low) && std::isfinite(speedup.high) && std::isfinite(same);
   const bool inside = speedup.low >= 1 - result.floor && speedup.high <= 1 + result.floor;
-  if (known && speedup.low > 1 + result.floor) result.verdict = GateTwo::kFaster;
-  else if (known && speedup.high < 1 - result.floor) result.verdict = GateTwo::kSlower;
-  else if (known && (inside || narrow_enough(speedup))) result.verdict = GateTwo::kTie;
-  else result.verdict = budget_spent ? GateTwo::kUnresolved : GateTwo::kNotJudged;
+  if (known && speedup.low > 1 + result.floor)
+    result.verdict = GateTwo::kFaster;
+  else if (known && speedup.high < 1 - result.floor)
+    result.verdict = GateTwo::kSlower;
+  else if (known && (inside || narrow_enough(speedup)))
+    result.verdict = GateTwo::kTie;
+  else
+    result.verdict = budget_spent ? GateTwo::kUnresolved : GateTwo::kNotJudged;
   return result;
 }
 

@@ -20,7 +20,8 @@ constexpr const char* kA10 = "NVIDIA A10 data sheet";
 constexpr const char* kA40 = "NVIDIA A40 data sheet";
 constexpr const char* kA6000 = "NVIDIA RTX A6000 data sheet; NVIDIA Ampere GA102 whitepaper";
 constexpr const char* kGA102 = "NVIDIA Ampere GA102 GPU architecture whitepaper V2";
-constexpr const char* kGA106 = "NVIDIA GeForce RTX 3060 specifications; rates by SM as in the GA102 whitepaper V2";
+constexpr const char* kGA106 =
+    "NVIDIA GeForce RTX 3060 specifications; rates by SM as in the GA102 whitepaper V2";
 constexpr const char* kH100 = "NVIDIA H100 data sheet; NVIDIA H100 whitepaper";
 constexpr const char* kH200 = "NVIDIA H200 data sheet";
 constexpr const char* kGH200 = "NVIDIA GH200 data sheet";
@@ -29,15 +30,18 @@ constexpr const char* kL4 = "NVIDIA L4 data sheet";
 constexpr const char* kL40 = "NVIDIA L40 data sheet";
 constexpr const char* kL40S = "NVIDIA L40S data sheet";
 constexpr const char* kAda = "NVIDIA Ada GPU architecture whitepaper V2";
-constexpr const char* kAdaGeForce = "NVIDIA GeForce RTX 40 specifications; rates by SM as in the Ada whitepaper V2";
+constexpr const char* kAdaGeForce =
+    "NVIDIA GeForce RTX 40 specifications; rates by SM as in the Ada whitepaper V2";
 constexpr const char* kAda6000 = "NVIDIA RTX 6000 Ada data sheet";
 constexpr const char* kBlackwell = "NVIDIA RTX Blackwell GPU architecture whitepaper";
-constexpr const char* kPro6000 = "NVIDIA RTX PRO 6000 Blackwell data sheet; NVIDIA RTX PRO Blackwell whitepaper";
+constexpr const char* kPro6000 =
+    "NVIDIA RTX PRO 6000 Blackwell data sheet; NVIDIA RTX PRO Blackwell whitepaper";
 constexpr const char* kOrin = "NVIDIA Jetson AGX Orin data sheet, 64 GB module";
 
-/// One device. Rates in TFLOP/s, dense, FP32 accumulation (GeForce halves its tensor rate there); 0: no such units.
+/// One device. Rates in TFLOP/s, dense, FP32 accumulation (GeForce halves its tensor rate there); 0: no such
+/// units.
 struct Row {
-  const char* name;      ///< what the driver reports, without "NVIDIA "
+  const char* name;  ///< what the driver reports, without "NVIDIA "
   int sm;
   double memory_gb;
   double bandwidth_gbs;
@@ -47,7 +51,9 @@ struct Row {
   const char* source;
 };
 
-// Sorted by generation. A name ends at a word: "H100 PCIe" is not "H100 PCIe 96GB", which has its own row or none.
+// Sorted by generation. A name ends at a word: "H100 PCIe" is not "H100 PCIe 96GB", which has its own row or
+// none.
+// clang-format off
 constexpr Row kTable[] = {
     // name                            SM   GB   GB/s  memory    fp32   tf32   fp16   bf16    fp8    fp4    L2  source
     {"Tesla V100-SXM2-16GB",           80,  16,   900, "HBM2",   15.7,     0,   125,     0,     0,     0,    6, kVolta},
@@ -107,6 +113,7 @@ constexpr Row kTable[] = {
     {"GeForce RTX 5080",               84,  16,   960, "GDDR7",  56.3,  56.3, 112.6, 112.6, 225.1, 900.4,   64, kBlackwell},
     {"GeForce RTX 5090",              170,  32,  1792, "GDDR7", 104.8, 104.8, 209.5, 209.5,   419,  1676,   96, kBlackwell},
 };
+// clang-format on
 
 DevicePeaks peaks_of_row(const Row& row) {
   DevicePeaks peaks;
@@ -144,9 +151,12 @@ double slice_gb(std::string_view name) {
 
 /// A slice has a share of the SMs, and of the memory controllers in eighths.
 DevicePeaks slice_of(DevicePeaks peaks, const DeviceAttributes& attributes, double gigabytes) {
-  const double compute = attributes.sm_count > 0 ? static_cast<double>(attributes.sm_count) / peaks.sm_count : 1.0;
-  const double memory = gigabytes > 0 ? std::clamp(std::round(8 * gigabytes / peaks.memory_gb), 1.0, 8.0) / 8 : 1.0;
-  for (double* rate : {&peaks.fp32, &peaks.tf32, &peaks.fp16, &peaks.bf16, &peaks.fp8, &peaks.fp4}) *rate *= compute;
+  const double compute =
+      attributes.sm_count > 0 ? static_cast<double>(attributes.sm_count) / peaks.sm_count : 1.0;
+  const double memory =
+      gigabytes > 0 ? std::clamp(std::round(8 * gigabytes / peaks.memory_gb), 1.0, 8.0) / 8 : 1.0;
+  for (double* rate : {&peaks.fp32, &peaks.tf32, &peaks.fp16, &peaks.bf16, &peaks.fp8, &peaks.fp4})
+    *rate *= compute;
   peaks.bandwidth *= memory;
   peaks.l2_bytes = static_cast<std::size_t>(static_cast<double>(peaks.l2_bytes) * memory);
   if (attributes.sm_count > 0) peaks.sm_count = attributes.sm_count;
@@ -157,11 +167,14 @@ DevicePeaks slice_of(DevicePeaks peaks, const DeviceAttributes& attributes, doub
 }
 
 /// What one SM does a clock: FP32 lanes, and dense FP16 tensor multiply-adds with FP32 accumulation.
-struct SmRates { int major, minor, lanes, tensor_fma; };
-// NVIDIA CUDA C++ Programming Guide, "Arithmetic instructions"; the architecture whitepapers for tensor cores. Where
-// GeForce and workstation parts of one architecture differ (8.6, 8.9), the larger: a ceiling may not be too low.
-constexpr SmRates kSmRates[] = {{7, 0, 64, 512},   {7, 2, 64, 512},   {7, 5, 64, 512},   {8, 0, 64, 1024},
-                                {8, 6, 128, 512},  {8, 7, 128, 1024}, {8, 9, 128, 512},  {9, 0, 128, 2048},
+struct SmRates {
+  int major, minor, lanes, tensor_fma;
+};
+// NVIDIA CUDA C++ Programming Guide, "Arithmetic instructions"; the architecture whitepapers for tensor
+// cores. Where GeForce and workstation parts of one architecture differ (8.6, 8.9), the larger: a ceiling may
+// not be too low.
+constexpr SmRates kSmRates[] = {{7, 0, 64, 512},    {7, 2, 64, 512},    {7, 5, 64, 512},   {8, 0, 64, 1024},
+                                {8, 6, 128, 512},   {8, 7, 128, 1024},  {8, 9, 128, 512},  {9, 0, 128, 2048},
                                 {10, 0, 128, 4096}, {10, 3, 128, 4096}, {12, 0, 128, 512}, {12, 1, 128, 512}};
 
 DevicePeaks computed(const DeviceAttributes& attributes) {
@@ -206,16 +219,29 @@ DevicePeaks peaks_of(const DeviceAttributes& attributes) {
 
 ComputePeak peak_of(const DevicePeaks& peaks, Precision precision) {
   // Units a class may use, fastest first; a class runs on stricter units where it has none of its own.
-  const ComputePeak fp4{peaks.fp4, "FP4 tensor"}, fp8{peaks.fp8, "FP8 tensor"}, fp16{peaks.fp16, "FP16 tensor"},
-      bf16{peaks.bf16, "BF16 tensor"}, tf32{peaks.tf32, "TF32 tensor"}, fp32{peaks.fp32, "FP32 FMA"};
+  const ComputePeak fp4{peaks.fp4, "FP4 tensor"}, fp8{peaks.fp8, "FP8 tensor"},
+      fp16{peaks.fp16, "FP16 tensor"}, bf16{peaks.bf16, "BF16 tensor"}, tf32{peaks.tf32, "TF32 tensor"},
+      fp32{peaks.fp32, "FP32 FMA"};
   std::array<ComputePeak, 4> choices{};
   switch (precision) {
-    case Precision::kFp32: choices = {fp32}; break;
-    case Precision::kTf32: choices = {tf32, fp32}; break;
-    case Precision::kFp16: choices = {fp16, fp32}; break;
-    case Precision::kBf16: choices = {bf16, fp32}; break;
-    case Precision::kFp8: choices = {fp8, fp16, fp32}; break;
-    case Precision::kFp4: choices = {fp4, fp8, fp16, fp32}; break;
+    case Precision::kFp32:
+      choices = {fp32};
+      break;
+    case Precision::kTf32:
+      choices = {tf32, fp32};
+      break;
+    case Precision::kFp16:
+      choices = {fp16, fp32};
+      break;
+    case Precision::kBf16:
+      choices = {bf16, fp32};
+      break;
+    case Precision::kFp8:
+      choices = {fp8, fp16, fp32};
+      break;
+    case Precision::kFp4:
+      choices = {fp4, fp8, fp16, fp32};
+      break;
   }
   for (const ComputePeak& choice : choices)
     if (choice.flops > 0) return choice;

@@ -9,10 +9,10 @@ namespace capstone {
 
 /// @source Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009.
 struct Roofline {
-  double percent = 0;      ///< [%] floor_ms / measured; 0 when there is no ceiling to compare with
-  std::string peak;        ///< of what: "3.35 TB/s HBM3 (data sheet)"
-  std::string bound_by;    ///< "memory", "compute" or "latency"
-  double floor_ms = 0;     ///< [ms] the time of a kernel that reaches the binding roof
+  double percent = 0;    ///< [%] floor_ms / measured; 0 when there is no ceiling to compare with
+  std::string peak;      ///< of what: "3.35 TB/s HBM3 (data sheet)"
+  std::string bound_by;  ///< "memory", "compute" or "latency"
+  double floor_ms = 0;   ///< [ms] the time of a kernel that reaches the binding roof
 };
 
 /// A launch costs about this much; work that needs less is bound by it.

@@ -32,7 +32,8 @@ void fill(benchmark::State& state, DType type, Init init, Battery battery) {
   std::vector<std::byte> bytes(kElements * size_of(type));
   std::uint64_t seed = 0;
   for (auto _ : state) {
-    if (!fill_tensor(problem, 0, {{"n", kElements}}, ++seed, battery, bytes)) state.SkipWithError("fill_tensor failed");
+    if (!fill_tensor(problem, 0, {{"n", kElements}}, ++seed, battery, bytes))
+      state.SkipWithError("fill_tensor failed");
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * bytes.size()));
@@ -82,7 +83,8 @@ struct Outputs {
     }
     store_all(type, expected, right);
     wrong = right;
-    for (std::int64_t i = kElements / 2; i < kElements; ++i) store_rounded(type, wrong.data(), i, 3.0 + 0.5 * static_cast<double>(i % 7));
+    for (std::int64_t i = kElements / 2; i < kElements; ++i)
+      store_rounded(type, wrong.data(), i, 3.0 + 0.5 * static_cast<double>(i % 7));
   }
 };
 
@@ -90,8 +92,10 @@ struct Outputs {
 void compare_right(benchmark::State& state, DType type) {
   const Outputs outputs(type);
   for (auto _ : state)
-    if (!compare(type, outputs.right, outputs.expected, outputs.scale, {1e-2, 1e-2}).passed) state.SkipWithError("must pass");
-  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * kElements * static_cast<std::int64_t>(16 + size_of(type)));
+    if (!compare(type, outputs.right, outputs.expected, outputs.scale, {1e-2, 1e-2}).passed)
+      state.SkipWithError("must pass");
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * kElements *
+                          static_cast<std::int64_t>(16 + size_of(type)));
 }
 BENCHMARK_CAPTURE(compare_right, f32, DType::kF32);
 BENCHMARK_CAPTURE(compare_right, bf16, DType::kBF16);
@@ -99,7 +103,8 @@ BENCHMARK_CAPTURE(compare_right, bf16, DType::kBF16);
 void compare_wrong(benchmark::State& state) {
   const Outputs outputs(DType::kF32);
   for (auto _ : state)
-    if (compare(DType::kF32, outputs.wrong, outputs.expected, outputs.scale, {1e-4, 1e-5}).passed) state.SkipWithError("must fail");
+    if (compare(DType::kF32, outputs.wrong, outputs.expected, outputs.scale, {1e-4, 1e-5}).passed)
+      state.SkipWithError("must fail");
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * kElements * 20);
 }
 BENCHMARK(compare_wrong);
@@ -115,7 +120,8 @@ BENCHMARK(compare_floats);
 void diagnose_half_wrong(benchmark::State& state) {
   const Outputs outputs(DType::kF32);
   for (auto _ : state)
-    benchmark::DoNotOptimize(diagnose("y", DType::kF32, outputs.shape, outputs.wrong, outputs.expected, outputs.scale, {1e-4, 1e-5}, 1));
+    benchmark::DoNotOptimize(diagnose("y", DType::kF32, outputs.shape, outputs.wrong, outputs.expected,
+                                      outputs.scale, {1e-4, 1e-5}, 1));
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * kElements);
 }
 BENCHMARK(diagnose_half_wrong)->Unit(benchmark::kMillisecond);
@@ -125,7 +131,8 @@ void diagnose_unwritten(benchmark::State& state) {
   std::vector<std::byte> untouched(outputs.right.size());
   poison(untouched, DType::kF32, 1);
   for (auto _ : state)
-    benchmark::DoNotOptimize(diagnose("y", DType::kF32, outputs.shape, untouched, outputs.expected, outputs.scale, {1e-4, 1e-5}, 1));
+    benchmark::DoNotOptimize(diagnose("y", DType::kF32, outputs.shape, untouched, outputs.expected,
+                                      outputs.scale, {1e-4, 1e-5}, 1));
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * kElements);
 }
 BENCHMARK(diagnose_unwritten)->Unit(benchmark::kMillisecond);

@@ -12,7 +12,8 @@ namespace {
 void bootstrap_1000_samples_10000_resamples(benchmark::State& state) {
   std::vector<std::vector<double>> ratios(5, std::vector<double>(200));
   for (std::size_t r = 0; r < ratios.size(); ++r)
-    for (std::size_t b = 0; b < ratios[r].size(); ++b) ratios[r][b] = 0.1 + 0.01 * std::sin(static_cast<double>(37 * r + 11 * b));
+    for (std::size_t b = 0; b < ratios[r].size(); ++b)
+      ratios[r][b] = 0.1 + 0.01 * std::sin(static_cast<double>(37 * r + 11 * b));
   std::uint64_t seed = 0;
   for (auto _ : state) benchmark::DoNotOptimize(bootstrap_ratio(ratios, 10000, ++seed));
 }

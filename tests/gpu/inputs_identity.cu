@@ -1,10 +1,11 @@
-// Proves on a GPU that device and host make the same bits: every dtype, every kind of draw, every variation of the
-// battery, poison, fingerprints, and our own rounding against CUDA's. Prints PASS or FAIL for each; exits 1 on a FAIL.
+// Proves on a GPU that device and host make the same bits: every dtype, every kind of draw, every variation
+// of the battery, poison, fingerprints, and our own rounding against CUDA's. Prints PASS or FAIL for each;
+// exits 1 on a FAIL.
 //
 // Stand-alone, linked with the host library of a build tree $B:
 //   nvcc -std=c++20 -O2 -arch=native -I. tests/gpu/inputs_identity.cu -o inputs_identity
-//        $B/harness/check/libcapstone_check.a $B/problems/libcapstone_problems.a $B/harness/base/libcapstone_base.a
-//        -lmuparser -lyaml-cpp -lcrypto -ldl
+//        $B/harness/check/libcapstone_check.a $B/problems/libcapstone_problems.a
+//        $B/harness/base/libcapstone_base.a -lmuparser -lyaml-cpp -lcrypto -ldl
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -24,7 +25,8 @@ using namespace capstone;
 
 constexpr std::int64_t kElements = (1 << 20) + 13;  // no multiple of a block or a vector
 constexpr int kThreads = 256;
-constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kI64, DType::kU8};
+constexpr DType kTypes[] = {DType::kF32,  DType::kF16, DType::kBF16, DType::kE4M3,
+                            DType::kE5M2, DType::kI32, DType::kI64,  DType::kU8};
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -51,7 +53,9 @@ class DeviceBytes {
   std::size_t bytes_;
 };
 
-__device__ std::int64_t thread_index() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ std::int64_t thread_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
 
 __global__ void fill_kernel(random::Draw draw, DType type, void* tensor, std::int64_t count) {
   if (const std::int64_t i = thread_index(); i < count) random::store_drawn(draw, type, tensor, i);
@@ -61,16 +65,19 @@ __global__ void poison_kernel(DType type, std::uint64_t seed, void* tensor, std:
   if (const std::int64_t i = thread_index(); i < count) random::store_poison(type, seed, tensor, i);
 }
 
-__global__ void fingerprint_kernel(const std::uint64_t* words, std::int64_t count, std::uint64_t seed, unsigned long long* total) {
+__global__ void fingerprint_kernel(const std::uint64_t* words, std::int64_t count, std::uint64_t seed,
+                                   unsigned long long* total) {
   if (const std::int64_t i = thread_index(); i < count)
-    atomicAdd(total, static_cast<unsigned long long>(random::fingerprint_of(words[i], static_cast<std::uint64_t>(i), seed)));
+    atomicAdd(total, static_cast<unsigned long long>(
+                         random::fingerprint_of(words[i], static_cast<std::uint64_t>(i), seed)));
 }
 
 /// Counts the floats, of all 2^32, that our rounding and CUDA's disagree about.
 __global__ void rounding_kernel(unsigned long long* differences) {
   const std::uint64_t stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
   unsigned long long mine[4] = {};
-  for (std::uint64_t bits = static_cast<std::uint64_t>(thread_index()); bits < (std::uint64_t{1} << 32); bits += stride) {
+  for (std::uint64_t bits = static_cast<std::uint64_t>(thread_index()); bits < (std::uint64_t{1} << 32);
+       bits += stride) {
     const float value = __uint_as_float(static_cast<unsigned>(bits));
     mine[0] += narrow::to_f16(value) != __half_as_ushort(__float2half_rn(value));
     mine[1] += narrow::to_bf16(value) != __bfloat16_as_ushort(__float2bfloat16_rn(value));
@@ -117,11 +124,13 @@ bool fills(DType type) {
   bool same = true;
   std::vector<Init> inits = {InitInteger{0, 7}, InitChoice{{0, 1, 3}}};
   if (is_float(type)) {
-    inits = {InitNormal{0, 1}, InitNormal{0.25, 3}, InitUniform{-1, 1}, InitUniform{0, 0.1}, InitInteger{-8, 8}, InitChoice{{-0.5, 0, 2}}};
+    inits = {InitNormal{0, 1},    InitNormal{0.25, 3}, InitUniform{-1, 1},
+             InitUniform{0, 0.1}, InitInteger{-8, 8},  InitChoice{{-0.5, 0, 2}}};
   }
   std::uint64_t seed = 0x0123456789abcdefull;
   for (const Init& init : inits)
-    for (const Battery battery : kBatteries) same &= same_fill(type, init, battery, seed += 0x9e3779b97f4a7c15ull);
+    for (const Battery battery : kBatteries)
+      same &= same_fill(type, init, battery, seed += 0x9e3779b97f4a7c15ull);
   return report(same, "fill " + std::string(name_of(type)));
 }
 
@@ -141,7 +150,8 @@ bool fingerprints() {
   DeviceBytes device(host.size()), total(8);
   check(cudaMemcpy(device.data(), host.data(), host.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
   check(cudaMemset(total.data(), 0, 8), "cudaMemset");
-  fingerprint_kernel<<<blocks_for(kWords), kThreads>>>(static_cast<const std::uint64_t*>(device.data()), kWords, 7,
+  fingerprint_kernel<<<blocks_for(kWords), kThreads>>>(static_cast<const std::uint64_t*>(device.data()),
+                                                       kWords, 7,
                                                        static_cast<unsigned long long*>(total.data()));
   check(cudaGetLastError(), "fingerprint_kernel");
   std::uint64_t sum = 0;
@@ -161,8 +171,9 @@ bool rounding() {
   bool same = true;
   const char* names[] = {"f16", "bf16", "e4m3", "e5m2"};
   for (int type = 0; type < 4; ++type)
-    same &= report(differences[type] == 0, std::string("rounding of all 2^32 floats to ") + names[type] + ", " +
-                                               std::to_string(differences[type]) + " differences from CUDA");
+    same &=
+        report(differences[type] == 0, std::string("rounding of all 2^32 floats to ") + names[type] + ", " +
+                                           std::to_string(differences[type]) + " differences from CUDA");
   return same;
 }
 

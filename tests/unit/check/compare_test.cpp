@@ -22,15 +22,20 @@ struct Fixture {
   std::vector<double> expected, scale;
   std::vector<std::byte> got;
 
-  explicit Fixture(std::size_t n, DType t = DType::kF32) : type(t), expected(n), scale(n), got(n * size_of(t)) {
+  explicit Fixture(std::size_t n, DType t = DType::kF32)
+      : type(t), expected(n), scale(n), got(n * size_of(t)) {
     for (std::size_t i = 0; i < n; ++i) {
       expected[i] = std::sin(0.7 * static_cast<double>(i)) + 1.5;
       scale[i] = std::fabs(expected[i]);
     }
     store_all(type, expected, got);
   }
-  void put(std::size_t i, double value) { store_rounded(type, got.data(), static_cast<std::int64_t>(i), value); }
-  Comparison run(Tolerance tolerance = kTolerance) const { return compare(type, got, expected, scale, tolerance); }
+  void put(std::size_t i, double value) {
+    store_rounded(type, got.data(), static_cast<std::int64_t>(i), value);
+  }
+  Comparison run(Tolerance tolerance = kTolerance) const {
+    return compare(type, got, expected, scale, tolerance);
+  }
 };
 
 TEST(Compare, TheRoundedTruthPasses) {

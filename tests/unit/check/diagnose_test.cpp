@@ -37,11 +37,16 @@ struct Output {
     written.assign(total, true);
   }
   std::int64_t columns() const { return shape.back(); }
-  double& at(std::int64_t row, std::int64_t column) { return got[static_cast<std::size_t>(row * columns() + column)]; }
-  double truth(std::int64_t row, std::int64_t column) const { return expected[static_cast<std::size_t>(row * columns() + column)]; }
+  double& at(std::int64_t row, std::int64_t column) {
+    return got[static_cast<std::size_t>(row * columns() + column)];
+  }
+  double truth(std::int64_t row, std::int64_t column) const {
+    return expected[static_cast<std::size_t>(row * columns() + column)];
+  }
 
   void each(const std::function<void(std::int64_t, std::int64_t)>& visit) {
-    for (std::int64_t i = 0; i < static_cast<std::int64_t>(got.size()); ++i) visit(i / columns(), i % columns());
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(got.size()); ++i)
+      visit(i / columns(), i % columns());
   }
   void unwritten_if(const std::function<bool(std::int64_t, std::int64_t)>& test) {
     each([&](std::int64_t r, std::int64_t c) {
@@ -74,7 +79,8 @@ TEST(Diagnose, CountsAndShowsFirstAndWorst) {
 }
 
 TEST(Diagnose, NothingWritten) {
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kI64}) {
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kI64}) {
     Output y({16, 32}, type);
     y.unwritten_if([](auto, auto) { return true; });
     EXPECT_EQ(y.pattern(), "nothing written") << name_of(type);
@@ -123,7 +129,8 @@ TEST(Diagnose, NotWrittenAndWrongBesides) {
   EXPECT_EQ(y.pattern(), "part not written: rows >= 64; 1 more are written and wrong");
 }
 
-std::function<void(std::int64_t, std::int64_t)> garble(Output& y, const std::function<bool(std::int64_t, std::int64_t)>& where) {
+std::function<void(std::int64_t, std::int64_t)> garble(
+    Output& y, const std::function<bool(std::int64_t, std::int64_t)>& where) {
   return [&y, where](std::int64_t r, std::int64_t c) {
     if (where(r, c)) y.at(r, c) = std::sin(static_cast<double>(13 * r + 7 * c * c)) * 9 + 20;
   };
@@ -179,7 +186,8 @@ TEST(Diagnose, EachMatrixOfABatchTransposed) {
   for (std::int64_t b = 0; b < 3; ++b)
     for (std::int64_t r = 0; r < 16; ++r)
       for (std::int64_t c = 0; c < 24; ++c)
-        y.got[static_cast<std::size_t>(b * 384 + c * 16 + r)] = y.expected[static_cast<std::size_t>(b * 384 + r * 24 + c)];
+        y.got[static_cast<std::size_t>(b * 384 + c * 16 + r)] =
+            y.expected[static_cast<std::size_t>(b * 384 + r * 24 + c)];
   EXPECT_EQ(y.pattern(), "transposed");
 }
 
@@ -233,7 +241,9 @@ TEST(Diagnose, ColumnsOffsetDifferently) {
 
 TEST(Diagnose, NaNInWholeRows) {
   Output y({20, 30});
-  y.each([&](auto r, auto c) { if (r % 7 == 3) y.at(r, c) = std::nan(""); });
+  y.each([&](auto r, auto c) {
+    if (r % 7 == 3) y.at(r, c) = std::nan("");
+  });
   const Diagnosis diagnosis = y.run();
   EXPECT_NE(diagnosis.pattern.find("NaN in whole rows"), std::string::npos) << diagnosis.pattern;
   EXPECT_NE(diagnosis.hint.find("-inf"), std::string::npos);
@@ -261,14 +271,17 @@ TEST(Diagnose, AllZerosAndOneConstant) {
 
 TEST(Diagnose, RowsOfZeros) {
   Output y({40, 30});
-  y.each([&](auto r, auto c) { if (r >= 32) y.at(r, c) = 0; });
+  y.each([&](auto r, auto c) {
+    if (r >= 32) y.at(r, c) = 0;
+  });
   EXPECT_EQ(y.pattern(), "only rows >= 32: all zeros");
 }
 
 TEST(Diagnose, ACopyOfAnInputIsNamed) {
   Output y({20, 30});
   std::vector<float> x;
-  for (std::size_t i = 0; i < y.got.size(); ++i) x.push_back(static_cast<float>(std::cos(static_cast<double>(i))));
+  for (std::size_t i = 0; i < y.got.size(); ++i)
+    x.push_back(static_cast<float>(std::cos(static_cast<double>(i))));
   for (std::size_t i = 0; i < y.got.size(); ++i) y.got[i] = static_cast<double>(x[i]);
   y.inputs = {{"x", DType::kF32, std::as_bytes(std::span(x))}};
   EXPECT_EQ(y.pattern(), "a copy of x");
@@ -324,7 +337,8 @@ Output rounded_product(DType type) {
 }
 
 TEST(Diagnose, LowerPrecisionIsNamed) {
-  for (const auto& [type, name] : {std::pair{DType::kBF16, "bf16"}, {DType::kF16, "fp16 or TF32"}, {DType::kE4M3, "fp8"}}) {
+  for (const auto& [type, name] :
+       {std::pair{DType::kBF16, "bf16"}, {DType::kF16, "fp16 or TF32"}, {DType::kE4M3, "fp8"}}) {
     const std::string pattern = rounded_product(type).pattern();
     EXPECT_NE(pattern.find(std::string("as rounding to ") + name + " leaves"), std::string::npos) << pattern;
   }

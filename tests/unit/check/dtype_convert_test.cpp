@@ -100,8 +100,10 @@ TEST(Convert, IntegersRoundToEvenAndSaturate) {
 
 TEST(Convert, BulkIsTheSingleConversion) {
   std::vector<float> values;
-  for (std::uint64_t i = 0; i < 5000; ++i) values.push_back(narrow::float_of(random::word_at(3, 0, random::kValues, i)));
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kU8}) {
+  for (std::uint64_t i = 0; i < 5000; ++i)
+    values.push_back(narrow::float_of(random::word_at(3, 0, random::kValues, i)));
+  for (const DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kU8}) {
     std::vector<std::byte> bulk(values.size() * size_of(type)), single(bulk.size());
     store_all(type, std::span<const float>(values), bulk);
     for (std::size_t i = 0; i < values.size(); ++i)

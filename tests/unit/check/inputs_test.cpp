@@ -22,7 +22,8 @@ Bytes filled(const Problem& problem, std::int64_t n, std::uint64_t seed, Battery
   return bytes;
 }
 
-std::vector<double> values(const Problem& problem, std::int64_t n, std::uint64_t seed, Battery battery = Battery::kPlain) {
+std::vector<double> values(const Problem& problem, std::int64_t n, std::uint64_t seed,
+                           Battery battery = Battery::kPlain) {
   std::vector<double> out(static_cast<std::size_t>(n));
   load_all(problem.signature[0].dtype, filled(problem, n, seed, battery), std::span<double>(out));
   return out;
@@ -31,7 +32,8 @@ std::vector<double> values(const Problem& problem, std::int64_t n, std::uint64_t
 Problem normals(DType type = DType::kF32) { return test::vector_problem(type, InitNormal{0, 1}); }
 
 TEST(Fill, TheBulkPathStoresWhatTheDeviceKernelWould) {
-  const std::vector<Init> inits = {InitNormal{1, 2}, InitUniform{-1, 3}, InitInteger{-5, 6}, InitChoice{{0.5, 1, -2}}};
+  const std::vector<Init> inits = {InitNormal{1, 2}, InitUniform{-1, 3}, InitInteger{-5, 6},
+                                   InitChoice{{0.5, 1, -2}}};
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2})
     for (const Init& init : inits)
       for (const Battery battery : kBatteries) {
@@ -55,7 +57,8 @@ TEST(Fill, AnotherSeedGivesOtherValues) { EXPECT_NE(values(normals(), 64, 1), va
 
 TEST(Fill, ParametersOfOneProblemAreIndependent) {
   Problem problem = normals();
-  problem.signature.insert(problem.signature.begin(), test::tensor("w", Role::kParameter, DType::kF32, {"n"}));
+  problem.signature.insert(problem.signature.begin(),
+                           test::tensor("w", Role::kParameter, DType::kF32, {"n"}));
   Bytes w(256), x(256);
   ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(64), 9, Battery::kPlain, w).has_value());
   ASSERT_TRUE(fill_tensor(problem, 1, test::n_is(64), 9, Battery::kPlain, x).has_value());
@@ -64,8 +67,10 @@ TEST(Fill, ParametersOfOneProblemAreIndependent) {
 
 TEST(Battery, EachVariationDoesWhatItSays) {
   const auto plain = values(normals(), 4096, 3), ten = values(normals(), 4096, 3, Battery::kTimesTen);
-  const auto offset = values(normals(), 4096, 3, Battery::kOffset), flipped = values(normals(), 4096, 3, Battery::kSignFlip);
-  const auto tails = values(normals(), 4096, 3, Battery::kHeavyTails), hot = values(normals(), 4096, 3, Battery::kHotElement);
+  const auto offset = values(normals(), 4096, 3, Battery::kOffset),
+             flipped = values(normals(), 4096, 3, Battery::kSignFlip);
+  const auto tails = values(normals(), 4096, 3, Battery::kHeavyTails),
+             hot = values(normals(), 4096, 3, Battery::kHotElement);
   int grown = 0, burning = 0;
   for (std::size_t i = 0; i < plain.size(); ++i) {
     EXPECT_NEAR(ten[i], 10 * plain[i], 1e-5);
@@ -97,7 +102,8 @@ TEST(Fill, APermutationHoldsEachNumberOnce) {
 }
 
 TEST(Fill, OffsetsAreMonotoneFromZeroToTheTotal) {
-  const Problem problem = test::vector_problem(DType::kI64, InitOffsets{Expression{"20"}, Expression{"n - 1"}});
+  const Problem problem =
+      test::vector_problem(DType::kI64, InitOffsets{Expression{"20"}, Expression{"n - 1"}});
   bool empty_segment = false;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const auto cuts = values(problem, 17, seed);
@@ -121,8 +127,8 @@ TEST(Fill, GeneratorsAreFoundByNameAndMistypedOnesNamed) {
   const auto table = values(test::vector_problem(DType::kI32, InitGenerator{"page_table"}), 64, 4);
   EXPECT_EQ(std::set<double>(table.begin(), table.end()).size(), 64u);
   Bytes bytes(4 * 8);
-  const auto result = fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"page_tabel"}), 0, test::n_is(8), 1,
-                                  Battery::kPlain, bytes);
+  const auto result = fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"page_tabel"}), 0,
+                                  test::n_is(8), 1, Battery::kPlain, bytes);
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().hint, "did you mean 'page_table'?");
 }
@@ -134,8 +140,9 @@ TEST(Fill, AnInitThatItsTypeCannotHoldIsAnError) {
                                                                       {DType::kE4M3, InitInteger{0, 17}},
                                                                       {DType::kU8, InitChoice{}},
                                                                       {DType::kF32, InitUniform{1, 1}}}) {
-    const auto result = fill_tensor(test::vector_problem(type, init), 0, test::n_is(static_cast<std::int64_t>(8 / size_of(type))),
-                                    1, Battery::kPlain, bytes);
+    const auto result =
+        fill_tensor(test::vector_problem(type, init), 0,
+                    test::n_is(static_cast<std::int64_t>(8 / size_of(type))), 1, Battery::kPlain, bytes);
     EXPECT_FALSE(result.has_value()) << name_of(type) << " init " << init.index();
   }
 }
@@ -163,12 +170,16 @@ TEST(Poison, IsNaNOfBothSignsAndManyPayloads) {
       patterns.insert(pattern);
     }
     EXPECT_TRUE(positive && negative) << name_of(type);
-    EXPECT_GE(patterns.size(), type == DType::kE4M3 ? 2u : type == DType::kE5M2 ? 4u : type == DType::kBF16 ? 100u : 500u);
+    EXPECT_GE(patterns.size(), type == DType::kE4M3   ? 2u
+                               : type == DType::kE5M2 ? 4u
+                               : type == DType::kBF16 ? 100u
+                                                      : 500u);
   }
 }
 
 TEST(Poison, IsRecognisedUntilItIsOverwritten) {
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kI64, DType::kU8}) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32,
+                           DType::kI64, DType::kU8}) {
     Bytes bytes(5001 * size_of(type)), device(bytes.size());
     poison(bytes, type, 12);
     for (std::int64_t i = 0; i < 5001; ++i) {

@@ -69,7 +69,8 @@ TEST(Layout, NoWorkspaceStillGetsAnAddress) {
 
 TEST(Layout, AbsurdSizesAreAnErrorAndNotAnOverflow) {
   EXPECT_FALSE(make_layout(matrices(), kSizes, ~std::size_t{0}).has_value());
-  const auto layout = make_layout(matrices(), {{"m", std::int64_t{1} << 40}, {"n", std::int64_t{1} << 40}}, 0);
+  const auto layout =
+      make_layout(matrices(), {{"m", std::int64_t{1} << 40}, {"n", std::int64_t{1} << 40}}, 0);
   ASSERT_FALSE(layout.has_value());
   EXPECT_NE(layout.error().what.find("a does not fit"), std::string::npos);
 }

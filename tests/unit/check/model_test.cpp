@@ -7,11 +7,29 @@ namespace capstone {
 namespace {
 
 TEST(Device, StudentsGpusAreInTheTable) {
-  for (const char* name : {"NVIDIA A100-SXM4-40GB", "NVIDIA A100 80GB PCIe", "NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe",
-                           "NVIDIA H100 NVL", "NVIDIA H200", "NVIDIA B200", "NVIDIA L4", "NVIDIA L40S", "NVIDIA A10", "NVIDIA A30",
-                           "Tesla T4", "Tesla V100-SXM2-16GB", "NVIDIA GeForce RTX 2080 Ti", "NVIDIA GeForce RTX 3060",
-                           "NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 4060", "NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 5070",
-                           "NVIDIA GeForce RTX 5090", "NVIDIA RTX A6000", "NVIDIA RTX 6000 Ada Generation", "Orin"}) {
+  for (const char* name : {"NVIDIA A100-SXM4-40GB",
+                           "NVIDIA A100 80GB PCIe",
+                           "NVIDIA H100 80GB HBM3",
+                           "NVIDIA H100 PCIe",
+                           "NVIDIA H100 NVL",
+                           "NVIDIA H200",
+                           "NVIDIA B200",
+                           "NVIDIA L4",
+                           "NVIDIA L40S",
+                           "NVIDIA A10",
+                           "NVIDIA A30",
+                           "Tesla T4",
+                           "Tesla V100-SXM2-16GB",
+                           "NVIDIA GeForce RTX 2080 Ti",
+                           "NVIDIA GeForce RTX 3060",
+                           "NVIDIA GeForce RTX 3090",
+                           "NVIDIA GeForce RTX 4060",
+                           "NVIDIA GeForce RTX 4090",
+                           "NVIDIA GeForce RTX 5070",
+                           "NVIDIA GeForce RTX 5090",
+                           "NVIDIA RTX A6000",
+                           "NVIDIA RTX 6000 Ada Generation",
+                           "Orin"}) {
     const auto peaks = find_device(name);
     ASSERT_TRUE(peaks.has_value()) << name;
     EXPECT_GT(peaks->bandwidth, 1e11) << name;
@@ -33,11 +51,12 @@ TEST(Device, TheSmCountTellsNamesakesApart) {
 
 // Every row against first principles: 2 FLOPs a lane and clock, at a clock that a GPU can have.
 TEST(Device, RatesImplyAPlausibleClock) {
-  for (const char* name : {"NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA GeForce RTX 4090",
-                           "NVIDIA GeForce RTX 5090", "NVIDIA L40S", "Tesla T4"}) {
+  for (const char* name : {"NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe",
+                           "NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 5090", "NVIDIA L40S", "Tesla T4"}) {
     const auto peaks = find_device(name);
     ASSERT_TRUE(peaks.has_value());
-    const bool narrow = std::string(name).find("A100") != std::string::npos || std::string(name).find("T4") != std::string::npos;
+    const bool narrow = std::string(name).find("A100") != std::string::npos ||
+                        std::string(name).find("T4") != std::string::npos;
     const double clock = peaks->fp32 / (2.0 * (narrow ? 64 : 128) * peaks->sm_count);
     EXPECT_GT(clock, 1.2e9) << name;
     EXPECT_LT(clock, 2.7e9) << name;
@@ -46,7 +65,7 @@ TEST(Device, RatesImplyAPlausibleClock) {
 
 TEST(Device, AnUnknownGpuIsComputedFromItsAttributesAndSaysSo) {
   const DevicePeaks peaks = peaks_of({"NVIDIA Imaginary 1", 8, 0, 108, 1.41e9, 1.215e9, 5120, 40u << 20});
-  EXPECT_NEAR(peaks.bandwidth, 1555e9, 1e9);   // an A100's attributes give an A100's data sheet
+  EXPECT_NEAR(peaks.bandwidth, 1555e9, 1e9);  // an A100's attributes give an A100's data sheet
   EXPECT_NEAR(peaks.fp32, 19.5e12, 0.1e12);
   EXPECT_NEAR(peaks.fp16, 312e12, 1e12);
   EXPECT_NEAR(peaks.tf32, 156e12, 1e12);

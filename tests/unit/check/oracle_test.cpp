@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// y = x + eps, condition |x|; throws for an x of exactly 13, and counts nothing: the smallest complete oracle.
+// y = x + eps, condition |x|; throws for an x of exactly 13, and counts nothing: the smallest complete
+// oracle.
 constexpr const char* kOracle = R"(
 #include "problems/oracle.h"
 #include <cmath>
@@ -54,12 +55,12 @@ class OracleTest : public testing::Test {
 
   void write(const std::string& text) { std::ofstream(problem_.folder / "oracle.cpp") << text; }
 
-  Result<void> evaluate_all(const Oracle& oracle, std::vector<float>& x, std::vector<double>& value, std::vector<double>& scale,
-                            int threads = 0) {
+  Result<void> evaluate_all(const Oracle& oracle, std::vector<float>& x, std::vector<double>& value,
+                            std::vector<double>& scale, int threads = 0) {
     value.assign(x.size(), 0);
     scale.assign(x.size(), 0);
-    return oracle.evaluate_all(problem_, test::n_is(static_cast<std::int64_t>(x.size())), {std::as_bytes(std::span(x)), {}}, 2, value,
-                               scale, threads);
+    return oracle.evaluate_all(problem_, test::n_is(static_cast<std::int64_t>(x.size())),
+                               {std::as_bytes(std::span(x)), {}}, 2, value, scale, threads);
   }
 
   fs::path root_;
@@ -76,10 +77,12 @@ TEST_F(OracleTest, AUsersOracleIsCompiledOnceAndEvaluated) {
   const auto result = evaluate_all(*oracle, x, value, scale, 3);
   ASSERT_TRUE(result.has_value()) << result.error().what;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    ASSERT_EQ(value[i], static_cast<double>(x[i]) + static_cast<double>(0.1f)) << "eps is rounded to its own type first";
+    ASSERT_EQ(value[i], static_cast<double>(x[i]) + static_cast<double>(0.1f))
+        << "eps is rounded to its own type first";
     ASSERT_EQ(scale[i], static_cast<double>(x[i]));
   }
-  const auto cached = std::distance(fs::directory_iterator(root_ / "cache" / "oracles"), fs::directory_iterator{});
+  const auto cached =
+      std::distance(fs::directory_iterator(root_ / "cache" / "oracles"), fs::directory_iterator{});
   ASSERT_TRUE(Oracle::load(problem_, resources_).has_value());
   EXPECT_EQ(cached, 1);
   EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "cache" / "oracles"), fs::directory_iterator{}), 1);
@@ -91,7 +94,9 @@ TEST_F(OracleTest, ChosenElementsEqualTheFullEvaluation) {
   std::vector<float> x = {1, 2, 3, 4, 5};
   const std::vector<std::int64_t> indices = {4, 0, 4};
   std::vector<double> value(3), scale(3);
-  ASSERT_TRUE(oracle->evaluate(problem_, test::n_is(5), {std::as_bytes(std::span(x)), {}}, 2, indices, value, scale).has_value());
+  ASSERT_TRUE(
+      oracle->evaluate(problem_, test::n_is(5), {std::as_bytes(std::span(x)), {}}, 2, indices, value, scale)
+          .has_value());
   EXPECT_EQ(scale, (std::vector<double>{5, 1, 5}));
 }
 
@@ -113,8 +118,8 @@ TEST_F(OracleTest, BadRequestsAreErrors) {
   std::vector<double> one(1), two(2);
   const auto bytes = std::as_bytes(std::span(x));
   const std::vector<std::int64_t> inside = {0}, outside = {5}, negative = {-1};
-  const auto ask = [&](const std::vector<std::span<const std::byte>>& tensors, int output, const std::vector<std::int64_t>& at,
-                       std::vector<double>& value) {
+  const auto ask = [&](const std::vector<std::span<const std::byte>>& tensors, int output,
+                       const std::vector<std::int64_t>& at, std::vector<double>& value) {
     return oracle->evaluate(problem_, test::n_is(5), tensors, output, at, value, one).has_value();
   };
   EXPECT_TRUE(ask({bytes, {}}, 2, inside, one));
@@ -151,7 +156,8 @@ TEST_F(OracleTest, NoCompilerIsAnEnvironmentError) {
 
 TEST_F(OracleTest, AShippedProblemUsesTheOracleBuiltWithIt) {
   const fs::path folder = fs::path(CAPSTONE_TEST_SHARE) / "problems" / "softmax";
-  if (!fs::exists(fs::path(CAPSTONE_TEST_LIBEXEC) / "oracles" / "softmax.so")) GTEST_SKIP() << "softmax.so is not built in this tree";
+  if (!fs::exists(fs::path(CAPSTONE_TEST_LIBEXEC) / "oracles" / "softmax.so"))
+    GTEST_SKIP() << "softmax.so is not built in this tree";
   problem_.id = "softmax";
   problem_.folder = folder;
   resources_.path_variable = "/nonexistent";  // it must work without a compiler

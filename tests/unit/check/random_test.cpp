@@ -21,7 +21,8 @@ TEST(Philox, MatchesThePublishedVectors) {
   const auto ones = random::philox(~0u, ~0u, ~0u, ~0u, ~0u, ~0u);
   EXPECT_EQ(ones.w[0], 0x408f276du);
   EXPECT_EQ(ones.w[3], 0x6d5451fdu);
-  const auto pi = random::philox(0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u, 0xa4093822u, 0x299f31d0u);
+  const auto pi =
+      random::philox(0x243f6a88u, 0x85a308d3u, 0x13198a2eu, 0x03707344u, 0xa4093822u, 0x299f31d0u);
   EXPECT_EQ(pi.w[0], 0xd16cfe09u);
   EXPECT_EQ(pi.w[1], 0x94fdcceBu);
   EXPECT_EQ(pi.w[2], 0x5001e420u);
@@ -57,7 +58,8 @@ TEST(Normal, SegmentsJoinWithoutAJump) {
   // Neighbouring tail numbers on both sides of each power of two.
   for (int power = 3; power < 31; ++power) {
     const std::uint32_t at = 1u << power;
-    const double below = static_cast<double>(random::normal_of((at - 1) << 1)), above = static_cast<double>(random::normal_of(at << 1));
+    const double below = static_cast<double>(random::normal_of((at - 1) << 1)),
+                 above = static_cast<double>(random::normal_of(at << 1));
     EXPECT_NEAR(below, above, 2e-6 + 1.0 / at) << power;
   }
 }
@@ -98,7 +100,8 @@ TEST(Uniform, StaysInItsHalfOpenRange) {
     sum += static_cast<double>(value);
   }
   EXPECT_NEAR(sum / 100000, 2.0, 0.03);
-  EXPECT_LT(random::uniform_of(~0u, 1.0f, 1.0f + 0x1p-23f), 1.0f + 0x1p-23f);  // rounding would reach the open end
+  EXPECT_LT(random::uniform_of(~0u, 1.0f, 1.0f + 0x1p-23f),
+            1.0f + 0x1p-23f);  // rounding would reach the open end
 }
 
 TEST(Integer, ReachesBothEndsAndNothingElse) {

@@ -44,7 +44,8 @@ TEST(MedianInterval, CoversTheTrueMedianAbout95PercentOfTheTime) {
   EXPECT_GE(covered, 2000 * 0.94);
 }
 
-std::vector<std::vector<double>> restarts(std::mt19937_64& engine, int count, int blocks, double log_ratio, double between, double within) {
+std::vector<std::vector<double>> restarts(std::mt19937_64& engine, int count, int blocks, double log_ratio,
+                                          double between, double within) {
   std::normal_distribution<double> noise;
   std::vector<std::vector<double>> all;
   for (int r = 0; r < count; ++r) {
@@ -56,7 +57,8 @@ std::vector<std::vector<double>> restarts(std::mt19937_64& engine, int count, in
 }
 
 TEST(Bootstrap, ThePointIsTheGeometricMean) {
-  const Interval interval = bootstrap_ratio({{std::log(2.0), std::log(8.0)}, {std::log(4.0), std::log(4.0)}}, 200, 1);
+  const Interval interval =
+      bootstrap_ratio({{std::log(2.0), std::log(8.0)}, {std::log(4.0), std::log(4.0)}}, 200, 1);
   EXPECT_NEAR(interval.point, 4.0, 1e-12);
   EXPECT_LE(interval.low, interval.point);
   EXPECT_GE(interval.high, interval.point);
@@ -73,7 +75,8 @@ TEST(Bootstrap, CoversTheTruth) {
   std::mt19937_64 engine(3);
   int covered = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    const Interval interval = bootstrap_ratio(restarts(engine, 10, 20, std::log(1.5), 0.02, 0.05), 500, static_cast<std::uint64_t>(trial));
+    const Interval interval = bootstrap_ratio(restarts(engine, 10, 20, std::log(1.5), 0.02, 0.05), 500,
+                                              static_cast<std::uint64_t>(trial));
     covered += interval.low <= 1.5 && 1.5 <= interval.high;
   }
   EXPECT_GE(covered, 200 * 0.87);
@@ -105,7 +108,8 @@ TEST(Decide, TheFloorIsOnePercentOrWhatAAShows) {
 
 TEST(Decide, TieInsideTheFloorOrNarrow) {
   EXPECT_EQ(decide({1.0, 0.995, 1.005}, kQuiet, true).verdict, GateTwo::kTie);
-  EXPECT_EQ(decide({1.012, 1.004, 1.02}, kQuiet, true).verdict, GateTwo::kTie) << "narrow, but it reaches into the floor";
+  EXPECT_EQ(decide({1.012, 1.004, 1.02}, kQuiet, true).verdict, GateTwo::kTie)
+      << "narrow, but it reaches into the floor";
   EXPECT_EQ(decide({1.05, 0.98, 1.12}, kQuiet, true).verdict, GateTwo::kUnresolved);
 }
 
