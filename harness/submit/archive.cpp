@@ -18,7 +18,7 @@ tl::unexpected<Error> broken(archive* writer, const std::string& where) {
 
 Result<void> put(archive* writer, const PackEntry& item, std::int64_t mtime) {
   ArchiveEntry entry(archive_entry_new(), archive_entry_free);
-  archive_entry_set_pathname_utf8(entry.get(), item.path.c_str());
+  archive_entry_set_pathname(entry.get(), item.path.c_str());
   archive_entry_set_size(entry.get(), static_cast<la_int64_t>(item.content.size()));
   archive_entry_set_filetype(entry.get(), AE_IFREG);
   archive_entry_set_perm(entry.get(), 0644);
@@ -37,8 +37,7 @@ Result<std::string> pack_archive(std::vector<PackEntry> entries, Packing packing
   std::sort(entries.begin(), entries.end(), [](const PackEntry& a, const PackEntry& b) { return a.path < b.path; });
   std::string bytes;
   ArchiveWriter writer(archive_write_new(), archive_write_free);
-  archive_write_set_format_pax_restricted(writer.get());
-  archive_write_set_options(writer.get(), "hdrcharset=UTF-8");
+  archive_write_set_format_gnutar(writer.get());   // names as plain bytes: the same in every locale
   if (packing == Packing::kTarGz) {
     archive_write_add_filter_gzip(writer.get());
     archive_write_set_filter_option(writer.get(), "gzip", "timestamp", nullptr);

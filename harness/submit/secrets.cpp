@@ -85,21 +85,19 @@ constexpr std::array<std::string_view, 8> kSecretNames = {"api_key", "apikey", "
                                                          "password", "passwd", "access_key"};
 
 // `name = "value"`, `name: value`, `"name": "value"` with a value that looks random. `lower` is the line in lower case.
-std::optional<SecretHit> assignment(std::string_view line, std::string_view lower) {
-  for (std::string_view name : kSecretNames) {
-    for (std::size_t at = lower.find(name); at != lower.npos; at = lower.find(name, at + name.size())) {
-      std::size_t i = at + name.size();
-      auto skip = [&](std::string_view set) { while (i < line.size() && set.find(line[i]) != set.npos) ++i; };
-      skip("\"'] ");
-      if (i >= line.size() || (line[i] != '=' && line[i] != ':')) continue;
-      ++i;
-      skip("= \"'");
-      std::size_t start = i;
-      while (i < line.size() && value_char(line[i])) ++i;
-      std::string_view value = line.substr(start, i - start);
-      if (value.size() >= 16 && value.size() <= 512 && mixed(value) && entropy(value) >= 3.5)
-        return SecretHit{0, fmt::format("value of \"{}\"", name), masked(value)};
-    }
+std::optional<SecretHit> assignment_to(std::string_view name, std::string_view line, std::string_view lower) {
+  std::size_t i = 0;
+  auto skip = [&](std::string_view set) { while (i < line.size() && set.find(line[i]) != set.npos) ++i; };
+  for (std::size_t at = lower.find(name); at != lower.npos; at = lower.find(name, i)) {
+    i = at + name.size();
+    skip("\"'] ");
+    if (i >= line.size() || (line[i] != '=' && line[i] != ':')) continue;
+    skip("=: \"'");
+    std::size_t start = i;
+    while (i < line.size() && value_char(line[i])) ++i;   // the search goes on behind the value: one pass in all
+    std::string_view value = line.substr(start, i - start);
+    if (value.size() >= 16 && value.size() <= 512 && mixed(value) && entropy(value) >= 3.5)
+      return SecretHit{0, fmt::format("value of \"{}\"", name), masked(value)};
   }
   return std::nullopt;
 }
@@ -110,7 +108,9 @@ std::optional<SecretHit> secret_in(std::string_view line) {
     if (auto hit = key_at(line, at)) return hit;
   std::string lower(line);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return assignment(line, lower);
+  for (std::string_view name : kSecretNames)
+    if (auto hit = assignment_to(name, line, lower)) return hit;
+  return std::nullopt;
 }
 
 }  // namespace

@@ -1,0 +1,1 @@
+// Read by the loader's digest only.
