@@ -1,8 +1,8 @@
 // Problem folders: which there are, which one is meant, and what identifies their content.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
-
-#include <fmt/format.h>
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
@@ -20,7 +20,8 @@ bool ends_with_any(const std::string& name, std::initializer_list<std::string_vi
 }
 
 bool is_part_of_definition(const std::string& name) {
-  if (name.empty() || name[0] == '.' || name[0] == '#' || name == "__pycache__" || name == "launch.h") return false;
+  if (name.empty() || name[0] == '.' || name[0] == '#' || name == "__pycache__" || name == "launch.h")
+    return false;
   return !ends_with_any(name, {"~", ".bak", ".orig", ".rej", ".swp", ".tmp"});
 }
 
@@ -38,7 +39,8 @@ Result<std::map<std::string, fs::path>> definition_files(const fs::path& folder)
   while (it != end) {
     const bool counts = is_part_of_definition(it->path().filename().string());
     if (!counts && it->is_directory(code)) it.disable_recursion_pending();
-    if (counts && it->is_regular_file(code)) files[it->path().lexically_relative(folder).generic_string()] = it->path();
+    if (counts && it->is_regular_file(code))
+      files[it->path().lexically_relative(folder).generic_string()] = it->path();
     if (files.size() > kMaxFiles)
       return fail(fmt::format("a problem folder holds more than {} files", kMaxFiles), folder.string(),
                   "keep only the definition in it");
@@ -70,8 +72,9 @@ Result<std::vector<std::string>> problem_ids(const fs::path& root) {
 Result<Problem> load_from_catalogue(const fs::path& folder) {
   CAPSTONE_TRY(Problem problem, load_problem(folder));
   if (problem.id != folder.filename().string())
-    return fail(fmt::format("problem `{}` lies in a folder called `{}`", problem.id, folder.filename().string()),
-                (folder / "problem.yaml").string(), "rename the folder or change `id`");
+    return fail(
+        fmt::format("problem `{}` lies in a folder called `{}`", problem.id, folder.filename().string()),
+        (folder / "problem.yaml").string(), "rename the folder or change `id`");
   return problem;
 }
 

@@ -1,7 +1,7 @@
 // What is generated from a signature: the header a candidate includes, and the adapter that calls it.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "harness/base/text.h"
 #include "problems/problem.h"
@@ -117,7 +117,8 @@ std::vector<std::string> size_arguments(const Problem& problem) {
 
 std::vector<std::string> launch_arguments(const Problem& problem) {
   std::vector<std::string> arguments;
-  for (std::size_t i = 0; i < problem.signature.size(); ++i) arguments.push_back(read_slot(problem.signature[i], i));
+  for (std::size_t i = 0; i < problem.signature.size(); ++i)
+    arguments.push_back(read_slot(problem.signature[i], i));
   for (std::string& size : size_arguments(problem)) arguments.push_back(std::move(size));
   if (problem.prepare) arguments.emplace_back("prepared");
   arguments.emplace_back("workspace");
@@ -128,7 +129,8 @@ std::vector<std::string> launch_arguments(const Problem& problem) {
 std::string prepare_adapter(const Problem& problem) {
   std::vector<std::string> arguments;
   for (std::size_t i = 0; i < problem.signature.size(); ++i)
-    if (problem.signature[i].role == Role::kParameter) arguments.push_back(read_slot(problem.signature[i], i));
+    if (problem.signature[i].role == Role::kParameter)
+      arguments.push_back(read_slot(problem.signature[i], i));
   for (std::string& size : size_arguments(problem)) arguments.push_back(std::move(size));
   arguments.emplace_back("prepared");
   arguments.emplace_back("static_cast<cudaStream_t>(stream)");
@@ -139,8 +141,8 @@ std::string prepare_adapter(const Problem& problem) {
       "  return prepared_bytes({});\n}}\n"
       "\nextern \"C\" void capstone_prepare(const void* const* slots, void* prepared, void* stream) {{\n"
       "  prepare({});\n}}\n",
-      size_parameters(problem), join(prepare_parameters(problem, false), ", "), join(size_arguments(problem), ", "),
-      join(arguments, ",\n          "));
+      size_parameters(problem), join(prepare_parameters(problem, false), ", "),
+      join(size_arguments(problem), ", "), join(arguments, ",\n          "));
 }
 
 }  // namespace
@@ -148,12 +150,14 @@ std::string prepare_adapter(const Problem& problem) {
 std::string launch_header(const Problem& problem) {
   std::string text = fmt::format(
       "// What a kernel for `{}` defines. Generated from problem.yaml.\n"
-      "// Tensors are contiguous and row-major, the first element of each 256-byte aligned; rows need not be aligned.\n"
+      "// Tensors are contiguous and row-major, the first element of each 256-byte aligned; rows need not be "
+      "aligned.\n"
       "// Work may fork to other streams, but is joined before the next operation on `stream`.\n"
       "#pragma once\n",
       problem.id);
   text += includes_for(problem);
-  text += fmt::format("\nextern \"C\" void launch(\n    {});\n\n", join(launch_parameters(problem, true), ",\n    "));
+  text += fmt::format("\nextern \"C\" void launch(\n    {});\n\n",
+                      join(launch_parameters(problem, true), ",\n    "));
   text += workspace_declaration(problem);
   if (problem.prepare) text += prepare_declarations(problem);
   return text;
@@ -167,9 +171,11 @@ std::string adapter_source(const Problem& problem) {
   text += forward_declarations(problem);
   text += fmt::format("\nextern \"C\" void launch({});\n", join(launch_parameters(problem, false), ", "));
   text += "// Weak: a candidate without scratch does not define it.\n";
-  text += fmt::format("extern \"C\" size_t workspace_bytes({}) __attribute__((weak));\n", size_parameters(problem));
+  text += fmt::format("extern \"C\" size_t workspace_bytes({}) __attribute__((weak));\n",
+                      size_parameters(problem));
   text += fmt::format(
-      "\nextern \"C\" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream) {{\n"
+      "\nextern \"C\" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* "
+      "stream) {{\n"
       "{}  launch({});\n}}\n",
       problem.prepare ? "" : "  (void)prepared;\n", join(launch_arguments(problem), ",\n         "));
   text += fmt::format(

@@ -9,14 +9,25 @@ namespace {
 
 std::string init_text(const Parameter& parameter) {
   struct Visitor {
-    std::string operator()(const InitNormal& i) const { return fmt::format("normal, mean {}, std {}", i.mean, i.std); }
-    std::string operator()(const InitUniform& i) const { return fmt::format("uniform in [{}, {})", i.low, i.high); }
-    std::string operator()(const InitInteger& i) const { return fmt::format("integers {} to {}", i.min, i.max); }
-    std::string operator()(const InitPermutation& i) const { return fmt::format("a permutation of {}", i.of.text); }
-    std::string operator()(const InitOffsets& i) const {
-      return fmt::format("{} segments of {} rows in all, as offsets; some are empty", i.segments.text, i.total.text);
+    std::string operator()(const InitNormal& i) const {
+      return fmt::format("normal, mean {}, std {}", i.mean, i.std);
     }
-    std::string operator()(const InitChoice& i) const { return fmt::format("one of {{{}}}", fmt::join(i.values, ", ")); }
+    std::string operator()(const InitUniform& i) const {
+      return fmt::format("uniform in [{}, {})", i.low, i.high);
+    }
+    std::string operator()(const InitInteger& i) const {
+      return fmt::format("integers {} to {}", i.min, i.max);
+    }
+    std::string operator()(const InitPermutation& i) const {
+      return fmt::format("a permutation of {}", i.of.text);
+    }
+    std::string operator()(const InitOffsets& i) const {
+      return fmt::format("{} segments of {} rows in all, as offsets; some are empty", i.segments.text,
+                         i.total.text);
+    }
+    std::string operator()(const InitChoice& i) const {
+      return fmt::format("one of {{{}}}", fmt::join(i.values, ", "));
+    }
     std::string operator()(const InitGenerator& i) const { return fmt::format("made by `{}`", i.name); }
   };
   return std::visit(Visitor{}, parameter.init);
@@ -51,13 +62,17 @@ std::string cost_text(const Problem& problem) {
 }  // namespace
 
 std::string describe_contract(const Problem& problem) {
-  std::string text = fmt::format("{}: {}\nTier {}, judged as {}, least architecture {}, fast math {}\n\nParameters of launch(), in order\n",
-                                 problem.id, problem.title, problem.tier, name_of(problem.precision), problem.arch,
-                                 problem.fast_math ? "allowed" : "off");
+  std::string text = fmt::format(
+      "{}: {}\nTier {}, judged as {}, least architecture {}, fast math {}\n\nParameters of launch(), in "
+      "order\n",
+      problem.id, problem.title, problem.tier, name_of(problem.precision), problem.arch,
+      problem.fast_math ? "allowed" : "off");
   for (const Parameter& parameter : problem.signature) text += parameter_line(parameter);
   std::vector<std::string> ranges;
-  for (const std::string& symbol : problem.symbols) ranges.push_back(vary_text(symbol, problem.vary.at(symbol)));
-  text += fmt::format("\nSizes\n  any of: {}\n  timed:  {}\n", join(ranges, "; "), to_string(problem.measure));
+  for (const std::string& symbol : problem.symbols)
+    ranges.push_back(vary_text(symbol, problem.vary.at(symbol)));
+  text +=
+      fmt::format("\nSizes\n  any of: {}\n  timed:  {}\n", join(ranges, "; "), to_string(problem.measure));
   for (const Expression& relation : problem.where) text += fmt::format("  where:  {}\n", relation.text);
   text += fmt::format(
       "\nCorrect when |got - expected| <= {} * scale + {} * |expected| for every element;\n"

@@ -1,14 +1,14 @@
 #include "problems/expression.h"
 
+#include <fmt/format.h>
+#include <muParser.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
-
-#include <fmt/format.h>
-#include <muParser.h>
 
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
@@ -71,7 +71,8 @@ std::vector<Name> names_in(const std::string& text) {
 /// strings, lists of values, `?:`), so that the library only ever sees plain arithmetic.
 std::optional<ExpressionFault> check_characters(const std::string& text) {
   if (text.size() > kMaxLength)
-    return ExpressionFault{fmt::format("expression is longer than {} characters", kMaxLength), {}, kMaxLength};
+    return ExpressionFault{
+        fmt::format("expression is longer than {} characters", kMaxLength), {}, kMaxLength};
   static const std::string allowed = "+-*/%^()<>=!&|,. ";
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -79,8 +80,9 @@ std::optional<ExpressionFault> check_characters(const std::string& text) {
     const char before = i > 0 ? text[i - 1] : ' ', after = i + 1 < text.size() ? text[i + 1] : ' ';
     if (!is_name_part(c) && allowed.find(c) == std::string::npos)
       return ExpressionFault{fmt::format("character {} is not allowed in an expression",
-                                         std::isprint(static_cast<unsigned char>(c)) ? fmt::format("`{}`", c)
-                                                                                     : fmt::format("0x{:02x}", static_cast<unsigned char>(c))),
+                                         std::isprint(static_cast<unsigned char>(c))
+                                             ? fmt::format("`{}`", c)
+                                             : fmt::format("0x{:02x}", static_cast<unsigned char>(c))),
                              "use numbers, size symbols, + - * / % ^, comparisons, && and ||", i};
     if (c == '(' && ++depth > kMaxParentheses)
       return ExpressionFault{fmt::format("more than {} open parentheses", kMaxParentheses), {}, i};
@@ -122,8 +124,8 @@ std::unique_ptr<mu::Parser> make_parser() {
   return parser;
 }
 
-/// One parser a thread: making one costs more than evaluating with it. The library sets up shared locale state
-/// while constructing, hence the lock.
+/// One parser a thread: making one costs more than evaluating with it. The library sets up shared locale
+/// state while constructing, hence the lock.
 mu::Parser& thread_parser() {
   static std::mutex making;
   thread_local std::unique_ptr<mu::Parser> parser;
@@ -166,7 +168,8 @@ std::string tidy(std::string message) {
   return message;
 }
 
-/// A dimension is nearly always a bare symbol; that needs no parser. Loading a catalogue is twice as fast for it.
+/// A dimension is nearly always a bare symbol; that needs no parser. Loading a catalogue is twice as fast for
+/// it.
 std::optional<double> lone_symbol(const std::string& text, const Sizes& sizes) {
   for (const auto& [name, value] : sizes)
     if (name == text) return static_cast<double>(value);
@@ -174,13 +177,14 @@ std::optional<double> lone_symbol(const std::string& text, const Sizes& sizes) {
 }
 
 Error as_error(const ExpressionFault& f, const std::string& text) {
-  return Error{f.what, fmt::format("expression `{}`, character {}", text, f.position + 1), f.hint, ExitCode::kUsage};
+  return Error{f.what, fmt::format("expression `{}`, character {}", text, f.position + 1), f.hint,
+               ExitCode::kUsage};
 }
 
 }  // namespace
 
 const std::vector<std::string>& expression_functions() {
-  static const std::vector<std::string> names = {"min",  "max",  "abs",      "sqrt",    "log2",
+  static const std::vector<std::string> names = {"min",   "max",  "abs",      "sqrt",    "log2",
                                                  "floor", "ceil", "ceil_div", "round_up"};
   return names;
 }
@@ -214,10 +218,12 @@ Evaluated<double> evaluate_expression(const std::string& text, const Sizes& size
     }
     parser.SetExpr(text);
     const double value = parser.Eval();
-    if (!std::isfinite(value)) return fault(fmt::format("`{}` has no finite value", text), 0, "a division by zero?");
+    if (!std::isfinite(value))
+      return fault(fmt::format("`{}` has no finite value", text), 0, "a division by zero?");
     return value;
   } catch (const mu::Parser::exception_type& e) {
-    const auto position = std::min(static_cast<std::size_t>(std::max(0, static_cast<int>(e.GetPos()))), text.size());
+    const auto position =
+        std::min(static_cast<std::size_t>(std::max(0, static_cast<int>(e.GetPos()))), text.size());
     return fault(fmt::format("cannot read expression `{}`: {}", text, tidy(e.GetMsg())), position);
   }
 }
@@ -229,7 +235,8 @@ Evaluated<std::int64_t> evaluate_whole(const std::string& text, const Sizes& siz
   if (whole < 0) return fault(fmt::format("`{}` is negative ({})", text, *value), 0);
   if (whole > kLargestWhole) return fault(fmt::format("`{}` is too large ({})", text, *value), 0);
   if (std::fabs(*value - whole) > 1e-9 * std::max(1.0, whole))
-    return fault(fmt::format("`{}` is not a whole number ({})", text, *value), 0, "use ceil_div(a, b) or floor(…)");
+    return fault(fmt::format("`{}` is not a whole number ({})", text, *value), 0,
+                 "use ceil_div(a, b) or floor(…)");
   return static_cast<std::int64_t>(whole);
 }
 

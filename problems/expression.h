@@ -1,12 +1,11 @@
 #pragma once
-// Arithmetic over size symbols, with faults that know the character they sit at. problem.h's Expression is the
-// public face; the loader uses these functions to point into problem.yaml.
+// Arithmetic over size symbols, with faults that know the character they sit at. problem.h's Expression is
+// the public face; the loader uses these functions to point into problem.yaml.
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
-
 #include <tl/expected.hpp>
+#include <vector>
 
 #include "problems/problem.h"
 

@@ -1,11 +1,11 @@
 // problem.yaml → Problem. Every value is checked where it stands, so that a mistake is answered with its
 // line and column and not by a crash of the judge an hour later.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -43,7 +43,8 @@ class Reader {
     for (const Key& key : allowed) names.push_back(key.name);
     for (const auto& [key, value] : map.entries)
       if (std::find(names.begin(), names.end(), key.text) == names.end())
-        return error(key, fmt::format("unknown key {} in {}", describe(key), what), did_you_mean(key.text, names));
+        return error(key, fmt::format("unknown key {} in {}", describe(key), what),
+                     did_you_mean(key.text, names));
     for (const Key& key : allowed)
       if (key.required && map.find(key.name) == nullptr)
         return error(map, fmt::format("{} has no `{}`", what, key.name), fmt::format("add `{}:`", key.name));
@@ -51,26 +52,31 @@ class Reader {
   }
 
   Result<void> list(const YamlNode& node, const std::string& what) const {
-    if (!node.is_list()) return error(node, fmt::format("{} must be a list, not {}", what, describe(node)), "write [a, b]");
+    if (!node.is_list())
+      return error(node, fmt::format("{} must be a list, not {}", what, describe(node)), "write [a, b]");
     return {};
   }
 
   Result<std::string> text(const YamlNode& node, const std::string& what, std::size_t limit = 2000) const {
     if (!node.is_scalar() || trim(node.text).empty())
       return error(node, fmt::format("{} must be a text, not {}", what, describe(node)));
-    if (node.text.size() > limit) return error(node, fmt::format("{} is longer than {} characters", what, limit));
+    if (node.text.size() > limit)
+      return error(node, fmt::format("{} is longer than {} characters", what, limit));
     for (unsigned char c : node.text)
-      if ((c < 0x20 && c != '\n') || c == 0x7f) return error(node, fmt::format("{} holds a control character", what));
+      if ((c < 0x20 && c != '\n') || c == 0x7f)
+        return error(node, fmt::format("{} holds a control character", what));
     return node.text;
   }
 
-  Result<std::int64_t> integer(const YamlNode& node, const std::string& what, std::int64_t low, std::int64_t high) const {
+  Result<std::int64_t> integer(const YamlNode& node, const std::string& what, std::int64_t low,
+                               std::int64_t high) const {
     std::int64_t value = 0;
     const char* end = node.text.data() + node.text.size();
     const bool read = node.is_scalar() && !node.quoted && !node.text.empty();
     const auto [stop, code] = std::from_chars(node.text.data(), end, value);
     if (!read || code != std::errc() || stop != end || value < low || value > high)
-      return error(node, fmt::format("{} must be a whole number from {} to {}, not {}", what, low, high, describe(node)));
+      return error(node, fmt::format("{} must be a whole number from {} to {}, not {}", what, low, high,
+                                     describe(node)));
     return value;
   }
 
@@ -91,7 +97,8 @@ class Reader {
   }
 
   /// One of a fixed set of words.
-  Result<std::size_t> choice(const YamlNode& node, const std::string& what, const std::vector<std::string>& words) const {
+  Result<std::size_t> choice(const YamlNode& node, const std::string& what,
+                             const std::vector<std::string>& words) const {
     if (node.is_scalar())
       for (std::size_t i = 0; i < words.size(); ++i)
         if (words[i] == node.text) return i;
@@ -136,7 +143,8 @@ const std::vector<std::string>& session_names() {
 }
 /// What the triviality audit tries; `because` may excuse a problem from one of them.
 const std::vector<std::string>& tricks() {
-  static const std::vector<std::string> names = {"zeros", "copy", "mean", "constant", "lower_precision", "most_rows"};
+  static const std::vector<std::string> names = {"zeros",           "copy",     "mean", "constant",
+                                                 "lower_precision", "most_rows"};
   return names;
 }
 
@@ -149,22 +157,26 @@ bool is_identifier(const std::string& text) {
 
 bool is_id(const std::string& text) {
   return is_identifier(text) && std::islower(static_cast<unsigned char>(text[0])) &&
-         std::none_of(text.begin(), text.end(), [](char c) { return std::isupper(static_cast<unsigned char>(c)); });
+         std::none_of(text.begin(), text.end(),
+                      [](char c) { return std::isupper(static_cast<unsigned char>(c)); });
 }
 
 /// Names that a parameter cannot have because it becomes a C++ function parameter beside ours.
 bool is_reserved(const std::string& name) {
   static const std::set<std::string> reserved = {
-      "alignas",  "alignof",  "and",      "asm",      "auto",      "bool",      "break",    "case",     "catch",
-      "char",     "class",    "const",    "constexpr", "continue", "default",   "delete",   "do",       "double",
-      "else",     "enum",     "explicit", "export",   "extern",    "false",     "float",    "for",      "friend",
-      "goto",     "if",       "inline",   "int",      "long",      "mutable",   "namespace", "new",     "not",
-      "nullptr",  "operator", "or",       "private",  "protected", "public",    "register", "requires", "return",
-      "short",    "signed",   "sizeof",   "static",   "struct",    "switch",    "template", "this",     "throw",
-      "true",     "try",      "typedef",  "typeid",   "typename",  "union",     "unsigned", "using",    "virtual",
-      "void",     "volatile", "wchar_t",  "while",    "xor",       "size_t",    "int32_t",  "int64_t",  "uint8_t",
-      "launch",   "prepare",  "prepared", "prepared_bytes", "stream", "workspace", "workspace_bytes", "slots",
-      "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize",  "cudaStream_t", "main"};
+      "alignas",   "alignof",         "and",      "asm",       "auto",     "bool",           "break",
+      "case",      "catch",           "char",     "class",     "const",    "constexpr",      "continue",
+      "default",   "delete",          "do",       "double",    "else",     "enum",           "explicit",
+      "export",    "extern",          "false",    "float",     "for",      "friend",         "goto",
+      "if",        "inline",          "int",      "long",      "mutable",  "namespace",      "new",
+      "not",       "nullptr",         "operator", "or",        "private",  "protected",      "public",
+      "register",  "requires",        "return",   "short",     "signed",   "sizeof",         "static",
+      "struct",    "switch",          "template", "this",      "throw",    "true",           "try",
+      "typedef",   "typeid",          "typename", "union",     "unsigned", "using",          "virtual",
+      "void",      "volatile",        "wchar_t",  "while",     "xor",      "size_t",         "int32_t",
+      "int64_t",   "uint8_t",         "launch",   "prepare",   "prepared", "prepared_bytes", "stream",
+      "workspace", "workspace_bytes", "slots",    "threadIdx", "blockIdx", "blockDim",       "gridDim",
+      "warpSize",  "cudaStream_t",    "main"};
   const auto& functions = expression_functions();
   return reserved.count(name) > 0 || std::find(functions.begin(), functions.end(), name) != functions.end();
 }
@@ -201,11 +213,17 @@ class Loader {
 
  private:
   Result<void> check_root(const YamlNode& root) const {
-    return reader_.keys(root, "a problem",
-                        {{"schema"}, {"id"}, {"title"}, {"tier"}, {"sessions"}, {"expect"}, {"signature"}, {"sizes"},
-                         {"tolerance"}, {"cost"}, {"precision"}, {"baselines"}, {"edge", false},
-                         {"bottleneck", false}, {"where", false}, {"arch", false}, {"prepare", false},
-                         {"fast_math", false}, {"graded", false}, {"link", false}, {"because", false}});
+    return reader_.keys(root, "a problem", {{"schema"},         {"id"},
+                                            {"title"},          {"tier"},
+                                            {"sessions"},       {"expect"},
+                                            {"signature"},      {"sizes"},
+                                            {"tolerance"},      {"cost"},
+                                            {"precision"},      {"baselines"},
+                                            {"edge", false},    {"bottleneck", false},
+                                            {"where", false},   {"arch", false},
+                                            {"prepare", false}, {"fast_math", false},
+                                            {"graded", false},  {"link", false},
+                                            {"because", false}});
   }
 
   Result<void> read_head(const YamlNode& root) {
@@ -232,7 +250,8 @@ class Loader {
     return {};
   }
 
-  // --- signature ---------------------------------------------------------------------------------------------
+  // --- signature
+  // ---------------------------------------------------------------------------------------------
 
   Result<void> read_signature(const YamlNode& node) {
     CAPSTONE_CHECK(reader_.list(node, "signature"));
@@ -249,7 +268,12 @@ class Loader {
 
   Result<void> read_parameter(const YamlNode& node) {
     CAPSTONE_CHECK(reader_.keys(node, "a parameter",
-                                {{"name"}, {"role"}, {"dtype"}, {"shape", false}, {"init", false}, {"value", false},
+                                {{"name"},
+                                 {"role"},
+                                 {"dtype"},
+                                 {"shape", false},
+                                 {"init", false},
+                                 {"value", false},
                                  {"python", false}}));
     Parameter parameter;
     const YamlNode& name = *node.find("name");
@@ -281,10 +305,12 @@ class Loader {
     const bool carried = parameter.dtype == DType::kF32 || parameter.dtype == DType::kI32 ||
                          parameter.dtype == DType::kI64 || parameter.dtype == DType::kU8;
     if (!carried)
-      return reader_.error(*node.find("dtype"), fmt::format("a scalar cannot be {}", name_of(parameter.dtype)),
+      return reader_.error(*node.find("dtype"),
+                           fmt::format("a scalar cannot be {}", name_of(parameter.dtype)),
                            "use f32, i32, i64 or u8");
     const YamlNode* value = node.find("value");
-    if (value == nullptr) return reader_.error(node, "a scalar needs a `value`", "for example `value: 1.0e-5`");
+    if (value == nullptr)
+      return reader_.error(node, "a scalar needs a `value`", "for example `value: 1.0e-5`");
     CAPSTONE_TRY(parameter.value, signature_expression(*value, "value", false));
     return {};
   }
@@ -292,14 +318,17 @@ class Loader {
   Result<void> read_tensor(const YamlNode& node, Parameter& parameter) {
     CAPSTONE_CHECK(forbid(node, "value", "a tensor has an `init`, no `value`"));
     const YamlNode* shape = node.find("shape");
-    if (shape == nullptr) return reader_.error(node, "a tensor needs a `shape`", "for example `shape: [rows, cols]`");
+    if (shape == nullptr)
+      return reader_.error(node, "a tensor needs a `shape`", "for example `shape: [rows, cols]`");
     CAPSTONE_CHECK(reader_.list(*shape, "shape"));
-    if (shape->items.empty() || shape->items.size() > 8) return reader_.error(*shape, "shape must have 1 to 8 dimensions");
+    if (shape->items.empty() || shape->items.size() > 8)
+      return reader_.error(*shape, "shape must have 1 to 8 dimensions");
     for (const YamlNode& dimension : shape->items) {
       CAPSTONE_TRY(Expression extent, signature_expression(dimension, "shape", true));
       parameter.shape.push_back(std::move(extent));
     }
-    if (parameter.role == Role::kOutput) return forbid(node, "init", "an output has no `init`: it is poisoned");
+    if (parameter.role == Role::kOutput)
+      return forbid(node, "init", "an output has no `init`: it is poisoned");
     if (const YamlNode* init = node.find("init")) return read_init(*init, parameter);
     if (!is_float(parameter.dtype))
       return reader_.error(node, fmt::format("an {} tensor needs an `init`", name_of(parameter.dtype)),
@@ -320,11 +349,12 @@ class Loader {
     return {};
   }
 
-  // --- init --------------------------------------------------------------------------------------------------
+  // --- init
+  // --------------------------------------------------------------------------------------------------
 
   Result<void> read_init(const YamlNode& node, Parameter& parameter) {
-    static const std::vector<std::string> kinds = {"normal", "uniform", "integer", "permutation", "offsets", "choice",
-                                                   "generator"};
+    static const std::vector<std::string> kinds = {"normal",  "uniform", "integer",  "permutation",
+                                                   "offsets", "choice",  "generator"};
     if (!node.is_map() || node.entries.size() != 1)
       return reader_.error(node, fmt::format("init must name one way to draw values, not {}", describe(node)),
                            "for example `init: {normal: {mean: 0, std: 1}}`");
@@ -332,16 +362,25 @@ class Loader {
     CAPSTONE_TRY(const std::size_t kind, reader_.choice(key, "init", kinds));
     const bool integral = !is_float(parameter.dtype);
     const bool for_floats = kind <= 1, for_indices = kind == 3 || kind == 4;
-    if ((integral && for_floats) || (!integral && for_indices) || (parameter.dtype == DType::kU8 && for_indices))
-      return reader_.error(key, fmt::format("{} values cannot be drawn as `{}`", name_of(parameter.dtype), kinds[kind]));
+    if ((integral && for_floats) || (!integral && for_indices) ||
+        (parameter.dtype == DType::kU8 && for_indices))
+      return reader_.error(
+          key, fmt::format("{} values cannot be drawn as `{}`", name_of(parameter.dtype), kinds[kind]));
     switch (kind) {
-      case 0: return read_normal(value, parameter);
-      case 1: return read_uniform(value, parameter);
-      case 2: return read_integer(value, parameter);
-      case 3: return read_permutation(value, parameter);
-      case 4: return read_offsets(value, parameter);
-      case 5: return read_choice(value, parameter);
-      default: return read_generator(value, parameter);
+      case 0:
+        return read_normal(value, parameter);
+      case 1:
+        return read_uniform(value, parameter);
+      case 2:
+        return read_integer(value, parameter);
+      case 3:
+        return read_permutation(value, parameter);
+      case 4:
+        return read_offsets(value, parameter);
+      case 5:
+        return read_choice(value, parameter);
+      default:
+        return read_generator(value, parameter);
     }
   }
 
@@ -379,14 +418,22 @@ class Loader {
   /// Whole numbers that the type holds exactly.
   static std::pair<std::int64_t, std::int64_t> representable(DType dtype) {
     switch (dtype) {
-      case DType::kU8: return {0, 255};
-      case DType::kI32: return {INT32_MIN, INT32_MAX};
-      case DType::kI64: return {-kLargestSize, kLargestSize};
-      case DType::kF32: return {-(1 << 24), 1 << 24};
-      case DType::kF16: return {-2048, 2048};
-      case DType::kBF16: return {-256, 256};
-      case DType::kE4M3: return {-16, 16};
-      case DType::kE5M2: return {-8, 8};
+      case DType::kU8:
+        return {0, 255};
+      case DType::kI32:
+        return {INT32_MIN, INT32_MAX};
+      case DType::kI64:
+        return {-kLargestSize, kLargestSize};
+      case DType::kF32:
+        return {-(1 << 24), 1 << 24};
+      case DType::kF16:
+        return {-2048, 2048};
+      case DType::kBF16:
+        return {-256, 256};
+      case DType::kE4M3:
+        return {-16, 16};
+      case DType::kE5M2:
+        return {-8, 8};
     }
     return {0, 0};
   }
@@ -410,7 +457,8 @@ class Loader {
 
   Result<void> read_choice(const YamlNode& node, Parameter& parameter) {
     CAPSTONE_CHECK(reader_.list(node, "choice"));
-    if (node.items.empty() || node.items.size() > 256) return reader_.error(node, "choice needs 1 to 256 values");
+    if (node.items.empty() || node.items.size() > 256)
+      return reader_.error(node, "choice needs 1 to 256 values");
     InitChoice init;
     for (const YamlNode& item : node.items) {
       CAPSTONE_TRY(const double value, reader_.number(item, "a choice"));
@@ -422,12 +470,14 @@ class Loader {
 
   Result<void> read_generator(const YamlNode& node, Parameter& parameter) {
     CAPSTONE_TRY(const std::string name, reader_.text(node, "generator", 40));
-    if (!is_identifier(name)) return reader_.error(node, fmt::format("{} is no generator's name", describe(node)));
+    if (!is_identifier(name))
+      return reader_.error(node, fmt::format("{} is no generator's name", describe(node)));
     parameter.init = InitGenerator{name};
     return {};
   }
 
-  // --- expressions -------------------------------------------------------------------------------------------
+  // --- expressions
+  // -------------------------------------------------------------------------------------------
 
   /// In the signature: names are sizes by standing there, so it is evaluated later, when the sizes are known.
   Result<Expression> signature_expression(const YamlNode& node, const std::string& what, bool is_count) {
@@ -446,16 +496,19 @@ class Loader {
   }
 
   /// Evaluates once, so that syntax errors and undefined symbols are found at their column.
-  Result<double> try_expression(const YamlNode& node, const Expression& expression, const Sizes& sizes) const {
+  Result<double> try_expression(const YamlNode& node, const Expression& expression,
+                                const Sizes& sizes) const {
     auto value = evaluate_expression(expression.text, sizes);
     if (!value) return reader_.error(node, value.error().what, value.error().hint, value.error().position);
     return *value;
   }
 
-  // --- sizes -------------------------------------------------------------------------------------------------
+  // --- sizes
+  // -------------------------------------------------------------------------------------------------
 
   Result<void> read_sizes(const YamlNode& node) {
-    CAPSTONE_CHECK(reader_.keys(node, "sizes", {{"check"}, {"vary"}, {"measure"}, {"emulate"}, {"published", false}}));
+    CAPSTONE_CHECK(
+        reader_.keys(node, "sizes", {{"check"}, {"vary"}, {"measure"}, {"emulate"}, {"published", false}}));
     const YamlNode& check = *node.find("check");
     CAPSTONE_CHECK(reader_.list(check, "check"));
     if (check.items.empty()) return reader_.error(check, "check needs at least one list of sizes");
@@ -467,9 +520,10 @@ class Loader {
     lists.push_back({node.find("vary"), "`vary`"});
     for (const SizeList& list : lists)
       if (!list.node->is_map())
-        return reader_.error(*list.node, fmt::format("{} must map every size symbol to a value, not {}", list.name,
-                                                     describe(*list.node)),
-                             "for example {rows: 64, cols: 512}");
+        return reader_.error(
+            *list.node,
+            fmt::format("{} must map every size symbol to a value, not {}", list.name, describe(*list.node)),
+            "for example {rows: 64, cols: 512}");
     CAPSTONE_CHECK(collect_symbols(lists));
     for (const SizeList& list : lists) {
       CAPSTONE_CHECK(check_symbols(list));
@@ -488,8 +542,8 @@ class Loader {
     return {};
   }
 
-  /// Symbols are the names in the signature, in order. One that no size list knows is a slip of the pen there;
-  /// one that only some lists lack is the lists' mistake and reported by check_symbols().
+  /// Symbols are the names in the signature, in order. One that no size list knows is a slip of the pen
+  /// there; one that only some lists lack is the lists' mistake and reported by check_symbols().
   Result<void> collect_symbols(const std::vector<SizeList>& lists) {
     std::vector<std::string> given;
     for (const SizeList& list : lists)
@@ -513,7 +567,8 @@ class Loader {
     if (std::find(symbols.begin(), symbols.end(), use.name) != symbols.end()) return {};
     if (!is_identifier(use.name) || is_reserved(use.name) || problem_.find(use.name) != nullptr)
       return reader_.error(*located.node, fmt::format("`{}` cannot name a size", use.name),
-                           "it becomes a parameter of launch(): choose a name that is not taken", use.position);
+                           "it becomes a parameter of launch(): choose a name that is not taken",
+                           use.position);
     if (symbols.size() >= 32) return reader_.error(*located.node, "more than 32 size symbols");
     symbols.push_back(use.name);
     return {};
@@ -523,8 +578,9 @@ class Loader {
     const auto& symbols = problem_.symbols;
     for (const auto& [key, value] : list.node->entries)
       if (std::find(symbols.begin(), symbols.end(), key.text) == symbols.end())
-        return reader_.error(key, fmt::format("{} gives {}, which is no size of the signature", list.name, describe(key)),
-                             did_you_mean(key.text, symbols));
+        return reader_.error(
+            key, fmt::format("{} gives {}, which is no size of the signature", list.name, describe(key)),
+            did_you_mean(key.text, symbols));
     for (const std::string& symbol : symbols)
       if (list.node->find(symbol) == nullptr)
         return reader_.error(*list.node, fmt::format("{} lacks size `{}`", list.name, symbol),
@@ -566,7 +622,8 @@ class Loader {
 
   Result<Vary> read_one_of(const YamlNode& node) const {
     CAPSTONE_CHECK(reader_.list(node, "one_of"));
-    if (node.items.empty() || node.items.size() > 256) return reader_.error(node, "one_of needs 1 to 256 values");
+    if (node.items.empty() || node.items.size() > 256)
+      return reader_.error(node, "one_of needs 1 to 256 values");
     Vary vary;
     for (const YamlNode& item : node.items) {
       CAPSTONE_TRY(const std::int64_t value, reader_.integer(item, "one_of", 1, kLargestSize));
@@ -577,7 +634,8 @@ class Loader {
 
   Result<Vary> read_range(const YamlNode& node, const YamlNode* multiple) const {
     CAPSTONE_CHECK(reader_.list(node, "range"));
-    if (node.items.size() != 2) return reader_.error(node, "range needs a lowest and a highest value", "write [1, 300]");
+    if (node.items.size() != 2)
+      return reader_.error(node, "range needs a lowest and a highest value", "write [1, 300]");
     Vary vary;
     CAPSTONE_TRY(vary.low, reader_.integer(node.items[0], "range", 1, kLargestSize));
     CAPSTONE_TRY(vary.high, reader_.integer(node.items[1], "range", 1, kLargestSize));
@@ -599,7 +657,8 @@ class Loader {
     for (const auto& [key, value] : node.entries) {
       const std::string name = fmt::format("published {}", describe(key));
       if (!value.is_map())
-        return reader_.error(value, fmt::format("{} must map every size symbol to a value, not {}", name, describe(value)));
+        return reader_.error(
+            value, fmt::format("{} must map every size symbol to a value, not {}", name, describe(value)));
       CAPSTONE_CHECK(check_symbols({&value, name}));
       CAPSTONE_TRY(Sizes sizes, read_size_list(value));
       problem_.published.emplace_back(key.text, std::move(sizes));
@@ -617,7 +676,8 @@ class Loader {
       size_lists_.emplace_back(node.find("published")->find(name), sizes);
   }
 
-  // --- the rest ----------------------------------------------------------------------------------------------
+  // --- the rest
+  // ----------------------------------------------------------------------------------------------
 
   Result<void> read_relations(const YamlNode& root) {
     const YamlNode* node = root.find("where");
@@ -653,7 +713,8 @@ class Loader {
   }
 
   Result<void> read_judging(const YamlNode& root) {
-    CAPSTONE_TRY(const std::size_t precision, reader_.choice(*root.find("precision"), "precision", precisions()));
+    CAPSTONE_TRY(const std::size_t precision,
+                 reader_.choice(*root.find("precision"), "precision", precisions()));
     problem_.precision = static_cast<Precision>(precision);
     const YamlNode& baselines = *root.find("baselines");
     CAPSTONE_TRY(const auto names, reader_.choices(baselines, "baselines", {"native", "eager", "compile"}));
@@ -673,8 +734,8 @@ class Loader {
   Result<void> read_arch(const YamlNode& root) {
     const YamlNode* node = root.find("arch");
     if (node == nullptr) return {};
-    static const std::vector<std::string> known = {"sm_75", "sm_80", "sm_86",  "sm_87",   "sm_89",
-                                                   "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a"};
+    static const std::vector<std::string> known = {"sm_75",  "sm_80",  "sm_86",   "sm_87",  "sm_89",  "sm_90",
+                                                   "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a"};
     CAPSTONE_TRY(const std::size_t which, reader_.choice(*node, "arch", known));
     problem_.arch = known[which];
     return {};
@@ -699,7 +760,8 @@ class Loader {
     return {};
   }
 
-  /// What only the whole definition shows: every listed size gives whole, positive shapes and a cost, and obeys `where`.
+  /// What only the whole definition shows: every listed size gives whole, positive shapes and a cost, and
+  /// obeys `where`.
   Result<void> check_everywhere() const {
     for (const auto& [node, sizes] : size_lists_) {
       CAPSTONE_CHECK(check_signature_at(sizes));
@@ -729,7 +791,8 @@ class Loader {
     for (const Expression& relation : problem_.where) {
       CAPSTONE_TRY(const double holds, relation.evaluate(sizes));
       if (holds == 0)
-        return reader_.error(node, fmt::format("sizes {} break the relation `{}`", to_string(sizes), relation.text),
+        return reader_.error(node,
+                             fmt::format("sizes {} break the relation `{}`", to_string(sizes), relation.text),
                              "correct the sizes, or the relation under `where`");
     }
     return {};

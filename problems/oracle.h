@@ -28,8 +28,9 @@ struct CapstoneCase {
 /// @param output   index of the output in the signature
 /// @param indices  [count] flat, row-major element numbers
 /// @param value    [count] the exact value, unrounded
-/// @param scale    [count] the condition of each element: sum of |a||b| for sums, |value| where the
-///                 rounding of the result itself is all that matters; tolerance is atol*scale + rtol*|value|
+/// @param scale    [count] the condition of each element: for sums of products the root of the sum of their squares
+///                 (what independent input roundings add up to) or the sum of |a||b|, |value| where the rounding of the
+///                 result itself is all that matters; tolerance is atol*scale + rtol*|value|
 /// Deterministic, re-entrant: called from several threads for different index ranges.
 void capstone_oracle(const CapstoneCase* c, int output, const std::int64_t* indices, std::int64_t count,
                      double* value, double* scale);

@@ -1,9 +1,9 @@
 #include "problems/problem.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <stdexcept>
-
-#include <fmt/format.h>
 
 #include "harness/base/text.h"
 
@@ -23,23 +23,34 @@ std::string to_string(const Sizes& sizes) {
 
 std::string_view name_of(Role role) {
   switch (role) {
-    case Role::kInput: return "input";
-    case Role::kParameter: return "parameter";
-    case Role::kInout: return "inout";
-    case Role::kOutput: return "output";
-    case Role::kScalar: return "scalar";
+    case Role::kInput:
+      return "input";
+    case Role::kParameter:
+      return "parameter";
+    case Role::kInout:
+      return "inout";
+    case Role::kOutput:
+      return "output";
+    case Role::kScalar:
+      return "scalar";
   }
   return "?";
 }
 
 std::string_view name_of(Precision precision) {
   switch (precision) {
-    case Precision::kFp32: return "fp32";
-    case Precision::kTf32: return "tf32";
-    case Precision::kFp16: return "f16";
-    case Precision::kBf16: return "bf16";
-    case Precision::kFp8: return "fp8";
-    case Precision::kFp4: return "fp4";
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kFp16:
+      return "f16";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kFp8:
+      return "fp8";
+    case Precision::kFp4:
+      return "fp4";
   }
   return "?";
 }
@@ -112,7 +123,8 @@ Result<bool> affordable(const Problem& problem, const Sizes& sizes, const Cost& 
 
 }  // namespace
 
-Result<Sizes> draw_sizes(const Problem& problem, const std::function<std::uint64_t()>& random, const Cost& cap) {
+Result<Sizes> draw_sizes(const Problem& problem, const std::function<std::uint64_t()>& random,
+                         const Cost& cap) {
   constexpr int kAttempts = 10000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Sizes sizes;
@@ -123,8 +135,8 @@ Result<Sizes> draw_sizes(const Problem& problem, const std::function<std::uint64
     CAPSTONE_TRY(const bool cheap, affordable(problem, sizes, cap));
     if (cheap) return sizes;
   }
-  return fail(fmt::format("no sizes of `{}` under {:.3g} FLOP and {:.3g} bytes in {} draws", problem.id, cap.flops,
-                          cap.bytes, kAttempts),
+  return fail(fmt::format("no sizes of `{}` under {:.3g} FLOP and {:.3g} bytes in {} draws", problem.id,
+                          cap.flops, cap.bytes, kAttempts),
               (problem.folder / "problem.yaml").string(), "widen `vary`, or relax `where`");
 }
 

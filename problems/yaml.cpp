@@ -1,13 +1,13 @@
 #include "problems/yaml.h"
 
-#include <algorithm>
-#include <sstream>
-
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <sstream>
 
 #include "harness/base/text.h"
 
@@ -34,7 +34,8 @@ class TreeBuilder final : public YAML::EventHandler {
     refuse(mark, "aliases (`*name`) are not allowed here", "write the value out");
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                const std::string& value) override {
     YamlNode node = make(YamlNode::Kind::kScalar, mark);
     check_tag(mark, tag);
     node.text = value;
@@ -48,7 +49,8 @@ class TreeBuilder final : public YAML::EventHandler {
     open(YamlNode::Kind::kList, mark, tag);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
     open(YamlNode::Kind::kMap, mark, tag);
   }
   void OnMapEnd() override { close(); }
@@ -62,7 +64,8 @@ class TreeBuilder final : public YAML::EventHandler {
   };
 
   [[noreturn]] void refuse(int line, int column, std::string what, std::string hint) const {
-    throw Refused{{std::move(what), fmt::format("{}:{}:{}", file_, line, column), std::move(hint), ExitCode::kUsage}};
+    throw Refused{
+        {std::move(what), fmt::format("{}:{}:{}", file_, line, column), std::move(hint), ExitCode::kUsage}};
   }
   [[noreturn]] void refuse(const YAML::Mark& mark, std::string what, std::string hint) const {
     refuse(mark.line + 1, mark.column + 1, std::move(what), std::move(hint));
@@ -141,10 +144,14 @@ const YamlNode* YamlNode::find(std::string_view key) const {
 
 std::string describe(const YamlNode& node) {
   switch (node.kind) {
-    case YamlNode::Kind::kNull: return "nothing";
-    case YamlNode::Kind::kList: return "a list";
-    case YamlNode::Kind::kMap: return "a mapping";
-    case YamlNode::Kind::kScalar: break;
+    case YamlNode::Kind::kNull:
+      return "nothing";
+    case YamlNode::Kind::kList:
+      return "a list";
+    case YamlNode::Kind::kMap:
+      return "a mapping";
+    case YamlNode::Kind::kScalar:
+      break;
   }
   constexpr std::size_t kShown = 60;
   return node.text.size() <= kShown ? fmt::format("`{}`", node.text)

@@ -1,16 +1,18 @@
 // y = LayerNorm(residual + gelu(x + bias)) * gamma + beta over each row, in float64.
 // gelu(t) = t/2 * (1 + erf(t / sqrt(2))), the exact form; variance is the biased one (divided by cols).
+#include "problems/oracle.h"
+
 #include <cmath>
 #include <cstdint>
 #include <vector>
-
-#include "problems/oracle.h"
 
 namespace {
 
 enum Slot { kX, kResidual, kBias, kGamma, kBeta, kY, kEps };
 
-const float* floats(const CapstoneCase* c, Slot slot) { return static_cast<const float*>(c->parameters[slot].data); }
+const float* floats(const CapstoneCase* c, Slot slot) {
+  return static_cast<const float*>(c->parameters[slot].data);
+}
 
 double gelu(double t) { return 0.5 * t * (1.0 + std::erf(t * 0.70710678118654752440)); }
 
@@ -44,8 +46,9 @@ void compute_row(const CapstoneCase* c, std::int64_t index, std::int64_t cols, R
 
 }  // namespace
 
-/// Scale: a relative error e in the row's values moves y_j by about e * |gamma_j| / deviation * (|terms of v_j| +
-/// rms(v) * (1 + |z_j|)): the first part is the element's own rounding, then the mean's, then the deviation's.
+/// Scale: a relative error e in the row's values moves y_j by about e * |gamma_j| / deviation * (|terms of
+/// v_j| + rms(v) * (1 + |z_j|)): the first part is the element's own rounding, then the mean's, then the
+/// deviation's.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const std::int64_t cols = c->sizes[1];
@@ -57,7 +60,8 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* 
     if (r != row.index) compute_row(c, r, cols, row);
     const double z = (row.value[static_cast<std::size_t>(j)] - row.mean) * row.inverse_deviation;
     value[i] = z * gamma[j] + beta[j];
-    const double terms = std::fabs(residual[indices[i]]) + std::fabs(static_cast<double>(x[indices[i]]) + bias[j]);
+    const double terms =
+        std::fabs(residual[indices[i]]) + std::fabs(static_cast<double>(x[indices[i]]) + bias[j]);
     const double spread = terms + row.root_mean_square * (1.0 + std::fabs(z));
     scale[i] = std::fabs(gamma[j]) * row.inverse_deviation * spread + std::fabs(beta[j]);
   }

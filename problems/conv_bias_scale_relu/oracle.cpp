@@ -1,9 +1,9 @@
 // y = relu((conv2d(x, weight) + bias) * scale), 3x3, stride 1, padding 1, NCHW, in float64.
+#include "problems/oracle.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-
-#include "problems/oracle.h"
 
 namespace {
 
@@ -12,7 +12,9 @@ enum Slot { kX, kWeight, kBias, kScale };
 // Pixels of an image row computed together.
 constexpr std::int64_t kStrip = 32;
 
-const float* floats(const CapstoneCase* c, Slot slot) { return static_cast<const float*>(c->parameters[slot].data); }
+const float* floats(const CapstoneCase* c, Slot slot) {
+  return static_cast<const float*>(c->parameters[slot].data);
+}
 
 /// Where an output element lies.
 struct Pixel {
@@ -29,7 +31,8 @@ struct Sums {
 };
 
 /// Adds one tap (a weight times one row of one input channel) to the pixels first … first+width-1.
-void add_tap(const float* x_row, double weight, std::int64_t first, std::int64_t width, std::int64_t w, Sums& sums) {
+void add_tap(const float* x_row, double weight, std::int64_t first, std::int64_t width, std::int64_t w,
+             Sums& sums) {
   const std::int64_t begin = std::max<std::int64_t>(0, -first), end = std::min(width, w - first);
   for (std::int64_t i = begin; i < end; ++i) {
     const double product = weight * x_row[first + i];
@@ -61,8 +64,9 @@ std::int64_t strip_width(const std::int64_t* indices, std::int64_t available, st
 
 }  // namespace
 
-/// Scale: |scale| * root of the sum of squares of all products and the bias, as in a matrix product: rounding of the
-/// inputs adds up to just this. It is the same where relu cuts off, so that a sum near zero may fall on either side.
+/// Scale: |scale| * root of the sum of squares of all products and the bias, as in a matrix product: rounding
+/// of the inputs adds up to just this. It is the same where relu cuts off, so that a sum near zero may fall
+/// on either side.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const std::int64_t h = c->sizes[2], w = c->sizes[3], c_out = c->sizes[4];

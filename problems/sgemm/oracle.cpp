@@ -1,17 +1,17 @@
 // c[i, j] = sum_p a[i, p] * b[p, j], in float64.
+#include "problems/oracle.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-
-#include "problems/oracle.h"
 
 namespace {
 
 // Elements of c computed together: neighbours in a row share every load of a, and read b along its rows.
 constexpr std::int64_t kStrip = 32;
 
-/// The elements (row, first … first+width-1). The sum runs over p in order whatever the width, so an element's
-/// value does not depend on which others were asked for with it.
+/// The elements (row, first … first+width-1). The sum runs over p in order whatever the width, so an
+/// element's value does not depend on which others were asked for with it.
 void compute_strip(const float* a_row, const float* b, std::int64_t k, std::int64_t n, std::int64_t first,
                    std::int64_t width, double* value, double* scale) {
   double sum[kStrip] = {}, squares[kStrip] = {};
@@ -40,8 +40,9 @@ std::int64_t strip_width(const std::int64_t* indices, std::int64_t available, st
 
 }  // namespace
 
-/// Scale: the root of the sum of squared products. Errors of rounding the *inputs* (TF32, half) are independent and
-/// add up to just this, whatever k is, while sum |a||b| outgrows them by sqrt(k) and would let them hide in long sums.
+/// Scale: the root of the sum of squared products. Errors of rounding the *inputs* (TF32, half) are
+/// independent and add up to just this, whatever k is, while sum |a||b| outgrows them by sqrt(k) and would
+/// let them hide in long sums.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const float* a = static_cast<const float*>(c->parameters[0].data);

@@ -1,10 +1,10 @@
 // y[i, j] = exp(x[i, j] - max_i) / sum_k exp(x[i, k] - max_i), in float64.
+#include "problems/oracle.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
-
-#include "problems/oracle.h"
 
 namespace {
 
@@ -26,8 +26,9 @@ void compute_row(const float* x, std::int64_t index, std::int64_t cols, Row& row
 
 }  // namespace
 
-/// Scale: exp turns an absolute error of its argument into a relative one of y, and arguments carry rounding errors in
-/// proportion to |x| and |max|: y * (1 + |x| + |max|). The tiny constant admits flushing of denormals to zero.
+/// Scale: exp turns an absolute error of its argument into a relative one of y, and arguments carry rounding
+/// errors in proportion to |x| and |max|: y * (1 + |x| + |max|). The tiny constant admits flushing of
+/// denormals to zero.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   constexpr double kFlushed = 1.0e-30;

@@ -54,20 +54,23 @@ TEST(Catalogue, EverySizeIsAdmissibleAndCostsSomething) {
 
 TEST(Catalogue, CompulsoryBytesAreTheTensorsOnce) {
   for (const Problem& problem : shipped())
-    EXPECT_EQ(cost_at(problem, problem.measure)->bytes, static_cast<double>(*tensor_bytes_at(problem, problem.measure)))
+    EXPECT_EQ(cost_at(problem, problem.measure)->bytes,
+              static_cast<double>(*tensor_bytes_at(problem, problem.measure)))
         << problem.id;
 }
 
 // Rotated buffers and a workspace as large as the tensors: four times the tensors bound a whole timed run.
 TEST(Catalogue, TimedRunFitsAStudentsCard) {
-  for (const Problem& problem : shipped()) EXPECT_LE(4 * *tensor_bytes_at(problem, problem.measure), 8'000'000'000) << problem.id;
+  for (const Problem& problem : shipped())
+    EXPECT_LE(4 * *tensor_bytes_at(problem, problem.measure), 8'000'000'000) << problem.id;
 }
 
 TEST(Catalogue, EmulatedAndHiddenSizesAreSmall) {
   for (const Problem& problem : shipped()) {
     EXPECT_LE(cost_at(problem, problem.emulate)->flops, 2e7) << problem.id;
     Sizes largest;
-    for (const std::string& symbol : problem.symbols) largest.emplace_back(symbol, problem.vary.at(symbol).high);
+    for (const std::string& symbol : problem.symbols)
+      largest.emplace_back(symbol, problem.vary.at(symbol).high);
     EXPECT_LE(cost_at(problem, largest)->flops, 2e9) << problem.id;  // the oracle judges them in full
   }
 }
@@ -76,7 +79,8 @@ TEST(Catalogue, BottleneckAgreesWithTheRoofline) {
   constexpr double kRidge = 20;  // FLOP per byte: H100 SXM, 66.9 TFLOP/s of fp32 FMA over 3.35 TB/s
   for (const Problem& problem : shipped()) {
     const double intensity = cost_at(problem, problem.measure)->intensity();
-    EXPECT_EQ(problem.bottleneck, intensity < kRidge ? "memory" : "compute") << problem.id << ": " << intensity;
+    EXPECT_EQ(problem.bottleneck, intensity < kRidge ? "memory" : "compute")
+        << problem.id << ": " << intensity;
   }
 }
 
@@ -95,7 +99,8 @@ TEST(Catalogue, ReferenceHasTheTimedSizesAndKernelBenchsForm) {
   for (const Problem& problem : shipped()) {
     const std::string python = text_of(problem.folder / "reference.py");
     for (const auto& [symbol, value] : problem.measure)
-      EXPECT_NE(python.find(fmt::format("\n{} = {}\n", symbol, value)), std::string::npos) << problem.id << ": " << symbol;
+      EXPECT_NE(python.find(fmt::format("\n{} = {}\n", symbol, value)), std::string::npos)
+          << problem.id << ": " << symbol;
     for (const char* part : {"class Model(nn.Module)", "def get_inputs()", "def get_init_inputs()"})
       EXPECT_NE(python.find(part), std::string::npos) << problem.id << ": " << part;
   }

@@ -25,7 +25,8 @@ Problem every_dtype(bool prepare) {
   Scratch scratch;
   std::string text = kDefinition;
   if (prepare) text = replace_all(text, "prepare: false", "prepare: true");
-  text = replace_all(text, "{name: kind,  role: input,     dtype: f32, ", "{name: kind,  role: input,     dtype: e4m3, ");
+  text = replace_all(text, "{name: kind,  role: input,     dtype: f32, ",
+                     "{name: kind,  role: input,     dtype: e4m3, ");
   scratch.write("problem.yaml", text);
   auto problem = load_problem(scratch.path());
   if (!problem) throw std::runtime_error(render(problem.error()));
@@ -59,7 +60,8 @@ TEST(LaunchHeader, IncludesOnlyWhatTheTypesNeed) {
   const std::string plain = launch_header(shipped("softmax")), rich = launch_header(every_dtype(false));
   EXPECT_EQ(plain.find("cuda_fp16.h"), std::string::npos);
   EXPECT_EQ(plain.find("prepared"), std::string::npos);
-  for (const char* name : {"cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"}) EXPECT_NE(rich.find(name), std::string::npos);
+  for (const char* name : {"cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"})
+    EXPECT_NE(rich.find(name), std::string::npos);
 }
 
 TEST(DescribeContract, KeepsTheExpectedFightToItself) {
@@ -70,17 +72,20 @@ TEST(DescribeContract, KeepsTheExpectedFightToItself) {
 }
 
 /// Compiles the adapter with a candidate and a main(), runs it, and gives what it printed.
-std::string run_with_adapter(const Problem& problem, const std::string& candidate, const std::string& main_body) {
+std::string run_with_adapter(const Problem& problem, const std::string& candidate,
+                             const std::string& main_body) {
   Scratch scratch;
   const auto adapter = scratch.write("adapter.cpp", adapter_source(problem));
   const auto program = scratch.path() / "program";
-  const auto source = scratch.write("main.cpp",
-                                    "#include <cstddef>\n#include <cstdint>\n#include <cstdio>\nstruct CUstream_st;\n"
-                                    "extern \"C\" void capstone_call(const void* const*, void*, void*, void*);\n"
-                                    "extern \"C\" size_t capstone_workspace_bytes(const void* const*);\n" +
-                                        candidate + "\nint main() {\n" + main_body + "\n}\n");
+  const auto source =
+      scratch.write("main.cpp",
+                    "#include <cstddef>\n#include <cstdint>\n#include <cstdio>\nstruct CUstream_st;\n"
+                    "extern \"C\" void capstone_call(const void* const*, void*, void*, void*);\n"
+                    "extern \"C\" size_t capstone_workspace_bytes(const void* const*);\n" +
+                        candidate + "\nint main() {\n" + main_body + "\n}\n");
   ProcessSpec compile;
-  compile.argv = {"g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", program.string(), source.string(), adapter.string()};
+  compile.argv = {"g++", "-std=c++17",     "-Wall",         "-Wextra",       "-Werror",
+                  "-o",  program.string(), source.string(), adapter.string()};
   const auto built = run_process(compile);
   if (!built || !built->ok()) return "does not build: " + (built ? built->err : built.error().what);
   ProcessSpec run;
@@ -100,11 +105,12 @@ const char* const kSoftmaxCall = R"(
   std::printf("%g %zu", y, capstone_workspace_bytes(slots));)";
 
 TEST(AdapterSource, CallsLaunchWithItsRealTypes) {
-  const std::string out = run_with_adapter(
-      shipped("softmax"),
-      "extern \"C\" void launch(const float* x, float* y, int64_t rows, int64_t cols, void* w, CUstream_st*) {\n"
-      "  *y = *x + (rows == 3) + 10 * (cols == 1000000000000) + 100 * (w != nullptr);\n}",
-      kSoftmaxCall);
+  const std::string out =
+      run_with_adapter(shipped("softmax"),
+                       "extern \"C\" void launch(const float* x, float* y, int64_t rows, int64_t cols, void* "
+                       "w, CUstream_st*) {\n"
+                       "  *y = *x + (rows == 3) + 10 * (cols == 1000000000000) + 100 * (w != nullptr);\n}",
+                       kSoftmaxCall);
   EXPECT_EQ(out, "113 0");  // no workspace_bytes: zero
 }
 
@@ -118,14 +124,15 @@ TEST(AdapterSource, AsksTheCandidateForItsWorkspace) {
 }
 
 TEST(AdapterSource, ScalarsTravelInTheirOwnType) {
-  const std::string out = run_with_adapter(
-      shipped("bias_gelu_layernorm"),
-      "extern \"C\" void launch(const float*, const float*, const float*, const float*, const float*, float*, float eps,\n"
-      "                       int64_t rows, int64_t cols, void*, CUstream_st*) {\n"
-      "  std::printf(\"%g %d %d\", eps, int(rows), int(cols));\n}",
-      "float* p = nullptr; float eps = 1e-5f; int64_t rows = 7, cols = 9;\n"
-      "const void* slots[] = {&p, &p, &p, &p, &p, &p, &eps, &rows, &cols};\n"
-      "capstone_call(slots, nullptr, nullptr, nullptr);");
+  const std::string out =
+      run_with_adapter(shipped("bias_gelu_layernorm"),
+                       "extern \"C\" void launch(const float*, const float*, const float*, const float*, "
+                       "const float*, float*, float eps,\n"
+                       "                       int64_t rows, int64_t cols, void*, CUstream_st*) {\n"
+                       "  std::printf(\"%g %d %d\", eps, int(rows), int(cols));\n}",
+                       "float* p = nullptr; float eps = 1e-5f; int64_t rows = 7, cols = 9;\n"
+                       "const void* slots[] = {&p, &p, &p, &p, &p, &p, &eps, &rows, &cols};\n"
+                       "capstone_call(slots, nullptr, nullptr, nullptr);");
   EXPECT_EQ(out, "1e-05 7 9");
 }
 

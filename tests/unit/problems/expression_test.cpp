@@ -68,9 +68,30 @@ TEST(Expression, UndefinedFunctionNamesTheNearest) {
 }
 
 TEST(Expression, SyntaxErrorsAreErrors) {
-  for (const char* text : {"", "  ", "rows +", "rows cols", "(rows", "rows)", "()", "2rows", "rows,cols", "max(", "max()",
-                           "rows = 2", "rows & cols", "\"rows\"", "rows ? 1 : 2", "rows; cols", "*", "1..2", "0x10",
-                           "rows[0]", "min(1,2", "rows */ cols", "rows // cols", "ceil_div(1)"}) {
+  for (const char* text : {"",
+                           "  ",
+                           "rows +",
+                           "rows cols",
+                           "(rows",
+                           "rows)",
+                           "()",
+                           "2rows",
+                           "rows,cols",
+                           "max(",
+                           "max()",
+                           "rows = 2",
+                           "rows & cols",
+                           "\"rows\"",
+                           "rows ? 1 : 2",
+                           "rows; cols",
+                           "*",
+                           "1..2",
+                           "0x10",
+                           "rows[0]",
+                           "min(1,2",
+                           "rows */ cols",
+                           "rows // cols",
+                           "ceil_div(1)"}) {
     const auto result = Expression{text}.evaluate(kSizes);
     EXPECT_FALSE(result) << text << " = " << *result;
     if (!result) {

@@ -1,6 +1,6 @@
 #pragma once
-// Plain float versions of the shipped problems, as a first CUDA kernel would compute them: one accumulator an element,
-// sums in index order. What honest single precision gives, and no better.
+// Plain float versions of the shipped problems, as a first CUDA kernel would compute them: one accumulator an
+// element, sums in index order. What honest single precision gives, and no better.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,7 +10,9 @@
 namespace capstone::testing {
 
 inline float gelu_erf(float t) { return 0.5f * t * (1.0f + std::erf(t * 0.70710678f)); }
-inline float gelu_tanh(float t) { return 0.5f * t * (1.0f + std::tanh(0.79788456f * (t + 0.044715f * t * t * t))); }
+inline float gelu_tanh(float t) {
+  return 0.5f * t * (1.0f + std::tanh(0.79788456f * (t + 0.044715f * t * t * t)));
+}
 
 enum class Variance { kTwoPass, kWelford };
 
@@ -18,8 +20,8 @@ enum class Variance { kTwoPass, kWelford };
 template <class Gelu>
 std::vector<float> bias_gelu_layernorm(OracleCase& c, Gelu gelu, Variance how = Variance::kTwoPass) {
   const auto rows = c.size("rows"), cols = c.size("cols");
-  const auto &x = c.tensor("x"), &residual = c.tensor("residual"), &bias = c.tensor("bias"), &gamma = c.tensor("gamma"),
-             &beta = c.tensor("beta");
+  const auto &x = c.tensor("x"), &residual = c.tensor("residual"), &bias = c.tensor("bias"),
+             &gamma = c.tensor("gamma"), &beta = c.tensor("beta");
   const float eps = c.tensor("eps")[0];
   std::vector<float> y(x.size()), t(static_cast<std::size_t>(cols));
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -81,8 +83,10 @@ inline std::vector<float> sgemm(OracleCase& c) {
 
 /// y = relu((conv3x3(x) + bias) * scale).
 inline std::vector<float> conv_bias_scale_relu(OracleCase& c) {
-  const auto n = c.size("n"), c_in = c.size("c_in"), h = c.size("h"), w = c.size("w"), c_out = c.size("c_out");
-  const auto &x = c.tensor("x"), &weight = c.tensor("weight"), &bias = c.tensor("bias"), &scale = c.tensor("scale");
+  const auto n = c.size("n"), c_in = c.size("c_in"), h = c.size("h"), w = c.size("w"),
+             c_out = c.size("c_out");
+  const auto &x = c.tensor("x"), &weight = c.tensor("weight"), &bias = c.tensor("bias"),
+             &scale = c.tensor("scale");
   std::vector<float> y;
   y.reserve(static_cast<std::size_t>(n * c_out * h * w));
   for (std::int64_t image = 0; image < n; ++image)

@@ -129,6 +129,7 @@ TEST_P(LoaderError, PointsAtTheMistake) {
   EXPECT_EQ(loaded.error().code, ExitCode::kUsage);
 }
 
+// clang-format off
 const Mistake kMistakes[] = {
     {"UnknownKey", "tolerance:", "tolerence:", "unknown key `tolerence`", "tolerence", "did you mean `tolerance`?"},
     {"UnknownKeyInParameter", "role: input,     dtype: f32,  shape: [rows, 2*cols]", "rolle: input, dtype: f32, shape: [rows, 2*cols]",
@@ -211,6 +212,7 @@ const Mistake kMistakes[] = {
     {"SecondDocument", "because:", "---\nbecause:", "a second document", "because:", "---"},
     {"BadYaml", "tier: 2", "tier: [2", "not valid YAML", ": [L3", ""},
 };
+// clang-format on
 
 INSTANTIATE_TEST_SUITE_P(Each, LoaderError, ::testing::ValuesIn(kMistakes),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -231,13 +233,13 @@ TEST(Loader, EmptyAndNonTextFilesAreErrors) {
 }
 
 TEST(Loader, BombsAreRefusedQuickly) {
-  EXPECT_FALSE(load(std::string(300u << 10, 'a')));           // larger than the limit
-  EXPECT_FALSE(load("x: " + std::string(100000, '[')));       // depth, flow
+  EXPECT_FALSE(load(std::string(300u << 10, 'a')));      // larger than the limit
+  EXPECT_FALSE(load("x: " + std::string(100000, '[')));  // depth, flow
   EXPECT_FALSE(load("x: " + std::string(100000, '{')));
   std::string steps, dashes;
   for (int i = 0; i < 400; ++i) steps += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   for (int i = 0; i < 50000; ++i) dashes += "- ";
-  EXPECT_FALSE(load(steps));                                  // depth, block
+  EXPECT_FALSE(load(steps));  // depth, block
   EXPECT_FALSE(load(dashes));
   std::string laughs = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 30; ++i) laughs += fmt::format("a{0}: &a{0} [*a{1}, *a{1}]\n", i, i - 1);
@@ -246,7 +248,7 @@ TEST(Loader, BombsAreRefusedQuickly) {
   EXPECT_NE(bomb.error().what.find("aliases"), std::string::npos);
   std::string many = "x: [";
   for (int i = 0; i < 60000; ++i) many += "1,";
-  EXPECT_FALSE(load(many + "1]"));                            // number of values
+  EXPECT_FALSE(load(many + "1]"));  // number of values
 }
 
 }  // namespace

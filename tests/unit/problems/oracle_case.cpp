@@ -90,18 +90,20 @@ void OracleCase::evaluate(const std::vector<std::int64_t>& indices, std::vector<
   }
   std::vector<std::int64_t> sizes;
   for (const auto& [symbol, extent] : sizes_) sizes.push_back(extent);
-  const CapstoneCase c{parameters.data(), static_cast<int>(parameters.size()), sizes.data(), static_cast<int>(sizes.size())};
+  const CapstoneCase c{parameters.data(), static_cast<int>(parameters.size()), sizes.data(),
+                       static_cast<int>(sizes.size())};
   value.assign(indices.size(), 0);
   condition.assign(indices.size(), 0);
-  oracle_of(problem_.id)(&c, static_cast<int>(output_index()), indices.data(), static_cast<std::int64_t>(indices.size()),
-                         value.data(), condition.data());
+  oracle_of(problem_.id)(&c, static_cast<int>(output_index()), indices.data(),
+                         static_cast<std::int64_t>(indices.size()), value.data(), condition.data());
 }
 
 double OracleCase::badness(const std::vector<float>& got) const {
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double error = std::fabs(got[i] - expected[i]);
-    const double bound = problem_.tolerance.atol * scale[i] + problem_.tolerance.rtol * std::fabs(expected[i]);
+    const double bound =
+        problem_.tolerance.atol * scale[i] + problem_.tolerance.rtol * std::fabs(expected[i]);
     if (std::isnan(error)) return std::numeric_limits<double>::infinity();
     if (error > 0) worst = std::max(worst, error / bound);
   }

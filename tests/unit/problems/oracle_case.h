@@ -25,8 +25,10 @@ class OracleCase {
   /// Recomputes expected values and scales of the whole output.
   void judge();
   /// Expected values and scales of these elements only.
-  void evaluate(const std::vector<std::int64_t>& indices, std::vector<double>& value, std::vector<double>& scale) const;
-  /// max over elements of |got - expected| / (atol * scale + rtol * |expected|); above 1 fails; NaN is infinite.
+  void evaluate(const std::vector<std::int64_t>& indices, std::vector<double>& value,
+                std::vector<double>& scale) const;
+  /// max over elements of |got - expected| / (atol * scale + rtol * |expected|); above 1 fails; NaN is
+  /// infinite.
   double badness(const std::vector<float>& got) const;
 
   std::vector<double> expected, scale;

@@ -57,8 +57,9 @@ TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
 TEST(ConvOracle, IsACorrelationAndClampsAfterTheScale) {
   OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 1}, {"h", 1}, {"w", 3}, {"c_out", 2}}, 1);
   c.tensor("x") = {1, 2, 4};
-  c.tensor("weight") = {0, 0, 0, 100, 10, 1, 0, 0, 0,   // left neighbour x 100, itself x 10, right neighbour x 1
-                        0, 0, 0, 0,   -1, 0, 0, 0, 0};
+  c.tensor("weight") = {
+      0, 0, 0, 100, 10, 1, 0, 0, 0,  // left neighbour x 100, itself x 10, right neighbour x 1
+      0, 0, 0, 0,   -1, 0, 0, 0, 0};
   c.tensor("bias") = {0, -1};
   c.tensor("scale") = {1, -2};
   c.judge();
@@ -100,7 +101,8 @@ TEST(LayernormOracle, OneColumnIsBeta) {
 }
 
 class Oracle : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Of, Oracle, ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "sgemm", "softmax"),
+INSTANTIATE_TEST_SUITE_P(Of, Oracle,
+                         ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "sgemm", "softmax"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(Oracle, AnySubsetInAnyOrderGivesTheSameBits) {
@@ -126,8 +128,8 @@ TEST_P(Oracle, ScaleIsPositiveUnlessTheAnswerIsExact) {
   for (double scale : c.scale) EXPECT_GT(scale, 0);
 }
 
-// Checks must not make anybody wait. Elements of the elementwise problems cost an erf or an exp each, which counts for
-// little in their FLOPs; hence the lower bound there. CPU time, because the machine may be busy.
+// Checks must not make anybody wait. Elements of the elementwise problems cost an erf or an exp each, which
+// counts for little in their FLOPs; hence the lower bound there. CPU time, because the machine may be busy.
 TEST(OracleSpeed, IsFastEnoughToJudgeInFull) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "sanitizers are slow";

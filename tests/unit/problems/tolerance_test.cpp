@@ -12,7 +12,8 @@ namespace {
 
 using namespace capstone::testing;
 
-/// Rounds to `bits` explicit mantissa bits, to nearest even: 10 is TF32 (and half, within its range), 7 is bfloat16.
+/// Rounds to `bits` explicit mantissa bits, to nearest even: 10 is TF32 (and half, within its range), 7 is
+/// bfloat16.
 float keep_bits(float value, int bits) {
   std::uint32_t word;
   std::memcpy(&word, &value, sizeof word);
@@ -48,10 +49,8 @@ TEST_P(Tolerance, PlainFloatStaysBelowAThirdOfTheBound) {
 
 TEST_P(Tolerance, FloatPassesTheInputBattery) {
   const std::pair<const char*, float (*)(float)> battery[] = {
-      {"times ten", [](float v) { return v * 10; }},
-      {"offset", [](float v) { return v + 5; }},
-      {"sign flip", [](float v) { return -v; }},
-      {"heavy tails", [](float v) { return v * v * v; }},
+      {"times ten", [](float v) { return v * 10; }}, {"offset", [](float v) { return v + 5; }},
+      {"sign flip", [](float v) { return -v; }},     {"heavy tails", [](float v) { return v * v * v; }},
       {"tiny", [](float v) { return v * 1e-3f; }},
   };
   for (const auto& [name, change] : battery)
