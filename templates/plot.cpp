@@ -393,6 +393,10 @@ void recolour(std::string& svg) {
     svg = replace_all(svg, fmt::format("rgb({:3d}, {:3d}, {:3d})", red, green, blue), i.css);
     svg = replace_all(svg, fmt::format("rgb({},{},{})", red, green, blue), i.css);
   }
+  // What is left is a default of gnuplot's own.
+  for (std::size_t at = 0; (at = svg.find("rgb(", at)) != std::string::npos;)
+    if (std::size_t close = svg.find(')', at); close != std::string::npos) svg.replace(at, close + 1 - at, "var(--plot-ink)");
+    else break;
   for (auto [name, css] : {std::pair{"black", "var(--plot-ink)"}, {"gray", "var(--plot-ink)"}, {"white", "var(--paper)"}})
     for (char quote : {'\'', '"'}) svg = replace_all(svg, fmt::format("{0}{1}{0}", quote, name), fmt::format("{0}{1}{0}", quote, css));
 }
@@ -402,10 +406,13 @@ std::string to_inline(std::string svg, const Plot& plot, int height) {
   std::size_t begin = svg.find("<svg"), open_end = begin == std::string::npos ? begin : svg.find('>', begin), end = svg.rfind("</svg>");
   if (open_end == std::string::npos || end == std::string::npos || end < open_end) return {};
   std::string body = svg.substr(open_end + 1, end - open_end - 1);
-  for (std::string_view tag : {"title", "desc"}) {
-    std::size_t from = body.find(fmt::format("<{}>", tag)), to = body.find(fmt::format("</{}>", tag));
-    if (from != std::string::npos && to != std::string::npos && to > from) body.erase(from, to + tag.size() + 3 - from);
-  }
+  // gnuplot's own titles and descriptions say "Gnuplot" and "gnuplot_plot_2"; a browser would show them as tool tips.
+  for (std::string tag : {"title", "desc"})
+    for (std::size_t from; (from = body.find("<" + tag + ">")) != std::string::npos;) {
+      std::size_t to = body.find("</" + tag + ">", from);
+      if (to == std::string::npos) return {};
+      body.erase(from, to + tag.size() + 3 - from);
+    }
   // Ids are shared by a whole page once plots are inline.
   std::string prefix = replace_all(plot.name, "-", "_") + "_";
   recolour(body);

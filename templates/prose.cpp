@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "rubric/markdown.h"
 #include "templates/blocks.h"
@@ -42,22 +43,46 @@ std::string quotation_html(const Quotation& q) {
   return fmt::format("<mark title=\"{0}\">{1}</mark><span class=\"why\"> ({0})</span>", escape_html(q.note), escape_html(q.text));
 }
 
-// Splits a text node at its quotations.
-void weave(cmark_node* node, std::size_t origin, const std::vector<const Quotation*>& quotations) {
-  std::string literal = cmark_node_get_literal(node);
+// HTML inside prose travels through cmark as a token, since some nodes (table cells) take no custom children. A token holds
+// the digest of the whole worklog, so that no text can contain its own.
+class Snippets {
+ public:
+  explicit Snippets(std::string_view text) : open_("\xEE\x80\x80" + sha256_hex(text) + ":") {}
+
+  std::string token(std::string html) {
+    html_.push_back(std::move(html));
+    return fmt::format("{}{};", open_, html_.size() - 1);
+  }
+  std::string resolve(std::string_view page) const {
+    std::string out;
+    for (std::size_t at = 0;;) {
+      std::size_t open = page.find(open_, at), close = open == std::string_view::npos ? open : page.find(';', open);
+      if (close == std::string_view::npos) return out.append(page.substr(at));
+      std::size_t number = open + open_.size();
+      out += page.substr(at, open - at);
+      out += html_.at(std::stoul(std::string(page.substr(number, close - number))));
+      at = close + 1;
+    }
+  }
+
+ private:
+  std::string open_;
+  std::vector<std::string> html_;
+};
+
+// Puts a token in the place of each quotation of a text node.
+void weave(cmark_node* node, std::size_t origin, const std::vector<const Quotation*>& quotations, Snippets& snippets) {
+  std::string literal = cmark_node_get_literal(node), woven;
   std::size_t done = 0;
   for (const Quotation* q : quotations) {
     std::size_t from = q->begin - origin, to = q->end - origin;
-    if (from > done) cmark_node_insert_before(node, text_node(std::string_view(literal).substr(done, from - done)));
-    cmark_node_insert_before(node, raw_node(CMARK_NODE_CUSTOM_INLINE, quotation_html(*q)));
+    woven += literal.substr(done, from - done) + snippets.token(quotation_html(*q));
     done = to;
   }
-  if (done < literal.size()) cmark_node_insert_before(node, text_node(std::string_view(literal).substr(done)));
-  Node discarded(node);
-  cmark_node_unlink(node);
+  cmark_node_set_literal(node, (woven + literal.substr(done)).c_str());
 }
 
-void fill_in(cmark_node* block, int section, const LedgerNumbers& numbers) {
+void fill_in(cmark_node* block, int section, const LedgerNumbers& numbers, Snippets& snippets) {
   for (const FlatText& flat : flat_blocks(block)) {
     std::vector<Quotation> found = numbers.find(flat.text, {section, flat.column});
     std::size_t next = 0;
@@ -69,7 +94,7 @@ void fill_in(cmark_node* block, int section, const LedgerNumbers& numbers) {
         bool claim = found[next].kind == Quotation::Kind::kNotInLedger || found[next].kind == Quotation::Kind::kEmulated;
         if (!(claim && flat.in_quote)) inside.push_back(&found[next]);
       }
-      if (!inside.empty()) weave(piece.node, piece.begin, inside);
+      if (!inside.empty()) weave(piece.node, piece.begin, inside, snippets);
     }
   }
 }
@@ -139,6 +164,7 @@ class HtmlWriter {
   }
 
   ProseHtml write(const Worklog& worklog) {
+    snippets_ = Snippets(worklog.text);
     MarkdownDocument document(worklog.text);
     for (cmark_node* block : document.blocks()) take(block);
     for (const SectionSpec& spec : worklog_sections())
@@ -168,7 +194,7 @@ class HtmlWriter {
       return;
     }
     if (type == CMARK_NODE_BLOCK_QUOTE && put_question(block)) return;
-    fill_in(block, section_, numbers_);
+    fill_in(block, section_, numbers_, snippets_);
     disarm(block);
     cmark_node_unlink(block);
     cmark_node_append_child(page(section_), block);
@@ -196,11 +222,12 @@ class HtmlWriter {
 
   std::string rendered(int section) {
     std::unique_ptr<char, decltype(&free)> html(cmark_render_html(page(section), CMARK_OPT_DEFAULT, nullptr), free);
-    return html.get();
+    return snippets_.resolve(html.get());
   }
 
   const LedgerNumbers& numbers_;
   const Exhibits& exhibits_;
+  Snippets snippets_{""};
   std::array<Node, kWorklogSections + 1> pages_;
   std::set<std::string> shown_;
   int section_ = 0;
