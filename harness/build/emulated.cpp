@@ -154,8 +154,7 @@ Result<fs::path> cached_object(const Toolchain& tools, const fs::path& cache, co
   CAPSTONE_CHECK(write_file_atomic(source, text));
   std::vector<std::string> argv = {tools.compiler.string(), standard, "-O1", "-w", "-fno-pie", "-fno-pic"};
   for (const std::string& flag : tools.header_flags(false)) argv.push_back(flag);
-  argv.insert(argv.end(), {"-I", (tools.shims).string(), "-iquote", tools.runtime.parent_path().string(), "-c",
-                           source.string(), "-o", fresh.string()});
+  argv.insert(argv.end(), {"-c", source.string(), "-o", fresh.string()});
   CAPSTONE_TRY(ProcessResult result, run_tool(argv, scratch, scratch));
   if (!result.ok())
     return fail("capstone's own source '" + name + ".cpp' does not compile with these CUDA headers",

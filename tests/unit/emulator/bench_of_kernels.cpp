@@ -1,0 +1,137 @@
+#include "tests/unit/emulator/bench_of_kernels.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "harness/base/digest.h"
+
+namespace capstone::test {
+namespace fs = std::filesystem;
+
+Problem vector_problem() {
+  Problem problem;
+  problem.id = "vector";
+  problem.symbols = {"n"};
+  Parameter x, y;
+  x.name = "x";
+  x.role = Role::kInput;
+  x.shape = {Expression{"n"}};
+  y.name = "y";
+  y.role = Role::kOutput;
+  y.shape = {Expression{"n"}};
+  problem.signature = {x, y};
+  return problem;
+}
+
+const Resources& test_resources() {
+  static const Resources resources = [] {
+    const char* path = std::getenv("PATH");
+    // Not deleted: the next run of the suite finds its builds.
+    Resources r;
+    r.share = CAPSTONE_TEST_SHARE;
+    r.libexec = CAPSTONE_TEST_LIBEXEC;
+    r.cache = CAPSTONE_TEST_CACHE;
+    r.path_variable = path ? path : "";
+    r.version = "test";
+    return r;
+  }();
+  return resources;
+}
+
+EmulatedArtifact build(const std::string& source, int cuda_arch) {
+  const fs::path folder = fs::path(CAPSTONE_TEST_CACHE) / "sources" / sha256_hex(source).substr(0, 16);
+  fs::create_directories(folder);
+  std::ofstream(folder / "kernel.cu") << source;
+  const Problem problem = vector_problem();
+  BuildRequest request;
+  request.problem = &problem;
+  request.source = folder / "kernel.cu";
+  request.resources = &test_resources();
+  request.cuda_arch = cuda_arch;
+  auto artifact = build_emulated(request);
+  if (!artifact) {
+    ADD_FAILURE() << render(artifact.error());
+    return {};
+  }
+  return std::move(*artifact);
+}
+
+Workbench::Workbench(const fs::path& program, std::vector<float> x, std::size_t outputs)
+    : inputs_(x.size()), outputs_(outputs), bytes_(((x.size() + outputs) * 4 + 511) / 256 * 256 + 4096) {
+  memory_ = ::memfd_create("arena", MFD_CLOEXEC);
+  if (::ftruncate(memory_, static_cast<off_t>(bytes_)) != 0) ADD_FAILURE() << "no memory";
+  arena_ = static_cast<char*>(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0));
+  std::memcpy(arena_, x.data(), x.size() * 4);
+  std::memset(arena_ + (inputs_ * 4 + 255) / 256 * 256, 0xFF, outputs * 4);
+  auto pair = Channel::make();
+  ProcessSpec spec;
+  spec.argv = {program.string()};
+  spec.fds = {{pair->second.get(), 3}};
+  auto child = Child::start(spec);
+  if (!child) {
+    ADD_FAILURE() << render(child.error());
+    return;
+  }
+  child_ = std::make_unique<Child>(std::move(*child));
+  channel_ = std::make_unique<Channel>(std::move(pair->first));
+  EXPECT_EQ(ask({{"op", "hello"}}).value("backend", ""), "emulated");
+  EXPECT_TRUE(ask({{"op", "arena"}, {"bytes", bytes_}}, memory_).value("ok", false));
+}
+
+Workbench::~Workbench() {
+  if (channel_) channel_->send({{"op", "quit"}});
+  if (child_) child_->finish(std::chrono::seconds(2));
+  ::munmap(arena_, bytes_);
+  ::close(memory_);
+}
+
+Json Workbench::ask(const Json& request, int descriptor) {
+  if (!channel_ || !channel_->send(request, descriptor)) return Json::object();
+  auto packet = channel_->receive(std::chrono::seconds(30));
+  return packet ? packet->message : Json{{"ok", false}, {"kind", "silence"}};
+}
+
+Json Workbench::run(const std::string& schedule, std::uint64_t seed) {
+  const Json arguments = {Json{{"at", 0}}, Json{{"at", (inputs_ * 4 + 255) / 256 * 256}},
+                          Json{{"i64", std::max(inputs_, outputs_)}}};
+  return ask({{"op", "run"}, {"args", arguments}, {"schedule", schedule}, {"seed", seed}});
+}
+
+std::vector<float> Workbench::y() const {
+  std::vector<float> values(outputs_);
+  std::memcpy(values.data(), arena_ + (inputs_ * 4 + 255) / 256 * 256, outputs_ * 4);
+  return values;
+}
+
+std::vector<float> evaluate(const std::string& source, const std::vector<float>& x, std::size_t outputs,
+                            const std::string& schedule) {
+  const EmulatedArtifact artifact = build(source);
+  EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  if (!artifact.result.ok) return {};
+  Workbench bench(artifact.program, x, outputs);
+  const Json answer = bench.run(schedule);
+  EXPECT_TRUE(answer.value("ok", false)) << schedule << ": " << answer.dump();
+  return answer.value("ok", false) ? bench.y() : std::vector<float>{};
+}
+
+Json failure_of(const std::string& source, std::size_t n, const std::string& schedule) {
+  const EmulatedArtifact artifact = build(source);
+  EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  if (!artifact.result.ok) return Json::object();
+  Workbench bench(artifact.program, std::vector<float>(n, 1.f), n);
+  const Json answer = bench.run(schedule);
+  EXPECT_FALSE(answer.value("ok", true)) << answer.dump();
+  return answer;
+}
+
+int line_of(const std::string& source, const std::string& marker) {
+  const std::size_t at = source.find(marker);
+  return at == std::string::npos ? 0 : 1 + static_cast<int>(std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
+}  // namespace capstone::test

@@ -1,0 +1,193 @@
+#include "harness/emulator/rewriter/rewrite.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/emulator/rewriter/inline_asm.h"
+#include "harness/emulator/rewriter/token.h"
+
+namespace capstone::rewriter {
+namespace {
+
+/// Rewrites text as if it were kernel.cu, and squeezes runs of blanks.
+Rewritten rewrite_file(const std::string& text) { return rewrite("# 1 \"kernel.cu\"\n" + text); }
+std::string squeezed(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\n') c = ' ';
+    if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
+  }
+  return out;
+}
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(squeezed(text).find(part), std::string::npos) << "missing: " << part << "\nin: " << squeezed(text);
+}
+std::string only_finding(const std::string& text) {
+  const Rewritten result = rewrite_file(text);
+  return result.findings.size() == 1 ? result.findings[0].file + ":" + std::to_string(result.findings[0].line) + ": " +
+                                           result.findings[0].message
+                                     : std::to_string(result.findings.size()) + " findings";
+}
+
+TEST(Lexer, CutsTemplatesShiftsAndLaunches) {
+  const SourceText source = tokenize("# 1 \"k.cu\"\na<b<c>>(1) << 2; k<<<1,2>>>(x);");
+  std::string text;
+  for (const Token& token : source.tokens) text += std::string(source.spelling(token)) + "|";
+  EXPECT_EQ(text, "a|<|b|<|c|>|>|(|1|)|<<|2|;|k|<<<|1|,|2|>|>|>|(|x|)|;||");
+}
+
+TEST(Lexer, LiteralsHideTheirContents) {
+  const SourceText source = tokenize("# 1 \"k.cu\"\n\"a<<<\\\"b\" R\"x(\n)\" <<<)x\" '\\'' 1'000e+5f");
+  ASSERT_EQ(source.tokens.size(), 5u);
+  EXPECT_EQ(source.spelling(3), "1'000e+5f");
+}
+
+TEST(Lexer, SystemHeadersStayWhole) {
+  const SourceText source =
+      tokenize("# 1 \"k.cu\"\nint a;\n# 1 \"/usr/include/x.h\" 1 3\nint <<< b;\n# 2 \"k.cu\" 2\nint c;");
+  ASSERT_EQ(source.tokens.size(), 8u);
+  EXPECT_EQ(source.tokens[3].kind, TokenKind::kOpaque);
+  ASSERT_EQ(source.inclusions.size(), 1u);
+  EXPECT_EQ(source.inclusions[0].path, "/usr/include/x.h");
+}
+
+TEST(Lexer, MacroOfASystemHeaderInAUserLineIsStillTheUsers) {
+  const SourceText source = tokenize("# 1 \"k.cu\"\nint* p =\n# 1 \"k.cu\" 3 4\n  __null\n# 1 \"k.cu\"\n  ;");
+  EXPECT_EQ(source.tokens.size(), 7u);
+  EXPECT_EQ(source.tokens[4].line, 1);
+}
+
+TEST(Lexer, UnterminatedLiteralsEndSomewhere) {
+  for (const char* text : {"\"abc", "'", "R\"(", "R\"", "# 1 \"", "u8\"x\\", "\\"}) tokenize(text);
+  SUCCEED();
+}
+
+TEST(Launch, BecomesACallThatKnowsNameAndPlace) {
+  const Rewritten result = rewrite_file("\nvoid f() { ns::k<T, 3><<<g, b, 16, s>>>(x, 1.f); }");
+  EXPECT_TRUE(result.findings.empty());
+  expect_contains(result.text, "capstone_emu::config(\"ns::k<T, 3>\", \"kernel.cu\", 2, g, b, 16, s )");
+  expect_contains(result.text, "[&](auto&... capstone_v) { ns::k<T, 3> (capstone_v...); }, x , 1.f ))");
+}
+
+TEST(Launch, CalleeMayBeAPointerAMemberOrACall) {
+  expect_contains(rewrite_file("void f() { (*kp)<<<1, 2>>>(x); }").text, "{ (*kp) (capstone_v...); }");
+  expect_contains(rewrite_file("void f() { table[i]<<<1, 2>>>(x); }").text, "{ table[i] (capstone_v...); }");
+  expect_contains(rewrite_file("void f() { o.kernels->k<<<1, 2>>>(x); }").text, "{ o.kernels->k (capstone_v...); }");
+  expect_contains(rewrite_file("void f() { return ::k<<<1, 2>>>(x); }").text, "{ ::k (capstone_v...); }");
+}
+
+TEST(Launch, LiteralZeroStaysLiteral) {
+  expect_contains(rewrite_file("void f() { k<<<1, 2>>>(x, 0); }").text,
+                  "[&](auto& capstone_v0) { k (capstone_v0, 0); }, x ))");
+}
+
+TEST(Launch, ShiftsAndStreamsAreLeftAlone) {
+  EXPECT_EQ(squeezed(rewrite_file("int f(int a) { return a << 3 >> 1; }").text).find("capstone_emu::launch"),
+            std::string::npos);
+}
+
+TEST(Launch, WithoutItsEndIsAnError) {
+  EXPECT_EQ(only_finding("void f() {\nk<<<1, 2(x); }"), "kernel.cu:2: kernel launch: '<<<' without '>>>'");
+}
+
+TEST(Launch, InsideAKernelIsNotJudgeable) {
+  EXPECT_EQ(only_finding("capstone_emu_global void f() {\n k<<<1, 2>>>(); }"),
+            "kernel.cu:2: kernel launch from device code is not supported on the CPU backend");
+}
+
+TEST(Shared, EveryDeclaratorBecomesAReference) {
+  const Rewritten result = rewrite_file("void f() { capstone_emu_shared float a[4][5], b, c[2]; }");
+  expect_contains(result.text, "float a[4][5], b, c[2];");
+  for (const char* name : {"a", "b", "c"})
+    expect_contains(result.text, std::string("auto& ") + name + " = capstone_emu::shared<capstone_emu_shared_0>()." + name + ";");
+}
+
+TEST(Shared, TypesMayHaveTemplateArgumentsAndAlignment) {
+  const Rewritten result =
+      rewrite_file("void f() { __attribute__((aligned(16))) capstone_emu_shared std::array<float, 4> a; }");
+  expect_contains(result.text, "auto& a = ");
+  EXPECT_EQ(squeezed(result.text).find("auto& 4"), std::string::npos);
+}
+
+TEST(Shared, ExternBecomesAPointerToTheDynamicPart) {
+  expect_contains(rewrite_file("void f() { extern capstone_emu_shared float s[]; }").text,
+                  "float* s = (reinterpret_cast<float*>(capstone_emu::dynamic_shared()));");
+  expect_contains(rewrite_file("void f() { extern capstone_emu_shared float s[][32]; }").text, "float (*s)[32] = ");
+}
+
+TEST(Shared, ExternAtNamespaceScopeIsReplacedWhereItIsUsed) {
+  const Rewritten result = rewrite_file("extern capstone_emu_shared float s[];\nvoid f() { s[1] = a.s; }");
+  expect_contains(result.text, "(reinterpret_cast<float*>(capstone_emu::dynamic_shared())) [1] = a.s;");
+}
+
+TEST(Shared, InitialiserIsAnError) {
+  EXPECT_EQ(only_finding("void f() {\ncapstone_emu_shared int v = 3; }"),
+            "kernel.cu:2: a __shared__ variable cannot have an initialiser");
+}
+
+TEST(Shared, AtNamespaceScopeIsNotJudgeable) {
+  EXPECT_EQ(only_finding("namespace n {\ncapstone_emu_shared int v; }"),
+            "kernel.cu:2: __shared__ variable at namespace scope");
+}
+
+TEST(Scopes, LambdasAndMemberFunctionsAreFunctions) {
+  EXPECT_TRUE(rewrite_file("struct S { void f() { auto g = [&] { capstone_emu_shared int v; }; } };").findings.empty());
+}
+
+TEST(Texture, IsNotJudgeable) {
+  EXPECT_EQ(only_finding("void f() { float v = tex2D<float>(t, 0, 0); }"),
+            "kernel.cu:1: texture and surface function 'tex2D' has no CPU implementation");
+}
+
+TEST(Include, OfAGpuLibraryIsNotJudgeableAtItsLine) {
+  EXPECT_EQ(only_finding("int a;\n# 1 \"/cuda/include/cublas_v2.h\" 1 3\nint b;\n# 3 \"kernel.cu\" 2\n"),
+            "kernel.cu:2: library header 'cublas_v2.h' cannot be used on the CPU backend");
+}
+
+TEST(Asm, NamesTheInstructionThatCannotRun) {
+  EXPECT_EQ(only_finding("void f() { asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" :: \"r\"(a)); }"),
+            "kernel.cu:1: mbarrier instruction 'mbarrier.init.shared.b64' has no CPU implementation");
+}
+
+TEST(Asm, OperandsAreBoundInOrder) {
+  const Rewritten result =
+      rewrite_file("void f() { asm volatile(\"add.u32 %0, %1, %2;\\n\" : \"=r\"(o[1]) : \"r\"(a), \"n\"(16)); }");
+  ASSERT_TRUE(result.findings.empty());
+  expect_contains(result.text, "capstone_emu::ptx::Output capstone_p0( o[1] );");
+  expect_contains(result.text, "const capstone_emu::ptx::Input capstone_p2( 16 );");
+}
+
+TEST(Ptx, PredicatesRegistersAndScopes) {
+  const Translation t = translate_ptx(
+      "{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.cg.shared.global.L2::128B [%1], [%2], 16; }", {});
+  EXPECT_EQ(t.unsupported, "");
+  expect_contains(t.code, "capstone_emu::ptx::Register capstone_r_p;");
+  expect_contains(t.code, "if ((capstone_r_p.bits() & 1))");
+}
+
+TEST(Ptx, MatrixShapesAndTypesAreChecked) {
+  const std::string operands = " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};";
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" + operands, {}).unsupported, "");
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" + operands, {}).unsupported, "");
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" + operands, {}).unsupported,
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
+}
+
+TEST(Ptx, CommentsAndSymbolicNames) {
+  const Translation t = translate_ptx("// nothing\nmov.b32 %[to], /* from */ %[from];", {"to", "from"});
+  EXPECT_EQ(t.unsupported, "");
+  expect_contains(t.code, "capstone_p0");
+}
+
+TEST(Ptx, GarbageIsUnsupportedAndNotACrash) {
+  for (const char* text : {"@", "{", "mov.b32 %0", "mov.b32 %0,", "mov.b32 [", "ld.global.v4.f32 {", "%%", "mma.sync;",
+                           "cp.async;", ".reg", "setp.eq.s32 p, q"})
+    translate_ptx(text, {});
+  EXPECT_NE(translate_ptx("frobnicate.b32 %0, %1;", {}).unsupported, "");
+}
+
+TEST(Main, OfATestDriverIsRenamed) {
+  expect_contains(rewrite_file("int main() { return 0; }").text, "capstone_candidate_main");
+}
+
+}  // namespace
+}  // namespace capstone::rewriter
