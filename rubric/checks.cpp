@@ -32,6 +32,16 @@ std::vector<std::int64_t> records_of_version(const Sources& s, const std::string
   return records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == version; });
 }
 
+// The ledger's own word for a verdict is the ledger's business: asked of it, not repeated here.
+bool passed_gate_one(const Json& body) {
+  static const std::string word = [] {
+    Measurement passed;
+    passed.gate_one = GateOne::kPassed;
+    return text_at(Json(passed), "gate_one");
+  }();
+  return text_at(body, "gate_one") == word;
+}
+
 void append(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -73,8 +83,7 @@ Fact human_correct(const Sources& s) {
   for (const Measurement& m : s.ledger.human)
     if (m.gate_one == GateOne::kPassed) {
       auto records = records_where(s, "measurement", [&](const Json& body) {
-        return text_at(body, "contestant") == "human" && text_at(body, "version") == m.version &&
-               text_at(body, "source_sha256") == m.source_sha256;
+        return text_at(body, "contestant") == "human" && text_at(body, "version") == m.version && passed_gate_one(body);
       });
       return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), m.backend), records};
     }
@@ -115,7 +124,8 @@ Fact answered(const Sources& s, int number) {
 Fact timed_or_explained(const Sources& s) {
   for (const Measurement& m : s.ledger.human)
     if (!is_emulated(m) && m.gate_two != GateTwo::kNotJudged)
-      return {1, true, fmt::format("gate two was judged for {}: {}", m.version, label_of(m.gate_two)), records_of_version(s, m.version)};
+      return {1, true, fmt::format("gate two was judged for {}: {}", m.version, label_of(m.gate_two)),
+              records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == m.version && passed_gate_one(body); })};
   if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
   double met = answered_share(s, 4);
   return {met, true, "no GPU: gate two was not judged here; section 4 has to argue from counts and times measured elsewhere", {}};
@@ -280,10 +290,7 @@ Fact failures_told(const Sources& s) {
   std::vector<std::int64_t> records;
   for (const auto* list : {&s.ledger.human, &s.ledger.llm})
     for (const Measurement& m : *list) failed += m.gate_one != GateOne::kPassed;
-  records = records_where(s, "measurement", [](const Json& body) {
-    auto gate = body.find("gate_one");
-    return gate != body.end() && gate->is_string() && gate->get<std::string>() != label_of(GateOne::kPassed);
-  });
+  records = records_where(s, "measurement", [](const Json& body) { return !passed_gate_one(body); });
   if (failed == 0) return {1, true, "no judgement failed gate one", {}};
   const WorklogSection& section = s.worklog.section(5);
   std::string count = fmt::format("{} failed gate one", plural(failed, "judgement"));

@@ -43,7 +43,7 @@ Cell gate_one_cell(const Measurement& m) {
 Cell gate_two_cell(const Measurement& m) {
   std::string label(label_of(m.gate_two));
   if (m.gate_one != GateOne::kPassed) return muted("–");
-  if (m.gate_two == GateTwo::kNotJudged) return muted(is_emulated(m) ? "not judged here (no GPU)" : "not judged");
+  if (m.gate_two == GateTwo::kNotJudged) return muted("not judged");
   return cell(label, m.gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain, true);
 }
 
@@ -220,6 +220,7 @@ class Maker {
     table.caption = peaks_text(list);
     std::vector<Block> blocks{table};
     add_labels(blocks, list);
+    add_not_judged(blocks);
     return blocks;
   }
 

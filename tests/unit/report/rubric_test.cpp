@@ -148,6 +148,13 @@ TEST_F(RubricTest, EvidenceNamesItsRecords) {
       if (e.check == "human_correct" || e.check == "predicted_first" || e.check == "model_tried") {
         EXPECT_FALSE(e.records.empty()) << e.check;
       }
+      // v1 did not build (3) before it passed (4); v3 (6) and attempt-1 (9) were wrong.
+      if (e.check == "human_correct") {
+        EXPECT_EQ(e.records, (std::vector<std::int64_t>{4}));
+      }
+      if (e.check == "failures_told") {
+        EXPECT_EQ(e.records, (std::vector<std::int64_t>{3, 6, 9}));
+      }
     }
 }
 
