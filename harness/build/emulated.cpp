@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kCompilerTimeout{120};
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
     "-std=gnu++17", "-O2", "-march=native", "-g1", "-w", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-fno-pie", "-fno-pic", "-fmax-errors=20",
+    "-fno-trapping-math", "-fno-delete-null-pointer-checks", "-fno-pie", "-fno-pic", "-fmax-errors=20",
 #if defined(__x86_64__)
     "-fcf-protection=none",
 #endif

@@ -64,7 +64,7 @@ void Emitter::token(const Token& token) {
 }
 
 void Emitter::raw(std::string_view text) {
-  append(" ");
+  if (!out_.empty()) append(" ");
   append(text);
   glued_ = true;
 }

@@ -66,6 +66,8 @@ class Rewriter {
     check_inclusions();
     find_scopes();
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    // The first line names the program's source in its debug information.
+    if (source_.files.size() > 1) emitter_.raw("# 0 " + quoted(source_.files[1]) + "\n");
     emit(0, count());
     std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
       return a.file == b.file && a.line < b.line;
@@ -335,7 +337,7 @@ class Rewriter {
     const Token& t = token(i);
     if (t.kind == TokenKind::kIdentifier) {
       if (is(i, kDevice)) return;
-      if (is(i, kGlobal)) return emitter_.raw("__attribute__((noinline))");
+      if (is(i, kGlobal)) return emitter_.raw("__attribute__((noipa))");
       // A test driver that came along with the kernel must not become the worker's main().
       if (is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
       if (auto dynamic = global_dynamic_.find(std::string(text(i)));

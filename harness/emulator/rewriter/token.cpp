@@ -17,7 +17,7 @@ bool continues_identifier(char c) { return starts_identifier(c) || std::isdigit(
 struct LineMarker {
   int line;
   std::string file;
-  bool enters = false, system = false;
+  bool enters = false, returns = false, system = false;
 };
 
 std::optional<LineMarker> parse_marker(std::string_view text) {
@@ -33,6 +33,7 @@ std::optional<LineMarker> parse_marker(std::string_view text) {
   }
   for (; i < text.size(); ++i) {
     marker.enters |= text[i] == '1';
+    marker.returns |= text[i] == '2';
     marker.system |= text[i] == '3';
   }
   return marker;
@@ -79,8 +80,9 @@ class Lexer {
   void directive() {
     const std::size_t end = line_end();
     if (auto marker = parse_marker(std::string_view(text()).substr(at_, end - at_))) {
-      follow(*marker);
-      at_ = line_start_ = end < text().size() ? end + 1 : end;
+      const std::size_t next = end < text().size() ? end + 1 : end;
+      follow(*marker, next);
+      at_ = line_start_ = next;
       line_ = marker->line;
       return;
     }
@@ -94,16 +96,20 @@ class Lexer {
 
   // A file is a system header when it is first entered as one. Later markers say "system" also where a macro from a
   // system header was expanded in a line of the user's.
-  void follow(const LineMarker& marker) {
+  // `next` is where the marker's line ends: the marker that returns from a header belongs to the header's text, so that
+  // the compiler's record of who included whom stays balanced.
+  void follow(const LineMarker& marker, std::size_t next) {
     const bool known_system = system_files_.contains(marker.file);
     const bool fresh = seen_.insert(marker.file).second;
     const bool system = known_system || (fresh && marker.system) || marker.file.starts_with('<');
     if (system) system_files_.insert(marker.file);
     if (system && !system_) {
-      if (marker.enters) source_.inclusions.push_back({marker.file, file_, line_ > 1 ? line_ - 1 : line_});
+      if (marker.enters) source_.inclusions.push_back({marker.file, file_, line_});
       opaque_begin_ = at_;
     } else if (!system && system_) {
-      close_opaque(at_);
+      close_opaque(next);
+      // The line counter may lag behind at an #include; the line that follows it is exact.
+      if (marker.returns && !source_.inclusions.empty()) source_.inclusions.back().line = marker.line - 1;
     }
     system_ = system;
     if (system) return;

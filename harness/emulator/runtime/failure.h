@@ -25,7 +25,7 @@ void record_failure(Failure failure);
 std::optional<Failure> take_failure();
 bool has_failure();
 
-/// Installs the handlers that turn SIGSEGV, SIGBUS, SIGFPE and SIGILL inside a kernel into a Failure.
+/// Installs the handlers that turn SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT inside a kernel into a Failure.
 void install_fault_handlers();
 /// Gives the calling OS thread the alternate stack that the handlers need.
 void prepare_thread_for_faults();

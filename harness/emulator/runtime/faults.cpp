@@ -41,6 +41,8 @@ Verdict explain(int signal, const siginfo_t& info, const BlockRunner& runner) {
     case SIGILL:
       return {FailureKind::kCrash, "illegal instruction: the program ran into code that must not be reached",
               "a function without a return statement ends like this"};
+    case SIGABRT:
+      return {FailureKind::kUndefinedBehaviour, "the kernel called abort()", {}};
     default: break;
   }
   if (runner.inside_stack_guard(info.si_addr))
@@ -79,7 +81,7 @@ void install_fault_handlers() {
   // The handler does not return: it leaves for another stack, so the signal must not stay blocked.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigemptyset(&action.sa_mask);
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigaction(signal, &action, nullptr);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
 }
 
 void prepare_thread_for_faults() {

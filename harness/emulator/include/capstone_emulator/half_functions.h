@@ -1,8 +1,7 @@
 #pragma once
 #pragma GCC system_header
-// Arithmetic that cuda_fp16.h and cuda_bf16.h offer to device compilers only. A product of two narrow values is exact
-// in double, so a fused multiply-add rounds once to float precision's satisfaction and once to the narrow type, which
-// gives the correctly rounded result in all but ties that double rounding to 53 bits cannot create.
+// Arithmetic that cuda_fp16.h and cuda_bf16.h offer to device compilers only. A product of two narrow values is exact in
+// double; the sum is rounded to odd on its way to float, so that only the last step, to the narrow type, rounds.
 #include "synchronisation.h"
 
 #define CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, name, pair_name, expression) \

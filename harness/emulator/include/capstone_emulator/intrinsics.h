@@ -68,7 +68,7 @@ static inline float sinpif(float x) { return static_cast<float>(sin(x * 3.141592
 static inline float cospif(float x) { return static_cast<float>(cos(x * 3.14159265358979323846)); }
 static inline float norm3df(float a, float b, float c) { return sqrtf(a * a + b * b + c * c); }
 
-// The noinline helpers keep a product and a sum from being fused, which is what these functions promise.
+// These functions promise that a product and a sum are not fused.
 namespace capstone_emu {
 template <class T>
 inline T unfused(T value) {
@@ -224,14 +224,3 @@ constexpr std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, s
   using C = std::common_type_t<A, B>;
   return static_cast<C>(a) < static_cast<C>(b) ? static_cast<C>(b) : static_cast<C>(a);
 }
-
-// A failed assert() of device code ends the kernel and names the thread, as on the device.
-#undef assert
-#ifdef NDEBUG
-#define assert(condition) (static_cast<void>(0))
-#else
-#define assert(condition)                    \
-  (static_cast<bool>(condition)              \
-       ? static_cast<void>(0)                \
-       : capstone_emu::trap(__FILE__, __LINE__, "assertion failed: " #condition))
-#endif

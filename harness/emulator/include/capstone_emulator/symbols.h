@@ -3,25 +3,33 @@
 // The parts of the runtime API that cuda_runtime.h shows to nvcc only.
 #include "atomics.h"
 
+namespace capstone_emu {
+/// A __device__ or __constant__ variable, which may be volatile.
+template <class T>
+inline const void* address_of_symbol(const T& symbol) {
+  return const_cast<const void*>(static_cast<const volatile void*>(&symbol));
+}
+}  // namespace capstone_emu
+
 template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-  return ::cudaMemcpyToSymbol(static_cast<const void*>(&symbol), from, bytes, offset, kind);
+  return ::cudaMemcpyToSymbol(capstone_emu::address_of_symbol(symbol), from, bytes, offset, kind);
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, std::size_t bytes,
                                            std::size_t offset = 0, cudaMemcpyKind kind = cudaMemcpyHostToDevice,
                                            cudaStream_t = nullptr) {
-  return ::cudaMemcpyToSymbol(static_cast<const void*>(&symbol), from, bytes, offset, kind);
+  return ::cudaMemcpyToSymbol(capstone_emu::address_of_symbol(symbol), from, bytes, offset, kind);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-  return ::cudaMemcpyFromSymbol(to, static_cast<const void*>(&symbol), bytes, offset, kind);
+  return ::cudaMemcpyFromSymbol(to, capstone_emu::address_of_symbol(symbol), bytes, offset, kind);
 }
 template <class T>
 inline cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
-  *address = const_cast<void*>(static_cast<const volatile void*>(&symbol));
+  *address = const_cast<void*>(capstone_emu::address_of_symbol(symbol));
   return cudaSuccess;
 }
 template <class T>
