@@ -95,8 +95,13 @@ INSTANTIATE_TEST_SUITE_P(Ladder, Rung, testing::ValuesIn(all_rungs()), test_name
 
 class NativeBaseline : public testing::TestWithParam<std::string> {};
 
-TEST_P(NativeBaseline, PassesGateOneOnTheCpu) {
-  expect_right(GetParam(), kSources / "problems" / GetParam() / "baseline.cu");
+/// The baselines' stand-ins for the libraries, which an emulated build asks for by CAPSTONE_EMULATED.
+TEST_P(NativeBaseline, StandInPassesGateOneOnTheCpu) {
+  const auto text = read_file(kSources / "problems" / GetParam() / "baseline.cu");
+  ASSERT_TRUE(text) << render(text.error());
+  const fs::path copy = fs::path(testing::TempDir()) / ("baseline_" + GetParam() + ".cu");
+  ASSERT_TRUE(write_file_atomic(copy, "#ifndef CAPSTONE_EMULATED\n#define CAPSTONE_EMULATED 1\n#endif\n" + *text));
+  expect_right(GetParam(), copy);
 }
 
 INSTANTIATE_TEST_SUITE_P(Problem, NativeBaseline,
@@ -122,7 +127,9 @@ void expect_noticed(const std::string& problem_id, const fs::path& rung, const s
   const auto measurement = judge_on_cpu(problem_id, broken);
   ASSERT_TRUE(measurement) << render(measurement.error());
   ASSERT_TRUE(measurement->build.ok) << measurement->build.log;
-  EXPECT_NE(measurement->gate_one, GateOne::kPassed) << "without '" << what << "'";
+  // Not any failure will do: a machine that cannot run kernels at all would pass as well.
+  EXPECT_TRUE(measurement->gate_one == GateOne::kWrong || measurement->gate_one == GateOne::kUndefined)
+      << "without '" << what << "': " << explain(*measurement);
 }
 
 TEST(BrokenRung, MissingBarrierFails) {
