@@ -205,7 +205,7 @@ class Maker {
     Result<std::string> text = read_file(project_.root / "problem" / "reference.py", std::size_t{1} << 20);
     if (!text) text = read_file(project_.problem.folder / "reference.py", std::size_t{1} << 20);
     if (!text) return {NoteBlock{"problem/reference.py is not in the project.", Tone::kBad}};
-    return {CodeBlock{"problem/reference.py", cut(*text), "python", true}};
+    return {CodeExhibit{"problem/reference.py", cut(*text), "python", true}};
   }
 
   std::vector<Block> versions() const {
@@ -265,7 +265,7 @@ class Maker {
     }
     if (!digest.empty() && sha256_hex(*bytes) != digest)
       blocks.emplace_back(NoteBlock{fmt::format("{}: the file was changed after it was filed.", summary), Tone::kBad});
-    blocks.emplace_back(CodeBlock{summary, cut(*bytes), language, false});
+    blocks.emplace_back(CodeExhibit{summary, cut(*bytes), language, false});
   }
 
   const Measurement* first_of(const std::string& version) const {
@@ -316,7 +316,7 @@ class Maker {
     fs::path folder = project_.attempt(a.number);
     add_file(blocks, folder / "prompt.md", a.prompt_sha256, fmt::format("The exact prompt of attempt {}", a.number), "markdown");
     if (!a.prompt_difference.empty())
-      blocks.emplace_back(CodeBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
+      blocks.emplace_back(CodeExhibit{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
     add_file(blocks, folder / "reply.md", a.reply_sha256, fmt::format("The exact reply of attempt {}", a.number), "markdown");
   }
 
@@ -404,7 +404,7 @@ class Maker {
     blocks.emplace_back(HeadingBlock{title});
     if (m.gate_one == GateOne::kBuildFailed) {
       blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
-      if (!m.build.log.empty()) blocks.emplace_back(CodeBlock{"The compiler's output", cut(m.build.log), "", false});
+      if (!m.build.log.empty()) blocks.emplace_back(CodeExhibit{"The compiler's output", cut(m.build.log), "", false});
       return;
     }
     auto bad = std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });

@@ -351,7 +351,7 @@ ProseHtml prose_to_html(const Worklog& worklog, const LedgerNumbers& numbers, co
 
 std::string prose_to_markdown(const Worklog& worklog, const LedgerNumbers& numbers, const Exhibits& exhibits) {
   if (is_hostile_markdown(worklog.text)) {
-    Exhibit dump{"worklog", "The worklog as it was handed in", {CodeBlock{"worklog.md", worklog.text, "", false}}};
+    Exhibit dump{"worklog", "The worklog as it was handed in", {CodeExhibit{"worklog.md", worklog.text, "", false}}};
     Worklog empty;
     return to_markdown(dump) + MarkdownFiller(numbers, exhibits).write(empty);
   }
