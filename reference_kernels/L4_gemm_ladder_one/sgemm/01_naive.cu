@@ -7,7 +7,7 @@
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes.
 // Launch      blocks of 32 x 32 threads over (m, n).
-// Resources   about 40 registers; no shared memory.
+// Resources   32 registers; no shared memory.
 // Cost        2 * m * n * k FLOPs; 4 * (m * k + k * n + m * n) bytes at best, about 8 bytes a multiply-add here.
 // Divides     nothing has to divide anything.
 // Source      the definition of a matrix product.

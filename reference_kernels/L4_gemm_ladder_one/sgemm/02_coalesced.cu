@@ -7,7 +7,7 @@
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes.
 // Launch      blocks of 32 x 32 threads over (n, m).
-// Resources   about 40 registers; no shared memory.
+// Resources   32 registers; no shared memory.
 // Cost        2 * m * n * k FLOPs; one load of A (broadcast) and one of B a multiply-add, mostly served by L1 and L2.
 // Divides     nothing has to divide anything.
 // Source      global-memory coalescing, CUDA C++ Programming Guide; the step as in S. Boehm's SGEMM article, 2022.

@@ -7,7 +7,7 @@
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the edges).
 // Launch      blocks of 32 x 32 threads over (n, m).
-// Resources   about 40 registers; 8 KB of shared memory: two blocks fill a multiprocessor's 2048 threads.
+// Resources   32 registers; 8 KB of shared memory: two blocks fill a multiprocessor's 2048 threads.
 // Cost        2 * m * n * k FLOPs; m * n * k / 4 bytes of global loads (k / 32 tiles of 8 KB for 1024 results).
 // Divides     nothing has to divide anything.
 // Source      the tiled product of the CUDA C++ Programming Guide, chapter "Shared Memory".

@@ -9,7 +9,7 @@
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (copies beyond an edge write zeros).
 // Launch      blocks of 128 threads over (n, m); tile 128 x 128, 16 deep, two stages.
-// Resources   up to 255 registers (128 of them sums): two blocks a multiprocessor; 32.5 KB of shared memory.
+// Resources   about 210 registers (128 of them sums): two blocks a multiprocessor; 32.5 KB of shared memory.
 // Cost        2 * m * n * k FLOPs; m * n * k / 16 bytes of global loads.
 // Divides     n % 4 == 0 for 16-byte copies of B and stores of C; any other shape uses 4-byte ones (kAligned = false).
 // Source      the thread-block, warp and thread tiles of CUTLASS (Kerr et al., NVIDIA, 2017).

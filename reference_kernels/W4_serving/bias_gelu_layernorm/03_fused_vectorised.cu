@@ -9,7 +9,7 @@
 //
 // Shapes      x, residual, y [rows, cols]; bias, gamma, beta [cols]; any rows, any cols.
 // Launch      <<<rows, 256>>>; kVectors = 1, 2, 4 or 8, the least with 1024 * kVectors >= cols.
-// Resources   at most 64 registers up to cols = 4096 (four blocks a multiprocessor); 64 bytes of shared memory.
+// Resources   48 registers at cols = 4096 (five blocks a multiprocessor), 80 at 8192; 64 bytes of shared memory.
 // Cost        20 * rows * cols FLOPs; 12 * rows * cols bytes.
 // Divides     cols % 4 == 0 and cols <= 8192 for the fast path (rows start on 16 bytes only then); any other shape
 //             takes the scalar kernel below, which keeps the row in y between its passes.
