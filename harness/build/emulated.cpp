@@ -235,7 +235,7 @@ class EmulatedBuild {
   Result<bool> preprocess() {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
-    argv.insert(argv.end(), {"-E", "-x", "c++", fmt::format("-DCAPSTONE_CUDA_ARCH={}", request_.cuda_arch), "-I."});
+    argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1", fmt::format("-DCAPSTONE_CUDA_ARCH={}", request_.cuda_arch), "-I."});
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string(), "-include",
                              header_path().string(), file_name(), "-o", preprocessed().string()});

@@ -3,11 +3,6 @@
 
 namespace capstone_emu {
 
-void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
-  return BlockRunner::current()->barrier(kind, predicate, file, line, save);
-}
-int barrier_result(BarrierKind kind) { return BlockRunner::current()->barrier_result(kind); }
-
 void grid_barrier(const char* file, int line) {
   not_judgeable(file, line, "grid-wide synchronisation has no CPU implementation; run it on a GPU");
 }
@@ -23,8 +18,8 @@ int BlockRunner::barrier_result(BarrierKind kind) const {
 }
 
 /// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is ready.
+/// The threads' states follow when they run; until then nobody looks at them.
 void BlockRunner::release_barrier() {
-  for (unsigned i = 0; i < arrived_; ++i) threads_[at_barrier_[i]].state = State::kReady;
   if (ready_.empty())
     ready_.adopt(at_barrier_, arrived_);
   else
@@ -36,7 +31,7 @@ void BlockRunner::release_barrier() {
 
 // Threads that meet at different __syncthreads() lines are let through: warp-specialised kernels do that and hardware
 // counts arrivals only. Threads that left the kernel count as arrived, as they do on hardware.
-void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
+inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
   Thread& thread = *thread_;
   thread.state = State::kAtBarrier;
   thread.file = file;
@@ -53,5 +48,10 @@ void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* file, in
   Thread* next = pick();
   return next == &thread ? nullptr : next->stack_pointer;
 }
+
+void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
+  return BlockRunner::current()->barrier(kind, predicate, file, line, save);
+}
+int barrier_result(BarrierKind kind) { return BlockRunner::current()->barrier_result(kind); }
 
 }  // namespace capstone_emu

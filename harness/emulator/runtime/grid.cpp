@@ -30,7 +30,8 @@ class Pool {
   }
 
   void run(Grid& grid) {
-    const std::uint64_t hardware = std::max(1u, std::thread::hardware_concurrency());
+    static const std::uint64_t hardware = std::max(1u, std::thread::hardware_concurrency());
+    std::lock_guard one_grid_at_a_time(launching_);
     const unsigned block = grid.config.block.x * grid.config.block.y * grid.config.block.z;
     const unsigned most = std::max(1u, kMaxStacks / block);
     const unsigned wanted = static_cast<unsigned>(std::min<std::uint64_t>({hardware, most, grid.blocks}));
@@ -79,7 +80,7 @@ class Pool {
   }
 
   BlockRunner own_;
-  std::mutex mutex_;
+  std::mutex launching_, mutex_;
   std::condition_variable wake_, finished_;
   Grid* grid_ = nullptr;
   unsigned helpers_ = 0, active_ = 0, openings_ = 0, limit_ = 1;

@@ -10,16 +10,17 @@
 namespace capstone_emu {
 
 thread_local __constinit ThreadState thread_state{};
-thread_local __constinit Index3 thread_index __asm__("capstone_emu_thread_index") CAPSTONE_TLS{};
-thread_local __constinit Index3 block_index __asm__("capstone_emu_block_index") CAPSTONE_TLS{};
-thread_local __constinit Index3 block_dim __asm__("capstone_emu_block_dim") CAPSTONE_TLS{};
-thread_local __constinit Index3 grid_dim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS{};
+thread_local __constinit Index3 thread_index{};
+thread_local __constinit Index3 block_index{};
+thread_local __constinit Index3 block_dim{};
+thread_local __constinit Index3 grid_dim{};
 
 namespace {
-thread_local __constinit BlockRunner* g_runner CAPSTONE_TLS = nullptr;
+constexpr unsigned kYieldsBetweenLooks = 64;
+constexpr std::chrono::milliseconds kPatience{5};
 }  // namespace
 
-BlockRunner* BlockRunner::current() { return g_runner; }
+thread_local __constinit BlockRunner* g_runner = nullptr;
 
 bool in_kernel() { return g_runner != nullptr; }
 
@@ -42,17 +43,18 @@ std::uint64_t BlockRunner::random() {  // splitmix64
 
 void BlockRunner::prepare_for(Grid& grid) {
   grid_ = &grid;
+  schedule_ = grid.settings.schedule;
   const LaunchConfig& config = grid.config;
   count_ = config.block.x * config.block.y * config.block.z;
   const unsigned warps = (count_ + kWarpSize - 1) / kWarpSize;
   if (threads_.size() < count_) threads_.resize(count_);
   if (copies_.size() < count_) copies_.resize(count_);
   if (warps_.size() < warps) warps_.resize(warps);
-  if (at_barrier_.size() < ready_.capacity() || at_barrier_.size() < count_ + 1) at_barrier_.resize(kMaxThreads + 1);
+  if (at_barrier_.empty()) at_barrier_.resize(kMaxThreads + 1);
   ready_.reset(kMaxThreads);
   start_order_.resize(count_);
   std::iota(start_order_.begin(), start_order_.end(), 0u);
-  if (grid.settings.schedule == Schedule::kReverse)
+  if (schedule_ == Schedule::kReverse)
     for (unsigned i = 0; i < count_; ++i) start_order_[i] = count_ - 1 - i;
   for (unsigned i = 0; i < count_; ++i) {
     Thread& thread = threads_[i];
@@ -95,7 +97,7 @@ void BlockRunner::run_block(std::uint64_t index) {
     warps_[w].present = lanes >= kWarpSize ? ~0u : (1u << lanes) - 1;
     warps_[w].exited = warps_[w].waiting = 0;
   }
-  if (grid_->settings.schedule == Schedule::kRandom)
+  if (schedule_ == Schedule::kRandom)
     for (unsigned i = count_ - 1; i > 0; --i) std::swap(start_order_[i], start_order_[random() % (i + 1)]);
   Thread* first = next_unstarted();
   start_on(*first, take_fiber());
@@ -131,28 +133,12 @@ void BlockRunner::start_on(Thread& thread, Fiber* fiber) {
   thread.stack_pointer = prepare_stack(*fiber, fiber_main);
 }
 
-inline void BlockRunner::enter(Thread& thread) {
-  thread_ = &thread;
-  thread_index = thread.index;
-  thread_state.lane = thread.linear & (kWarpSize - 1);
-  thread_state.linear = thread.linear;
-  thread.state = State::kRunning;
-}
-
-inline Thread* BlockRunner::next_unstarted() {
-  return started_ == count_ ? nullptr : &threads_[start_order_[started_++]];
-}
-
-inline Thread* BlockRunner::take_ready() {
-  if (ready_.empty()) return nullptr;
-  if (grid_->settings.schedule == Schedule::kRandom) ready_.bring_to_front(random() % ready_.size());
-  return &threads_[ready_.pop_front()];
-}
-
 // Runs threads on one stack for as long as they end without waiting: a kernel without barriers never switches.
 void BlockRunner::fiber_loop() {
+  void (*const body)(void*) = grid_->body;
+  void* const arguments = grid_->arguments;
   for (;;) {
-    grid_->body(grid_->arguments);
+    body(arguments);
     Fiber* fiber = thread_->fiber;
     finish_thread();
     Thread* next = take_ready();
@@ -180,7 +166,7 @@ void BlockRunner::fiber_loop() {
   }
 }
 
-void BlockRunner::finish_thread() {
+inline void BlockRunner::finish_thread() {
   Thread& thread = *thread_;
   if (thread.has_copies) {
     async_commit();
@@ -195,8 +181,8 @@ void BlockRunner::finish_thread() {
   fruitless_yields_ = 0;
 }
 
-/// The thread to run next, its state loaded. Called by a thread that cannot go on.
-Thread* BlockRunner::pick() {
+/// Nobody is ready: starts a thread that has not run yet, or lets the ones at __activemask() go.
+Thread* BlockRunner::pick_cold() {
   for (;;) {
     Thread* next = take_ready();
     if (!next && (next = next_unstarted())) start_on(*next, take_fiber());
@@ -213,17 +199,27 @@ void BlockRunner::switch_from(Thread& thread) {
   if (next != &thread) switch_stack(&thread.stack_pointer, next->stack_pointer);
 }
 
+/// No thread of the block has ended or passed a barrier for a while: it may wait for a block that has not started.
+void BlockRunner::look_for_standstill() {
+  const auto now = std::chrono::steady_clock::now();
+  if (fruitless_yields_ == kYieldsBetweenLooks) {
+    standstill_since_ = now;
+  } else if (now - standstill_since_ > kPatience) {
+    standstill_since_ = now;
+    ask_for_another_runner(*grid_);
+  }
+}
+
 // A thread that spins (atomics, fences, __nanosleep) lets the others of its block in; a block that spins alone waits
 // for another block, which may need an OS thread of its own to get a chance to run.
 void BlockRunner::yield() {
   if (grid_->failed) leave_kernel();
   Thread& thread = *thread_;
+  if (++fruitless_yields_ % kYieldsBetweenLooks == 0) look_for_standstill();
   if (ready_.empty() && started_ == count_) {
-    if (++fruitless_yields_ % 256 == 0) ask_for_another_runner(*grid_);
     ::sched_yield();
     return;
   }
-  if (++fruitless_yields_ % 4096 == 0) ask_for_another_runner(*grid_);
   make_ready(thread);
   if (Thread* fresh = next_unstarted()) {
     start_on(*fresh, take_fiber());

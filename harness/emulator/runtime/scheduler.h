@@ -1,6 +1,7 @@
 #pragma once
 // One BlockRunner a OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -20,6 +21,12 @@ struct RunSettings {
   bool copies_early() const { return schedule == Schedule::kReverse || schedule == Schedule::kWarp; }
 };
 RunSettings& settings();
+
+// The built-in variables; the names are those under which capstone_emulator/execution.h finds them.
+extern thread_local __constinit Index3 thread_index __asm__("capstone_emu_thread_index") CAPSTONE_TLS;
+extern thread_local __constinit Index3 block_index __asm__("capstone_emu_block_index") CAPSTONE_TLS;
+extern thread_local __constinit Index3 block_dim __asm__("capstone_emu_block_dim") CAPSTONE_TLS;
+extern thread_local __constinit Index3 grid_dim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS;
 
 inline constexpr unsigned kMaxThreads = 1024;      // in a block
 inline constexpr unsigned kWarpSize = 32;
@@ -84,7 +91,6 @@ class ReadyQueue {
     tail_ = count;
   }
   std::size_t size() const { return tail_ >= head_ ? tail_ - head_ : tail_ + ring_.size() - head_; }
-  std::size_t capacity() const { return ring_.size(); }
   /// Brings the k-th element to the front by swapping.
   void bring_to_front(std::size_t k) {
     std::size_t i = head_ + k;
@@ -123,10 +129,13 @@ struct Grid {
   std::uint64_t block_at(std::uint64_t k) const;
 };
 
+class BlockRunner;
+extern thread_local __constinit BlockRunner* g_runner CAPSTONE_TLS;
+
 class BlockRunner {
  public:
   /// The runner of the calling OS thread while it executes a kernel; null in host code.
-  static BlockRunner* current();
+  static BlockRunner* current() { return g_runner; }
 
   /// Runs blocks of `grid` until there are none left. Called on an ordinary stack.
   void run(Grid& grid);
@@ -160,7 +169,9 @@ class BlockRunner {
   Thread* next_unstarted();
   Thread* take_ready();
   Thread* pick();
+  Thread* pick_cold();
   void switch_from(Thread& thread);
+  void look_for_standstill();
   void finish_thread();
   void enter(Thread& thread);
   void make_ready(Thread& thread) {
@@ -183,6 +194,7 @@ class BlockRunner {
   void check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size, bool past_end);
 
   Grid* grid_ = nullptr;
+  Schedule schedule_ = Schedule::kForward;
   Thread* thread_ = nullptr;              // running; null between blocks
   std::vector<Thread> threads_;
   std::vector<CopyQueue> copies_;
@@ -194,11 +206,12 @@ class BlockRunner {
   std::vector<Fiber*> idle_, all_;
   std::uint64_t random_ = 1;
   Index3 block_{};
-  unsigned fruitless_yields_ = 0;
+  unsigned fruitless_yields_ = 0;         // since a thread last ended or passed a barrier
+  std::chrono::steady_clock::time_point standstill_since_;
 
   // barrier: who waits, and the sums of the present and of the last phase
   struct Votes { int count = 0; bool all = true, any = false; };
-  std::vector<std::uint32_t> at_barrier_;
+  std::vector<std::uint32_t> at_barrier_;  // as long as the ring of ready_, with which it is swapped
   unsigned arrived_ = 0;
   Votes votes_, released_;
 
@@ -209,6 +222,34 @@ class BlockRunner {
   std::uint32_t epoch_ = 0;
   std::vector<const SharedSlot*> touched_;
 };
+
+// ---- what runs at every switch --------------------------------------------------------------------------------------
+
+inline void BlockRunner::enter(Thread& thread) {
+  thread_ = &thread;
+  thread_index = thread.index;
+  thread_state.lane = thread.linear & (kWarpSize - 1);
+  thread_state.linear = thread.linear;
+  thread.state = State::kRunning;
+}
+
+inline Thread* BlockRunner::next_unstarted() {
+  return started_ == count_ ? nullptr : &threads_[start_order_[started_++]];
+}
+
+inline Thread* BlockRunner::take_ready() {
+  if (ready_.empty()) return nullptr;
+  if (schedule_ == Schedule::kRandom) ready_.bring_to_front(random() % ready_.size());
+  return &threads_[ready_.pop_front()];
+}
+
+/// The thread to run next, its state loaded. Called by a thread that cannot go on.
+inline Thread* BlockRunner::pick() {
+  Thread* next = take_ready();
+  if (!next) return pick_cold();
+  enter(*next);
+  return next;
+}
 
 /// Runs a prepared grid on the OS threads of the pool and on the calling one.
 void run_on_pool(Grid& grid);

@@ -92,7 +92,7 @@ void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Th
     default: vote(warp.ops, members, first.kind);
   }
   warp.waiting &= ~members;
-  const bool keep_together = grid_->settings.schedule == Schedule::kWarp;
+  const bool keep_together = schedule_ == Schedule::kWarp;
   Thread* lanes = &threads_[warp_index * kWarpSize];
   for_each_lane(members, [&](int lane) {
     Thread& member = lanes[lane];

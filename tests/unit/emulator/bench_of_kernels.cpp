@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 
 #include "harness/base/digest.h"
 
@@ -28,22 +30,52 @@ Problem vector_problem() {
   return problem;
 }
 
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// On a machine without a Toolkit the headers that scripts/fetch_cuda_headers.sh left in the user's cache serve.
+void share_fetched_headers(const fs::path& cache) {
+  fs::path users = environment("CAPSTONE_CACHE");
+  if (users.empty()) {
+    const std::string xdg = environment("XDG_CACHE_HOME");
+    users = (xdg.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(xdg)) / "capstone";
+  }
+  std::error_code ignored;
+  if (!fs::exists(users / "cuda-headers", ignored)) return;
+  fs::create_directories(cache, ignored);
+  fs::remove(cache / "cuda-headers", ignored);
+  fs::create_directory_symlink(users / "cuda-headers", cache / "cuda-headers", ignored);
+}
+
+}  // namespace
+
 const Resources& test_resources() {
   static const Resources resources = [] {
-    const char* path = std::getenv("PATH");
-    // Not deleted: the next run of the suite finds its builds.
     Resources r;
     r.share = CAPSTONE_TEST_SHARE;
     r.libexec = CAPSTONE_TEST_LIBEXEC;
-    r.cache = CAPSTONE_TEST_CACHE;
-    r.path_variable = path ? path : "";
+    r.cache = CAPSTONE_TEST_CACHE;  // not deleted: the next run of the suite finds its builds
+    r.path_variable = environment("PATH");
     r.version = "test";
+    r.ignore_toolkit = !environment("CAPSTONE_TEST_IGNORE_TOOLKIT").empty();
+    share_fetched_headers(r.cache);
     return r;
   }();
   return resources;
 }
 
 EmulatedArtifact build(const std::string& source, int cuda_arch) {
+  static std::map<std::pair<std::string, int>, EmulatedArtifact> built;
+  auto it = built.find({source, cuda_arch});
+  if (it == built.end()) it = built.emplace(std::pair{source, cuda_arch}, build_afresh(source, cuda_arch)).first;
+  return it->second;
+}
+
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch) {
   const fs::path folder = fs::path(CAPSTONE_TEST_CACHE) / "sources" / sha256_hex(source).substr(0, 16);
   fs::create_directories(folder);
   std::ofstream(folder / "kernel.cu") << source;

@@ -17,8 +17,9 @@ Problem vector_problem();
 
 const Resources& test_resources();
 
-/// Writes `source` to a file of its own and builds it.
+/// Writes `source` to a file of its own and builds it; asked again, gives the same artifact without building.
 EmulatedArtifact build(const std::string& source, int cuda_arch = 900);
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900);
 
 /// A running worker with an arena that holds x and y.
 class Workbench {
