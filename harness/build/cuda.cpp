@@ -57,6 +57,28 @@ Result<fs::path> publish(const fs::path& temporary, const fs::path& final_folder
   return final_folder;
 }
 
+struct Cudnn {
+  fs::path include, libraries;
+};
+
+// Beside the Toolkit, from the distribution, or from NVIDIA's Python package.
+std::optional<Cudnn> find_cudnn(const CudaToolkit& toolkit) {
+  std::error_code ignored;
+  std::vector<Cudnn> places{{toolkit.root / "include", toolkit.libraries()},
+                            {toolkit.root / "include", toolkit.root / "lib"},
+                            {"/usr/include", "/usr/lib/x86_64-linux-gnu"},
+                            {"/usr/include/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"},
+                            {"/usr/include/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu"}};
+  ProcessSpec spec;
+  spec.argv = {"python3", "-c", "import nvidia.cudnn as c; print(list(c.__path__)[0])"};
+  spec.timeout = std::chrono::seconds(20);
+  if (auto asked = run_process(spec); asked && asked->ok())
+    places.push_back({fs::path(trim(asked->out)) / "include", fs::path(trim(asked->out)) / "lib"});
+  for (const Cudnn& place : places)
+    if (fs::exists(place.include / "cudnn.h", ignored) && fs::exists(place.libraries / "libcudnn.so.9", ignored)) return place;
+  return std::nullopt;
+}
+
 }  // namespace
 
 fs::path CudaToolkit::libraries() const {
@@ -120,8 +142,14 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
                                  "--default-stream", "per-thread", "-shared", "-Xcompiler", "-fPIC", "-t", "2"};
   if (request.problem->fast_math) flags.push_back("-use_fast_math");
   for (const std::string& library : libraries) {
-    flags.push_back("-l" + library);
-    if (library == "cudnn") flags.push_back("-DCAPSTONE_USE_CUDNN");
+    if (library != "cudnn") {
+      flags.push_back("-l" + library);
+      continue;
+    }
+    // Without cuDNN the baseline has a slower way of its own, and its label says which it was.
+    if (auto cudnn = find_cudnn(toolkit))
+      flags.insert(flags.end(), {"-DCAPSTONE_USE_CUDNN", "-I", cudnn->include.string(), "-Xlinker",
+                                 (cudnn->libraries / "libcudnn.so.9").string(), "-Xlinker", "-rpath," + cudnn->libraries.string()});
   }
   DigestBuilder digest;
   digest.add("source", source).add("header", header).add("adapter", adapter).add("flags", join(flags, " "));
