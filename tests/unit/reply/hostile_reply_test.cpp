@@ -3,7 +3,10 @@
 
 #include <ctime>
 #include <functional>
+#include <random>
 
+#include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/reply/extract.h"
 
 namespace capstone {
@@ -72,6 +75,30 @@ TEST(HostileReply, SizeAndBlockLimits) {
   std::string blocks;
   for (std::size_t i = 0; i <= kMaxCodeBlocks; ++i) blocks += "```c\nint a;\n```\n";
   EXPECT_NE(extract_code(blocks).why_not.find("1001 code blocks"), std::string::npos);
+}
+
+// Every fixture, with bytes changed, pieces removed, doubled and moved.
+TEST(HostileReply, MutatedRepliesGiveCodeOrAReason) {
+  std::vector<std::string> replies;
+  for (const auto& entry : fs::directory_iterator(CAPSTONE_REPLIES)) replies.push_back(read_file(entry.path()).value());
+  std::mt19937 random(11);
+  auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = replies[below(replies.size())];
+    for (int edit = 0; edit < 6; ++edit) {
+      std::size_t at = below(text.size()), length = below(80);
+      switch (random() % 4) {
+        case 0: if (!text.empty()) text[at] = static_cast<char>(random()); break;
+        case 1: text.erase(at, length); break;
+        case 2: text.insert(at, text.substr(below(text.size()), length)); break;
+        default: text.insert(at, std::string_view("```\n{}\"'/*\r\0<", 13).substr(below(13))); break;
+      }
+    }
+    Extraction out = extract_code(text, round % 2 ? std::optional<std::string>(replies[0]) : std::nullopt);
+    EXPECT_NE(out.code.empty(), out.why_not.empty()) << text;
+    EXPECT_TRUE(is_utf8(out.code)) << text;
+    EXPECT_EQ(out.code.find_first_of(std::string_view("\0\r", 2)), std::string::npos) << text;
+  }
 }
 
 TEST(HostileReply, Utf16IsExplained) {

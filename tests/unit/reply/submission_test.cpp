@@ -169,7 +169,7 @@ TEST_F(Submission, ASecretStopsItUnlessAllowed) {
 }
 
 TEST_F(Submission, FilesThatAreNotUtf8AreHandedInAsTheyAre) {
-  std::string latin = "Gr\xfc\xdf" "e von /home/jdoe42\n", binary("\x89PNG\0/home/jdoe42", 19);
+  std::string latin = "Gr\xfc\xdf" "e von /home/jdoe42\n", binary("\x89PNG\0/home/jdoe42", 17);
   put("human/notes.md", latin);
   put("report/plot.png", binary);
   SubmissionPlan planned = plan();
