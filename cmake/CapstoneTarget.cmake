@@ -4,7 +4,8 @@ function(capstone_library name)
   add_library(capstone_${name} STATIC ${ARG_SOURCES})
   add_library(capstone::${name} ALIAS capstone_${name})
   target_include_directories(capstone_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
-  target_compile_options(capstone_${name} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+  target_compile_options(capstone_${name} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+    -Wno-restrict)  # GCC 12 warns of std::string itself (GCC bug 105329)
   target_link_libraries(capstone_${name} PUBLIC ${ARG_DEPS})
 endfunction()
 

@@ -59,7 +59,7 @@ class Reviewer {
   void prediction() {
     if (ledger_.predictions.empty()) {
       add(1, Severity::kMissing, "no prediction was recorded", kLedger,
-          "capstone predict --bottleneck memory|compute|latency --because \"…\"; before the first measurement it counts most");
+          "capstone predict memory|compute|latency --because \"…\"; before the first measurement it counts most");
       return;
     }
     const Prediction& first = ledger_.predictions.front();
