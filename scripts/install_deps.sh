@@ -10,8 +10,10 @@ build=(g++ cmake ninja-build pkg-config ccache
   libcli11-dev libyaml-cpp-dev libcmark-gfm-dev libcmark-gfm-extensions-dev nlohmann-json3-dev libfmt-dev
   libmuparser-dev libctemplate-dev libssl-dev libarchive-dev libexpected-dev)
 run=(bubblewrap gnuplot-nox)
-# Only where there is no CUDA Toolkit: its headers are fetched with pip.
-[ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null || run+=(python3 python3-pip ca-certificates unzip)
+# CUDA's headers are fetched with pip: always for the tests, else only where there is no Toolkit.
+if [ $tests = yes ] || ! { [ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null; }; then
+  python3 -m pip --version >/dev/null 2>&1 || run+=(python3 python3-pip ca-certificates)
+fi
 packages=("${build[@]}" "${run[@]}")
 
 . /etc/os-release 2>/dev/null || true

@@ -4,5 +4,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install_deps.sh --tests
 scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON
-scripts/fetch_cuda_headers.sh
+# Some tests hide the Toolkit; without a network they skip and say so.
+scripts/fetch_cuda_headers.sh || echo "note: CUDA's headers could not be fetched; the tests without a Toolkit skip" >&2
 ctest --preset release -j "$(nproc)" "$@"
