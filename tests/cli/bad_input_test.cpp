@@ -1,0 +1,175 @@
+// Command lines and files that are not what they should be.
+#include <algorithm>
+
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+using BadInput = CliTest;
+
+TEST_F(BadInput, UnknownProblemGetsTheNearestName) {
+  Outcome answer = capstone({"init", "bias_gelu_layernrm", "project"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: no problem `bias_gelu_layernrm`"));
+  EXPECT_TRUE(says(answer.err, "  --> "));
+  EXPECT_TRUE(says(answer.err, "  hint: did you mean `bias_gelu_layernorm`?"));
+  EXPECT_FALSE(fs::exists(home_ / "project"));
+}
+
+TEST_F(BadInput, MistypedCommandGetsTheNearestName) {
+  Outcome answer = capstone({"mesure"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: unknown command mesure"));
+  EXPECT_TRUE(says(answer.err, "hint: did you mean `measure`?"));
+  EXPECT_EQ(answer.out, "");
+}
+
+TEST_F(BadInput, MistypedSubcommandGetsTheNearestName) {
+  Outcome answer = capstone({"llm", "promt"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "hint: did you mean `prompt`?"));
+}
+
+TEST_F(BadInput, MistypedFlagGetsTheNearestName) {
+  Outcome answer = capstone({"measure", "--bakend", "emulated"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: unknown option --bakend for `capstone measure`"));
+  EXPECT_TRUE(says(answer.err, "hint: did you mean `--backend`?"));
+}
+
+TEST_F(BadInput, UnknownRungGetsTheNearestName) {
+  Outcome answer = capstone({"init", "softmax", "project", "--from", "onlin"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: no rung named onlin for softmax"));
+  EXPECT_TRUE(says(answer.err, "did you mean `02_online`?"));
+  EXPECT_FALSE(fs::exists(home_ / "project"));
+}
+
+TEST_F(BadInput, NonsenseExpectationIsRefusedBeforeAnythingIsBuilt) {
+  fs::path root = project();
+  Outcome answer = measure(root, {"--expect", "fast"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: --expect takes a factor, not \"fast\""));
+  EXPECT_TRUE(records(root, "measurement").empty());
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadInput, BrokenProblemOfTheUsersIsReportedByLineAndColumn) {
+  fs::copy(fs::path(CAPSTONE_SOURCE_DIR) / "problems" / "sgemm", home_ / "mine", fs::copy_options::recursive);
+  fs::permissions(home_ / "mine" / "problem.yaml", fs::perms::owner_write, fs::perm_options::add);
+  std::string text = slurp(home_ / "mine" / "problem.yaml");
+  std::size_t at = text.find("\ntolerance:");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 11, "\ntolerence:");
+  spit(home_ / "mine" / "problem.yaml", text);
+  auto line = 2 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  Outcome answer = capstone({"init", "./mine", "project"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: unknown key `tolerence`"));
+  EXPECT_TRUE(says(answer.err, "mine/problem.yaml:" + std::to_string(line) + ":1"));
+  EXPECT_TRUE(says(answer.err, "hint: did you mean `tolerance`?"));
+  EXPECT_FALSE(fs::exists(home_ / "project"));
+}
+
+TEST_F(BadInput, OutsideAProjectEveryPathTriedIsNamed) {
+  fs::create_directories(home_ / "a" / "b");
+  for (const char* command : {"measure", "report", "check", "submit", "ledger"}) {
+    Outcome answer = capstone({command}, {.cwd = home_ / "a" / "b"});
+    EXPECT_EQ(answer.code, 2) << command << ": " << answer;
+    EXPECT_TRUE(says(answer.err, "error: this is not a capstone project"));
+    EXPECT_TRUE(says(answer.err, "--> " + (home_ / "a" / "b").string()));
+    EXPECT_TRUE(says(answer.err, "hint: start one with `capstone init"));
+    EXPECT_TRUE(says(answer.err, (home_ / "a").string() + ", " + home_.string()));
+  }
+}
+
+TEST_F(BadInput, CommandsWorkFromAFolderInsideTheProject) {
+  fs::path root = project();
+  EXPECT_EQ(capstone({"ledger", "--verify"}, {.cwd = root / "human"}).code, 0);
+}
+
+TEST_F(BadInput, InitNeverOverwritesAnything) {
+  fs::create_directories(home_ / "project");
+  spit(home_ / "project" / "thesis.txt", "two years of work");
+  Outcome answer = capstone({"init", "softmax", "project"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: the folder is not empty, and nothing is ever overwritten"));
+  EXPECT_TRUE(says(answer.err, "--> " + (home_ / "project").string()));
+  EXPECT_TRUE(says(answer.err, "in the way: thesis.txt"));
+  EXPECT_EQ(slurp(home_ / "project" / "thesis.txt"), "two years of work");
+  EXPECT_EQ(std::distance(fs::directory_iterator(home_ / "project"), fs::directory_iterator()), 1);
+}
+
+TEST_F(BadInput, InitWhereNothingCanBeWritten) {
+  Outcome answer = capstone({"init", "softmax", "/proc/capstone-project"});
+  EXPECT_EQ(answer.code, 3) << answer;
+  EXPECT_TRUE(says(answer.err, "error: cannot create"));
+  EXPECT_TRUE(says(answer.err, "--> /proc"));
+  EXPECT_TRUE(says(answer.err, "hint: "));
+}
+
+TEST_F(BadInput, CacheThatCannotBeWrittenIsNamedAndNothingIsRecorded) {
+  fs::path root = project("project", "02");
+  Outcome answer = capstone({"measure", "--backend", "emulated"}, {.cwd = root, .env = {{"CAPSTONE_CACHE", "/proc/no-cache"}}});
+  EXPECT_TRUE(answer.code == 2 || answer.code == 3) << answer;
+  EXPECT_TRUE(says(answer.err, "--> /proc/no-cache"));
+  EXPECT_TRUE(records(root, "measurement").empty());
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadInput, StateFolderThatCannotBeWrittenIsNamed) {
+  fs::path root = project();
+  Outcome answer = capstone({"predict", "memory"}, {.cwd = root, .env = {{"XDG_STATE_HOME", "/proc/no-state"}}});
+  EXPECT_TRUE(answer.code == 2 || answer.code == 3) << answer;
+  EXPECT_TRUE(says(answer.err, "--> /proc/no-state"));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadInput, CheckNamesTheSectionThatIsMissing) {
+  fs::path root = project();
+  std::string text = slurp(root / "worklog.md");
+  std::size_t third = text.find("## 3. "), fourth = text.find("## 4. ");
+  ASSERT_NE(third, std::string::npos);
+  std::string heading = text.substr(third + 6, text.find('\n', third) - third - 6);
+  spit(root / "worklog.md", text.substr(0, third) + text.substr(fourth));
+  Outcome checked = capstone({"check", "--format", "json"}, {.cwd = root});
+  EXPECT_EQ(checked.code, 0) << checked;
+  bool named = false;
+  for (const Json& finding : Json::parse(checked.out, nullptr, false))
+    named |= finding["section"] == 3 && finding["severity"] == "missing" && finding["what"].get<std::string>().find("section") != std::string::npos;
+  EXPECT_TRUE(named) << "no finding says that section 3 (" << heading << ") is gone: " << checked;
+  EXPECT_EQ(capstone({"report"}, {.cwd = root}).code, 0) << "a report is made of what is there";
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadInput, ChangedPinnedProblemIsRefusedUntilItIsRestored) {
+  fs::path root = project("project", "02");
+  std::string before = slurp(root / "problem" / "problem.yaml");
+  std::string eased = before;
+  std::size_t at = eased.find("rtol: ");
+  ASSERT_NE(at, std::string::npos);
+  eased.insert(at + 6, "9");
+  spit(root / "problem" / "problem.yaml", eased);
+  Outcome answer = measure(root);
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: the project's pinned copy of the problem was changed"));
+  EXPECT_TRUE(says(answer.err, "--> " + (root / "problem").string()));
+  EXPECT_TRUE(says(answer.err, "hint: put problem/ back"));
+  EXPECT_TRUE(records(root, "measurement").empty());
+  EXPECT_EQ(capstone({"ledger", "--verify"}, {.cwd = root}).code, 2);
+  spit(root / "problem" / "problem.yaml", before);
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadInput, BrokenProjectFileIsReportedByLineAndColumn) {
+  fs::path root = project();
+  spit(root / "capstone.yaml", slurp(root / "capstone.yaml") + "memberz: []\n");
+  Outcome answer = measure(root);
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "capstone.yaml:"));
+  EXPECT_TRUE(says(answer.err, "did you mean `members`?"));
+}
+
+}  // namespace
+}  // namespace capstone::cli_test

@@ -1,0 +1,219 @@
+// Kernels that a student hands in at two in the morning. Each gets a verdict, a place and a hint; none harms the machine
+// or the record (CliTest looks for processes that were left behind after every test).
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+using BadKernel = CliTest;
+
+std::string place(int line) { return "human/kernel.cu:" + std::to_string(line); }
+
+// The verdict as the ledger has it.
+#define EXPECT_RECORDED(root, verdict)                                          \
+  do {                                                                          \
+    auto all = records(root, "measurement");                                    \
+    ASSERT_EQ(all.size(), 1u) << "every verdict is recorded, once";             \
+    EXPECT_EQ(all.front()["body"]["gate_one"], verdict);                                 \
+    expect_ledger_intact(root);                                                 \
+  } while (false)
+
+TEST_F(BadKernel, UntouchedStubIsToldThatNothingWasWritten) {
+  fs::path root = project();
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "human: WRONG: wrong result: nothing written"));
+  EXPECT_TRUE(says(measured.out, "387 of 387 elements of y are wrong"));
+  EXPECT_TRUE(says(measured.out, "hint: the kernel never stored to this output"));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, MissingLaunchIsSaidInSoManyWords) {
+  fs::path root = project_with("#include <cuda_runtime.h>\n__global__ void k(float* y) { *y = 1; }\n");
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "DOES NOT BUILD"));
+  EXPECT_TRUE(says(measured.out, "the file defines no extern \"C\" void launch("));
+  EXPECT_TRUE(says(measured.out, "--> " + (root / "human" / "kernel.cu").string()));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, EmptyFileHasNoLaunchEither) {
+  fs::path root = project_with("");
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "the file defines no extern \"C\" void launch("));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, WrongSignatureNamesLaunchHeader) {
+  std::string source = kernel("", "");
+  source.replace(source.find("int64_t rows"), 12, "int rows");
+  fs::path root = project_with(source);
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "the signature of launch() differs from problem/launch.h"));
+  EXPECT_TRUE(says(measured.out, "int64_t rows")) << "what it should be";
+  EXPECT_TRUE(says(measured.out, place(kLaunchLine)));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, CompilerErrorIsAtTheStudentsLine) {
+  fs::path root = project_with(kernel("", "  int broken = ;"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "human does not compile: expected primary-expression"));
+  EXPECT_TRUE(says(measured.out, place(kLaunchLine + 1) + ":16"));
+  EXPECT_TRUE(says(measured.out, "hint: --verbose"));
+  Outcome verbose = measure(root, {"--verbose"});
+  EXPECT_TRUE(says(verbose.out, "the compiler's output:"));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, EndlessKernelIsATimeOut) {
+  fs::path root = project_with(endless_kernel());
+  Outcome measured = measure(root, {"--timeout", "1"});
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "human: TIME-OUT: no answer within 1 s"));
+  EXPECT_TRUE(says(measured.out, "case check-0 (rows=3, cols=129)"));
+  EXPECT_TRUE(says(measured.out, "hint: an endless loop"));
+  EXPECT_LT(measured.seconds, 20);
+  EXPECT_RECORDED(root, "timed_out");
+}
+
+TEST_F(BadKernel, EndlessLoopInLaunchIsATimeOut) {
+  fs::path root = project_with(kernel("", "  volatile int i = 0; while (true) i = i + 1;"));
+  Outcome measured = measure(root, {"--timeout", "1"});
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "TIME-OUT"));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, NullWriteInHostCodeIsNamedASegmentationFault) {
+  fs::path root = project_with(kernel("", "  volatile int* p = nullptr; *p = 1;"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "human: CRASH: "));
+  EXPECT_TRUE(says(measured.out, "egmentation fault"));
+  EXPECT_EQ(measured.out.find("must not call exit()"), std::string::npos) << "it did not: " << measured;
+  EXPECT_RECORDED(root, "crashed");
+}
+
+TEST_F(BadKernel, NullWriteInAKernelNamesLineBlockAndThread) {
+  fs::path root = project_with(kernel("__global__ void bad(float* y) { float* p = nullptr; *p = 1; }", "  bad<<<1, 32, 0, stream>>>(y);"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "human: CRASH: access through a null pointer"));
+  EXPECT_TRUE(says(measured.out, "kernel.cu:3, kernel bad, launched at kernel.cu:5, block (0,0,0), thread (0,0,0)"));
+  EXPECT_RECORDED(root, "crashed");
+}
+
+TEST_F(BadKernel, WrongAnswerIsDiagnosedWithTheFirstIndex) {
+  fs::path root = project_with(kernel(
+      "__global__ void copy(const float* x, float* y, int64_t n) { int64_t i = blockIdx.x * 256LL + threadIdx.x; if (i < n) y[i] = x[i]; }",
+      "  copy<<<static_cast<unsigned>((rows * cols + 255) / 256), 256, 0, stream>>>(x, y, rows * cols);"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "human: WRONG: wrong result"));
+  EXPECT_TRUE(says(measured.out, "elements of y are wrong; first at [0, 0]: expected "));
+  EXPECT_TRUE(says(measured.out, "hint: "));
+  auto all = records(root, "measurement");
+  ASSERT_EQ(all.size(), 1u);
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, FloodOfPrintingIsStopped) {
+  fs::path root = project_with(kernel("#include <cstdio>", "  for (long i = 0; i < 2000000000; ++i) std::printf(\"flood flood flood flood flood\\n\");"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "it printed more than 1.00 MiB"));
+  EXPECT_TRUE(says(measured.out, "hint: remove the printf"));
+  EXPECT_LT(measured.out.size(), 20000u) << "the flood itself is not passed on";
+  EXPECT_RECORDED(root, "crashed");
+}
+
+TEST_F(BadKernel, ExitInsideLaunchIsNoPass) {
+  fs::path root = project_with(kernel("#include <cstdlib>", "  std::exit(0);"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "CRASH: launch() ended the process with exit()"));
+  EXPECT_TRUE(says(measured.out, "hint: return from launch()"));
+  EXPECT_RECORDED(root, "crashed");
+}
+
+TEST_F(BadKernel, QuickExitBehindTheWorkersBackIsNoPassEither) {
+  fs::path root = project_with(kernel("#include <unistd.h>", "  _exit(0);"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_TRUE(says(measured.out, "ended with exit code 0 before it gave a result"));
+  EXPECT_RECORDED(root, "crashed");
+}
+
+TEST_F(BadKernel, SleepingChildrenOfLaunchDieWithIt) {
+  fs::path root = project_with(kernel("#include <unistd.h>", "  if (fork() == 0) { execl(\"/bin/sleep\", \"sleep\", \"600\", nullptr); _exit(1); }"));
+  Outcome measured = measure(root, {"--timeout", "2"});
+  EXPECT_EQ(measured.code, 1) << measured;
+  EXPECT_LT(measured.seconds, 30);
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, ChildrenThatLeaveTheProcessGroupDieInTheSandbox) {
+  Outcome machine = capstone({"doctor", "--format", "json"});
+  for (const Json& row : Json::parse(machine.out))
+    if (row["what"] == "isolation" && row["state"] != "ok") GTEST_SKIP() << "no sandbox here: " << row["found"];
+  fs::path root = project_with(kernel("#include <unistd.h>", "  if (fork() == 0) { setsid(); execl(\"/bin/sleep\", \"sleep\", \"600\", nullptr); _exit(1); }"));
+  EXPECT_EQ(measure(root, {"--timeout", "2"}).code, 1);
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, WarpGroupInstructionIsNotJudgeableHereAndNamed) {
+  fs::path root = project_with(kernel("__global__ void k(float* y) { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
+                                      "  k<<<1, 128, 0, stream>>>(y);"));
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 3) << measured;
+  EXPECT_TRUE(says(measured.out, "NOT JUDGEABLE"));
+  EXPECT_TRUE(says(measured.out, "'wgmma.fence.sync.aligned'"));
+  EXPECT_TRUE(says(measured.out, place(3)));
+  EXPECT_TRUE(says(measured.out, "capstone measure --bundle"));
+  EXPECT_RECORDED(root, "not_judgeable");
+}
+
+TEST_F(BadKernel, MissingKernelFileIsNamed) {
+  fs::path root = project();
+  fs::remove(root / "human" / "kernel.cu");
+  Outcome measured = measure(root);
+  EXPECT_EQ(measured.code, 2) << measured;
+  EXPECT_TRUE(says(measured.err, "error: "));
+  EXPECT_TRUE(says(measured.err, "--> " + (root / "human" / "kernel.cu").string()));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, EmptyReplyOfTheModelIsFiledWithItsReason) {
+  fs::path root = project();
+  Outcome added = capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated"}, {.cwd = root, .input = ""});
+  EXPECT_EQ(added.code, 1) << added;
+  EXPECT_TRUE(says(added.err, "error: no kernel could be taken out of the reply: the reply is empty"));
+  EXPECT_TRUE(says(added.err, "--> " + (root / "llm" / "attempt-1" / "reply.md").string()));
+  EXPECT_TRUE(says(added.err, "hint: that is a result, too"));
+  auto attempts = records(root, "attempt");
+  ASSERT_EQ(attempts.size(), 1u);
+  EXPECT_EQ(attempts.front()["body"]["no_code_because"], "the reply is empty");
+  EXPECT_TRUE(fs::exists(root / "llm" / "attempt-1" / "reply.md"));
+  expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, ModelThatDoesNotCompileIsFullEvidence) {
+  fs::path root = project();
+  Outcome added = capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--format", "json"},
+                           {.cwd = root, .input = "Here:\n```cuda\n" + kernel("", "  return 1 +;") + "```\n"});
+  EXPECT_EQ(added.code, 1) << added;
+  Json answer = Json::parse(added.out, nullptr, false);
+  ASSERT_TRUE(answer.is_object()) << added;
+  EXPECT_FALSE(answer["measurement"]["build"]["ok"].get<bool>());
+  EXPECT_EQ(records(root, "attempt").size(), 1u);
+  EXPECT_EQ(records(root, "measurement").size(), 1u);
+  expect_ledger_intact(root);
+}
+
+}  // namespace
+}  // namespace capstone::cli_test

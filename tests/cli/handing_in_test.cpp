@@ -1,0 +1,163 @@
+// What leaves the project: submissions, bundles for another machine, and a mentor's folder of both.
+#include <algorithm>
+
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+using Submit = CliTest;
+using Bundle = CliTest;
+using Grade = CliTest;
+
+std::string wrong_kernel() {
+  return kernel("__global__ void one(float* y, int64_t n) { int64_t i = blockIdx.x * 256LL + threadIdx.x; if (i < n) y[i] = 1; }",
+                "  one<<<static_cast<unsigned>((rows * cols + 255) / 256), 256, 0, stream>>>(y, rows * cols);");
+}
+
+TEST_F(Submit, TwiceGivesTheSameBytes) {
+  fs::path root = project();
+  ASSERT_EQ(capstone({"submit", "--out", "../first.tar.gz"}, {.cwd = root}).code, 0);
+  ASSERT_EQ(capstone({"submit", "--out", "../second.tar.gz"}, {.cwd = root}).code, 0);
+  std::string first = slurp(home_ / "first.tar.gz");
+  EXPECT_GT(first.size(), 1000u);
+  EXPECT_TRUE(first == slurp(home_ / "second.tar.gz"));
+  // With the default name the archive lies in the project: the next one must not pack it.
+  ASSERT_EQ(capstone({"submit"}, {.cwd = root}).code, 0);
+  Outcome again = capstone({"submit"}, {.cwd = root});
+  ASSERT_EQ(again.code, 0) << again;
+  int archives = 0;
+  for (const auto& entry : fs::directory_iterator(root)) {
+    if (!entry.path().string().ends_with(".tar.gz")) continue;
+    ++archives;
+    EXPECT_TRUE(slurp(entry.path()) == first) << entry.path();
+  }
+  EXPECT_EQ(archives, 1);
+  expect_ledger_intact(root);
+}
+
+TEST_F(Submit, DryRunListsEverythingAndWritesNothing) {
+  fs::path root = project();
+  Outcome listed = capstone({"submit", "--dry-run"}, {.cwd = root});
+  EXPECT_EQ(listed.code, 0) << listed;
+  for (const char* file : {"worklog.md", "human/kernel.cu", "capstone.yaml", ".capstone/ledger.jsonl"}) EXPECT_TRUE(says(listed.out, file));
+  EXPECT_TRUE(says(listed.out, "nothing was written"));
+  for (const auto& entry : fs::directory_iterator(root)) EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
+}
+
+TEST_F(Submit, StopsOnSomethingThatLooksLikeAKey) {
+  fs::path root = project();
+  // Put together here, so that no scanner takes this file for a leak.
+  std::string key = std::string("sk-") + "ant-api03-" + "AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGh";
+  spit(root / "worklog.md", slurp(root / "worklog.md") + "\nexport API_KEY=" + key + "\n");
+  Outcome stopped = capstone({"submit"}, {.cwd = root});
+  EXPECT_EQ(stopped.code, 2) << stopped;
+  EXPECT_TRUE(says(stopped.err, "error: something in the project looks like a key"));
+  EXPECT_TRUE(says(stopped.err, "--> worklog.md:"));
+  EXPECT_TRUE(says(stopped.err, "hint: take it out (and revoke it)"));
+  EXPECT_EQ(stopped.both().find(key), std::string::npos) << "the key itself is not printed";
+  for (const auto& entry : fs::directory_iterator(root)) EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
+  EXPECT_EQ(capstone({"submit", "--allow-secrets"}, {.cwd = root}).code, 0);
+  expect_ledger_intact(root);
+}
+
+TEST_F(Bundle, ComesHomeFromAnotherMachine) {
+  fs::path root = project("project", "02");
+  Outcome packed = capstone({"measure", "-m", "by bundle", "--expect", "2x", "--bundle", "away.bundle"}, {.cwd = root});
+  ASSERT_EQ(packed.code, 0) << packed;
+  EXPECT_TRUE(records(root, "measurement").empty()) << "packing judges nothing";
+  fs::create_directories(home_ / "cluster");
+  fs::copy(root / "away.bundle", home_ / "cluster" / "away.bundle");
+  How there{.cwd = home_ / "cluster", .env = {{"XDG_STATE_HOME", (home_ / "cluster" / "state").string()}}};
+  Outcome judged = capstone({"measure", "--from-bundle", "away.bundle", "--backend", "emulated", "--hidden", "0"}, there);
+  ASSERT_EQ(judged.code, 0) << judged;
+  EXPECT_TRUE(says(judged.out, "PASS"));
+  fs::path result = home_ / "cluster" / "away.bundle.result.jsonl";
+  ASSERT_TRUE(fs::exists(result)) << judged;
+
+  // A record of our own in between: the two chains must lie side by side.
+  ASSERT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0);
+  Outcome imported = capstone({"ledger", "import", result.string()}, {.cwd = root});
+  EXPECT_EQ(imported.code, 0) << imported;
+  EXPECT_TRUE(says(imported.out, "1 record added"));
+  auto measured = records(root, "measurement");
+  ASSERT_EQ(measured.size(), 1u);
+  EXPECT_EQ(measured.front()["body"]["reason"], "by bundle");
+  EXPECT_EQ(measured.front()["body"]["version"], "v1");
+  EXPECT_EQ(measured.front()["body"]["expected_speedup"], 2.0);
+  EXPECT_NE(measured.front()["machine"], records(root, "init").front()["machine"]);
+  expect_ledger_intact(root);
+  std::string ledger = slurp(root / ".capstone" / "ledger.jsonl");
+  EXPECT_TRUE(says(capstone({"ledger", "import", result.string()}, {.cwd = root}).out, "nothing new"));
+  EXPECT_EQ(slurp(root / ".capstone" / "ledger.jsonl"), ledger);
+}
+
+TEST_F(Bundle, DamagedBundleOrResultIsRefused) {
+  fs::path root = project();
+  spit(root / "bad.bundle", "not an archive");
+  Outcome judged = capstone({"measure", "--from-bundle", "bad.bundle"}, {.cwd = root});
+  EXPECT_EQ(judged.code, 2) << judged;
+  EXPECT_TRUE(says(judged.err, "bad.bundle"));
+  spit(root / "bad.result.jsonl", "{\"seq\": nonsense\n");
+  Outcome imported = capstone({"ledger", "import", "bad.result.jsonl"}, {.cwd = root});
+  EXPECT_EQ(imported.code, 2) << imported;
+  EXPECT_TRUE(says(imported.err, "bad.result.jsonl"));
+  expect_ledger_intact(root);
+}
+
+std::vector<std::string> rows_of(const std::string& csv) {
+  std::vector<std::string> rows;
+  std::string row;
+  for (std::size_t i = 0; i < csv.size(); ++i) {
+    if (csv.compare(i, 2, "\r\n") == 0) {
+      rows.push_back(row);
+      row.clear();
+      ++i;
+    } else {
+      row += csv[i];
+    }
+  }
+  if (!row.empty()) rows.push_back(row + " (the last line does not end)");
+  return rows;
+}
+
+TEST_F(Grade, FolderWithEveryKindOfSubmission) {
+  fs::path cohort = home_ / "cohort";
+  fs::create_directories(cohort / "stranger");
+  spit(cohort / "stranger" / "holiday.txt", "no project");
+  spit(cohort / "broken.tar.gz", std::string("\x1f\x8b\x08\x00 cut off", 12));
+  Outcome made = capstone({"init", "bias_gelu_layernorm", "cohort/good", "--from", "02", "--member", "=SUM(A1:A9) <eve@example.org>"});
+  ASSERT_EQ(made.code, 0) << made;
+  fs::path wrong = project("wrong");
+  spit(wrong / "human" / "kernel.cu", wrong_kernel());
+  ASSERT_EQ(capstone({"submit", "--out", "../cohort/wrong.tar.gz"}, {.cwd = wrong}).code, 0);
+
+  Outcome graded = capstone({"grade", "cohort", "--out", "graded", "--backend", "emulated", "--hidden", "0"});
+  EXPECT_EQ(graded.code, 4) << graded;
+  auto rows = rows_of(slurp(home_ / "graded" / "grades.csv"));
+  ASSERT_EQ(rows.size(), 5u) << "a heading, and a row for each of the four";
+  EXPECT_TRUE(rows[0].starts_with("name,people,problem,state,human_gate_one"));
+  EXPECT_TRUE(rows[1].starts_with("broken,,,failed,"));
+  EXPECT_TRUE(says(rows[1], "cannot read as a tar"));
+  EXPECT_TRUE(rows[2].starts_with("good,'=SUM")) << "a spreadsheet must not take a name for a formula: " << rows[2];
+  EXPECT_TRUE(says(rows[2], ",graded,PASS,NOT JUDGED,"));
+  EXPECT_TRUE(rows[3].starts_with("stranger,,,failed,"));
+  EXPECT_TRUE(says(rows[3], "this is not a capstone project"));
+  EXPECT_TRUE(rows[4].starts_with("wrong,Ada Lovelace,bias_gelu_layernorm,graded,WRONG,NOT JUDGED,")) << rows[4];
+  for (const char* name : {"good", "wrong"})
+    for (const char* file : {"score_sheet.html", "score_sheet.md", "result.json"}) EXPECT_TRUE(fs::exists(home_ / "graded" / name / file)) << name << file;
+  expect_ledger_intact(cohort / "good");
+}
+
+TEST_F(Grade, NothingToGradeIsAUsageError) {
+  fs::create_directories(home_ / "empty");
+  Outcome graded = capstone({"grade", "empty"});
+  EXPECT_EQ(graded.code, 2) << graded;
+  EXPECT_TRUE(says(graded.err, "error: nothing to grade"));
+  graded = capstone({"grade", "nowhere"});
+  EXPECT_EQ(graded.code, 2) << graded;
+  EXPECT_TRUE(says(graded.err, "--> " + (home_ / "nowhere").string()));
+}
+
+}  // namespace
+}  // namespace capstone::cli_test

@@ -1,0 +1,130 @@
+// Accidents and how the record survives them: full disks, torn and edited lines, two commands at once, Ctrl-C.
+#include <signal.h>
+
+#include <algorithm>
+
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+using Accident = CliTest;
+
+fs::path ledger_of(const fs::path& root) { return root / ".capstone" / "ledger.jsonl"; }
+
+TEST_F(Accident, DiskFullWhileAppendingLeavesTheLedgerAsItWas) {
+  fs::path root = project();
+  ASSERT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0);
+  std::string before = slurp(ledger_of(root));
+  // Room for a part of the line: what was written of it has to go again.
+  Outcome full = capstone({"predict", "compute", "--because", std::string(2000, 'x')}, {.cwd = root, .max_file = before.size() + 700});
+  EXPECT_EQ(full.code, 3) << full;
+  EXPECT_TRUE(says(full.err, "error: cannot append to the ledger"));
+  EXPECT_TRUE(says(full.err, "--> " + ledger_of(root).string()));
+  EXPECT_TRUE(says(full.err, "the ledger is as it was before"));
+  EXPECT_EQ(slurp(ledger_of(root)), before);
+  expect_ledger_intact(root);
+  EXPECT_EQ(capstone({"predict", "compute"}, {.cwd = root}).code, 0);
+  expect_ledger_intact(root);
+}
+
+TEST_F(Accident, AFileSystemWithoutSpaceLeavesTheLedgerAsItWas) {
+  fs::path root = project();
+  std::string inside = "set -e; mkdir small; mount -t tmpfs -o size=256k tmpfs small; cp -r project small/; cd small/project; "
+                       "cp .capstone/ledger.jsonl ../before; cat /dev/zero > ../filler 2>/dev/null || true; "
+                       "code=0; \"" CAPSTONE_BINARY "\" predict memory --because \"$(head -c 20000 /dev/zero | tr '\\0' x)\" || code=$?; "
+                       "echo code=$code; cmp .capstone/ledger.jsonl ../before; rm ../filler; \"" CAPSTONE_BINARY "\" ledger --verify";
+  Outcome possible = program({"unshare", "-rm", "sh", "-c", "mkdir t && mount -t tmpfs tmpfs t"});
+  if (possible.code != 0) GTEST_SKIP() << "no tmpfs can be mounted here: " << possible.err;
+  Outcome answer = program({"unshare", "-rm", "sh", "-c", inside});
+  EXPECT_EQ(answer.code, 0) << answer;
+  EXPECT_TRUE(says(answer.out, "code=3"));
+  EXPECT_TRUE(says(answer.err, "error: "));
+}
+
+TEST_F(Accident, TornLastLineIsPutAsideAndTheNextCommandWorks) {
+  fs::path root = project();
+  ASSERT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0);
+  std::string torn = "{\"schema_version\":1,\"seq\":3,\"ti";
+  spit(ledger_of(root), slurp(ledger_of(root)) + torn);
+  EXPECT_EQ(capstone({"ledger", "--verify"}, {.cwd = root}).code, 2) << "a torn line is not passed over";
+  EXPECT_EQ(capstone({"predict", "compute"}, {.cwd = root}).code, 0);
+  expect_ledger_intact(root);
+  EXPECT_EQ(records(root, "prediction").size(), 2u);
+  int kept = 0;
+  for (const auto& entry : fs::directory_iterator(root / ".capstone"))
+    if (entry.path().filename().string().starts_with("ledger.torn-")) kept += slurp(entry.path()).starts_with(torn);
+  EXPECT_EQ(kept, 1) << "what was torn is kept beside the ledger";
+}
+
+TEST_F(Accident, EditedLineIsNamedByVerify) {
+  fs::path root = project();
+  ASSERT_EQ(capstone({"predict", "memory", "--because", "guess"}, {.cwd = root}).code, 0);
+  ASSERT_EQ(capstone({"predict", "compute"}, {.cwd = root}).code, 0);
+  std::string text = slurp(ledger_of(root));
+  std::size_t at = text.find("guess");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 5, "knew!");
+  spit(ledger_of(root), text);
+  Outcome verified = capstone({"ledger", "--verify"}, {.cwd = root});
+  EXPECT_EQ(verified.code, 2) << verified;
+  EXPECT_TRUE(says(verified.out, "line 3: broken chain: the line that this one followed was changed or removed (line 2, if it was changed)"));
+  EXPECT_TRUE(says(verified.err, "error: the ledger has 1 fault"));
+  EXPECT_TRUE(says(verified.err, "--> " + ledger_of(root).string()));
+  EXPECT_TRUE(says(verified.err, "hint: nothing is ever rewritten"));
+}
+
+TEST_F(Accident, ChangedSourceSnapshotIsNamedByVerify) {
+  fs::path root = project();
+  ASSERT_EQ(measure(root).code, 1);
+  for (const auto& entry : fs::directory_iterator(root / ".capstone" / "sources")) {
+    fs::permissions(entry.path(), fs::perms::owner_write, fs::perm_options::add);
+    spit(entry.path(), slurp(entry.path()) + "// better\n");
+  }
+  Outcome verified = capstone({"ledger", "--verify"}, {.cwd = root});
+  EXPECT_EQ(verified.code, 2) << verified;
+  EXPECT_TRUE(says(verified.out, "line 2"));
+}
+
+TEST_F(Accident, SecondCommandAtOnceIsTurnedAway) {
+  fs::path root = project_with(endless_kernel());
+  Child first = start({"measure", "--backend", "emulated", "--timeout", "60"}, {.cwd = root});
+  ASSERT_TRUE(wait_for(first, "gate one, case 1")) << first.err_so_far();
+  Outcome second = measure(root);
+  EXPECT_EQ(second.code, 3) << second;
+  EXPECT_TRUE(says(second.err, "error: another capstone command is working here"));
+  EXPECT_TRUE(says(second.err, "hint: "));
+  ::kill(first.pid(), SIGINT);
+  EXPECT_EQ(first.finish(std::chrono::seconds(20)).status, 130);
+  EXPECT_TRUE(records(root, "measurement").empty());
+  expect_ledger_intact(root);
+}
+
+TEST_F(Accident, ControlCEndsAtOnceAndLeavesNothingHalfWritten) {
+  fs::path root = project_with(endless_kernel());
+  std::string before = slurp(ledger_of(root));
+  Child running = start({"measure", "--backend", "emulated", "--timeout", "60"}, {.cwd = root});
+  ASSERT_TRUE(wait_for(running, "gate one, case 1")) << running.err_so_far();
+  auto begun = std::chrono::steady_clock::now();
+  ::kill(running.pid(), SIGINT);
+  ProcessResult ended = running.finish(std::chrono::seconds(20));
+  EXPECT_EQ(ended.end, ProcessResult::End::kExited);
+  EXPECT_EQ(ended.status, 130) << ended.err;
+  EXPECT_TRUE(says(ended.err, "interrupted: nothing half-written was kept"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3));
+  EXPECT_EQ(slurp(ledger_of(root)), before);
+  expect_ledger_intact(root);
+}
+
+TEST_F(Accident, KilledOutrightNoChildLivesOn) {
+  fs::path root = project_with(endless_kernel());
+  Child running = start({"measure", "--backend", "emulated", "--timeout", "60"}, {.cwd = root});
+  ASSERT_TRUE(wait_for(running, "gate one, case 1")) << running.err_so_far();
+  ::kill(running.pid(), SIGKILL);
+  EXPECT_EQ(running.finish(std::chrono::seconds(20)).end, ProcessResult::End::kSignalled);
+  expect_ledger_intact(root);
+  EXPECT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0) << "a dead command's lock is no lock";
+}
+
+}  // namespace
+}  // namespace capstone::cli_test
