@@ -39,11 +39,17 @@ capstone_pkg(archive libarchive archive acl attr nettle lzma zstd lz4 bz2 z)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_path(TL_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
-find_path(FMT_INCLUDE fmt/format.h REQUIRED)
 add_library(dep_fmt INTERFACE)
 add_library(dep::fmt ALIAS dep_fmt)
-target_compile_definitions(dep_fmt INTERFACE FMT_HEADER_ONLY=1)
-target_include_directories(dep_fmt SYSTEM INTERFACE ${FMT_INCLUDE} ${TL_EXPECTED_INCLUDE})
+target_include_directories(dep_fmt SYSTEM INTERFACE ${TL_EXPECTED_INCLUDE})
+if(CAPSTONE_STATIC_DEPS)  # header-only: two seconds more for every source, but no library to bring along
+  find_path(FMT_INCLUDE fmt/format.h REQUIRED)
+  target_compile_definitions(dep_fmt INTERFACE FMT_HEADER_ONLY=1)
+  target_include_directories(dep_fmt SYSTEM INTERFACE ${FMT_INCLUDE})
+else()
+  find_package(fmt REQUIRED)
+  target_link_libraries(dep_fmt INTERFACE fmt::fmt)
+endif()
 
 # The CUDA player and worker are ordinary programs: nvcc is called by a custom command, so that a machine
 # without a Toolkit configures the same tree.

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -79,6 +81,24 @@ Result<std::size_t> workspace_of(const CudaSession& session, const fs::path& lib
   return answer->message.value("bytes", std::size_t{0});
 }
 
+// One timing at a time on a GPU, whoever asks: two at once would slow each other down.
+Result<FileLock> take_gpu(const GpuIdentity& gpu, const Narration& say) {
+  std::error_code code;
+  const fs::path file = "/tmp/capstone-" + gpu.uuid + ".lock";
+  for (bool said = false;;) {
+    auto lock = FileLock::acquire(file, false);
+    if (lock) {
+      fs::permissions(file, fs::perms::all & ~fs::perms::owner_exec & ~fs::perms::group_exec & ~fs::perms::others_exec, code);
+      return lock;
+    }
+    if (lock.error().code != ExitCode::kEnvironment) return lock;
+    if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+    if (!said) say("waiting for " + gpu.name + ": another capstone command is using it");
+    said = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
 }  // namespace
 
 Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say) {
@@ -105,6 +125,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     artifacts.push_back(std::move(artifact));
   }
   CAPSTONE_TRY(Oracle oracle, Oracle::load(problem, resources));
+  CAPSTONE_TRY(FileLock gpu_lock, take_gpu(session.gpu, say));
   CAPSTONE_TRY(session.player, Player::start(player_program, session.trusted));
   const Json& device = session.player->device();
   const DevicePeaks peaks = peaks_of(attributes_of(device));

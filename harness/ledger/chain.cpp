@@ -18,6 +18,11 @@ ChainFollower::Link ChainFollower::follow(const Line& line, const Header& header
       damage = "broken chain: record " + std::to_string(header.seq) + " names no record before it";
   } else if (auto before = seen_.find(header.previous); before == seen_.end()) {
     damage = "broken chain: the line that this one followed was changed or removed";
+    // A record of the right number that nothing follows as it is now: the likely one.
+    for (const auto& [digest, seen] : seen_)
+      if (seen.machine == header.machine && seen.seq + 1 == header.seq && !seen.followed_by)
+        damage = "broken chain: the line that this one followed was changed or removed (line " + std::to_string(seen.line) +
+                 ", if it was changed)";
   } else {
     Seen& previous = before->second;
     link.root = previous.root;

@@ -110,12 +110,14 @@ WorkerFailure Worker::explain(ChannelEnd end, std::chrono::milliseconds timeout)
             "size first", {}};
   std::string said(trim(to_utf8(result.err)));
   if (said.size() > 600) said = "… " + to_utf8(said.substr(said.size() - 600));
-  std::string how = result.end == End::kSignalled
-                        ? "the process was ended by " + signal_text(result.status)
-                        : fmt::format("the process ended with exit code {} before it gave a result", result.status);
+  // The sandbox's own process hands a signal on as a shell does: 128 + its number.
+  const bool through_sandbox = result.end == End::kExited && result.status > 128 && result.status < 128 + 32;
+  const bool signalled = result.end == End::kSignalled || through_sandbox;
+  std::string how = signalled ? "the process was ended by " + signal_text(result.status - (through_sandbox ? 128 : 0))
+                              : fmt::format("the process ended with exit code {} before it gave a result", result.status);
   return {Kind::kDied, how, said,
-          result.end == End::kSignalled ? "look for an index that leaves its array, on the host side of launch() too"
-                                        : "launch() must return; it must not call exit()",
+          signalled ? "look for an index that leaves its array, on the host side of launch() too"
+                    : "launch() must return; it must not call exit()",
           {}};
 }
 
