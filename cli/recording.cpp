@@ -4,6 +4,7 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/ledger/machine.h"
 #include "harness/project/versions.h"
 
@@ -23,6 +24,30 @@ Result<FileLock> lock_project(const Project& project) {
 }
 
 Result<std::string> chain_id(const Session& session) { return machine_id(session.state); }
+
+namespace {
+
+// The ledger is handed in as it is, so it must not say where on this machine the project lies or who the user is.
+void forget_places(Measurement& m, const fs::path& root, const std::string& home) {
+  auto forget = [&](std::string& text) {
+    text = replace_all(text, root.string() + "/", "");
+    if (home.size() > 1) text = replace_all(text, home + "/", "~/");
+  };
+  forget(m.build.command);
+  forget(m.build.log);
+  if (m.build.first_error) {
+    forget(m.build.first_error->file);
+    forget(m.build.first_error->text);
+  }
+  for (CaseResult& c : m.cases) {
+    forget(c.where);
+    forget(c.problem);
+  }
+  if (m.measured)
+    for (Arm& arm : m.measured->arms) forget(arm.label);
+}
+
+}  // namespace
 
 Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
                                                   const JudgeOptions& options, const Session& session) {
@@ -51,6 +76,7 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project, std::v
     std::error_code code;
     m.source = fs::relative(candidates[i].source, project.root, code).string();
     m.source_sha256 = digests[i];
+    forget_places(m, project.root, session.home);
     m.reason = candidates[i].reason;
     m.expected_speedup = candidates[i].expected_speedup;
     m.version = candidates[i].version;
