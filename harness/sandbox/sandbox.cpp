@@ -71,7 +71,8 @@ Sandbox Sandbox::detect(const Resources& resources) {
   auto result = run_process(probe);
   if (!result || !result->ok()) {
     std::string why = result ? std::string(trim(result->err)) : result.error().what;
-    return none(resources, "bwrap cannot make namespaces here (" + why + ")");
+    why = why.substr(0, why.find(". See"));  // bwrap's advice is long, and `doctor` has its own
+    return none(resources, "bwrap cannot make namespaces here (" + why.substr(0, why.find(", likely")) + ")");
   }
   sandbox.description_ = "bubblewrap";
   return sandbox;
