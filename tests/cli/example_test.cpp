@@ -45,5 +45,14 @@ TEST_F(Example, FusionWinsIsSubmittedWithoutAnythingThatNamesTheMachine) {
   EXPECT_EQ(slurp(root / ".capstone" / "ledger.jsonl").find("/home/"), std::string::npos);
 }
 
+// The ledger is handed in byte for byte, so it must not say where on the machine the project lies.
+TEST_F(Example, RecordsForgetWhereTheProjectLies) {
+  fs::path root = project_with(kernel("#error \"on purpose\"\n", ""));
+  EXPECT_EQ(measure(root).code, 1);
+  std::string ledger = slurp(root / ".capstone" / "ledger.jsonl");
+  EXPECT_TRUE(says(ledger, "on purpose"));
+  EXPECT_EQ(ledger.find(root.string()), std::string::npos);
+}
+
 }  // namespace
 }  // namespace capstone::cli_test
