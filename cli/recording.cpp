@@ -23,6 +23,15 @@ Result<FileLock> lock_project(const Project& project) {
   return FileLock::acquire(project.root / ".capstone" / "working.lock", false);
 }
 
+std::optional<Candidate> latest_attempt(const Project& project, const LedgerView& ledger) {
+  std::error_code code;
+  for (auto attempt = ledger.attempts.rbegin(); attempt != ledger.attempts.rend(); ++attempt) {
+    fs::path source = project.attempt(attempt->number) / "kernel.cu";
+    if (fs::exists(source, code)) return Candidate{"llm", source, {}, {}, fmt::format("attempt-{}", attempt->number)};
+  }
+  return std::nullopt;
+}
+
 Result<std::string> chain_id(const Session& session) { return machine_id(session.state); }
 
 namespace {

@@ -28,6 +28,9 @@ struct Candidate {
   std::string version;                ///< empty: derived from the ledger
 };
 
+/// The newest attempt of the model that has code.
+std::optional<Candidate> latest_attempt(const Project& project, const LedgerView& ledger);
+
 /// Snapshots the sources, judges, and appends one record a candidate. Returns what was recorded.
 Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
                                                   const JudgeOptions& options, const Session& session);

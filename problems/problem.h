@@ -145,7 +145,7 @@ Result<std::int64_t> tensor_bytes_at(const Problem& problem, const Sizes& sizes)
 /// Whether `sizes` satisfies every relation under `where`.
 Result<bool> admissible(const Problem& problem, const Sizes& sizes);
 
-/// Draws hidden sizes from `vary` until they satisfy `where` and cost at most `cap`.
+/// Draws hidden sizes from `vary`, half of the values small, until they satisfy `where` and cost at most `cap`.
 ///
 /// @param random  uniform over all 64-bit values; the judge's generator
 /// @error `vary` and `where` leave (nearly) nothing under the cap

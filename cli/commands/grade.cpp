@@ -109,13 +109,8 @@ Result<Graded> grade_one(const Session& session, const fs::path& submission, con
   request.budget_seconds = arguments.judge.budget_seconds;
   request.run_timeout_seconds = arguments.judge.timeout_seconds;
   request.hidden_cases = arguments.judge.hidden_cases;
-  std::vector<std::string> texts;
   if (fs::is_regular_file(project.human_kernel(), code)) request.entries.push_back({"human", project.human_kernel()});
-  for (auto attempt = ledger.attempts.rbegin(); attempt != ledger.attempts.rend(); ++attempt)
-    if (fs::is_regular_file(project.attempt(attempt->number) / "kernel.cu", code)) {
-      request.entries.push_back({"llm", project.attempt(attempt->number) / "kernel.cu"});
-      break;
-    }
+  if (auto attempt = latest_attempt(project, ledger)) request.entries.push_back({"llm", attempt->source});
   if (request.entries.empty()) return fail("neither human/kernel.cu nor a model attempt is there", root.string());
   CAPSTONE_TRY(auto measurements, judge(request, session.resources, [&](const std::string& text) {
                  session.terminal.progress(graded.name + ": " + text);

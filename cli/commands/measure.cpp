@@ -30,16 +30,6 @@ Result<std::optional<double>> parse_factor(const std::string& text) {
   return std::optional<double>(value);
 }
 
-// The newest attempt that has code.
-std::optional<Candidate> latest_attempt(const Project& project, const LedgerView& ledger) {
-  std::error_code code;
-  for (auto attempt = ledger.attempts.rbegin(); attempt != ledger.attempts.rend(); ++attempt) {
-    fs::path source = project.attempt(attempt->number) / "kernel.cu";
-    if (fs::exists(source, code)) return Candidate{"llm", source, {}, {}, fmt::format("attempt-{}", attempt->number)};
-  }
-  return std::nullopt;
-}
-
 Result<std::vector<Candidate>> candidates_of(const Session& session, const Project& project, const LedgerView& ledger,
                                              const MeasureArguments& arguments) {
   std::vector<Candidate> candidates;

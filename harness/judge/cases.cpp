@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <random>
 
 #include "harness/check/compare.h"
 #include "harness/check/diagnose.h"
@@ -15,39 +14,6 @@
 
 namespace capstone {
 namespace {
-
-constexpr int kDrawTries = 2000;
-
-std::int64_t draw_one(const Vary& vary, std::mt19937_64& random) {
-  if (!vary.one_of.empty())
-    return vary.one_of[std::uniform_int_distribution<std::size_t>(0, vary.one_of.size() - 1)(random)];
-  std::int64_t step = std::max<std::int64_t>(1, vary.multiple_of);
-  std::int64_t low = (vary.low + step - 1) / step, high = vary.high / step;
-  // Half of the draws are small: off-by-one errors live where a size is 1, 2, 31, 33 …
-  if (random() & 1) high = std::min(high, low + 70 / step);
-  return std::uniform_int_distribution<std::int64_t>(low, std::max(low, high))(random) * step;
-}
-
-Result<Sizes> draw_sizes(const Problem& problem, const DrawLimits& limits, std::mt19937_64& random) {
-  for (int attempt = 0; attempt < kDrawTries; ++attempt) {
-    Sizes sizes;
-    for (const std::string& symbol : problem.symbols) {
-      auto vary = problem.vary.find(symbol);
-      // A symbol that `vary` leaves out keeps the value of a check size.
-      std::int64_t value = vary != problem.vary.end() ? draw_one(vary->second, random)
-                                                      : size_of(problem.check.front(), symbol);
-      sizes.emplace_back(symbol, value);
-    }
-    CAPSTONE_TRY(bool fits, admissible(problem, sizes));
-    if (!fits) continue;
-    CAPSTONE_TRY(Cost cost, cost_at(problem, sizes));
-    if (cost.flops > limits.flops || cost.bytes > limits.bytes) continue;
-    return sizes;
-  }
-  return fail(fmt::format("no admissible sizes within {:.0g} FLOP and {:.0g} bytes in {} draws", limits.flops,
-                          limits.bytes, kDrawTries),
-              (problem.folder / "problem.yaml").string(), "widen `vary`, or loosen `where`");
-}
 
 // A scalar's argument in its own type.
 Result<Json> scalar_argument(const Parameter& parameter, const Sizes& sizes) {
@@ -107,9 +73,8 @@ Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, con
   std::vector<CasePlan> plans;
   for (std::size_t i = 0; i < problem.check.size(); ++i)
     plans.push_back({fmt::format("check-{}", i), problem.check[i], fresh_seed()});
-  std::mt19937_64 random(fresh_seed());
   for (int i = 0; i < hidden && !problem.vary.empty(); ++i) {
-    CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, limits, random));
+    CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, fresh_seed, Cost{limits.flops, limits.bytes}));
     plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), fresh_seed()});
   }
   return plans;

@@ -14,9 +14,6 @@ namespace {
 
 constexpr int kTimedRuns = 7;
 
-// "sm_90a" → 900
-int arch_number(const std::string&) { return 900; }
-
 // CPU times of the emulated kernel at the `emulate` size. Shown as emulated; they count for nothing.
 Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Measurement& into) {
   auto worker = setup.start_worker();
@@ -76,7 +73,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   std::vector<std::future<Result<EmulatedArtifact>>> builds;
   say(fmt::format("building {} for the CPU", request.entries.size() == 1 ? request.entries.front().contestant : "both kernels"));
   for (const Entry& entry : request.entries) {
-    BuildRequest build{&problem, entry.source, &resources, entry.contestant, arch_number(problem.arch)};
+    BuildRequest build{&problem, entry.source, &resources, entry.contestant};
     builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
     measurements.push_back(blank_measurement(request, entry, sandbox, environment));
   }
