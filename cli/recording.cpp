@@ -14,6 +14,9 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   static const std::map<std::string, Backend> names{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
   command.add_option("--backend", options.backend, "auto (default): a GPU where there is one, else emulated on the CPU")
       ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
+  static const std::map<std::string, Tier> tiers{{"auto", Tier::kAuto}, {"sealed", Tier::kSealed}, {"host", Tier::kHost}};
+  command.add_option("--tier", options.tier, "on a GPU: auto (default): sealed where the launch can be recorded, else host")
+      ->transform(CLI::CheckedTransformer(tiers, CLI::ignore_case));
   command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a contestant (default 10)")->check(CLI::Range(1.0, 3600.0));
   command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
   command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
@@ -64,6 +67,7 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project, std::v
   JudgeRequest request;
   request.problem = &project.problem;
   request.backend = options.backend;
+  request.tier = options.tier;
   request.budget_seconds = options.budget_seconds;
   request.run_timeout_seconds = options.timeout_seconds;
   request.hidden_cases = options.hidden_cases;

@@ -13,6 +13,7 @@ namespace capstone::cli {
 
 struct JudgeOptions {
   Backend backend = Backend::kAuto;
+  Tier tier = Tier::kAuto;
   double budget_seconds = 10;
   double timeout_seconds = 10;
   int hidden_cases = 3;

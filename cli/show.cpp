@@ -75,8 +75,7 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   }
   std::string text = table.text(terminal);
   for (const Measurement& m : measurements)
-    if (m.measured)
-      for (const std::string& label : m.measured->labels) text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
+    for (const std::string& label : m.labels) text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
   const Measurement& any = measurements.front();
   if (any.backend == "emulated")
     text += "\n" + terminal.paint(Tone::kDim, fmt::format("gate two: not judged here ({}). Emulated times are CPU times and count for nothing.",

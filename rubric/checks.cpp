@@ -260,8 +260,7 @@ Fact surprises_explained(const Sources& s) {
   std::vector<std::int64_t> records;
   for (const auto* list : {&s.ledger.human, &s.ledger.llm})
     for (const Measurement& m : *list) {
-      if (!m.measured) continue;
-      for (const std::string& label : m.measured->labels)
+      for (const std::string& label : m.labels)
         if (label.starts_with("needs an explanation") && surprising.insert(m.version).second) append(records, records_of_version(s, m.version));
     }
   if (surprising.empty()) return {0, false, "no result needs one", {}};

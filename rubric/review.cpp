@@ -185,11 +185,11 @@ class Reviewer {
   void explanations() {
     for (const std::vector<Measurement>* list : {&ledger_.human, &ledger_.llm})
       for (const Measurement& m : *list) {
-        if (!m.measured || m.measured->labels.empty() || !asked_.insert(m.version).second) continue;
+        if (m.labels.empty() || !asked_.insert(m.version).second) continue;
         bool named = std::any_of(worklog_.paragraphs.begin(), worklog_.paragraphs.end(), [&](const Paragraph& p) {
           return p.section >= 2 && p.text.find(m.version) != std::string::npos;
         });
-        for (const std::string& label : m.measured->labels)
+        for (const std::string& label : m.labels)
           if (label.starts_with("needs an explanation"))
             add(4, named ? Severity::kAdvice : Severity::kMissing, fmt::format("{} {}", m.version, label), kLedger,
                 named ? "make sure that section 4 gives the mechanism, or says that you do not know it"

@@ -240,8 +240,7 @@ class Maker {
 
   static void add_labels(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) {
     for (const Measurement* m : list)
-      if (m->measured)
-        for (const std::string& label : m->measured->labels) blocks.emplace_back(NoteBlock{m->version + " " + label, Tone::kBad});
+      for (const std::string& label : m->labels) blocks.emplace_back(NoteBlock{m->version + " " + label, Tone::kBad});
   }
 
   std::vector<Block> failures() const {

@@ -106,6 +106,7 @@ Result<Graded> grade_one(const Session& session, const fs::path& submission, con
   JudgeRequest request;
   request.problem = &problem;
   request.backend = arguments.judge.backend;
+  request.tier = arguments.judge.tier;
   request.budget_seconds = arguments.judge.budget_seconds;
   request.run_timeout_seconds = arguments.judge.timeout_seconds;
   request.hidden_cases = arguments.judge.hidden_cases;

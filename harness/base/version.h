@@ -1,4 +1,4 @@
 #pragma once
 namespace capstone {
-inline constexpr const char* kToolVersion = "0.1.0";
+inline constexpr const char* kToolVersion = "0.2.0";
 }

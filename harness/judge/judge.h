@@ -15,6 +15,9 @@ namespace capstone {
 
 enum class Backend { kAuto, kEmulated, kCuda };
 
+/// How a candidate runs on a GPU. kAuto: sealed where it can be recorded, else host, and the record says why.
+enum class Tier { kAuto, kSealed, kHost };
+
 /// One source to judge.
 struct Entry {
   std::string contestant;          ///< "human", "llm"
@@ -25,6 +28,7 @@ struct JudgeRequest {
   const Problem* problem = nullptr;
   std::vector<Entry> entries;
   Backend backend = Backend::kAuto;
+  Tier tier = Tier::kAuto;         ///< CUDA only
   double budget_seconds = 10;      ///< of timing, a contestant
   double run_timeout_seconds = 10; ///< one launch in gate one
   int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build

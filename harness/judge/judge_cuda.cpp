@@ -218,7 +218,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     measured.percent_of_peak = roof.percent;
     measured.peak = roof.peak;
     measured.bound_by = roof.bound_by;
-    measured.labels = labels_for(roof, ms);
+    m.labels = labels_for(roof, ms);
     m.gate_two = verdict.verdict;
     if (m.gate_two == GateTwo::kUnresolved)
       m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", outcome.seconds);

@@ -125,6 +125,8 @@ Json to(const CaseResult& c) {
   Json json = {{"id", c.id},
                {"sizes", c.sizes},
                {"seed", c.seed},
+               {"build", c.build},
+               {"battery", c.battery},
                {"schedule", c.schedule},
                {"passed", c.passed},
                {"max_abs", number(c.max_abs)},
@@ -141,6 +143,8 @@ CaseResult case_from(const Json& json) {
   read(json, "id", c.id);
   read(json, "sizes", c.sizes);
   read(json, "seed", c.seed);
+  read(json, "build", c.build);
+  read(json, "battery", c.battery);
   read(json, "schedule", c.schedule);
   read(json, "passed", c.passed);
   read(json, "max_abs", c.max_abs);
@@ -230,7 +234,6 @@ Json to(const Measured& m) {
   json["percent_of_peak"] = number(m.percent_of_peak);
   json["peak"] = m.peak;
   json["bound_by"] = m.bound_by;
-  json["labels"] = m.labels;
   json["sizes"] = m.sizes;
   return json;
 }
@@ -246,7 +249,6 @@ Measured measured_from(const Json& json) {
   read(json, "percent_of_peak", m.percent_of_peak);
   read(json, "peak", m.peak);
   read(json, "bound_by", m.bound_by);
-  read(json, "labels", m.labels);
   read(json, "sizes", m.sizes);
   return m;
 }
@@ -293,6 +295,7 @@ void to_json(Json& json, const Measurement& m) {
   json["problem_digest"] = m.problem_digest;
   json["backend"] = m.backend;
   json["tier"] = m.tier;
+  json["tier_reason"] = m.tier_reason;
   json["isolation"] = m.isolation;
   json["environment"] = m.environment;
   json["build"] = to(m.build);
@@ -301,6 +304,7 @@ void to_json(Json& json, const Measurement& m) {
   for (const CaseResult& each : m.cases) json["cases"].push_back(to(each));
   json["gate_two"] = word_of(kGateTwoWords, m.gate_two);
   json["gate_two_reason"] = m.gate_two_reason;
+  json["labels"] = m.labels;
   if (m.measured) json["measured"] = to(*m.measured);
   json["seconds"] = number(m.seconds);
 }
@@ -317,6 +321,7 @@ void from_json(const Json& json, Measurement& m) {
   read(json, "problem_digest", m.problem_digest);
   read(json, "backend", m.backend);
   read(json, "tier", m.tier);
+  read(json, "tier_reason", m.tier_reason);
   read(json, "isolation", m.isolation);
   read(json, "environment", m.environment);
   if (const Json* build = field(json, "build")) m.build = build_from(*build);
@@ -325,7 +330,11 @@ void from_json(const Json& json, Measurement& m) {
     for (const Json& each : *cases) m.cases.push_back(case_from(each));
   if (const Json* gate = field(json, "gate_two")) m.gate_two = value_of(kGateTwoWords, gate->get<std::string>());
   read(json, "gate_two_reason", m.gate_two_reason);
-  if (const Json* measured = field(json, "measured")) m.measured = measured_from(*measured);
+  read(json, "labels", m.labels);
+  if (const Json* measured = field(json, "measured")) {
+    m.measured = measured_from(*measured);
+    if (m.labels.empty()) read(*measured, "labels", m.labels);  // where the first version kept them
+  }
   read(json, "seconds", m.seconds);
 }
 

@@ -35,6 +35,8 @@ struct CaseResult {
   std::string id;                         ///< "check-0", "hidden-1", "measure"
   Json sizes;                             ///< {"rows": 64, …}
   std::string seed;                       ///< hexadecimal
+  std::string build;                      ///< emulated: fast (or empty), asan, hooks
+  std::string battery;                    ///< variation of the inputs; empty: plain
   std::string schedule;                   ///< emulated: forward, reverse, random, warp; else empty
   bool passed = false;
   double max_abs = 0, max_rel = 0, rms = 0;  ///< errors against the expected values
@@ -73,7 +75,6 @@ struct Measured {
   double percent_of_peak = 0;             ///< [%]; 0: unknown
   std::string peak;                       ///< of what: "3.35 TB/s HBM3 (data sheet)"
   std::string bound_by;                   ///< "memory", "compute" or "latency"
-  std::vector<std::string> labels;        ///< "needs an explanation: …"
   Json sizes;
 };
 
@@ -87,6 +88,7 @@ struct Measurement {
   std::string problem_id, problem_digest;
   std::string backend;                    ///< "emulated" or "cuda"
   std::string tier;                       ///< "emulated", "host", "sealed"
+  std::string tier_reason;                ///< why not sealed; empty otherwise
   std::string isolation;                  ///< "bubblewrap", "none: …"
   Json environment;                       ///< device, uuid, driver, clocks, nvcc, cpu, tool version
   BuildResult build;
@@ -94,6 +96,7 @@ struct Measurement {
   std::vector<CaseResult> cases;
   GateTwo gate_two = GateTwo::kNotJudged;
   std::string gate_two_reason;            ///< why not judged, or why unresolved
+  std::vector<std::string> labels;        ///< what a mentor should know, whatever the verdict: "needs an explanation: …", "library: …"
   std::optional<Measured> measured;
   double seconds = 0;                     ///< wall time of the judgement
   const CaseResult* first_failure() const;

@@ -21,6 +21,7 @@ Measurement full() {
   m.problem_digest = std::string(64, 'b');
   m.backend = "cuda";
   m.tier = "sealed";
+  m.tier_reason = "launch() waits for the GPU";
   m.isolation = "bubblewrap";
   m.environment = {{"device", "a GPU"}, {"clocks", {{"sm", 1980}}}, {"free", nullptr}};
   m.build = {true, 1.25, "nvcc -O3", "warning: x", CompilerMessage{"kernel.cu", 7, 3, "unused"}, true};
@@ -29,6 +30,8 @@ Measurement full() {
   c.id = "hidden-1";
   c.sizes = {{"rows", 64}, {"cols", 9007199254740993}};
   c.seed = "ffffffffffffffff";
+  c.build = "hooks";
+  c.battery = "x10";
   c.schedule = "reverse";
   c.max_abs = kInf;
   c.max_rel = 1.0 / 3;
@@ -51,7 +54,7 @@ Measurement full() {
   t.percent_of_peak = 73.5;
   t.peak = "3.35 TB/s HBM3 (data sheet)";
   t.bound_by = "memory";
-  t.labels = {"needs an explanation: above the roofline"};
+  m.labels = {"needs an explanation: above the roofline"};
   t.sizes = {{"rows", 16384}};
   m.measured = t;
   m.seconds = 3.5;
@@ -84,12 +87,19 @@ TEST(Record, NoFieldOfAFullMeasurementIsForgotten) {
   // If a field were not written (or not read), it would come back as its default and the second text would differ;
   // fields missing in both directions show as fewer keys than the structure has.
   const Json json = full();
-  EXPECT_EQ(json.size(), 19u);
-  EXPECT_EQ(json["measured"].size(), 11u);
+  EXPECT_EQ(json.size(), 21u);
+  EXPECT_EQ(json["measured"].size(), 10u);
   EXPECT_EQ(json["measured"]["arms"][0].size(), 6u);
-  EXPECT_EQ(json["cases"][0].size(), 12u);
+  EXPECT_EQ(json["cases"][0].size(), 14u);
   EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 11u);
   EXPECT_EQ(json["build"].size(), 6u);
+}
+
+TEST(Record, LabelsOfTheFirstVersionsLedgersAreStillRead) {
+  Json old = full();
+  old["measured"]["labels"] = old["labels"];
+  old.erase("labels");
+  EXPECT_EQ(old.get<Measurement>().labels, full().labels);
 }
 
 TEST(Record, PredictionAndAttemptSurvive) {

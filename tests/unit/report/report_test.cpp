@@ -134,7 +134,7 @@ TEST_F(ReportTest, HostileLedgerIsInert) {
       if (m.build.first_error) m.build.first_error->text = evil;
       for (CaseResult& c : m.cases) c.problem = c.where = evil;
       if (m.measured) {
-        m.measured->labels = {evil};
+        m.labels = {evil};
         m.measured->peak = evil;
         for (Arm& arm : m.measured->arms) arm.label = evil;
       }

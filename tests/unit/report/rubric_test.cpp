@@ -126,7 +126,7 @@ TEST_F(RubricTest, AHumanKernelThatNeverPassedIsCapped) {
 
 TEST_F(RubricTest, ASuspiciousWinThatNobodyExplainsScoresLessThanTheHonestLoss) {
   for (Measurement& m : capstone.ledger.human)
-    if (m.version == "v4") m.measured->labels = {"needs an explanation: below the memory floor"};
+    if (m.version == "v4") m.labels = {"needs an explanation: below the memory floor"};
   double explained = mark_of(sheet(), "head_to_head");
   EXPECT_EQ(explained, 30) << "the fixture's prose names v4 and a mechanism";
   std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
@@ -290,7 +290,7 @@ TEST_F(ReviewTest, JudgedAgainstAnotherProblem) {
 }
 TEST_F(ReviewTest, SurpriseThatNobodyNames) {
   Measurement m = testing::passed(capstone.project, "human", "v12", 9.9, Where::kGpu);
-  m.measured->labels = {"needs an explanation: below the memory floor"};
+  m.labels = {"needs an explanation: below the memory floor"};
   testing::add_measurement(capstone, m);
   EXPECT_EQ(found(4, "v12 needs an explanation"), Severity::kMissing);
 }
