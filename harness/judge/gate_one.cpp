@@ -70,7 +70,7 @@ CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failur
 }
 
 // The wait for a worker's private scratch: it must be declared before the arena is laid out.
-tl::expected<std::size_t, WorkerFailure> ask_workspace(Worker& worker, const Json& args) {
+tl::expected<std::size_t, WorkerFailure> ask_workspace(Runner& worker, const Json& args) {
   auto answer = worker.ask({{"op", "workspace"}, {"args", args}});
   if (!answer) return tl::unexpected(answer.error());
   auto bytes = answer->message.find("bytes");
@@ -99,13 +99,13 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
   for (const CasePlan& plan : plans) {
     setup.say(fmt::format("{}: gate one, case {} of {} ({})", setup.who, ++number, plans.size(), to_string(plan.sizes)));
     CAPSTONE_TRY(Json question, workspace_arguments(problem, plan.sizes));
-    auto workspace = ask_workspace(*worker, question);
+    auto workspace = ask_workspace(**worker, question);
     CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, plan, *setup.oracle, workspace ? *workspace : 0));
     CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
     std::optional<WorkerFailure> broken;
     if (!workspace) broken = workspace.error();
     if (!broken)
-      if (auto mapped = worker->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !mapped)
+      if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !mapped)
         broken = mapped.error();
     CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, plan.sizes));
 
@@ -118,7 +118,7 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       Json request{{"op", "run"}, {"args", args}, {"seed", fresh_seed() >> 1}};
       request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
       if (!schedule.empty()) request["schedule"] = schedule;
-      auto answer = worker->ask(request, setup.run_timeout);
+      auto answer = (*worker)->ask(request, setup.run_timeout);
       if (!answer) {
         broken = answer.error();
         into.cases.push_back(failed_case(prepared, *broken, schedule));

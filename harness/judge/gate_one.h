@@ -41,7 +41,7 @@ struct GateOneSetup {
   const Oracle* oracle;
   ArenaHost* arena;
   std::vector<std::string> schedules;                ///< {""} on a GPU
-  std::function<tl::expected<Worker, WorkerFailure>()> start_worker;
+  std::function<StartedRunner()> start_worker;
   std::chrono::milliseconds run_timeout;
   Narration say;
   std::string who;                                   ///< for narration

@@ -296,11 +296,11 @@ class Session {
   Result<void> start(std::size_t a, int memory) {
     auto worker = arms_[a].start_worker();
     if (!worker) return take_failure(a, worker.error());
-    if (auto label = worker->hello().find("label"); arms_[a].trusted && label != worker->hello().end() && label->is_string())
+    if (auto label = (*worker)->hello().find("label"); arms_[a].trusted && label != (*worker)->hello().end() && label->is_string())
       arms_[a].label = label->get<std::string>();
-    auto mapped = worker->ask({{"op", "arena"}, {"bytes", stage_.bytes()}}, std::chrono::seconds(60), memory);
+    auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", stage_.bytes()}}, std::chrono::seconds(60), memory);
     if (!mapped) return take_failure(a, mapped.error());
-    workers_[a].emplace(std::move(*worker));
+    workers_[a] = std::move(*worker);
     return {};
   }
 
@@ -419,7 +419,7 @@ class Session {
   const GateTwoSetup& setup_;
   std::vector<TimedArm>& arms_;
   Stage stage_;
-  std::vector<std::optional<Worker>> workers_;
+  std::vector<std::unique_ptr<Runner>> workers_;
   std::vector<double> lonely_;
   std::set<std::size_t> strictly_checked_;
   bool probed_ = false;

@@ -12,7 +12,7 @@ namespace capstone {
 /// One timed arm: how to start its worker and what came of it.
 struct TimedArm {
   std::string name;                                    ///< "native", "A/A", "human", "llm"
-  std::function<tl::expected<Worker, WorkerFailure>()> start_worker;
+  std::function<StartedRunner()> start_worker;
   std::size_t workspace_bytes = 0;
   bool trusted = false;
 

@@ -66,9 +66,9 @@ struct CudaSession {
   std::unique_ptr<Player> player;
   WorkerLimits limits;
 
-  tl::expected<Worker, WorkerFailure> start_worker(const fs::path& library, bool ours) const {
+  StartedRunner start_worker(const fs::path& library, bool ours) const {
     Sandbox place = ours ? trusted : sandbox;
-    return Worker::start({worker_program.string(), library.string()}, place, limits, true);
+    return Worker::start_runner({worker_program.string(), library.string()}, place, limits, true);
   }
 };
 
@@ -76,7 +76,7 @@ Result<std::size_t> workspace_of(const CudaSession& session, const fs::path& lib
   auto worker = session.start_worker(library, ours);
   if (!worker) return fail(worker.error().what, worker.error().where, worker.error().hint, ExitCode::kEnvironment);
   CAPSTONE_TRY(Json args, workspace_arguments(*session.request.problem, session.request.problem->measure));
-  auto answer = worker->ask({{"op", "workspace"}, {"args", args}});
+  auto answer = (*worker)->ask({{"op", "workspace"}, {"args", args}});
   if (!answer) return fail(answer.error().what, answer.error().where, answer.error().hint, ExitCode::kEnvironment);
   return answer->message.value("bytes", std::size_t{0});
 }

@@ -20,20 +20,20 @@ Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Me
   if (!worker) return {};
   const Sizes& sizes = problem.emulate;
   CAPSTONE_TRY(Json question, workspace_arguments(problem, sizes));
-  auto workspace = worker->ask({{"op", "workspace"}, {"args", question}});
+  auto workspace = (*worker)->ask({{"op", "workspace"}, {"args", question}});
   if (!workspace) return {};
   CasePlan plan{"emulate", sizes, fresh_seed()};
   CAPSTONE_TRY(PreparedCase prepared,
                prepare_case(problem, plan, *setup.oracle, workspace->message.value("bytes", std::size_t{0})));
   CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
-  if (!worker->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena)) return {};
+  if (!(*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena)) return {};
   CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, sizes));
   Json request{{"op", "run"}, {"args", args}, {"schedule", "forward"}, {"seed", 1}};
   request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
   std::vector<double> samples;
   for (int i = 0; i <= kTimedRuns; ++i) {
     CAPSTONE_CHECK(setup.arena->load(prepared.image));
-    auto answer = worker->ask(request, setup.run_timeout);
+    auto answer = (*worker)->ask(request, setup.run_timeout);
     if (!answer) {
       if (answer.error().kind == WorkerFailure::Kind::kInterrupted)
         return fail("interrupted", {}, {}, ExitCode::kInterrupted);
@@ -114,7 +114,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     MemfdArena arena;
     WorkerLimits limits;
     GateOneSetup setup{&problem, &oracle, &arena, {"forward", "reverse", "random", "warp"},
-                       [&] { return Worker::start({artifact.program.string()}, sandbox, limits, false); },
+                       [&] { return Worker::start_runner({artifact.program.string()}, sandbox, limits, false); },
                        std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000)), say,
                        m.contestant};
     CAPSTONE_CHECK(gate_one(setup, plans, m));

@@ -77,6 +77,12 @@ tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv,
   return worker;
 }
 
+StartedRunner Worker::start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu) {
+  auto worker = start(std::move(argv), sandbox, limits, gpu);
+  if (!worker) return tl::unexpected(worker.error());
+  return std::make_unique<Worker>(std::move(*worker));
+}
+
 tl::expected<Packet, WorkerFailure> Worker::ask(const Json& request, std::chrono::milliseconds timeout, int fd) {
   using Kind = WorkerFailure::Kind;
   if (!channel_.send(request, fd)) return tl::unexpected(explain(ChannelEnd::kClosed, timeout));

@@ -28,18 +28,30 @@ struct WorkerLimits {
   std::size_t file = 64u << 20;                ///< [B] a file it writes may have
 };
 
+/// Something that runs one candidate and answers the protocol's requests: one worker process, or several behind one face.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  /// Sends a request and waits for the answer; a failure that the runner reports itself is kReported.
+  virtual tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1) = 0;
+  virtual tl::expected<Packet, WorkerFailure> ask(const Json& request) = 0;
+  virtual const Json& hello() const = 0;
+};
+using StartedRunner = tl::expected<std::unique_ptr<Runner>, WorkerFailure>;
+
 /// Owns the process and its channel. Killed, with all its children, on destruction.
-class Worker {
+class Worker : public Runner {
  public:
   /// Starts `argv` under the sandbox and waits for its hello. The failure says why it did not come.
   static tl::expected<Worker, WorkerFailure> start(std::vector<std::string> argv, const Sandbox& sandbox,
                                                    const WorkerLimits& limits, bool gpu);
+  /// The same behind the interface.
+  static StartedRunner start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu);
 
-  /// Sends a request and waits for the answer; a failure that the worker reports itself is kReported.
-  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1);
-  tl::expected<Packet, WorkerFailure> ask(const Json& request) { return ask(request, limits_.request); }
+  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1) override;
+  tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, limits_.request); }
 
-  const Json& hello() const { return hello_; }
+  const Json& hello() const override { return hello_; }
   bool running() { return child_.running(); }
   /// What the program printed to stderr, for the record.
   std::string printed() const { return child_.err_so_far(); }
