@@ -10,12 +10,19 @@
 
 namespace capstone {
 
+/// What a build for the CPU is instrumented for.
+enum class Flavour {
+  kFast,   ///< outputs only
+  kHooks,  ///< every access is seen: races, exact bounds, uninitialised reads, counts a line
+};
+
 struct BuildRequest {
   const Problem* problem = nullptr;
   std::filesystem::path source;     ///< the .cu; its folder is on the include path, nothing else of the user's
   const Resources* resources = nullptr;
   std::string label = "kernel";     ///< "human", "llm", "native": for messages
   int cuda_arch = 900;              ///< value of __CUDA_ARCH__ on the emulated backend
+  Flavour flavour = Flavour::kFast; ///< emulated backend only
 };
 
 struct Artifact {

@@ -34,9 +34,29 @@ const std::vector<std::string> kCompileFlags = {
 #endif
 };
 
+/// What a flavour adds to the candidate's compilation, and the emulator's library that it is linked with.
+struct FlavourParts {
+  const char* library;
+  std::vector<std::string> flags;
+};
+FlavourParts parts_of(Flavour flavour) {
+  switch (flavour) {
+    case Flavour::kFast: return {"libcapstone_emulator.a", {}};
+    // Each access calls a function of ours instead of libtsan's, each basic block one that counts it. A float4 stays one
+    // access, loads stay in the order of the source, and arithmetic stays scalar, so that it can be counted.
+    case Flavour::kHooks:
+      return {"libcapstone_emulator_hooks.a",
+              {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
+               "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
+               "-fno-reorder-blocks-and-partition"}};
+  }
+  return {};
+}
+
 /// What every step of one build needs.
 struct Toolchain {
   fs::path compiler, headers, shims, runtime, library, rewriter;
+  std::vector<std::string> flags;  // of the candidate's compilation, its preprocessing included
   std::string version;   // of the compiler
   std::string identity;  // digest over everything that is not the candidate
 
@@ -67,7 +87,7 @@ Result<std::string> compiler_version(const fs::path& compiler) {
   return result.out.substr(0, result.out.find('\n'));
 }
 
-Result<Toolchain> find_toolchain(const Resources& resources) {
+Result<Toolchain> find_toolchain(const Resources& resources, Flavour flavour) {
   Toolchain tools;
   auto compiler = find_program("g++", resources.path_variable);
   if (!compiler) compiler = find_program("c++", resources.path_variable);
@@ -80,7 +100,10 @@ Result<Toolchain> find_toolchain(const Resources& resources) {
   const fs::path emulator = resources.share / "harness" / "emulator";
   tools.shims = emulator / "include";
   tools.runtime = emulator / "runtime" / "cuda_api.cpp";
-  tools.library = resources.libexec / "libcapstone_emulator.a";
+  const FlavourParts parts = parts_of(flavour);
+  tools.library = resources.libexec / parts.library;
+  tools.flags = kCompileFlags;
+  tools.flags.insert(tools.flags.end(), parts.flags.begin(), parts.flags.end());
   tools.rewriter = resources.libexec / "capstone-rewrite";
   DigestBuilder digest;
   digest.add("compiler", tools.version).add("processor", processor_features());
@@ -90,7 +113,7 @@ Result<Toolchain> find_toolchain(const Resources& resources) {
     if (!hash) return fail("a part of the emulator is missing", part.string(), "reinstall capstone", ExitCode::kEnvironment);
     digest.add(part.filename().string(), *hash);
   }
-  digest.add("flags", join(kCompileFlags, " "));
+  digest.add("flags", join(tools.flags, " "));
   tools.identity = digest.hex();
   return tools;
 }
@@ -234,7 +257,7 @@ class EmulatedBuild {
   /// @return false when the source is at fault; the messages say how.
   Result<bool> preprocess() {
     std::vector<std::string> argv = {tools_.compiler.string()};
-    argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
+    argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1", fmt::format("-DCAPSTONE_CUDA_ARCH={}", request_.cuda_arch), "-I."});
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string(), "-include",
@@ -302,7 +325,7 @@ class EmulatedBuild {
 
   Result<void> compile() {
     std::vector<std::string> argv = {tools_.compiler.string()};
-    argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
+    argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string()});
     result().command += " && capstone-rewrite && " + join(argv, " ");
     CAPSTONE_TRY(ProcessResult process, run_tool(argv, folder(), scratch_.path()));
@@ -427,7 +450,7 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
   std::error_code ignored;
   if (!fs::is_regular_file(request.source, ignored))
     return fail("no such source file", request.source.string(), {}, ExitCode::kUsage);
-  CAPSTONE_TRY(Toolchain tools, find_toolchain(*request.resources));
+  CAPSTONE_TRY(Toolchain tools, find_toolchain(*request.resources, request.flavour));
   CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(request.resources->cache / "emulated"));
   return EmulatedBuild(request, std::move(tools), std::move(scratch)).run();
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <tuple>
 
 #include "harness/base/digest.h"
 
@@ -68,14 +69,15 @@ const Resources& test_resources() {
   return resources;
 }
 
-EmulatedArtifact build(const std::string& source, int cuda_arch) {
-  static std::map<std::pair<std::string, int>, EmulatedArtifact> built;
-  auto it = built.find({source, cuda_arch});
-  if (it == built.end()) it = built.emplace(std::pair{source, cuda_arch}, build_afresh(source, cuda_arch)).first;
+EmulatedArtifact build(const std::string& source, int cuda_arch, Flavour flavour) {
+  static std::map<std::tuple<std::string, int, Flavour>, EmulatedArtifact> built;
+  const std::tuple key{source, cuda_arch, flavour};
+  auto it = built.find(key);
+  if (it == built.end()) it = built.emplace(key, build_afresh(source, cuda_arch, flavour)).first;
   return it->second;
 }
 
-EmulatedArtifact build_afresh(const std::string& source, int cuda_arch) {
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, Flavour flavour) {
   const fs::path folder = fs::path(CAPSTONE_TEST_CACHE) / "sources" / sha256_hex(source).substr(0, 16);
   fs::create_directories(folder);
   std::ofstream(folder / "kernel.cu") << source;
@@ -85,6 +87,7 @@ EmulatedArtifact build_afresh(const std::string& source, int cuda_arch) {
   request.source = folder / "kernel.cu";
   request.resources = &test_resources();
   request.cuda_arch = cuda_arch;
+  request.flavour = flavour;
   auto artifact = build_emulated(request);
   if (!artifact) {
     ADD_FAILURE() << render(artifact.error());
@@ -151,8 +154,8 @@ std::vector<float> evaluate(const std::string& source, const std::vector<float>&
   return answer.value("ok", false) ? bench.y() : std::vector<float>{};
 }
 
-Json failure_of(const std::string& source, std::size_t n, const std::string& schedule) {
-  const EmulatedArtifact artifact = build(source);
+Json failure_of(const std::string& source, std::size_t n, const std::string& schedule, Flavour flavour) {
+  const EmulatedArtifact artifact = build(source, 900, flavour);
   EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   if (!artifact.result.ok) return Json::object();
   Workbench bench(artifact.program, std::vector<float>(n, 1.f), n);

@@ -18,8 +18,8 @@ Problem vector_problem();
 const Resources& test_resources();
 
 /// Writes `source` to a file of its own and builds it; asked again, gives the same artifact without building.
-EmulatedArtifact build(const std::string& source, int cuda_arch = 900);
-EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900);
+EmulatedArtifact build(const std::string& source, int cuda_arch = 900, Flavour flavour = Flavour::kFast);
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900, Flavour flavour = Flavour::kFast);
 
 /// A running worker with an arena that holds x and y.
 class Workbench {
@@ -46,7 +46,8 @@ std::vector<float> evaluate(const std::string& source, const std::vector<float>&
                             const std::string& schedule = "forward");
 
 /// Builds and runs a source that must fail; returns the worker's answer.
-Json failure_of(const std::string& source, std::size_t n = 64, const std::string& schedule = "forward");
+Json failure_of(const std::string& source, std::size_t n = 64, const std::string& schedule = "forward",
+                Flavour flavour = Flavour::kFast);
 
 /// 1-based line of the first occurrence of `marker`.
 int line_of(const std::string& source, const std::string& marker);
