@@ -51,11 +51,13 @@ std::vector<std::pair<std::size_t, std::size_t>> Layout::guards() const {
   };
   for (const TensorSlot& slot : tensors) band_before(slot.offset, slot.bytes);
   band_before(workspace_offset, workspace_bytes);
+  if (prepared_offset) band_before(prepared_offset, prepared_bytes);
   band_before(bytes, 0);
   return bands;
 }
 
-Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes) {
+Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes,
+                           std::size_t prepared_bytes) {
   Layout layout;
   std::size_t end = 0;
   // Returns the base of a block: a whole guard band after what went before, aligned.
@@ -75,6 +77,11 @@ Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size
   if (workspace_bytes > kMostBytes - end) return too_large("the workspace", sizes);
   layout.workspace_bytes = workspace_bytes;
   layout.workspace_offset = place(workspace_bytes);
+  if (problem.prepare) {
+    if (prepared_bytes > kMostBytes - end) return too_large("what prepare() makes", sizes);
+    layout.prepared_bytes = prepared_bytes;
+    layout.prepared_offset = place(prepared_bytes);
+  }
   layout.bytes = rounded_up(end + Layout::kGuard);
   return layout;
 }

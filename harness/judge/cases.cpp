@@ -88,10 +88,10 @@ Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
 }
 
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
-                                  std::size_t workspace_bytes) {
+                                  std::size_t workspace_bytes, std::size_t prepared_bytes) {
   PreparedCase prepared;
   prepared.plan = plan;
-  CAPSTONE_TRY(prepared.layout, make_layout(problem, plan.sizes, workspace_bytes));
+  CAPSTONE_TRY(prepared.layout, make_layout(problem, plan.sizes, workspace_bytes, prepared_bytes));
   prepared.image.resize(prepared.layout.bytes);
   std::vector<std::span<const std::byte>> tensors;
   for (std::size_t i = 0; i < prepared.layout.tensors.size(); ++i) {
@@ -128,6 +128,14 @@ void poison_image(const Problem& problem, const PreparedCase& prepared, std::spa
   }
 }
 
+void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed) {
+  for (const TensorSlot& slot : prepared.layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.role != Role::kParameter) poison(part(image, slot), parameter.dtype, seed);
+  }
+  poison_bytes(image.subspan(prepared.layout.prepared_offset, prepared.layout.prepared_bytes), seed ^ 0xc2b2ae3d27d4eb4fu);
+}
+
 namespace {
 
 // The tensor that lies nearest before a byte, for "written 12 bytes behind the end of y".
@@ -146,29 +154,73 @@ std::string describe_byte(const Problem& problem, const Layout& layout, std::siz
   return "outside every tensor";
 }
 
-}  // namespace
-
-CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
-                   std::span<const std::byte> after, std::uint64_t poison_seed) {
+CaseResult blank_result(const PreparedCase& prepared) {
   CaseResult result;
   result.id = prepared.plan.id;
   result.sizes = sizes_json(prepared.plan.sizes);
   result.seed = seed_text(prepared.plan.seed);
-  for (auto [offset, bytes] : prepared.layout.guards()) {
+  return result;
+}
+
+// Notes a write outside of every tensor, the workspace and what prepare() made; true when there was one.
+bool guards_broken(const Problem& problem, const Layout& layout, std::span<const std::byte> before,
+                   std::span<const std::byte> after, CaseResult& result) {
+  for (auto [offset, bytes] : layout.guards()) {
     if (std::memcmp(before.data() + offset, after.data() + offset, bytes) == 0) continue;
     std::size_t at = offset;
     while (before[at] == after[at]) ++at;
     result.problem = "memory outside the tensors was written";
-    result.where = describe_byte(problem, prepared.layout, at);
+    result.where = describe_byte(problem, layout, at);
     result.hint = "an index runs past the end: guard the last block with `if (i < n)`, and check ragged sizes";
+    return true;
+  }
+  return false;
+}
+
+bool same_bytes(std::span<const std::byte> before, std::span<const std::byte> after, std::size_t offset, std::size_t bytes) {
+  return std::memcmp(before.data() + offset, after.data() + offset, bytes) == 0;
+}
+
+}  // namespace
+
+CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                               std::span<const std::byte> after) {
+  CaseResult result = blank_result(prepared);
+  const Layout& layout = prepared.layout;
+  if (guards_broken(problem, layout, before, after, result)) {
+    result.problem = "prepare(): " + result.problem;
     return result;
   }
+  for (const TensorSlot& slot : layout.tensors) {
+    if (same_bytes(before, after, slot.offset, slot.bytes)) continue;
+    result.problem = "prepare() changed " + problem.signature[static_cast<std::size_t>(slot.parameter)].name;
+    result.hint = "prepare() writes to `prepared` alone";
+    return result;
+  }
+  if (!same_bytes(before, after, layout.workspace_offset, layout.workspace_bytes)) {
+    result.problem = "prepare() wrote to the workspace";
+    result.hint = "prepare() writes to `prepared` alone; the workspace belongs to one launch";
+    return result;
+  }
+  result.passed = true;
+  return result;
+}
+
+CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                   std::span<const std::byte> after, std::uint64_t poison_seed) {
+  CaseResult result = blank_result(prepared);
+  if (guards_broken(problem, prepared.layout, before, after, result)) return result;
   for (const TensorSlot& slot : prepared.layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     if (parameter.is_written()) continue;
-    if (std::memcmp(before.data() + slot.offset, after.data() + slot.offset, slot.bytes) == 0) continue;
+    if (same_bytes(before, after, slot.offset, slot.bytes)) continue;
     result.problem = "the input " + parameter.name + " was changed";
     result.hint = "inputs are read-only: write intermediates to the workspace (declare workspace_bytes)";
+    return result;
+  }
+  if (!same_bytes(before, after, prepared.layout.prepared_offset, prepared.layout.prepared_bytes)) {
+    result.problem = "launch() changed what prepare() made";
+    result.hint = "`prepared` is read-only in launch(): nothing may be kept from one launch to the next";
     return result;
   }
   result.passed = true;

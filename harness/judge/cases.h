@@ -46,7 +46,7 @@ struct PreparedCase {
   std::vector<Output> outputs;
 };
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
-                                  std::size_t workspace_bytes);
+                                  std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
 
 /// Argument slots for a worker's request; see protocol.md.
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes);
@@ -55,6 +55,13 @@ Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
 
 /// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
 void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
+
+/// Poisons what prepare() must not know (inputs) and what it fills, so that only parameters are left to work with.
+void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
+
+/// Looks at the arena after prepare(), which writes its own region alone. `before` is the image that it began with.
+CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                               std::span<const std::byte> after);
 
 /// Looks at the arena after a run. `before` is the image the run began with.
 /// The result is passed, or says what is wrong, where, with a diagnosis.

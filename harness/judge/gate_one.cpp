@@ -69,19 +69,50 @@ CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failur
   return result;
 }
 
-// The wait for a worker's private scratch: it must be declared before the arena is laid out.
-tl::expected<std::size_t, WorkerFailure> ask_workspace(Runner& worker, const Json& args) {
-  auto answer = worker.ask({{"op", "workspace"}, {"args", args}});
+tl::expected<std::size_t, WorkerFailure> ask_bytes(Runner& worker, const char* op, const Json& args) {
+  auto answer = worker.ask({{"op", op}, {"args", args}});
   if (!answer) return tl::unexpected(answer.error());
   auto bytes = answer->message.find("bytes");
   if (bytes == answer->message.end() || !bytes->is_number_unsigned() || bytes->get<std::uint64_t>() > (1ull << 33))
     return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported,
-                                        "workspace_bytes() asks for more than 8 GiB, or for nonsense", {},
-                                        "return the bytes that launch() needs at these sizes", "launch_error"});
+                                        fmt::format("{}_bytes() asks for more than 8 GiB, or for nonsense", op), {},
+                                        "return the bytes that are needed at these sizes", "launch_error"});
   return bytes->get<std::size_t>();
 }
 
 }  // namespace
+
+tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args) {
+  PrivateBytes bytes;
+  auto workspace = ask_bytes(worker, "workspace", args);
+  if (!workspace) return tl::unexpected(workspace.error());
+  bytes.workspace = *workspace;
+  if (!problem.prepare) return bytes;
+  auto prepared = ask_bytes(worker, "prepared", args);
+  if (!prepared) return tl::unexpected(prepared.error());
+  bytes.prepared = *prepared;
+  return bytes;
+}
+
+Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& setup, Runner& worker, const PreparedCase& prepared,
+                                                            Json request, std::span<std::byte> image) {
+  using Outcome = tl::expected<CaseResult, WorkerFailure>;
+  if (!setup.problem->prepare) {
+    CaseResult nothing;
+    nothing.passed = true;
+    return Outcome(std::move(nothing));
+  }
+  const Layout& layout = prepared.layout;
+  std::vector<std::byte> before(image.begin(), image.end()), after(image.size());
+  hide_inputs(*setup.problem, prepared, before, fresh_seed());
+  CAPSTONE_CHECK(setup.arena->load(before));
+  request["op"] = "prepare";
+  request["prepared"] = layout.prepared_offset;
+  if (auto answer = worker.ask(request, setup.run_timeout); !answer) return Outcome(tl::unexpect, answer.error());
+  CAPSTONE_CHECK(setup.arena->fetch(after));
+  std::memcpy(image.data() + layout.prepared_offset, after.data() + layout.prepared_offset, layout.prepared_bytes);
+  return Outcome(examine_preparation(*setup.problem, prepared, before, after));
+}
 
 Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into) {
   const Problem& problem = *setup.problem;
@@ -99,11 +130,12 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
   for (const CasePlan& plan : plans) {
     setup.say(fmt::format("{}: gate one, case {} of {} ({})", setup.who, ++number, plans.size(), to_string(plan.sizes)));
     CAPSTONE_TRY(Json question, workspace_arguments(problem, plan.sizes));
-    auto workspace = ask_workspace(**worker, question);
-    CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, plan, *setup.oracle, workspace ? *workspace : 0));
+    auto asked = ask_private_bytes(**worker, problem, question);
+    const PrivateBytes bytes = asked.value_or(PrivateBytes{});
+    CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, plan, *setup.oracle, bytes.workspace, bytes.prepared));
     CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
     std::optional<WorkerFailure> broken;
-    if (!workspace) broken = workspace.error();
+    if (!asked) broken = asked.error();
     if (!broken)
       if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !mapped)
         broken = mapped.error();
@@ -114,11 +146,20 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       if (broken) break;
       const std::uint64_t poison_seed = fresh_seed();
       poison_image(problem, prepared, before, poison_seed);
-      CAPSTONE_CHECK(setup.arena->load(before));
       Json request{{"op", "run"}, {"args", args}, {"seed", fresh_seed() >> 1}};
-      request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
       if (!schedule.empty()) request["schedule"] = schedule;
-      auto answer = (*worker)->ask(request, setup.run_timeout);
+      CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, before));
+      if (preparation && !preparation->passed) {
+        preparation->schedule = schedule;
+        into.cases.push_back(std::move(*preparation));
+        into.gate_one = GateOne::kWrong;
+        break;
+      }
+      CAPSTONE_CHECK(setup.arena->load(before));
+      request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
+      if (problem.prepare) request["prepared"] = prepared.layout.prepared_offset;
+      auto answer = preparation ? (*worker)->ask(request, setup.run_timeout)
+                                : tl::expected<Packet, WorkerFailure>(tl::unexpect, preparation.error());
       if (!answer) {
         broken = answer.error();
         into.cases.push_back(failed_case(prepared, *broken, schedule));

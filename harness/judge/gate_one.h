@@ -47,6 +47,19 @@ struct GateOneSetup {
   std::string who;                                   ///< for narration
 };
 
+/// Bytes that a candidate wants beside the tensors at some sizes; both must be known before the arena is laid out.
+struct PrivateBytes {
+  std::size_t workspace = 0, prepared = 0;
+};
+/// @param args  see workspace_arguments(). @error the worker's failure, or a number that makes no sense.
+tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args);
+
+/// Lets a candidate's prepare() fill its region, out of sight of the inputs. `image`: the arena that launch() is about to
+/// get; what prepare() made is put into it. `request`: args, schedule and seed of the run. Does nothing where the problem has no `prepare`.
+/// The result is passed, or says what prepare() did wrong. @error the machine's fault
+Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& setup, Runner& worker, const PreparedCase& prepared,
+                                                            Json request, std::span<std::byte> image);
+
 /// Runs the cases and fills `into.cases` and `into.gate_one`. Stops at the first crash or time-out; goes on after a wrong
 /// result, because which cases fail is half of the diagnosis.
 /// @error the machine's fault, or interrupted.

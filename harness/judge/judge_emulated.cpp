@@ -20,16 +20,19 @@ Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Me
   if (!worker) return {};
   const Sizes& sizes = problem.emulate;
   CAPSTONE_TRY(Json question, workspace_arguments(problem, sizes));
-  auto workspace = (*worker)->ask({{"op", "workspace"}, {"args", question}});
-  if (!workspace) return {};
+  auto bytes = ask_private_bytes(**worker, problem, question);
+  if (!bytes) return {};
   CasePlan plan{"emulate", sizes, fresh_seed()};
   CAPSTONE_TRY(PreparedCase prepared,
-               prepare_case(problem, plan, *setup.oracle, workspace->message.value("bytes", std::size_t{0})));
+               prepare_case(problem, plan, *setup.oracle, bytes->workspace, bytes->prepared));
   CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
   if (!(*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena)) return {};
   CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, sizes));
   Json request{{"op", "run"}, {"args", args}, {"schedule", "forward"}, {"seed", 1}};
+  CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, prepared.image));
+  if (!preparation || !preparation->passed) return {};
   request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
+  if (problem.prepare) request["prepared"] = prepared.layout.prepared_offset;
   std::vector<double> samples;
   for (int i = 0; i <= kTimedRuns; ++i) {
     CAPSTONE_CHECK(setup.arena->load(prepared.image));

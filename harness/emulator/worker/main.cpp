@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "harness/base/json.h"
@@ -18,6 +19,9 @@
 // From the generated adapter.
 extern "C" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream);
 extern "C" std::size_t capstone_workspace_bytes(const void* const* slots);
+// Weak: the adapter has them only where the problem has `prepare`.
+extern "C" std::size_t capstone_prepared_bytes(const void* const* slots) __attribute__((weak));
+extern "C" void capstone_prepare(const void* const* slots, void* prepared, void* stream) __attribute__((weak));
 // From runtime/cuda_api.cpp.
 extern "C" const char* capstone_emu_error_text(int error);
 
@@ -26,7 +30,7 @@ namespace {
 
 using capstone::Json;
 constexpr int kSocket = 3;
-bool g_running = false;  // inside the candidate's code, on behalf of the judge
+const char* g_running = nullptr;  // the candidate's function that runs on behalf of the judge
 
 Json answer_of(const Failure& failure) {
   Json answer{{"ok", false}, {"kind", name_of(failure.kind)}, {"message", failure.message}};
@@ -111,29 +115,45 @@ Schedule schedule_from(const std::string& name) {
   throw std::runtime_error("unknown schedule '" + name + "'");
 }
 
-Json run_candidate(const Json& request, const Arena& arena) {
-  if (!arena.mapped()) throw std::runtime_error("no arena was given");
-  const Slots slots(request.at("args"), arena);
-  auto optional_address = [&](const char* key) -> void* {
-    return request.contains(key) && request[key].is_number() ? arena.at(request[key].get<std::uint64_t>()) : nullptr;
-  };
+/// Runs `body`, which enters the candidate's code, and answers with its wall time or with what the runtime noted.
+template <class Body>
+Json run_guarded(const Json& request, const char* function, Body&& body) {
   settings().schedule = schedule_from(request.value("schedule", std::string("forward")));
   settings().seed = request.value("seed", std::uint64_t{0});
   last_error() = 0;
   take_failure();
   const auto begin = std::chrono::steady_clock::now();
-  g_running = true;
-  capstone_call(slots.data(), optional_address("workspace"), optional_address("prepared"), nullptr);
-  g_running = false;
+  g_running = function;
+  body();
+  g_running = nullptr;
   const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
   // Kernels are complete when their launch returns, so this is where a device synchronisation would report.
   if (auto failure = take_failure(); failure && (failure->kind != FailureKind::kLaunchError || last_error()))
     return answer_of(*failure);
   if (last_error())
     return answer_of({FailureKind::kLaunchError,
-                      std::string("launch() left a CUDA error: ") + capstone_emu_error_text(last_error()),
+                      std::string(function) + " left a CUDA error: " + capstone_emu_error_text(last_error()),
                       {}, {}, std::nullopt, std::nullopt, {}, 0, "check the return value of every CUDA call"});
   return {{"ok", true}, {"ms", wall.count()}};
+}
+
+Json run_candidate(const Json& request, const Arena& arena) {
+  if (!arena.mapped()) throw std::runtime_error("no arena was given");
+  const Slots slots(request.at("args"), arena);
+  auto optional_address = [&](const char* key) -> void* {
+    return request.contains(key) && request[key].is_number() ? arena.at(request[key].get<std::uint64_t>()) : nullptr;
+  };
+  void* const workspace = optional_address("workspace");
+  void* const prepared = optional_address("prepared");
+  return run_guarded(request, "launch()", [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
+}
+
+Json prepare_candidate(const Json& request, const Arena& arena) {
+  if (!capstone_prepare) throw std::runtime_error("this candidate has no prepare()");
+  if (!arena.mapped()) throw std::runtime_error("no arena was given");
+  const Slots slots(request.at("args"), arena);
+  void* const prepared = arena.at(request.at("prepared").get<std::uint64_t>());
+  return run_guarded(request, "prepare()", [&] { capstone_prepare(slots.data(), prepared, nullptr); });
 }
 
 Json respond(const Json& request, int descriptor, Arena& arena) {
@@ -148,6 +168,12 @@ Json respond(const Json& request, int descriptor, Arena& arena) {
     const Slots slots(request.at("args"), arena);
     return {{"ok", true}, {"bytes", capstone_workspace_bytes(slots.data())}};
   }
+  if (op == "prepared") {
+    if (!capstone_prepared_bytes) throw std::runtime_error("this candidate has no prepared_bytes()");
+    const Slots slots(request.at("args"), arena);
+    return {{"ok", true}, {"bytes", capstone_prepared_bytes(slots.data())}};
+  }
+  if (op == "prepare") return prepare_candidate(request, arena);
   if (op == "run") return run_candidate(request, arena);
   throw std::runtime_error("unknown request '" + op + "'");
 }
@@ -159,11 +185,11 @@ Json guarded_response(const Packet& packet, Arena& arena) {
   } catch (const Failure& thrown) {  // a device function that was called from host code
     failure = thrown;
   } catch (const std::exception& error) {
-    failure.message = g_running ? std::string("launch() threw an exception: ") + error.what() : error.what();
+    failure.message = g_running ? std::string(g_running) + " threw an exception: " + error.what() : error.what();
   } catch (...) {
-    failure.message = "launch() threw something that is no std::exception";
+    failure.message = std::string(g_running ? g_running : "the candidate") + " threw something that is no std::exception";
   }
-  g_running = false;
+  g_running = nullptr;
   take_failure();
   return answer_of(failure);
 }
@@ -171,12 +197,12 @@ Json guarded_response(const Packet& packet, Arena& arena) {
 /// Host code such as a CHECK macro may call exit(): the judge still hears why.
 void answer_at_exit() {
   if (!g_running) return;
-  g_running = false;
+  const std::string function = std::exchange(g_running, nullptr);
   if (auto failure = take_failure()) {
     send(answer_of(*failure));
   } else {
-    Failure leaving{FailureKind::kException, "launch() ended the process with exit()", {}, {}, std::nullopt,
-                    std::nullopt, {}, 0, "return from launch() instead; the judge reads CUDA errors itself"};
+    Failure leaving{FailureKind::kException, function + " ended the process with exit()", {}, {}, std::nullopt,
+                    std::nullopt, {}, 0, "return from " + function + " instead; the judge reads CUDA errors itself"};
     if (last_error())
       leaving.message += std::string(" after the CUDA error: ") + capstone_emu_error_text(last_error());
     send(answer_of(leaving));

@@ -67,6 +67,22 @@ TEST(Layout, NoWorkspaceStillGetsAnAddress) {
   EXPECT_LT(layout->workspace_offset, layout->bytes);
 }
 
+TEST(Layout, PreparedRegionLiesBehindTheWorkspaceBetweenGuards) {
+  Problem problem = matrices();
+  EXPECT_EQ(make_layout(problem, kSizes, 777, 0)->prepared_offset, 0u);
+  problem.prepare = true;
+  const auto layout = make_layout(problem, kSizes, 777, 333);
+  ASSERT_TRUE(layout.has_value());
+  EXPECT_EQ(layout->prepared_bytes, 333u);
+  EXPECT_EQ(layout->prepared_offset % Layout::kAlign, 0u);
+  EXPECT_GE(layout->prepared_offset, layout->workspace_offset + 777 + Layout::kGuard);
+  const auto guards = layout->guards();
+  ASSERT_EQ(guards.size(), layout->tensors.size() + 3);
+  EXPECT_EQ(guards.back().first, layout->prepared_offset + 333);
+  EXPECT_EQ(guards.back().first + guards.back().second, layout->bytes);
+  EXPECT_FALSE(make_layout(problem, kSizes, 0, ~std::size_t{0}).has_value());
+}
+
 TEST(Layout, AbsurdSizesAreAnErrorAndNotAnOverflow) {
   EXPECT_FALSE(make_layout(matrices(), kSizes, ~std::size_t{0}).has_value());
   const auto layout =
