@@ -13,11 +13,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <future>
 #include <mutex>
 #include <thread>
 
+#include "harness/base/process_tree.h"
 #include "harness/base/text.h"
 
 extern char** environ;
@@ -50,22 +50,6 @@ struct Pipe {
   }
 };
 
-// Resident bytes of every process in the group, from /proc/<pid>/statm. A fork bomb shows here as well.
-std::size_t group_memory(pid_t group) {
-  std::size_t total = 0;
-  std::error_code code;
-  std::filesystem::directory_iterator entry("/proc", code), end;
-  for (; !code && entry != end; entry.increment(code)) {
-    const std::string name = entry->path().filename();
-    if (name.empty() || name.size() > 9 || name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (::getpgid(std::stoi(name)) != group) continue;
-    std::ifstream statm(entry->path() / "statm");
-    std::size_t size = 0, resident = 0;
-    if (statm >> size >> resident) total += resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  }
-  return total;
-}
-
 // Numbers from here on are out of the way of whatever numbers the child is to see.
 constexpr int kHighDescriptor = 200;
 
@@ -87,6 +71,8 @@ int arrange_descriptors(std::vector<std::pair<int, int>> fds) {
   if (::getppid() != parent) ::_exit(127);  // it died before we asked to die with it
   ::signal(SIGINT, SIG_DFL);
   ::signal(SIGPIPE, SIG_DFL);
+  ::signal(SIGXFSZ, SIG_DFL);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what it leaves behind stays below it, where ProcessTree finds it
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -174,19 +160,24 @@ Result<Started> start(const ProcessSpec& spec) {
 
 }  // namespace
 
+// How often a child's use of memory and processes is looked at.
+constexpr std::chrono::milliseconds kLookInterval{50};
+
 struct Child::State {
   ProcessSpec spec;
   Started process;
   std::thread drain;
   mutable std::mutex mutex;
   std::string out, err;
-  std::atomic<bool> flooded{false}, starved{false}, done{false};
+  std::atomic<bool> flooded{false}, starved{false}, crowded{false}, done{false};
   bool reaped = false;
   int wait_status = 0;
   std::optional<ProcessResult> result;
   Clock::time_point begun = Clock::now();
 
-  void kill_group() { ::kill(-process.pid, SIGKILL); }
+  std::optional<ProcessTree> tree;  // set once it runs
+
+  void kill_all() { tree->kill(); }
 
   // Moves what is there to read into `into`; closes `fd` at its end.
   void take(const pollfd& ready, int& fd, std::string& into) {
@@ -200,7 +191,7 @@ struct Child::State {
     into.append(buffer, std::min(room, static_cast<std::size_t>(n)));
     if (static_cast<std::size_t>(n) <= room) return;
     flooded = true;
-    kill_group();
+    kill_all();
   }
 
   static void give(const pollfd& ready, int& fd, std::string_view& input) {
@@ -210,12 +201,13 @@ struct Child::State {
     if ((n < 0 && errno != EAGAIN && errno != EINTR) || input.empty()) Pipe::shut(fd);
   }
 
-  void check_memory(Clock::time_point& checked) {
-    if (!spec.max_memory || done || Clock::now() - checked < std::chrono::milliseconds(50)) return;
+  void check_limits(Clock::time_point& checked) {
+    if ((!spec.max_memory && !spec.max_tasks) || done || Clock::now() - checked < kLookInterval) return;
     checked = Clock::now();
-    if (group_memory(process.pid) <= spec.max_memory) return;
-    starved = true;
-    kill_group();
+    const ProcessTree::Usage usage = tree->look();
+    starved = starved || (spec.max_memory && usage.memory > spec.max_memory);
+    crowded = crowded || (spec.max_tasks && usage.tasks > spec.max_tasks);
+    if (starved || crowded) kill_all();
   }
 
   void pump() {
@@ -237,7 +229,7 @@ struct Child::State {
       take(fds[0], out_fd, out);
       take(fds[1], err_fd, err);
       give(fds[2], in, input);
-      check_memory(checked);
+      check_limits(checked);
       // Reaped: what is in the pipes is read; a surviving process that holds them open is not waited for.
       const bool readable = (fds[0].revents | fds[1].revents) & POLLIN;
       if (last_round && (ready <= 0 || !readable || flooded)) break;
@@ -254,7 +246,7 @@ struct Child::State {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
       return false;
-    kill_group();
+    kill_all();
     int status = 0;
     while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -285,7 +277,7 @@ Result<Child> Child::start(const ProcessSpec& spec) {
   // one lives exactly as long as the child, whichever thread holds the handle.
   state->drain = std::thread([raw, promise = std::move(promise)]() mutable {
     Result<Started> process = capstone::start(raw->spec);
-    if (process) raw->process = *process;
+    if (process) raw->process = *process, raw->tree.emplace(process->pid);
     const bool runs = process.has_value();
     promise.set_value(std::move(process));
     if (runs) raw->pump();
@@ -318,7 +310,7 @@ ProcessResult Child::finish(std::chrono::milliseconds patience) {
     if (g_interrupted) stopped = true;
     if (Clock::now() >= deadline) timed_out = true;
     if (stopped || timed_out) {
-      s.kill_group();
+      s.kill_all();
       while (!s.try_reap()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       break;
     }
@@ -331,6 +323,7 @@ ProcessResult Child::finish(std::chrono::milliseconds patience) {
   result.end = stopped ? End::kInterrupted
                : s.flooded ? End::kTooMuchOutput
                : s.starved ? End::kTooMuchMemory
+               : s.crowded ? End::kTooManyTasks
                : timed_out ? End::kTimedOut
                : WIFSIGNALED(s.wait_status) ? End::kSignalled
                                             : End::kExited;

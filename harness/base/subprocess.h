@@ -11,8 +11,8 @@
 
 namespace capstone {
 
-/// How to start a child process. It gets its own process group, which is killed whole on a time-out, on
-/// too much output, when the handle is destroyed, and when this process dies.
+/// How to start a child process. It gets its own process group. The group and all that the child started is killed when it
+/// ends, at a limit, when the handle is destroyed, and (the child itself) when this process dies.
 struct ProcessSpec {
   std::vector<std::string> argv;               ///< argv[0] is looked up on PATH when it has no slash
   std::vector<std::pair<std::string, std::string>> env;  ///< the whole environment, unless inherit_env
@@ -22,13 +22,14 @@ struct ProcessSpec {
   std::chrono::milliseconds timeout{60000};
   std::size_t max_output = 8u << 20;           ///< [B] of stdout and of stderr, each; more kills the group
   std::vector<std::pair<int, int>> fds;        ///< (ours, number in the child); everything else is closed
-  std::size_t max_memory = 0;                  ///< [B] resident, polled over the group; 0: unlimited
+  std::size_t max_memory = 0;                  ///< [B] resident, of the child and all below it, polled; 0: unlimited
+  int max_tasks = 0;                           ///< processes and threads of the child and all below it, polled; 0: unlimited
   std::size_t max_file = 0;                    ///< [B] RLIMIT_FSIZE; 0: unlimited
 };
 
 /// How a child ended.
 struct ProcessResult {
-  enum class End { kExited, kSignalled, kTimedOut, kTooMuchOutput, kTooMuchMemory, kInterrupted } end;
+  enum class End { kExited, kSignalled, kTimedOut, kTooMuchOutput, kTooMuchMemory, kTooManyTasks, kInterrupted } end;
   int status = 0;             ///< exit code, or signal number when kSignalled
   std::string out, err;       ///< captured, cut at max_output
   std::chrono::milliseconds wall{0};

@@ -135,6 +135,29 @@ TEST(Subprocess, ClosingItsOutputDoesNotHideAChildsMemory) {
   EXPECT_EQ(result->end, End::kTooMuchMemory);
 }
 
+TEST(Subprocess, TooManyProcessesKillTheTree) {
+  auto spec = shell("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 100 & done; wait");
+  spec.max_tasks = 8;
+  auto result = run_process(spec);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->end, End::kTooManyTasks);
+  EXPECT_LT(result->wall, 5s);
+  spec = shell("sleep 0.2 & sleep 0.2 & wait");
+  spec.max_tasks = 8;
+  EXPECT_TRUE(run_process(spec)->ok()) << "a few are no crowd";
+}
+
+TEST(Subprocess, AProcessThatLeftTheGroupIsKilledToo) {
+  test::Scratch scratch;
+  const std::string file = (scratch / "pid").string();
+  auto spec = shell("(setsid sh -c 'echo $$ > " + file + "; exec sleep 100' &) ; sleep 100");
+  spec.timeout = 500ms;
+  ASSERT_TRUE(run_process(spec));
+  const std::string pid = test::slurp(file);
+  ASSERT_FALSE(pid.empty());
+  EXPECT_TRUE(dies_soon(std::stoi(pid)));
+}
+
 TEST(Subprocess, AFileOverTheLimitStopsTheChild) {
   test::Scratch scratch;
   auto spec = shell("exec head -c 100000 /dev/zero > " + (scratch / "big").string());

@@ -1,0 +1,116 @@
+#include "harness/base/process_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace capstone {
+namespace {
+
+std::string proc(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
+
+// A file of /proc, of which the beginning is enough. Plain calls: this runs beside measurements, many times a second.
+std::optional<std::string> text_of(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  char buffer[8192];
+  const ssize_t n = ::read(fd, buffer, sizeof buffer);
+  ::close(fd);
+  if (n < 0) return std::nullopt;
+  return std::string(buffer, static_cast<std::size_t>(n));
+}
+
+std::vector<pid_t> numbers_in(const char* folder) {
+  std::vector<pid_t> numbers;
+  DIR* all = ::opendir(folder);
+  if (!all) return numbers;
+  while (const dirent* entry = ::readdir(all)) {
+    const std::string_view name = entry->d_name;
+    pid_t number = 0;
+    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (code == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  ::closedir(all);
+  return numbers;
+}
+
+// When a process started, in the kernel's ticks; nothing when it is gone.
+std::optional<std::uint64_t> start_of(pid_t pid) {
+  auto stat = text_of(proc(pid, "stat"));
+  if (!stat) return std::nullopt;
+  // The name, in parentheses, may hold anything. Its field is the second, the start the 22nd.
+  std::size_t at = stat->rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = stat->find(' ', at + 1);
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoull(stat->c_str() + at + 1, nullptr, 10);
+}
+
+// Anonymous and shared memory. Not what files and devices are mapped to: a GPU's memory shows there with some drivers.
+std::size_t memory_of(pid_t pid) {
+  auto status = text_of(proc(pid, "status"));
+  std::size_t total = 0;
+  for (const char* key : {"\nRssAnon:", "\nRssShmem:"})
+    if (const std::size_t at = status ? status->find(key) : std::string::npos; at != std::string::npos)
+      total += std::strtoull(status->c_str() + at + std::string_view(key).size(), nullptr, 10) * 1024;
+  return total;
+}
+
+// Some kernels do not list a process's children (no CONFIG_PROC_CHILDREN).
+bool children_are_listed() {
+  static const bool listed = ::access("/proc/thread-self/children", F_OK) == 0;
+  return listed;
+}
+
+void add_children(pid_t pid, const std::vector<pid_t>& threads, std::vector<pid_t>& into) {
+  for (const pid_t thread : threads) {
+    auto children = text_of(proc(pid, "task/") + std::to_string(thread) + "/children");
+    const char* at = children ? children->c_str() : "";
+    for (char* end = nullptr;; at = end) {
+      const long child = std::strtol(at, &end, 10);
+      if (end == at) break;
+      into.push_back(static_cast<pid_t>(child));
+    }
+  }
+}
+
+}  // namespace
+
+ProcessTree::Usage ProcessTree::look_locked() {
+  Usage usage;
+  std::vector<pid_t> waiting{root_};
+  if (!children_are_listed())  // the members of the group, then: all but those that left it
+    for (const pid_t other : numbers_in("/proc"))
+      if (other != root_ && ::getpgid(other) == root_) waiting.push_back(other);
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const pid_t pid = waiting[i];
+    const std::vector<pid_t> threads = numbers_in(proc(pid, "task").c_str());
+    usage.tasks += static_cast<int>(threads.size());
+    usage.memory += memory_of(pid);
+    if (auto start = start_of(pid)) seen_[pid] = *start;
+    if (children_are_listed()) add_children(pid, threads, waiting);
+  }
+  return usage;
+}
+
+ProcessTree::Usage ProcessTree::look() {
+  std::lock_guard lock(mutex_);
+  return look_locked();
+}
+
+void ProcessTree::kill() {
+  std::lock_guard lock(mutex_);
+  look_locked();
+  // The root last: once it is gone, orphans are nobody's and no longer found.
+  for (const auto& [pid, start] : seen_)
+    if (pid != root_ && start_of(pid) == start) ::kill(pid, SIGKILL);
+  ::kill(-root_, SIGKILL);
+}
+
+}  // namespace capstone
