@@ -35,11 +35,17 @@ Result<Session> make_session() {
     if (base.empty()) base = session.home.empty() ? fs::temp_directory_path(code) : fs::path(session.home) / ".cache";
     cache = base / "capstone";
   }
+  cache = fs::absolute(cache, code);
   session.state = cache / "state";
   if (std::string state = environment("XDG_STATE_HOME"); !state.empty()) session.state = fs::path(state) / "capstone";
   std::string path = environment("PATH");
   CAPSTONE_TRY(session.resources, locate_resources(executable, cache, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path));
   session.resources.ignore_toolkit = !environment("CAPSTONE_IGNORE_TOOLKIT").empty();
+  session.resources.isolation = environment("CAPSTONE_ISOLATION");
+  if (const std::string& isolation = session.resources.isolation;
+      !isolation.empty() && isolation != "bubblewrap" && isolation != "landlock" && isolation != "none")
+    return fail("CAPSTONE_ISOLATION is " + isolation, {}, "bubblewrap, landlock or none; unset it for the best that works",
+                ExitCode::kUsage);
   session.resources.visible_devices = environment("CUDA_VISIBLE_DEVICES");
   session.cwd = fs::current_path(code);
   if (code) return fail("the current folder no longer exists", {}, "cd to a folder that does", ExitCode::kUsage);

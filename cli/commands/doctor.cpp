@@ -44,9 +44,7 @@ std::vector<Row> examine(const Session& session) {
                          : Row{"CUDA headers", "missing", headers.error().what, headers.error().hint});
   rows.push_back(program(session, "g++", {"g++", "--version"}, "needed: the emulated backend compiles with it (apt install g++)"));
   Sandbox sandbox = Sandbox::detect(r);
-  rows.push_back(sandbox.isolated() ? Row{"isolation", "ok", sandbox.description(), {}}
-                                    : Row{"isolation", "limited", sandbox.description(),
-                                          "kernels run under time and memory limits only; apt install bubblewrap, and allow user namespaces"});
+  rows.push_back({"isolation", sandbox.isolated() ? "ok" : "limited", sandbox.description(), isolation_advice(sandbox, r)});
   rows.push_back(program(session, "gnuplot", {"gnuplot", "--version"}, "reports have tables but no plots (apt install gnuplot-nox)"));
   std::string torch = first_line({"python3", "-c", "import torch; print('PyTorch', torch.__version__, 'CUDA', torch.version.cuda)"});
   rows.push_back(torch.empty() ? Row{"PyTorch", "missing", "python3 does not import torch", "the problem's native baseline is the reference"}

@@ -10,6 +10,7 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/sandbox/sandbox.h"
 #include "harness/submit/archive.h"
 #include "templates/report.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 struct GradeArguments {
   std::string folder, out = "graded";
+  bool allow_unisolated = false;
   JudgeOptions judge;
 };
 
@@ -174,6 +176,11 @@ Result<ExitCode> grade(const Session& session, const GradeArguments& arguments) 
   fs::path folder = session.cwd / arguments.folder, out = session.cwd / arguments.out;
   std::error_code code;
   if (!fs::is_directory(folder, code)) return fail("no such folder", folder.string(), "name the folder that holds the submissions");
+  // Other people's code: not where it could read this account's files.
+  if (Sandbox sandbox = Sandbox::detect(session.resources); !sandbox.isolated() && !arguments.allow_unisolated)
+    return fail("submissions would run without isolation (" + sandbox.description() + ")", {},
+                "`capstone doctor` tells how to mend it; --allow-unisolated runs them all the same, with all that this account may do",
+                ExitCode::kEnvironment);
   CAPSTONE_TRY(Rubric rubric, load_rubric(session.resources.share / "rubric" / "rubric.yaml"));
   std::vector<fs::path> submissions;
   for (const auto& entry : fs::directory_iterator(folder, code)) {
@@ -223,6 +230,7 @@ void add_grade(CLI::App& app, Session& session, Action& action) {
   auto arguments = std::make_shared<GradeArguments>();
   command->add_option("folder", arguments->folder, "folders and archives made by `capstone submit`")->required();
   command->add_option("--out", arguments->out, "where score sheets and grades.csv go (default graded/)");
+  command->add_flag("--allow-unisolated", arguments->allow_unisolated, "run submissions even where nothing keeps them from this account's files");
   add_judge_options(*command, arguments->judge);
   command->callback([&session, &action, arguments] { action = [&session, arguments] { return grade(session, *arguments); }; });
 }

@@ -15,6 +15,7 @@ struct Resources {
   std::string path_variable;      ///< PATH, for finding programs
   std::string version;            ///< of the tool
   bool ignore_toolkit = false;    ///< behave as if no CUDA Toolkit were installed (fetched headers only)
+  std::string isolation;          ///< "bubblewrap", "landlock" or "none": only that; empty: the best that works
   std::string visible_devices;    ///< CUDA_VISIBLE_DEVICES, handed on to the GPU processes; empty: unset
 
   std::filesystem::path problems() const { return share / "problems"; }

@@ -6,6 +6,7 @@
 
 #include "harness/base/resources.h"
 #include "harness/ledger/record.h"
+#include "harness/sandbox/sandbox.h"
 #include "problems/problem.h"
 
 namespace capstone {
@@ -20,6 +21,7 @@ struct BuildRequest {
   const Problem* problem = nullptr;
   std::filesystem::path source;     ///< the .cu; its folder is on the include path, nothing else of the user's
   const Resources* resources = nullptr;
+  const Sandbox* sandbox = nullptr; ///< what the compilers run in; nullptr: the source is our own
   std::string label = "kernel";     ///< "human", "llm", "native": for messages
   int cuda_arch = 900;              ///< value of __CUDA_ARCH__ on the emulated backend
   Flavour flavour = Flavour::kFast; ///< emulated backend only

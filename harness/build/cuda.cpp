@@ -11,22 +11,20 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/build/compiler.h"
 
 namespace capstone {
 namespace {
 
 constexpr std::size_t kLogLimit = 64 * 1024;
+constexpr std::size_t kCompilerMemory = std::size_t{8} << 30;  // [B]
 
-Result<ProcessResult> compile(const std::vector<std::string>& argv, const fs::path& folder, const Resources& resources) {
-  ProcessSpec spec;
-  spec.argv = argv;
-  spec.cwd = folder;
-  spec.env = {{"PATH", resources.path_variable}, {"LC_ALL", "C"}};
-  spec.timeout = std::chrono::minutes(5);
-  CAPSTONE_TRY(auto result, run_process(spec));
-  if (result.end == ProcessResult::End::kInterrupted)
-    return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-  return result;
+// nvcc on one source. `sandbox` is nullptr for our own.
+Result<ProcessResult> compile(const std::vector<std::string>& argv, const fs::path& folder, const Resources& resources,
+                              const Sandbox* sandbox = nullptr, std::vector<fs::path> read = {}) {
+  return run_compiler({.argv = argv, .cwd = folder, .work = folder, .read = std::move(read), .timeout = std::chrono::minutes(5),
+                       .max_memory = kCompilerMemory},
+                      sandbox, resources);
 }
 
 // "sm_90a" → the -gencode that makes exactly this machine code. The `a` targets have no plain shorthand.
@@ -154,6 +152,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   DigestBuilder digest;
   digest.add("source", source).add("header", header).add("adapter", adapter).add("flags", join(flags, " "));
   digest.add("nvcc", toolkit.version + toolkit.nvcc.string()).add("path", request.source.string());
+  digest.add("isolated", request.sandbox && request.sandbox->isolated() ? "yes" : "no");
   add_neighbours(digest, request.source);
   const fs::path folder = request.resources->cache / "cuda" / digest.hex().substr(0, 32);
   const fs::path library = folder / "kernel.so";
@@ -178,11 +177,12 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   argv.insert(argv.end(), {"-include", "launch.h", "-I", ".", "-Xlinker", "-zdefs", "-Xlinker",
                            "-rpath," + toolkit.libraries().string(), fs::absolute(request.source).string(), "adapter.cu",
                            "-o", "kernel.so"});
-  CAPSTONE_TRY(auto run, compile(argv, work, *request.resources));
+  CAPSTONE_TRY(auto run, compile(argv, work, *request.resources, request.sandbox,
+                                 {fs::absolute(request.source).parent_path(), toolkit.root}));
   artifact.result.seconds = double(run.wall.count()) / 1000;
   artifact.result.command = join(argv, " ");
   artifact.result.log = to_utf8((run.err + run.out).substr(0, kLogLimit));
-  artifact.result.ok = run.ok();
+  artifact.result.ok = run.ok() && is_own_file(work / "kernel.so");
   if (run.end == ProcessResult::End::kTimedOut)
     artifact.result.first_error = CompilerMessage{request.source.string(), 0, 0, "nvcc did not finish within 5 minutes"};
   else if (!run.ok())

@@ -15,6 +15,7 @@
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/build/build.h"
+#include "harness/build/compiler.h"
 #include "harness/build/linker_messages.h"
 #include "harness/build/cuda.h"
 
@@ -22,8 +23,6 @@ namespace capstone {
 namespace {
 
 constexpr std::size_t kMaxLog = 64 * 1024;                     // [B]
-constexpr std::size_t kMaxCompilerMemory = std::size_t{3} << 30;  // [B]
-constexpr std::chrono::seconds kCompilerTimeout{120};
 
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
@@ -143,30 +142,8 @@ class ScratchFolder {
   fs::path path_;
 };
 
-Result<ProcessResult> run_tool(std::vector<std::string> argv, const fs::path& cwd, const fs::path& scratch) {
-  ProcessSpec spec;
-  spec.argv = std::move(argv);
-  spec.cwd = cwd;
-  spec.env = {{"LC_ALL", "C"}, {"TMPDIR", scratch.string()}};
-  spec.timeout = kCompilerTimeout;
-  spec.max_memory = kMaxCompilerMemory;
-  return run_process(spec);
-}
-
-std::string explain_end(const ProcessResult& result) {
-  switch (result.end) {
-    case ProcessResult::End::kTimedOut: return fmt::format("the compiler did not finish in {} s", kCompilerTimeout.count());
-    case ProcessResult::End::kTooMuchMemory: return "the compiler needed more than 3 GiB of memory";
-    case ProcessResult::End::kTooMuchOutput: return "the compiler wrote more than 8 MiB of messages";
-    case ProcessResult::End::kInterrupted: return "interrupted";
-    case ProcessResult::End::kSignalled: return fmt::format("the compiler died of signal {}", result.status);
-    case ProcessResult::End::kExited: break;
-  }
-  return fmt::format("the compiler failed with status {}", result.status);
-}
-
 /// Compiles one of our own sources to an object that later builds reuse.
-Result<fs::path> cached_object(const Toolchain& tools, const fs::path& cache, const fs::path& scratch,
+Result<fs::path> cached_object(const Toolchain& tools, const Resources& resources, const fs::path& cache, const fs::path& scratch,
                                const std::string& name, const std::string& text, const std::string& standard) {
   const std::string digest = DigestBuilder().add("tools", tools.identity).add(name, text).hex();
   const fs::path folder = cache / "objects", object = folder / (name + "-" + digest.substr(0, 32) + ".o");
@@ -178,10 +155,11 @@ Result<fs::path> cached_object(const Toolchain& tools, const fs::path& cache, co
   std::vector<std::string> argv = {tools.compiler.string(), standard, "-O1", "-w", "-fno-pie", "-fno-pic"};
   for (const std::string& flag : tools.header_flags(false)) argv.push_back(flag);
   argv.insert(argv.end(), {"-c", source.string(), "-o", fresh.string()});
-  CAPSTONE_TRY(ProcessResult result, run_tool(argv, scratch, scratch));
+  const CompilerStep step{.argv = std::move(argv), .cwd = scratch, .work = scratch, .read = {}};
+  CAPSTONE_TRY(ProcessResult result, run_compiler(step, nullptr, resources));
   if (!result.ok())
     return fail("capstone's own source '" + name + ".cpp' does not compile with these CUDA headers",
-                tools.headers.string(), trim(result.err).empty() ? explain_end(result) : result.err.substr(0, 2000),
+                tools.headers.string(), trim(result.err).empty() ? explain_end(result, step) : result.err.substr(0, 2000),
                 ExitCode::kInternal);
   std::error_code code;
   fs::rename(fresh, object, code);
@@ -204,8 +182,8 @@ bool belongs_to_library(std::string_view name) {
 /// One build, step by step; `artifact_` is what the caller gets.
 class EmulatedBuild {
  public:
-  EmulatedBuild(const BuildRequest& request, Toolchain tools, ScratchFolder scratch)
-      : request_(request), tools_(std::move(tools)), scratch_(std::move(scratch)),
+  EmulatedBuild(const BuildRequest& request, Toolchain tools, ScratchFolder scratch, ScratchFolder own_scratch)
+      : request_(request), tools_(std::move(tools)), scratch_(std::move(scratch)), own_scratch_(std::move(own_scratch)),
         cache_(request.resources->cache / "emulated") {}
 
   Result<EmulatedArtifact> run() {
@@ -234,13 +212,21 @@ class EmulatedBuild {
   std::string file_name() const { return request_.source.filename().string(); }
   BuildResult& result() { return artifact_.result; }
 
+  /// One step on the candidate: it reads the source's folder, CUDA's headers and the emulator, and writes to the scratch folder.
+  CompilerStep step(std::vector<std::string> argv) const {
+    const fs::path source_folder = fs::absolute(folder());
+    return {.argv = std::move(argv), .cwd = source_folder, .work = fs::absolute(scratch_.path()),
+            .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter}};
+  }
+  Result<ProcessResult> run_step(const CompilerStep& one) const { return run_compiler(one, request_.sandbox, *request_.resources); }
+
   Result<std::vector<fs::path>> own_objects() {
     CAPSTONE_TRY(std::string api, read_file(tools_.runtime));
     const std::string core = "\"" + (tools_.shims / "capstone_emulator" / "core.h").string() + "\"";
     api = replace_all(std::move(api), "\"../include/capstone_emulator/core.h\"", core);
-    CAPSTONE_TRY(fs::path api_object, cached_object(tools_, cache_, scratch_.path(), "cuda_api", api, "-std=gnu++17"));
+    CAPSTONE_TRY(fs::path api_object, cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), "cuda_api", api, "-std=gnu++17"));
     CAPSTONE_TRY(fs::path adapter_object,
-                 cached_object(tools_, cache_, scratch_.path(), "adapter", adapter_, "-std=gnu++17"));
+                 cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), "adapter", adapter_, "-std=gnu++17"));
     return std::vector<fs::path>{api_object, adapter_object};
   }
 
@@ -263,9 +249,10 @@ class EmulatedBuild {
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string(), "-include",
                              header_path().string(), file_name(), "-o", preprocessed().string()});
     result().command = join(argv, " ");
-    CAPSTONE_TRY(ProcessResult process, run_tool(argv, folder(), scratch_.path()));
+    const CompilerStep preprocessing = step(argv);
+    CAPSTONE_TRY(ProcessResult process, run_step(preprocessing));
     if (process.ok()) return true;
-    note_failure(process);
+    note_failure(process, preprocessing);
     if (result().first_error) {
       const std::string& text = result().first_error->text;
       if (const std::size_t end = text.find(": No such file"); end != std::string::npos &&
@@ -283,7 +270,8 @@ class EmulatedBuild {
     CAPSTONE_TRY(std::string text, read_file(preprocessed()));
     // The header lies in a folder whose name changes from build to build.
     text = replace_all(std::move(text), scratch_.path().string(), "build");
-    digest_ = DigestBuilder().add("tools", tools_.identity).add("adapter", adapter_).add("source", text).hex();
+    digest_ = DigestBuilder().add("tools", tools_.identity).add("adapter", adapter_).add("source", text)
+                  .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no").hex();
     artifact_.program = cache_ / digest_ / "worker";
     std::error_code ignored;
     result().cached = result().ok = fs::exists(artifact_.program, ignored);
@@ -292,11 +280,11 @@ class EmulatedBuild {
   }
 
   Result<bool> rewrite() {
-    CAPSTONE_TRY(ProcessResult process,
-                 run_tool({tools_.rewriter.string(), preprocessed().string(), rewritten().string()}, {}, scratch_.path()));
+    const CompilerStep rewriting = step({tools_.rewriter.string(), preprocessed().string(), rewritten().string()});
+    CAPSTONE_TRY(ProcessResult process, run_step(rewriting));
     if (process.ok()) return true;
     if (process.end != ProcessResult::End::kExited || process.status != 1)
-      return fail("the rewriter failed", file_name(), trim(process.err).empty() ? explain_end(process) : process.err,
+      return fail("the rewriter failed", file_name(), trim(process.err).empty() ? explain_end(process, rewriting) : process.err,
                   ExitCode::kInternal);
     for (const std::string& line : split(process.out, '\n')) {
       if (line.empty()) continue;
@@ -328,19 +316,20 @@ class EmulatedBuild {
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string()});
     result().command += " && capstone-rewrite && " + join(argv, " ");
-    CAPSTONE_TRY(ProcessResult process, run_tool(argv, folder(), scratch_.path()));
+    const CompilerStep compiling = step(argv);
+    CAPSTONE_TRY(ProcessResult process, run_step(compiling));
     result().log += process.err;
     compiled_ = process.ok();
-    if (!compiled_) note_failure(process);
+    if (!compiled_) note_failure(process, compiling);
     return {};
   }
 
-  void note_failure(const ProcessResult& process) {
+  void note_failure(const ProcessResult& process, const CompilerStep& failed) {
     if (result().log.find(process.err) == std::string::npos) result().log += process.err;
     result().first_error = first_compiler_error(process.err);
     if (!result().first_error) {
-      result().log += explain_end(process) + "\n";
-      result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process)};
+      result().log += explain_end(process, failed) + "\n";
+      result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process, failed)};
       return;
     }
     const std::string& text = result().first_error->text;
@@ -377,15 +366,17 @@ class EmulatedBuild {
     std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
     for (const fs::path& part : objects) argv.push_back(part.string());
     argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});
-    CAPSTONE_TRY(ProcessResult process, run_tool(argv, folder(), scratch_.path()));
+    CompilerStep linking = step(argv);
+    linking.read.insert(linking.read.end(), objects.begin(), objects.end());
+    CAPSTONE_TRY(ProcessResult process, run_step(linking));
     if (!process.ok()) {
-      explain_link_failure(process);
+      explain_link_failure(process, linking);
       return {};
     }
     return keep(program);
   }
 
-  void explain_link_failure(const ProcessResult& process) {
+  void explain_link_failure(const ProcessResult& process, const CompilerStep& linking) {
     result().log += process.err;
     for (const UndefinedReference& missing : undefined_references(process.err)) {
       if (missing.symbol == "launch") {
@@ -402,12 +393,13 @@ class EmulatedBuild {
         refuse(where, fmt::format("{} call '{}' cannot run on the CPU backend", runtime ? "CUDA API" : "library",
                                   missing.symbol));
     }
-    if (!result().first_error) result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process)};
+    if (!result().first_error) result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process, linking)};
   }
 
   /// Moves the program to where it is looked up. Another build of the same source may have been faster; fine.
   Result<void> keep(const fs::path& program) {
-    const fs::path folder = cache_ / digest_, staged = scratch_.path() / "keep";
+    if (!is_own_file(program)) return fail("the build made something that is not a program", file_name(), {}, ExitCode::kUsage);
+    const fs::path folder = cache_ / digest_, staged = own_scratch_.path() / "keep";
     CAPSTONE_CHECK(make_folders(staged));
     std::error_code code;
     fs::rename(program, staged / "worker", code);
@@ -437,7 +429,8 @@ class EmulatedBuild {
 
   const BuildRequest& request_;
   Toolchain tools_;
-  ScratchFolder scratch_;
+  ScratchFolder scratch_;      // what the candidate's build may write to
+  ScratchFolder own_scratch_;  // objects that other candidates' programs will hold, too
   fs::path cache_;
   std::string header_, adapter_, digest_;
   bool compiled_ = false;
@@ -452,7 +445,8 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
     return fail("no such source file", request.source.string(), {}, ExitCode::kUsage);
   CAPSTONE_TRY(Toolchain tools, find_toolchain(*request.resources, request.flavour));
   CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(request.resources->cache / "emulated"));
-  return EmulatedBuild(request, std::move(tools), std::move(scratch)).run();
+  CAPSTONE_TRY(ScratchFolder own_scratch, ScratchFolder::create(request.resources->cache / "emulated"));
+  return EmulatedBuild(request, std::move(tools), std::move(scratch), std::move(own_scratch)).run();
 }
 
 }  // namespace capstone

@@ -380,8 +380,8 @@ class Session {
     int repeat = std::clamp(static_cast<int>(100 / std::max(ms, 0.01)), 3, 50);
     auto answer = workers_[a]->ask(stage_.run_request(false, repeat, false), setup_.run_timeout);
     if (!answer) return take_failure(a, answer.error());
-    arms_[a].hot.push_back(answer->message.value("ms", 0.0));
-    arms_[a].host.push_back(answer->message.value("host_ms", 0.0));
+    arms_[a].hot.push_back(answer->number("ms").value_or(0));
+    arms_[a].host.push_back(answer->number("host_ms").value_or(0));
     return {};
   }
 

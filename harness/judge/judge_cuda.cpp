@@ -78,7 +78,7 @@ Result<std::size_t> workspace_of(const CudaSession& session, const fs::path& lib
   CAPSTONE_TRY(Json args, workspace_arguments(*session.request.problem, session.request.problem->measure));
   auto answer = (*worker)->ask({{"op", "workspace"}, {"args", args}});
   if (!answer) return fail(answer.error().what, answer.error().where, answer.error().hint, ExitCode::kEnvironment);
-  return answer->message.value("bytes", std::size_t{0});
+  return static_cast<std::size_t>(std::clamp(answer->number("bytes").value_or(0), 0.0, 0x1p40));
 }
 
 // One timing at a time on a GPU, whoever asks: two at once would slow each other down.
@@ -104,7 +104,7 @@ Result<FileLock> take_gpu(const GpuIdentity& gpu, const Narration& say) {
 Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say) {
   const Problem& problem = *request.problem;
   CudaSession session{request, resources, say, Sandbox::detect(resources), Sandbox::none(resources, "trusted"), {}, {}, {}, {}, {}};
-  session.limits.memory = 0;  // device mappings count as resident on some drivers; the GPU's own memory is the limit
+  session.limits.memory = std::size_t{16} << 30;  // of the host; what the driver maps of the device does not count
   session.limits.start = std::chrono::seconds(60);
   CAPSTONE_TRY(session.gpu, find_gpu(resources));
   const std::string arch = session.gpu.arch();
@@ -114,14 +114,14 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
 
   // Builds.
   say("building the native baseline");
-  CAPSTONE_TRY(session.baseline, build_cuda({&problem, problem.folder / "baseline.cu", &resources, "native", 900}, arch, problem.link));
+  CAPSTONE_TRY(session.baseline, build_cuda({&problem, problem.folder / "baseline.cu", &resources, nullptr, "native", 900}, arch, problem.link));
   if (!session.baseline.result.ok)
     return fail("the problem's baseline.cu does not build: " + session.baseline.result.first_error->text,
                 session.baseline.result.first_error->file, "see `capstone doctor` for missing libraries", ExitCode::kEnvironment);
   std::vector<Artifact> artifacts;
   for (const Entry& entry : request.entries) {
     say("building " + entry.contestant + " with nvcc");
-    CAPSTONE_TRY(auto artifact, build_cuda({&problem, entry.source, &resources, entry.contestant, 900}, arch, {}));
+    CAPSTONE_TRY(auto artifact, build_cuda({&problem, entry.source, &resources, &session.sandbox, entry.contestant, 900}, arch, {}));
     artifacts.push_back(std::move(artifact));
   }
   CAPSTONE_TRY(Oracle oracle, Oracle::load(problem, resources));
@@ -129,7 +129,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   CAPSTONE_TRY(session.player, Player::start(player_program, session.trusted));
   const Json& device = session.player->device();
   const DevicePeaks peaks = peaks_of(attributes_of(device));
-  for (const fs::path& path : {session.worker_program, session.baseline.program}) session.sandbox.allow_reading(path);
+  session.sandbox.allow_reading(toolkit.root);  // the CUDA runtime that both programs load
 
   Json environment = host_environment(resources);
   environment["device"] = session.gpu.name;

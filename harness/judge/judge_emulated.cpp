@@ -76,7 +76,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   std::vector<std::future<Result<EmulatedArtifact>>> builds;
   say(fmt::format("building {} for the CPU", request.entries.size() == 1 ? request.entries.front().contestant : "both kernels"));
   for (const Entry& entry : request.entries) {
-    BuildRequest build{&problem, entry.source, &resources, entry.contestant};
+    BuildRequest build{&problem, entry.source, &resources, &sandbox, entry.contestant};
     builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
     measurements.push_back(blank_measurement(request, entry, sandbox, environment));
   }

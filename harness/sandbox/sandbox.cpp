@@ -1,106 +1,170 @@
 #include "harness/sandbox/sandbox.h"
 
-#include "harness/base/subprocess.h"
+#include <algorithm>
+
 #include "harness/base/text.h"
 
 namespace capstone {
 namespace fs = std::filesystem;
 namespace {
 
-// What a program needs of the system to start: loader, libraries, time zone and locale data; no home, no /etc beyond
-// the loader's cache.
-std::vector<std::string> system_binds() {
-  std::vector<std::string> binds{"--ro-bind", "/usr", "/usr"};
-  for (const char* folder : {"/lib", "/lib64", "/lib32", "/bin", "/sbin"}) {
-    std::error_code ignored;
-    if (fs::is_symlink(folder, ignored)) {
-      binds.insert(binds.end(), {"--symlink", fs::read_symlink(folder, ignored).string(), folder});
-    } else {
-      binds.insert(binds.end(), {"--ro-bind-try", folder, folder});
-    }
+constexpr const char* kTmpfsBytes = "268435456";  // [B] of the private /tmp and of the private /dev/shm: they are memory
+
+const std::vector<fs::path> kSystemFolders{"/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin"};
+// No more of /etc than the loader and the compilers' links need.
+const std::vector<fs::path> kSystemFiles{"/etc/ld.so.cache", "/etc/alternatives"};
+const std::vector<fs::path> kGpuFolders{"/sys", "/opt"};
+
+std::vector<std::string> gpu_devices() {
+  std::vector<std::string> devices;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator("/dev", code)) {
+    const std::string name = entry.path().filename();
+    if ((name.starts_with("nvidia") && name != "nvidia-modeset") || name == "dxg") devices.push_back(entry.path().string());
   }
-  binds.insert(binds.end(), {"--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"});
-  binds.insert(binds.end(), {"--ro-bind-try", "/etc/alternatives", "/etc/alternatives"});
-  return binds;
+  return devices;
 }
 
-std::vector<std::string> common(bool gpu) {
-  std::vector<std::string> flags{"--unshare-all", "--die-with-parent", "--cap-drop", "ALL",
-                                 "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"};
-  auto binds = system_binds();
-  flags.insert(flags.end(), binds.begin(), binds.end());
-  if (gpu) {
-    flags.insert(flags.end(), {"--ro-bind-try", "/sys", "/sys", "--ro-bind-try", "/opt", "/opt"});
-    std::error_code code;
-    for (const auto& entry : fs::directory_iterator("/dev", code)) {
-      std::string name = entry.path().filename();
-      if (name.starts_with("nvidia") && name != "nvidia-modeset")
-        flags.insert(flags.end(), {"--dev-bind-try", entry.path().string(), entry.path().string()});
-    }
-  }
-  return flags;
+bool inside(const fs::path& path, const fs::path& folder) {
+  const auto [end, rest] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return end == folder.end();
+}
+
+bool inside_any(const fs::path& path, const std::vector<fs::path>& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return inside(path, folder); });
+}
+
+// What `access` and the command line add to the system for reading.
+std::vector<fs::path> readable(const ProcessSpec& spec, const Access& access, const std::vector<fs::path>& always) {
+  std::vector<fs::path> all = access.read;
+  all.insert(all.end(), always.begin(), always.end());
+  std::error_code ignored;
+  for (const std::string& argument : spec.argv)
+    if (argument.starts_with("/") && fs::exists(argument, ignored)) all.emplace_back(argument);
+  std::vector<fs::path> wanted;
+  for (const fs::path& path : all)
+    if (!inside_any(path, kSystemFolders) && !inside_any(path, access.write) && !inside_any(path, wanted)) wanted.push_back(path);
+  return wanted;
 }
 
 }  // namespace
 
 Sandbox Sandbox::none(const Resources& resources, std::string why) {
-  Sandbox sandbox;
+  Sandbox sandbox(resources);
   sandbox.description_ = "none: " + std::move(why);
-  sandbox.visible_devices_ = resources.visible_devices;
   return sandbox;
 }
 
 Sandbox Sandbox::detect(const Resources& resources) {
-  fs::path shipped = resources.libexec / "bwrap" / "bwrap";
+  const std::string& wanted = resources.isolation;
+  Sandbox sandbox(resources);
   std::error_code ignored;
-  Sandbox sandbox;
-  sandbox.visible_devices_ = resources.visible_devices;
-  if (auto found = find_program("bwrap", resources.path_variable)) {
-    sandbox.bwrap_ = *found;
-  } else if (fs::exists(shipped, ignored)) {
-    sandbox.bwrap_ = shipped;
-    sandbox.bwrap_libraries_ = shipped.parent_path();
-  } else {
-    return none(resources, "bwrap (bubblewrap) is not installed");
+  std::string no_bubblewrap = "not asked for", no_landlock = "not asked for";
+  if (wanted.empty() || wanted == "bubblewrap") {
+    const fs::path shipped = resources.libexec / "bwrap" / "bwrap";
+    sandbox.kind_ = Isolation::kBubblewrap;
+    if (auto found = find_program("bwrap", resources.path_variable)) {
+      sandbox.program_ = *found;
+    } else if (fs::exists(shipped, ignored)) {
+      sandbox.program_ = shipped;
+      sandbox.bwrap_libraries_ = shipped.parent_path();
+    }
+    no_bubblewrap = sandbox.program_.empty() ? "bwrap is not installed" : sandbox.probe();
+    if (no_bubblewrap.empty()) {
+      sandbox.description_ = "bubblewrap";
+      return sandbox;
+    }
   }
-  ProcessSpec probe;
-  probe.argv = sandbox.wrap({"/usr/bin/true"}, false);
-  probe.inherit_env = false;
-  probe.env = sandbox.environment(false);
-  probe.timeout = std::chrono::seconds(5);
-  auto result = run_process(probe);
-  if (!result || !result->ok()) {
-    std::string why = result ? std::string(trim(result->err)) : result.error().what;
-    why = why.substr(0, why.find(". See"));  // bwrap's advice is long, and `doctor` has its own
-    return none(resources, "bwrap cannot make namespaces here (" + why.substr(0, why.find(", likely")) + ")");
+  if (wanted.empty() || wanted == "landlock") {
+    sandbox = Sandbox(resources);
+    sandbox.kind_ = Isolation::kLandlock;
+    sandbox.program_ = resources.libexec / "capstone-confine";
+    no_landlock = sandbox.probe();
+    if (no_landlock.empty()) {
+      sandbox.description_ = "Landlock + seccomp (bubblewrap: " + no_bubblewrap + ")";
+      return sandbox;
+    }
   }
-  sandbox.description_ = "bubblewrap";
-  return sandbox;
+  if (wanted == "none") return none(resources, "CAPSTONE_ISOLATION asks for it");
+  return none(resources, "bubblewrap: " + no_bubblewrap + "; Landlock: " + no_landlock);
 }
 
-std::vector<std::string> Sandbox::wrap(std::vector<std::string> argv, bool gpu) const {
-  if (bwrap_.empty()) return argv;
-  std::vector<std::string> command{bwrap_.string()};
-  auto flags = common(gpu);
-  command.insert(command.end(), flags.begin(), flags.end());
-  std::vector<fs::path> seen = readable_;
-  for (const std::string& argument : argv)
-    if (argument.starts_with("/")) seen.push_back(argument);
-  for (const fs::path& path : seen)
-    if (!path.string().starts_with("/usr/"))
-      command.insert(command.end(), {"--ro-bind", path.string(), path.string()});
-  command.insert(command.end(), {"--chdir", "/tmp", "--"});
-  command.insert(command.end(), argv.begin(), argv.end());
+std::string Sandbox::probe() const {
+  ProcessSpec spec;
+  spec.argv = {"/usr/bin/true"};
+  spec.timeout = std::chrono::seconds(5);
+  auto result = run_process(confine(std::move(spec), {}));
+  if (!result) return result.error().what + " " + result.error().where;
+  if (result->ok()) return {};
+  std::string why(trim(to_utf8(result->err)));
+  for (const char* advice : {". See", ", likely"}) why = why.substr(0, why.find(advice));  // `doctor` has its own
+  if (why.starts_with("bwrap: ")) why = why.substr(7);
+  return why.empty() ? "it does not start" : split(why, '\n').front();
+}
+
+std::vector<std::string> Sandbox::bubblewrap_command(const ProcessSpec& spec, const Access& access) const {
+  std::vector<std::string> command{program_.string(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc",
+                                   "--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--size", kTmpfsBytes,
+                                   "--tmpfs", "/tmp"};
+  auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
+  for (const fs::path& folder : kSystemFolders) {
+    std::error_code ignored;
+    if (fs::is_symlink(folder, ignored)) add({"--symlink", fs::read_symlink(folder, ignored).string(), folder.string()});
+    else add({"--ro-bind-try", folder.string(), folder.string()});
+  }
+  for (const fs::path& file : kSystemFiles) add({"--ro-bind-try", file.string(), file.string()});
+  // The terminal that we were started from is no way out: a program that holds it could type into it.
+  add({"--ro-bind-try", "/dev/null", "/dev/tty"});
+  if (access.gpu) {
+    for (const fs::path& folder : kGpuFolders) add({"--ro-bind-try", folder.string(), folder.string()});
+    for (const std::string& device : gpu_devices()) add({"--dev-bind-try", device, device});
+  }
+  for (const fs::path& path : readable(spec, access, readable_)) add({"--ro-bind", path.string(), path.string()});
+  for (const fs::path& path : access.write) add({"--bind", path.string(), path.string()});
+  // Last: the root and /dev are memory, too, and these have no limit on their size.
+  add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.cwd.empty() ? "/tmp" : spec.cwd.string(), "--"});
+  command.insert(command.end(), spec.argv.begin(), spec.argv.end());
   return command;
 }
 
-std::vector<std::pair<std::string, std::string>> Sandbox::environment(bool gpu) const {
-  std::vector<std::pair<std::string, std::string>> env{{"PATH", "/usr/local/bin:/usr/bin:/bin"},
-                                                       {"LANG", "C.UTF-8"}, {"HOME", "/tmp"}};
+std::vector<std::string> Sandbox::landlock_command(const ProcessSpec& spec, const Access& access) const {
+  std::vector<std::string> command{program_.string()};
+  auto add = [&](const char* flag, const std::string& path) { command.insert(command.end(), {flag, path}); };
+  for (const auto* list : {&kSystemFolders, &kSystemFiles})
+    for (const fs::path& path : *list) add("--read", path.string());
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) add("--device", device);
+  if (access.gpu) {
+    for (const fs::path& folder : kGpuFolders) add("--read", folder.string());
+    // The driver reads its settings and this process's own memory map here; another process's secrets stay closed, because
+    // Landlock answers for ptrace's permissions, too.
+    add("--read", "/proc");
+    add("--write", "/dev/shm");
+    for (const std::string& device : gpu_devices()) add("--device", device);
+  }
+  for (const fs::path& path : readable(spec, access, readable_)) add("--read", path.string());
+  for (const fs::path& path : access.write) add("--write", path.string());
+  command.push_back("--");
+  command.insert(command.end(), spec.argv.begin(), spec.argv.end());
+  return command;
+}
+
+ProcessSpec Sandbox::confine(ProcessSpec spec, const Access& access) const {
+  std::vector<std::pair<std::string, std::string>> env{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}, {"HOME", "/tmp"}};
   if (!bwrap_libraries_.empty()) env.emplace_back("LD_LIBRARY_PATH", bwrap_libraries_.string());
-  if (gpu) env.emplace_back("CUDA_MODULE_LOADING", "EAGER");
-  if (gpu && !visible_devices_.empty()) env.emplace_back("CUDA_VISIBLE_DEVICES", visible_devices_);
-  return env;
+  if (access.gpu) env.emplace_back("CUDA_MODULE_LOADING", "EAGER");
+  if (access.gpu && !visible_devices_.empty()) env.emplace_back("CUDA_VISIBLE_DEVICES", visible_devices_);
+  for (const auto& [name, value] : spec.env) {
+    std::erase_if(env, [&](const auto& entry) { return entry.first == name; });
+    env.emplace_back(name, value);
+  }
+  switch (kind_) {
+    case Isolation::kBubblewrap: spec.argv = bubblewrap_command(spec, access); break;
+    case Isolation::kLandlock: spec.argv = landlock_command(spec, access); break;
+    case Isolation::kNone: break;
+  }
+  spec.env = std::move(env);
+  spec.inherit_env = false;
+  return spec;
 }
 
 }  // namespace capstone

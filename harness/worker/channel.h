@@ -1,6 +1,7 @@
 #pragma once
 // Packets of JSON over a SOCK_SEQPACKET Unix socket, each with at most one file descriptor. See protocol.md.
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -30,9 +31,12 @@ class Descriptor {
 struct Packet {
   Json message;
   Descriptor fd;  ///< a descriptor that came along; empty otherwise
+
+  /// A number that the message holds under `key`; nothing if there is none. Who sent it may have written anything.
+  std::optional<double> number(const char* key) const;
 };
 
-/// Why nothing came back.
+/// Why nothing came back. kClosed: also when a packet of no bytes came, which looks the same.
 enum class ChannelEnd { kClosed, kTimedOut, kMalformed, kInterrupted };
 
 /// One end of the private channel between the judge and a worker or the player.
@@ -43,11 +47,15 @@ class Channel {
   /// A connected pair: ours, and the one that becomes descriptor 3 of the child.
   static Result<std::pair<Channel, Descriptor>> make();
 
-  /// False when the other side is gone.
-  bool send(const Json& message, int fd = -1);
+  /// Sends one packet; a side that does not read is waited for until the time is up.
+  tl::expected<void, ChannelEnd> send(const Json& message, int fd, std::chrono::milliseconds timeout);
 
-  /// Waits for one packet. Packets over 64 KiB, or ones that are not a JSON object, are kMalformed.
-  tl::expected<Packet, ChannelEnd> receive(std::chrono::milliseconds timeout);
+  /// Waits for one packet. Packets over 64 KiB, with more than one descriptor, or that are not a JSON object, are kMalformed.
+  /// `alive` is asked now and then: the other side may be dead while somebody else holds its end open.
+  tl::expected<Packet, ChannelEnd> receive(std::chrono::milliseconds timeout, const std::function<bool()>& alive);
+
+  /// Whether something has come that nobody waited for.
+  bool pending() const;
 
  private:
   Descriptor socket_;

@@ -59,14 +59,13 @@ tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv,
   auto pair = Channel::make();
   if (!pair) return tl::unexpected(WorkerFailure{Kind::kDied, pair.error().what, {}, pair.error().hint, {}});
   ProcessSpec spec;
-  spec.argv = sandbox.wrap(std::move(argv), gpu);
-  spec.inherit_env = false;
-  spec.env = sandbox.environment(gpu);
+  spec.argv = std::move(argv);
   spec.fds = {{pair->second.get(), 3}};
   spec.max_output = limits.output;
   spec.max_file = limits.file;
   spec.max_memory = limits.memory;
-  auto child = Child::start(spec);
+  spec.max_tasks = limits.tasks;
+  auto child = Child::start(sandbox.confine(std::move(spec), {.read = {}, .write = {}, .gpu = gpu}));
   if (!child)
     return tl::unexpected(WorkerFailure{Kind::kDied, child.error().what, child.error().where, child.error().hint, {}});
   pair->second = Descriptor();  // only the child holds its end now, so that its death is seen
@@ -85,8 +84,10 @@ StartedRunner Worker::start_runner(std::vector<std::string> argv, const Sandbox&
 
 tl::expected<Packet, WorkerFailure> Worker::ask(const Json& request, std::chrono::milliseconds timeout, int fd) {
   using Kind = WorkerFailure::Kind;
-  if (!channel_.send(request, fd)) return tl::unexpected(explain(ChannelEnd::kClosed, timeout));
-  auto packet = channel_.receive(timeout);
+  // An answer to nothing would be taken for the answer to this.
+  if (channel_.pending()) return tl::unexpected(explain(ChannelEnd::kMalformed, timeout));
+  if (auto sent = channel_.send(request, fd, timeout); !sent) return tl::unexpected(explain(sent.error(), timeout));
+  auto packet = channel_.receive(timeout, [this] { return child_.running(); });
   if (!packet) return tl::unexpected(explain(packet.error(), timeout));
   const Json& message = packet->message;
   auto ok = message.find("ok");
@@ -99,9 +100,12 @@ tl::expected<Packet, WorkerFailure> Worker::ask(const Json& request, std::chrono
 WorkerFailure Worker::explain(ChannelEnd end, std::chrono::milliseconds timeout) {
   using Kind = WorkerFailure::Kind;
   if (end == ChannelEnd::kInterrupted) return {Kind::kInterrupted, "interrupted", {}, {}, {}};
-  if (end == ChannelEnd::kMalformed)
+  if (end == ChannelEnd::kMalformed) {
+    child_.finish(std::chrono::milliseconds(0));
     return {Kind::kMalformed, "the process answered something that is not a result", {},
             "a kernel must not write to descriptors that it did not open", {}};
+  }
+  // A process that hung up is given a moment to end by itself, so that its own reason is heard.
   ProcessResult result = child_.finish(std::chrono::milliseconds(end == ChannelEnd::kTimedOut ? 0 : 2000));
   using End = ProcessResult::End;
   if (result.end == End::kTooMuchOutput)
@@ -110,10 +114,17 @@ WorkerFailure Worker::explain(ChannelEnd end, std::chrono::milliseconds timeout)
   if (result.end == End::kTooMuchMemory)
     return {Kind::kMemory, fmt::format("it took more than {} of memory", format_bytes(double(limits_.memory))), {},
             "free what the kernel allocates, or allocate less", {}};
+  if (result.end == End::kTooManyTasks)
+    return {Kind::kTasks, fmt::format("it started more than {} processes and threads", limits_.tasks), {},
+            "launch() needs no processes of its own, and few threads", {}};
+  if (result.end == End::kInterrupted) return {Kind::kInterrupted, "interrupted", {}, {}, {}};
   if (end == ChannelEnd::kTimedOut)
     return {Kind::kTimedOut, fmt::format("no answer within {} s", double(timeout.count()) / 1000), {},
             "an endless loop, a barrier that not every thread reaches, or far too much work: try the smallest check "
             "size first", {}};
+  if (result.end == End::kTimedOut)
+    return {Kind::kDied, "it closed its channel to the judge and ran on", {},
+            "a kernel must not close descriptors that it did not open", {}};
   std::string said(trim(to_utf8(result.err)));
   if (said.size() > 600) said = "… " + to_utf8(said.substr(said.size() - 600));
   // The sandbox's own process hands a signal on as a shell does: 128 + its number.

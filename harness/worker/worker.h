@@ -13,7 +13,7 @@ namespace capstone {
 
 /// How a request to a worker ended, when not with an answer.
 struct WorkerFailure {
-  enum class Kind { kReported, kDied, kTimedOut, kFlooded, kMemory, kMalformed, kInterrupted } kind;
+  enum class Kind { kReported, kDied, kTimedOut, kFlooded, kMemory, kTasks, kMalformed, kInterrupted } kind;
   std::string what;   ///< "killed by signal 11 (segmentation fault)", "no answer within 10 s", …
   std::string where;  ///< kernel, block, thread, file:line when the worker could say
   std::string hint;
@@ -23,7 +23,8 @@ struct WorkerFailure {
 struct WorkerLimits {
   std::chrono::milliseconds start{20000};      ///< until it answers hello
   std::chrono::milliseconds request{10000};    ///< one run
-  std::size_t memory = std::size_t{4} << 30;   ///< [B] resident
+  std::size_t memory = std::size_t{4} << 30;   ///< [B] resident, without device memory
+  int tasks = 256;                             ///< processes and threads
   std::size_t output = 1u << 20;               ///< [B] of stdout, of stderr
   std::size_t file = 64u << 20;                ///< [B] a file it writes may have
 };

@@ -119,15 +119,15 @@ Workbench::Workbench(const fs::path& program, std::vector<float> x, std::size_t 
 }
 
 Workbench::~Workbench() {
-  if (channel_) channel_->send({{"op", "quit"}});
+  if (channel_) (void)channel_->send({{"op", "quit"}}, -1, std::chrono::seconds(1));
   if (child_) child_->finish(std::chrono::seconds(2));
   ::munmap(arena_, bytes_);
   ::close(memory_);
 }
 
 Json Workbench::ask(const Json& request, int descriptor) {
-  if (!channel_ || !channel_->send(request, descriptor)) return Json::object();
-  auto packet = channel_->receive(std::chrono::seconds(30));
+  if (!channel_ || !channel_->send(request, descriptor, std::chrono::seconds(30))) return Json::object();
+  auto packet = channel_->receive(std::chrono::seconds(30), [this] { return child_->running(); });
   return packet ? packet->message : Json{{"ok", false}, {"kind", "silence"}};
 }
 

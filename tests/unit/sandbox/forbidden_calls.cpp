@@ -1,0 +1,62 @@
+// Prints the name of every system call that a confined process should not be able to make and that was not refused.
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace {
+
+// ENOSYS: refused as if the kernel did not know it, so that a library falls back.
+void expect_refused(const char* name, long result) {
+  if (result < 0 && (errno == EPERM || errno == ENOSYS || errno == EACCES)) return;
+  std::printf("%s: %s\n", name, result < 0 ? std::strerror(errno) : "done");
+}
+
+}  // namespace
+
+int main() {
+  const pid_t parent = ::getppid();
+  expect_refused("ptrace", ::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr));
+  char byte = 0;
+  iovec here{&byte, 1}, there{&byte, 1};
+  expect_refused("process_vm_readv", ::syscall(SYS_process_vm_readv, parent, &here, 1, &there, 1, 0));
+  expect_refused("kill", ::kill(parent, 0));
+  expect_refused("tgkill", ::syscall(SYS_tgkill, parent, parent, 0));
+  expect_refused("socket(AF_INET)", ::socket(AF_INET, SOCK_STREAM, 0));
+  expect_refused("socket(AF_INET6)", ::socket(AF_INET6, SOCK_DGRAM, 0));
+  expect_refused("socket(AF_NETLINK)", ::socket(AF_NETLINK, SOCK_RAW, 0));
+  expect_refused("socket(AF_UNIX, SOCK_DGRAM)", ::socket(AF_UNIX, SOCK_DGRAM, 0));
+  sockaddr_un address{AF_UNIX, "/run/nobody"};
+  expect_refused("connect", ::connect(::socket(AF_UNIX, SOCK_STREAM, 0), reinterpret_cast<sockaddr*>(&address), sizeof address));
+  expect_refused("unshare", ::unshare(CLONE_NEWUSER));
+  expect_refused("clone(CLONE_NEWUSER)", ::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  expect_refused("clone3", ::syscall(SYS_clone3, nullptr, 0));
+  expect_refused("mount", ::syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, nullptr));
+  expect_refused("setsid", ::setsid());
+  expect_refused("setpgid", ::setpgid(0, 0));
+  union bpf_attr map {};
+  expect_refused("bpf", ::syscall(SYS_bpf, BPF_MAP_CREATE, &map, sizeof map));
+  perf_event_attr event{};
+  event.size = sizeof event;
+  expect_refused("perf_event_open", ::syscall(SYS_perf_event_open, &event, 0, -1, -1, 0));
+  expect_refused("keyctl", ::syscall(SYS_keyctl, 0, -3, 0, 0, 0));
+  expect_refused("io_uring_setup", ::syscall(SYS_io_uring_setup, 1, nullptr));
+  rlimit limit{};
+  expect_refused("prlimit of another process", ::syscall(SYS_prlimit64, parent, RLIMIT_CPU, nullptr, &limit));
+  expect_refused("setpriority", ::setpriority(PRIO_PROCESS, 0, 19));
+  // And what must work: its own threads, children, limits, sockets in pairs.
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) std::puts("socketpair is refused");
+  if (::getrlimit(RLIMIT_CPU, &limit) != 0) std::puts("getrlimit is refused");
+  if (::raise(0) != 0) std::puts("raise is refused");
+}

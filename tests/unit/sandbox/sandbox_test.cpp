@@ -1,0 +1,165 @@
+// What a confined process can reach, and what it cannot.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/base/text.h"
+#include "tests/unit/sandbox/places.h"
+
+namespace capstone::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+class Confined : public InPlace {
+ protected:
+  ProcessResult shell(const std::string& script, const Access& access = {}) const {
+    ProcessSpec spec;
+    spec.argv = {"/bin/bash", "-c", script};
+    spec.timeout = 20s;
+    auto result = run_process(sandbox_.confine(spec, access));
+    EXPECT_TRUE(result) << render(result.error());
+    return result ? *result : ProcessResult{};
+  }
+  Scratch scratch_;
+};
+INSTANTIATE_TEST_SUITE_P(Sandbox, Confined, ::testing::Values("bubblewrap", "landlock"), name_of_place);
+
+TEST_P(Confined, SaysWhichItIs) {
+  const std::string kind = GetParam();
+  EXPECT_TRUE(sandbox_.description().starts_with(kind == "landlock" ? "Landlock + seccomp (bubblewrap: " : "bubblewrap")) << sandbox_.description();
+  EXPECT_EQ(isolation_advice(sandbox_, resources_).empty(), kind == "bubblewrap");
+}
+
+TEST_P(Confined, RunsAndHandsOnTheExitCode) {
+  EXPECT_EQ(shell("exit 7").status, 7);
+  EXPECT_EQ(shell("echo hello").out, "hello\n");
+}
+
+TEST_P(Confined, ReadsTheSystemAndWhatItWasGivenAndNothingElse) {
+  put(scratch_ / "given/file", "given");
+  put(scratch_ / "secret", "secret");
+  fs::create_symlink(scratch_ / "secret", scratch_ / "given/link");
+  const Access access{{scratch_ / "given"}, {}, false};
+  EXPECT_EQ(shell("cat " + (scratch_ / "given/file").string(), access).out, "given");
+  for (const std::string& path : {(scratch_ / "secret").string(), (scratch_ / "given/link").string(), (scratch_ / "given/../secret").string(),
+                                  std::string("/etc/passwd"), std::string("/etc/shadow"), fs::absolute(__FILE__).string()}) {
+    ProcessResult result = shell("cat < " + path, access);
+    EXPECT_NE(result.status, 0) << path;
+    EXPECT_EQ(result.out, "") << path;
+  }
+  EXPECT_EQ(shell("ls /root /home " + scratch_.path().string() + " 2>/dev/null", access).out.find("secret"), std::string::npos);
+}
+
+TEST_P(Confined, WritesOnlyToItsOwnFolder) {
+  fs::create_directories(scratch_ / "own");
+  put(scratch_ / "given/file", "given");
+  const Access access{{scratch_ / "given"}, {scratch_ / "own"}, false};
+  EXPECT_EQ(shell("mkdir " + (scratch_ / "own/deep").string() + " && echo x > " + (scratch_ / "own/deep/file").string(), access).status, 0);
+  EXPECT_EQ(slurp(scratch_ / "own/deep/file"), "x\n");
+  for (const std::string& path : {(scratch_ / "given/file").string(), (scratch_ / "given/new").string(), std::string("/usr/capstone-test"), std::string("/capstone-test"),
+                                  std::string("/dev/capstone-test")}) {
+    EXPECT_NE(shell("echo x > " + path, access).status, 0) << path;
+    EXPECT_TRUE(path.ends_with("/file") || !fs::exists(path)) << path;
+  }
+  EXPECT_EQ(slurp(scratch_ / "given/file"), "given");
+  // A private /tmp and /dev/shm may be there; what is written to them must not be seen outside.
+  for (const std::string& path : {std::string("/tmp/capstone-test-outside"), std::string("/dev/shm/capstone-test-outside"),
+                                  (scratch_ / "beside").string()}) {
+    shell("echo x > " + path);
+    EXPECT_FALSE(fs::exists(path)) << path;
+  }
+}
+
+TEST_P(Confined, MemoryFileSystemsHaveALimit) {
+  for (const char* folder : {"/tmp", "/dev/shm"})
+    EXPECT_NE(shell(std::string("exec head -c 300M /dev/zero > ") + folder + "/fill").status, 0) << folder;
+}
+
+TEST_P(Confined, HasNoEnvironmentButAFixedOne) {
+  ::setenv("CAPSTONE_TEST_SECRET", "secret", 1);
+  ProcessSpec spec;
+  spec.argv = {"/usr/bin/env"};
+  spec.env = {{"ADDED", "1"}, {"HOME", "/elsewhere"}};
+  auto result = run_process(sandbox_.confine(spec, {}));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->out.find("SECRET"), std::string::npos) << result->out;
+  EXPECT_NE(result->out.find("ADDED=1\n"), std::string::npos);
+  EXPECT_NE(result->out.find("HOME=/elsewhere\n"), std::string::npos);
+  EXPECT_EQ(result->out.find("HOME=/tmp"), std::string::npos);
+}
+
+TEST_P(Confined, HasNoNetwork) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener, 4), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const std::string script = "exec 5<>/dev/tcp/127.0.0.1/" + std::to_string(ntohs(address.sin_port)) + " && echo connected";
+  ProcessSpec open;
+  open.argv = {"/bin/bash", "-c", script};
+  EXPECT_EQ(run_process(open)->out, "connected\n") << "the test itself is sound";
+  EXPECT_EQ(shell(script).out, "");
+  ::close(listener);
+}
+
+TEST_P(Confined, CannotReachTheJudge) {
+  const std::string pid = std::to_string(::getpid());
+  EXPECT_NE(shell("kill -0 " + pid).status, 0);
+  EXPECT_EQ(shell("cat /proc/" + pid + "/environ").out, "");
+  EXPECT_EQ(shell("cat /proc/" + pid + "/environ", {{}, {}, true}).out, "") << "with /proc at hand, for the GPU's driver";
+}
+
+TEST_P(Confined, KeepsNoCapabilities) {
+  // Root's right to read what others may not: without it the mode of a file counts.
+  put(scratch_ / "given/closed", "closed");
+  fs::permissions(scratch_ / "given/closed", fs::perms::none);
+  EXPECT_EQ(shell("cat " + (scratch_ / "given/closed").string(), {{scratch_ / "given"}, {}, false}).out, "");
+}
+
+TEST(Landlock, RefusesTheCallsThatWouldLeadOut) {
+  const Sandbox sandbox = Sandbox::detect(sandbox_resources("landlock"));
+  if (!sandbox.isolated()) GTEST_SKIP() << sandbox.description();
+  ProcessSpec spec;
+  spec.argv = {CAPSTONE_FORBIDDEN_CALLS};
+  auto result = run_process(sandbox.confine(spec, {}));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 0) << result->err;
+  EXPECT_EQ(result->out, "") << "calls that were not refused";
+}
+
+TEST(Isolation, NoneSaysWhy) {
+  const Resources resources = sandbox_resources("none");
+  const Sandbox sandbox = Sandbox::detect(resources);
+  EXPECT_FALSE(sandbox.isolated());
+  EXPECT_EQ(sandbox.description(), "none: CAPSTONE_ISOLATION asks for it");
+  EXPECT_TRUE(isolation_advice(sandbox, resources).starts_with("kernels run under limits only: "));
+}
+
+TEST(Isolation, WithoutBwrapLandlockIsTakenAndSaysWhatIsMissing) {
+  Resources resources = sandbox_resources("");
+  resources.path_variable = "/nonexistent";
+  const Sandbox sandbox = Sandbox::detect(resources);
+  if (!sandbox.isolated()) GTEST_SKIP() << sandbox.description();
+  EXPECT_EQ(sandbox.description(), "Landlock + seccomp (bubblewrap: bwrap is not installed)");
+  EXPECT_EQ(isolation_advice(sandbox, resources), "good; bubblewrap would be better: apt install bubblewrap");
+}
+
+TEST(Isolation, ABwrapThatFailsIsNotTakenAndItsReasonIsKept) {
+  Scratch scratch;
+  put(scratch / "bin/bwrap", "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n");
+  fs::permissions(scratch / "bin/bwrap", fs::perms::owner_all);
+  Resources resources = sandbox_resources("");
+  resources.path_variable = (scratch / "bin").string();
+  resources.libexec = scratch / "no confine here";
+  const Sandbox sandbox = Sandbox::detect(resources);
+  EXPECT_FALSE(sandbox.isolated());
+  EXPECT_TRUE(sandbox.description().starts_with("none: bubblewrap: setting up uid map: Permission denied; Landlock: cannot start")) << sandbox.description();
+}
+
+}  // namespace
+}  // namespace capstone::test
