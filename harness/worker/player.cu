@@ -1,8 +1,6 @@
 // capstone-player: the trusted GPU process. Owns every tensor: makes inputs, poisons, flushes the caches, compares and reads
 // back. Never loads a submission; gives its memory to workers as a shared handle.
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <cmath>
@@ -12,16 +10,13 @@
 
 #include "harness/check/random.h"
 #include "harness/worker/cuda_common.h"
-#include "harness/worker/wire.h"
 
 namespace {
 
 using capstone::DType;
-using capstone::Wire;
-using capstone::gpu::Arena;
-using capstone::gpu::CudaFailure;
+using namespace capstone::gpu;
 namespace random = capstone::random;
-using Json = Wire::Json;
+using Json = capstone::Wire::Json;
 
 constexpr int kThreads = 256;
 
@@ -369,26 +364,9 @@ class Player {
 }  // namespace
 
 int main() {
-  ::signal(SIGPIPE, SIG_IGN);
-  Wire wire;
-  Json request;
-  int fd = -1;
   std::unique_ptr<Player> player;
-  while (wire.receive(request, fd)) {
-    if (request.value("op", "") == "quit") {
-      wire.send({{"ok", true}});
-      return 0;
-    }
-    Json answer;
-    int give = -1;
-    try {
-      if (!player) player = std::make_unique<Player>();
-      answer = player->handle(request, fd, give);
-    } catch (const std::exception& problem) {
-      answer = {{"ok", false}, {"kind", "exception"}, {"message", problem.what()}};
-    }
-    wire.send(answer, give);
-    if (give >= 0) ::close(give);
-  }
-  return 0;
+  return serve([&](const Json& request, int fd, int& give) {
+    if (!player) player = std::make_unique<Player>();
+    return player->handle(request, fd, give);
+  });
 }
