@@ -30,6 +30,8 @@ struct BuildRequest {
 struct Artifact {
   BuildResult result;
   std::filesystem::path program;    ///< emulated: the worker program; cuda: the .so; empty when !result.ok
+  std::filesystem::path device_code;  ///< cuda: the fat binaries inside the .so
+  std::string tensor_instructions;  ///< cuda: "HMMA, IMMA", as far as the machine code has any
 };
 
 /// Builds for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter. Cached by

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <regex>
 
 #include "harness/base/digest.h"
@@ -53,6 +54,30 @@ Result<fs::path> publish(const fs::path& temporary, const fs::path& final_folder
   if (code && !fs::exists(final_folder)) return fail("cannot keep the build: " + code.message(), final_folder.string());
   if (code) fs::remove_all(temporary, code);
   return final_folder;
+}
+
+// The fat binaries as the linker put them: what the launcher loads is byte for byte what the object would have loaded.
+Result<void> extract_device_code(const fs::path& folder, const Resources& resources) {
+  CAPSTONE_TRY(auto run, compile({"objcopy", "-O", "binary", "--only-section=.nv_fatbin", "kernel.so", "kernel.fatbin"}, folder, resources));
+  if (!run.ok())
+    return fail("cannot take the device code out of a build: " + std::string(trim(run.err)), folder.string(),
+                "objcopy (package binutils) is needed beside the compiler", ExitCode::kEnvironment);
+  return {};
+}
+
+// Tensor-core instructions in the machine code, "HMMA, IMMA"; empty: none. Nothing to say without cuobjdump.
+Result<std::string> tensor_instructions_of(const fs::path& folder, const CudaToolkit& toolkit, const Resources& resources) {
+  std::error_code ignored;
+  const fs::path tool = toolkit.nvcc.parent_path() / "cuobjdump";
+  if (!fs::exists(tool, ignored)) return std::string();
+  // A listing of all instructions may be huge: only the names come back.
+  const std::string pipeline = "'" + replace_all(tool.string(), "'", "") + "' -sass kernel.so | grep -oE "
+                               "' (HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTC[HQIO]MMA)\\b' | sort -u";
+  CAPSTONE_TRY(auto run, compile({"/bin/sh", "-c", pipeline}, folder, resources));
+  std::vector<std::string> found;
+  for (const std::string& line : split(run.out, '\n'))
+    if (!trim(line).empty()) found.emplace_back(trim(line));
+  return join(found, ", ");
 }
 
 struct Cudnn {
@@ -162,6 +187,8 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   if (fs::exists(library, code)) {
     artifact.result.ok = artifact.result.cached = true;
     artifact.program = library;
+    artifact.device_code = folder / "kernel.fatbin";
+    if (auto tensor = read_file(folder / "tensor.txt")) artifact.tensor_instructions = *tensor;
     if (auto command = read_file(folder / "command.txt")) artifact.result.command = *command;
     if (auto log = read_file(folder / "log.txt")) artifact.result.log = *log;
     return artifact;
@@ -196,8 +223,12 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   }
   CAPSTONE_CHECK(write_file_atomic(work / "command.txt", artifact.result.command));
   CAPSTONE_CHECK(write_file_atomic(work / "log.txt", artifact.result.log));
+  CAPSTONE_CHECK(extract_device_code(work, *request.resources));
+  CAPSTONE_TRY(artifact.tensor_instructions, tensor_instructions_of(work, toolkit, *request.resources));
+  CAPSTONE_CHECK(write_file_atomic(work / "tensor.txt", artifact.tensor_instructions));
   CAPSTONE_TRY(auto kept, publish(work, folder));
   artifact.program = kept / "kernel.so";
+  artifact.device_code = kept / "kernel.fatbin";
   return artifact;
 }
 
@@ -205,10 +236,12 @@ Result<fs::path> own_cuda_program(const std::string& name, const std::string& ar
                                   const std::function<void(const std::string&)>& say) {
   CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
   const fs::path sources = resources.share / "harness" / "worker";
-  const std::string file = name == "capstone-player" ? "player.cu" : "worker_cuda.cu";
+  static const std::map<std::string, std::string> files{{"capstone-player", "player.cu"}, {"capstone-worker-cuda", "worker_cuda.cu"},
+                                                        {"capstone-recorder", "recorder.cpp"}, {"capstone-launcher", "launcher.cu"}};
+  const std::string& file = files.at(name);
   DigestBuilder digest;
   digest.add("arch", arch).add("nvcc", toolkit.version + toolkit.nvcc.string()).add("version", resources.version);
-  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "wire.h",
+  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "shim.h", sources / "wire.h",
                                 resources.share / "harness" / "check" / "random.h", resources.share / "harness" / "check" / "narrow.h",
                                 resources.share / "problems" / "dtype.h"}) {
     CAPSTONE_TRY(std::string text, read_file(input));
@@ -225,6 +258,7 @@ Result<fs::path> own_cuda_program(const std::string& name, const std::string& ar
   std::vector<std::string> argv{toolkit.nvcc.string(), "-std=c++17", "-O2", "-gencode", gencode(arch), "-cudart", "shared",
                                 "--fmad=false", "-I", resources.share.string(), "-I", (resources.share / "include").string(),
                                 (sources / file).string(), "-o", name, "-ldl", "-Xlinker",
+                                "--export-dynamic", "-Xlinker",  // the recorder's calls stand in for the runtime's
                                 "-rpath," + toolkit.libraries().string()};
   CAPSTONE_TRY(auto run, compile(argv, work, resources));
   if (!run.ok()) {

@@ -14,7 +14,8 @@ struct TimedArm {
   std::string name;                                    ///< "native", "A/A", "human", "llm"
   std::function<StartedRunner()> start_worker;
   std::size_t workspace_bytes = 0;
-  bool trusted = false;
+  bool trusted = false;                                ///< ours: a failure is the machine's
+  bool trusted_clock = false;                          ///< timed by a process of ours: its times are no claims
 
   std::string label;
   std::vector<std::vector<double>> samples;            ///< [restart][sample] ms, GPU-cold

@@ -1,4 +1,6 @@
-// Judging on a GPU (host tier): the player owns the tensors, each arm runs in a worker process of its own.
+// Judging on a GPU. The player owns the tensors; a submission is sealed (recorded once, then launched by a process of ours)
+// where that is possible, else it runs in a worker of its own.
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include "harness/build/cuda.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_two.h"
+#include "harness/judge/sealed.h"
 #include "harness/measure/statistics.h"
 #include "harness/model/roofline.h"
 
@@ -46,12 +49,35 @@ Arm finished_arm(const TimedArm& timed) {
 }
 
 // What a mentor should ask about before believing a time.
-std::vector<std::string> labels_for(const Roofline& roof, double ms) {
-  std::vector<std::string> labels;
+void add_labels(std::vector<std::string>& labels, const Roofline& roof, double ms) {
   if (roof.floor_ms > 0 && ms < roof.floor_ms)
     labels.push_back(fmt::format("needs an explanation: {} is less than the {} that the data sheet allows for this work",
                                  format_time_ms(ms), format_time_ms(roof.floor_ms)));
-  return labels;
+}
+
+// A mangled name as its author wrote it, without the parameters.
+std::string readable(const std::string& mangled) {
+  int status = 0;
+  std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
+  std::string name = status == 0 ? text.get() : mangled;
+  if (std::size_t open = name.find('('); open != std::string::npos && open > 0) name.resize(open);
+  if (name.starts_with("void ")) name.erase(0, 5);
+  return name;
+}
+
+// What the build and the plans say about a kernel, whatever its time.
+void add_labels(std::vector<std::string>& labels, const Problem& problem, const Artifact& artifact, const SealedKernel* sealed) {
+  if (problem.precision == Precision::kFp32 && !artifact.tensor_instructions.empty())
+    labels.push_back(fmt::format("needs an explanation: tensor-core instructions ({}) in a problem that is judged in fp32",
+                                 artifact.tensor_instructions));
+  if (!sealed) return;
+  for (const std::string& note : sealed->notes()) labels.push_back("note: " + note);
+  std::vector<std::string> unused;
+  for (const std::string& name : sealed->defined())
+    if (!sealed->launched().contains(name)) unused.push_back(readable(name));
+  if (!unused.empty())
+    labels.push_back(fmt::format("{} never launched in any case: {}", unused.size() == 1 ? "a kernel is" : "kernels are",
+                                 join(unused, ", ").substr(0, 300)));
 }
 
 struct CudaSession {
@@ -61,7 +87,7 @@ struct CudaSession {
   Sandbox sandbox;
   Sandbox trusted;
   GpuIdentity gpu;
-  fs::path worker_program;
+  fs::path worker_program, recorder_program, launcher_program;
   Artifact baseline;
   std::unique_ptr<Player> player;
   WorkerLimits limits;
@@ -72,13 +98,76 @@ struct CudaSession {
   }
 };
 
-Result<std::size_t> workspace_of(const CudaSession& session, const fs::path& library, bool ours) {
-  auto worker = session.start_worker(library, ours);
+Result<std::size_t> workspace_of(const CudaSession& session, const std::function<StartedRunner()>& start) {
+  auto worker = start();
   if (!worker) return fail(worker.error().what, worker.error().where, worker.error().hint, ExitCode::kEnvironment);
   CAPSTONE_TRY(Json args, workspace_arguments(*session.request.problem, session.request.problem->measure));
   auto answer = (*worker)->ask({{"op", "workspace"}, {"args", args}});
   if (!answer) return fail(answer.error().what, answer.error().where, answer.error().hint, ExitCode::kEnvironment);
   return static_cast<std::size_t>(std::clamp(answer->number("bytes").value_or(0), 0.0, 0x1p40));
+}
+
+// One entry on its way through the gates.
+struct Contestant {
+  Measurement measurement;
+  Artifact artifact;
+  std::shared_ptr<SealedKernel> sealed;  ///< null: host tier
+
+  std::function<StartedRunner()> start(const CudaSession& session) const {
+    if (sealed) return [kernel = sealed] { return kernel->start(kernel); };
+    return [&session, library = artifact.program] { return session.start_worker(library, false); };
+  }
+  void to_host_tier(const std::string& why) {
+    sealed.reset();
+    measurement.tier_reason = why;
+  }
+};
+
+Result<std::shared_ptr<SealedKernel>> seal(const CudaSession& session, const Artifact& artifact) {
+  CAPSTONE_TRY(std::string code, read_file(artifact.device_code, std::size_t{1} << 30));
+  auto bytes = std::as_bytes(std::span(code));
+  SealedKernel::Programs programs;
+  programs.recorder = [&session, library = artifact.program] {
+    return Worker::start_runner({session.recorder_program.string(), library.string()}, session.sandbox, session.limits, true);
+  };
+  programs.launcher = [&session] {
+    return Worker::start_runner({session.launcher_program.string()}, session.trusted, session.limits, true);
+  };
+  return std::make_shared<SealedKernel>(std::move(programs), std::vector<std::byte>(bytes.begin(), bytes.end()));
+}
+
+// Gate one. Sealed first; what fails there has another chance in the host tier, because a plan that computes something else than
+// launch() is no fault of the kernel's.
+Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const std::vector<CasePlan>& plans, Contestant& c) {
+  Measurement& m = c.measurement;
+  if (!c.artifact.result.ok) {
+    m.gate_one = GateOne::kBuildFailed;
+    m.gate_two_reason = "it does not build";
+    return {};
+  }
+  const JudgeRequest& request = session.request;
+  const auto timeout = std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000));
+  GateOneSetup setup{request.problem, &oracle, session.player.get(), {""}, {}, timeout, session.say, m.contestant};
+  if (request.tier != Tier::kHost && m.tier_reason.empty()) {
+    CAPSTONE_TRY(c.sealed, seal(session, c.artifact));
+    setup.start_worker = c.start(session);
+    CAPSTONE_CHECK(gate_one(setup, plans, m));
+    m.tier = "sealed";
+    if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
+    if (m.gate_one == GateOne::kPassed || m.gate_one == GateOne::kTimedOut) return {};
+    if (!c.sealed->refusal().empty()) m.gate_one = GateOne::kNotJudgeable;
+    if (request.tier == Tier::kSealed) return {};
+    const CaseResult* failure = m.first_failure();
+    c.to_host_tier(!c.sealed->refusal().empty() ? c.sealed->refusal()
+                                                : "the recorded launch fails gate one: " + (failure ? failure->problem : std::string()));
+  }
+  m.cases.clear();
+  m.labels.clear();
+  m.tier = "host";
+  setup.start_worker = c.start(session);
+  CAPSTONE_CHECK(gate_one(setup, plans, m));
+  if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
+  return {};
 }
 
 // One timing at a time on a GPU, whoever asks: two at once would slow each other down.
@@ -111,6 +200,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
   CAPSTONE_TRY(fs::path player_program, own_cuda_program("capstone-player", arch, resources, say));
   CAPSTONE_TRY(session.worker_program, own_cuda_program("capstone-worker-cuda", arch, resources, say));
+  CAPSTONE_TRY(session.recorder_program, own_cuda_program("capstone-recorder", arch, resources, say));
+  CAPSTONE_TRY(session.launcher_program, own_cuda_program("capstone-launcher", arch, resources, say));
 
   // Builds.
   say("building the native baseline");
@@ -146,55 +237,66 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   // Gate one: sizes and seeds are drawn after every build.
   DrawLimits draw{2e8, 256e6};
   CAPSTONE_TRY(auto plans, plan_cases(problem, request.hidden_cases, draw));
-  std::vector<Measurement> measurements;
-  std::vector<TimedArm> arms(2);
-  arms[0].name = "native";
-  arms[1].name = "A/A";
-  for (int i = 0; i < 2; ++i) {
-    arms[i].trusted = true;
-    arms[i].start_worker = [&session] { return session.start_worker(session.baseline.program, true); };
-  }
-  std::vector<std::size_t> racing;  // index into measurements of arms[2 + i]
+  std::vector<Contestant> contestants;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
-    Measurement m = blank_measurement(request, request.entries[i], session.sandbox, environment);
-    m.backend = "cuda";
-    m.tier = "host";
-    m.build = artifacts[i].result;
-    if (!artifacts[i].result.ok) {
-      m.gate_one = GateOne::kBuildFailed;
-      m.gate_two_reason = "it does not build";
-      measurements.push_back(std::move(m));
-      continue;
-    }
-    const fs::path library = artifacts[i].program;
-    auto start = [&session, library] { return session.start_worker(library, false); };
-    GateOneSetup setup{&problem, &oracle, session.player.get(), {""}, start,
-                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000)), say, m.contestant};
-    CAPSTONE_CHECK(gate_one(setup, plans, m));
-    if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
-    if (m.gate_one == GateOne::kPassed && request.timing) {
-      TimedArm arm;
-      arm.name = m.contestant;
-      arm.label = m.source;
-      arm.start_worker = start;
-      auto workspace = workspace_of(session, library, false);
-      arm.workspace_bytes = workspace.value_or(0);
-      arms.push_back(std::move(arm));
-      racing.push_back(measurements.size());
-    }
-    measurements.push_back(std::move(m));
+    Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr};
+    c.measurement.backend = "cuda";
+    c.measurement.build = c.artifact.result;
+    CAPSTONE_CHECK(check_contestant(session, oracle, plans, c));
+    contestants.push_back(std::move(c));
   }
-  if (racing.empty()) return measurements;
 
-  CAPSTONE_TRY(std::size_t baseline_workspace, workspace_of(session, session.baseline.program, true));
-  arms[0].workspace_bytes = arms[1].workspace_bytes = baseline_workspace;
-  GateTwoSetup setup{&problem, &oracle, session.player.get(), request.budget_seconds,
-                     std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000) + 60000), say};
-  CAPSTONE_TRY(GateTwoOutcome outcome, gate_two(setup, arms));
+  std::vector<TimedArm> arms;
+  std::vector<Contestant*> racing;  // arms[2 + i]
+  GateTwoOutcome outcome;
+  for (bool again = true; again;) {
+    arms.assign(2, TimedArm{});
+    arms[0].name = "native";
+    arms[1].name = "A/A";
+    for (TimedArm& arm : arms) {
+      arm.trusted = true;
+      arm.start_worker = [&session] { return session.start_worker(session.baseline.program, true); };
+    }
+    CAPSTONE_TRY(arms[0].workspace_bytes, workspace_of(session, arms[0].start_worker));
+    arms[1].workspace_bytes = arms[0].workspace_bytes;
+    racing.clear();
+    for (Contestant& c : contestants) {
+      if (c.measurement.gate_one != GateOne::kPassed || !request.timing) continue;
+      TimedArm arm;
+      arm.name = c.measurement.contestant;
+      arm.label = c.measurement.source;
+      arm.start_worker = c.start(session);
+      arm.trusted_clock = c.sealed != nullptr;
+      CAPSTONE_TRY(arm.workspace_bytes, workspace_of(session, arm.start_worker));
+      if (c.sealed) c.sealed->close_recorder();
+      arms.push_back(std::move(arm));
+      racing.push_back(&c);
+    }
+    if (racing.empty()) break;
+    GateTwoSetup setup{&problem, &oracle, session.player.get(), request.budget_seconds,
+                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000) + 60000), say};
+    CAPSTONE_TRY(outcome, gate_two(setup, arms));
+    // A launch that changes its ways at the measured size is judged again, all arms together, where it can run.
+    again = false;
+    for (std::size_t k = 0; k < racing.size(); ++k)
+      if (arms[2 + k].failure && racing[k]->sealed && !racing[k]->sealed->refusal().empty() && request.tier == Tier::kAuto) {
+        racing[k]->to_host_tier(racing[k]->sealed->refusal());
+        CAPSTONE_CHECK(check_contestant(session, oracle, plans, *racing[k]));
+        again = true;
+      }
+  }
+  for (Contestant& c : contestants) add_labels(c.measurement.labels, problem, c.artifact, c.sealed.get());
+  auto finished = [&contestants] {
+    std::vector<Measurement> measurements;
+    for (Contestant& c : contestants) measurements.push_back(std::move(c.measurement));
+    return measurements;
+  };
+  if (racing.empty()) return finished();
+
   CAPSTONE_TRY(Cost cost, cost_at(problem, problem.measure));
   const Interval a_over_a = bootstrap_ratio(log_ratios(arms[0], arms[1]), kResamples, fresh_seed());
   for (std::size_t k = 0; k < racing.size(); ++k) {
-    Measurement& m = measurements[racing[k]];
+    Measurement& m = racing[k]->measurement;
     const TimedArm& arm = arms[2 + k];
     m.environment["telemetry"] = outcome.telemetry;
     if (arm.failure) {
@@ -218,7 +320,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     measured.percent_of_peak = roof.percent;
     measured.peak = roof.peak;
     measured.bound_by = roof.bound_by;
-    m.labels = labels_for(roof, ms);
+    add_labels(m.labels, roof, ms);
     m.gate_two = verdict.verdict;
     if (m.gate_two == GateTwo::kUnresolved)
       m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", outcome.seconds);
@@ -228,7 +330,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     }
     m.measured = std::move(measured);
   }
-  return measurements;
+  return finished();
 }
 
 }  // namespace capstone

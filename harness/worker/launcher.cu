@@ -414,7 +414,7 @@ class Launcher {
     Plan& plan = *found->second;
     int repeat = std::max(1, request.value("repeat", 1));
     cudaGetLastError();
-    if (request.value("hide_launch", false)) spin<<<1, 1, 0, stream_>>>(static_cast<long long>(std::min(launch_ns_ * 1.5 + 5000, 2e6)));
+    if (long long hide = request.value("hide_ns", 0ll); hide > 0) spin<<<1, 1, 0, stream_>>>(hide);
     CAPSTONE_CUDA(cudaEventRecord(begin_, stream_));
     auto t0 = Clock::now();
     for (int i = 0; i < repeat; ++i) {
@@ -429,9 +429,8 @@ class Launcher {
     if (finished != cudaSuccess) return launch_failure(cudaSuccess, finished);
     float ms = 0;
     CAPSTONE_CUDA(cudaEventElapsedTime(&ms, begin_, end_));
-    double launched = std::chrono::duration<double, std::nano>(t1 - t0).count() / repeat;
-    launch_ns_ = launch_ns_ == 0 ? launched : 0.7 * launch_ns_ + 0.3 * launched;
-    return {{"ok", true}, {"ms", double(ms) / repeat},
+    const double launch_ns = std::chrono::duration<double, std::nano>(t1 - t0).count() / repeat;
+    return {{"ok", true}, {"ms", double(ms) / repeat}, {"launch_ns", launch_ns},
             {"host_ms", std::chrono::duration<double, std::milli>(t2 - t0).count() / repeat}};
   } catch (const Step::Refusal& refusal) {
     return {{"ok", false}, {"kind", "launch_error"}, {"message", std::string("the launch failed: ") + refusal.what()},
@@ -445,7 +444,6 @@ class Launcher {
   std::map<int, std::unique_ptr<Plan>> plans_;
   cudaStream_t stream_{};
   cudaEvent_t begin_{}, end_{};
-  double launch_ns_ = 0;
 };
 
 }  // namespace

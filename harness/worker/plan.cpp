@@ -201,22 +201,22 @@ class Checker {
 
 tl::expected<Plan, std::string> read_plan(std::span<const std::byte> packet, const PlanLimits& limits) {
   std::uint64_t length = 0;
-  if (packet.size() < sizeof length) return tl::unexpected("shorter than its own header");
+  if (packet.size() < sizeof length) return tl::unexpected(std::string("shorter than its own header"));
   std::memcpy(&length, packet.data(), sizeof length);
   packet = packet.subspan(sizeof length);
-  if (length > limits.document_bytes || length > packet.size()) return tl::unexpected("its document is too long");
-  if (packet.size() - length > limits.data_bytes) return tl::unexpected("it carries too much data");
+  if (length > limits.document_bytes || length > packet.size()) return tl::unexpected(std::string("its document is too long"));
+  if (packet.size() - length > limits.data_bytes) return tl::unexpected(std::string("it carries too much data"));
   const char* text = reinterpret_cast<const char*>(packet.data());
   Plan plan;
   plan.document = Json::parse(text, text + length, nullptr, false);
-  if (plan.document.is_discarded()) return tl::unexpected("its document is not JSON");
+  if (plan.document.is_discarded()) return tl::unexpected(std::string("its document is not JSON"));
   packet = packet.subspan(length);
   try {
     Checker checker(limits, packet.size());
     checker.document(plan.document);
     plan.scratch_bytes = checker.scratch();
   } catch (const Refused& refused) {
-    return tl::unexpected(refused.what());
+    return tl::unexpected(std::string(refused.what()));
   }
   plan.data.assign(packet.begin(), packet.end());
   for (const Json& node : plan.document["steady"]) {
