@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <future>
 #include <map>
 #include <regex>
 
@@ -232,9 +233,14 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   return artifact;
 }
 
-Result<fs::path> own_cuda_program(const std::string& name, const std::string& arch, const Resources& resources,
-                                  const std::function<void(const std::string&)>& say) {
-  CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
+namespace {
+
+struct OwnProgram {
+  std::string name, file;
+  fs::path folder;  ///< in the cache
+};
+
+Result<OwnProgram> own_program(const std::string& name, const std::string& arch, const CudaToolkit& toolkit, const Resources& resources) {
   const fs::path sources = resources.share / "harness" / "worker";
   static const std::map<std::string, std::string> files{{"capstone-player", "player.cu"}, {"capstone-worker-cuda", "worker_cuda.cu"},
                                                         {"capstone-recorder", "recorder.cpp"}, {"capstone-launcher", "launcher.cu"}};
@@ -248,10 +254,13 @@ Result<fs::path> own_cuda_program(const std::string& name, const std::string& ar
     digest.add(input.filename().string(), text);
   }
   const fs::path folder = resources.cache / "programs" / digest.hex().substr(0, 32);
-  const fs::path program = folder / name;
+  return OwnProgram{name, file, folder};
+}
+
+Result<void> build_own_program(const OwnProgram& program, const std::string& arch, const CudaToolkit& toolkit, const Resources& resources) {
+  const auto& [name, file, folder] = program;
+  const fs::path sources = resources.share / "harness" / "worker";
   std::error_code code;
-  if (fs::exists(program, code)) return program;
-  say("building " + name + " for this GPU (once, some seconds)");
   fs::path work = folder;
   work += fmt::format(".building-{}", ::getpid());
   CAPSTONE_CHECK(make_folders(work));
@@ -269,7 +278,32 @@ Result<fs::path> own_cuda_program(const std::string& name, const std::string& ar
                 "a CUDA Toolkit of 12.0 or newer and a C++17 host compiler are needed", ExitCode::kEnvironment);
   }
   CAPSTONE_TRY(auto kept, publish(work, folder));
-  return kept / name;
+  (void)kept;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<fs::path>> own_cuda_programs(const std::vector<std::string>& names, const std::string& arch, const Resources& resources,
+                                                const std::function<void(const std::string&)>& say) {
+  CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
+  std::vector<fs::path> programs;
+  std::vector<std::future<Result<void>>> builds;
+  for (const std::string& name : names) {
+    CAPSTONE_TRY(OwnProgram program, own_program(name, arch, toolkit, resources));
+    programs.push_back(program.folder / name);
+    std::error_code code;
+    if (fs::exists(programs.back(), code)) continue;
+    if (builds.empty()) say("building capstone's own GPU programs for this GPU (once, some seconds)");
+    builds.push_back(std::async(std::launch::async, [program, arch, toolkit, &resources] {
+      return build_own_program(program, arch, toolkit, resources);
+    }));
+  }
+  for (auto& build : builds) {
+    auto built = build.get();
+    if (!built) return fail(built.error());
+  }
+  return programs;
 }
 
 }  // namespace capstone

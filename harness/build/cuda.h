@@ -19,11 +19,11 @@ struct CudaToolkit {
 /// nvcc on PATH, else /usr/local/cuda. @error none found; the hint says how to get one.
 Result<CudaToolkit> find_toolkit(const Resources& resources);
 
-/// A CUDA program of ours by name ("capstone-player", "capstone-worker-cuda"), built by this machine's nvcc for `arch`
-/// from the sources under share/ and kept in the cache. `say` hears about a build, which takes some seconds.
-Result<std::filesystem::path> own_cuda_program(const std::string& name, const std::string& arch,
-                                               const Resources& resources,
-                                               const std::function<void(const std::string&)>& say);
+/// CUDA programs of ours by name ("capstone-player", "capstone-worker-cuda", …), built side by side by this machine's nvcc
+/// for `arch` from the sources under share/ and kept in the cache. `say` hears about builds, which take some seconds.
+Result<std::vector<std::filesystem::path>> own_cuda_programs(const std::vector<std::string>& names, const std::string& arch,
+                                                             const Resources& resources,
+                                                             const std::function<void(const std::string&)>& say);
 
 /// The first error of nvcc's or g++'s output.
 std::optional<CompilerMessage> first_compiler_error(const std::string& log);

@@ -1,15 +1,18 @@
 #include "harness/judge/gate_two.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <fstream>
 #include <random>
 #include <set>
 
 #include "harness/base/text.h"
-#include "harness/check/compare.h"
+#include "harness/judge/stage.h"
 #include "harness/measure/statistics.h"
 
 namespace capstone {
@@ -18,183 +21,30 @@ namespace {
 constexpr int kMinRestarts = 5, kMaxRestarts = 12;
 constexpr int kBlocks = 4;            // per restart
 constexpr int kDropped = 2;           // samples after a switch of arms
-constexpr int kProbes = 2048;         // elements that the oracle computes at the measured size
 constexpr int kWarmUpMost = 30;
+constexpr int kOutside = 3;           // launches a block that the judge times itself
+constexpr int kAgain = 3;             // times that a disturbed block is run again
+// A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up to here: during
+// the spin it could work unseen.
+constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3;  // ns
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
 
-// The measured case on the GPU: one set of tensors, and beside it room for what the reference makes of the same inputs.
-class Stage {
- public:
-  Stage(const GateTwoSetup& setup) : setup_(setup), problem_(*setup.problem) {}
-
-  Result<void> lay_out(std::size_t workspace_bytes) {
-    CAPSTONE_TRY(layout_, make_layout(problem_, problem_.measure, workspace_bytes));
-    total_ = layout_.bytes;
-    for (const TensorSlot& slot : layout_.tensors) {
-      expected_at_.push_back(0);
-      if (!parameter(slot).is_written()) continue;
-      expected_at_.back() = total_;
-      total_ += (slot.bytes + Layout::kGuard + 255) / 256 * 256;
-    }
-    // The same calls every time: made once.
-    CAPSTONE_TRY(args_, call_arguments(problem_, layout_, problem_.measure));
-    expected_args_ = args_;
-    for (std::size_t i = 0; i < layout_.tensors.size(); ++i)
-      if (expected_at_[i]) expected_args_[argument_of(i)]["at"] = expected_at_[i];
-    return {};
+// Whether a process is this one or was started by it, however many steps down. A number that /proc does not know belongs to
+// another namespace, where nobody here can tell.
+bool is_ours(long pid) {
+  for (int depth = 0; depth < 64 && pid > 1; ++depth) {
+    if (pid == ::getpid()) return true;
+    std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+    std::string text;
+    if (!std::getline(stat, text)) return depth == 0;
+    const std::size_t after = text.rfind(')');
+    if (after == std::string::npos || std::sscanf(text.c_str() + after + 1, " %*c %ld", &pid) != 1) return true;
   }
-
-  Result<int> map() { return setup_.player->resize(total_); }
-  std::size_t bytes() const { return total_; }
-
-  // Fresh inputs, poisoned outputs, workspace and guard bands, cold caches.
-  Result<void> prepare(std::uint64_t seed) {
-    seed_ = seed;
-    Json steps = Json::array();
-    for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-      const TensorSlot& slot = layout_.tensors[i];
-      const Parameter& p = parameter(slot);
-      std::vector<std::size_t> places{slot.offset};
-      if (expected_at_[i]) places.push_back(expected_at_[i]);
-      for (std::size_t place : places) {
-        Json step{{"at", place}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)}};
-        if (p.role == Role::kOutput) {
-          step["do"] = "poison";
-          step["seed"] = seed;
-        } else {
-          CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain));
-          if (!draw) {  // permutations and offsets are made on the host
-            std::vector<std::byte> bytes(slot.bytes);
-            CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain, bytes));
-            CAPSTONE_CHECK(setup_.player->upload(place, bytes));
-            continue;
-          }
-          step["do"] = "fill";
-          step["draw"] = draw_json(*draw);
-        }
-        steps.push_back(std::move(step));
-      }
-    }
-    for (auto [offset, size] : layout_.guards())
-      steps.push_back({{"do", "poison_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed ^ offset}});
-    if (layout_.workspace_bytes)
-      steps.push_back({{"do", "poison_bytes"}, {"at", layout_.workspace_offset}, {"bytes", layout_.workspace_bytes},
-                       {"seed", seed + 1}});
-    steps.push_back({{"do", "flush"}});
-    CAPSTONE_TRY(auto done, setup_.player->batch(std::move(steps)));
-    (void)done;
-    return {};
-  }
-
-  Json run_request(bool into_expected, int repeat, bool hide) const {
-    Json request{{"op", "run"}, {"args", into_expected ? expected_args_ : args_}, {"repeat", repeat}, {"hide_launch", hide}};
-    request["workspace"] = layout_.workspace_bytes ? Json(layout_.workspace_offset) : Json(nullptr);
-    return request;
-  }
-
-  // After the contestant's run and the reference's: guard bands, inputs, outputs. Empty text: all well.
-  Result<std::string> verify() {
-    Json steps = Json::array();
-    for (auto [offset, size] : layout_.guards())
-      steps.push_back({{"do", "check_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed_ ^ offset}});
-    std::vector<std::pair<std::size_t, std::string>> meaning;
-    for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-      const TensorSlot& slot = layout_.tensors[i];
-      const Parameter& p = parameter(slot);
-      if (p.is_written()) {
-        meaning.emplace_back(steps.size(), "output " + p.name);
-        double scale = i < scale_.size() ? scale_[i] : 0;
-        steps.push_back({{"do", "compare"}, {"got", slot.offset}, {"expected", expected_at_[i]},
-                         {"elements", slot.elements}, {"dtype", name_of(p.dtype)}, {"rtol", 2 * problem_.tolerance.rtol},
-                         {"atol", 2 * problem_.tolerance.atol * scale}});
-      } else {
-        CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain));
-        if (!draw) continue;
-        meaning.emplace_back(steps.size(), "input " + p.name);
-        steps.push_back({{"do", "check_drawn"}, {"at", slot.offset}, {"elements", slot.elements},
-                         {"dtype", name_of(p.dtype)}, {"draw", draw_json(*draw)}});
-      }
-    }
-    const std::size_t guards = layout_.guards().size();
-    CAPSTONE_TRY(Json results, setup_.player->batch(std::move(steps)));
-    for (std::size_t i = 0; i < guards; ++i)
-      if (results[i].at("wrong").get<std::int64_t>()) return std::string("memory outside the tensors was written in a timed run");
-    for (auto& [at, name] : meaning) {
-      std::int64_t wrong = results[at].at("wrong").get<std::int64_t>();
-      if (!wrong) continue;
-      if (name.starts_with("input")) return fmt::format("the {} was changed in a timed run", name);
-      return fmt::format("wrong result in a timed run: {} elements of the {} differ from the reference's", wrong, name);
-    }
-    return std::string();
-  }
-
-  // The oracle's word on `probes` random elements of every output: of the reference's copy (which also fixes the scale
-  // for the comparisons on the device) or of the contestant's.
-  Result<std::string> probe(bool expected_copy) {
-    std::vector<std::vector<std::byte>> storage(layout_.tensors.size());
-    std::vector<std::span<const std::byte>> tensors;
-    for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-      const TensorSlot& slot = layout_.tensors[i];
-      if (parameter(slot).role != Role::kOutput) {
-        if (host_seed_ != seed_ || host_inputs_.size() != layout_.tensors.size()) {
-          storage[i].resize(slot.bytes);
-          CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain, storage[i]));
-        }
-      }
-    }
-    if (host_seed_ != seed_ || host_inputs_.empty()) {
-      host_inputs_ = std::move(storage);
-      host_seed_ = seed_;
-    }
-    for (std::size_t i = 0; i < layout_.tensors.size(); ++i) tensors.emplace_back(host_inputs_[i]);
-    std::mt19937_64 random(fresh_seed());
-    scale_.resize(layout_.tensors.size());
-    for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-      const TensorSlot& slot = layout_.tensors[i];
-      const Parameter& p = parameter(slot);
-      if (!p.is_written()) continue;
-      std::vector<std::int64_t> indices(kProbes);
-      for (auto& index : indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
-      std::sort(indices.begin(), indices.end());
-      std::vector<double> value(kProbes), scale(kProbes);
-      CAPSTONE_CHECK(setup_.oracle->evaluate(problem_, problem_.measure, tensors, slot.parameter, indices, value, scale));
-      CAPSTONE_TRY(Json results, setup_.player->batch(Json::array({{{"do", "gather"}, {"at", expected_copy ? expected_at_[i] : slot.offset},
-                                                                    {"dtype", name_of(p.dtype)}, {"indices", indices}}})));
-      const Json& got = results[0].at("values");
-      int wrong = 0;
-      double worst = 0;
-      for (int k = 0; k < kProbes; ++k) {
-        double g = got[k].is_number() ? got[k].get<double>() : std::nan("");
-        if (!is_right(p.dtype, g, value[k], scale[k], problem_.tolerance)) ++wrong;
-        worst = std::max(worst, std::fabs(g - value[k]));
-      }
-      if (expected_copy) scale_[i] = *std::max_element(scale.begin(), scale.end());
-      if (wrong)
-        return fmt::format("wrong result at the measured size: {} of {} probed elements of {} are outside the tolerance "
-                           "(largest error {:.3g})", wrong, kProbes, p.name, worst);
-    }
-    return std::string();
-  }
-
- private:
-  const Parameter& parameter(const TensorSlot& slot) const {
-    return problem_.signature[static_cast<std::size_t>(slot.parameter)];
-  }
-  std::size_t argument_of(std::size_t tensor) const { return static_cast<std::size_t>(layout_.tensors[tensor].parameter); }
-
-  const GateTwoSetup& setup_;
-  const Problem& problem_;
-  Layout layout_;
-  std::size_t total_ = 0;
-  std::vector<std::size_t> expected_at_;
-  Json args_, expected_args_;
-  std::uint64_t seed_ = 0, host_seed_ = 0;
-  std::vector<std::vector<std::byte>> host_inputs_;
-  std::vector<double> scale_;
-};
+  return false;
+}
 
 CaseResult failed(const Problem& problem, std::string what, std::string where, std::string hint) {
   CaseResult result;
@@ -208,14 +58,17 @@ CaseResult failed(const Problem& problem, std::string what, std::string where, s
 
 class Session {
  public:
-  Session(const GateTwoSetup& setup, std::vector<TimedArm>& arms) : setup_(setup), arms_(arms), stage_(setup) {}
+  Session(const GateTwoSetup& setup, std::vector<TimedArm>& arms) : setup_(setup), arms_(arms), stage_(*setup.problem, *setup.oracle, *setup.player) {}
 
   Result<GateTwoOutcome> run() {
     GateTwoOutcome outcome;
     auto begun = Clock::now();
-    std::size_t workspace = 0;
-    for (const TimedArm& arm : arms_) workspace = std::max(workspace, arm.workspace_bytes);
-    CAPSTONE_CHECK(stage_.lay_out(workspace));
+    PrivateBytes most;
+    for (const TimedArm& arm : arms_) {
+      most.workspace = std::max(most.workspace, arm.wants.workspace);
+      most.prepared = std::max(most.prepared, arm.wants.prepared);
+    }
+    CAPSTONE_CHECK(stage_.lay_out(most));
     CAPSTONE_TRY(Json before, setup_.player->telemetry());
     outcome.telemetry["before"] = before;
     const std::size_t contestants = arms_.size() - 2;
@@ -234,7 +87,9 @@ class Session {
     if (!all_narrow()) outcome.budget_spent = true;
     CAPSTONE_TRY(Json after, setup_.player->telemetry());
     outcome.telemetry["after"] = after;
+    outcome.telemetry["run_again"] = run_again_;
     outcome.void_because = lonely_difference();
+    if (!disturbed_.empty()) outcome.void_because = disturbed_;
     outcome.seconds = seconds_since(begun);
     return outcome;
   }
@@ -245,8 +100,8 @@ class Session {
   Result<void> one_restart(int restart, double budget) {
     workers_.clear();
     workers_.resize(arms_.size());
-    CAPSTONE_TRY(int memory, stage_.map());
-    CAPSTONE_CHECK(start(0, memory));
+    CAPSTONE_CHECK(stage_.map());
+    CAPSTONE_CHECK(start(0));
     if (restart == 0) {
       CAPSTONE_CHECK(warm_up(0));
       // What the reference takes while no contestant is alive: nobody can have slowed it down.
@@ -256,7 +111,7 @@ class Session {
       }
     }
     for (std::size_t a = 1; a < arms_.size(); ++a)
-      if (alive(a)) CAPSTONE_CHECK(start(a, memory));
+      if (alive(a)) CAPSTONE_CHECK(start(a));
     double slowest = 0;
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (alive(a)) {
@@ -271,35 +126,79 @@ class Session {
       arm.samples.emplace_back();
       arm.block_medians.emplace_back();
     }
-    std::vector<std::size_t> order(arms_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    for (int block = 0; block < kBlocks; ++block) {
-      std::shuffle(order.begin(), order.end(), random_);
-      for (std::size_t a : order) {
-        if (!alive(a)) continue;
-        std::vector<double> kept;
-        for (int i = 0; i < count + kDropped && alive(a); ++i) {
-          CAPSTONE_TRY(double ms, sample(a));
-          if (i >= kDropped && alive(a)) kept.push_back(ms);
+    for (int block = 0; block < kBlocks; ++block)
+      for (int attempt = 0;; ++attempt) {
+        CAPSTONE_TRY(std::string disturbance, one_block(count));
+        if (disturbance.empty()) break;
+        run_again_.push_back(disturbance);
+        if (attempt == kAgain) {
+          disturbed_ = disturbance;
+          break;
         }
-        if (!alive(a)) continue;
-        arms_[a].block_medians.back().push_back(median(kept));
-        auto& all = arms_[a].samples.back();
-        all.insert(all.end(), kept.begin(), kept.end());
+        for (TimedArm& arm : arms_) drop_block(arm, count);
       }
-    }
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (alive(a)) CAPSTONE_CHECK(hot(a));
     return {};
   }
 
-  Result<void> start(std::size_t a, int memory) {
+  // Every arm once, in random order. Empty text, or why the block should not count.
+  Result<std::string> one_block(int count) {
+    std::vector<std::size_t> order(arms_.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::shuffle(order.begin(), order.end(), random_);
+    std::vector<double> clocks;
+    std::string disturbance;
+    for (std::size_t a : order) {
+      if (!alive(a)) continue;
+      std::vector<double> kept;
+      for (int i = 0; i < count + kDropped && alive(a); ++i) {
+        CAPSTONE_TRY(double ms, sample(a));
+        if (i >= kDropped && alive(a)) kept.push_back(ms);
+      }
+      if (alive(a) && any_claims())
+        for (int i = 0; i < kOutside && alive(a); ++i) CAPSTONE_CHECK(outside_sample(a));
+      if (!alive(a)) continue;
+      arms_[a].block_medians.back().push_back(median(kept));
+      auto& all = arms_[a].samples.back();
+      all.insert(all.end(), kept.begin(), kept.end());
+      CAPSTONE_TRY(Json seen, setup_.player->telemetry());
+      if (seen.contains("sm_mhz")) clocks.push_back(seen["sm_mhz"].get<double>());
+      if (std::string why = trouble_in(seen); !why.empty()) disturbance = why;
+    }
+    if (disturbance.empty() && clocks.size() > 1) {
+      auto [low, high] = std::minmax_element(clocks.begin(), clocks.end());
+      if (*high > 1.02 * *low) disturbance = fmt::format("the SM clock went from {:.0f} to {:.0f} MHz between arms", *low, *high);
+    }
+    return disturbance;
+  }
+  static void drop_block(TimedArm& arm, int count) {
+    if (!arm.block_medians.back().empty()) arm.block_medians.back().pop_back();
+    auto& all = arm.samples.back();
+    all.resize(all.size() - std::min(all.size(), static_cast<std::size_t>(count)));
+  }
+  // Slowdowns that no kernel is to blame for, and others at work on the GPU. A power cap is recorded, not mended: it is how
+  // fast this GPU is.
+  std::string trouble_in(const Json& seen) const {
+    constexpr std::uint64_t kHardware = 0x8, kThermalSoftware = 0x20, kThermalHardware = 0x40, kPowerBrake = 0x80;
+    const std::uint64_t throttle = seen.value("throttle", std::uint64_t{0});
+    if (throttle & (kThermalSoftware | kThermalHardware)) return "the GPU slowed down because it was hot";
+    if (throttle & (kHardware | kPowerBrake)) return "the GPU slowed down because of its power supply";
+    if (auto busy = seen.find("busy"); busy != seen.end() && busy->is_array())
+      for (const Json& process : *busy)
+        if (!is_ours(process.value("pid", 0))) return fmt::format("another process ({}) computes on this GPU", process.value("pid", 0));
+    return {};
+  }
+  bool any_claims() const {
+    return std::any_of(arms_.begin(), arms_.end(), [](const TimedArm& arm) { return !arm.trusted && !arm.trusted_clock && !arm.failure; });
+  }
+
+  Result<void> start(std::size_t a) {
     auto worker = arms_[a].start_worker();
     if (!worker) return take_failure(a, worker.error());
     if (auto label = (*worker)->hello().find("label"); arms_[a].trusted && label != (*worker)->hello().end() && label->is_string())
       arms_[a].label = label->get<std::string>();
-    auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", stage_.bytes()}}, std::chrono::seconds(60), memory);
-    if (!mapped) return take_failure(a, mapped.error());
+    if (auto mapped = stage_.share(**worker, arms_[a].trusted); !mapped) return take_failure(a, mapped.error());
     workers_[a] = std::move(*worker);
     return {};
   }
@@ -321,22 +220,65 @@ class Session {
 
   // One sample; NaN (and a recorded failure) when the contestant broke.
   Result<double> sample(std::size_t a) {
-    CAPSTONE_CHECK(stage_.prepare(fresh_seed()));
-    auto answer = workers_[a]->ask(stage_.run_request(false, 1, true), setup_.run_timeout);
+    CAPSTONE_TRY(auto timed, verified_run(a, hide_ns(a)));
+    if (!timed) return std::nan("");
+    arms_[a].launch_ms = arms_[a].launch_ms == 0 ? timed->launch_ms : 0.7 * arms_[a].launch_ms + 0.3 * timed->launch_ms;
+    return timed->ms;
+  }
+  // One launch that nothing hides, by the judge's own clock: from the request to the answer, which is sent after the whole
+  // device has come to rest.
+  Result<void> outside_sample(std::size_t a) {
+    CAPSTONE_TRY(auto timed, verified_run(a, 0));
+    if (!timed) return {};
+    arms_[a].plain.push_back(timed->ms);
+    arms_[a].outside.push_back(timed->outside_ms);
+    return {};
+  }
+  std::int64_t hide_ns(std::size_t a) const {
+    const bool ours = arms_[a].trusted || arms_[a].trusted_clock;
+    return static_cast<std::int64_t>(std::min(arms_[a].launch_ms * 1.5e6 + 5000, ours ? kHideTrusted : kHideClaimed));
+  }
+
+  struct Timed {
+    double ms, launch_ms, outside_ms;
+  };
+  // Fresh inputs, the run, and whether it was right. Empty when the contestant broke.
+  Result<std::optional<Timed>> verified_run(std::size_t a, std::int64_t hide) {
+    using Nothing = std::optional<Timed>;
+    const std::uint64_t seed = fresh_seed();
+    if (setup_.problem->prepare) {
+      for (bool into_expected : {true, false}) {
+        CAPSTONE_CHECK(stage_.fill_parameters(seed));
+        const std::size_t who = into_expected ? 0 : a;
+        auto prepared = workers_[who]->ask(stage_.prepare_request(into_expected), setup_.run_timeout);
+        if (!prepared) {
+          CAPSTONE_CHECK(take_failure(who, prepared.error()));
+          return Nothing();
+        }
+      }
+    }
+    CAPSTONE_CHECK(stage_.fill(seed));
+    auto begun = Clock::now();
+    auto answer = workers_[a]->ask(stage_.run_request(false, 1, hide), setup_.run_timeout);
+    const double outside_ms = seconds_since(begun) * 1000;
     if (!answer) {
       CAPSTONE_CHECK(take_failure(a, answer.error()));
-      return std::nan("");
+      return Nothing();
     }
-    auto ms = answer->message.find("ms");
-    if (ms == answer->message.end() || !ms->is_number() || !(ms->get<double>() > 0)) {
+    CAPSTONE_TRY(auto fingerprints, stage_.fingerprints());
+    const Json& said = answer->message;
+    auto ms = said.find("ms");
+    if (ms == said.end() || !ms->is_number() || !(ms->get<double>() > 0)) {
       CAPSTONE_CHECK(take_failure(a, {WorkerFailure::Kind::kMalformed, "the worker reported no time", {}, {}, {}}));
-      return std::nan("");
+      return Nothing();
     }
+    auto launch = said.find("launch_ns");
+    const Timed timed{ms->get<double>(), launch != said.end() && launch->is_number() ? launch->get<double>() / 1e6 : 0, outside_ms};
     // What this sample should have given: the reference computes it now, untimed.
-    auto reference = workers_[0]->ask(stage_.run_request(true, 1, false), setup_.run_timeout);
+    auto reference = workers_[0]->ask(stage_.run_request(true, 1, 0), setup_.run_timeout);
     if (!reference) {
       CAPSTONE_CHECK(take_failure(0, reference.error()));
-      return std::nan("");
+      return Nothing();
     }
     if (!probed_) {
       CAPSTONE_TRY(std::string wrong, stage_.probe(true));
@@ -345,7 +287,7 @@ class Session {
                     "this is a defect of the problem or of this GPU's setup, not of any submission", ExitCode::kEnvironment);
       probed_ = true;
     }
-    CAPSTONE_TRY(std::string wrong, stage_.verify());
+    CAPSTONE_TRY(std::string wrong, stage_.verify(fingerprints));
     if (wrong.empty() && !arms_[a].trusted && !strictly_checked_.contains(a)) {
       CAPSTONE_TRY(wrong, stage_.probe(false));
       strictly_checked_.insert(a);
@@ -356,8 +298,9 @@ class Session {
       arms_[a].failure = failed_at_measure(wrong, {}, "right at the small sizes and wrong at the measured one: look for 32-bit "
                                            "index overflow, a grid that is too small, or results kept between calls");
       workers_[a].reset();
+      return Nothing();
     }
-    return ms->get<double>();
+    return Nothing(timed);
   }
 
   Result<int> warm_up(std::size_t a) {
@@ -375,10 +318,11 @@ class Session {
 
   // Back-to-back launches without a flush, and the host's view of them. Shown, never graded.
   Result<void> hot(std::size_t a) {
-    CAPSTONE_CHECK(stage_.prepare(fresh_seed()));
+    CAPSTONE_TRY(auto right, verified_run(a, 0));  // leaves inputs, and for prepare() its result, in place
+    if (!right) return {};
     double ms = arms_[a].samples.back().empty() ? 1 : median(arms_[a].samples.back());
     int repeat = std::clamp(static_cast<int>(100 / std::max(ms, 0.01)), 3, 50);
-    auto answer = workers_[a]->ask(stage_.run_request(false, repeat, false), setup_.run_timeout);
+    auto answer = workers_[a]->ask(stage_.run_request(false, repeat, 0), setup_.run_timeout);
     if (!answer) return take_failure(a, answer.error());
     arms_[a].hot.push_back(answer->number("ms").value_or(0));
     arms_[a].host.push_back(answer->number("host_ms").value_or(0));
@@ -422,6 +366,8 @@ class Session {
   std::vector<std::unique_ptr<Runner>> workers_;
   std::vector<double> lonely_;
   std::set<std::size_t> strictly_checked_;
+  std::vector<std::string> run_again_;
+  std::string disturbed_;
   bool probed_ = false;
   std::mt19937_64 random_{fresh_seed()};
 };
@@ -430,6 +376,21 @@ class Session {
 
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms) {
   return Session(setup, arms).run();
+}
+
+std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm) {
+  std::vector<double> way, samples;
+  for (std::size_t i = 0; i < reference.outside.size(); ++i) way.push_back(reference.outside[i] - reference.plain[i]);
+  for (const auto& restart : arm.samples) samples.insert(samples.end(), restart.begin(), restart.end());
+  if (way.size() < 6 || arm.outside.size() < 6 || samples.empty()) return std::nullopt;
+  const Interval overhead = median_interval(way), outside = median_interval(arm.outside);
+  OutsideView view;
+  view.ms = outside.point - overhead.point;
+  view.slack_ms = overhead.high - overhead.low + outside.high - outside.low;
+  const double allowed = 1.05 * median(samples) + 0.003 + view.slack_ms;
+  view.agrees = view.ms <= allowed;
+  view.host_bound = !view.agrees && view.ms <= allowed + arm.launch_ms;
+  return view;
 }
 
 std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {

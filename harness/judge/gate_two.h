@@ -1,9 +1,11 @@
 #pragma once
 // Gate two: interleaved, verified timing of every arm in one run.
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/judge/gate_one.h"
 #include "harness/judge/player_client.h"
 #include "harness/model/device.h"
 
@@ -13,7 +15,7 @@ namespace capstone {
 struct TimedArm {
   std::string name;                                    ///< "native", "A/A", "human", "llm"
   std::function<StartedRunner()> start_worker;
-  std::size_t workspace_bytes = 0;
+  PrivateBytes wants;                                  ///< at the measured size
   bool trusted = false;                                ///< ours: a failure is the machine's
   bool trusted_clock = false;                          ///< timed by a process of ours: its times are no claims
 
@@ -21,6 +23,8 @@ struct TimedArm {
   std::vector<std::vector<double>> samples;            ///< [restart][sample] ms, GPU-cold
   std::vector<std::vector<double>> block_medians;      ///< [restart][block] ms
   std::vector<double> hot, host;                       ///< [restart] ms
+  std::vector<double> plain, outside;                  ///< ms: a launch that nothing hides, by events and by the judge's clock
+  double launch_ms = 0;                                ///< of the host, as the process says
   std::optional<CaseResult> failure;                   ///< a timed run that was wrong, crashed or hung
 };
 
@@ -36,7 +40,7 @@ struct GateTwoSetup {
 struct GateTwoOutcome {
   bool budget_spent = false;
   std::string void_because;                            ///< set when nothing may be concluded
-  Json telemetry;                                      ///< before and after
+  Json telemetry;                                      ///< before and after, and what was run again for which reason
   double seconds = 0;
 };
 
@@ -45,6 +49,17 @@ struct GateTwoOutcome {
 /// the reference is checked against the oracle at 2,048 random elements first.
 /// @error the machine's fault (the reference itself wrong, no GPU memory), interrupted.
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms);
+
+/// What the judge's clock says about an arm whose times are claims.
+struct OutsideView {
+  double ms = 0;                                       ///< a launch, as seen from outside, less what the way there and back takes
+  double slack_ms = 0;                                 ///< how far that may be off
+  bool agrees = true;                                  ///< with the arm's own GPU-cold median
+  bool host_bound = false;                             ///< the process says that launch() keeps the host busy for the difference
+};
+/// `reference`: an arm of ours, whose events are true, to learn what the way takes. Empty without enough samples.
+/// The arm is contradicted where outside > 1.05 · claimed + 3 µs + slack.
+std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm);
 
 /// [restart][block] log(median of the reference / median of the arm).
 std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm);

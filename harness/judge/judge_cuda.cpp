@@ -35,6 +35,12 @@ DeviceAttributes attributes_of(const Json& hello) {
   return a;
 }
 
+double median_of(const TimedArm& timed) {
+  std::vector<double> all;
+  for (const auto& restart : timed.samples) all.insert(all.end(), restart.begin(), restart.end());
+  return median(all);
+}
+
 Arm finished_arm(const TimedArm& timed) {
   Arm arm;
   arm.name = timed.name;
@@ -53,6 +59,21 @@ void add_labels(std::vector<std::string>& labels, const Roofline& roof, double m
   if (roof.floor_ms > 0 && ms < roof.floor_ms)
     labels.push_back(fmt::format("needs an explanation: {} is less than the {} that the data sheet allows for this work",
                                  format_time_ms(ms), format_time_ms(roof.floor_ms)));
+}
+
+// The times of the host tier are claims; the judge's own clock must bear them out.
+void compare_clocks(const TimedArm& reference, const TimedArm& arm, Measurement& m) {
+  auto view = outside_view(reference, arm);
+  if (!view) return;
+  Json seen{{"outside_ms", view->ms}, {"slack_ms", view->slack_ms}, {"launch_ms", arm.launch_ms}, {"agrees", view->agrees}};
+  m.environment["outside_clock"] = std::move(seen);
+  if (view->agrees) return;
+  m.labels.push_back(fmt::format("two clocks disagree: the kernel's process claims {}, from outside a launch takes {}{}",
+                                 format_time_ms(median_of(arm)), format_time_ms(view->ms),
+                                 view->host_bound ? fmt::format("; it says that launch() keeps the host busy for {}", format_time_ms(arm.launch_ms))
+                                                  : std::string()));
+  m.gate_two = GateTwo::kUnresolved;
+  m.gate_two_reason = "two clocks disagree about the kernel's time";
 }
 
 // A mangled name as its author wrote it, without the parameters.
@@ -98,13 +119,14 @@ struct CudaSession {
   }
 };
 
-Result<std::size_t> workspace_of(const CudaSession& session, const std::function<StartedRunner()>& start) {
-  auto worker = start();
-  if (!worker) return fail(worker.error().what, worker.error().where, worker.error().hint, ExitCode::kEnvironment);
-  CAPSTONE_TRY(Json args, workspace_arguments(*session.request.problem, session.request.problem->measure));
-  auto answer = (*worker)->ask({{"op", "workspace"}, {"args", args}});
-  if (!answer) return fail(answer.error().what, answer.error().where, answer.error().hint, ExitCode::kEnvironment);
-  return static_cast<std::size_t>(std::clamp(answer->number("bytes").value_or(0), 0.0, 0x1p40));
+Result<PrivateBytes> wants_of(const Problem& problem, const std::function<StartedRunner()>& start) {
+  auto failed = [](const WorkerFailure& failure) { return fail(failure.what, failure.where, failure.hint, ExitCode::kEnvironment); };
+  auto runner = start();
+  if (!runner) return failed(runner.error());
+  CAPSTONE_TRY(Json args, workspace_arguments(problem, problem.measure));
+  auto bytes = ask_private_bytes(**runner, problem, args);
+  if (!bytes) return failed(bytes.error());
+  return *bytes;
 }
 
 // One entry on its way through the gates.
@@ -162,7 +184,7 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
                                                 : "the recorded launch fails gate one: " + (failure ? failure->problem : std::string()));
   }
   m.cases.clear();
-  m.labels.clear();
+  m.gate_two_reason.clear();
   m.tier = "host";
   setup.start_worker = c.start(session);
   CAPSTONE_CHECK(gate_one(setup, plans, m));
@@ -198,10 +220,12 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   CAPSTONE_TRY(session.gpu, find_gpu(resources));
   const std::string arch = session.gpu.arch();
   CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
-  CAPSTONE_TRY(fs::path player_program, own_cuda_program("capstone-player", arch, resources, say));
-  CAPSTONE_TRY(session.worker_program, own_cuda_program("capstone-worker-cuda", arch, resources, say));
-  CAPSTONE_TRY(session.recorder_program, own_cuda_program("capstone-recorder", arch, resources, say));
-  CAPSTONE_TRY(session.launcher_program, own_cuda_program("capstone-launcher", arch, resources, say));
+  CAPSTONE_TRY(auto programs, own_cuda_programs({"capstone-player", "capstone-worker-cuda", "capstone-recorder", "capstone-launcher"},
+                                                arch, resources, say));
+  const fs::path player_program = programs[0];
+  session.worker_program = programs[1];
+  session.recorder_program = programs[2];
+  session.launcher_program = programs[3];
 
   // Builds.
   say("building the native baseline");
@@ -257,8 +281,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       arm.trusted = true;
       arm.start_worker = [&session] { return session.start_worker(session.baseline.program, true); };
     }
-    CAPSTONE_TRY(arms[0].workspace_bytes, workspace_of(session, arms[0].start_worker));
-    arms[1].workspace_bytes = arms[0].workspace_bytes;
+    CAPSTONE_TRY(arms[0].wants, wants_of(problem, arms[0].start_worker));
+    arms[1].wants = arms[0].wants;
     racing.clear();
     for (Contestant& c : contestants) {
       if (c.measurement.gate_one != GateOne::kPassed || !request.timing) continue;
@@ -267,7 +291,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       arm.label = c.measurement.source;
       arm.start_worker = c.start(session);
       arm.trusted_clock = c.sealed != nullptr;
-      CAPSTONE_TRY(arm.workspace_bytes, workspace_of(session, arm.start_worker));
+      CAPSTONE_TRY(arm.wants, wants_of(problem, arm.start_worker));
       if (c.sealed) c.sealed->close_recorder();
       arms.push_back(std::move(arm));
       racing.push_back(&c);
@@ -324,6 +348,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     m.gate_two = verdict.verdict;
     if (m.gate_two == GateTwo::kUnresolved)
       m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", outcome.seconds);
+    if (!arm.trusted_clock) compare_clocks(arms[0], arm, m);
     if (!outcome.void_because.empty()) {
       m.gate_two = GateTwo::kUnresolved;
       m.gate_two_reason = outcome.void_because;

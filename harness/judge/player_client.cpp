@@ -34,12 +34,21 @@ Result<std::unique_ptr<Player>> Player::start(const std::filesystem::path& progr
   return std::unique_ptr<Player>(new Player(std::move(*worker)));
 }
 
-Result<int> Player::resize(std::size_t bytes) {
-  auto answer = worker_.ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(60));
+Result<Descriptor> Player::make(const char* arena, std::size_t bytes) {
+  auto answer = worker_.ask({{"op", "arena"}, {"arena", arena}, {"bytes", bytes}}, std::chrono::seconds(60));
   if (!answer) return fail(machine_fault(answer.error()));
   if (!answer->fd) return fail("the GPU player sent no memory handle", {}, {}, ExitCode::kInternal);
-  arena_ = std::move(answer->fd);
+  return std::move(answer->fd);
+}
+
+Result<int> Player::resize(std::size_t bytes) {
+  CAPSTONE_TRY(arena_, make("tensors", bytes));
   return arena_.get();
+}
+
+Result<int> Player::make_expected(std::size_t bytes) {
+  CAPSTONE_TRY(expected_, make("expected", bytes));
+  return expected_.get();
 }
 
 Result<void> Player::stage(std::size_t bytes) {
@@ -49,23 +58,23 @@ Result<void> Player::stage(std::size_t bytes) {
   return {};
 }
 
-Result<void> Player::transfer(const char* op, std::size_t offset, std::size_t bytes) {
-  auto answer = worker_.ask({{"op", op}, {"at", offset}, {"bytes", bytes}}, std::chrono::seconds(120), staging_fd_);
+Result<void> Player::transfer(const char* op, std::size_t offset, std::size_t bytes, const char* arena) {
+  auto answer = worker_.ask({{"op", op}, {"arena", arena}, {"at", offset}, {"bytes", bytes}}, std::chrono::seconds(120), staging_fd_);
   if (!answer) return fail(machine_fault(answer.error()));
   return {};
 }
 
-Result<void> Player::upload(std::size_t offset, std::span<const std::byte> bytes) {
+Result<void> Player::upload(std::size_t offset, std::span<const std::byte> bytes, const char* arena) {
   CAPSTONE_CHECK(stage(bytes.size()));
   CAPSTONE_CHECK(staging_.load(bytes));
-  return transfer("upload", offset, bytes.size());
+  return transfer("upload", offset, bytes.size(), arena);
 }
 
 Result<void> Player::load(std::span<const std::byte> image) { return upload(0, image); }
 
 Result<void> Player::fetch(std::span<std::byte> image) {
   CAPSTONE_CHECK(stage(image.size()));
-  CAPSTONE_CHECK(transfer("download", 0, image.size()));
+  CAPSTONE_CHECK(transfer("download", 0, image.size(), "tensors"));
   return staging_.fetch(image);
 }
 

@@ -18,8 +18,10 @@ class Player : public ArenaHost {
   Result<int> resize(std::size_t bytes) override;
   Result<void> load(std::span<const std::byte> image) override;
   Result<void> fetch(std::span<std::byte> image) override;
-  /// Copies host bytes to an offset of the arena.
-  Result<void> upload(std::size_t offset, std::span<const std::byte> bytes);
+  /// Memory for what the reference computes, which no contestant maps. The descriptor stays ours.
+  Result<int> make_expected(std::size_t bytes);
+  /// Copies host bytes to an offset of an arena: "tensors" or "expected".
+  Result<void> upload(std::size_t offset, std::span<const std::byte> bytes, const char* arena = "tensors");
 
   /// Performs steps in order (see player.cu) and waits for the device.
   Result<Json> batch(Json steps);
@@ -29,9 +31,10 @@ class Player : public ArenaHost {
  private:
   explicit Player(Worker worker) : worker_(std::move(worker)) {}
   Result<void> stage(std::size_t bytes);
-  Result<void> transfer(const char* op, std::size_t offset, std::size_t bytes);
+  Result<Descriptor> make(const char* arena, std::size_t bytes);
+  Result<void> transfer(const char* op, std::size_t offset, std::size_t bytes, const char* arena);
   Worker worker_;
-  Descriptor arena_;
+  Descriptor arena_, expected_;
   MemfdArena staging_;
   std::size_t staged_ = 0;
   int staging_fd_ = -1;

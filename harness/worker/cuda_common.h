@@ -80,6 +80,7 @@ inline void allow_access(CUdeviceptr address, std::size_t bytes) {
 class Arena {
  public:
   static constexpr CUdeviceptr kAddress = 0x700000000000ull;
+  static constexpr CUdeviceptr kExpectedAddress = 0x710000000000ull;  ///< of what only trusted processes map
 
   explicit Arena(CUdeviceptr wanted = kAddress) : wanted_(wanted) {}
   Arena(const Arena&) = delete;
@@ -233,12 +234,16 @@ struct Submission {
 /// Argument slots of the adapter: 8 bytes each, and the pointers to them.
 class Slots {
  public:
-  Slots(const Wire::Json& args, char* arena) {
+  /// `expected`: base of the expected values, in a trusted process alone.
+  Slots(const Wire::Json& args, char* arena, char* expected = nullptr) {
     values_.reserve(args.size());
     for (const Wire::Json& arg : args) {
       std::uint64_t bits = 0;
       if (arg.contains("at")) {
         char* address = arena + arg["at"].get<std::size_t>();
+        std::memcpy(&bits, &address, sizeof address);
+      } else if (arg.contains("expected")) {
+        char* address = expected + arg["expected"].get<std::size_t>();
         std::memcpy(&bits, &address, sizeof address);
       } else if (arg.contains("f32")) {
         float value = arg["f32"].get<float>();
@@ -262,8 +267,9 @@ class Slots {
 };
 
 /// An offset of the request as an address; null when it is absent or null.
-inline void* at_offset(const Wire::Json& request, const char* key, char* arena) {
+inline void* at_offset(const Wire::Json& request, const char* key, char* arena, char* expected = nullptr) {
   auto at = request.find(key);
+  if (at != request.end() && at->is_object()) return expected + at->at("expected").get<std::size_t>();
   return at != request.end() && at->is_number() ? arena + at->get<std::size_t>() : nullptr;
 }
 

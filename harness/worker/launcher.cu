@@ -80,6 +80,7 @@ class Code {
     for (CUmodule module : modules_) {
       unsigned count = 0;
       CAPSTONE_CU(cuModuleGetFunctionCount, &count, module);
+      if (count == 0) continue;
       std::vector<CUfunction> list(count);
       CAPSTONE_CU(cuModuleEnumerateFunctions, list.data(), count, module);
       for (CUfunction function : list) {

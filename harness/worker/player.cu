@@ -108,6 +108,21 @@ struct Compare {
     if (error == error) atomicMax(&tally->max_abs_bits, __float_as_uint(error));
   }
 };
+// A sum that depends on every word and its place.
+struct Fingerprint {
+  const unsigned char* bytes;
+  long long size;
+  unsigned long long seed;
+  unsigned long long* sum;
+  __device__ void operator()(long long i) const {
+    unsigned long long word = 0;
+    for (int k = 0; k < 8 && i * 8 + k < size; ++k) word |= static_cast<unsigned long long>(bytes[i * 8 + k]) << (8 * k);
+    word ^= seed + static_cast<unsigned long long>(i) * 0x9e3779b97f4a7c15ull;
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
+    atomicAdd(sum, word ^ (word >> 31));
+  }
+};
 struct Gather {
   DType type;
   const void* tensor;
@@ -171,10 +186,11 @@ class Telemetry {
     clock_ = reinterpret_cast<int (*)(void*, int, unsigned*)>(::dlsym(library, "nvmlDeviceGetClockInfo"));
     temperature_ = reinterpret_cast<int (*)(void*, int, unsigned*)>(::dlsym(library, "nvmlDeviceGetTemperature"));
     power_ = reinterpret_cast<int (*)(void*, unsigned*)>(::dlsym(library, "nvmlDeviceGetPowerUsage"));
+    utilisation_ = reinterpret_cast<int (*)(void*, Utilisation*, unsigned*, unsigned long long)>(::dlsym(library, "nvmlDeviceGetProcessUtilization"));
     reasons_ = reinterpret_cast<int (*)(void*, unsigned long long*)>(::dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons"));
     if (!init || !by_bus || init() != 0 || by_bus(bus_id.c_str(), &device_) != 0) device_ = nullptr;
   }
-  Json read() const {
+  Json read() {
     Json json = Json::object();
     if (!device_) return json;
     unsigned value = 0;
@@ -184,11 +200,32 @@ class Telemetry {
     if (temperature_ && temperature_(device_, 0, &value) == 0) json["celsius"] = value;
     if (power_ && power_(device_, &value) == 0) json["watts"] = value / 1000.0;
     if (reasons_ && reasons_(device_, &reasons) == 0) json["throttle"] = reasons;
+    json["busy"] = busy();
     return json;
   }
 
  private:
+  struct Utilisation {  // nvmlProcessUtilizationSample_t
+    unsigned pid;
+    unsigned long long time;
+    unsigned sm, memory, encoder, decoder;
+  };
+  // Who computed since the last look.
+  Json busy() {
+    Json list = Json::array();
+    unsigned count = 256;
+    std::vector<Utilisation> samples(count);
+    if (!utilisation_ || utilisation_(device_, samples.data(), &count, seen_) != 0) return list;
+    for (unsigned i = 0; i < count && i < samples.size(); ++i) {
+      seen_ = std::max(seen_, samples[i].time);
+      if (samples[i].sm > 0) list.push_back({{"pid", samples[i].pid}, {"sm_percent", samples[i].sm}});
+    }
+    return list;
+  }
+
   void* device_ = nullptr;
+  unsigned long long seen_ = 0;
+  int (*utilisation_)(void*, Utilisation*, unsigned*, unsigned long long) = nullptr;
   int (*clock_)(void*, int, unsigned*) = nullptr;
   int (*temperature_)(void*, int, unsigned*) = nullptr;
   int (*power_)(void*, unsigned*) = nullptr;
@@ -217,7 +254,7 @@ class Player {
     if (op == "hello") return hello();
     if (op == "telemetry") return {{"ok", true}, {"telemetry", telemetry_->read()}};
     if (op == "arena") {
-      give = arena_.create(request.at("bytes").get<std::size_t>());
+      give = arena_of(request).create(request.at("bytes").get<std::size_t>());
       return {{"ok", true}};
     }
     if (op == "upload" || op == "download") return copy(op == "upload", request, fd);
@@ -256,11 +293,12 @@ class Player {
             {"telemetry", telemetry_->read()}};
   }
 
-  char* at(const Json& step, const char* key, std::size_t bytes) const {
-    std::size_t offset = step.at(key).get<std::size_t>();
-    if (offset > arena_.size() || bytes > arena_.size() - offset) throw std::runtime_error("outside the arena");
-    return arena_.base() + offset;
+  Arena& arena_of(const Json& step) { return step.value("arena", "tensors") == "expected" ? expected_ : arena_; }
+  static char* within(const Arena& arena, std::size_t offset, std::size_t bytes) {
+    if (offset > arena.size() || bytes > arena.size() - offset) throw std::runtime_error("outside the arena");
+    return arena.base() + offset;
   }
+  char* at(const Json& step, const char* key, std::size_t bytes) { return within(arena_of(step), step.at(key).get<std::size_t>(), bytes); }
 
   Json copy(bool up, const Json& request, int fd) {
     std::size_t bytes = request.at("bytes").get<std::size_t>();
@@ -297,6 +335,13 @@ class Player {
       run_each(n, CheckBytes{seed, bytes, tally_});
       return {{"wrong", read_tally().wrong}};
     }
+    if (what == "fingerprint") {
+      long long n = step.at("bytes").get<long long>();
+      clear_tally();
+      run_each((n + 7) / 8, Fingerprint{reinterpret_cast<unsigned char*>(at(step, "at", n)), n, step.at("seed").get<std::uint64_t>(),
+                                        &tally_->wrong});
+      return {{"value", read_tally().wrong}};
+    }
     DType type = type_of(step);
     if (what == "gather") return gather(step, type);
     long long n = step.at("elements").get<long long>();
@@ -317,7 +362,8 @@ class Player {
     }
     if (what == "compare") {
       clear_tally();
-      run_each(n, Compare{type, at(step, "got", bytes), at(step, "expected", bytes), step.at("rtol").get<float>(),
+      run_each(n, Compare{type, within(arena_, step.at("got").get<std::size_t>(), bytes),
+                              within(expected_, step.at("expected").get<std::size_t>(), bytes), step.at("rtol").get<float>(),
                           step.at("atol").get<float>(), tally_});
       Tally tally = read_tally();
       return {{"wrong", tally.wrong}, {"max_abs", capstone::narrow::float_of(tally.max_abs_bits)}};
@@ -354,6 +400,7 @@ class Player {
   cudaDeviceProp properties_{};
   std::unique_ptr<Telemetry> telemetry_;
   Arena arena_;
+  Arena expected_{Arena::kExpectedAddress};
   long long words_ = 0;
   unsigned *dirty_ = nullptr, *clean_ = nullptr, turn_ = 0;
   Tally* tally_ = nullptr;

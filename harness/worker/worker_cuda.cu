@@ -29,6 +29,10 @@ class Runner {
       arena_.import(fd, request.at("bytes").get<std::size_t>());
       return {{"ok", true}};
     }
+    if (op == "expected") {
+      expected_.import(fd, request.at("bytes").get<std::size_t>());
+      return {{"ok", true}};
+    }
     if (op == "workspace") return {{"ok", true}, {"bytes", submission_.workspace(Slots(request.at("args"), arena_.base()).data())}};
     if (op == "prepared")
       return {{"ok", true}, {"bytes", submission_.prepared ? submission_.prepared(Slots(request.at("args"), arena_.base()).data()) : 0}};
@@ -49,9 +53,9 @@ class Runner {
   // Repacks parameters; untimed.
   Json prepare(const Json& request) {
     if (!submission_.prepare) throw std::runtime_error("the problem has no prepare()");
-    Slots slots(request.at("args"), arena_.base());
+    Slots slots(request.at("args"), arena_.base(), expected_.base());
     cudaGetLastError();
-    submission_.prepare(slots.data(), at_offset(request, "prepared", arena_.base()), cudaStreamPerThread);
+    submission_.prepare(slots.data(), at_offset(request, "prepared", arena_.base(), expected_.base()), cudaStreamPerThread);
     cudaError_t left = cudaGetLastError(), finished = cudaDeviceSynchronize();
     if (left != cudaSuccess || finished != cudaSuccess) return launch_failure(left, finished);
     return {{"ok", true}};
@@ -59,10 +63,10 @@ class Runner {
 
   // One timed sample (repeat = 1, hidden behind a spin) or `repeat` calls back to back.
   Json run(const Json& request) {
-    Slots slots(request.at("args"), arena_.base());
+    Slots slots(request.at("args"), arena_.base(), expected_.base());
     int repeat = std::max(1, request.value("repeat", 1));
-    void* workspace = at_offset(request, "workspace", arena_.base());
-    void* prepared = at_offset(request, "prepared", arena_.base());
+    void* workspace = at_offset(request, "workspace", arena_.base(), expected_.base());
+    void* prepared = at_offset(request, "prepared", arena_.base(), expected_.base());
     cudaStream_t stream = cudaStreamPerThread;
     cudaGetLastError();
     if (long long hide = request.value("hide_ns", 0ll); hide > 0) spin<<<1, 1, 0, stream>>>(hide);
@@ -84,6 +88,7 @@ class Runner {
 
   Submission submission_;
   Arena arena_;
+  Arena expected_{Arena::kExpectedAddress};
   cudaEvent_t begin_{}, end_{};
 };
 
