@@ -91,7 +91,7 @@ void add_labels(std::vector<std::string>& labels, const Problem& problem, const 
   if (problem.precision == Precision::kFp32 && !artifact.tensor_instructions.empty())
     labels.push_back(fmt::format("needs an explanation: tensor-core instructions ({}) in a problem that is judged in fp32",
                                  artifact.tensor_instructions));
-  if (!sealed) return;
+  if (!sealed || sealed->launched().empty()) return;
   for (const std::string& note : sealed->notes()) labels.push_back("note: " + note);
   std::vector<std::string> unused;
   for (const std::string& name : sealed->defined())

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -116,22 +117,26 @@ class Arena {
   bool at_fixed_address() const { return address_ == wanted_; }
 
  private:
+  static constexpr std::size_t kLeastReserved = std::size_t{1} << 30;
+
   void map() {
-    CAPSTONE_CU(cuMemAddressReserve, &address_, size_, 0, wanted_, 0);
+    // Small reservations come from a pool and do not heed the wish.
+    reserved_ = std::max(size_, kLeastReserved);
+    CAPSTONE_CU(cuMemAddressReserve, &address_, reserved_, 0, wanted_, 0);
     CAPSTONE_CU(cuMemMap, address_, size_, 0, handle_, 0);
     allow_access(address_, size_);
   }
   void drop() {
     if (!address_) return;
     CAPSTONE_DRIVER(cuMemUnmap)(address_, size_);
-    CAPSTONE_DRIVER(cuMemAddressFree)(address_, size_);
+    CAPSTONE_DRIVER(cuMemAddressFree)(address_, reserved_);
     CAPSTONE_DRIVER(cuMemRelease)(handle_);
     address_ = 0;
   }
 
   CUdeviceptr wanted_, address_ = 0;
   CUmemGenericAllocationHandle handle_ = 0;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, reserved_ = 0;
 };
 
 /// A submission's private memory in the sealed tier: a wide range of addresses at a fixed place, backed as far as it is used.
