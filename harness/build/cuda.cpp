@@ -58,8 +58,8 @@ Result<fs::path> publish(const fs::path& temporary, const fs::path& final_folder
 }
 
 // The fat binaries as the linker put them: what the launcher loads is byte for byte what the object would have loaded.
-Result<void> extract_device_code(const fs::path& folder, const Resources& resources) {
-  CAPSTONE_TRY(auto run, compile({"objcopy", "-O", "binary", "--only-section=.nv_fatbin", "kernel.so", "kernel.fatbin"}, folder, resources));
+Result<void> extract_device_code(const fs::path& folder, const Resources& resources, const Sandbox* sandbox) {
+  CAPSTONE_TRY(auto run, compile({"objcopy", "-O", "binary", "--only-section=.nv_fatbin", "kernel.so", "kernel.fatbin"}, folder, resources, sandbox, {}));
   if (!run.ok())
     return fail("cannot take the device code out of a build: " + std::string(trim(run.err)), folder.string(),
                 "objcopy (package binutils) is needed beside the compiler", ExitCode::kEnvironment);
@@ -67,14 +67,15 @@ Result<void> extract_device_code(const fs::path& folder, const Resources& resour
 }
 
 // Tensor-core instructions in the machine code, "HMMA, IMMA"; empty: none. Nothing to say without cuobjdump.
-Result<std::string> tensor_instructions_of(const fs::path& folder, const CudaToolkit& toolkit, const Resources& resources) {
+Result<std::string> tensor_instructions_of(const fs::path& folder, const CudaToolkit& toolkit, const Resources& resources,
+                                           const Sandbox* sandbox) {
   std::error_code ignored;
   const fs::path tool = toolkit.nvcc.parent_path() / "cuobjdump";
   if (!fs::exists(tool, ignored)) return std::string();
   // A listing of all instructions may be huge: only the names come back.
   const std::string pipeline = "'" + replace_all(tool.string(), "'", "") + "' -sass kernel.so | grep -oE "
                                "' (HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTC[HQIO]MMA)\\b' | sort -u";
-  CAPSTONE_TRY(auto run, compile({"/bin/sh", "-c", pipeline}, folder, resources));
+  CAPSTONE_TRY(auto run, compile({"/bin/sh", "-c", pipeline}, folder, resources, sandbox, {toolkit.root}));
   std::vector<std::string> found;
   for (const std::string& line : split(run.out, '\n'))
     if (!trim(line).empty()) found.emplace_back(trim(line));
@@ -224,8 +225,8 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   }
   CAPSTONE_CHECK(write_file_atomic(work / "command.txt", artifact.result.command));
   CAPSTONE_CHECK(write_file_atomic(work / "log.txt", artifact.result.log));
-  CAPSTONE_CHECK(extract_device_code(work, *request.resources));
-  CAPSTONE_TRY(artifact.tensor_instructions, tensor_instructions_of(work, toolkit, *request.resources));
+  CAPSTONE_CHECK(extract_device_code(work, *request.resources, request.sandbox));
+  CAPSTONE_TRY(artifact.tensor_instructions, tensor_instructions_of(work, toolkit, *request.resources, request.sandbox));
   CAPSTONE_CHECK(write_file_atomic(work / "tensor.txt", artifact.tensor_instructions));
   CAPSTONE_TRY(auto kept, publish(work, folder));
   artifact.program = kept / "kernel.so";

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <future>
 #include <random>
 #include <set>
 
@@ -110,8 +111,7 @@ class Session {
         lonely_.push_back(ms);
       }
     }
-    for (std::size_t a = 1; a < arms_.size(); ++a)
-      if (alive(a)) CAPSTONE_CHECK(start(a));
+    CAPSTONE_CHECK(start_others());
     double slowest = 0;
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (alive(a)) {
@@ -193,8 +193,20 @@ class Session {
     return std::any_of(arms_.begin(), arms_.end(), [](const TimedArm& arm) { return !arm.trusted && !arm.trusted_clock && !arm.failure; });
   }
 
-  Result<void> start(std::size_t a) {
-    auto worker = arms_[a].start_worker();
+  Result<void> start(std::size_t a) { return take(a, arms_[a].start_worker()); }
+  // All at once: making a CUDA context takes most of a second, and nothing is timed now.
+  Result<void> start_others() {
+    std::vector<std::pair<std::size_t, std::future<StartedRunner>>> starting;
+    for (std::size_t a = 1; a < arms_.size(); ++a)
+      if (alive(a)) starting.emplace_back(a, std::async(std::launch::async, arms_[a].start_worker));
+    Result<void> all;
+    for (auto& [a, runner] : starting) {
+      auto started = runner.get();  // every one is waited for, whatever became of the others
+      if (all) all = take(a, std::move(started));
+    }
+    return all;
+  }
+  Result<void> take(std::size_t a, StartedRunner worker) {
     if (!worker) return take_failure(a, worker.error());
     if (auto label = (*worker)->hello().find("label"); arms_[a].trusted && label != (*worker)->hello().end() && label->is_string())
       arms_[a].label = label->get<std::string>();

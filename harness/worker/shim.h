@@ -67,6 +67,7 @@ struct Shim {
     std::size_t bytes;
   };
   std::vector<Variable> variables;            ///< __device__ and __constant__ of the submission
+  std::map<cudaGraphExec_t, cudaGraph_t> graphs;  ///< what was instantiated, as it was then
   std::map<const void*, std::vector<char>> kept;  ///< host data that recorded copies read
 
   void refuse(const char* why) {
@@ -232,8 +233,47 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const voi
   static const auto real = next_definition<cudaError_t (*)(const cudaLaunchConfig_t*, const void*, void**)>("cudaLaunchKernelExC_ptsz");
   return real(config, kernel, args);
 }
-cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t graph, cudaStream_t stream) {
-  return Shim::get().joined(per_thread(stream)) ? cudaGraphLaunch(graph, per_thread(stream)) : cudaSuccess;
+
+// ---- graphs: a recording does not take an instantiated graph, so its nodes are put there
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long flags) {
+  static const auto real = next_definition<cudaError_t (*)(cudaGraphExec_t*, cudaGraph_t, unsigned long long)>("cudaGraphInstantiate");
+  cudaError_t code = real(ready, graph, flags);
+  cudaGraph_t copy{};
+  if (code == cudaSuccess && cudaGraphClone(&copy, graph) == cudaSuccess) Shim::get().graphs[*ready] = copy;
+  return code;
+}
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long flags) {
+  return cudaGraphInstantiate(ready, graph, flags);
+}
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdateResultInfo*) {
+  return Shim::get().not_supported("it changes an instantiated graph");
+}
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t, const cudaKernelNodeParams*) {
+  return Shim::get().not_supported("it changes an instantiated graph");
+}
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t ready, cudaStream_t stream) try {
+  using namespace capstone::gpu;
+  Shim& shim = Shim::get();
+  const cudaStream_t where = per_thread(stream);
+  if (!shim.joined(where)) return cudaSuccess;
+  auto known = shim.graphs.find(ready);
+  if (known == shim.graphs.end()) return shim.not_supported("it launches a graph whose making was not seen");
+  using Info = CUresult (*)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*, const CUgraphNode**, const CUgraphEdgeData**, std::size_t*);
+  using Update = CUresult (*)(CUstream, CUgraphNode*, const CUgraphEdgeData*, std::size_t, unsigned);
+  static const auto info = reinterpret_cast<Info>(driver_symbol("cuStreamGetCaptureInfo_v3"));
+  static const auto update = reinterpret_cast<Update>(driver_symbol("cuStreamUpdateCaptureDependencies_v2"));
+  CUstreamCaptureStatus status{};
+  CUgraph graph{};
+  const CUgraphNode* before = nullptr;
+  const CUgraphEdgeData* edges = nullptr;
+  std::size_t count = 0;
+  check(info(where, &status, nullptr, &graph, &before, &edges, &count), "cuStreamGetCaptureInfo");
+  CUgraphNode node{};
+  CAPSTONE_CU(cuGraphAddChildGraphNode, &node, graph, before, count, reinterpret_cast<CUgraph>(known->second));
+  check(update(where, &node, nullptr, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES), "cuStreamUpdateCaptureDependencies");
+  return cudaSuccess;
+} catch (const std::exception&) {
+  return Shim::get().not_supported("it launches a graph that a plan cannot hold");
 }
 
 // ---- which variables the submission has: their addresses differ from process to process
