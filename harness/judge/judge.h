@@ -29,6 +29,7 @@ struct JudgeRequest {
   std::vector<Entry> entries;
   Backend backend = Backend::kAuto;
   Tier tier = Tier::kAuto;         ///< CUDA only
+  std::filesystem::path baseline;  ///< CUDA: gate two's opponent; empty: the problem's own
   double budget_seconds = 10;      ///< of timing, a contestant
   double run_timeout_seconds = 10; ///< one launch in gate one
   int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build

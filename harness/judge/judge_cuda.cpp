@@ -229,7 +229,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
 
   // Builds.
   say("building the native baseline");
-  CAPSTONE_TRY(session.baseline, build_cuda({&problem, problem.folder / "baseline.cu", &resources, nullptr, "native", 900}, arch, problem.link));
+  const fs::path opponent = request.baseline.empty() ? problem.folder / "baseline.cu" : request.baseline;
+  CAPSTONE_TRY(session.baseline, build_cuda({&problem, opponent, &resources, nullptr, "native", 900}, arch, problem.link));
   if (!session.baseline.result.ok)
     return fail("the problem's baseline.cu does not build: " + session.baseline.result.first_error->text,
                 session.baseline.result.first_error->file, "see `capstone doctor` for missing libraries", ExitCode::kEnvironment);

@@ -39,6 +39,9 @@ RatioVerdict decide(Interval speedup, Interval a_over_a, bool budget_spent);
 /// The stop rule: the interval's half-width is at most `share` of its point. It never looks at who is ahead.
 bool narrow_enough(Interval speedup, double share = 0.01);
 
+/// A share with its exact 95 % interval (Clopper and Pearson 1934) from `hits` of `n` trials; `n` > 0.
+Interval binomial_interval(int hits, int n);
+
 /// Whether warm-up is over: the medians of the last five times and of the five before differ by at most 2 %.
 bool stable(std::span<const double> warm_up_ms);
 
