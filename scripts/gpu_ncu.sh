@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# On a GPU machine: does the cold median of `capstone measure` agree with what Nsight Compute says about the same kernel?
+#   scripts/gpu_ncu.sh OUT [capstone]
+# Five kernels of one launch each, at their problems' measured sizes: OUT/ncu.jsonl has a line each (both times in µs, device, date),
+# OUT/ncu-*.csv what ncu printed. Agreement: within max(5 %, 2 µs). ncu runs with --clock-control none and flushes the caches itself.
+set -uo pipefail
+out=$(mkdir -p "$1" && cd "$1" && pwd)
+capstone=${2:-capstone}
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ncu=$(command -v ncu || echo /usr/local/cuda/bin/ncu)
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d '. ')
+[ "$capability" -ge 90 ] && capability=${capability}a
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0
+: >"$out/ncu.jsonl"
+
+compare() {  # problem rung-number
+  local problem=$1 rung=$2 file sizes
+  file=$(ls "$root"/reference_kernels/*/"$problem/$rung"_*.cu)
+  sizes=$(sed -n 's/^  measure: {\(.*\)}.*/\1/p' "$root/problems/$problem/problem.yaml" | tr -d ' ' | tr ':,' '= ')
+  "$capstone" init "$problem" "$work/$problem-$rung" --from "$rung" >/dev/null 2>&1 || return 1
+  ( cd "$work/$problem-$rung" && "$capstone" predict memory >/dev/null 2>&1; "$capstone" measure >/dev/null 2>"$out/ncu-$problem-$rung.log" ) || return 1
+  "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" "-DPROBLEM_${problem^^}" \
+    "-DKERNEL_FILE=\"$file\"" "$root/tests/gpu/kernels_smoke.cu" -o "$work/smoke" 2>/dev/null || return 1
+  # shellcheck disable=SC2086  # one argument a size
+  "$ncu" --clock-control none --cache-control all --metrics gpu__time_duration.sum,launch__grid_size --csv --page raw \
+    "$work/smoke" kernel $sizes >"$work/ncu.csv" 2>/dev/null
+  grep '^"' "$work/ncu.csv" >"$out/ncu-$problem-$rung.csv"
+  python3 - "$problem" "$rung" "$out/ncu-$problem-$rung.csv" "$work/$problem-$rung/.capstone/ledger.jsonl" >>"$out/ncu.jsonl" <<'P'
+import csv, json, statistics, sys
+problem, rung, table, ledger = sys.argv[1:]
+measured = [json.loads(line) for line in open(ledger)]
+measured = [r for r in measured if r["kind"] == "measurement"][-1]
+body = measured["body"]
+ours = body["measured"]["arms"][-1]["median_ms"]["point"] * 1000
+rows = list(csv.reader(open(table)))
+head, unit = rows[0], rows[1]
+name, time = head.index("Kernel Name"), head.index("gpu__time_duration.sum")
+scale = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "nsecond": 1e-3, "usecond": 1.0, "msecond": 1e3}[unit[time]]
+ours_only = [r for r in rows[2:] if "smoke::" not in r[name]]  # the harness's own kernels have its namespace
+times = [float(r[time].replace(",", "")) * scale for r in ours_only]
+largest = [t for t in times if t > 0.5 * max(times)]  # the rest are check sizes
+theirs = statistics.median(largest)
+print(json.dumps({"problem": problem, "rung": rung, "capstone_us": round(ours, 3), "ncu_us": round(theirs, 3), "ncu_launches": len(largest),
+                  "difference_us": round(ours - theirs, 3), "allowed_us": round(max(0.05 * theirs, 2), 3),
+                  "agrees": abs(ours - theirs) <= max(0.05 * theirs, 2), "tier": body["tier"], "sizes": body["measured"]["sizes"],
+                  "device": body["environment"]["device"], "driver": body["environment"]["driver"], "time": measured["time"],
+                  "tool": measured["tool"]}))
+P
+}
+for each in "bias_gelu_layernorm 03" "softmax 02" "softmax 04" "conv_bias_scale_relu 03" "sgemm 08"; do
+  # shellcheck disable=SC2086  # two arguments
+  compare $each || { echo "error: $each could not be compared" >&2; status=1; }
+done
+cat "$out/ncu.jsonl"
+! grep -q '"agrees": false' "$out/ncu.jsonl" || status=1
+exit $status
