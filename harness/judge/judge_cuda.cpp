@@ -187,6 +187,7 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
                                                 : "the recorded launch fails gate one: " + (failure ? failure->problem : std::string()));
   }
   m.cases.clear();
+  m.labels.clear();
   m.gate_two_reason.clear();
   m.tier = "host";
   setup.start_worker = c.start(session);
