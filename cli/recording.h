@@ -19,6 +19,8 @@ struct JudgeOptions {
   int hidden_cases = 3;
 };
 void add_judge_options(CLI::App& command, JudgeOptions& options);
+/// A request without entries.
+JudgeRequest request_of(const Problem& problem, const JudgeOptions& options);
 
 /// One contestant with what the student said about this version.
 struct Candidate {

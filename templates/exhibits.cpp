@@ -411,6 +411,10 @@ class Maker {
     else blocks.emplace_back(case_facts(*bad));
   }
 
+  static std::string element_text(const Diagnosis& d, const std::vector<std::int64_t>& at, double expected, double got, bool unwritten) {
+    return fmt::format("{}{}: expected {}, {}", d.output, indices(at), number_text(expected, 6), got_text(got, unwritten, 6));
+  }
+
   static FactsBlock case_facts(const CaseResult& c) {
     FactsBlock facts;
     std::string sizes = sizes_text(c.sizes);
@@ -423,9 +427,9 @@ class Maker {
       facts.facts.emplace_back("Wrong", cell(fmt::format("{} of {} elements of {}", d.wrong, d.total, d.output)));
       if (!d.pattern.empty()) facts.facts.emplace_back("Pattern", cell(d.pattern));
       if (!d.first.empty())
-        facts.facts.emplace_back("First", cell(fmt::format("{}{}: expected {:g}, got {:g}", d.output, indices(d.first), d.first_expected, d.first_got)));
+        facts.facts.emplace_back("First", cell(element_text(d, d.first, d.first_expected, d.first_got, d.first_unwritten)));
       if (!d.worst.empty())
-        facts.facts.emplace_back("Worst", cell(fmt::format("{}{}: expected {:g}, got {:g}", d.output, indices(d.worst), d.worst_expected, d.worst_got)));
+        facts.facts.emplace_back("Worst", cell(element_text(d, d.worst, d.worst_expected, d.worst_got, d.worst_unwritten)));
     }
     const std::string& hint = c.diagnosis && !c.diagnosis->hint.empty() ? c.diagnosis->hint : c.hint;
     if (!hint.empty()) facts.facts.emplace_back("Hint given", cell(hint));

@@ -37,6 +37,24 @@ Person parse_member(const std::string& text) {
   return person;
 }
 
+// Where else a rung of about that name is: "`02_online` is a rung of softmax".
+std::optional<std::string> rung_elsewhere(const Session& session, const std::string& wanted) {
+  std::error_code code;
+  std::vector<std::string> names, owners;
+  for (const auto& file : fs::recursive_directory_iterator(session.resources.reference_kernels(), code)) {
+    if (file.path().extension() != ".cu") continue;
+    const std::string stem = file.path().stem();
+    for (const std::string& name : {stem, stem.substr(stem.find('_') + 1)}) {
+      names.push_back(name);
+      owners.push_back(file.path().parent_path().filename());
+    }
+  }
+  auto meant = nearest(wanted, names);
+  if (!meant) return std::nullopt;
+  const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), *meant) - names.begin());
+  return fmt::format("`{0}` is a rung of {1}: capstone init {1} --from {0}", *meant, owners[at]);
+}
+
 // A rung by path, by file name, or by its number.
 Result<fs::path> find_rung(const Session& session, const std::string& problem, const std::string& wanted) {
   std::error_code code;
@@ -58,6 +76,7 @@ Result<fs::path> find_rung(const Session& session, const std::string& problem, c
   std::string hint = "rungs of this problem: ";
   for (const fs::path& rung : rungs) hint += rung.stem().string() + " ";
   if (auto meant = nearest(wanted, names)) hint = "did you mean `" + *meant + "`?  " + hint;
+  else if (auto elsewhere = rung_elsewhere(session, wanted)) hint = *elsewhere + "; " + hint;
   return fail("no rung named " + wanted + " for " + problem, session.resources.reference_kernels().string(),
               rungs.empty() ? "this problem ships no reference kernels; give the path of a .cu file" : hint);
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace capstone {
@@ -58,10 +59,7 @@ namespace {
 Error interrupted_error() { return {"interrupted", {}, {}, ExitCode::kInterrupted}; }
 
 CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failure, const std::string& schedule) {
-  CaseResult result;
-  result.id = prepared.plan.id;
-  result.sizes = sizes_json(prepared.plan.sizes);
-  result.seed = seed_text(prepared.plan.seed);
+  CaseResult result = blank_result(prepared.plan);
   result.schedule = schedule;
   result.problem = failure.what;
   result.where = failure.where;
@@ -78,6 +76,19 @@ tl::expected<std::size_t, WorkerFailure> ask_bytes(Runner& worker, const char* o
                                         fmt::format("{}_bytes() asks for more than 8 GiB, or for nonsense", op), {},
                                         "return the bytes that are needed at these sizes", "launch_error"});
   return bytes->get<std::size_t>();
+}
+
+// A run that is wrong after one that was right: the cause is what differs between the two, not the arithmetic.
+void blame_the_difference(CaseResult& result) {
+  constexpr const char* kPattern = "differs from run to run (race, or memory that was never written)";
+  result.problem = fmt::format("{}; this run: {}", kPattern, result.problem);
+  result.hint = "the run before was right on the same inputs. A __syncthreads() is missing, two threads write the same element, or "
+                "shared memory, the workspace or an accumulator is read before it is written; " + result.hint;
+  if (result.diagnosis) result.diagnosis->pattern = fmt::format("{}: {}", kPattern, result.diagnosis->pattern);
+}
+
+void add_label(Measurement& into, std::string label) {
+  if (std::find(into.labels.begin(), into.labels.end(), label) == into.labels.end()) into.labels.push_back(std::move(label));
 }
 
 }  // namespace
@@ -128,7 +139,8 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
   into.gate_one = GateOne::kPassed;
   int number = 0;
   for (const CasePlan& plan : plans) {
-    setup.say(fmt::format("{}: gate one, case {} of {} ({})", setup.who, ++number, plans.size(), to_string(plan.sizes)));
+    setup.say(fmt::format("{}: gate one, case {} of {} ({}{})", setup.who, ++number, plans.size(), to_string(plan.sizes),
+                          plan.battery == Battery::kPlain ? "" : fmt::format(", inputs {}", description_of(plan.battery))));
     CAPSTONE_TRY(Json question, workspace_arguments(problem, plan.sizes));
     auto asked = ask_private_bytes(**worker, problem, question);
     const PrivateBytes bytes = asked.value_or(PrivateBytes{});
@@ -169,16 +181,14 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       CaseResult result = examine(problem, prepared, before, after, poison_seed);
       result.schedule = schedule;
       bool passed = result.passed;
-      if (!passed && first.empty() == false) {
-        result.problem += " (it was right under the schedule before: the result depends on the order of threads)";
-        result.hint = "a race: a __syncthreads() is missing, or two threads write the same element; " + result.hint;
-      }
+      if (!passed && !first.empty()) blame_the_difference(result);
       into.cases.push_back(std::move(result));
       if (!passed) {
         into.gate_one = GateOne::kWrong;
         break;
       }
       if (first.empty()) first = after;
+      else if (!first_difference(problem, prepared.layout, first, after).empty()) add_label(into, std::string(kVaries));
     }
     if (broken) {
       if (broken->kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
