@@ -39,7 +39,7 @@ struct Promise {
 };
 Promise promise_for(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& m) {
   if (backend == Backend::kEmulated) return {&exhibit.emulated, {}};
-  const bool sealed = m.tier == "sealed";
+  const bool sealed = m.tier == "sealed" && m.gate_one != GateOne::kNotJudgeable;  // not judgeable there: it could not be recorded
   const bool must_fall_back = exhibit.cuda_sealed.kind == Kind::kFallsBack;
   if (sealed && must_fall_back) return {&exhibit.cuda_host, "it was sealed, and should not have been"};
   if (sealed) return {&exhibit.cuda_sealed, {}};

@@ -98,7 +98,9 @@ TEST(Assess, FallingBackIsPartOfThePromise) {
   const RowResult sealed = assess(trick, Backend::kCuda, Tier::kAuto, said(GateOne::kWrong, "sealed"));
   EXPECT_EQ(sealed.state, RowState::kDiffers);
   EXPECT_EQ(sealed.why, "it was sealed, and should not have been");
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "host"), Tier::kSealed), RowState::kOk) << "asked for sealed alone, it is refused";
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "sealed"), Tier::kSealed), RowState::kOk) << "asked for sealed alone, it is refused";
+  trick.cuda_sealed = promise(Kind::kCaught, {GateOne::kWrong});
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "sealed"), Tier::kSealed), RowState::kNotRun) << "it should have been recorded";
 }
 
 TEST(Assess, RecordHoldsEverythingButTheSamples) {
