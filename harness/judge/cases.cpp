@@ -149,6 +149,19 @@ CaseResult blank_result(const CasePlan& plan) {
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes) {
   return arguments(problem, &layout, sizes);
 }
+Json call_extents(const Problem& problem, const Layout& layout) {
+  Json extents = Json::array();
+  auto add = [&](const std::string& name, std::size_t at, std::size_t bytes, bool written) {
+    if (bytes) extents.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}});
+  };
+  for (const TensorSlot& slot : layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    add(parameter.name, slot.offset, slot.bytes, parameter.role != Role::kOutput);
+  }
+  add("workspace", layout.workspace_offset, layout.workspace_bytes, false);
+  add("prepared", layout.prepared_offset, layout.prepared_bytes, true);
+  return extents;
+}
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
   return arguments(problem, nullptr, sizes);
 }

@@ -61,6 +61,9 @@ Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, 
 
 /// Argument slots for a worker's request; see protocol.md.
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes);
+/// The "extents" of a run (protocol.md): every tensor by its parameter's name, the workspace, what prepare() made.
+/// Outputs and the workspace hold no values yet.
+Json call_extents(const Problem& problem, const Layout& layout);
 /// Workspace question before there is an arena: tensors at 0, sizes real.
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
 

@@ -3,6 +3,13 @@
 
 namespace capstone_emu {
 
+/// The range of addresses that holds the stacks of all fibers.
+struct StackRange {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+};
+extern StackRange fiber_stacks;
+
 /// A new stack with a guard page below. Null when there is no memory left for one.
 Fiber* allocate_fiber(std::size_t index);
 

@@ -54,8 +54,10 @@ void BlockRunner::prepare_arena() {
 void BlockRunner::begin_dynamic() {
   touched_.clear();
   shared_used_ = 0;
-  if (const std::size_t bytes = grid_->config.dynamic_shared)
+  if (const std::size_t bytes = grid_->config.dynamic_shared) {
     std::memset(arena_ + static_size_ - kRedZone, kPoison, bytes + 2 * kRedZone);
+    observe::shared_begins(arena_ + static_size_, bytes);
+  }
 }
 
 void BlockRunner::begin_slot(const SharedSlot& slot) {
@@ -74,6 +76,7 @@ void BlockRunner::begin_slot(const SharedSlot& slot) {
          "raise it with cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
   std::memset(arena_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
   touched_.push_back(&slot);
+  observe::shared_begins(arena_ + slot.offset, slot.size);
 }
 
 void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size,

@@ -102,7 +102,7 @@ Workbench::Workbench(const fs::path& program, std::vector<float> x, std::size_t 
   if (::ftruncate(memory_, static_cast<off_t>(bytes_)) != 0) ADD_FAILURE() << "no memory";
   arena_ = static_cast<char*>(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0));
   std::memcpy(arena_, x.data(), x.size() * 4);
-  std::memset(arena_ + (inputs_ * 4 + 255) / 256 * 256, 0xFF, outputs * 4);
+  std::memset(arena_ + y_offset(), 0xFF, outputs * 4);
   auto pair = Channel::make();
   ProcessSpec spec;
   spec.argv = {program.string()};
@@ -131,15 +131,33 @@ Json Workbench::ask(const Json& request, int descriptor) {
   return packet ? packet->message : Json{{"ok", false}, {"kind", "silence"}};
 }
 
-Json Workbench::run(const std::string& schedule, std::uint64_t seed) {
-  const Json arguments = {Json{{"at", 0}}, Json{{"at", (inputs_ * 4 + 255) / 256 * 256}},
-                          Json{{"i64", std::max(inputs_, outputs_)}}};
-  return ask({{"op", "run"}, {"args", arguments}, {"schedule", schedule}, {"seed", seed}});
+Json Workbench::arguments() const {
+  return {Json{{"at", 0}}, Json{{"at", y_offset()}}, Json{{"i64", std::max(inputs_, outputs_)}}};
 }
+
+Json Workbench::run(const std::string& schedule, std::uint64_t seed) {
+  return ask({{"op", "run"}, {"args", arguments()}, {"schedule", schedule}, {"seed", seed}});
+}
+
+Json Workbench::observe(const std::string& schedule, std::uint64_t seed) {
+  const Json extents = {Json{{"name", "x"}, {"at", 0}, {"bytes", inputs_ * 4}, {"written", true}},
+                        Json{{"name", "y"}, {"at", y_offset()}, {"bytes", outputs_ * 4}, {"written", false}}};
+  const Json request{{"op", "run"}, {"args", arguments()}, {"schedule", schedule}, {"seed", seed},
+                     {"extents", extents}, {"observe", true}};
+  if (!channel_ || !channel_->send(request)) return Json::object();
+  auto packet = channel_->receive(std::chrono::seconds(60));
+  if (!packet) return Json{{"ok", false}, {"kind", "silence"}};
+  std::string text(packet->message.value("report_bytes", std::size_t{0}), ' ');
+  if (packet->fd && ::pread(packet->fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
+    packet->message["report"] = Json::parse(text, nullptr, false);
+  return packet->message;
+}
+
+void Workbench::set_x(std::size_t index, float value) { std::memcpy(arena_ + 4 * index, &value, 4); }
 
 std::vector<float> Workbench::y() const {
   std::vector<float> values(outputs_);
-  std::memcpy(values.data(), arena_ + (inputs_ * 4 + 255) / 256 * 256, outputs_ * 4);
+  std::memcpy(values.data(), arena_ + y_offset(), outputs_ * 4);
   return values;
 }
 

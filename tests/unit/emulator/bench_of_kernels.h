@@ -28,10 +28,15 @@ class Workbench {
   ~Workbench();
   Json ask(const Json& request, int descriptor = -1);
   Json run(const std::string& schedule = "forward", std::uint64_t seed = 1);
+  /// On the hooks build: the answer, and under "report" what was observed. x holds values, y does not.
+  Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);
+  void set_x(std::size_t index, float value);
   std::vector<float> y() const;
   std::string errors() const { return child_->err_so_far(); }
 
  private:
+  std::size_t y_offset() const { return (inputs_ * 4 + 255) / 256 * 256 + 256; }  // memory of nobody between them
+  Json arguments() const;
   std::size_t inputs_, outputs_, bytes_;
   char* arena_ = nullptr;
   int memory_ = -1;
