@@ -82,7 +82,7 @@ struct Trial {
 
 /// Builds with hooks and runs under two schedules; the first finding ends it.
 Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const Resources& resources) {
-  BuildRequest request{&problem, source, &resources, "mutant"};
+  BuildRequest request{&problem, source, &resources, nullptr, "mutant"};
   request.flavour = Flavour::kHooks;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(request));
   if (!artifact.result.ok) return Trial{false, false, "does not build: " + artifact.result.log.substr(0, 300)};

@@ -144,8 +144,8 @@ Json Workbench::observe(const std::string& schedule, std::uint64_t seed) {
                         Json{{"name", "y"}, {"at", y_offset()}, {"bytes", outputs_ * 4}, {"written", false}}};
   const Json request{{"op", "run"}, {"args", arguments()}, {"schedule", schedule}, {"seed", seed},
                      {"extents", extents}, {"observe", true}};
-  if (!channel_ || !channel_->send(request)) return Json::object();
-  auto packet = channel_->receive(std::chrono::seconds(60));
+  if (!channel_ || !channel_->send(request, -1, std::chrono::seconds(60))) return Json::object();
+  auto packet = channel_->receive(std::chrono::seconds(60), [] { return true; });
   if (!packet) return Json{{"ok", false}, {"kind", "silence"}};
   std::string text(packet->message.value("report_bytes", std::size_t{0}), ' ');
   if (packet->fd && ::pread(packet->fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
