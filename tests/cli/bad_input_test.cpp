@@ -131,7 +131,7 @@ TEST_F(BadInput, StateFolderThatCannotBeWrittenIsNamed) {
 TEST_F(BadInput, RungOfAnotherProblemIsSuggestedWithItsProblem) {
   Outcome answer = capstone({"init", "bias_gelu_layernorm", "project", "--from", "onlin"});
   EXPECT_EQ(answer.code, 2) << answer;
-  EXPECT_TRUE(says(answer.err, "`online` is a rung of softmax: capstone init softmax --from online"));
+  EXPECT_TRUE(says(answer.err, "`02_online` is a rung of softmax: capstone init softmax --from 02_online"));
 }
 
 TEST_F(BadInput, DefinitionThatDoesNotLoadFailsItsLint) {

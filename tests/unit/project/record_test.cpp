@@ -104,7 +104,7 @@ TEST(Record, NoFieldOfAFullMeasurementIsForgotten) {
   EXPECT_EQ(json["measured"].size(), 10u);
   EXPECT_EQ(json["measured"]["arms"][0].size(), 6u);
   EXPECT_EQ(json["cases"][0].size(), 14u);
-  EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 11u);
+  EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 14u);
   EXPECT_EQ(json["build"].size(), 6u);
 }
 
