@@ -20,7 +20,7 @@ class ArenaHost {
   virtual Result<void> fetch(std::span<std::byte> image) = 0;
 };
 
-/// Host memory (memfd), for the emulated backend.
+/// Host memory (memfd), for the emulated backend. Who is handed its descriptor can change its bytes, never its size.
 class MemfdArena : public ArenaHost {
  public:
   ~MemfdArena() override;

@@ -1,5 +1,6 @@
 #include "harness/judge/sealed.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ class SealedRunner : public Runner {
       return (*recorder)->ask(request, timeout);
     }
     if (op == "arena") {
-      arena_ = Descriptor(::dup(fd));
+      arena_ = Descriptor(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
       arena_bytes_ = request.value("bytes", std::size_t{0});
       loaded_.clear();  // a plan's addresses were checked against the arena of its time
       return launcher_->ask(request, timeout, fd);
@@ -130,7 +131,7 @@ tl::expected<const Plan*, WorkerFailure> SealedKernel::plan(const std::string& k
   auto answer = (*recorder)->ask(request);
   if (!keep_recorder_) recorder_.reset();
   if (!answer) return tl::unexpected(answer.error());
-  if (!answer->message.value("sealed", false)) {
+  if (auto sealed = answer->message.find("sealed"); sealed == answer->message.end() || *sealed != true) {
     auto because = answer->message.find("because");
     return tl::unexpected(refuse(because != answer->message.end() && because->is_string() ? because->get<std::string>().substr(0, 300)
                                                                                           : "the recorder gave no plan"));
