@@ -62,6 +62,7 @@ TEST_F(BadInput, BrokenProblemOfTheUsersIsReportedByLineAndColumn) {
   std::size_t at = text.find("\ntolerance:");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 11, "\ntolerence:");
+  fs::create_directories(home_ / "mine");
   spit(home_ / "mine" / "problem.yaml", text);
   auto line = 2 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   Outcome answer = capstone({"init", "./mine", "project"});
@@ -139,9 +140,9 @@ TEST_F(BadInput, DefinitionThatDoesNotLoadFailsItsLint) {
   EXPECT_EQ(answer.code, 2) << answer;
   EXPECT_TRUE(says(answer.err, "did you mean `sgemm`?"));
   spit(home_ / "mine" / "problem.yaml", "schema: 1\nid: mine\ntitel: no\n");
-  answer = capstone({"problems", "lint", "./mine"});
+  answer = capstone({"problems", "lint", (home_ / "mine").string()});
   EXPECT_EQ(answer.code, 2) << answer;
-  EXPECT_TRUE(says(answer.out, "FAIL     loads"));
+  EXPECT_TRUE(says(answer.out, "FAIL     loads")) << answer;
   EXPECT_TRUE(says(answer.out, "problem.yaml:3:1"));
   EXPECT_TRUE(says(answer.out, "hint: did you mean `title`?"));
 }
