@@ -2,12 +2,14 @@
 
 #include <string>
 
+#include "harness/emulator/runtime/where.h"
+
 namespace capstone_emu::hooks {
 
 void misaligned(const volatile void* address, std::size_t bytes, bool write, std::uint32_t pc) {
   std::string file;
   int line = 0;
-  locate_code(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pc - 1)), file, line);
+  locate_in_source({reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pc - 1))}, file, line);
   const unsigned past = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(address) % bytes);
   BlockRunner::current()->fail(
       FailureKind::kUndefinedBehaviour, file.c_str(), line,

@@ -4,10 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "../include/capstone_emulator/core.h"
 
@@ -16,42 +13,24 @@ namespace {
 // What the emulated device looks like. The count of multiprocessors is small, so that grids sized by it stay small.
 constexpr int kMultiprocessors = 8, kThreadsPerMultiprocessor = 2048, kL2Bytes = 50 << 20;
 constexpr std::size_t kGlobalMemory = std::size_t{8} << 30, kDefaultShared = 48 * 1024;
-constexpr std::size_t kAlignment = 256;
-
-std::mutex g_mutex;
-std::map<void*, std::size_t>& allocations() {
-  static auto* all = new std::map<void*, std::size_t>;
-  return *all;
-}
 
 cudaError_t remember(cudaError_t error) {
   if (error != cudaSuccess) capstone_emu::last_error() = error;
   return error;
 }
 
-/// Memory as a GPU hands it out: aligned, and not zero. NaN bytes make a forgotten initialisation visible.
 cudaError_t allocate(void** pointer, std::size_t bytes) {
   if (!pointer) return remember(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (bytes > kGlobalMemory) return remember(cudaErrorMemoryAllocation);
-  void* memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  if (!memory) return remember(cudaErrorMemoryAllocation);
-  std::memset(memory, 0xFF, bytes);
-  std::lock_guard lock(g_mutex);
-  allocations()[memory] = bytes;
-  *pointer = memory;
-  return cudaSuccess;
+  *pointer = capstone_emu::allocate_device_memory(bytes);
+  return *pointer ? cudaSuccess : remember(cudaErrorMemoryAllocation);
 }
 
 cudaError_t release(void* pointer) {
-  if (!pointer) return cudaSuccess;
-  {
-    std::lock_guard lock(g_mutex);
-    if (!allocations().erase(pointer)) return remember(cudaErrorInvalidValue);
-  }
-  std::free(pointer);
-  return cudaSuccess;
+  if (!pointer || capstone_emu::release_device_memory(pointer)) return cudaSuccess;
+  return remember(cudaErrorInvalidValue);
 }
 
 cudaError_t copy(void* to, const void* from, std::size_t bytes) {

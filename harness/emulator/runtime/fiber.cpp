@@ -7,24 +7,28 @@
 #include <new>
 #endif
 
+#include "harness/emulator/runtime/shadow.h"
+
 namespace capstone_emu {
 namespace {
 
 // Untouched pages cost nothing, so the stack is generous: local arrays of CUDA threads live on it.
 constexpr std::size_t kStackSize = 256 * 1024;
-constexpr std::size_t kGuard = 4096;
+constexpr std::size_t kCheckedStackSize = 1024 * 1024;  // red zones around local arrays make frames larger
 constexpr unsigned kColourStep = 320, kColours = 16384;  // [B]
 
 }  // namespace
 
+std::size_t stack_size() { return shadow_active() ? kCheckedStackSize : kStackSize; }
+
 Fiber* allocate_fiber(std::size_t index) {
-  void* memory = ::mmap(nullptr, kStackSize + kGuard, PROT_READ | PROT_WRITE,
+  void* memory = ::mmap(nullptr, stack_size() + kStackGuard, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  ::mprotect(memory, kGuard, PROT_NONE);
+  ::mprotect(memory, kStackGuard, PROT_NONE);
   auto* fiber = new Fiber;
-  fiber->stack = static_cast<char*>(memory) + kGuard;
-  fiber->size = kStackSize;
+  fiber->stack = static_cast<char*>(memory) + kStackGuard;
+  fiber->size = stack_size();
   fiber->colour = static_cast<unsigned>(index * kColourStep % kColours);
   return fiber;
 }

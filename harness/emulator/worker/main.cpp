@@ -14,7 +14,9 @@
 
 #include "harness/base/json.h"
 #include "harness/emulator/runtime/scheduler.h"
+#include "harness/emulator/runtime/time_limit.h"
 #include "harness/emulator/worker/channel.h"
+#include "harness/emulator/worker/extents.h"
 
 // From the generated adapter.
 extern "C" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream);
@@ -61,6 +63,8 @@ class Arena {
     bytes_ = bytes;
   }
   bool mapped() const { return base_ != nullptr; }
+  char* begin() const { return base_; }
+  std::size_t bytes() const { return bytes_; }
   void* at(std::uint64_t offset) const {
     if (!base_) return nullptr;  // asked for workspace_bytes, which looks at sizes alone
     if (offset > bytes_) throw std::runtime_error("an offset lies outside of the arena");
@@ -117,11 +121,13 @@ Schedule schedule_from(const std::string& name) {
 
 /// Runs `body`, which enters the candidate's code, and answers with its wall time or with what the runtime noted.
 template <class Body>
-Json run_guarded(const Json& request, const char* function, Body&& body) {
+Json run_guarded(const Json& request, const Arena& arena, const char* function, Body&& body) {
   settings().schedule = schedule_from(request.value("schedule", std::string("forward")));
   settings().seed = request.value("seed", std::uint64_t{0});
   last_error() = 0;
   take_failure();
+  const Extents extents(request.value("extents", Json::array()), arena.begin(), arena.bytes());
+  const TimeLimit limit(std::chrono::milliseconds(request.value("limit_ms", 0)));
   const auto begin = std::chrono::steady_clock::now();
   g_running = function;
   body();
@@ -145,7 +151,7 @@ Json run_candidate(const Json& request, const Arena& arena) {
   };
   void* const workspace = optional_address("workspace");
   void* const prepared = optional_address("prepared");
-  return run_guarded(request, "launch()", [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
+  return run_guarded(request, arena, "launch()", [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
 }
 
 Json prepare_candidate(const Json& request, const Arena& arena) {
@@ -153,7 +159,7 @@ Json prepare_candidate(const Json& request, const Arena& arena) {
   if (!arena.mapped()) throw std::runtime_error("no arena was given");
   const Slots slots(request.at("args"), arena);
   void* const prepared = arena.at(request.at("prepared").get<std::uint64_t>());
-  return run_guarded(request, "prepare()", [&] { capstone_prepare(slots.data(), prepared, nullptr); });
+  return run_guarded(request, arena, "prepare()", [&] { capstone_prepare(slots.data(), prepared, nullptr); });
 }
 
 Json respond(const Json& request, int descriptor, Arena& arena) {
@@ -209,12 +215,20 @@ void answer_at_exit() {
   }
 }
 
+/// The candidate's host code crashed or does not return. Nothing of this process can be trusted any more.
+void answer_for_host_code(const Failure& failure) {
+  if (!g_running) return;
+  send(answer_of(failure));
+  ::_exit(0);
+}
+
 }  // namespace
 }  // namespace capstone_emu
 
 int main() {
   using namespace capstone_emu;
   install_fault_handlers();
+  set_host_failure_handler(answer_for_host_code);
   std::atexit(answer_at_exit);
   Arena arena;
   while (auto packet = receive_packet(kSocket)) {

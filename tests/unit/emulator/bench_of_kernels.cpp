@@ -101,8 +101,8 @@ Workbench::Workbench(const fs::path& program, std::vector<float> x, std::size_t 
   memory_ = ::memfd_create("arena", MFD_CLOEXEC);
   if (::ftruncate(memory_, static_cast<off_t>(bytes_)) != 0) ADD_FAILURE() << "no memory";
   arena_ = static_cast<char*>(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0));
-  std::memcpy(arena_, x.data(), x.size() * 4);
-  std::memset(arena_ + (inputs_ * 4 + 255) / 256 * 256, 0xFF, outputs * 4);
+  std::memcpy(arena_ + at_x(), x.data(), x.size() * 4);
+  std::memset(arena_ + at_y(), 0xFF, outputs * 4);
   auto pair = Channel::make();
   ProcessSpec spec;
   spec.argv = {program.string()};
@@ -131,15 +131,18 @@ Json Workbench::ask(const Json& request, int descriptor) {
   return packet ? packet->message : Json{{"ok", false}, {"kind", "silence"}};
 }
 
-Json Workbench::run(const std::string& schedule, std::uint64_t seed) {
-  const Json arguments = {Json{{"at", 0}}, Json{{"at", (inputs_ * 4 + 255) / 256 * 256}},
-                          Json{{"i64", std::max(inputs_, outputs_)}}};
-  return ask({{"op", "run"}, {"args", arguments}, {"schedule", schedule}, {"seed", seed}});
+Json Workbench::run(const std::string& schedule, std::uint64_t seed, const Json& more) {
+  const Json arguments = {Json{{"at", at_x()}}, Json{{"at", at_y()}}, Json{{"i64", std::max(inputs_, outputs_)}}};
+  const Json extents = {Json{{"name", "x"}, {"at", at_x()}, {"bytes", inputs_ * 4}},
+                        Json{{"name", "y"}, {"at", at_y()}, {"bytes", outputs_ * 4}}};
+  Json request{{"op", "run"}, {"args", arguments}, {"extents", extents}, {"schedule", schedule}, {"seed", seed}};
+  request.update(more);
+  return ask(request);
 }
 
 std::vector<float> Workbench::y() const {
   std::vector<float> values(outputs_);
-  std::memcpy(values.data(), arena_ + (inputs_ * 4 + 255) / 256 * 256, outputs_ * 4);
+  std::memcpy(values.data(), arena_ + at_y(), outputs_ * 4);
   return values;
 }
 
