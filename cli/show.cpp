@@ -114,6 +114,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
     where += (where.empty() ? "" : ", ") + fmt::format("case {} ({})", bad->id, sizes);
   }
   if (!bad->schedule.empty()) where += ", schedule " + bad->schedule;
+  if (!bad->build.empty()) where += ", " + bad->build + " build";
   if (!where.empty()) line("  --> " + where);
   if (bad->diagnosis) {
     const Diagnosis& d = *bad->diagnosis;

@@ -1,5 +1,7 @@
 #pragma once
 // The two ways to judge; judge() chooses.
+#include <chrono>
+
 #include "harness/judge/judge.h"
 
 namespace capstone {
@@ -8,6 +10,8 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
                                                 const Narration& say, const std::string& why_not_cuda);
 Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say);
 
+/// How long one launch of gate one may take.
+std::chrono::milliseconds run_timeout(const JudgeRequest& request);
 Json host_environment(const Resources& resources);
 Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, const Sandbox& sandbox,
                               const Json& environment);

@@ -34,6 +34,8 @@ struct JudgeRequest {
   double run_timeout_seconds = 10; ///< one launch in gate one
   int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build
   bool timing = true;              ///< false: gate one only
+  bool instrumented = true;        ///< emulated: what passes is built and run again with instruments
+  bool check_races = false;        ///< CUDA: what passes is also run on the CPU, with instruments
 };
 
 /// What the judge is doing, for a progress line. Called from the judging thread.
