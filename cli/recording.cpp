@@ -20,6 +20,9 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a contestant (default 10)")->check(CLI::Range(1.0, 3600.0));
   command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
   command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
+  auto* quick = command.add_flag("--quick", options.quick, "on the CPU: outputs alone, without the builds that look for bad accesses and races");
+  command.add_flag("--check-races", options.check_races, "on a GPU: also run the instrumented builds on the CPU, which find bad accesses and races")
+      ->excludes(quick);
 }
 
 JudgeRequest request_of(const Problem& problem, const JudgeOptions& options) {
@@ -30,6 +33,8 @@ JudgeRequest request_of(const Problem& problem, const JudgeOptions& options) {
   request.budget_seconds = options.budget_seconds;
   request.run_timeout_seconds = options.timeout_seconds;
   request.hidden_cases = options.hidden_cases;
+  request.instrumented = !options.quick;
+  request.check_races = options.check_races;
   return request;
 }
 

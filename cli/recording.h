@@ -17,6 +17,8 @@ struct JudgeOptions {
   double budget_seconds = 10;
   double timeout_seconds = 10;
   int hidden_cases = 3;
+  bool quick = false;        ///< emulated: the uninstrumented build alone
+  bool check_races = false;  ///< CUDA: the instrumented builds for the CPU as well
 };
 void add_judge_options(CLI::App& command, JudgeOptions& options);
 /// A request without entries.

@@ -138,6 +138,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
     if (auto battery = battery_named(bad->battery)) where += fmt::format(", inputs {}", description_of(*battery));
   }
   if (!bad->schedule.empty()) where += ", schedule " + bad->schedule;
+  if (!bad->build.empty()) where += ", " + bad->build + " build";
   if (!where.empty()) line("  --> " + where);
   if (bad->diagnosis) {
     const Diagnosis& d = *bad->diagnosis;

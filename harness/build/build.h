@@ -14,6 +14,7 @@ namespace capstone {
 /// What a build for the CPU is instrumented for.
 enum class Flavour {
   kFast,   ///< outputs only
+  kAsan,   ///< accesses out of bounds at their line (AddressSanitizer), undefined arithmetic (UndefinedBehaviorSanitizer)
   kHooks,  ///< every access is seen: races, exact bounds, uninitialised reads, counts a line
 };
 

@@ -28,6 +28,8 @@ constexpr std::size_t kMaxLog = 64 * 1024;                     // [B]
 const std::vector<std::string> kCompileFlags = {
     "-std=gnu++17", "-O2", "-march=native", "-g1", "-w", "-fno-strict-aliasing", "-fno-math-errno",
     "-fno-trapping-math", "-fno-delete-null-pointer-checks", "-fno-pie", "-fno-pic", "-fmax-errors=20",
+    // Every page of a large frame is touched, so that no local array reaches beyond the guard below a stack.
+    "-fstack-clash-protection",
 #if defined(__x86_64__)
     "-fcf-protection=none",
 #endif
@@ -41,6 +43,12 @@ struct FlavourParts {
 FlavourParts parts_of(Flavour flavour) {
   switch (flavour) {
     case Flavour::kFast: return {"libcapstone_emulator.a", {}};
+    // The checks call functions of ours (runtime/asan.cpp, ubsan.cpp) instead of libasan's and libubsan's. Left out: what
+    // CUDA code does on purpose (shifting negative numbers, flattening `tile[0][i]`, float to int of any value).
+    case Flavour::kAsan:
+      return {"libcapstone_emulator.a",
+              {"-fsanitize=address,signed-integer-overflow,integer-divide-by-zero,shift-exponent,null,alignment,return,unreachable",
+               "-fsanitize-recover=all", "--param=asan-use-after-return=0"}};
     // Each access calls a function of ours instead of libtsan's, each basic block one that counts it. A float4 stays one
     // access, loads stay in the order of the source, and arithmetic stays scalar, so that it can be counted.
     case Flavour::kHooks:
@@ -60,11 +68,11 @@ struct Toolchain {
   std::string identity;  // digest over everything that is not the candidate
 
   std::vector<std::string> header_flags(bool with_shims) const {
-    std::vector<std::string> flags;
-    if (with_shims) flags = {"-isystem", shims.string()};
+    std::vector<std::string> folders;
+    if (with_shims) folders = {"-isystem", shims.string()};
     // Naming /usr/include would change the order of the compiler's own folders.
-    if (headers != "/usr/include") flags.insert(flags.end(), {"-isystem", headers.string()});
-    return flags;
+    if (headers != "/usr/include") folders.insert(folders.end(), {"-isystem", headers.string()});
+    return folders;
   }
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 // The two ways to judge; judge() chooses.
+#include <chrono>
+
 #include "harness/judge/judge.h"
 
 namespace capstone {
@@ -13,6 +15,8 @@ Result<std::vector<CasePlan>> cases_for(const JudgeRequest& request, const DrawL
 /// Whether anything is timed.
 bool is_timed(const JudgeRequest& request);
 
+/// How long one launch of gate one may take.
+std::chrono::milliseconds run_timeout(const JudgeRequest& request);
 Json host_environment(const Resources& resources);
 Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, const Sandbox& sandbox,
                               const Json& environment);

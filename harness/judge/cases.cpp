@@ -166,6 +166,15 @@ Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
   return arguments(problem, nullptr, sizes);
 }
 
+Json extents(const Problem& problem, const Layout& layout) {
+  Json list = Json::array();
+  for (const TensorSlot& slot : layout.tensors)
+    list.push_back({{"name", problem.signature[static_cast<std::size_t>(slot.parameter)].name}, {"at", slot.offset}, {"bytes", slot.bytes}});
+  if (layout.workspace_bytes) list.push_back({{"name", "the workspace"}, {"at", layout.workspace_offset}, {"bytes", layout.workspace_bytes}});
+  if (layout.prepared_bytes) list.push_back({{"name", "prepared"}, {"at", layout.prepared_offset}, {"bytes", layout.prepared_bytes}});
+  return list;
+}
+
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
                                   std::size_t workspace_bytes, std::size_t prepared_bytes) {
   PreparedCase prepared;

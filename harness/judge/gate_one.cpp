@@ -52,12 +52,16 @@ GateOne verdict_of(const WorkerFailure& failure) {
     case Kind::kReported:
       if (failure.report_kind == "not_judgeable") return GateOne::kNotJudgeable;
       if (failure.report_kind == "undefined_behaviour") return GateOne::kUndefined;
+      if (failure.report_kind == "timed_out") return GateOne::kTimedOut;
       return GateOne::kCrashed;
     default: return GateOne::kCrashed;
   }
 }
 
 namespace {
+
+// An emulated worker itself stops what runs for too long and says where it was. Only then it is given up.
+constexpr std::chrono::milliseconds kLastWords{3000};
 
 Error interrupted_error() { return {"interrupted", {}, {}, ExitCode::kInterrupted}; }
 
@@ -122,7 +126,7 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   CAPSTONE_CHECK(setup.arena->load(before));
   request["op"] = "prepare";
   request["prepared"] = layout.prepared_offset;
-  if (auto answer = worker.ask(request, setup.run_timeout); !answer) return Outcome(tl::unexpect, answer.error());
+  if (auto answer = worker.ask(request, setup.run_timeout + kLastWords); !answer) return Outcome(tl::unexpect, answer.error());
   CAPSTONE_CHECK(setup.arena->fetch(after));
   std::memcpy(image.data() + layout.prepared_offset, after.data() + layout.prepared_offset, layout.prepared_bytes);
   return Outcome(examine_preparation(*setup.problem, prepared, before, after));
@@ -166,6 +170,8 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       const std::uint64_t poison_seed = fresh_seed();
       poison_image(problem, prepared, before, poison_seed);
       Json request{{"op", "run"}, {"args", args}, {"seed", fresh_seed() >> 1}};
+      request["extents"] = extents(problem, prepared.layout);
+      request["limit_ms"] = setup.run_timeout.count();
       if (!schedule.empty()) request["schedule"] = schedule;
       CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, before));
       if (preparation && !preparation->passed) {
@@ -177,7 +183,7 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       CAPSTONE_CHECK(setup.arena->load(before));
       request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
       if (problem.prepare) request["prepared"] = prepared.layout.prepared_offset;
-      auto answer = preparation ? (*worker)->ask(request, setup.run_timeout)
+      auto answer = preparation ? (*worker)->ask(request, setup.run_timeout + kLastWords)
                                 : tl::expected<Packet, WorkerFailure>(tl::unexpect, preparation.error());
       if (!answer) {
         broken = answer.error();

@@ -11,6 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
 #include "harness/judge/backends.h"
+#include "harness/judge/sanitize.h"
 
 namespace capstone {
 
@@ -90,11 +91,36 @@ Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, c
   return m;
 }
 
+namespace {
+
+// After a verdict of a GPU: what the instrumented builds for the CPU say about the same sources.
+Result<void> check_on_cpu(const JudgeRequest& request, const Resources& resources, const Narration& say, std::vector<Measurement>& measurements) {
+  CAPSTONE_TRY(Oracle oracle, Oracle::load(*request.problem, resources));
+  const Sandbox sandbox = Sandbox::detect(resources);
+  std::vector<Suspect> suspects;
+  for (std::size_t i = 0; i < measurements.size(); ++i)
+    if (measurements[i].gate_one == GateOne::kPassed) suspects.push_back({request.entries[i].source, &measurements[i]});
+  CAPSTONE_CHECK(sanitize({request.problem, &oracle, &resources, &sandbox, run_timeout(request), say}, suspects));
+  for (const Suspect& suspect : suspects) {
+    if (suspect.into->gate_one == GateOne::kPassed) continue;
+    suspect.into->gate_two = GateTwo::kNotJudged;
+    suspect.into->gate_two_reason = "gate one failed";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::chrono::milliseconds run_timeout(const JudgeRequest& request) {
+  return std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000));
+}
+
 Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say) {
   auto begun = std::chrono::steady_clock::now();
   BackendChoice choice = choose_backend(request.backend, resources);
   CAPSTONE_TRY(auto measurements, choice.backend == Backend::kCuda ? judge_cuda(request, resources, say)
                                                                    : judge_emulated(request, resources, say, choice.because));
+  if (choice.backend == Backend::kCuda && request.check_races) CAPSTONE_CHECK(check_on_cpu(request, resources, say, measurements));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   for (Measurement& m : measurements) m.seconds = seconds;
   return measurements;

@@ -36,6 +36,8 @@ struct JudgeRequest {
   int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build
   bool timing = true;              ///< false: gate one only
   std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
+  bool instrumented = true;        ///< emulated: what passes is built and run again with instruments
+  bool check_races = false;        ///< CUDA: what passes is also run on the CPU, with instruments
 };
 
 /// What the judge is doing, for a progress line. Called from the judging thread.

@@ -7,6 +7,7 @@
 #include "harness/build/build.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_one.h"
+#include "harness/judge/sanitize.h"
 #include "harness/measure/statistics.h"
 
 namespace capstone {
@@ -94,6 +95,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
 
   // Sizes and seeds are drawn only now, after every build. Both contestants face the same ones.
   CAPSTONE_TRY(auto plans, cases_for(request, DrawLimits{}));
+  std::vector<Suspect> suspects;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
     Measurement& m = measurements[i];
     const EmulatedArtifact& artifact = artifacts[i];
@@ -118,14 +120,17 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     WorkerLimits limits;
     GateOneSetup setup{&problem, &oracle, &arena, {"forward", "reverse", "random", "warp"},
                        [&] { return Worker::start_runner({artifact.program.string()}, sandbox, limits, false); },
-                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000)), say,
+                       run_timeout(request), say,
                        m.contestant};
     CAPSTONE_CHECK(gate_one(setup, plans, m));
     if (m.gate_one == GateOne::kPassed && is_timed(request)) {
       say(m.contestant + ": emulated times");
       CAPSTONE_CHECK(time_emulated(problem, setup, m));
     }
+    if (m.gate_one == GateOne::kPassed) suspects.push_back({request.entries[i].source, &m});
   }
+  if (request.instrumented)
+    CAPSTONE_CHECK(sanitize({&problem, &oracle, &resources, &sandbox, run_timeout(request), say}, suspects));
   return measurements;
 }
 

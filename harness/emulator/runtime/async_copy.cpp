@@ -1,6 +1,7 @@
 // cp.async and its relatives. A schedule performs each copy at once or as late as the program allows, so that a missing
 // wait shows.
 #include "harness/emulator/runtime/scheduler.h"
+#include "harness/emulator/runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {
@@ -15,6 +16,8 @@ void perform(const AsyncCopy& copy) {
 
 void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled) {
   BlockRunner& runner = *BlockRunner::current();
+  check_access(from, bytes - zero_filled, false);
+  check_access(to, bytes, true);
   observe::copy_issued(to, from, bytes, zero_filled, __builtin_return_address(0));
   const AsyncCopy copy{to, from, bytes, zero_filled};
   if (runner.grid().settings.copies_early()) return perform(copy);

@@ -4,10 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "../include/capstone_emulator/core.h"
 
@@ -16,43 +13,27 @@ namespace {
 // What the emulated device looks like. The count of multiprocessors is small, so that grids sized by it stay small.
 constexpr int kMultiprocessors = 8, kThreadsPerMultiprocessor = 2048, kL2Bytes = 50 << 20;
 constexpr std::size_t kGlobalMemory = std::size_t{8} << 30, kDefaultShared = 48 * 1024;
-constexpr std::size_t kAlignment = 256;
-
-std::mutex g_mutex;
-std::map<void*, std::size_t>& allocations() {
-  static auto* all = new std::map<void*, std::size_t>;
-  return *all;
-}
 
 cudaError_t remember(cudaError_t error) {
   if (error != cudaSuccess) capstone_emu::last_error() = error;
   return error;
 }
 
-/// Memory as a GPU hands it out: aligned, and not zero. NaN bytes make a forgotten initialisation visible.
 cudaError_t allocate(void** pointer, std::size_t bytes, bool for_host_too = false) {
   if (!pointer) return remember(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (bytes > kGlobalMemory) return remember(cudaErrorMemoryAllocation);
-  void* memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  if (!memory) return remember(cudaErrorMemoryAllocation);
-  std::memset(memory, 0xFF, bytes);
-  std::lock_guard lock(g_mutex);
-  allocations()[memory] = bytes;
-  capstone_emu::memory_allocated(memory, bytes, for_host_too);
-  *pointer = memory;
+  *pointer = capstone_emu::allocate_device_memory(bytes);
+  if (!*pointer) return remember(cudaErrorMemoryAllocation);
+  capstone_emu::memory_allocated(*pointer, bytes, for_host_too);
   return cudaSuccess;
 }
 
 cudaError_t release(void* pointer) {
   if (!pointer) return cudaSuccess;
-  {
-    std::lock_guard lock(g_mutex);
-    if (!allocations().erase(pointer)) return remember(cudaErrorInvalidValue);
-    capstone_emu::memory_freed(pointer);
-  }
-  std::free(pointer);
+  if (!capstone_emu::release_device_memory(pointer)) return remember(cudaErrorInvalidValue);
+  capstone_emu::memory_freed(pointer);
   return cudaSuccess;
 }
 

@@ -1,5 +1,6 @@
 #include "harness/emulator/runtime/failure.h"
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
@@ -11,6 +12,8 @@ namespace {
 
 std::mutex g_mutex;
 std::optional<Failure> g_first;
+std::atomic<bool> g_kernels_over{false};
+void (*g_host_handler)(const Failure&) = nullptr;
 
 std::string formatted(const char* format, va_list arguments) {
   char text[2048];
@@ -31,6 +34,7 @@ const char* name_of(FailureKind kind) {
     case FailureKind::kUndefinedBehaviour: return "undefined_behaviour";
     case FailureKind::kNotJudgeable: return "not_judgeable";
     case FailureKind::kCrash: return "crash";
+    case FailureKind::kTimedOut: return "timed_out";
     case FailureKind::kException: return "exception";
   }
   return "exception";
@@ -38,18 +42,26 @@ const char* name_of(FailureKind kind) {
 
 void record_failure(Failure failure) {
   std::lock_guard lock(g_mutex);
+  if (failure.kind != FailureKind::kLaunchError) g_kernels_over = true;
   if (!g_first) g_first = std::move(failure);
 }
 std::optional<Failure> take_failure() {
   std::lock_guard lock(g_mutex);
   std::optional<Failure> taken = std::move(g_first);
   g_first.reset();
+  g_kernels_over = false;
   return taken;
 }
 bool has_failure() {
   std::lock_guard lock(g_mutex);
   return g_first.has_value();
 }
+bool kernels_are_over() { return g_kernels_over; }
+
+void report_host_failure(const Failure& failure) {
+  if (g_host_handler) g_host_handler(failure);
+}
+void set_host_failure_handler(void (*handler)(const Failure&)) { g_host_handler = handler; }
 
 void undefined_behaviour(const char* file, int line, const char* format, ...) {
   va_list arguments;

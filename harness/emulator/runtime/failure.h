@@ -7,7 +7,7 @@
 namespace capstone_emu {
 
 /// The kinds of harness/worker/protocol.md.
-enum class FailureKind { kLaunchError, kUndefinedBehaviour, kNotJudgeable, kCrash, kException };
+enum class FailureKind { kLaunchError, kUndefinedBehaviour, kNotJudgeable, kCrash, kTimedOut, kException };
 const char* name_of(FailureKind kind);
 
 struct Failure {
@@ -24,13 +24,17 @@ struct Failure {
 void record_failure(Failure failure);
 std::optional<Failure> take_failure();
 bool has_failure();
+/// A kernel failed since the last take_failure(): no other may start, as after a fault on a GPU.
+bool kernels_are_over();
+
+/// Host code of the candidate cannot go on (a signal, an endless loop): hands the failure to the function set here, which
+/// answers the judge and ends the process. Without one it returns.
+void report_host_failure(const Failure& failure);
+void set_host_failure_handler(void (*handler)(const Failure&));
 
 /// Installs the handlers that turn SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT inside a kernel into a Failure.
 void install_fault_handlers();
 /// Gives the calling OS thread the alternate stack that the handlers need.
 void prepare_thread_for_faults();
-
-/// file:line of a code address of this program, from its debug information.
-bool locate_code(const void* address, std::string& file, int& line);
 
 }  // namespace capstone_emu

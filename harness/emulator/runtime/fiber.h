@@ -10,7 +10,12 @@ struct StackRange {
 };
 extern StackRange fiber_stacks;
 
-/// A new stack with a guard page below. Null when there is no memory left for one.
+inline constexpr std::size_t kStackGuard = 64 * 1024;  // [B] below a stack, not to be touched
+
+/// Size of a CUDA thread's stack, in bytes.
+std::size_t stack_size();
+
+/// A new stack with a guard below. Null when there is no memory left for one.
 Fiber* allocate_fiber(std::size_t index);
 
 /// Lays out a fresh stack so that switching to the returned pointer calls `entry` on it.

@@ -149,6 +149,10 @@ bool ask_for_another_runner(Grid& grid) { return Pool::instance().add_runner(gri
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) {
   if (in_kernel())
     not_judgeable(config.file, config.line, "kernel launch from device code is not supported on the CPU backend");
+  if (kernels_are_over()) {
+    g_last_error = kErrorLaunchFailure;
+    return;
+  }
   if (!acceptable(config)) return;
   Grid grid{config, body, arguments, settings()};
   grid.blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;

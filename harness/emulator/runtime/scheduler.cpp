@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "harness/emulator/runtime/fiber.h"
+#include "harness/emulator/runtime/shadow.h"
 
 namespace capstone_emu {
 
@@ -111,6 +112,7 @@ void BlockRunner::run_block(std::uint64_t index) {
   if (grid_->failed) {
     idle_ = all_;
     ready_.reset(kMaxThreads);
+    for (const Fiber* fiber : all_) unpoison(fiber->stack, fiber->size);  // frames that were abandoned
   } else {
     check_red_zones();
   }
@@ -304,7 +306,14 @@ void BlockRunner::leave_kernel() {
 bool BlockRunner::inside_stack_guard(const void* address) const {
   const char* p = static_cast<const char*>(address);
   for (const Fiber* fiber : all_)
-    if (p < fiber->stack && p >= fiber->stack - 4096) return true;
+    if (p < fiber->stack && p >= fiber->stack - kStackGuard) return true;
+  return false;
+}
+
+bool BlockRunner::on_fiber(const void* stack_pointer) const {
+  const char* p = static_cast<const char*>(stack_pointer);
+  for (const Fiber* fiber : all_)
+    if (p >= fiber->stack && p < fiber->stack + fiber->size) return true;
   return false;
 }
 

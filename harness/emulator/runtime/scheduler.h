@@ -159,6 +159,10 @@ class BlockRunner {
   /// Leaves the kernel without finishing it: abandons every fiber of the block.
   [[noreturn]] void leave_kernel();
   bool inside_stack_guard(const void* address) const;
+  /// Is this the stack of a CUDA thread, so that the kernel can be left from it?
+  bool on_fiber(const void* stack_pointer) const;
+  /// "4 bytes past the end of tile in kernel.cu:12 (4096 bytes)"; empty when the address is not in this block's shared memory.
+  std::string describe_shared(const char* address) const;
   Failure describe(FailureKind kind, const char* file, int line, std::string message, std::string hint) const;
 
  private:

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "harness/emulator/runtime/scheduler.h"
+#include "harness/emulator/runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {
@@ -38,11 +39,13 @@ void BlockRunner::prepare_arena() {
   static_size_ = round_up(shared_slots_size() + kRedZone, 1024);
   const std::size_t needed = round_up(static_size_ + kMaxDynamicShared + 1024 + kRedZone, 4096);
   if (arena_size_ < needed) {
+    if (arena_) unpoison(arena_, arena_size_);  // the memory may become something else
     std::free(arena_);
     arena_ = static_cast<char*>(std::aligned_alloc(4096, needed));
     if (!arena_) throw std::bad_alloc();
     arena_size_ = needed;
   }
+  poison(arena_, arena_size_);
   slot_epochs_.assign(shared_slots().size() + 1, 0);
   epoch_ = 0;
   touched_.clear();
@@ -52,9 +55,11 @@ void BlockRunner::prepare_arena() {
 }
 
 void BlockRunner::begin_dynamic() {
+  for (const SharedSlot* slot : touched_) poison(arena_ + slot->offset, slot->size);
   touched_.clear();
   shared_used_ = 0;
   if (const std::size_t bytes = grid_->config.dynamic_shared) {
+    unpoison(arena_ + static_size_, bytes);
     std::memset(arena_ + static_size_ - kRedZone, kPoison, bytes + 2 * kRedZone);
     observe::shared_begins(arena_ + static_size_, bytes);
   }
@@ -75,6 +80,7 @@ void BlockRunner::begin_slot(const SharedSlot& slot) {
          "static and dynamic shared memory together exceed the limit: " + std::to_string(total) + " of " + std::to_string(limit) + " bytes",
          "raise it with cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
   std::memset(arena_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
+  unpoison(arena_ + slot.offset, slot.size);
   touched_.push_back(&slot);
   observe::shared_begins(arena_ + slot.offset, slot.size);
 }
@@ -92,6 +98,26 @@ void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const cha
     grid_->failed = true;
     return;
   }
+}
+
+std::string BlockRunner::describe_shared(const char* address) const {
+  if (!arena_ || address < arena_ || address >= arena_ + arena_size_) return {};
+  const char *nearest = arena_ + static_size_, *name = "the dynamic shared memory";
+  std::size_t bytes = grid_->config.dynamic_shared;
+  auto away = [address](const char* begin, std::size_t size) {
+    return address < begin ? static_cast<std::size_t>(begin - address) : static_cast<std::size_t>(address - begin) - size;
+  };
+  for (const SharedSlot* slot : touched_) {
+    const char* begin = arena_ + slot->offset;
+    if (bytes > 0 && away(begin, slot->size) >= away(nearest, bytes)) continue;
+    nearest = begin;
+    bytes = slot->size;
+    name = slot->name;
+  }
+  if (bytes == 0) return "in shared memory that the launch did not ask for (dynamic shared memory of 0 bytes)";
+  const bool past_end = address >= nearest + bytes;
+  return std::to_string(away(nearest, bytes)) + " bytes " + (past_end ? "past the end of " : "before the start of ") + name + " (" +
+         std::to_string(bytes) + " bytes)";
 }
 
 /// After a block: whatever was written between the variables was written out of bounds.

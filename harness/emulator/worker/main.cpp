@@ -14,7 +14,9 @@
 
 #include "harness/base/json.h"
 #include "harness/emulator/runtime/scheduler.h"
+#include "harness/emulator/runtime/time_limit.h"
 #include "harness/emulator/worker/channel.h"
+#include "harness/emulator/worker/extents.h"
 #include "harness/emulator/worker/observation.h"
 
 // From the generated adapter.
@@ -117,11 +119,13 @@ Schedule schedule_from(const std::string& name) {
 
 /// Runs `body`, which enters the candidate's code, and answers with its wall time or with what the runtime noted.
 template <class Body>
-Json run_guarded(const Json& request, const char* function, Body&& body) {
+Json run_guarded(const Json& request, const Arena& arena, const char* function, Body&& body) {
   settings().schedule = schedule_from(request.value("schedule", std::string("forward")));
   settings().seed = request.value("seed", std::uint64_t{0});
   last_error() = 0;
   take_failure();
+  const Extents extents(request.value("extents", Json::array()), arena.begin(), arena.bytes());
+  const TimeLimit limit(std::chrono::milliseconds(request.value("limit_ms", 0)));
   const auto begin = std::chrono::steady_clock::now();
   g_running = function;
   body();
@@ -141,7 +145,7 @@ Json run_guarded(const Json& request, const char* function, Body&& body) {
 template <class Body>
 Answer run_observed(const Json& request, const Arena& arena, const char* function, Body&& body) {
   begin_observation(request, arena.begin(), arena.bytes());
-  Json answer = run_guarded(request, function, std::forward<Body>(body));
+  Json answer = run_guarded(request, arena, function, std::forward<Body>(body));
   const int report = finish_observation(request, answer);
   return {std::move(answer), report};
 }
@@ -218,12 +222,20 @@ void answer_at_exit() {
   }
 }
 
+/// The candidate's host code crashed or does not return. Nothing of this process can be trusted any more.
+void answer_for_host_code(const Failure& failure) {
+  if (!g_running) return;
+  send(answer_of(failure));
+  ::_exit(0);
+}
+
 }  // namespace
 }  // namespace capstone_emu
 
 int main() {
   using namespace capstone_emu;
   install_fault_handlers();
+  set_host_failure_handler(answer_for_host_code);
   std::atexit(answer_at_exit);
   Arena arena;
   while (auto packet = receive_packet(kSocket)) {

@@ -101,8 +101,8 @@ Workbench::Workbench(const fs::path& program, std::vector<float> x, std::size_t 
   memory_ = ::memfd_create("arena", MFD_CLOEXEC);
   if (::ftruncate(memory_, static_cast<off_t>(bytes_)) != 0) ADD_FAILURE() << "no memory";
   arena_ = static_cast<char*>(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, memory_, 0));
-  std::memcpy(arena_, x.data(), x.size() * 4);
-  std::memset(arena_ + y_offset(), 0xFF, outputs * 4);
+  std::memcpy(arena_ + at_x(), x.data(), x.size() * 4);
+  std::memset(arena_ + at_y(), 0xFF, outputs * 4);
   auto pair = Channel::make();
   ProcessSpec spec;
   spec.argv = {program.string()};
@@ -131,20 +131,23 @@ Json Workbench::ask(const Json& request, int descriptor) {
   return packet ? packet->message : Json{{"ok", false}, {"kind", "silence"}};
 }
 
-Json Workbench::arguments() const {
-  return {Json{{"at", 0}}, Json{{"at", y_offset()}}, Json{{"i64", std::max(inputs_, outputs_)}}};
+Json Workbench::request(const std::string& schedule, std::uint64_t seed) const {
+  const Json arguments = {Json{{"at", at_x()}}, Json{{"at", at_y()}}, Json{{"i64", std::max(inputs_, outputs_)}}};
+  const Json extents = {Json{{"name", "x"}, {"at", at_x()}, {"bytes", inputs_ * 4}, {"written", true}},
+                        Json{{"name", "y"}, {"at", at_y()}, {"bytes", outputs_ * 4}, {"written", false}}};
+  return {{"op", "run"}, {"args", arguments}, {"extents", extents}, {"schedule", schedule}, {"seed", seed}};
 }
 
-Json Workbench::run(const std::string& schedule, std::uint64_t seed) {
-  return ask({{"op", "run"}, {"args", arguments()}, {"schedule", schedule}, {"seed", seed}});
+Json Workbench::run(const std::string& schedule, std::uint64_t seed, const Json& more) {
+  Json wanted = request(schedule, seed);
+  wanted.update(more);
+  return ask(wanted);
 }
 
 Json Workbench::observe(const std::string& schedule, std::uint64_t seed) {
-  const Json extents = {Json{{"name", "x"}, {"at", 0}, {"bytes", inputs_ * 4}, {"written", true}},
-                        Json{{"name", "y"}, {"at", y_offset()}, {"bytes", outputs_ * 4}, {"written", false}}};
-  const Json request{{"op", "run"}, {"args", arguments()}, {"schedule", schedule}, {"seed", seed},
-                     {"extents", extents}, {"observe", true}};
-  if (!channel_ || !channel_->send(request, -1, std::chrono::seconds(60))) return Json::object();
+  Json wanted = request(schedule, seed);
+  wanted["observe"] = true;
+  if (!channel_ || !channel_->send(wanted, -1, std::chrono::seconds(60))) return Json::object();
   auto packet = channel_->receive(std::chrono::seconds(60), [] { return true; });
   if (!packet) return Json{{"ok", false}, {"kind", "silence"}};
   std::string text(packet->message.value("report_bytes", std::size_t{0}), ' ');
@@ -153,11 +156,11 @@ Json Workbench::observe(const std::string& schedule, std::uint64_t seed) {
   return packet->message;
 }
 
-void Workbench::set_x(std::size_t index, float value) { std::memcpy(arena_ + 4 * index, &value, 4); }
+void Workbench::set_x(std::size_t index, float value) { std::memcpy(arena_ + at_x() + 4 * index, &value, 4); }
 
 std::vector<float> Workbench::y() const {
   std::vector<float> values(outputs_);
-  std::memcpy(values.data(), arena_ + y_offset(), outputs_ * 4);
+  std::memcpy(values.data(), arena_ + at_y(), outputs_ * 4);
   return values;
 }
 

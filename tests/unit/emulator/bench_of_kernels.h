@@ -27,7 +27,8 @@ class Workbench {
   Workbench(const std::filesystem::path& program, std::vector<float> x, std::size_t outputs);
   ~Workbench();
   Json ask(const Json& request, int descriptor = -1);
-  Json run(const std::string& schedule = "forward", std::uint64_t seed = 1);
+  /// @param more  further members of the request
+  Json run(const std::string& schedule = "forward", std::uint64_t seed = 1, const Json& more = Json::object());
   /// On the hooks build: the answer, and under "report" what was observed. x holds values, y does not.
   Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);
   void set_x(std::size_t index, float value);
@@ -35,8 +36,10 @@ class Workbench {
   std::string errors() const { return child_->err_so_far(); }
 
  private:
-  std::size_t y_offset() const { return (inputs_ * 4 + 255) / 256 * 256 + 256; }  // memory of nobody between them
-  Json arguments() const;
+  Json request(const std::string& schedule, std::uint64_t seed) const;
+  // At least 256 bytes lie between the tensors and around them.
+  std::size_t at_x() const { return 256; }
+  std::size_t at_y() const { return at_x() + (inputs_ * 4 + 255) / 256 * 256 + 256; }
   std::size_t inputs_, outputs_, bytes_;
   char* arena_ = nullptr;
   int memory_ = -1;

@@ -177,6 +177,12 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
 void memory_allocated(const void* begin, std::size_t bytes, bool written);
 void memory_freed(const void* begin);
 void memory_written(const void* begin, std::size_t bytes);
+// ---- device memory --------------------------------------------------------------------------------------------------
+/// Memory as a GPU hands it out: aligned to 256 bytes, and not zero: NaN bytes make a forgotten initialisation visible.
+/// Null when there is none left.
+void* allocate_device_memory(std::size_t bytes);
+/// @return false when it was not given out by allocate_device_memory(), or was released before.
+bool release_device_memory(void* pointer);
 
 // ---- state behind the runtime API (see runtime/cuda_api.cpp) --------------------------------------------------------
 /// The last error, as a cudaError_t.

@@ -1,0 +1,24 @@
+#pragma once
+// Every piece of memory that kernels may access and whose bounds are known: tensors, workspace, what cudaMalloc gave,
+// variables of the program. For telling which one an address just misses.
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace capstone_emu {
+
+struct Allocation {
+  const char* begin;
+  std::size_t bytes;
+  std::string name;    ///< "tensor x", "memory of cudaMalloc"
+  bool freed = false;
+};
+
+/// Replaces what was known about the same first byte.
+void add_allocation(Allocation allocation);
+void forget_allocation(const void* begin);
+
+/// The allocation that holds the address, else the one that it lies nearest to, if any is within 1 MiB.
+std::optional<Allocation> nearest_allocation(const void* address);
+
+}  // namespace capstone_emu

@@ -1,0 +1,88 @@
+#include "harness/emulator/runtime/time_limit.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "harness/emulator/runtime/failure.h"
+
+namespace capstone_emu {
+namespace {
+
+/// How long the interrupted kernels may take to say where they are, before host code is asked.
+constexpr std::chrono::milliseconds kPatience{1500};
+
+pid_t thread_id() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+void signal_thread(pid_t thread) { ::syscall(SYS_tgkill, ::getpid(), thread, kTimeOutSignal); }
+
+void signal_other_threads() {
+  DIR* tasks = ::opendir("/proc/self/task");
+  if (!tasks) return;
+  while (const dirent* entry = ::readdir(tasks))
+    if (const pid_t thread = std::atoi(entry->d_name); thread > 0 && thread != thread_id()) signal_thread(thread);
+  ::closedir(tasks);
+}
+
+}  // namespace
+
+std::atomic<TimeOutPhase>& time_out_phase() {
+  static std::atomic<TimeOutPhase> phase{TimeOutPhase::kNone};
+  return phase;
+}
+
+namespace {
+std::atomic<std::int64_t> g_limit_ms{0};
+}  // namespace
+
+std::string time_limit_text() {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", static_cast<double>(g_limit_ms) / 1000);
+  return text;
+}
+
+struct TimeLimit::Watch {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+  pid_t launching = thread_id();
+  std::thread thread;
+
+  void run(std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex);
+    if (changed.wait_for(lock, limit, [this] { return over; })) return;
+    time_out_phase() = TimeOutPhase::kKernels;
+    signal_other_threads();
+    if (changed.wait_for(lock, kPatience, [this] { return over || has_failure(); })) return;
+    time_out_phase() = TimeOutPhase::kHost;
+    signal_thread(launching);
+  }
+};
+
+TimeLimit::TimeLimit(std::chrono::milliseconds limit) {
+  if (limit.count() <= 0) return;
+  g_limit_ms = limit.count();
+  watch_ = std::make_unique<Watch>();
+  watch_->thread = std::thread([watch = watch_.get(), limit] { watch->run(limit); });
+}
+
+TimeLimit::~TimeLimit() {
+  if (!watch_) return;
+  {
+    std::lock_guard lock(watch_->mutex);
+    watch_->over = true;
+  }
+  watch_->changed.notify_all();
+  watch_->thread.join();
+  time_out_phase() = TimeOutPhase::kNone;
+}
+
+}  // namespace capstone_emu

@@ -1,0 +1,30 @@
+#pragma once
+// An endless loop ends as a Failure that says where it was.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace capstone_emu {
+
+/// Whom the signal of an expired limit asks.
+enum class TimeOutPhase { kNone, kKernels, kHost };
+std::atomic<TimeOutPhase>& time_out_phase();
+/// The limit that expired, in words: "10 s".
+std::string time_limit_text();
+inline constexpr int kTimeOutSignal = 26;  // SIGVTALRM, which nothing else here uses
+
+/// While it lives, the candidate's code may run for `limit`; then every running kernel is interrupted and left, with a
+/// Failure of kind kTimedOut that names kernel, block, thread and line. Host code that does not return is reported to
+/// report_host_failure(). A limit of 0 is none.
+class TimeLimit {
+ public:
+  explicit TimeLimit(std::chrono::milliseconds limit);
+  ~TimeLimit();
+
+ private:
+  struct Watch;
+  std::unique_ptr<Watch> watch_;
+};
+
+}  // namespace capstone_emu
