@@ -158,21 +158,12 @@ Json call_extents(const Problem& problem, const Layout& layout) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     add(parameter.name, slot.offset, slot.bytes, parameter.role != Role::kOutput);
   }
-  add("workspace", layout.workspace_offset, layout.workspace_bytes, false);
+  add("the workspace", layout.workspace_offset, layout.workspace_bytes, false);
   add("prepared", layout.prepared_offset, layout.prepared_bytes, true);
   return extents;
 }
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
   return arguments(problem, nullptr, sizes);
-}
-
-Json extents(const Problem& problem, const Layout& layout) {
-  Json list = Json::array();
-  for (const TensorSlot& slot : layout.tensors)
-    list.push_back({{"name", problem.signature[static_cast<std::size_t>(slot.parameter)].name}, {"at", slot.offset}, {"bytes", slot.bytes}});
-  if (layout.workspace_bytes) list.push_back({{"name", "the workspace"}, {"at", layout.workspace_offset}, {"bytes", layout.workspace_bytes}});
-  if (layout.prepared_bytes) list.push_back({{"name", "prepared"}, {"at", layout.prepared_offset}, {"bytes", layout.prepared_bytes}});
-  return list;
 }
 
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,

@@ -67,9 +67,6 @@ Json call_extents(const Problem& problem, const Layout& layout);
 /// Workspace question before there is an arena: tensors at 0, sizes real.
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
 
-/// What the candidate may access, for a worker's request: every tensor, the workspace and what prepare() made.
-Json extents(const Problem& problem, const Layout& layout);
-
 /// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
 void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
 

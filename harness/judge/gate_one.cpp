@@ -170,7 +170,7 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       const std::uint64_t poison_seed = fresh_seed();
       poison_image(problem, prepared, before, poison_seed);
       Json request{{"op", "run"}, {"args", args}, {"seed", fresh_seed() >> 1}};
-      request["extents"] = extents(problem, prepared.layout);
+      request["extents"] = call_extents(problem, prepared.layout);
       request["limit_ms"] = setup.run_timeout.count();
       if (!schedule.empty()) request["schedule"] = schedule;
       CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, before));

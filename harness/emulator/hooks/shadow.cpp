@@ -1,6 +1,7 @@
 // Races, uninitialised reads and bounds, one access at a time.
 #include "harness/emulator/hooks/access.h"
 #include "harness/emulator/hooks/findings.h"
+#include "harness/emulator/runtime/where.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -246,7 +247,7 @@ void stop_at(Finding finding, std::uint32_t pc, bool write) {
   keep_finding(std::move(finding));
   std::string file;
   int line = 0;
-  locate_code(reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pc - 1)), file, line);
+  locate_in_source({reinterpret_cast<const void*>(static_cast<std::uintptr_t>(pc - 1))}, file, line);
   BlockRunner* runner = BlockRunner::current();
   runner->fail(FailureKind::kUndefinedBehaviour, file.c_str(), line, message_of(kept, {}, {}), hint_of(kept));
 }
