@@ -111,6 +111,7 @@ Result<ExitCode> replay(const Session& session, const MeasureArguments& argument
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   JudgeRequest request = request_of(project.problem, arguments.judge);
   CAPSTONE_TRY(request.replay, plan_of(project.problem, recorded));
+  request.instrumented = !recorded.build.empty();  // what went wrong in a plain build shows there
   request.entries = {{arguments.who, candidates.front().source}};
   CAPSTONE_TRY(auto measurements, judge(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
   session.terminal.end_progress();
