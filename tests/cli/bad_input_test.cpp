@@ -139,6 +139,7 @@ TEST_F(BadInput, DefinitionThatDoesNotLoadFailsItsLint) {
   Outcome answer = capstone({"problems", "lint", "sgem"});
   EXPECT_EQ(answer.code, 2) << answer;
   EXPECT_TRUE(says(answer.err, "did you mean `sgemm`?"));
+  fs::create_directories(home_ / "mine");
   spit(home_ / "mine" / "problem.yaml", "schema: 1\nid: mine\ntitel: no\n");
   answer = capstone({"problems", "lint", (home_ / "mine").string()});
   EXPECT_EQ(answer.code, 2) << answer;
