@@ -36,6 +36,20 @@ inline T atomic_update(T* address, Update update) {
   return old;
 }
 
+/// The same for 16 bytes, under a lock: few processors do it in one instruction.
+template <class T, class Update>
+inline T atomic_update_wide(T* address, Update update) {
+  static_assert(sizeof(T) == 16, "wide atomics work on 16 bytes");
+  spin_hint();
+  static int lock = 0;
+  while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) {
+  }
+  const T old = *address;
+  *address = update(old);
+  __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+  return old;
+}
+
 }  // namespace capstone_emu
 
 template <class T>
@@ -58,7 +72,12 @@ inline T atomicAdd(T* address, capstone_emu::Same<T> value) {
 }
 template <class T>
 inline T atomicSub(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return static_cast<T>(old - value); });
+  if constexpr (std::is_integral_v<T>) {
+    capstone_emu::spin_hint();
+    return __atomic_fetch_sub(address, value, __ATOMIC_RELAXED);
+  } else {
+    return capstone_emu::atomic_update(address, [value](T old) { return static_cast<T>(old - value); });
+  }
 }
 template <class T>
 inline T atomicMax(T* address, capstone_emu::Same<T> value) {
@@ -70,23 +89,35 @@ inline T atomicMin(T* address, capstone_emu::Same<T> value) {
 }
 template <class T>
 inline T atomicAnd(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return old & value; });
+  capstone_emu::spin_hint();
+  return __atomic_fetch_and(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
 inline T atomicOr(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return old | value; });
+  capstone_emu::spin_hint();
+  return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
 inline T atomicXor(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return old ^ value; });
+  capstone_emu::spin_hint();
+  return __atomic_fetch_xor(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
 inline T atomicExch(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T) { return value; });
+  if constexpr (sizeof(T) == 16) return capstone_emu::atomic_update_wide(address, [value](T) { return value; });
+  capstone_emu::spin_hint();
+  T old;
+  __atomic_exchange(address, &value, &old, __ATOMIC_RELAXED);
+  return old;
 }
 template <class T>
 inline T atomicCAS(T* address, capstone_emu::Same<T> expected, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [expected, value](T old) { return old == expected ? value : old; });
+  if constexpr (sizeof(T) == 16)
+    return capstone_emu::atomic_update_wide(
+        address, [&](T old) { return std::memcmp(&old, &expected, sizeof old) == 0 ? value : old; });
+  capstone_emu::spin_hint();
+  __atomic_compare_exchange(address, &expected, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
 }
 inline unsigned atomicInc(unsigned* address, unsigned limit) {
   return capstone_emu::atomic_update(address, [limit](unsigned old) { return old >= limit ? 0u : old + 1; });
@@ -109,3 +140,13 @@ CAPSTONE_SCOPED_ATOMIC(atomicOr)
 CAPSTONE_SCOPED_ATOMIC(atomicXor)
 CAPSTONE_SCOPED_ATOMIC(atomicExch)
 #undef CAPSTONE_SCOPED_ATOMIC
+#define CAPSTONE_SCOPES(scope)                                                                                   \
+  template <class T>                                                                                            \
+  inline T atomicCAS##scope(T* address, capstone_emu::Same<T> expected, capstone_emu::Same<T> value) {           \
+    return atomicCAS(address, expected, value);                                                                  \
+  }                                                                                                             \
+  inline unsigned atomicInc##scope(unsigned* address, unsigned limit) { return atomicInc(address, limit); }      \
+  inline unsigned atomicDec##scope(unsigned* address, unsigned limit) { return atomicDec(address, limit); }
+CAPSTONE_SCOPES(_block)
+CAPSTONE_SCOPES(_system)
+#undef CAPSTONE_SCOPES
