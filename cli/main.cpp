@@ -111,6 +111,16 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& problem, cons
   return static_cast<int>(ExitCode::kUsage);
 }
 
+// A cache or state folder that cannot be used is a fault of the surroundings, whichever command came upon it.
+void blame_own_folders(Error& error, const Session& session) {
+  auto lies_in = [&](const fs::path& folder) { return !folder.empty() && (error.where + "/").starts_with(folder.string() + "/"); };
+  const bool cache = lies_in(session.resources.cache), state = lies_in(session.state);
+  if (error.code != ExitCode::kUsage || (!cache && !state)) return;
+  error.code = ExitCode::kEnvironment;
+  error.hint = cache ? "it lies in the cache folder: set CAPSTONE_CACHE to a folder that you may write to"
+                     : "it lies in the state folder: set XDG_STATE_HOME to a folder that you may write to";
+}
+
 int run(int argc, char** argv) {
   auto made = make_session();
   if (!made) {
@@ -132,6 +142,7 @@ int run(int argc, char** argv) {
   add_init(app, session, action);
   add_predict(app, session, action);
   add_measure(app, session, action);
+  add_explain(app, session, action);
   add_llm(app, session, action);
   add_report(app, session, action);
   add_check(app, session, action);
@@ -140,6 +151,7 @@ int run(int argc, char** argv) {
   add_doctor(app, session, action);
   add_grade(app, session, action);
   add_calibrate(app, session, action);
+  add_selftest(app, session, action);
   add_completion(app, session, action);
 
   std::vector<std::string> words(argv + 1, argv + argc);
@@ -167,6 +179,7 @@ int run(int argc, char** argv) {
     return static_cast<int>(ExitCode::kInterrupted);
   }
   if (!result) {
+    blame_own_folders(result.error(), session);
     std::string text = render(result.error());
     text.pop_back();
     session.terminal.say(text);

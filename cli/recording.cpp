@@ -25,6 +25,19 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       ->excludes(quick);
 }
 
+JudgeRequest request_of(const Problem& problem, const JudgeOptions& options) {
+  JudgeRequest request;
+  request.problem = &problem;
+  request.backend = options.backend;
+  request.tier = options.tier;
+  request.budget_seconds = options.budget_seconds;
+  request.run_timeout_seconds = options.timeout_seconds;
+  request.hidden_cases = options.hidden_cases;
+  request.instrumented = !options.quick;
+  request.check_races = options.check_races;
+  return request;
+}
+
 Result<FileLock> lock_project(const Project& project) {
   return FileLock::acquire(project.root / ".capstone" / "working.lock", false);
 }
@@ -67,15 +80,7 @@ void forget_places(Measurement& m, const fs::path& root, const std::string& home
 Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
                                                   const JudgeOptions& options, const Session& session) {
   CAPSTONE_TRY(std::string machine, chain_id(session));
-  JudgeRequest request;
-  request.problem = &project.problem;
-  request.backend = options.backend;
-  request.tier = options.tier;
-  request.budget_seconds = options.budget_seconds;
-  request.run_timeout_seconds = options.timeout_seconds;
-  request.hidden_cases = options.hidden_cases;
-  request.instrumented = !options.quick;
-  request.check_races = options.check_races;
+  JudgeRequest request = request_of(project.problem, options);
   std::vector<std::string> digests;
   for (const Candidate& candidate : candidates) {
     CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));

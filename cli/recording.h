@@ -21,6 +21,8 @@ struct JudgeOptions {
   bool check_races = false;  ///< CUDA: the instrumented builds for the CPU as well
 };
 void add_judge_options(CLI::App& command, JudgeOptions& options);
+/// A request without entries.
+JudgeRequest request_of(const Problem& problem, const JudgeOptions& options);
 
 /// One contestant with what the student said about this version.
 struct Candidate {

@@ -1,11 +1,13 @@
 #include "cli/show.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/check/inputs.h"
 
 namespace capstone::cli {
 namespace {
@@ -31,7 +33,28 @@ std::string cases_text(const Measurement& m) {
     if (!c.passed) bad.insert(c.id);
   }
   if (all.empty()) return {};
-  return fmt::format(" ({}/{} cases)", all.size() - bad.size(), all.size());
+  std::string text = fmt::format(" ({}/{} cases", all.size() - bad.size(), all.size());
+  if (!bad.empty() && bad.size() < all.size()) {
+    std::vector<std::string> names(bad.begin(), std::next(bad.begin(), static_cast<std::ptrdiff_t>(std::min<std::size_t>(bad.size(), 3))));
+    text += fmt::format("; not {}{}", join(names, ", "), bad.size() > names.size() ? " …" : "");
+  }
+  return text + ")";
+}
+
+// "H200, sealed tier", "four schedules": how the kernel was run.
+std::string way_of(const Measurement& m) {
+  if (m.backend == "emulated") return "four schedules";
+  return fmt::format("{}, {} tier", m.environment.value("device", ""), m.tier);
+}
+
+std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+
+// The first wrong elements one by one.
+std::string mismatch_table(const Diagnosis& d, const Terminal& terminal) {
+  Table table({d.output, "got", "expected", "allowed error"});
+  for (const Mismatch& m : d.mismatches)
+    table.row({index_text(m.index), m.unwritten ? "never written" : number_text(m.got), number_text(m.expected), number_text(m.allowed, 3)});
+  return table.text(terminal);
 }
 
 std::string time_of(const Measurement& m) {
@@ -84,10 +107,10 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
     for (const Measurement& m : measurements)
       if (m.gate_one == GateOne::kPassed && !m.gate_two_reason.empty())
         text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + std::string(label_of(m.gate_two)) + ": " + m.gate_two_reason);
-  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", any.backend,
-                                                        any.backend == "cuda" ? any.environment.value("device", "") + ", host tier"
-                                                                              : "four schedules",
-                                                        any.isolation,
+  for (const Measurement& m : measurements)
+    if (!m.tier_reason.empty())
+      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {} tier: {}", shown_name(m), m.tier, m.tier_reason));
+  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", any.backend, way_of(any), any.isolation,
                                                         judged(any) ? fmt::format(" · verdict floor {:.1f} %", any.measured->floor * 100) : ""));
   return text;
 }
@@ -112,19 +135,17 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
     std::string sizes;
     for (auto it = bad->sizes.begin(); it != bad->sizes.end(); ++it) sizes += (sizes.empty() ? "" : ", ") + it.key() + "=" + it->dump();
     where += (where.empty() ? "" : ", ") + fmt::format("case {} ({})", bad->id, sizes);
+    if (auto battery = battery_named(bad->battery)) where += fmt::format(", inputs {}", description_of(*battery));
   }
   if (!bad->schedule.empty()) where += ", schedule " + bad->schedule;
   if (!bad->build.empty()) where += ", " + bad->build + " build";
   if (!where.empty()) line("  --> " + where);
   if (bad->diagnosis) {
     const Diagnosis& d = *bad->diagnosis;
-    auto index = [](const std::vector<std::int64_t>& at) {
-      std::vector<std::string> parts;
-      for (auto i : at) parts.push_back(std::to_string(i));
-      return "[" + join(parts, ", ") + "]";
-    };
-    line(fmt::format("  {} of {} elements of {} are wrong; first at {}: expected {:.7g}, got {:.7g}; worst at {}: expected {:.7g}, got {:.7g}",
-                     d.wrong, d.total, d.output, index(d.first), d.first_expected, d.first_got, index(d.worst), d.worst_expected, d.worst_got));
+    line(fmt::format("  {} of {} elements of {} are wrong; first at {}: expected {}, {}; worst at {}: expected {}, {}", d.wrong, d.total,
+                     d.output, index_text(d.first), number_text(d.first_expected), got_text(d.first_got, d.first_unwritten),
+                     index_text(d.worst), number_text(d.worst_expected), got_text(d.worst_got, d.worst_unwritten)));
+    if (verbose && !d.mismatches.empty()) line(mismatch_table(d, terminal));
   }
   if (!bad->hint.empty()) line("  hint: " + bad->hint);
   return text;
@@ -135,7 +156,12 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
     if (m.contestant != "human") continue;
     if (m.gate_one == GateOne::kBuildFailed) return "mend the compiler's first error, then: capstone measure human";
     if (m.gate_one == GateOne::kNotJudgeable) return "judge it on a GPU: capstone measure --bundle project.bundle, there: capstone measure --from-bundle project.bundle";
-    if (m.gate_one != GateOne::kPassed) return "mend the first failing case above, then: capstone measure human -m \"what you changed\"";
+    if (m.gate_one != GateOne::kPassed) {
+      const CaseResult* bad = m.first_failure();
+      const bool again = bad && !bad->seed.empty();
+      return fmt::format("mend the first failing case above{}, then: capstone measure human -m \"what you changed\"",
+                         again ? fmt::format(" (that case alone: capstone measure --replay {})", bad->id) : "");
+    }
   }
   bool predicted = !ledger.predictions.empty();
   if (!predicted) return "write down what you expect: capstone predict memory|compute|latency --because \"…\"";

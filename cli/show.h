@@ -13,6 +13,7 @@ namespace capstone::cli {
 std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal);
 
 /// What went wrong with one contestant: compiler error or mismatch, where, and a hint. Empty when gate one was passed.
+/// @param verbose  with the compiler's whole output, with the first wrong elements one by one
 std::string explain_failure(const Measurement& measurement, const Terminal& terminal, bool verbose);
 
 /// One line: what to do next.

@@ -148,6 +148,12 @@ const std::vector<std::string>& tricks() {
   return names;
 }
 
+/// Variations of the inputs; `outside_domain` may exempt a problem from one of them.
+const std::vector<std::string>& variations() {
+  static const std::vector<std::string> names = {"x10", "offset", "heavy_tails", "sign_flip", "hot_element"};
+  return names;
+}
+
 bool is_identifier(const std::string& text) {
   if (text.empty() || text.size() > 40) return false;
   if (!std::isalpha(static_cast<unsigned char>(text[0])) && text[0] != '_') return false;
@@ -223,7 +229,7 @@ class Loader {
                                             {"where", false},   {"arch", false},
                                             {"prepare", false}, {"fast_math", false},
                                             {"graded", false},  {"link", false},
-                                            {"because", false}});
+                                            {"because", false}, {"outside_domain", false}});
   }
 
   Result<void> read_head(const YamlNode& root) {
@@ -728,7 +734,9 @@ class Loader {
     CAPSTONE_CHECK(read_switch(root, "prepare", problem_.prepare));
     CAPSTONE_CHECK(read_switch(root, "fast_math", problem_.fast_math));
     CAPSTONE_CHECK(read_switch(root, "graded", problem_.graded));
-    return read_because(root);
+    CAPSTONE_TRY(problem_.because, read_reasons(root, "because", tricks()));
+    CAPSTONE_TRY(problem_.outside_domain, read_reasons(root, "outside_domain", variations()));
+    return {};
   }
 
   Result<void> read_arch(const YamlNode& root) {
@@ -748,16 +756,19 @@ class Loader {
     return {};
   }
 
-  Result<void> read_because(const YamlNode& root) {
-    const YamlNode* node = root.find("because");
-    if (node == nullptr) return {};
+  /// A mapping from some of `words` to the reason why.
+  Result<std::map<std::string, std::string>> read_reasons(const YamlNode& root, const std::string& name,
+                                                          const std::vector<std::string>& words) const {
+    std::map<std::string, std::string> reasons;
+    const YamlNode* node = root.find(name);
+    if (node == nullptr) return reasons;
     std::vector<Key> allowed;
-    for (const std::string& trick : tricks()) allowed.push_back({trick, false});
-    CAPSTONE_CHECK(reader_.keys(*node, "because", allowed));
+    for (const std::string& word : words) allowed.push_back({word, false});
+    CAPSTONE_CHECK(reader_.keys(*node, name, allowed));
     for (const auto& [key, value] : node->entries) {
-      CAPSTONE_TRY(problem_.because[key.text], reader_.text(value, "a reason"));
+      CAPSTONE_TRY(reasons[key.text], reader_.text(value, "a reason"));
     }
-    return {};
+    return reasons;
   }
 
   /// What only the whole definition shows: every listed size gives whole, positive shapes and a cost, and

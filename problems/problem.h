@@ -101,6 +101,7 @@ struct Problem {
   bool graded = false;
   std::vector<std::string> link;          ///< toolkit libraries the native baseline may use: cublas, cudnn
   std::map<std::string, std::string> because;  ///< triviality-audit exceptions: trick → reason
+  std::map<std::string, std::string> outside_domain;  ///< variations of the inputs that are not judged: name → reason
 
   std::filesystem::path folder;           ///< where the definition lies
   std::string digest;                     ///< SHA-256 over every file of the folder, names included

@@ -144,6 +144,8 @@ class Maker {
     put("versions", "Every version", versions());
     put("climb", "The climb", figure("climb", "There is no version to plot yet."));
     put("failures", "What failed on the way", failures());
+    put("explained-human", "Explained by counts", explained("human"));
+    put("explained-llm", "Explained by counts", explained("llm"));
     put("attempts", "What the model was asked, and what came back", attempts());
     put("head-to-head", "Head to head", head_to_head());
     put("roofline", "The roofline", figure("roofline", "No version was timed on a GPU, so there is no roofline."));
@@ -253,6 +255,32 @@ class Maker {
     }
     if (table.rows.empty()) return {NoteBlock{"No judgement of the human kernel failed gate one.", Tone::kMuted}};
     return {table};
+  }
+
+  // What `capstone explain` counted for each version of one contestant.
+  std::vector<Block> explained(const char* contestant) const {
+    std::vector<Block> blocks;
+    for (const Explanation& e : ledger_.explanations) {
+      // The last one of a version says it all.
+      if (e.contestant != contestant || ledger_.explanation(e.contestant, e.version) != &e) continue;
+      blocks.emplace_back(HeadingBlock{fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version, sizes_text(e.sizes))});
+      FactsBlock facts;
+      facts.facts.emplace_back("Global memory touched", cell(fmt::format("{} (the problem has to move {})", format_bytes(e.moved_bytes()), format_bytes(e.compulsory_bytes))));
+      facts.facts.emplace_back("Sectors a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.global.units_per_request(), e.total.global.ideal_per_request())));
+      if (e.total.shared.requests)
+        facts.facts.emplace_back("Wavefronts a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.shared.units_per_request(), e.total.shared.ideal_per_request())));
+      facts.facts.emplace_back("FLOP a byte asked for", cell(fmt::format("{:.3g}", e.intensity())));
+      if (e.floor)
+        facts.facts.emplace_back("Modelled, not measured", cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()), e.floor->device, e.floor->bound_by)));
+      blocks.emplace_back(facts);
+      TableBlock table;
+      table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};
+      for (const Remark& r : e.remarks)
+        table.rows.push_back({cell(fmt::format("{}:{}", r.file, r.line)), cell(fmt::format("{:.0f} %", r.share * 100)), cell(r.pattern, Tone::kPlain, true), cell(r.what), muted(r.remedy)});
+      if (!table.rows.empty()) blocks.emplace_back(table);
+    }
+    if (blocks.empty()) blocks.emplace_back(NoteBlock{"Nothing was explained by counts (capstone explain).", Tone::kMuted});
+    return blocks;
   }
 
   // A kept text with a note when it is not what was filed.
@@ -411,6 +439,10 @@ class Maker {
     else blocks.emplace_back(case_facts(*bad));
   }
 
+  static std::string element_text(const Diagnosis& d, const std::vector<std::int64_t>& at, double expected, double got, bool unwritten) {
+    return fmt::format("{}{}: expected {}, {}", d.output, indices(at), number_text(expected, 6), got_text(got, unwritten, 6));
+  }
+
   static FactsBlock case_facts(const CaseResult& c) {
     FactsBlock facts;
     std::string sizes = sizes_text(c.sizes);
@@ -423,9 +455,9 @@ class Maker {
       facts.facts.emplace_back("Wrong", cell(fmt::format("{} of {} elements of {}", d.wrong, d.total, d.output)));
       if (!d.pattern.empty()) facts.facts.emplace_back("Pattern", cell(d.pattern));
       if (!d.first.empty())
-        facts.facts.emplace_back("First", cell(fmt::format("{}{}: expected {:g}, got {:g}", d.output, indices(d.first), d.first_expected, d.first_got)));
+        facts.facts.emplace_back("First", cell(element_text(d, d.first, d.first_expected, d.first_got, d.first_unwritten)));
       if (!d.worst.empty())
-        facts.facts.emplace_back("Worst", cell(fmt::format("{}{}: expected {:g}, got {:g}", d.output, indices(d.worst), d.worst_expected, d.worst_got)));
+        facts.facts.emplace_back("Worst", cell(element_text(d, d.worst, d.worst_expected, d.worst_got, d.worst_unwritten)));
     }
     const std::string& hint = c.diagnosis && !c.diagnosis->hint.empty() ? c.diagnosis->hint : c.hint;
     if (!hint.empty()) facts.facts.emplace_back("Hint given", cell(hint));

@@ -12,6 +12,7 @@
 #include "harness/base/text.h"
 #include "harness/sandbox/sandbox.h"
 #include "harness/submit/archive.h"
+#include "harness/submit/unlinked.h"
 #include "templates/report.h"
 
 namespace capstone::cli {
@@ -89,6 +90,7 @@ Result<Graded> grade_one(const Session& session, const fs::path& submission, con
     CAPSTONE_TRY(auto unpacked, unpack_archive(submission, place));
     (void)unpacked;
   }
+  CAPSTONE_CHECK(check_unlinked(place));
   fs::path root = project_root(place);
   std::error_code code;
   if (!fs::exists(root / "capstone.yaml", code)) return fail("no capstone.yaml: this is not a capstone project", submission.string());

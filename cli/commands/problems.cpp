@@ -4,6 +4,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
+#include "harness/lint/lint.h"
 
 namespace capstone::cli {
 namespace {
@@ -64,10 +65,40 @@ Result<ExitCode> show(const Session& session, const std::string& name) {
   return ExitCode::kDone;
 }
 
+// A folder, or the catalogue's folder of that id, whether or not what lies in it can be read.
+Result<fs::path> folder_of(const Session& session, const std::string& name) {
+  std::error_code code;
+  if (name.find('/') != std::string::npos || fs::exists(session.cwd / name / "problem.yaml", code)) return session.cwd / name;
+  if (fs::path known = session.resources.problems() / name; fs::exists(known / "problem.yaml", code)) return known;
+  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), name));
+  return problem.folder;
+}
+
+Result<ExitCode> lint(const Session& session, const std::string& name) {
+  CAPSTONE_TRY(fs::path folder, folder_of(session, name));
+  CAPSTONE_TRY(auto checks, lint_problem(folder, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
+  session.terminal.end_progress();
+  const Terminal& t = session.terminal;
+  Json all = Json::array();
+  for (const LintCheck& check : checks) {
+    const bool failed = check.state == LintCheck::State::kFailed, ran = check.state != LintCheck::State::kNotRun;
+    const std::string_view state = failed ? "FAIL" : ran ? "ok" : "not run";
+    if (session.json) {
+      all.push_back({{"check", check.name}, {"state", state}, {"what", check.what}, {"where", check.where}, {"hint", check.hint}});
+      continue;
+    }
+    t.out(fmt::format("{}{:<14}{}", t.paint(failed ? Tone::kBad : ran ? Tone::kGood : Tone::kDim, fmt::format("{:<9}", state)), check.name, check.what));
+    if (failed && !check.where.empty()) t.out("  --> " + check.where);
+    if (failed && !check.hint.empty()) t.out("  hint: " + check.hint);
+  }
+  if (session.json) t.out(all.dump(2));
+  return passes(checks) ? ExitCode::kDone : ExitCode::kUsage;
+}
+
 }  // namespace
 
 void add_problems(CLI::App& app, Session& session, Action& action) {
-  auto* command = app.add_subcommand("problems", "list the problems, or show one");
+  auto* command = app.add_subcommand("problems", "list the problems, show one, or check a definition");
   auto tier = std::make_shared<int>(0);
   command->add_option("--tier", *tier, "only this tier (1 single operator, 2 chain, 3 whole block)")->check(CLI::Range(1, 3));
   add_format(*command, session);
@@ -79,6 +110,11 @@ void add_problems(CLI::App& app, Session& session, Action& action) {
   one->add_option("problem", *name, "id or folder")->required();
   add_format(*one, session);
   one->callback([&session, &action, name] { action = [&session, name] { return show(session, *name); }; });
+  auto* checked = command->add_subcommand("lint", "check a whole definition: sizes, cost, tolerance, oracle, baseline, triviality");
+  auto definition = std::make_shared<std::string>();
+  checked->add_option("problem", *definition, "id or folder")->required();
+  add_format(*checked, session);
+  checked->callback([&session, &action, definition] { action = [&session, definition] { return lint(session, *definition); }; });
 }
 
 }  // namespace capstone::cli

@@ -14,6 +14,7 @@
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/build/compiler.h"
+#include "harness/build/neighbours.h"
 
 namespace capstone {
 namespace {
@@ -33,19 +34,6 @@ Result<ProcessResult> compile(const std::vector<std::string>& argv, const fs::pa
 std::string gencode(const std::string& arch) {
   std::string number = arch.substr(3);
   return fmt::format("arch=compute_{},code=sm_{}", number, number);
-}
-
-// Everything beside the source that it may include.
-void add_neighbours(DigestBuilder& digest, const fs::path& source) {
-  std::error_code code;
-  std::vector<fs::path> headers;
-  for (const auto& entry : fs::directory_iterator(source.parent_path(), code)) {
-    std::string extension = entry.path().extension();
-    if (extension == ".h" || extension == ".cuh" || extension == ".hpp") headers.push_back(entry.path());
-  }
-  std::sort(headers.begin(), headers.end());
-  for (const fs::path& header : headers)
-    if (auto text = read_file(header, 16u << 20)) digest.add(header.filename().string(), *text);
 }
 
 // A folder that appears under its final name only when it is complete; two builds at once do no harm.
@@ -180,7 +168,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   digest.add("source", source).add("header", header).add("adapter", adapter).add("flags", join(flags, " "));
   digest.add("nvcc", toolkit.version + toolkit.nvcc.string()).add("path", request.source.string());
   digest.add("isolated", request.sandbox && request.sandbox->isolated() ? "yes" : "no");
-  add_neighbours(digest, request.source);
+  digest.add("neighbours", digest_of_neighbours(request.source));
   const fs::path folder = request.resources->cache / "cuda" / digest.hex().substr(0, 32);
   const fs::path library = folder / "kernel.so";
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kSample = 1 << 14;  // wrong elements that the patterns are tried on
 constexpr double kAlmostAll = 0.95;
+constexpr std::size_t kShown = 8;         // wrong elements that are kept one by one
 
 /// A pattern that fits, with what to do about it.
 struct Finding {
@@ -495,13 +496,26 @@ Finding explain(const Subject& subject, Facts& facts) {
   return no_pattern();
 }
 
-void describe_elements(const Subject& subject, const Comparison& comparison, Diagnosis& diagnosis) {
+Mismatch mismatch_at(const Subject& subject, const Facts& facts, std::int64_t i) {
+  const double expected = subject.expected_at(i);
+  const double allowed = is_float(subject.type)
+                             ? subject.tolerance.atol * subject.scale_at(i) + subject.tolerance.rtol * std::fabs(expected)
+                             : 0.0;
+  return {multi_index(subject.shape, i), subject.got_at(i), expected, allowed,
+          facts.unwritten[static_cast<std::size_t>(i)] != 0};
+}
+
+void describe_elements(const Subject& subject, const Facts& facts, const Comparison& comparison, Diagnosis& diagnosis) {
   diagnosis.first = multi_index(subject.shape, comparison.first);
   diagnosis.worst = multi_index(subject.shape, comparison.worst);
   diagnosis.first_expected = subject.expected_at(comparison.first);
   diagnosis.first_got = subject.got_at(comparison.first);
   diagnosis.worst_expected = subject.expected_at(comparison.worst);
   diagnosis.worst_got = subject.got_at(comparison.worst);
+  diagnosis.first_unwritten = facts.unwritten[static_cast<std::size_t>(comparison.first)] != 0;
+  diagnosis.worst_unwritten = facts.unwritten[static_cast<std::size_t>(comparison.worst)] != 0;
+  for (std::size_t i = 0; i < facts.wrong.size() && diagnosis.mismatches.size() < kShown; ++i)
+    if (facts.wrong[i]) diagnosis.mismatches.push_back(mismatch_at(subject, facts, static_cast<std::int64_t>(i)));
 }
 
 }  // namespace
@@ -534,8 +548,8 @@ Diagnosis diagnose(const std::string& output, DType type, const std::vector<std:
     return diagnosis;
   }
   if (comparison.passed) return diagnosis;
-  describe_elements(subject, comparison, diagnosis);
   Facts facts = gather(subject);
+  describe_elements(subject, facts, comparison, diagnosis);
   const Finding finding = explain(subject, facts);
   diagnosis.pattern = finding.pattern;
   diagnosis.hint = finding.hint;

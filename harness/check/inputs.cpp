@@ -315,15 +315,39 @@ std::string_view name_of(Battery battery) {
     case Battery::kTimesTen:
       return "x10";
     case Battery::kOffset:
-      return "offset +5";
+      return "offset";
     case Battery::kHeavyTails:
-      return "heavy tails";
+      return "heavy_tails";
     case Battery::kSignFlip:
-      return "sign flip";
+      return "sign_flip";
     case Battery::kHotElement:
-      return "hot element";
+      return "hot_element";
   }
   return "?";
+}
+
+std::string_view description_of(Battery battery) {
+  switch (battery) {
+    case Battery::kPlain:
+      return "as the problem draws them";
+    case Battery::kTimesTen:
+      return "times ten";
+    case Battery::kOffset:
+      return "plus five";
+    case Battery::kHeavyTails:
+      return "with heavy tails";
+    case Battery::kSignFlip:
+      return "with the other sign";
+    case Battery::kHotElement:
+      return "with one very large element";
+  }
+  return "?";
+}
+
+std::optional<Battery> battery_named(std::string_view name) {
+  for (const Battery battery : kBatteries)
+    if (name_of(battery) == name) return battery;
+  return std::nullopt;
 }
 
 bool battery_applies(const Parameter& parameter, Battery battery) {
@@ -333,6 +357,7 @@ bool battery_applies(const Parameter& parameter, Battery battery) {
 }
 
 bool battery_applies(const Problem& problem, Battery battery) {
+  if (problem.outside_domain.contains(std::string(name_of(battery)))) return false;
   return std::any_of(problem.signature.begin(), problem.signature.end(),
                      [&](const Parameter& parameter) { return battery_applies(parameter, battery); });
 }

@@ -17,14 +17,17 @@ namespace capstone {
 enum class Battery { kPlain, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
 inline constexpr Battery kBatteries[] = {Battery::kPlain,      Battery::kTimesTen, Battery::kOffset,
                                          Battery::kHeavyTails, Battery::kSignFlip, Battery::kHotElement};
-/// "plain", "x10", "offset +5", "heavy tails", "sign flip", "hot element"
+/// "plain", "x10", "offset", "heavy_tails", "sign_flip", "hot_element": as problem.yaml and the ledger write them.
 std::string_view name_of(Battery battery);
+/// What it does to the inputs, for "inputs …": "times ten", "with heavy tails".
+std::string_view description_of(Battery battery);
+std::optional<Battery> battery_named(std::string_view name);
 
 /// Whether a battery changes this parameter: inputs drawn from a normal, whose domain is every real number. A
 /// uniform range, integers and structured inputs state their domain and are left alone, and so are
 /// parameters.
 bool battery_applies(const Parameter& parameter, Battery battery);
-/// Whether a battery changes any tensor of the problem.
+/// Whether a battery changes any tensor of the problem, and lies within its domain.
 bool battery_applies(const Problem& problem, Battery battery);
 
 /// The draw of one parameter, for a device's fill kernel; empty for what only the host makes (permutation,

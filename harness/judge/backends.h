@@ -10,6 +10,11 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
                                                 const Narration& say, const std::string& why_not_cuda);
 Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say);
 
+/// What gate one shall run: fresh cases, or the one to be replayed. Called after every build.
+Result<std::vector<CasePlan>> cases_for(const JudgeRequest& request, const DrawLimits& limits);
+/// Whether anything is timed.
+bool is_timed(const JudgeRequest& request);
+
 /// How long one launch of gate one may take.
 std::chrono::milliseconds run_timeout(const JudgeRequest& request);
 Json host_environment(const Resources& resources);

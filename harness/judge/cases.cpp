@@ -1,16 +1,17 @@
 #include "harness/judge/cases.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/random.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
 #include "harness/check/compare.h"
 #include "harness/check/diagnose.h"
 #include "harness/check/dtype_convert.h"
-#include "harness/check/inputs.h"
 
 namespace capstone {
 namespace {
@@ -52,6 +53,24 @@ std::span<const std::byte> part(std::span<const std::byte> image, const TensorSl
   return image.subspan(slot.offset, slot.bytes);
 }
 
+// A battery asks about values, not about sizes: small draws, so that all five together cost no more than one hidden case.
+constexpr DrawLimits kBatteryLimits{4e6, 1e6};
+
+Result<Sizes> cheapest_check(const Problem& problem) {
+  const Sizes* cheapest = nullptr;
+  double least = 0;
+  for (const Sizes& sizes : problem.check) {
+    CAPSTONE_TRY(Cost cost, cost_at(problem, sizes));
+    if (cheapest && cost.flops + cost.bytes >= least) continue;
+    cheapest = &sizes;
+    least = cost.flops + cost.bytes;
+  }
+  return cheapest ? *cheapest : problem.emulate;
+}
+
+// "[3, 7]"
+std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+
 }  // namespace
 
 std::uint64_t fresh_seed() {
@@ -72,25 +91,68 @@ Json sizes_json(const Sizes& sizes) {
 Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits) {
   std::vector<CasePlan> plans;
   for (std::size_t i = 0; i < problem.check.size(); ++i)
-    plans.push_back({fmt::format("check-{}", i), problem.check[i], fresh_seed()});
+    plans.push_back({fmt::format("check-{}", i), problem.check[i], fresh_seed(), Battery::kPlain});
+  // The first one once more, directly behind itself: other inputs of the same sizes at the same addresses. Whatever was kept
+  // from the call before is wrong now.
+  if (!plans.empty()) plans.insert(plans.begin() + 1, {"check-0-again", problem.check.front(), fresh_seed(), Battery::kPlain});
   for (int i = 0; i < hidden && !problem.vary.empty(); ++i) {
     CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, fresh_seed, Cost{limits.flops, limits.bytes}));
-    plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), fresh_seed()});
+    plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), fresh_seed(), Battery::kPlain});
+  }
+  // Where `vary` has nothing that small, which only a long search shows, the cheapest size under `check` serves all.
+  bool drawable = !problem.vary.empty();
+  for (const Battery battery : kBatteries) {
+    if (!battery_applies(problem, battery)) continue;
+    auto sizes = drawable ? draw_sizes(problem, fresh_seed, Cost{kBatteryLimits.flops, kBatteryLimits.bytes}) : cheapest_check(problem);
+    if (!sizes && drawable) {
+      drawable = false;
+      sizes = cheapest_check(problem);
+    }
+    if (!sizes) return fail(sizes.error());
+    plans.push_back({std::string(name_of(battery)), std::move(*sizes), fresh_seed(), battery});
   }
   return plans;
+}
+
+Result<CasePlan> plan_of(const Problem& problem, const CaseResult& recorded) {
+  if (recorded.seed.empty() || !recorded.sizes.is_object())
+    return fail("case " + recorded.id + " has no inputs of its own to run again", {}, "run the whole of: capstone measure");
+  CasePlan plan;
+  plan.id = recorded.id;
+  const char* end = recorded.seed.data() + recorded.seed.size();
+  if (auto [stop, code] = std::from_chars(recorded.seed.data(), end, plan.seed, 16); code != std::errc() || stop != end)
+    return fail("the seed of case " + recorded.id + " is not a number: " + recorded.seed);
+  for (const std::string& symbol : problem.symbols) {
+    auto value = recorded.sizes.find(symbol);
+    if (value == recorded.sizes.end() || !value->is_number_integer())
+      return fail(fmt::format("case {} was recorded without the size {}", recorded.id, symbol), problem.id,
+                  "the problem has changed since; run the whole of: capstone measure");
+    plan.sizes.emplace_back(symbol, value->get<std::int64_t>());
+  }
+  if (!recorded.battery.empty()) {
+    auto battery = battery_named(recorded.battery);
+    if (!battery) return fail(fmt::format("case {} has inputs of an unknown kind: {}", recorded.id, recorded.battery));
+    plan.battery = *battery;
+  }
+  return plan;
+}
+
+CaseResult blank_result(const CasePlan& plan) {
+  CaseResult result;
+  result.id = plan.id;
+  result.sizes = sizes_json(plan.sizes);
+  result.seed = seed_text(plan.seed);
+  if (plan.battery != Battery::kPlain) result.battery = name_of(plan.battery);
+  return result;
 }
 
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes) {
   return arguments(problem, &layout, sizes);
 }
-Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
-  return arguments(problem, nullptr, sizes);
-}
-
-Json extents(const Problem& problem, const Layout& layout) {
-  Json list = Json::array();
-  const auto add = [&list](const std::string& name, std::size_t at, std::size_t bytes, bool written) {
-    if (bytes) list.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}});
+Json call_extents(const Problem& problem, const Layout& layout) {
+  Json extents = Json::array();
+  auto add = [&](const std::string& name, std::size_t at, std::size_t bytes, bool written) {
+    if (bytes) extents.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}});
   };
   for (const TensorSlot& slot : layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
@@ -98,7 +160,10 @@ Json extents(const Problem& problem, const Layout& layout) {
   }
   add("the workspace", layout.workspace_offset, layout.workspace_bytes, false);
   add("prepared", layout.prepared_offset, layout.prepared_bytes, true);
-  return list;
+  return extents;
+}
+Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
+  return arguments(problem, nullptr, sizes);
 }
 
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
@@ -114,7 +179,7 @@ Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, 
     if (parameter.role == Role::kOutput) {
       tensors.emplace_back();
     } else {
-      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, Battery::kPlain,
+      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, plan.battery,
                                  part(std::span<std::byte>(prepared.image), slot)));
       tensors.emplace_back(part(std::span<const std::byte>(prepared.image), slot));
     }
@@ -168,14 +233,6 @@ std::string describe_byte(const Problem& problem, const Layout& layout, std::siz
   return "outside every tensor";
 }
 
-CaseResult blank_result(const PreparedCase& prepared) {
-  CaseResult result;
-  result.id = prepared.plan.id;
-  result.sizes = sizes_json(prepared.plan.sizes);
-  result.seed = seed_text(prepared.plan.seed);
-  return result;
-}
-
 // Notes a write outside of every tensor, the workspace and what prepare() made; true when there was one.
 bool guards_broken(const Problem& problem, const Layout& layout, std::span<const std::byte> before,
                    std::span<const std::byte> after, CaseResult& result) {
@@ -197,9 +254,23 @@ bool same_bytes(std::span<const std::byte> before, std::span<const std::byte> af
 
 }  // namespace
 
+std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
+                             std::span<const std::byte> other) {
+  for (const TensorSlot& slot : layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (!parameter.is_written()) continue;
+    const auto a = part(one, slot), b = part(other, slot);
+    const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first;
+    if (at == a.end()) continue;
+    const auto element = static_cast<std::int64_t>(static_cast<std::size_t>(at - a.begin()) / size_of(parameter.dtype));
+    return parameter.name + index_text(multi_index(slot.shape, element));
+  }
+  return {};
+}
+
 CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
                                std::span<const std::byte> after) {
-  CaseResult result = blank_result(prepared);
+  CaseResult result = blank_result(prepared.plan);
   const Layout& layout = prepared.layout;
   if (guards_broken(problem, layout, before, after, result)) {
     result.problem = "prepare(): " + result.problem;
@@ -222,7 +293,7 @@ CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepa
 
 CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
                    std::span<const std::byte> after, std::uint64_t poison_seed) {
-  CaseResult result = blank_result(prepared);
+  CaseResult result = blank_result(prepared.plan);
   if (guards_broken(problem, prepared.layout, before, after, result)) return result;
   for (const TensorSlot& slot : prepared.layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
@@ -238,6 +309,11 @@ CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::sp
     return result;
   }
   result.passed = true;
+  std::vector<NamedTensor> inputs;
+  for (const TensorSlot& slot : prepared.layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (!parameter.is_written()) inputs.push_back({parameter.name, parameter.dtype, part(before, slot)});
+  }
   for (const PreparedCase::Output& output : prepared.outputs) {
     const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
@@ -248,7 +324,7 @@ CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::sp
     result.rms = std::max(result.rms, comparison.rms);
     if (comparison.passed) continue;
     Diagnosis diagnosis = diagnose(parameter.name, parameter.dtype, slot.shape, got, output.expected, output.scale,
-                                   problem.tolerance, poison_seed);
+                                   problem.tolerance, poison_seed, inputs);
     result.passed = false;
     result.problem = "wrong result: " + diagnosis.pattern;
     result.hint = diagnosis.hint;

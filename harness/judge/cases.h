@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/check/inputs.h"
 #include "harness/check/layout.h"
 #include "harness/check/oracle.h"
 #include "harness/ledger/record.h"
@@ -14,9 +15,10 @@ namespace capstone {
 
 /// One set of sizes with the seed of its inputs.
 struct CasePlan {
-  std::string id;        ///< "check-0", "hidden-1"
+  std::string id;        ///< "check-0", "hidden-1", or the battery's name
   Sizes sizes;
   std::uint64_t seed = 0;
+  Battery battery = Battery::kPlain;
 };
 
 /// Caps on a drawn case, so that an unlucky draw neither takes minutes nor memory.
@@ -29,9 +31,18 @@ struct DrawLimits {
 std::uint64_t fresh_seed();
 std::string seed_text(std::uint64_t seed);  ///< 16 hexadecimal digits
 
-/// Every size under `check`, then `hidden` admissible draws from `vary`.
+/// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`, then one small
+/// draw for each battery that the problem's domain allows.
 /// @error `vary` and `where` leave nothing to draw within the limits.
 Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits);
+
+/// The plan that a recorded case was made from, so that it can be run again.
+/// @error the case has no inputs of its own (a failed build or start, the timed runs), or was made for other size
+///        symbols.
+Result<CasePlan> plan_of(const Problem& problem, const CaseResult& recorded);
+
+/// A record of the case with nothing found yet.
+CaseResult blank_result(const CasePlan& plan);
 
 /// A case with its inputs and its expected values.
 struct PreparedCase {
@@ -50,11 +61,11 @@ Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, 
 
 /// Argument slots for a worker's request; see protocol.md.
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes);
+/// The "extents" of a run (protocol.md): every tensor by its parameter's name, the workspace, what prepare() made.
+/// Outputs and the workspace hold no values yet.
+Json call_extents(const Problem& problem, const Layout& layout);
 /// Workspace question before there is an arena: tensors at 0, sizes real.
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
-
-/// What the candidate may access, for a worker's request: every tensor, the workspace and what prepare() made.
-Json extents(const Problem& problem, const Layout& layout);
 
 /// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
 void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
@@ -65,6 +76,10 @@ void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span
 /// Looks at the arena after prepare(), which writes its own region alone. `before` is the image that it began with.
 CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
                                std::span<const std::byte> after);
+
+/// The first element that differs in its bits between two runs, "y[3, 7]"; empty when all outputs are the same.
+std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
+                             std::span<const std::byte> other);
 
 /// Looks at the arena after a run. `before` is the image the run began with.
 /// The result is passed, or says what is wrong, where, with a diagnosis.

@@ -1,9 +1,11 @@
 #include "harness/judge/gate_one.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace capstone {
@@ -19,8 +21,10 @@ void MemfdArena::drop() {
 
 Result<int> MemfdArena::resize(std::size_t bytes) {
   drop();
-  fd_ = ::memfd_create("capstone-arena", MFD_CLOEXEC);
-  if (fd_ < 0 || ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0)
+  fd_ = ::memfd_create("capstone-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  // Of a size for ever: a candidate that cut it short would end the judge, which reads it, by SIGBUS.
+  if (fd_ < 0 || ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail(fmt::format("cannot get {} bytes of shared memory: {}", bytes, std::strerror(errno)), {}, {},
                 ExitCode::kEnvironment);
   void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
@@ -62,10 +66,7 @@ constexpr std::chrono::milliseconds kLastWords{3000};
 Error interrupted_error() { return {"interrupted", {}, {}, ExitCode::kInterrupted}; }
 
 CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failure, const std::string& schedule) {
-  CaseResult result;
-  result.id = prepared.plan.id;
-  result.sizes = sizes_json(prepared.plan.sizes);
-  result.seed = seed_text(prepared.plan.seed);
+  CaseResult result = blank_result(prepared.plan);
   result.schedule = schedule;
   result.problem = failure.what;
   result.where = failure.where;
@@ -82,6 +83,19 @@ tl::expected<std::size_t, WorkerFailure> ask_bytes(Runner& worker, const char* o
                                         fmt::format("{}_bytes() asks for more than 8 GiB, or for nonsense", op), {},
                                         "return the bytes that are needed at these sizes", "launch_error"});
   return bytes->get<std::size_t>();
+}
+
+// A run that is wrong after one that was right: the cause is what differs between the two, not the arithmetic.
+void blame_the_difference(CaseResult& result) {
+  constexpr const char* kPattern = "differs from run to run (race, or memory that was never written)";
+  result.problem = fmt::format("{}; this run: {}", kPattern, result.problem);
+  result.hint = "the run before was right on the same inputs. A __syncthreads() is missing, two threads write the same element, or "
+                "shared memory, the workspace or an accumulator is read before it is written; " + result.hint;
+  if (result.diagnosis) result.diagnosis->pattern = fmt::format("{}: {}", kPattern, result.diagnosis->pattern);
+}
+
+void add_label(Measurement& into, std::string label) {
+  if (std::find(into.labels.begin(), into.labels.end(), label) == into.labels.end()) into.labels.push_back(std::move(label));
 }
 
 }  // namespace
@@ -131,18 +145,23 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
   }
   into.gate_one = GateOne::kPassed;
   int number = 0;
+  std::size_t mapped = 0;  // bytes of the arena that the worker has: a case of the same size finds its tensors at the same addresses
   for (const CasePlan& plan : plans) {
-    setup.say(fmt::format("{}: gate one, case {} of {} ({})", setup.who, ++number, plans.size(), to_string(plan.sizes)));
+    setup.say(fmt::format("{}: gate one, case {} of {} ({}{})", setup.who, ++number, plans.size(), to_string(plan.sizes),
+                          plan.battery == Battery::kPlain ? "" : fmt::format(", inputs {}", description_of(plan.battery))));
     CAPSTONE_TRY(Json question, workspace_arguments(problem, plan.sizes));
     auto asked = ask_private_bytes(**worker, problem, question);
     const PrivateBytes bytes = asked.value_or(PrivateBytes{});
     CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, plan, *setup.oracle, bytes.workspace, bytes.prepared));
-    CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
     std::optional<WorkerFailure> broken;
     if (!asked) broken = asked.error();
-    if (!broken)
-      if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !mapped)
-        broken = mapped.error();
+    if (!broken && mapped != prepared.layout.bytes) {
+      CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
+      if (auto answer = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !answer)
+        broken = answer.error();
+      else
+        mapped = prepared.layout.bytes;
+    }
     CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, plan.sizes));
 
     std::vector<std::byte> before = prepared.image, after(prepared.image.size()), first;
@@ -151,7 +170,7 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       const std::uint64_t poison_seed = fresh_seed();
       poison_image(problem, prepared, before, poison_seed);
       Json request{{"op", "run"}, {"args", args}, {"seed", fresh_seed() >> 1}};
-      request["extents"] = extents(problem, prepared.layout);
+      request["extents"] = call_extents(problem, prepared.layout);
       request["limit_ms"] = setup.run_timeout.count();
       if (!schedule.empty()) request["schedule"] = schedule;
       CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, before));
@@ -175,16 +194,14 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       CaseResult result = examine(problem, prepared, before, after, poison_seed);
       result.schedule = schedule;
       bool passed = result.passed;
-      if (!passed && first.empty() == false) {
-        result.problem += " (it was right under the schedule before: the result depends on the order of threads)";
-        result.hint = "a race: a __syncthreads() is missing, or two threads write the same element; " + result.hint;
-      }
+      if (!passed && !first.empty()) blame_the_difference(result);
       into.cases.push_back(std::move(result));
       if (!passed) {
         into.gate_one = GateOne::kWrong;
         break;
       }
       if (first.empty()) first = after;
+      else if (!first_difference(problem, prepared.layout, first, after).empty()) add_label(into, std::string(kVaries));
     }
     if (broken) {
       if (broken->kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());

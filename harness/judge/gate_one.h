@@ -20,7 +20,7 @@ class ArenaHost {
   virtual Result<void> fetch(std::span<std::byte> image) = 0;
 };
 
-/// Host memory (memfd), for the emulated backend.
+/// Host memory (memfd), for the emulated backend. Who is handed its descriptor can change its bytes, never its size.
 class MemfdArena : public ArenaHost {
  public:
   ~MemfdArena() override;
@@ -35,12 +35,13 @@ class MemfdArena : public ArenaHost {
   std::size_t bytes_ = 0;
 };
 
-/// A launch order of the emulator; the GPU has one unnamed order.
 struct GateOneSetup {
   const Problem* problem;
   const Oracle* oracle;
   ArenaHost* arena;
-  std::vector<std::string> schedules;                ///< {""} on a GPU
+  /// How each case is run, once an entry and each time over another poison: launch orders of the emulator; a GPU has one
+  /// that has no name, {"", ""}.
+  std::vector<std::string> schedules;
   std::function<StartedRunner()> start_worker;
   std::chrono::milliseconds run_timeout;
   Narration say;
@@ -60,8 +61,11 @@ tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, cons
 Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& setup, Runner& worker, const PreparedCase& prepared,
                                                             Json request, std::span<std::byte> image);
 
-/// Runs the cases and fills `into.cases` and `into.gate_one`. Stops at the first crash or time-out; goes on after a wrong
-/// result, because which cases fail is half of the diagnosis.
+/// Said of a contestant whose outputs are right, but not the same bits in every run.
+inline constexpr std::string_view kVaries = "results differ from run to run (atomics, or a race that does not show)";
+
+/// Runs the cases and fills `into.cases`, `into.gate_one` and, where kVaries is due, `into.labels`. Stops at the first
+/// crash or time-out; goes on after a wrong result, because which cases fail is half of the diagnosis.
 /// @error the machine's fault, or interrupted.
 Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into);
 

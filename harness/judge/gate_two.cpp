@@ -248,7 +248,7 @@ class Session {
   }
   std::int64_t hide_ns(std::size_t a) const {
     const bool ours = arms_[a].trusted || arms_[a].trusted_clock;
-    return static_cast<std::int64_t>(std::min(arms_[a].launch_ms * 1.5e6 + 5000, ours ? kHideTrusted : kHideClaimed));
+    return static_cast<std::int64_t>(std::clamp(arms_[a].launch_ms * 1.5e6 + 5000, 0.0, ours ? kHideTrusted : kHideClaimed));
   }
 
   struct Timed {

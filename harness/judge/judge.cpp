@@ -73,6 +73,13 @@ Json host_environment(const Resources& resources) {
   return environment;
 }
 
+Result<std::vector<CasePlan>> cases_for(const JudgeRequest& request, const DrawLimits& limits) {
+  if (request.replay) return std::vector<CasePlan>{*request.replay};
+  return plan_cases(*request.problem, request.hidden_cases, limits);
+}
+
+bool is_timed(const JudgeRequest& request) { return request.timing && !request.replay; }
+
 Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, const Sandbox& sandbox, const Json& environment) {
   Measurement m;
   m.contestant = entry.contestant;

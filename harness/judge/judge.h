@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/base/resources.h"
+#include "harness/judge/cases.h"
 #include "harness/ledger/record.h"
 #include "harness/sandbox/sandbox.h"
 #include "problems/problem.h"
@@ -34,6 +35,7 @@ struct JudgeRequest {
   double run_timeout_seconds = 10; ///< one launch in gate one
   int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build
   bool timing = true;              ///< false: gate one only
+  std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
   bool instrumented = true;        ///< emulated: what passes is built and run again with instruments
   bool check_races = false;        ///< CUDA: what passes is also run on the CPU, with instruments
 };

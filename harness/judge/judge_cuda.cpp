@@ -22,6 +22,9 @@ namespace {
 
 constexpr int kResamples = 10000;
 
+// Each case twice: what a kernel reads without having written it, and what two threads race for, differs between the two.
+const std::vector<std::string> kRuns{"", ""};
+
 DeviceAttributes attributes_of(const Json& hello) {
   DeviceAttributes a;
   a.name = hello.value("name", "");
@@ -169,7 +172,7 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
   }
   const JudgeRequest& request = session.request;
   const auto timeout = std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000));
-  GateOneSetup setup{request.problem, &oracle, session.player.get(), {""}, {}, timeout, session.say, m.contestant};
+  GateOneSetup setup{request.problem, &oracle, session.player.get(), kRuns, {}, timeout, session.say, m.contestant};
   if (request.tier != Tier::kHost && m.tier_reason.empty()) {
     CAPSTONE_TRY(c.sealed, seal(session, c.artifact));
     setup.start_worker = c.start(session);
@@ -184,6 +187,7 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
                                                 : "the recorded launch fails gate one: " + (failure ? failure->problem : std::string()));
   }
   m.cases.clear();
+  m.labels.clear();
   m.gate_two_reason.clear();
   m.tier = "host";
   setup.start_worker = c.start(session);
@@ -261,7 +265,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
 
   // Gate one: sizes and seeds are drawn after every build.
   DrawLimits draw{2e8, 256e6};
-  CAPSTONE_TRY(auto plans, plan_cases(problem, request.hidden_cases, draw));
+  CAPSTONE_TRY(auto plans, cases_for(request, draw));
   std::vector<Contestant> contestants;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
     Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr};
@@ -286,7 +290,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     arms[1].wants = arms[0].wants;
     racing.clear();
     for (Contestant& c : contestants) {
-      if (c.measurement.gate_one != GateOne::kPassed || !request.timing) continue;
+      if (c.measurement.gate_one != GateOne::kPassed || !is_timed(request)) continue;
       TimedArm arm;
       arm.name = c.measurement.contestant;
       arm.label = c.measurement.source;

@@ -23,7 +23,7 @@ Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Me
   CAPSTONE_TRY(Json question, workspace_arguments(problem, sizes));
   auto bytes = ask_private_bytes(**worker, problem, question);
   if (!bytes) return {};
-  CasePlan plan{"emulate", sizes, fresh_seed()};
+  CasePlan plan{"emulate", sizes, fresh_seed(), Battery::kPlain};
   CAPSTONE_TRY(PreparedCase prepared,
                prepare_case(problem, plan, *setup.oracle, bytes->workspace, bytes->prepared));
   CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
@@ -94,7 +94,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   Oracle oracle = std::move(*loading);
 
   // Sizes and seeds are drawn only now, after every build. Both contestants face the same ones.
-  CAPSTONE_TRY(auto plans, plan_cases(problem, request.hidden_cases, DrawLimits{}));
+  CAPSTONE_TRY(auto plans, cases_for(request, DrawLimits{}));
   std::vector<Suspect> suspects;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
     Measurement& m = measurements[i];
@@ -123,7 +123,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
                        run_timeout(request), say,
                        m.contestant};
     CAPSTONE_CHECK(gate_one(setup, plans, m));
-    if (m.gate_one == GateOne::kPassed && request.timing) {
+    if (m.gate_one == GateOne::kPassed && is_timed(request)) {
       say(m.contestant + ": emulated times");
       CAPSTONE_CHECK(time_emulated(problem, setup, m));
     }

@@ -17,6 +17,7 @@ struct Instrument {
 };
 constexpr std::array kInstruments{
     Instrument{Flavour::kAsan, "asan", "accesses out of bounds"},
+    Instrument{Flavour::kHooks, "hooks", "races and memory that nobody wrote"},
 };
 
 constexpr std::size_t kSmallCases = 3;

@@ -1,5 +1,6 @@
 #include "harness/judge/sealed.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +65,6 @@ class SealedRunner : public Runner {
       return (*recorder)->ask(request, timeout);
     }
     if (op == "arena") {
-      arena_ = Descriptor(::dup(fd));
       arena_bytes_ = request.value("bytes", std::size_t{0});
       loaded_.clear();  // a plan's addresses were checked against the arena of its time
       return launcher_->ask(request, timeout, fd);
@@ -86,7 +86,7 @@ class SealedRunner : public Runner {
       if (auto at = request.find(key); at != request.end()) wanted[key] = *at;
     const std::string key = wanted.dump();
     if (auto known = loaded_.find(key); known != loaded_.end()) return known->second;
-    auto plan = kernel_->plan(key, wanted, arena_bytes_, arena_.get());
+    auto plan = kernel_->plan(key, wanted, arena_bytes_);
     if (!plan) return tl::unexpected(plan.error());
     const std::vector<std::byte> packet = plan_packet((*plan)->document, (*plan)->data);
     Descriptor memory = memory_with(packet);
@@ -100,7 +100,6 @@ class SealedRunner : public Runner {
 
   std::shared_ptr<SealedKernel> kernel_;
   std::unique_ptr<Runner> launcher_;
-  Descriptor arena_;
   std::size_t arena_bytes_ = 0;
   std::map<std::string, int> loaded_;
   int next_ = 0;
@@ -120,17 +119,16 @@ tl::expected<Runner*, WorkerFailure> SealedKernel::recorder() {
   return recorder_.get();
 }
 
-tl::expected<const Plan*, WorkerFailure> SealedKernel::plan(const std::string& key, const Json& request, std::size_t arena_bytes,
-                                                            int arena_fd) {
+tl::expected<const Plan*, WorkerFailure> SealedKernel::plan(const std::string& key, const Json& request, std::size_t arena_bytes) {
   if (auto known = plans_.find(key); known != plans_.end()) return &known->second;
   auto recorder = this->recorder();
   if (!recorder) return tl::unexpected(recorder.error());
-  auto mapped = (*recorder)->ask({{"op", "arena"}, {"bytes", arena_bytes}}, kSetUp, arena_fd);
+  auto mapped = (*recorder)->ask({{"op", "arena"}, {"bytes", arena_bytes}}, kSetUp);
   if (!mapped) return tl::unexpected(mapped.error());
   auto answer = (*recorder)->ask(request);
   if (!keep_recorder_) recorder_.reset();
   if (!answer) return tl::unexpected(answer.error());
-  if (!answer->message.value("sealed", false)) {
+  if (auto sealed = answer->message.find("sealed"); sealed == answer->message.end() || *sealed != true) {
     auto because = answer->message.find("because");
     return tl::unexpected(refuse(because != answer->message.end() && because->is_string() ? because->get<std::string>().substr(0, 300)
                                                                                           : "the recorder gave no plan"));

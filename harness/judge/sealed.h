@@ -45,7 +45,7 @@ class SealedKernel {
  private:
   friend class SealedRunner;
   tl::expected<Runner*, WorkerFailure> recorder();
-  tl::expected<const Plan*, WorkerFailure> plan(const std::string& key, const Json& request, std::size_t arena_bytes, int arena_fd);
+  tl::expected<const Plan*, WorkerFailure> plan(const std::string& key, const Json& request, std::size_t arena_bytes);
   WorkerFailure refuse(std::string why);
 
   Programs programs_;

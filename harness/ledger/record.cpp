@@ -1,5 +1,7 @@
 #include "harness/ledger/record.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <limits>
@@ -92,7 +94,24 @@ Interval interval_from(const Json& json) {
   return interval;
 }
 
+Json to(const Mismatch& m) {
+  Json json{{"index", m.index}, {"got", number(m.got)}, {"expected", number(m.expected)}, {"allowed", number(m.allowed)}};
+  if (m.unwritten) json["unwritten"] = true;
+  return json;
+}
+Mismatch mismatch_from(const Json& json) {
+  Mismatch m;
+  read(json, "index", m.index);
+  read(json, "got", m.got);
+  read(json, "expected", m.expected);
+  read(json, "allowed", m.allowed);
+  read(json, "unwritten", m.unwritten);
+  return m;
+}
+
 Json to(const Diagnosis& d) {
+  Json mismatches = Json::array();
+  for (const Mismatch& m : d.mismatches) mismatches.push_back(to(m));
   return {{"output", d.output},
           {"wrong", d.wrong},
           {"total", d.total},
@@ -102,6 +121,9 @@ Json to(const Diagnosis& d) {
           {"first_got", number(d.first_got)},
           {"worst_expected", number(d.worst_expected)},
           {"worst_got", number(d.worst_got)},
+          {"first_unwritten", d.first_unwritten},
+          {"worst_unwritten", d.worst_unwritten},
+          {"mismatches", std::move(mismatches)},
           {"pattern", d.pattern},
           {"hint", d.hint}};
 }
@@ -116,6 +138,11 @@ Diagnosis diagnosis_from(const Json& json) {
   read(json, "first_got", d.first_got);
   read(json, "worst_expected", d.worst_expected);
   read(json, "worst_got", d.worst_got);
+  read(json, "worst_unwritten", d.worst_unwritten);
+  read(json, "first_unwritten", d.first_unwritten);
+  read(json, "worst_unwritten", d.worst_unwritten);
+  if (const Json* all = field(json, "mismatches"))
+    for (const Json& one : *all) d.mismatches.push_back(mismatch_from(one));
   read(json, "pattern", d.pattern);
   read(json, "hint", d.hint);
   return d;
@@ -254,6 +281,16 @@ Measured measured_from(const Json& json) {
 }
 
 }  // namespace
+
+std::string number_text(double value, int digits) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "infinity" : "-infinity";
+  return fmt::format("{:.{}g}", value, digits);
+}
+
+std::string got_text(double got, bool unwritten, int digits) {
+  return unwritten ? "never written" : "got " + number_text(got, digits);
+}
 
 std::string_view label_of(GateOne verdict) {
   switch (verdict) {

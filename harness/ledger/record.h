@@ -20,12 +20,26 @@ std::string_view label_of(GateOne verdict);
 /// "FASTER", "SLOWER", "TIE", "UNRESOLVED", "NOT JUDGED"
 std::string_view label_of(GateTwo verdict);
 
+/// One wrong element.
+struct Mismatch {
+  std::vector<std::int64_t> index;        ///< multi-index
+  double got = 0, expected = 0, allowed = 0;  ///< allowed: the largest |got - expected| that passes
+  bool unwritten = false;                 ///< still holds the pattern it was poisoned with
+};
+
+/// A value for people: `digits` significant ones, "NaN", "infinity", "-infinity".
+std::string number_text(double value, int digits = 7);
+/// What an element turned out to be: "got 0.25", "got NaN", "never written".
+std::string got_text(double got, bool unwritten, int digits = 7);
+
 /// Why outputs differ, in a student's words.
 struct Diagnosis {
   std::string output;                     ///< tensor name
   std::int64_t wrong = 0, total = 0;      ///< elements
   std::vector<std::int64_t> first, worst; ///< multi-indices
   double first_expected = 0, first_got = 0, worst_expected = 0, worst_got = 0;
+  bool first_unwritten = false, worst_unwritten = false;  ///< they still hold the pattern of before the run
+  std::vector<Mismatch> mismatches;       ///< the first few, in order
   std::string pattern;                    ///< "nothing written", "only rows >= 64 are wrong", "transposed", …
   std::string hint;
 };
@@ -123,7 +137,7 @@ struct Attempt {
 struct Record {
   std::int64_t seq = 0;
   std::string time;                       ///< UTC
-  std::string kind;                       ///< "init", "prediction", "measurement", "attempt", "import"
+  std::string kind;                       ///< "init", "prediction", "measurement", "attempt", "explanation", "import"
   std::string tool;                       ///< version
   std::string machine;                    ///< random id of the chain, not the host name
   std::string previous;                   ///< SHA-256 of the line before in this chain; empty for the first

@@ -27,6 +27,7 @@ long number_of(const std::string& version) {
 void interpret(const Record& record, LedgerView& view) {
   if (record.kind == "prediction") view.predictions.push_back(record.body.get<Prediction>());
   if (record.kind == "attempt") view.attempts.push_back(record.body.get<Attempt>());
+  if (record.kind == "explanation") view.explanations.push_back(record.body.get<Explanation>());
   if (record.kind == "measurement") {
     auto measurement = record.body.get<Measurement>();
     auto& list = measurement.contestant == "llm" ? view.llm : view.human;
@@ -103,6 +104,13 @@ const Measurement* LedgerView::best(const std::string& contestant) const {
     if (!fastest || each->measured->speedup->point > fastest->measured->speedup->point) fastest = each;
   }
   return fastest ? fastest : last;
+}
+
+const Explanation* LedgerView::explanation(const std::string& contestant, const std::string& version) const {
+  const Explanation* last = nullptr;
+  for (const Explanation& each : explanations)
+    if (each.contestant == contestant && each.version == version) last = &each;
+  return last;
 }
 
 const Measurement* LedgerView::find(const std::string& version) const {

@@ -47,8 +47,9 @@ std::string diagnosis_of(const Diagnosis& d) {
   std::string text = fmt::format("  - `{}`: {} of {} elements are wrong", d.output, d.wrong, d.total);
   if (!d.pattern.empty()) text += "; " + d.pattern;
   text += ".\n";
-  text += fmt::format("  - First at {}: expected {:.9g}, got {:.9g}. Worst at {}: expected {:.9g}, got {:.9g}.\n", index_of(d.first),
-                      d.first_expected, d.first_got, index_of(d.worst), d.worst_expected, d.worst_got);
+  text += fmt::format("  - First at {}: expected {}, {}. Worst at {}: expected {}, {}.\n", index_of(d.first),
+                      number_text(d.first_expected, 9), got_text(d.first_got, d.first_unwritten, 9), index_of(d.worst),
+                      number_text(d.worst_expected, 9), got_text(d.worst_got, d.worst_unwritten, 9));
   if (!d.hint.empty()) text += fmt::format("  - {}\n", d.hint);
   return text;
 }

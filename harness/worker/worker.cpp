@@ -51,7 +51,21 @@ std::string place(const Json& message) {
   return join(parts, ", ");
 }
 
+WorkerFailure malformed() {
+  return {WorkerFailure::Kind::kMalformed, "the process answered something that is not a result", {},
+          "a kernel must not write to descriptors that it did not open", {}};
+}
+
 }  // namespace
+
+tl::expected<Packet, WorkerFailure> read_answer(Packet packet) {
+  const Json& message = packet.message;
+  auto ok = message.find("ok");
+  if (ok == message.end() || !ok->is_boolean()) return tl::unexpected(malformed());
+  if (*ok) return packet;
+  return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported, text_or(message, "message"), place(message),
+                                      text_or(message, "hint"), text_or(message, "kind")});
+}
 
 tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv, const Sandbox& sandbox,
                                                   const WorkerLimits& limits, bool gpu) {
@@ -89,12 +103,9 @@ tl::expected<Packet, WorkerFailure> Worker::ask(const Json& request, std::chrono
   if (auto sent = channel_.send(request, fd, timeout); !sent) return tl::unexpected(explain(sent.error(), timeout));
   auto packet = channel_.receive(timeout, [this] { return child_.running(); });
   if (!packet) return tl::unexpected(explain(packet.error(), timeout));
-  const Json& message = packet->message;
-  auto ok = message.find("ok");
-  if (ok == message.end() || !ok->is_boolean()) return tl::unexpected(explain(ChannelEnd::kMalformed, timeout));
-  if (*ok) return std::move(*packet);
-  return tl::unexpected(WorkerFailure{Kind::kReported, text_or(message, "message"), place(message),
-                                      text_or(message, "hint"), text_or(message, "kind")});
+  auto answer = read_answer(std::move(*packet));
+  if (!answer && answer.error().kind == Kind::kMalformed) return tl::unexpected(explain(ChannelEnd::kMalformed, timeout));
+  return answer;
 }
 
 WorkerFailure Worker::explain(ChannelEnd end, std::chrono::milliseconds timeout) {
@@ -102,8 +113,7 @@ WorkerFailure Worker::explain(ChannelEnd end, std::chrono::milliseconds timeout)
   if (end == ChannelEnd::kInterrupted) return {Kind::kInterrupted, "interrupted", {}, {}, {}};
   if (end == ChannelEnd::kMalformed) {
     child_.finish(std::chrono::milliseconds(0));
-    return {Kind::kMalformed, "the process answered something that is not a result", {},
-            "a kernel must not write to descriptors that it did not open", {}};
+    return malformed();
   }
   // A process that hung up is given a moment to end by itself, so that its own reason is heard.
   ProcessResult result = child_.finish(std::chrono::milliseconds(end == ChannelEnd::kTimedOut ? 0 : 2000));

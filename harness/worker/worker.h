@@ -20,6 +20,9 @@ struct WorkerFailure {
   std::string report_kind;  ///< kReported: the protocol's `kind`
 };
 
+/// What a packet means: the packet itself where it says "ok", kReported where it says why not, kMalformed where it is no answer.
+tl::expected<Packet, WorkerFailure> read_answer(Packet packet);
+
 struct WorkerLimits {
   std::chrono::milliseconds start{20000};      ///< until it answers hello
   std::chrono::milliseconds request{10000};    ///< one run

@@ -108,7 +108,7 @@ TEST_F(BadKernel, NullWriteInAKernelNamesLineBlockAndThread) {
   fs::path root = project_with(kernel("__global__ void bad(float* y) { float* p = nullptr; *p = 1; }", "  bad<<<1, 32, 0, stream>>>(y);"));
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 1) << measured;
-  EXPECT_TRUE(says(measured.out, "human: CRASH: access through a null pointer"));
+  EXPECT_TRUE(says(measured.out, "human: CRASH: access through a null pointer (address 0)"));
   EXPECT_TRUE(says(measured.out, "kernel.cu:3, kernel bad, launched at kernel.cu:5, block (0,0,0), thread (0,0,0)"));
   EXPECT_RECORDED(root, "crashed");
 }
@@ -153,6 +153,34 @@ TEST_F(BadKernel, WrongAnswerIsDiagnosedWithTheFirstIndex) {
   auto all = records(root, "measurement");
   ASSERT_EQ(all.size(), 1u);
   expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, WhatIsNotWrittenIsNotCalledANumber) {
+  fs::path root = project();
+  Outcome measured = measure(root, {"--verbose"});
+  EXPECT_TRUE(says(measured.out, "never written"));
+  EXPECT_EQ(measured.out.find("nan"), std::string::npos) << measured;
+  EXPECT_TRUE(says(measured.out, "allowed error")) << "the first wrong elements one by one";
+}
+
+TEST_F(BadKernel, FailedCaseIsRunAgainWithoutARecord) {
+  fs::path root = project_with(kernel("__global__ void zero(float* y) { y[0] = 0; }", "  zero<<<1, 1, 0, stream>>>(y);"));
+  EXPECT_TRUE(says(measure(root).out, "that case alone: capstone measure --replay check-0"));
+  Outcome again = capstone({"measure", "--replay", "check-0", "--backend", "emulated"}, {.cwd = root});
+  EXPECT_EQ(again.code, 1) << again;
+  EXPECT_TRUE(says(again.err, "note: case check-0 of v1 again"));
+  EXPECT_TRUE(says(again.err, "no version is made and nothing is recorded"));
+  EXPECT_TRUE(says(again.out, "human: WRONG: "));
+  EXPECT_TRUE(says(again.out, "case check-0 (rows=3, cols=129)"));
+  EXPECT_TRUE(says(again.out, "allowed error"));
+  EXPECT_TRUE(says(again.out, "next: change one thing, then again: capstone measure human --replay check-0"));
+  EXPECT_EQ(records(root, "measurement").size(), 1u);
+  Outcome unknown = capstone({"measure", "--replay", "chek-0", "--backend", "emulated"}, {.cwd = root});
+  EXPECT_EQ(unknown.code, 2) << unknown;
+  EXPECT_TRUE(says(unknown.err, "did you mean `check-0`?"));
+  Outcome model = capstone({"measure", "llm", "--replay", "check-0"}, {.cwd = root});
+  EXPECT_EQ(model.code, 2) << model;
+  EXPECT_TRUE(says(model.err, "nothing of llm was measured yet"));
 }
 
 TEST_F(BadKernel, FloodOfPrintingIsStopped) {

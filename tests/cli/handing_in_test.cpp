@@ -149,6 +149,17 @@ TEST_F(Grade, FolderWithEveryKindOfSubmission) {
   expect_ledger_intact(cohort / "good");
 }
 
+TEST_F(Grade, ALinkThatLeadsOutOfASubmissionIsNotFollowed) {
+  ASSERT_EQ(capstone({"init", "bias_gelu_layernorm", "cohort/curious", "--from", "02"}).code, 0);
+  spit(home_ / "mentor.cu", "// the mentor's own words\n");
+  fs::remove(home_ / "cohort" / "curious" / "human" / "kernel.cu");
+  fs::create_symlink(home_ / "mentor.cu", home_ / "cohort" / "curious" / "human" / "kernel.cu");
+  Outcome graded = capstone({"grade", "cohort", "--out", "graded", "--backend", "emulated", "--hidden", "0"});
+  EXPECT_EQ(graded.code, 4) << graded;
+  EXPECT_TRUE(says(graded.err, "not graded: human/kernel.cu is a link that leads out of the submission")) << graded;
+  EXPECT_FALSE(fs::exists(home_ / "graded" / "curious"));
+}
+
 TEST_F(Grade, NothingToGradeIsAUsageError) {
   fs::create_directories(home_ / "empty");
   Outcome graded = capstone({"grade", "empty"});

@@ -19,23 +19,28 @@ cudaError_t remember(cudaError_t error) {
   return error;
 }
 
-cudaError_t allocate(void** pointer, std::size_t bytes) {
+cudaError_t allocate(void** pointer, std::size_t bytes, bool for_host_too = false) {
   if (!pointer) return remember(cudaErrorInvalidValue);
   *pointer = nullptr;
   if (bytes == 0) return cudaSuccess;
   if (bytes > kGlobalMemory) return remember(cudaErrorMemoryAllocation);
   *pointer = capstone_emu::allocate_device_memory(bytes);
-  return *pointer ? cudaSuccess : remember(cudaErrorMemoryAllocation);
+  if (!*pointer) return remember(cudaErrorMemoryAllocation);
+  capstone_emu::memory_allocated(*pointer, bytes, for_host_too);
+  return cudaSuccess;
 }
 
 cudaError_t release(void* pointer) {
-  if (!pointer || capstone_emu::release_device_memory(pointer)) return cudaSuccess;
-  return remember(cudaErrorInvalidValue);
+  if (!pointer) return cudaSuccess;
+  if (!capstone_emu::release_device_memory(pointer)) return remember(cudaErrorInvalidValue);
+  capstone_emu::memory_freed(pointer);
+  return cudaSuccess;
 }
 
 cudaError_t copy(void* to, const void* from, std::size_t bytes) {
   if (bytes && (!to || !from)) return remember(cudaErrorInvalidValue);
   if (bytes) std::memmove(to, from, bytes);
+  capstone_emu::memory_written(to, bytes);
   return cudaSuccess;
 }
 
@@ -44,6 +49,7 @@ cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_
   if (width > to_pitch || width > from_pitch) return remember(cudaErrorInvalidPitchValue);
   for (std::size_t row = 0; row < height; ++row)
     std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+  if (height) capstone_emu::memory_written(to, (height - 1) * to_pitch + width);
   return cudaSuccess;
 }
 
@@ -91,9 +97,9 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, 
 cudaError_t cudaFree(void* pointer) { return release(pointer); }
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes); }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer); }
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes); }
-cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes); }
-cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes); }
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, true); }
+cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes, true); }
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, true); }
 cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   *device = host;
@@ -122,11 +128,13 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   if (bytes && !to) return remember(cudaErrorInvalidValue);
   if (bytes) std::memset(to, value, bytes);
+  capstone_emu::memory_written(to, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) { return cudaMemset(to, value, bytes); }
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t) {
   for (size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(to) + row * pitch, value, width);
+  if (height) capstone_emu::memory_written(to, (height - 1) * pitch + width);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind) {

@@ -69,7 +69,7 @@ Verdict explain(int signal, const siginfo_t& info, const BlockRunner* runner) {
             "misaligned access: a vector load or store (float4, int4 …) at an address that is not a multiple of its size",
             "rows need not be 16-byte aligned: use vector accesses only where the row length allows it"};
   if (reinterpret_cast<std::uintptr_t>(info.si_addr) < 65536)
-    return {FailureKind::kCrash, std::string("access through a null pointer") + (info.si_addr ? std::string(" (address ") + address + ")" : ""),
+    return {FailureKind::kCrash, std::string("access through a null pointer (address ") + (info.si_addr ? address : "0") + ")",
             "check what the pointer is made from: a null argument, or an address that was computed from one"};
   return {FailureKind::kCrash, std::string("illegal memory access at ") + address,
           "an index is outside of its array, or a pointer is not a device pointer"};

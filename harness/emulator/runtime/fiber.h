@@ -3,6 +3,13 @@
 
 namespace capstone_emu {
 
+/// The range of addresses that holds the stacks of all fibers.
+struct StackRange {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+};
+extern StackRange fiber_stacks;
+
 inline constexpr std::size_t kStackGuard = 64 * 1024;  // [B] below a stack, not to be touched
 
 /// Size of a CUDA thread's stack, in bytes.

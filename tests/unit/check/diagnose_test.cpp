@@ -78,6 +78,28 @@ TEST(Diagnose, CountsAndShowsFirstAndWorst) {
   EXPECT_NEAR(diagnosis.worst_got - diagnosis.worst_expected, 5.0, 1e-5);
 }
 
+TEST(Diagnose, TheFirstWrongElementsAreKeptOneByOne) {
+  Output y({8, 10});
+  y.each([&](auto r, auto c) { y.at(r, c) += 1; });
+  y.unwritten_if([](auto r, auto c) { return r == 0 && c == 1; });
+  const Diagnosis diagnosis = y.run();
+  ASSERT_EQ(diagnosis.mismatches.size(), 8u);
+  const Mismatch& first = diagnosis.mismatches.front();
+  EXPECT_EQ(first.index, (std::vector<std::int64_t>{0, 0}));
+  EXPECT_NEAR(first.got - first.expected, 1, 1e-6);
+  EXPECT_DOUBLE_EQ(first.allowed, 1.1e-4 * std::fabs(first.expected));
+  EXPECT_FALSE(first.unwritten);
+}
+
+TEST(Diagnose, WhatWasNeverWrittenIsMarked) {
+  Output y({16, 32});
+  y.unwritten_if([](auto r, auto) { return r >= 8; });
+  const Diagnosis diagnosis = y.run();
+  EXPECT_TRUE(diagnosis.first_unwritten);
+  EXPECT_TRUE(diagnosis.worst_unwritten);
+  EXPECT_TRUE(diagnosis.mismatches.at(0).unwritten);
+}
+
 TEST(Diagnose, NothingWritten) {
   for (const DType type :
        {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32, DType::kI64}) {

@@ -131,14 +131,32 @@ Json Workbench::ask(const Json& request, int descriptor) {
   return packet ? packet->message : Json{{"ok", false}, {"kind", "silence"}};
 }
 
-Json Workbench::run(const std::string& schedule, std::uint64_t seed, const Json& more) {
+Json Workbench::request(const std::string& schedule, std::uint64_t seed) const {
   const Json arguments = {Json{{"at", at_x()}}, Json{{"at", at_y()}}, Json{{"i64", std::max(inputs_, outputs_)}}};
-  const Json extents = {Json{{"name", "x"}, {"at", at_x()}, {"bytes", inputs_ * 4}},
-                        Json{{"name", "y"}, {"at", at_y()}, {"bytes", outputs_ * 4}}};
-  Json request{{"op", "run"}, {"args", arguments}, {"extents", extents}, {"schedule", schedule}, {"seed", seed}};
-  request.update(more);
-  return ask(request);
+  const Json extents = {Json{{"name", "x"}, {"at", at_x()}, {"bytes", inputs_ * 4}, {"written", true}},
+                        Json{{"name", "y"}, {"at", at_y()}, {"bytes", outputs_ * 4}, {"written", false}}};
+  return {{"op", "run"}, {"args", arguments}, {"extents", extents}, {"schedule", schedule}, {"seed", seed}};
 }
+
+Json Workbench::run(const std::string& schedule, std::uint64_t seed, const Json& more) {
+  Json wanted = request(schedule, seed);
+  wanted.update(more);
+  return ask(wanted);
+}
+
+Json Workbench::observe(const std::string& schedule, std::uint64_t seed) {
+  Json wanted = request(schedule, seed);
+  wanted["observe"] = true;
+  if (!channel_ || !channel_->send(wanted, -1, std::chrono::seconds(60))) return Json::object();
+  auto packet = channel_->receive(std::chrono::seconds(60), [] { return true; });
+  if (!packet) return Json{{"ok", false}, {"kind", "silence"}};
+  std::string text(packet->message.value("report_bytes", std::size_t{0}), ' ');
+  if (packet->fd && ::pread(packet->fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
+    packet->message["report"] = Json::parse(text, nullptr, false);
+  return packet->message;
+}
+
+void Workbench::set_x(std::size_t index, float value) { std::memcpy(arena_ + at_x() + 4 * index, &value, 4); }
 
 std::vector<float> Workbench::y() const {
   std::vector<float> values(outputs_);

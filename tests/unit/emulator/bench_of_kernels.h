@@ -29,10 +29,14 @@ class Workbench {
   Json ask(const Json& request, int descriptor = -1);
   /// @param more  further members of the request
   Json run(const std::string& schedule = "forward", std::uint64_t seed = 1, const Json& more = Json::object());
+  /// On the hooks build: the answer, and under "report" what was observed. x holds values, y does not.
+  Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);
+  void set_x(std::size_t index, float value);
   std::vector<float> y() const;
   std::string errors() const { return child_->err_so_far(); }
 
  private:
+  Json request(const std::string& schedule, std::uint64_t seed) const;
   // At least 256 bytes lie between the tensors and around them.
   std::size_t at_x() const { return 256; }
   std::size_t at_y() const { return at_x() + (inputs_ * 4 + 255) / 256 * 256 + 256; }

@@ -1,4 +1,4 @@
-// The reference kernels and the native baselines: each one documented, and each one right on the CPU.
+// The reference kernels: each one documented, and each one right on the CPU. The native baselines: tests/unit/lint.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,21 +92,6 @@ TEST_P(Rung, HeaderAnswersEveryQuestion) {
 TEST_P(Rung, PassesGateOneOnTheCpu) { expect_right(GetParam().parent_path().filename().string(), GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, Rung, testing::ValuesIn(all_rungs()), test_name);
-
-class NativeBaseline : public testing::TestWithParam<std::string> {};
-
-/// The baselines' stand-ins for the libraries, which an emulated build asks for by CAPSTONE_EMULATED.
-TEST_P(NativeBaseline, StandInPassesGateOneOnTheCpu) {
-  const auto text = read_file(kSources / "problems" / GetParam() / "baseline.cu");
-  ASSERT_TRUE(text) << render(text.error());
-  const fs::path copy = fs::path(testing::TempDir()) / ("baseline_" + GetParam() + ".cu");
-  ASSERT_TRUE(write_file_atomic(copy, "#ifndef CAPSTONE_EMULATED\n#define CAPSTONE_EMULATED 1\n#endif\n" + *text));
-  expect_right(GetParam(), copy);
-}
-
-INSTANTIATE_TEST_SUITE_P(Problem, NativeBaseline,
-                         testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "sgemm", "softmax"),
-                         [](const auto& info) { return info.param; });
 
 TEST(Ladders, EachProblemHasOne) {
   std::set<std::string> problems;

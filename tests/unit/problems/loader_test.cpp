@@ -34,6 +34,11 @@ std::string place_of(const std::string& text, const std::string& mark) {
   return fmt::format("DIR/problem.yaml:{}:{}", line, at - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
+TEST(Loader, VariationsOutsideTheDomainHaveAReason) {
+  EXPECT_EQ(load(kDefinition + "outside_domain: {x10: exp overflows in half}\n")->outside_domain.at("x10"), "exp overflows in half");
+  EXPECT_NE(load(kDefinition + "outside_domain: {x100: no}\n").error().hint.find("`x10`"), std::string::npos);
+}
+
 TEST(Loader, ReadsEveryField) {
   auto loaded = load(kDefinition);
   ASSERT_TRUE(loaded) << render(loaded.error());

@@ -39,7 +39,7 @@ Measurement full() {
   c.problem = "wrong result";
   c.where = "kernel.cu:12";
   c.hint = "look at the last block";
-  c.diagnosis = Diagnosis{"y", 5, 10, {0, 64}, {3, 7}, 0.5, kNaN, -kInf, -0.0, "only rows >= 64 are wrong", "round up"};
+  c.diagnosis = Diagnosis{"y", 5, 10, {0, 64}, {3, 7}, 0.5, kNaN, -kInf, -0.0, false, true, {{{0, 64}, kNaN, 0.5, 1e-5, true}}, "only rows >= 64 are wrong", "round up"};
   m.cases = {c, CaseResult{}};
   m.cases[1].passed = true;
   m.gate_two = GateTwo::kUnresolved;
@@ -61,6 +61,14 @@ Measurement full() {
   return m;
 }
 
+TEST(Record, ValuesReadAsAPersonWouldSayThem) {
+  EXPECT_EQ(number_text(-kNaN), "NaN");
+  EXPECT_EQ(number_text(-kInf), "-infinity");
+  EXPECT_EQ(number_text(1.0 / 3, 3), "0.333");
+  EXPECT_EQ(got_text(kNaN, false), "got NaN");
+  EXPECT_EQ(got_text(kNaN, true), "never written");
+}
+
 TEST(Record, AFullMeasurementSurvivesTextAndBackBitForBit) {
   const Json once = full();
   const std::string text = once.dump();
@@ -71,6 +79,11 @@ TEST(Record, AFullMeasurementSurvivesTextAndBackBitForBit) {
   EXPECT_TRUE(std::isnan(d.first_got));
   EXPECT_EQ(d.worst_expected, -kInf);
   EXPECT_TRUE(std::signbit(d.worst_got));
+  EXPECT_TRUE(d.worst_unwritten);
+  ASSERT_EQ(d.mismatches.size(), 1u);
+  EXPECT_EQ(d.mismatches[0].index, (std::vector<std::int64_t>{0, 64}));
+  EXPECT_EQ(d.mismatches[0].allowed, 1e-5);
+  EXPECT_TRUE(d.mismatches[0].unwritten);
   EXPECT_EQ(back.cases[0].max_rel, 1.0 / 3);
   EXPECT_EQ(back.cases[0].rms, 5e-324);
   EXPECT_EQ(back.cases[0].sizes["cols"], 9007199254740993);
@@ -91,7 +104,7 @@ TEST(Record, NoFieldOfAFullMeasurementIsForgotten) {
   EXPECT_EQ(json["measured"].size(), 10u);
   EXPECT_EQ(json["measured"]["arms"][0].size(), 6u);
   EXPECT_EQ(json["cases"][0].size(), 14u);
-  EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 11u);
+  EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 14u);
   EXPECT_EQ(json["build"].size(), 6u);
 }
 

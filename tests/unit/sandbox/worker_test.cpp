@@ -91,14 +91,17 @@ TEST_P(BadWorker, AnswersLateOrNeverAndTheLimitIsNamed) {
 }
 
 TEST_P(BadWorker, AnswersTwiceOrUnasked) {
-  // Either the second answer is seen before the next question, or it is taken for the next answer and the one after is seen.
-  EXPECT_EQ(failure("twice", 50).kind, Kind::kMalformed);
-  auto worker = start("unasked");
-  ASSERT_TRUE(worker);
-  std::this_thread::sleep_for(100ms);
-  auto answer = worker->ask({{"op", "run"}});
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().kind, Kind::kMalformed);
+  for (const char* how : {"twice", "unasked"}) {
+    auto worker = start(how);
+    ASSERT_TRUE(worker) << how;
+    if (std::string(how) == "twice") {
+      ASSERT_TRUE(worker->ask({{"op", "run"}}));
+    }
+    std::this_thread::sleep_for(300ms);  // until what nobody asked for lies there
+    auto answer = worker->ask({{"op", "run"}});
+    ASSERT_FALSE(answer) << how;
+    EXPECT_EQ(answer.error().kind, Kind::kMalformed) << how;
+  }
 }
 
 TEST_P(BadWorker, DoesNotReadItsQuestions) {

@@ -1,0 +1,55 @@
+"""Runs a problem's reference.py in float64 on the CPU. Called by lint: run_reference.py REQUEST.json
+
+Tensors travel as raw files: float64, or int64 for integers. Exit code 3: PyTorch cannot be imported.
+"""
+
+import importlib.util
+import json
+import sys
+
+sys.dont_write_bytecode = True  # the problem's folder is not ours to write to
+
+try:
+    import torch
+except ImportError as missing:
+    print(missing, file=sys.stderr)
+    sys.exit(3)
+
+
+def load(tensor):
+    with open(tensor["file"], "rb") as file:
+        data = bytearray(file.read())
+    kind = torch.float64 if tensor["real"] else torch.int64
+    return torch.frombuffer(data, dtype=kind).reshape(tensor["shape"])
+
+
+def attribute(model, path):
+    for name in path.split("."):
+        model = getattr(model, name)
+    return model
+
+
+def main(request):
+    spec = importlib.util.spec_from_file_location("reference", request["reference"])
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    for symbol, value in request["sizes"].items():
+        setattr(reference, symbol, value)
+    model = reference.Model(*reference.get_init_inputs()).double()
+    with torch.no_grad():
+        for parameter in request["parameters"]:
+            attribute(model, parameter["python"]).copy_(load(parameter))
+        results = model(*[load(tensor) for tensor in request["inputs"]])
+    if not isinstance(results, (tuple, list)):
+        results = [results]
+    if len(results) != len(request["outputs"]):
+        sys.exit(f"forward() returns {len(results)} tensors, the signature has {len(request['outputs'])} outputs")
+    for result, output in zip(results, request["outputs"]):
+        if list(result.shape) != output["shape"]:
+            sys.exit(f"{output['name']} has the shape {list(result.shape)}, the signature says {output['shape']}")
+        with open(output["file"], "wb") as file:
+            file.write(bytes(result.double().contiguous().reshape(-1).view(torch.uint8).tolist()))
+
+
+with open(sys.argv[1]) as file:
+    main(json.load(file))

@@ -1,0 +1,206 @@
+// Gate one on the CPU: inputs of every kind, runs that differ from one another, and a case that is run again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "harness/base/files.h"
+#include "harness/check/inputs.h"
+#include "harness/judge/gate_one.h"
+#include "harness/judge/judge.h"
+
+namespace capstone {
+namespace {
+
+Resources test_resources() {
+  Resources resources;
+  resources.share = CAPSTONE_SHARE;
+  resources.libexec = CAPSTONE_LIBEXEC;
+  resources.cache = CAPSTONE_TEST_CACHE;
+  const char* path = std::getenv("PATH");
+  resources.path_variable = path != nullptr ? path : "/usr/bin:/bin";
+  resources.version = "test";
+  return resources;
+}
+
+Problem problem_of(const std::string& id) { return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value(); }
+
+/// A softmax kernel: `row` computes one row with one thread from `x`, `y`, `cols`.
+std::string softmax_kernel(const std::string& row) {
+  return R"(#include <cuda_runtime.h>
+#include <cstdint>
+#include <cmath>
+__global__ void rows_of(const float* xs, float* ys, int64_t cols) {
+  const float* x = xs + blockIdx.x * cols;
+  float* y = ys + blockIdx.x * cols;
+)" + row + R"(
+}
+extern "C" void launch(const float* x, float* y, int64_t rows, int64_t cols, void* workspace, cudaStream_t stream) {
+  rows_of<<<(unsigned)rows, 32, 0, stream>>>(x, y, cols);
+}
+)";
+}
+
+Measurement judged(const std::string& id, const std::string& source, std::optional<CasePlan> replay = {}) {
+  const fs::path file = fs::path(testing::TempDir()) / (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".cu");
+  EXPECT_TRUE(write_file_atomic(file, source));
+  const Problem problem = problem_of(id);
+  JudgeRequest request;
+  request.problem = &problem;
+  request.entries = {{"human", file}};
+  request.backend = Backend::kEmulated;
+  request.run_timeout_seconds = 60;
+  request.hidden_cases = 1;
+  request.timing = false;
+  request.replay = std::move(replay);
+  auto measurements = judge(request, test_resources(), [](const std::string&) {});
+  EXPECT_TRUE(measurements) << render(measurements.error());
+  return measurements ? measurements->front() : Measurement{};
+}
+
+std::set<std::string> failed_cases(const Measurement& m) {
+  std::set<std::string> names;
+  for (const CaseResult& c : m.cases)
+    if (!c.passed) names.insert(c.id);
+  return names;
+}
+
+TEST(PlanOfCases, EveryVariationOnceAndSmall) {
+  const Problem problem = problem_of("softmax");
+  const auto plans = plan_cases(problem, 3, DrawLimits{}).value();
+  std::set<std::string> ids;
+  std::set<std::uint64_t> seeds;
+  for (const CasePlan& plan : plans) {
+    EXPECT_TRUE(ids.insert(plan.id).second) << plan.id << " twice";
+    seeds.insert(plan.seed);
+    if (plan.battery == Battery::kPlain) continue;
+    EXPECT_EQ(plan.id, name_of(plan.battery));
+    EXPECT_LE(cost_at(problem, plan.sizes)->flops, 4e6);
+    EXPECT_TRUE(*admissible(problem, plan.sizes));
+  }
+  EXPECT_EQ(seeds.size(), plans.size());
+  for (const char* id : {"check-0", "hidden-2", "x10", "offset", "heavy_tails", "sign_flip", "hot_element"}) EXPECT_TRUE(ids.contains(id)) << id;
+}
+
+TEST(PlanOfCases, AVariationOutsideTheDomainIsLeftOut) {
+  Problem problem = problem_of("softmax");
+  problem.outside_domain["x10"] = "exp overflows";
+  const auto plans = plan_cases(problem, 0, DrawLimits{}).value();
+  for (const CasePlan& plan : plans) EXPECT_NE(plan.battery, Battery::kTimesTen);
+}
+
+TEST(PlanOfCases, WithoutSmallDrawsTheCheapestCheckSizeIsTaken) {
+  Problem problem = problem_of("softmax");
+  problem.vary = {{"rows", {300, 300, 1, {}}}, {"cols", {8192, 8192, 1, {}}}};
+  const auto plans = plan_cases(problem, 0, DrawLimits{}).value();
+  for (const CasePlan& plan : plans) {
+    if (plan.battery == Battery::kPlain) continue;
+    EXPECT_EQ(to_string(plan.sizes), "rows=7, cols=1") << plan.id;
+  }
+}
+
+TEST(PlanOf, TakesARecordedCaseApartAgain) {
+  const Problem problem = problem_of("softmax");
+  const CasePlan plan{"hot_element", {{"rows", 5}, {"cols", 77}}, 0xfedcba9876543210u, Battery::kHotElement};
+  const CasePlan again = plan_of(problem, blank_result(plan)).value();
+  EXPECT_EQ(again.id, plan.id);
+  EXPECT_EQ(again.sizes, plan.sizes);
+  EXPECT_EQ(again.seed, plan.seed);
+  EXPECT_EQ(again.battery, plan.battery);
+}
+
+TEST(PlanOf, SaysWhyACaseCannotBeRunAgain) {
+  const Problem problem = problem_of("softmax");
+  CaseResult build;
+  build.id = "build";
+  EXPECT_NE(plan_of(problem, build).error().what.find("no inputs of its own"), std::string::npos);
+  CaseResult other = blank_result({"check-0", {{"m", 5}}, 1, Battery::kPlain});
+  EXPECT_NE(plan_of(problem, other).error().what.find("without the size rows"), std::string::npos);
+  CaseResult unknown = blank_result({"check-0", {{"rows", 5}, {"cols", 5}}, 1, Battery::kPlain});
+  unknown.battery = "moonlight";
+  EXPECT_NE(plan_of(problem, unknown).error().what.find("moonlight"), std::string::npos);
+}
+
+TEST(GateOneOnTheCpu, SoftmaxWithoutTheMaximumFailsOnlyWhereInputsAreLarge) {
+  const Measurement m = judged("softmax", softmax_kernel(R"(
+  if (threadIdx.x) return;
+  float sum = 0;
+  for (int64_t j = 0; j < cols; ++j) sum += expf(x[j]);
+  for (int64_t j = 0; j < cols; ++j) y[j] = expf(x[j]) / sum;)"));
+  EXPECT_EQ(m.gate_one, GateOne::kWrong);
+  EXPECT_TRUE(failed_cases(m).contains("hot_element"));
+  EXPECT_FALSE(failed_cases(m).contains("check-0"));
+  EXPECT_EQ(m.first_failure()->battery.empty(), false);
+}
+
+TEST(GateOneOnTheCpu, AtomicsInAnyOrderPassAndAreLabelled) {
+  const Measurement m = judged("softmax", softmax_kernel(R"(
+  __shared__ float sum, most;
+  if (threadIdx.x == 0) {
+    sum = 0;
+    most = x[0];
+    for (int64_t j = 0; j < cols; ++j) most = fmaxf(most, x[j]);
+  }
+  __syncthreads();
+  for (int64_t j = threadIdx.x; j < cols; j += 32) atomicAdd(&sum, expf(x[j] - most));
+  __syncthreads();
+  for (int64_t j = threadIdx.x; j < cols; j += 32) y[j] = expf(x[j] - most) / sum;)"));
+  EXPECT_EQ(m.gate_one, GateOne::kPassed) << (m.first_failure() ? m.first_failure()->problem : "");
+  EXPECT_EQ(m.labels, std::vector<std::string>{std::string(kVaries)});
+}
+
+TEST(GateOneOnTheCpu, AKernelWithoutAtomicsHasNoSuchLabel) {
+  const Measurement m = judged("softmax", softmax_kernel(R"(
+  if (threadIdx.x) return;
+  float sum = 0, most = x[0];
+  for (int64_t j = 0; j < cols; ++j) most = fmaxf(most, x[j]);
+  for (int64_t j = 0; j < cols; ++j) sum += expf(x[j] - most);
+  for (int64_t j = 0; j < cols; ++j) y[j] = expf(x[j] - most) / sum;)"));
+  EXPECT_EQ(m.gate_one, GateOne::kPassed);
+  EXPECT_TRUE(m.labels.empty()) << m.labels.front();
+}
+
+// Right as long as thread 0 runs first; what the others read before it wrote is not theirs.
+const char* const kRace = R"(
+  __shared__ float sum, most;
+  if (threadIdx.x == 0) {
+    most = x[0];
+    for (int64_t j = 0; j < cols; ++j) most = fmaxf(most, x[j]);
+    sum = 0;
+    for (int64_t j = 0; j < cols; ++j) sum += expf(x[j] - most);
+  }
+  for (int64_t j = threadIdx.x; j < cols; j += 32) y[j] = expf(x[j] - most) / sum;)";
+
+TEST(GateOneOnTheCpu, ARaceIsSaidToDifferFromRunToRun) {
+  const Measurement m = judged("softmax", softmax_kernel(kRace));
+  ASSERT_EQ(m.gate_one, GateOne::kWrong);
+  const CaseResult* bad = m.first_failure();
+  ASSERT_NE(bad, nullptr);
+  EXPECT_EQ(bad->problem.rfind("differs from run to run (race, or memory that was never written); this run: wrong result", 0), 0u) << bad->problem;
+  EXPECT_NE(bad->hint.find("__syncthreads()"), std::string::npos);
+  ASSERT_TRUE(bad->diagnosis);
+  EXPECT_EQ(bad->diagnosis->pattern.rfind("differs from run to run", 0), 0u) << bad->diagnosis->pattern;
+}
+
+TEST(GateOneOnTheCpu, ReplayRunsTheFailedCaseAndNothingElse) {
+  const std::string source = softmax_kernel("  y[0] = 0;");
+  const Measurement first = judged("softmax", source);
+  const CaseResult* bad = nullptr;
+  for (const CaseResult& c : first.cases)
+    if (c.id == "hidden-0") bad = &c;
+  ASSERT_NE(bad, nullptr);
+  const Measurement again = judged("softmax", source, plan_of(problem_of("softmax"), *bad).value());
+  ASSERT_EQ(again.cases.size(), 1u);
+  const CaseResult& c = again.cases.front();
+  EXPECT_EQ(c.id, "hidden-0");
+  EXPECT_EQ(c.sizes, bad->sizes);
+  EXPECT_EQ(c.seed, bad->seed);
+  ASSERT_TRUE(c.diagnosis && bad->diagnosis);
+  EXPECT_EQ(c.diagnosis->wrong, bad->diagnosis->wrong);
+  EXPECT_EQ(c.diagnosis->first_expected, bad->diagnosis->first_expected) << "the same inputs";
+  EXPECT_FALSE(again.measured);
+}
+
+}  // namespace
+}  // namespace capstone
