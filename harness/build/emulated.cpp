@@ -54,7 +54,7 @@ FlavourParts parts_of(Flavour flavour) {
     case Flavour::kHooks:
       return {"libcapstone_emulator_hooks.a",
               {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
-               "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
+               "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-ipa-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
                "-fno-reorder-blocks-and-partition"}};
   }
   return {};

@@ -87,12 +87,17 @@ Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
   return arguments(problem, nullptr, sizes);
 }
 
-Json extents(const Problem& problem, const Layout& layout) {
+Json extents(const Problem& problem, const Layout& layout, bool preparing) {
   Json list = Json::array();
-  for (const TensorSlot& slot : layout.tensors)
-    list.push_back({{"name", problem.signature[static_cast<std::size_t>(slot.parameter)].name}, {"at", slot.offset}, {"bytes", slot.bytes}});
-  if (layout.workspace_bytes) list.push_back({{"name", "the workspace"}, {"at", layout.workspace_offset}, {"bytes", layout.workspace_bytes}});
-  if (layout.prepared_bytes) list.push_back({{"name", "prepared"}, {"at", layout.prepared_offset}, {"bytes", layout.prepared_bytes}});
+  auto add = [&](const std::string& name, std::size_t at, std::size_t bytes, bool written) {
+    if (bytes) list.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}});
+  };
+  for (const TensorSlot& slot : layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    add(parameter.name, slot.offset, slot.bytes, parameter.role != Role::kOutput);
+  }
+  add("the workspace", layout.workspace_offset, layout.workspace_bytes, false);
+  add("prepared", layout.prepared_offset, layout.prepared_bytes, !preparing);
   return list;
 }
 

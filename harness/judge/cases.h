@@ -53,8 +53,9 @@ Result<Json> call_arguments(const Problem& problem, const Layout& layout, const 
 /// Workspace question before there is an arena: tensors at 0, sizes real.
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
 
-/// What the candidate may access, for a worker's request: every tensor, the workspace and what prepare() made.
-Json extents(const Problem& problem, const Layout& layout);
+/// What the candidate may access, for a worker's request: every tensor, the workspace and what prepare() made, and which of
+/// it holds values: not the outputs, not the workspace, not what prepare() is about to make.
+Json extents(const Problem& problem, const Layout& layout, bool preparing);
 
 /// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
 void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);

@@ -112,6 +112,7 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   CAPSTONE_CHECK(setup.arena->load(before));
   request["op"] = "prepare";
   request["prepared"] = layout.prepared_offset;
+  request["extents"] = extents(*setup.problem, layout, true);
   if (auto answer = worker.ask(request, setup.run_timeout + kLastWords); !answer) return Outcome(tl::unexpect, answer.error());
   CAPSTONE_CHECK(setup.arena->fetch(after));
   std::memcpy(image.data() + layout.prepared_offset, after.data() + layout.prepared_offset, layout.prepared_bytes);
@@ -151,7 +152,7 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       const std::uint64_t poison_seed = fresh_seed();
       poison_image(problem, prepared, before, poison_seed);
       Json request{{"op", "run"}, {"args", args}, {"seed", fresh_seed() >> 1}};
-      request["extents"] = extents(problem, prepared.layout);
+      request["extents"] = extents(problem, prepared.layout, false);
       request["limit_ms"] = setup.run_timeout.count();
       if (!schedule.empty()) request["schedule"] = schedule;
       CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, before));

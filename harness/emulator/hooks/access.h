@@ -1,18 +1,105 @@
 #pragma once
-// One access of a CUDA thread to memory.
+// One access of a CUDA thread to memory: is it allowed, does it race, and what does it cost?
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "harness/emulator/hooks/block.h"
+#include "harness/emulator/hooks/findings.h"
+#include "harness/emulator/runtime/fiber.h"
 
 namespace capstone_emu::hooks {
 
-/// CUDA demands that an access of n bytes starts at a multiple of n; x86 does not. `pc` is the return address of the hook.
-[[noreturn]] void misaligned(const volatile void* address, std::size_t bytes, bool write, std::uint32_t pc);
-
-inline void require_alignment(const volatile void* address, std::size_t bytes, bool write, std::uint32_t pc) {
-  if (__builtin_expect(reinterpret_cast<std::uintptr_t>(address) % bytes != 0, 0) && BlockRunner::current())
-    misaligned(address, bytes, write, pc);
+/// The stacks of all fibers lie in one range: local variables are nobody else's business.
+inline bool on_a_stack(std::uintptr_t address) { return address - fiber_stacks.begin < fiber_stacks.bytes; }
+/// threadIdx and its like.
+inline bool is_thread_state(std::uintptr_t address) {
+  constexpr std::uintptr_t kNear = 4096;
+  return address - reinterpret_cast<std::uintptr_t>(&thread_state) + kNear < 2 * kNear;
 }
+
+// races.cpp. The kernel ends at the first access that is out of bounds or misaligned.
+[[noreturn]] void stop_at(Finding finding, std::uint32_t pc, bool write);
+[[noreturn]] void misaligned(unsigned bytes, bool write, std::uint32_t pc);
+void require_shared_variable(const Block& block, std::size_t offset, unsigned bytes, bool write, std::uint32_t pc);
+/// Null: no memory of the program, but the emulator's own.
+Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, std::uint32_t pc);
+/// Records the access in the shadow of an allocation, or of shared memory when `allocation` is null.
+void touch_range(Block& block, Lane& lane, Allocation* allocation, std::size_t offset, unsigned bytes, bool reads,
+                 bool writes, Stamp me);
+
+inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) { return {lane.time, site, lane.linear, relaxed, false}; }
+
+/// The usual cases: the word was written, and what others did to it happened before (their stamps are older than `floor`)
+/// or was this thread (stamps from `own` on are of this block).
+/// @return false when more has to be looked at
+template <bool kWrite>
+inline bool quick_touch(Cell& cell, const Stamp& me, Time floor, Time own, Time ready_from) {
+  auto settled = [&](const Stamp& s) { return s.time < floor || (s.time >= own && s.thread == me.thread && !s.pending); };
+  if (cell.ready < ready_from || !settled(cell.write)) return false;
+  if (!kWrite) return cell.spread == floor;
+  if (cell.ready == kSplit || !settled(cell.reads[0]) || !settled(cell.reads[1])) return false;
+  cell.write = me;
+  cell.spread = 0;
+  return true;
+}
+template <unsigned N, bool kWrite>
+inline bool quick_touches(Shadow& shadow, std::size_t offset, const Stamp& me, Time floor, Time own, Time ready_from) {
+  if (N < 4) return false;
+  for (unsigned i = 0; i < N; i += 4)
+    if (!quick_touch<kWrite>(shadow.word(offset + i), me, floor, own, ready_from)) return false;
+  return true;
+}
+
+inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned bytes, bool write, std::uint32_t pc) {
+  Allocation*& hint = sites[site].hint;
+  if (__builtin_expect(hint && hint->contains(address, bytes), 1)) return hint;
+  Allocation* found = allocation_at(address, bytes, write, pc);
+  if (found) hint = found;
+  return found;
+}
+
+template <unsigned N, bool kWrite, bool kVolatile>
+inline void access(const volatile void* pointer, std::uint32_t pc) {
+  Lane* lane = this_lane;
+  if (!lane) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (on_a_stack(address)) return;
+  if (kVolatile && !kWrite) spin_hint();  // a loop that polls a flag
+  if (__builtin_expect(address % N != 0, 0)) misaligned(N, kWrite, pc);
+  Block& block = *this_block;
+  if (__builtin_expect(!block.doubts.empty(), 0)) settle_doubts(block);
+  const SiteId site = site_at(pc, N, kWrite, false);
+  const std::size_t offset = address - block.shared;
+  const Stamp me = stamp_of(*lane, site, kVolatile);
+  if (offset < block.shared_bytes) {
+    trace(block, *lane, site, offset | kSharedBit);
+    if (!kVolatile && quick_touches<N, kWrite>(*block.shadow, offset, me, block.barrier, block.begin, block.begin)) return;
+    require_shared_variable(block, offset, N, kWrite, pc);
+    touch_range(block, *lane, nullptr, offset, N, !kWrite, kWrite, me);
+  } else {
+    Allocation* allocation = allocation_for(site, address, N, kWrite, pc);
+    if (!allocation) return;
+    if (allocation->counted) trace(block, *lane, site, address);
+    const std::size_t at = address - allocation->begin;
+    if (kVolatile || !quick_touches<N, kWrite>(allocation->shadow, at, me, running_launch.begin, block.last_turn, allocation->written ? 0 : 1))
+      touch_range(block, *lane, allocation, at, N, !kWrite, kWrite, me);
+  }
+  if (kVolatile) pass_flag(block, *lane, address, !kWrite, kWrite);
+}
+
+inline std::uint32_t number(const void* pc) { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc)); }
+
+/// An access by the emulator on behalf of the running thread, counted in pieces of `piece` bytes.
+void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc);
+
+/// The thread has waited for its copy: what it wrote is an ordinary write from now on.
+void finish_copy(Block& block, Lane& lane, const PendingCopy& copy);
+
+/// An access that the compiler could not give one size: a structure, or an array.
+void access_range(const volatile void* pointer, std::size_t bytes, bool write, std::uint32_t pc);
+
+/// An atomic operation; `order` is one of __ATOMIC_….
+void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, bool writes, int order, std::uint32_t pc);
 
 }  // namespace capstone_emu::hooks

@@ -2,6 +2,14 @@
 #pragma GCC system_header
 // Included before every candidate on the emulated backend: CUDA's own headers as a host compiler sees them, then what
 // nvcc would add. The rewriter gives meaning to the names that start with capstone_emu_.
+#if defined(__SANITIZE_THREAD__)
+// The compiler instruments accesses, not calls: these go through the hooks, too.
+extern "C" {
+void* memcpy(void*, const void*, __SIZE_TYPE__) noexcept __asm__("capstone_hooks_memcpy");
+void* memmove(void*, const void*, __SIZE_TYPE__) noexcept __asm__("capstone_hooks_memmove");
+void* memset(void*, int, __SIZE_TYPE__) noexcept __asm__("capstone_hooks_memset");
+}
+#endif
 #include <assert.h>
 #include <bits/stl_algobase.h>
 #include <climits>

@@ -150,6 +150,7 @@ inline void mma_sync(fragment<accumulator, M, N, K, TD>& d, const fragment<matri
   capstone_emu::WarpOp op{capstone_emu::WarpKind::kCollective, ~0u, file, line};
   op.in = &operands;
   op.compute = Op::compute;
+  capstone_emu::note_flops(2 * M * N * K / 32);
   capstone_emu::warp_collective(op);
 }
 

@@ -11,6 +11,8 @@
 namespace capstone::rewriter {
 namespace {
 
+// On the lambda around a launch: it reads the arguments from the host's stack, which kernels must not touch.
+const std::string kUnobserved = "__attribute__((no_sanitize(\"thread\")))";
 constexpr std::string_view kShared = "capstone_emu_shared", kGlobal = "capstone_emu_global",
                            kDevice = "capstone_emu_device";
 
@@ -384,11 +386,11 @@ class Rewriter {
         if (!keep) parameters += (parameters.empty() ? "auto& " : ", auto& ") + name;
         values += (i ? ", " : "") + (keep ? std::string(text(launch.arguments[i].first)) : name);
       }
-      emitter_.raw("[&](" + parameters + ") {");
+      emitter_.raw("[&](" + parameters + ") " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(" + values + "); }");
     } else {
-      emitter_.raw("[&](auto&... capstone_v) {");
+      emitter_.raw("[&](auto&... capstone_v) " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(capstone_v...); }");
     }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "harness/emulator/include/capstone_emulator/core.h"
+#include "harness/emulator/runtime/observe.h"
 #include "harness/emulator/runtime/shadow.h"
 
 namespace capstone_emu {
@@ -30,11 +31,13 @@ std::size_t distance_to(const Allocation& a, const char* p) {
 }  // namespace
 
 void add_allocation(Allocation allocation) {
+  observe::allocated(allocation.begin, allocation.bytes, allocation.name, allocation.written);
   std::lock_guard lock(g_mutex);
   table().insert_or_assign(allocation.begin, std::move(allocation));
 }
 
 void forget_allocation(const void* begin) {
+  observe::freed(begin);
   std::lock_guard lock(g_mutex);
   table().erase(static_cast<const char*>(begin));
 }
@@ -61,7 +64,7 @@ void* allocate_device_memory(std::size_t bytes) {
   std::memset(begin, 0xFF, bytes);
   poison(memory, rounded + 2 * kGuard);
   unpoison(begin, bytes);
-  add_allocation({begin, bytes, kDeviceMemory});
+  add_allocation({begin, bytes, kDeviceMemory, false, false});
   return begin;
 }
 
@@ -73,6 +76,7 @@ bool release_device_memory(void* pointer) {
     it->second.freed = true;
     poison(pointer, it->second.bytes, kShadeFreed);
   } else {
+    observe::freed(pointer);
     table().erase(it);
     std::free(static_cast<char*>(pointer) - kGuard);
   }

@@ -12,6 +12,7 @@ struct Allocation {
   std::size_t bytes;
   std::string name;    ///< "tensor x", "memory of cudaMalloc"
   bool freed = false;
+  bool written = true; ///< it holds values; for the hooks
 };
 
 /// Replaces what was known about the same first byte.

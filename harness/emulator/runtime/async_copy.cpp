@@ -18,6 +18,7 @@ void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled
   BlockRunner& runner = *BlockRunner::current();
   check_access(from, bytes - zero_filled, false);
   check_access(to, bytes, true);
+  observe::copy_issued(to, from, bytes, zero_filled, __builtin_return_address(0));
   const AsyncCopy copy{to, from, bytes, zero_filled};
   if (runner.grid().settings.copies_early()) return perform(copy);
   runner.thread().has_copies = true;
@@ -25,6 +26,7 @@ void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled
 }
 
 void async_commit() {
+  observe::copies_committed();
   BlockRunner& runner = *BlockRunner::current();
   if (runner.grid().settings.copies_early()) return;
   CopyQueue& queue = runner.copies();
@@ -34,6 +36,7 @@ void async_commit() {
 }
 
 void async_wait(unsigned still_pending) {
+  observe::copies_awaited(still_pending);
   BlockRunner& runner = *BlockRunner::current();
   CopyQueue& queue = runner.copies();
   if (queue.committed.size() <= still_pending) return;

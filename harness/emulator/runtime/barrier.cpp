@@ -20,6 +20,7 @@ int BlockRunner::barrier_result(BarrierKind kind) const {
 /// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is ready.
 /// The threads' states follow when they run; until then nobody looks at them.
 void BlockRunner::release_barrier() {
+  observe::barrier_releases();
   if (ready_.empty())
     ready_.adopt(at_barrier_, arrived_);
   else
@@ -50,6 +51,7 @@ inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* f
 }
 
 void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
+  observe::barrier_arrives(__builtin_return_address(0));
   return BlockRunner::current()->barrier(kind, predicate, file, line, save);
 }
 int barrier_result(BarrierKind kind) { return BlockRunner::current()->barrier_result(kind); }

@@ -28,6 +28,13 @@ cudaError_t allocate(void** pointer, std::size_t bytes) {
   return *pointer ? cudaSuccess : remember(cudaErrorMemoryAllocation);
 }
 
+/// Memory that the host writes without telling us.
+cudaError_t allocate_for_host(void** pointer, std::size_t bytes) {
+  const cudaError_t error = allocate(pointer, bytes);
+  if (error == cudaSuccess) capstone_emu::memory_written(*pointer, bytes);
+  return error;
+}
+
 cudaError_t release(void* pointer) {
   if (!pointer || capstone_emu::release_device_memory(pointer)) return cudaSuccess;
   return remember(cudaErrorInvalidValue);
@@ -36,6 +43,7 @@ cudaError_t release(void* pointer) {
 cudaError_t copy(void* to, const void* from, std::size_t bytes) {
   if (bytes && (!to || !from)) return remember(cudaErrorInvalidValue);
   if (bytes) std::memmove(to, from, bytes);
+  capstone_emu::memory_written(to, bytes);
   return cudaSuccess;
 }
 
@@ -44,6 +52,7 @@ cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_
   if (width > to_pitch || width > from_pitch) return remember(cudaErrorInvalidPitchValue);
   for (std::size_t row = 0; row < height; ++row)
     std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+  if (height) capstone_emu::memory_written(to, (height - 1) * to_pitch + width);
   return cudaSuccess;
 }
 
@@ -91,9 +100,9 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, 
 cudaError_t cudaFree(void* pointer) { return release(pointer); }
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes); }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer); }
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes); }
-cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes); }
-cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes); }
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate_for_host(pointer, bytes); }
+cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate_for_host(pointer, bytes); }
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return allocate_for_host(pointer, bytes); }
 cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   *device = host;
@@ -122,11 +131,13 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   if (bytes && !to) return remember(cudaErrorInvalidValue);
   if (bytes) std::memset(to, value, bytes);
+  capstone_emu::memory_written(to, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) { return cudaMemset(to, value, bytes); }
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t) {
   for (size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(to) + row * pitch, value, width);
+  if (height) capstone_emu::memory_written(to, (height - 1) * pitch + width);
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind) {

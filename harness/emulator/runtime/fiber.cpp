@@ -1,6 +1,8 @@
 #include "harness/emulator/runtime/fiber.h"
 
 #include <sys/mman.h>
+
+#include <mutex>
 #if !CAPSTONE_NATIVE_SWITCH
 #include <ucontext.h>
 
@@ -15,17 +17,32 @@ namespace {
 // Untouched pages cost nothing, so the stack is generous: local arrays of CUDA threads live on it.
 constexpr std::size_t kStackSize = 256 * 1024;
 constexpr std::size_t kCheckedStackSize = 1024 * 1024;  // red zones around local arrays make frames larger
+constexpr std::size_t kMaxStacks = 32768;  // Linux allows 65530 mappings, and a stack is two
 constexpr unsigned kColourStep = 320, kColours = 16384;  // [B]
+
+/// The next free stack of the range, its guard page first. Null when the range is used up.
+void* next_stack() {
+  static std::mutex mutex;
+  static std::size_t used = 0;
+  std::lock_guard lock(mutex);
+  if (!fiber_stacks.begin) {
+    const std::size_t bytes = kMaxStacks * (stack_size() + kStackGuard);
+    void* range = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) return nullptr;
+    fiber_stacks = {reinterpret_cast<std::uintptr_t>(range), bytes};
+  }
+  if (used == kMaxStacks) return nullptr;
+  return reinterpret_cast<void*>(fiber_stacks.begin + used++ * (stack_size() + kStackGuard));
+}
 
 }  // namespace
 
+StackRange fiber_stacks;
 std::size_t stack_size() { return shadow_active() ? kCheckedStackSize : kStackSize; }
 
 Fiber* allocate_fiber(std::size_t index) {
-  void* memory = ::mmap(nullptr, stack_size() + kStackGuard, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  ::mprotect(memory, kStackGuard, PROT_NONE);
+  void* memory = next_stack();
+  if (!memory || ::mprotect(static_cast<char*>(memory) + kStackGuard, stack_size(), PROT_READ | PROT_WRITE) != 0) return nullptr;
   auto* fiber = new Fiber;
   fiber->stack = static_cast<char*>(memory) + kStackGuard;
   fiber->size = stack_size();

@@ -8,6 +8,13 @@ inline constexpr std::size_t kStackGuard = 64 * 1024;  // [B] below a stack, not
 /// Size of a CUDA thread's stack, in bytes.
 std::size_t stack_size();
 
+/// The range of addresses that holds the stacks of all fibers.
+struct StackRange {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+};
+extern StackRange fiber_stacks;
+
 /// A new stack with a guard below. Null when there is no memory left for one.
 Fiber* allocate_fiber(std::size_t index);
 

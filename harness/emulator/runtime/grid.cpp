@@ -35,21 +35,24 @@ class Pool {
     const unsigned block = grid.config.block.x * grid.config.block.y * grid.config.block.z;
     const unsigned most = std::max(1u, kMaxStacks / block);
     const unsigned wanted = static_cast<unsigned>(std::min<std::uint64_t>({hardware, most, grid.blocks}));
+    observe::launch_begins(grid);
     limit_ = most;
-    if (wanted > 1) recruit(grid, wanted - 1);
+    if (wanted > 1 && !observe::kOn) recruit(grid, wanted - 1);
     own_.run(grid);
     std::unique_lock lock(mutex_);
     grid_ = nullptr;
     openings_ = 0;
     finished_.wait(lock, [&] { return active_ == 0; });
+    observe::launch_ends();
   }
 
-  void add_runner(Grid& grid) {
+  bool add_runner(Grid& grid) {
     {
       std::lock_guard lock(mutex_);
-      if (active_ + openings_ + 1 >= limit_ || grid.next.load() >= grid.blocks) return;
+      if (active_ + openings_ + 1 >= limit_ || grid.next.load() >= grid.blocks) return false;
     }
     recruit(grid, 1);
+    return true;
   }
 
  private:
@@ -141,7 +144,7 @@ std::size_t shared_memory_capacity() {  // CUDA C++ Programming Guide, "Technica
 }
 
 void run_on_pool(Grid& grid) { Pool::instance().run(grid); }
-void ask_for_another_runner(Grid& grid) { Pool::instance().add_runner(grid); }
+bool ask_for_another_runner(Grid& grid) { return Pool::instance().add_runner(grid); }
 
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) {
   if (in_kernel())

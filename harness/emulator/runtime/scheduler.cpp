@@ -73,7 +73,9 @@ void BlockRunner::run(Grid& grid) {
   prepare_thread_for_faults();
   prepare_for(grid);
   g_runner = this;
+  observe::take_turn();
   for (std::uint64_t k; !grid.failed && (k = grid.next.fetch_add(1)) < grid.blocks;) run_block(grid.block_at(k));
+  observe::give_turn();
   g_runner = nullptr;
 }
 
@@ -88,6 +90,7 @@ void BlockRunner::run_block(std::uint64_t index) {
   random_ = grid_->settings.seed * 0x2545f4914f6cdd1dull + index + 1;
   thread_state.epoch = ++epoch_;
   thread_state.spin = 0;
+  observe::block_begins(*this, index, arena_, arena_size_);
   begin_dynamic();
   for (unsigned i = 0; i < count_; ++i) {
     threads_[i].state = State::kNotStarted;
@@ -105,6 +108,7 @@ void BlockRunner::run_block(std::uint64_t index) {
   enter(*first);
   switch_stack(&main_stack_, first->stack_pointer);
   thread_ = nullptr;
+  observe::block_ends(!grid_->failed);
   if (grid_->failed) {
     idle_ = all_;
     ready_.reset(kMaxThreads);
@@ -178,6 +182,7 @@ inline void BlockRunner::finish_thread() {
   ++done_;
   const unsigned warp = thread.linear / kWarpSize;
   warps_[warp].exited |= 1u << (thread.linear % kWarpSize);
+  if (warps_[warp].exited == warps_[warp].present) observe::warp_ends(warp);
   if (arrived_ && arrived_ + done_ == count_) release_barrier();
   if (warps_[warp].waiting) recheck_after_exit(warp);
   fruitless_yields_ = 0;
@@ -203,6 +208,10 @@ void BlockRunner::switch_from(Thread& thread) {
 
 /// No thread of the block has ended or passed a barrier for a while: it may wait for a block that has not started.
 void BlockRunner::look_for_standstill() {
+  if (observe::kOn) {  // by counting and not by the clock: every run is the same
+    if (ask_for_another_runner(*grid_)) observe::await_newcomer();
+    return observe::pass_turn();
+  }
   const auto now = std::chrono::steady_clock::now();
   if (fruitless_yields_ == kYieldsBetweenLooks) {
     standstill_since_ = now;
@@ -219,6 +228,7 @@ void BlockRunner::yield() {
   Thread& thread = *thread_;
   if (++fruitless_yields_ % kYieldsBetweenLooks == 0) look_for_standstill();
   if (ready_.empty() && started_ == count_) {
+    observe::pass_turn();
     ::sched_yield();
     return;
   }

@@ -9,6 +9,7 @@
 
 #include "harness/emulator/include/capstone_emulator/core.h"
 #include "harness/emulator/runtime/failure.h"
+#include "harness/emulator/runtime/observe.h"
 
 namespace capstone_emu {
 
@@ -150,6 +151,8 @@ class BlockRunner {
   CopyQueue& copies() { return copies_[thread_->linear]; }
   Thread& thread() { return *thread_; }
   Grid& grid() { return *grid_; }
+  State state_of(unsigned thread) const { return threads_[thread].state; }
+  unsigned count() const { return count_; }
 
   /// Records a failure of the running thread and leaves the kernel for good.
   [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message, std::string hint = {});
@@ -234,6 +237,7 @@ inline void BlockRunner::enter(Thread& thread) {
   thread_index = thread.index;
   thread_state.lane = thread.linear & (kWarpSize - 1);
   thread_state.linear = thread.linear;
+  observe::thread_runs(thread.linear);
   thread.state = State::kRunning;
 }
 
@@ -258,7 +262,8 @@ inline Thread* BlockRunner::pick() {
 /// Runs a prepared grid on the OS threads of the pool and on the calling one.
 void run_on_pool(Grid& grid);
 /// Called by a block that spins on another one: lets one more OS thread take blocks.
-void ask_for_another_runner(Grid& grid);
+/// @return false when no blocks are left, or no stacks for them
+bool ask_for_another_runner(Grid& grid);
 
 /// Every __shared__ declaration of the program.
 const std::vector<SharedSlot>& shared_slots();

@@ -61,6 +61,7 @@ void BlockRunner::begin_dynamic() {
   if (const std::size_t bytes = grid_->config.dynamic_shared) {
     unpoison(arena_ + static_size_, bytes);
     std::memset(arena_ + static_size_ - kRedZone, kPoison, bytes + 2 * kRedZone);
+    observe::shared_begins(arena_ + static_size_, bytes);
   }
 }
 
@@ -79,6 +80,7 @@ void BlockRunner::begin_slot(const SharedSlot& slot) {
   std::memset(arena_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
   unpoison(arena_ + slot.offset, slot.size);
   touched_.push_back(&slot);
+  observe::shared_begins(arena_ + slot.offset, slot.size);
 }
 
 void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size,

@@ -84,6 +84,8 @@ void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Th
              std::to_string(op.line),
          "all lanes named by the mask must reach the same call");
   });
+  observe::warp_meets(warp_index, members, members == (warp.present & ~warp.exited));
+  const observe::Silence computing;
   switch (first.kind) {
     case WarpKind::kSync: break;
     case WarpKind::kShuffle: shuffle(warp.ops, members); break;

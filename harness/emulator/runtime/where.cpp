@@ -30,14 +30,6 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* raw) {
   return walk.chain.size() < kDepth ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/// Headers that a candidate includes but that no student wrote.
-bool is_users(const std::string& path) {
-  for (const char* part : {"/usr/include/", "/usr/lib/", "/emulator/include/", "/emulator/runtime/", "/emulator/worker/",
-                           "cuda-headers/", "/targets/x86_64-linux/", "/targets/sbsa-linux/", "??"})
-    if (path.find(part) != std::string::npos) return false;
-  return !path.empty();
-}
-
 /// What binutils' addr2line, which the compiler needs anyway, prints for the addresses.
 std::string read_line_tables(const std::vector<const void*>& chain) {
   char program[4096];
@@ -74,6 +66,14 @@ std::string read_line_tables(const std::vector<const void*>& chain) {
 }
 
 }  // namespace
+
+/// Headers that a candidate includes but that no student wrote.
+bool is_users(const std::string& path) {
+  for (const char* part : {"/usr/include/", "/usr/lib/", "/emulator/include/", "/emulator/runtime/", "/emulator/worker/",
+                           "cuda-headers/", "/targets/x86_64-linux/", "/targets/sbsa-linux/", "??"})
+    if (path.find(part) != std::string::npos) return false;
+  return !path.empty();
+}
 
 std::vector<const void*> call_chain(const void* interrupted) {
   Walk walk{interrupted, interrupted == nullptr, {}};

@@ -14,4 +14,7 @@ std::vector<const void*> call_chain(const void* interrupted = nullptr);
 /// @return false when none does, or nothing can read the program's debug information.
 bool locate_in_source(const std::vector<const void*>& chain, std::string& file, int& line);
 
+/// Whether a path that debug information names is of the user's source.
+bool is_users(const std::string& path);
+
 }  // namespace capstone_emu

@@ -13,6 +13,7 @@ struct Packet {
 /// The next packet on `socket`; nothing when the judge has hung up.
 std::optional<Packet> receive_packet(int socket);
 /// @return false when the judge has hung up.
-bool send_packet(int socket, const std::string& text);
+/// `descriptor` goes along unless it is -1.
+bool send_packet(int socket, const std::string& text, int descriptor = -1);
 
 }  // namespace capstone_emu

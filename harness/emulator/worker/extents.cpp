@@ -8,7 +8,12 @@
 namespace capstone_emu {
 
 Extents::Extents(const capstone::Json& list, char* arena, std::size_t bytes) : arena_(arena), bytes_(bytes) {
-  if (list.empty()) return;
+  if (list.empty()) {
+    if (!arena) return;
+    add_allocation({arena, bytes, "the arena"});
+    added_.push_back(arena);
+    return;
+  }
   for (const capstone::Json& extent : list)
     if (const std::size_t at = extent.at("at"), length = extent.at("bytes"); at % 8 || at > bytes || length > bytes - at)
       throw std::runtime_error("an extent lies outside of the arena");
@@ -17,7 +22,7 @@ Extents::Extents(const capstone::Json& list, char* arena, std::size_t bytes) : a
     const char* begin = arena + extent["at"].get<std::size_t>();
     const std::size_t length = extent["bytes"];
     unpoison(begin, length);
-    add_allocation({begin, length, extent.at("name")});
+    add_allocation({begin, length, extent.at("name"), false, extent.value("written", true)});
     added_.push_back(begin);
   }
 }

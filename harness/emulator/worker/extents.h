@@ -10,7 +10,7 @@ namespace capstone_emu {
 /// In memory-checked candidates everything between the given extents is out of bounds while this lives.
 class Extents {
  public:
-  /// @param list  [{"name": "x", "at": OFFSET, "bytes": N}, …]; empty: the whole arena may be accessed
+  /// @param list  [{"name": "x", "at": OFFSET, "bytes": N, "written": BOOL}, …]; empty: the whole arena may be accessed
   /// @throws std::runtime_error  an extent lies outside of the arena
   Extents(const capstone::Json& list, char* arena, std::size_t bytes);
   ~Extents();

@@ -17,6 +17,7 @@
 #include "harness/emulator/runtime/time_limit.h"
 #include "harness/emulator/worker/channel.h"
 #include "harness/emulator/worker/extents.h"
+#include "harness/emulator/worker/observation.h"
 
 // From the generated adapter.
 extern "C" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream);
@@ -34,20 +35,17 @@ using capstone::Json;
 constexpr int kSocket = 3;
 const char* g_running = nullptr;  // the candidate's function that runs on behalf of the judge
 
-Json answer_of(const Failure& failure) {
-  Json answer{{"ok", false}, {"kind", name_of(failure.kind)}, {"message", failure.message}};
-  if (!failure.kernel.empty()) answer["kernel"] = failure.kernel;
-  if (!failure.launched_at.empty()) answer["launched_at"] = failure.launched_at;
-  if (failure.block) answer["block"] = *failure.block;
-  if (failure.thread) answer["thread"] = *failure.thread;
-  if (!failure.file.empty()) answer["file"] = failure.file;
-  if (failure.line > 0) answer["line"] = failure.line;
-  if (!failure.hint.empty()) answer["hint"] = failure.hint;
-  return answer;
-}
+/// A packet for the judge.
+struct Answer {
+  Answer(Json message, int descriptor = -1) : message(std::move(message)), descriptor(descriptor) {}
+  Json message;
+  int descriptor;  ///< goes along; -1: none
+};
 
-bool send(const Json& answer) {
-  return send_packet(kSocket, answer.dump(-1, ' ', false, Json::error_handler_t::replace));
+bool send(const Answer& answer) {
+  const bool sent = send_packet(kSocket, answer.message.dump(-1, ' ', false, Json::error_handler_t::replace), answer.descriptor);
+  if (answer.descriptor >= 0) ::close(answer.descriptor);
+  return sent;
 }
 
 /// The block of memory that holds the tensors; owned by the judge.
@@ -140,10 +138,19 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
     return answer_of({FailureKind::kLaunchError,
                       std::string(function) + " left a CUDA error: " + capstone_emu_error_text(last_error()),
                       {}, {}, std::nullopt, std::nullopt, {}, 0, "check the return value of every CUDA call"});
-  return {{"ok", true}, {"ms", wall.count()}};
+  return Json{{"ok", true}, {"ms", wall.count()}};
 }
 
-Json run_candidate(const Json& request, const Arena& arena) {
+/// As run_guarded, under the eyes of the hooks.
+template <class Body>
+Answer run_observed(const Json& request, const Arena& arena, const char* function, Body&& body) {
+  begin_observation(request);
+  Json answer = run_guarded(request, arena, function, std::forward<Body>(body));
+  const int report = finish_observation(request, answer);
+  return {std::move(answer), report};
+}
+
+Answer run_candidate(const Json& request, const Arena& arena) {
   if (!arena.mapped()) throw std::runtime_error("no arena was given");
   const Slots slots(request.at("args"), arena);
   auto optional_address = [&](const char* key) -> void* {
@@ -151,40 +158,40 @@ Json run_candidate(const Json& request, const Arena& arena) {
   };
   void* const workspace = optional_address("workspace");
   void* const prepared = optional_address("prepared");
-  return run_guarded(request, arena, "launch()", [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
+  return run_observed(request, arena, "launch()", [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
 }
 
-Json prepare_candidate(const Json& request, const Arena& arena) {
+Answer prepare_candidate(const Json& request, const Arena& arena) {
   if (!capstone_prepare) throw std::runtime_error("this candidate has no prepare()");
   if (!arena.mapped()) throw std::runtime_error("no arena was given");
   const Slots slots(request.at("args"), arena);
   void* const prepared = arena.at(request.at("prepared").get<std::uint64_t>());
-  return run_guarded(request, arena, "prepare()", [&] { capstone_prepare(slots.data(), prepared, nullptr); });
+  return run_observed(request, arena, "prepare()", [&] { capstone_prepare(slots.data(), prepared, nullptr); });
 }
 
-Json respond(const Json& request, int descriptor, Arena& arena) {
+Answer respond(const Json& request, int descriptor, Arena& arena) {
   const std::string op = request.value("op", std::string());
-  if (op == "hello") return {{"ok", true}, {"protocol", 1}, {"backend", "emulated"}};
+  if (op == "hello") return Json{{"ok", true}, {"protocol", 1}, {"backend", "emulated"}};
   if (op == "arena") {
     if (descriptor < 0) throw std::runtime_error("the arena came without its descriptor");
     arena.map(descriptor, request.at("bytes").get<std::size_t>());
-    return {{"ok", true}};
+    return Json{{"ok", true}};
   }
   if (op == "workspace") {
     const Slots slots(request.at("args"), arena);
-    return {{"ok", true}, {"bytes", capstone_workspace_bytes(slots.data())}};
+    return Json{{"ok", true}, {"bytes", capstone_workspace_bytes(slots.data())}};
   }
   if (op == "prepared") {
     if (!capstone_prepared_bytes) throw std::runtime_error("this candidate has no prepared_bytes()");
     const Slots slots(request.at("args"), arena);
-    return {{"ok", true}, {"bytes", capstone_prepared_bytes(slots.data())}};
+    return Json{{"ok", true}, {"bytes", capstone_prepared_bytes(slots.data())}};
   }
   if (op == "prepare") return prepare_candidate(request, arena);
   if (op == "run") return run_candidate(request, arena);
   throw std::runtime_error("unknown request '" + op + "'");
 }
 
-Json guarded_response(const Packet& packet, Arena& arena) {
+Answer guarded_response(const Packet& packet, Arena& arena) {
   Failure failure{FailureKind::kException, {}, {}, {}, std::nullopt, std::nullopt, {}, 0, {}};
   try {
     return respond(Json::parse(packet.text), packet.descriptor, arena);
@@ -233,7 +240,7 @@ int main() {
   Arena arena;
   while (auto packet = receive_packet(kSocket)) {
     if (packet->text.find("\"quit\"") != std::string::npos) break;
-    const Json answer = guarded_response(*packet, arena);
+    const Answer answer = guarded_response(*packet, arena);
     std::fflush(nullptr);
     if (!send(answer)) break;
   }

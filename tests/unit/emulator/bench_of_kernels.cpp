@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "harness/base/digest.h"
+#include "harness/worker/report.h"
 
 namespace capstone::test {
 namespace fs = std::filesystem;
@@ -131,13 +132,27 @@ Json Workbench::ask(const Json& request, int descriptor) {
   return packet ? packet->message : Json{{"ok", false}, {"kind", "silence"}};
 }
 
-Json Workbench::run(const std::string& schedule, std::uint64_t seed, const Json& more) {
+Json Workbench::run_request(const std::string& schedule, std::uint64_t seed) const {
   const Json arguments = {Json{{"at", at_x()}}, Json{{"at", at_y()}}, Json{{"i64", std::max(inputs_, outputs_)}}};
-  const Json extents = {Json{{"name", "x"}, {"at", at_x()}, {"bytes", inputs_ * 4}},
-                        Json{{"name", "y"}, {"at", at_y()}, {"bytes", outputs_ * 4}}};
-  Json request{{"op", "run"}, {"args", arguments}, {"extents", extents}, {"schedule", schedule}, {"seed", seed}};
+  const Json extents = {Json{{"name", "x"}, {"at", at_x()}, {"bytes", inputs_ * 4}, {"written", true}},
+                        Json{{"name", "y"}, {"at", at_y()}, {"bytes", outputs_ * 4}, {"written", false}}};
+  return {{"op", "run"}, {"args", arguments}, {"extents", extents}, {"schedule", schedule}, {"seed", seed}};
+}
+
+Json Workbench::run(const std::string& schedule, std::uint64_t seed, const Json& more) {
+  Json request = run_request(schedule, seed);
   request.update(more);
   return ask(request);
+}
+
+Json Workbench::observe(const std::string& schedule, std::uint64_t seed) {
+  Json request = run_request(schedule, seed);
+  request["observe"] = true;
+  if (!channel_ || !channel_->send(request, -1, std::chrono::seconds(30))) return Json::object();
+  auto packet = channel_->receive(std::chrono::seconds(60), [this] { return child_->running(); });
+  if (!packet) return Json{{"ok", false}, {"kind", "silence"}};
+  if (auto report = load_report(*packet)) packet->message["report"] = std::move(*report);
+  return packet->message;
 }
 
 std::vector<float> Workbench::y() const {

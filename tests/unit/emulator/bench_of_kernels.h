@@ -29,6 +29,8 @@ class Workbench {
   Json ask(const Json& request, int descriptor = -1);
   /// @param more  further members of the request
   Json run(const std::string& schedule = "forward", std::uint64_t seed = 1, const Json& more = Json::object());
+  /// On the hooks build: the answer, and under "report" what was observed. x holds values, y does not.
+  Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);
   std::vector<float> y() const;
   std::string errors() const { return child_->err_so_far(); }
 
@@ -36,6 +38,7 @@ class Workbench {
   // At least 256 bytes lie between the tensors and around them.
   std::size_t at_x() const { return 256; }
   std::size_t at_y() const { return at_x() + (inputs_ * 4 + 255) / 256 * 256 + 256; }
+  Json run_request(const std::string& schedule, std::uint64_t seed) const;
   std::size_t inputs_, outputs_, bytes_;
   char* arena_ = nullptr;
   int memory_ = -1;

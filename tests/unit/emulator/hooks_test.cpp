@@ -1,4 +1,4 @@
-// The hooks build: what it finds in a kernel that a GPU, or a plain run on the CPU, would let through.
+// The hooks build: exact bounds, alignment, uninitialised reads. One file holds all kernels; x[0] says which of them runs.
 #include <gtest/gtest.h>
 
 #include "tests/unit/emulator/bench_of_kernels.h"
@@ -6,22 +6,141 @@
 namespace capstone::test {
 namespace {
 
-Json finding_of(const std::string& source, std::size_t n = 64) {
-  return failure_of(source, n, "forward", Flavour::kHooks);
-}
-
-TEST(Hooks, AMisalignedVectorLoadIsNamedAtItsLine) {
-  const std::string source = R"(
-__global__ void k(const float* x, float* y) {
-  const float2 v = *reinterpret_cast<const float2*>(x + 1 + 2 * threadIdx.x);  // here
+const std::string kSource = R"(
+__device__ float table[4] = {1, 2, 3, 4};
+__constant__ float constants[4];
+struct Parameters { float scale[8]; };
+__global__ void misaligned(const float* x, float* y) {
+  const float2 v = *reinterpret_cast<const float2*>(x + 1 + 2 * threadIdx.x);  // case 0
   y[threadIdx.x] = v.x + v.y;
 }
-extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) { k<<<1, 16>>>(x, y); }
+__global__ void past_the_end(const float* x, float* y) {
+  y[threadIdx.x] = x[threadIdx.x + 1];  // case 1
+}
+__global__ void before_the_start(const float* x, float* y) {
+  y[int(threadIdx.x) - 1] = x[threadIdx.x];  // case 2
+}
+__global__ void past_shared(const float* x, float* y) {
+  __shared__ float tile[64];
+  tile[threadIdx.x + 1] = x[threadIdx.x];  // case 3
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x];
+}
+__global__ void past_dynamic(const float* x, float* y) {
+  extern __shared__ float dynamic[];
+  dynamic[2 * threadIdx.x] = x[threadIdx.x];  // case 4
+}
+__global__ void host_pointer(const float* host, float* y) {
+  y[threadIdx.x] = host[threadIdx.x];  // case 5
+}
+__global__ void uninitialised_shared(const float* x, float* y) {
+  __shared__ float tile[64];
+  if (threadIdx.x < 63) tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = tile[threadIdx.x];  // case 6
+}
+__global__ void reads_its_output(const float* x, float* y) {
+  y[threadIdx.x] += x[threadIdx.x];  // case 7
+}
+__global__ void freed(const float* memory, float* y) {
+  y[threadIdx.x] = memory[threadIdx.x];  // case 8
+}
+__global__ void all_is_well(const float* x, float* y, const float* copy, Parameters p) {
+  extern __shared__ float dynamic[];
+  float local[8];
+  for (int i = 0; i < 8; ++i) local[(i + threadIdx.x) % 8] = p.scale[i];
+  dynamic[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  y[threadIdx.x] = dynamic[63 - threadIdx.x] + table[threadIdx.x % 4] + constants[threadIdx.x % 4] + copy[threadIdx.x] +
+                   local[threadIdx.x % 8];
+}
+__global__ void fills(float* memory) { memory[threadIdx.x] = 1.f; }
+__global__ void copies_too_much(const float* x, float* y, size_t bytes) {
+  if (threadIdx.x == 0) memcpy(y, x, bytes);  // case 13
+}
+__global__ void null_pointer(const float* nothing, float* y) {
+  y[threadIdx.x] = nothing[threadIdx.x];  // case 11
+}
+extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {
+  float host[64] = {}, *memory;
+  cudaMalloc(&memory, 64 * sizeof(float));
+  switch (int(x[0])) {
+    case 0: misaligned<<<1, 16>>>(x, y); break;
+    case 1: past_the_end<<<1, 64>>>(x, y); break;
+    case 2: before_the_start<<<1, 64>>>(x, y); break;
+    case 3: past_shared<<<1, 64>>>(x, y); break;
+    case 4: past_dynamic<<<1, 64, 64 * sizeof(float)>>>(x, y); break;
+    case 5: host_pointer<<<1, 64>>>(host, y); break;
+    case 6: uninitialised_shared<<<1, 64>>>(x, y); break;
+    case 7: reads_its_output<<<1, 64>>>(x, y); break;
+    case 8: cudaFree(memory); freed<<<1, 64>>>(memory, y); return;
+    case 9:
+      cudaMemcpy(memory, x, 64 * sizeof(float), cudaMemcpyDeviceToDevice);
+      cudaMemcpyToSymbol(constants, host, sizeof constants);
+      all_is_well<<<1, 64, 64 * sizeof(float)>>>(x, y, memory, Parameters{});
+      break;
+    case 10:
+      fills<<<1, 64>>>(memory);
+      freed<<<1, 64>>>(memory, y);
+      break;
+    case 11: null_pointer<<<1, 64>>>(nullptr, y); break;
+    case 13: copies_too_much<<<1, 32>>>(x, y, (n + 1) * sizeof(float)); break;
+    case 12: freed<<<1, 64>>>(memory, y); break;
+  }
+  cudaFree(memory);
+}
 )";
-  const Json answer = finding_of(source);
+
+Json observed(int kernel) {
+  static const EmulatedArtifact artifact = build(kSource, 900, Flavour::kHooks);
+  EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  if (!artifact.result.ok) return Json::object();
+  std::vector<float> x(64, 1.f);
+  x[0] = static_cast<float>(kernel);
+  Workbench bench(artifact.program, x, 64);
+  return bench.observe();
+}
+
+/// The run fails at the line of `// case N`, with one finding of that kind.
+void expect_finding(int kernel, const std::string& kind, const std::string& text) {
+  const Json answer = observed(kernel);
+  EXPECT_FALSE(answer.value("ok", true)) << answer.dump();
   EXPECT_EQ(answer.value("kind", ""), "undefined_behaviour");
-  EXPECT_NE(answer.value("message", "").find("misaligned access: a load of 8 bytes"), std::string::npos) << answer.dump();
-  EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
+  EXPECT_NE(answer.value("message", "").find(text), std::string::npos) << answer.dump();
+  EXPECT_EQ(answer.value("line", 0), line_of(kSource, "// case " + std::to_string(kernel) + "\n")) << answer.dump();
+  const Json findings = answer.value("report", Json::object()).value("findings", Json::array());
+  ASSERT_EQ(findings.size(), 1u) << answer.dump();
+  EXPECT_EQ(findings[0].value("kind", ""), kind);
+  EXPECT_EQ(findings[0].value("line", 0), answer.value("line", 0));
+}
+
+TEST(Hooks, AMisalignedVectorLoadIsNamed) { expect_finding(0, "misaligned", "a load of 8 bytes"); }
+TEST(Hooks, AReadOneElementPastAnInputIsNamed) { expect_finding(1, "out_of_bounds", "0 bytes past the end of `x` (256 bytes)"); }
+TEST(Hooks, AWriteBeforeAnOutputIsNamed) { expect_finding(2, "out_of_bounds", "4 bytes before the start of `y`"); }
+TEST(Hooks, AWritePastASharedArrayIsNamed) {
+  expect_finding(3, "out_of_bounds", "0 bytes past the end of shared memory `tile` (256 bytes)");
+}
+TEST(Hooks, AWritePastDynamicSharedMemoryIsNamed) {
+  expect_finding(4, "out_of_bounds", "0 bytes past the end of dynamic shared memory (256 bytes)");
+}
+TEST(Hooks, AHostPointerInAKernelIsNamed) { expect_finding(5, "out_of_bounds", "host pointer"); }
+TEST(Hooks, AReadOfUnwrittenSharedMemoryIsNamed) { expect_finding(6, "uninitialised_read", "shared memory `tile` at byte 252"); }
+TEST(Hooks, AReadOfAnOutputBeforeItIsWrittenIsNamed) { expect_finding(7, "uninitialised_read", "`y` at byte 0"); }
+TEST(Hooks, FreedMemoryIsOutOfBounds) { expect_finding(8, "out_of_bounds", "load of 4 bytes"); }
+TEST(Hooks, ACallOfMemcpyIsAnAccess) { expect_finding(13, "out_of_bounds", "a load of 260 bytes"); }
+TEST(Hooks, ANullPointerIsNamed) { expect_finding(11, "out_of_bounds", "the null pointer"); }
+TEST(Hooks, FreshMemoryHoldsNoValues) {
+  const Json answer = observed(12);
+  EXPECT_NE(answer.value("message", "").find("read of uninitialised memory: `memory of cudaMalloc`"), std::string::npos)
+      << answer.dump();
+}
+TEST(Hooks, ParametersLocalsSymbolsAndCopiesAreFine) {
+  const Json answer = observed(9);
+  EXPECT_TRUE(answer.value("ok", false)) << answer.dump(1);
+}
+TEST(Hooks, MemoryThatAnEarlierKernelFilledIsInitialised) {
+  const Json answer = observed(10);
+  EXPECT_TRUE(answer.value("ok", false)) << answer.dump(1);
 }
 
 }  // namespace

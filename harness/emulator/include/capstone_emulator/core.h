@@ -38,6 +38,28 @@ extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
     __attribute__((format(printf, 3, 4)));
 [[noreturn]] void trap(const char* file, int line, const char* what);
 
+// ---- what headers tell the hooks; nothing in the other flavours -----------------------------------------------------
+#if defined(__SANITIZE_THREAD__) || CAPSTONE_EMULATOR_HOOKS
+#define CAPSTONE_UNOBSERVED __attribute__((no_sanitize("thread")))
+/// Synchronisation through an object in memory: what threads did before they released happened before an acquire returns.
+void release_through(const void* object);
+void acquire_through(const void* object);
+/// Operations of the calling lane inside a warp-wide instruction.
+void note_flops(std::uint64_t count);
+/// Accesses of 16 bytes that a collective makes for the calling lane.
+extern "C" void __tsan_read16(void* address);
+extern "C" void __tsan_write16(void* address);
+inline __attribute__((always_inline)) void note_read16(const void* address) { __tsan_read16(const_cast<void*>(address)); }
+inline __attribute__((always_inline)) void note_write16(void* address) { __tsan_write16(address); }
+#else
+#define CAPSTONE_UNOBSERVED
+inline void release_through(const void*) {}
+inline void acquire_through(const void*) {}
+inline void note_flops(std::uint64_t) {}
+inline void note_read16(const void*) {}
+inline void note_write16(void*) {}
+#endif
+
 // ---- shared memory --------------------------------------------------------------------------------------------------
 struct SharedSlot {
   std::uint32_t id, offset, size;
@@ -56,7 +78,7 @@ SharedSlot SharedSlotOf<Tag>::slot = register_shared_slot(sizeof(Tag), alignof(T
 
 /// The running block's instance of one `__shared__` declaration.
 template <class Tag>
-inline Tag& shared() {
+CAPSTONE_UNOBSERVED inline Tag& shared() {
   const SharedSlot& slot = SharedSlotOf<Tag>::slot;
   if (__builtin_expect(thread_state.slot_epoch[slot.id] != thread_state.epoch, 0)) begin_shared_slot(slot);
   return *reinterpret_cast<Tag*>(thread_state.shared_base + slot.offset);
@@ -143,7 +165,7 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
   } frame{body, {std::forward<Arguments>(arguments)...}};
   run_grid(
       config,
-      [](void* raw) {
+      [](void* raw) CAPSTONE_UNOBSERVED {
         Frame& call = *static_cast<Frame*>(raw);
         std::apply(call.body, call.values);
       },
@@ -156,6 +178,8 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
 void* allocate_device_memory(std::size_t bytes);
 /// @return false when it was not given out by allocate_device_memory(), or was released before.
 bool release_device_memory(void* pointer);
+/// The host gave values to memory, of a device or not.
+void memory_written(const void* begin, std::size_t bytes);
 
 // ---- state behind the runtime API (see runtime/cuda_api.cpp) --------------------------------------------------------
 /// The last error, as a cudaError_t.

@@ -24,7 +24,7 @@ template <class... Parameters, std::size_t... I>
 inline cudaError_t launch_pointer(const LaunchConfig& where, void (*kernel)(Parameters...), void** arguments,
                                   std::index_sequence<I...>) {
   launch(
-      where, [kernel](auto&... values) { kernel(values...); },
+      where, [kernel](auto&... values) CAPSTONE_UNOBSERVED { kernel(values...); },
       *static_cast<std::remove_const_t<std::remove_reference_t<Parameters>>*>(arguments[I])...);
   return static_cast<cudaError_t>(last_error());
 }
@@ -58,7 +58,7 @@ inline cudaError_t launch_extended(const char* file, int line, const cudaLaunchC
                                    void (*kernel)(Parameters...), Arguments&&... arguments) {
   launch({"kernel given to cudaLaunchKernelEx", file, line, index_of(config->gridDim), index_of(config->blockDim),
           config->dynamicSmemBytes, false},
-         [kernel](auto&... values) { kernel(values...); }, std::forward<Arguments>(arguments)...);
+         [kernel](auto&... values) CAPSTONE_UNOBSERVED { kernel(values...); }, std::forward<Arguments>(arguments)...);
   return static_cast<cudaError_t>(last_error());
 }
 }  // namespace capstone_emu

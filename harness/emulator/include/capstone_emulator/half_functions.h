@@ -48,7 +48,7 @@ namespace capstone_emu {
 /// double → float with the last bit made sticky, so that rounding the result to a narrower type rounds only once.
 static inline float round_to_odd_float(double value) {
   float rounded = static_cast<float>(value);
-  if (static_cast<double>(rounded) == value || !(rounded - rounded == 0)) return rounded;
+  if (static_cast<double>(rounded) == value || !__builtin_isfinite(rounded)) return rounded;
   std::uint32_t bits;
   std::memcpy(&bits, &rounded, 4);
   const bool away = (static_cast<double>(rounded) > value) == (value > 0);  // the magnitude was rounded up

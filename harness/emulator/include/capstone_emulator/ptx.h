@@ -136,7 +136,10 @@ inline void exchange_matrices(char* row, std::uint32_t (&values)[4], bool is_loa
     }
   };
   op.compute = is_load ? +load_all : +store_all;
+  const bool gives_address = thread_state.lane < 8 * kCount;
+  if (gives_address && !is_load) note_write16(row);
   warp_collective(op);
+  if (gives_address && is_load) note_read16(row);
   std::memcpy(values, move.values, sizeof values);
 }
 
@@ -213,6 +216,7 @@ struct Mma {
     WarpOp op{WarpKind::kCollective, ~0u, file, line};
     op.in = &lane;
     op.compute = multiply;
+    note_flops(2 * 16 * 8 * kDepth / 32);
     warp_collective(op);
   }
 };

@@ -1,0 +1,103 @@
+#pragma once
+// The state that the hooks keep for the blocks that run: one Block an OS thread, one Lane a CUDA thread.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/emulator/hooks/knowledge.h"
+#include "harness/emulator/hooks/memory_map.h"
+#include "harness/emulator/hooks/sites.h"
+#include "harness/emulator/runtime/scheduler.h"
+
+namespace capstone_emu::hooks {
+
+inline constexpr unsigned kTraceCapacity = 2048;           // accesses of one thread that wait to be grouped
+inline constexpr std::uint64_t kSharedBit = 1ull << 63;    // in a trace: the address is an offset in shared memory
+
+struct PendingCopy {
+  const void* to;
+  unsigned bytes;
+};
+
+/// One CUDA thread.
+struct Lane {
+  Time time = 0;                     ///< of its accesses; advances when others may have learnt of it
+  std::uint32_t linear = 0;          ///< in its block
+  std::uint32_t traced = 0;
+  SiteId* trace_sites = nullptr;     ///< [kTraceCapacity]
+  std::uint64_t* trace_addresses = nullptr;
+  Time known[kWarpSize];             ///< of each lane of its warp: what was stamped before that happened before
+  std::unique_ptr<Knowledge> learnt; ///< through flags; null: nothing
+  std::shared_ptr<const Knowledge> fenced;  ///< what it knew at its last fence: published by its next atomic write
+  std::vector<PendingCopy> open;
+  std::vector<std::vector<PendingCopy>> committed;
+
+  unsigned warp() const { return linear / kWarpSize; }
+  unsigned lane() const { return linear % kWarpSize; }
+};
+
+/// Two threads wrote one place; it is a race if the second changed the value. Known when the store has been done.
+struct Doubt {
+  std::uintptr_t address;
+  unsigned bytes;
+  std::uint32_t before;
+  Stamp first, second;
+};
+
+struct Block {
+  Block();
+  const BlockRunner* runner = nullptr;
+  std::uint64_t index = 0;           ///< in the grid
+  Time begin = 0, barrier = 0;       ///< what was stamped before `barrier` by threads of this block happened before
+  Time last_turn = 0;                ///< when it last got the turn: later stamps are all its own
+  std::uintptr_t shared = 0;
+  std::size_t shared_bytes = 0;
+  std::unique_ptr<Shadow> shadow;    ///< of shared memory
+  std::vector<std::pair<std::size_t, std::size_t>> variables;  ///< offset, bytes: the shared memory that may be touched
+  std::vector<Lane> lanes;           ///< [kMaxThreads]
+  Time warp[kMaxThreads / kWarpSize] = {};  ///< as `barrier`, among the lanes of one warp
+  unsigned count = 0;                ///< threads
+  std::unique_ptr<Knowledge> learnt; ///< by all its threads at the last barrier
+  std::vector<Doubt> doubts;
+};
+
+extern thread_local Block* this_block CAPSTONE_TLS;  // null outside of kernels
+extern thread_local Lane* this_lane CAPSTONE_TLS;    // null while no thread of a kernel runs
+
+/// The launch in progress.
+struct Launch {
+  const LaunchConfig* config = nullptr;
+  Time begin = 0;
+  std::vector<std::pair<Time, std::uint64_t>> turns;  ///< from this time on, stamps are of this block
+  std::uint64_t block_at(Time time) const;
+};
+extern Launch running_launch;
+extern Time now;
+
+// ---- order.cpp: what happens before what ----------------------------------------------------------------------------
+/// Whether what `stamp` says happened before the running thread's next access. `shared`: of shared memory.
+bool happened_before(const Stamp& stamp, bool shared, const Block& block, const Lane& lane);
+void learn(Lane& lane, const Knowledge& knowledge);
+void fence(Block& block, Lane& lane);
+/// An atomic or volatile access: carries fenced knowledge from writers to readers of the same address.
+void pass_flag(Block& block, Lane& lane, std::uintptr_t address, bool reads, bool writes);
+/// As fence and atomic write, and as atomic read, on any address.
+void release_through(Block& block, Lane& lane, std::uintptr_t object);
+void acquire_through(Block& block, Lane& lane, std::uintptr_t object);
+void forget_flags();
+
+// ---- trace.cpp: grouping the accesses of single threads into warp-wide ones -----------------------------------------
+void trace_is_full(Block& block, Lane& lane);
+inline void trace(Block& block, Lane& lane, SiteId site, std::uint64_t address) {
+  lane.trace_sites[lane.traced] = site;
+  lane.trace_addresses[lane.traced] = address;
+  if (__builtin_expect(++lane.traced == kTraceCapacity, 0)) trace_is_full(block, lane);
+}
+/// The lanes of a warp are together: everything traced so far is counted.
+void count_warp(Block& block, unsigned warp);
+
+// ---- races.cpp: races and uninitialised reads ----------------------------------------------------------------------
+void settle_doubts(Block& block);
+
+}  // namespace capstone_emu::hooks

@@ -1,0 +1,115 @@
+#include "harness/emulator/hooks/findings.h"
+
+#include <set>
+#include <tuple>
+
+namespace capstone_emu::hooks {
+namespace {
+
+constexpr std::size_t kMaxFindings = 100;
+std::vector<Finding> g_findings;
+std::set<std::tuple<FindingKind, std::uint32_t, std::uint32_t>> g_known;
+
+std::string text_of(const Index3& i) {
+  return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
+}
+
+Index3 index_in(std::uint64_t linear, const Index3& dim) {
+  return {static_cast<unsigned>(linear % dim.x), static_cast<unsigned>(linear / dim.x % dim.y),
+          static_cast<unsigned>(linear / (static_cast<std::uint64_t>(dim.x) * dim.y))};
+}
+
+std::string who(const Finding& f, const Party& p) {
+  const std::string thread = "thread " + text_of(thread_of(f, p));
+  return f.now.block == f.before.block || !f.before.pc ? thread : thread + " of block " + text_of(block_of(f, p));
+}
+
+}  // namespace
+
+const char* name_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRace: return "race";
+    case FindingKind::kSameValue: return "same_value_write";
+    case FindingKind::kUninitialised: return "uninitialised_read";
+    case FindingKind::kOutOfBounds: return "out_of_bounds";
+    case FindingKind::kMisaligned: return "misaligned";
+  }
+  return "race";
+}
+
+bool is_known(FindingKind kind, std::uint32_t pc, std::uint32_t other_pc) {
+  return g_findings.size() >= kMaxFindings || g_known.contains({kind, pc, other_pc});
+}
+
+void keep_finding(Finding finding) {
+  if (is_known(finding.kind, finding.now.pc, finding.before.pc)) return;
+  g_known.insert({finding.kind, finding.now.pc, finding.before.pc});
+  g_findings.push_back(std::move(finding));
+}
+
+std::vector<Finding> take_findings() {
+  g_known.clear();
+  std::vector<Finding> found = std::exchange(g_findings, {});
+  std::set<std::uint32_t> racing;
+  for (const Finding& f : found)
+    if (f.kind == FindingKind::kRace) racing.insert({f.now.pc, f.before.pc});
+  std::erase_if(found, [&](const Finding& f) { return f.kind == FindingKind::kUninitialised && racing.contains(f.now.pc); });
+  return found;
+}
+
+Index3 thread_of(const Finding& f, const Party& p) { return index_in(p.thread, f.block_dim); }
+Index3 block_of(const Finding& f, const Party& p) { return index_in(p.block, f.grid); }
+
+std::string message_of(const Finding& f, const std::string& where, const std::string& other) {
+  const std::string at = where.empty() ? "" : " at " + where, other_at = other.empty() ? "" : " at " + other;
+  switch (f.kind) {
+    case FindingKind::kRace:
+      if (f.before.pending)
+        return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " overwrites" : " reads") + at +
+               " what the asynchronous copy of " + who(f, f.before) + other_at + " has not finished";
+      return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at + " what " +
+             who(f, f.before) + (f.before.write ? " wrote" : " read") + other_at + ", and nothing orders the two";
+    case FindingKind::kSameValue:
+      return who(f, f.now) + " writes the same value to " + f.object + at + " as " + who(f, f.before) + other_at +
+             ", unordered: harmless as long as the values agree";
+    case FindingKind::kUninitialised:
+      return "read of uninitialised memory: " + f.object + " is read" + at + " before anything was written there";
+    case FindingKind::kOutOfBounds:
+      return std::string("out of bounds: a ") + (f.now.write ? "store" : "load") + " of " + std::to_string(f.bytes) +
+             " bytes" + at + " touches " + f.object;
+    case FindingKind::kMisaligned:
+      return std::string("misaligned access: a ") + (f.now.write ? "store" : "load") + " of " + std::to_string(f.bytes) +
+             " bytes" + at + " at an address that is no multiple of " + std::to_string(f.bytes);
+  }
+  return {};
+}
+
+std::string hint_of(const Finding& f) {
+  switch (f.kind) {
+    case FindingKind::kRace:
+      if (f.before.pending)
+        return "wait for the copy (__pipeline_wait_prior, cp.async.wait_group, wait()), then synchronise the block";
+      if (f.now.block != f.before.block)
+        return "blocks run in any order: give each block its own elements, use atomics, or split the work into two kernels; "
+               "a flag between blocks needs __threadfence() before it is set by an atomic";
+      if (f.now.atomic != f.before.atomic) return "all threads must use an atomic here, or a barrier must stand between";
+      if (f.same_warp) return "lanes of a warp do not run in lock-step: __syncwarp() or __syncthreads() between the two";
+      if (f.before.write && f.now.write) return "two threads must not write one element: check the index, or use an atomic";
+      return f.before.write ? "__syncthreads() between the write and the read"
+                            : "__syncthreads() between the read and the next write, so that no thread overwrites what "
+                              "another still reads";
+    case FindingKind::kSameValue: return "let one thread write";
+    case FindingKind::kUninitialised:
+      return f.shared ? "write the element first, by every thread that should; check the bounds of the loop that fills it"
+                      : "outputs, workspace and cudaMalloc'd memory hold no values: write before reading";
+    case FindingKind::kOutOfBounds:
+      return f.object.find("no allocation") != std::string::npos
+                 ? "kernels can touch device memory only: cudaMalloc and cudaMemcpy, or pass by value"
+                 : "check the index against the array's size";
+    case FindingKind::kMisaligned:
+      return "rows need not be aligned: use vector accesses only where the row length and the offset allow it";
+  }
+  return {};
+}
+
+}  // namespace capstone_emu::hooks

@@ -1,0 +1,51 @@
+#pragma once
+// What a run found: kept once for each pair of places, put into words when the run is over.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "harness/emulator/hooks/knowledge.h"
+#include "harness/emulator/runtime/scheduler.h"
+
+namespace capstone_emu::hooks {
+
+enum class FindingKind {
+  kRace,             ///< two threads access one place, at least one writes, nothing orders them
+  kSameValue,        ///< as a race of two writes, but the second changed nothing: a label, not an error
+  kUninitialised,    ///< a read of memory that nobody wrote
+  kOutOfBounds,      ///< outside of every allocation and shared variable
+  kMisaligned,
+};
+const char* name_of(FindingKind kind);
+
+/// One side of a finding.
+struct Party {
+  std::uint32_t pc = 0;  ///< return address of the hook's call; 0: there is no such side
+  std::uint64_t block = 0;
+  unsigned thread = 0;
+  bool write = false, pending = false, atomic = false;
+};
+
+struct Finding {
+  FindingKind kind;
+  std::string kernel;
+  Index3 grid, block_dim;
+  std::string object;    ///< what memory: "shared memory `tile`", "`C`"
+  Party now, before;
+  unsigned bytes = 0;
+  bool shared = false, same_warp = false;
+};
+
+/// Keeps the finding unless there is one of its kind for these two places, or 100 already.
+void keep_finding(Finding finding);
+bool is_known(FindingKind kind, std::uint32_t pc, std::uint32_t other_pc);
+/// Without the uninitialised reads that a race explains: the read came before the write that it should have waited for.
+std::vector<Finding> take_findings();
+
+/// A finding in words. `where` and `other` are places in the source such as "kernel.cu:12".
+std::string message_of(const Finding& finding, const std::string& where, const std::string& other);
+std::string hint_of(const Finding& finding);
+Index3 thread_of(const Finding& finding, const Party& party);
+Index3 block_of(const Finding& finding, const Party& party);
+
+}  // namespace capstone_emu::hooks

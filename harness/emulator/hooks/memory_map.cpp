@@ -1,0 +1,84 @@
+#include "harness/emulator/hooks/memory_map.h"
+
+#include <map>
+#include <memory>
+
+#include "harness/emulator/hooks/reserve.h"
+
+namespace capstone_emu::hooks {
+namespace {
+
+std::map<std::uintptr_t, std::unique_ptr<Allocation>>& table() {
+  static auto* instance = new std::map<std::uintptr_t, std::unique_ptr<Allocation>>;
+  return *instance;
+}
+
+std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+std::string described(const Allocation& a) { return "`" + a.name + "` (" + std::to_string(a.bytes) + " bytes)"; }
+
+}  // namespace
+
+Shadow::Shadow(std::size_t bytes)
+    : size_((bytes + 19) / 4), words_(reserve<Cell>(size_)), bytes_(reserve<Cell>(4 * size_)) {}
+Shadow::~Shadow() {
+  unreserve(words_, size_);
+  unreserve(bytes_, 4 * size_);
+}
+
+void add_allocation(const void* begin, std::size_t bytes, std::string name, bool written, bool counted) {
+  table()[number(begin)] = std::make_unique<Allocation>(number(begin), bytes, std::move(name), written, counted);
+}
+
+void remove_allocation(const void* begin) {
+  auto it = table().find(number(begin));
+  if (it == table().end()) return;
+  for (SiteId id = 1; id <= site_count(); ++id)
+    if (sites[id].hint == it->second.get()) sites[id].hint = nullptr;
+  table().erase(it);
+}
+
+void mark_written(const void* begin, std::size_t bytes) {
+  Allocation* a = find_allocation(number(begin));
+  if (!a || a->written) return;
+  const std::size_t from = number(begin) - a->begin, to = from + std::min(bytes, a->bytes - from);
+  if (from == 0 && to == a->bytes) {
+    a->written = true;
+    return;
+  }
+  for (std::size_t i = from; i < to;) {
+    Cell& word = a->shadow.word(i);
+    if (i % 4 == 0 && i + 4 <= to && word.ready != kSplit) {
+      word.ready = 1;
+      i += 4;
+      continue;
+    }
+    if (word.ready != kSplit) {
+      for (std::size_t b = i & ~std::size_t{3}, k = 0; k < 4; ++k) a->shadow.byte(b + k).ready = word.ready;
+      word.ready = kSplit;
+    }
+    a->shadow.byte(i).ready = 1;
+    ++i;
+  }
+}
+
+Allocation* find_allocation(std::uintptr_t address) {
+  auto it = table().upper_bound(address);
+  if (it == table().begin()) return nullptr;
+  Allocation* a = std::prev(it)->second.get();
+  return a->contains(address, 1) ? a : nullptr;
+}
+
+std::string nearest_allocation(std::uintptr_t address) {
+  constexpr std::uintptr_t kNear = 1 << 20;  // [B]
+  auto after = table().upper_bound(address);
+  const Allocation *below = after == table().begin() ? nullptr : std::prev(after)->second.get(),
+                   *above = after == table().end() ? nullptr : after->second.get();
+  const std::uintptr_t past = below ? address - (below->begin + below->bytes) : kNear;
+  const std::uintptr_t before = above ? above->begin - address : kNear;
+  if (past >= kNear && before >= kNear) return {};
+  if (past <= before) return std::to_string(past) + " bytes past the end of " + described(*below);
+  return std::to_string(before) + " bytes before the start of " + described(*above);
+}
+
+}  // namespace capstone_emu::hooks

@@ -1,0 +1,261 @@
+// The life of launches, blocks and threads, as the runtime tells it.
+#include "harness/emulator/runtime/observe.h"
+
+#include <signal.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include "harness/emulator/hooks/access.h"
+#include "harness/emulator/hooks/report.h"
+#include "harness/emulator/hooks/reserve.h"
+#include "harness/emulator/runtime/time_limit.h"
+
+// From the linker: the program's static storage ends here.
+extern "C" const char __executable_start, end;
+
+namespace capstone_emu::hooks {
+
+thread_local __constinit Block* this_block CAPSTONE_TLS = nullptr;
+thread_local __constinit Lane* this_lane CAPSTONE_TLS = nullptr;
+Launch running_launch;
+Time now = 1;
+
+Block::Block() : lanes(kMaxThreads) {
+  auto* ids = reserve<SiteId>(std::size_t{kMaxThreads} * kTraceCapacity);
+  auto* addresses = reserve<std::uint64_t>(std::size_t{kMaxThreads} * kTraceCapacity);
+  for (unsigned t = 0; t < kMaxThreads; ++t) {
+    lanes[t].linear = t;
+    lanes[t].trace_sites = ids + std::size_t{t} * kTraceCapacity;
+    lanes[t].trace_addresses = addresses + std::size_t{t} * kTraceCapacity;
+    std::fill_n(lanes[t].known, kWarpSize, Time{0});
+  }
+}
+
+namespace {
+
+/// Holds the signal of an expired time limit back while it lives: its handler leaves for another stack, and whoever stands in a
+/// queue would never leave the queue.
+class LateTimeOut {
+ public:
+  LateTimeOut() {
+    sigset_t late;
+    ::sigemptyset(&late);
+    ::sigaddset(&late, kTimeOutSignal);
+    ::pthread_sigmask(SIG_BLOCK, &late, &before_);
+  }
+  ~LateTimeOut() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+/// First come, first served; each waits for a signal of its own, because blocks that spin pass the turn often.
+class Turn {
+ public:
+  void take() {
+    const LateTimeOut not_while_waiting;
+    std::unique_lock lock(mutex_);
+    if (!std::exchange(taken_, true)) return;
+    Waiter mine;
+    queue_.push_back(&mine);
+    mine.signal.wait(lock, [&] { return mine.called; });
+  }
+  void give() {
+    std::lock_guard lock(mutex_);
+    if (queue_.empty()) {
+      taken_ = false;
+      return;
+    }
+    Waiter& next = *queue_.front();
+    queue_.pop_front();
+    next.called = true;
+    next.signal.notify_one();
+  }
+  /// A runner comes, at its first block.
+  void enter() {
+    {
+      std::lock_guard lock(mutex_);
+      ++entered_;
+    }
+    entrance_.notify_all();
+    take();
+  }
+  void expect() {
+    std::lock_guard lock(mutex_);
+    ++expected_;
+  }
+  void await_expected() {
+    std::unique_lock lock(mutex_);
+    entrance_.wait(lock, [&] { return entered_ >= expected_; });
+  }
+  bool wanted() {
+    std::lock_guard lock(mutex_);
+    return !queue_.empty();
+  }
+
+ private:
+  struct Waiter {
+    std::condition_variable signal;
+    bool called = false;
+  };
+  std::mutex mutex_;
+  std::condition_variable entrance_;
+  std::deque<Waiter*> queue_;
+  bool taken_ = false;
+  std::uint64_t entered_ = 0, expected_ = 0;  // runners, in the life of the process
+};
+Turn& turn() {
+  static auto* instance = new Turn;
+  return *instance;
+}
+
+void begin_turn(Block& block) {
+  block.last_turn = ++now;
+  running_launch.turns.emplace_back(now, block.index);
+}
+
+void add_static_storage() {
+  static const bool added = [] {
+    hooks::add_allocation(&__executable_start, static_cast<std::size_t>(&end - &__executable_start),
+                   "a __device__ or __constant__ variable", true, false);
+    return true;
+  }();
+  static_cast<void>(added);
+}
+
+void reset(Lane& lane) {
+  lane.time = now;
+  lane.traced = 0;
+  lane.learnt.reset();
+  lane.fenced.reset();
+  lane.open.clear();
+  lane.committed.clear();
+}
+
+}  // namespace
+}  // namespace capstone_emu::hooks
+
+namespace capstone_emu::observe {
+
+using namespace hooks;
+
+Silence::Silence() : lane_(this_lane) { this_lane = nullptr; }
+Silence::~Silence() { this_lane = static_cast<Lane*>(lane_); }
+
+void launch_begins(const Grid& grid) {
+  prepare_sites();
+  turn().expect();
+  add_static_storage();
+  running_launch.config = &grid.config;
+  running_launch.begin = ++now;
+  running_launch.turns.clear();
+  forget_flags();
+}
+
+void launch_ends() { add_launch(*running_launch.config); }
+
+void take_turn() { turn().enter(); }
+void give_turn() { turn().give(); }
+void await_newcomer() {
+  turn().expect();
+  turn().await_expected();
+}
+void pass_turn() {
+  if (!turn().wanted()) return;
+  turn().give();
+  turn().take();
+  if (this_block) begin_turn(*this_block);
+}
+
+void block_begins(const BlockRunner& runner, std::uint64_t index, const char* shared, std::size_t shared_bytes) {
+  static thread_local std::unique_ptr<Block> own;
+  if (!own) own = std::make_unique<Block>();
+  Block& block = *own;
+  this_block = &block;
+  if (!block.shadow || block.shared_bytes != shared_bytes) block.shadow = std::make_unique<Shadow>(shared_bytes);
+  block.runner = &runner;
+  block.index = index;
+  block.shared = reinterpret_cast<std::uintptr_t>(shared);
+  block.shared_bytes = shared_bytes;
+  block.variables.clear();
+  block.doubts.clear();
+  block.learnt.reset();
+  block.count = runner.count();
+  begin_turn(block);
+  block.begin = block.barrier = now;
+  std::fill(std::begin(block.warp), std::end(block.warp), now);
+  for (unsigned t = 0; t < block.count; ++t) reset(block.lanes[t]);
+}
+
+void block_ends(bool complete) {
+  Block& block = *this_block;
+  this_lane = nullptr;
+  if (complete) {
+    settle_doubts(block);
+  } else {
+    block.shadow.reset();  // copies may still be pending there
+  }
+  this_block = nullptr;
+}
+
+void shared_begins(const char* begin, std::size_t bytes) {
+  this_block->variables.emplace_back(reinterpret_cast<std::uintptr_t>(begin) - this_block->shared, bytes);
+}
+
+void thread_runs(unsigned linear) { this_lane = &this_block->lanes[linear]; }
+void warp_ends(unsigned warp) { count_warp(*this_block, warp); }
+
+void barrier_arrives(const void* pc) {
+  if (this_lane) trace(*this_block, *this_lane, site_at(number(pc), 0, false, false), 0);
+}
+
+// ---- asynchronous copies: pending from the issue until the thread has waited for them --------------------------------
+
+void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero_filled, const void* pc) {
+  if (!this_lane) return;
+  const std::uint32_t place = number(pc);
+  Block& block = *this_block;
+  Lane& lane = *this_lane;
+  const unsigned read = bytes - zero_filled;
+  if (read) observed_access(from, read, read, false, place);
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - block.shared;
+  const SiteId site = site_at(place - 1, bytes, true, false);  // a site of its own beside the load's
+  require_shared_variable(block, offset, bytes, true, place);
+  trace(block, lane, site, offset | kSharedBit);
+  touch_range(block, lane, nullptr, offset, bytes, false, true, {~Time{0}, site, lane.linear, false, true});
+  lane.open.push_back({to, bytes});
+}
+
+void copies_committed() {
+  if (!this_lane) return;
+  this_lane->committed.push_back(std::move(this_lane->open));
+  this_lane->open.clear();
+}
+
+void copies_awaited(unsigned still_pending) {
+  if (!this_lane) return;
+  Lane& lane = *this_lane;
+  if (lane.committed.size() <= still_pending) return;
+  const std::size_t finished = lane.committed.size() - still_pending;
+  for (std::size_t g = 0; g < finished; ++g)
+    for (const PendingCopy& copy : lane.committed[g]) finish_copy(*this_block, lane, copy);
+  lane.committed.erase(lane.committed.begin(), lane.committed.begin() + static_cast<std::ptrdiff_t>(finished));
+}
+
+void flops(std::uint64_t count, const void* pc) {
+  if (!this_lane) return;
+  Site& site = sites[site_at(number(pc), 0, false, false)];
+  site.used = true;
+  site.counts.flops += count;
+}
+
+void allocated(const void* begin, std::size_t bytes, const std::string& name, bool written) {
+  if (bytes) hooks::add_allocation(begin, bytes, name, written);
+}
+void freed(const void* begin) { remove_allocation(begin); }
+void written_by_host(const void* begin, std::size_t bytes) { mark_written(begin, bytes); }
+
+}  // namespace capstone_emu::observe

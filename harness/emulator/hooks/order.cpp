@@ -1,0 +1,158 @@
+// Happens-before. Barriers and warp collectives are kept as times (a number for the block, one for each warp, one for each
+// pair of lanes); fences, flags and barriers in memory as Knowledge, which is built only when a program uses them.
+//
+// A write becomes visible to others as the CUDA memory model says: fence, then an atomic or volatile write; the reader's
+// side is taken generously: its atomic or volatile read counts as if a fence followed.
+#include <map>
+
+#include "harness/emulator/hooks/block.h"
+#include "harness/emulator/runtime/observe.h"
+
+namespace capstone_emu::hooks {
+namespace {
+
+struct Flag {
+  std::uint64_t block;  // of a flag in shared memory; else 0
+  Knowledge knowledge;
+};
+std::map<std::uintptr_t, Flag>& flags() {
+  static auto* all = new std::map<std::uintptr_t, Flag>;
+  return *all;
+}
+
+bool in_shared(const Block& block, std::uintptr_t address) { return address - block.shared < block.shared_bytes; }
+
+Flag& flag_at(const Block& block, std::uintptr_t address) {
+  Flag& flag = flags()[address];
+  const std::uint64_t owner = in_shared(block, address) ? block.begin : 0;
+  if (flag.block != owner) flag = {owner, {}};
+  return flag;
+}
+
+const Knowledge* find_flag(const Block& block, std::uintptr_t address) {
+  auto it = flags().find(address);
+  if (it == flags().end()) return nullptr;
+  return it->second.block == (in_shared(block, address) ? block.begin : 0) ? &it->second.knowledge : nullptr;
+}
+
+/// Everything that happened before now in the running thread's view.
+Knowledge known_now(const Block& block, const Lane& lane) {
+  Knowledge all;
+  if (block.learnt) all = *block.learnt;
+  if (lane.learnt) join(all, *lane.learnt);
+  BlockKnowledge own;
+  own.all = block.barrier;
+  const unsigned first = lane.warp() * kWarpSize;
+  for (unsigned l = 0; l < kWarpSize; ++l) own.add(first + l, std::max(block.warp[lane.warp()], lane.known[l]));
+  own.add(lane.linear, now + 1);
+  all[block.index].join(own);
+  return all;
+}
+
+void publish(Block& block, Lane& lane, std::uintptr_t address) {
+  if (lane.fenced) join(flag_at(block, address).knowledge, *lane.fenced);
+}
+
+}  // namespace
+
+std::uint64_t Launch::block_at(Time time) const {
+  auto it = std::upper_bound(turns.begin(), turns.end(), time, [](Time t, const auto& turn) { return t < turn.first; });
+  return it == turns.begin() ? 0 : std::prev(it)->second;
+}
+
+bool happened_before(const Stamp& stamp, bool shared, const Block& block, const Lane& lane) {
+  if (stamp.time < (shared ? block.begin : running_launch.begin)) return true;
+  const std::uint64_t owner = shared || stamp.time >= block.last_turn ? block.index : running_launch.block_at(stamp.time);
+  if (owner == block.index) {
+    if (stamp.time < block.barrier || stamp.thread == lane.linear) return true;
+    if (stamp.thread / kWarpSize == lane.warp() &&
+        (stamp.time < block.warp[lane.warp()] || stamp.time < lane.known[stamp.thread % kWarpSize]))
+      return true;
+  }
+  return (lane.learnt && covers(*lane.learnt, owner, stamp.thread, stamp.time)) ||
+         (block.learnt && covers(*block.learnt, owner, stamp.thread, stamp.time));
+}
+
+void learn(Lane& lane, const Knowledge& knowledge) {
+  if (!lane.learnt) lane.learnt = std::make_unique<Knowledge>();
+  join(*lane.learnt, knowledge);
+}
+
+void fence(Block& block, Lane& lane) {
+  lane.fenced = std::make_shared<const Knowledge>(known_now(block, lane));
+  lane.time = ++now;  // what follows is not covered
+}
+
+void pass_flag(Block& block, Lane& lane, std::uintptr_t address, bool reads, bool writes) {
+  if (reads && !flags().empty())
+    if (const Knowledge* knowledge = find_flag(block, address)) learn(lane, *knowledge);
+  if (writes) publish(block, lane, address);
+}
+
+void release_through(Block& block, Lane& lane, std::uintptr_t object) {
+  fence(block, lane);
+  publish(block, lane, object);
+}
+void acquire_through(Block& block, Lane& lane, std::uintptr_t object) {
+  if (const Knowledge* knowledge = find_flag(block, object)) learn(lane, *knowledge);
+}
+
+void forget_flags() { flags().clear(); }
+
+}  // namespace capstone_emu::hooks
+
+namespace capstone_emu::observe {
+
+using namespace hooks;
+
+void barrier_releases() {
+  Block& block = *this_block;
+  for (unsigned w = 0; w * kWarpSize < block.count; ++w) count_warp(block, w);
+  block.barrier = ++now;
+  for (unsigned t = 0; t < block.count; ++t) {
+    Lane& lane = block.lanes[t];
+    lane.time = now;
+    if (!lane.learnt) continue;
+    if (!block.learnt) block.learnt = std::make_unique<Knowledge>();
+    join(*block.learnt, *lane.learnt);
+    lane.learnt.reset();
+  }
+}
+
+void warp_meets(unsigned warp, unsigned members, bool whole) {
+  Block& block = *this_block;
+  if (whole) count_warp(block, warp);
+  ++now;
+  Lane* lanes = &block.lanes[warp * kWarpSize];
+  Knowledge all;
+  for (unsigned rest = members; rest; rest &= rest - 1) {
+    const Lane& lane = lanes[__builtin_ctz(rest)];
+    if (lane.learnt) join(all, *lane.learnt);
+  }
+  if (whole) {
+    block.warp[warp] = now;
+  } else {
+    Time known[kWarpSize] = {};
+    for (unsigned rest = members; rest; rest &= rest - 1) {
+      const unsigned member = static_cast<unsigned>(__builtin_ctz(rest));
+      for (unsigned l = 0; l < kWarpSize; ++l) known[l] = std::max(known[l], lanes[member].known[l]);
+      known[member] = now;
+    }
+    for (unsigned rest = members; rest; rest &= rest - 1)
+      std::copy(known, known + kWarpSize, lanes[__builtin_ctz(rest)].known);
+  }
+  for (unsigned rest = members; rest; rest &= rest - 1) {
+    Lane& lane = lanes[__builtin_ctz(rest)];
+    lane.time = now;
+    if (!all.empty()) learn(lane, all);
+  }
+}
+
+void releases(const void* object) {
+  if (this_lane) release_through(*this_block, *this_lane, reinterpret_cast<std::uintptr_t>(object));
+}
+void acquires(const void* object) {
+  if (this_lane) acquire_through(*this_block, *this_lane, reinterpret_cast<std::uintptr_t>(object));
+}
+
+}  // namespace capstone_emu::observe

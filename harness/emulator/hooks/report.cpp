@@ -1,0 +1,146 @@
+#include "harness/emulator/hooks/report.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "harness/emulator/hooks/flops.h"
+#include "harness/emulator/hooks/sites.h"
+#include "harness/emulator/hooks/source_lines.h"
+
+namespace capstone_emu::hooks {
+namespace {
+
+using capstone::Json;
+
+struct KernelCounts {
+  std::string name;
+  std::uint64_t launches = 0, blocks = 0, threads = 0;
+  std::map<std::uint32_t, Counts> sites;               // by return address
+  std::map<std::uint32_t, std::uint64_t> executed;     // basic blocks, by return address of their counting call
+};
+std::vector<KernelCounts> g_kernels;  // in the order of their first launch
+
+KernelCounts& kernel_called(const std::string& name) {
+  for (KernelCounts& kernel : g_kernels)
+    if (kernel.name == name) return kernel;
+  g_kernels.push_back({name, 0, 0, 0, {}, {}});
+  return g_kernels.back();
+}
+
+std::array<unsigned, 3> array_of(const Index3& i) { return {i.x, i.y, i.z}; }
+
+using Places = std::unordered_map<std::uint32_t, Place>;
+Place place_at(const Places& places, std::uint32_t address) {
+  auto it = places.find(address);
+  return it == places.end() ? Place{} : it->second;
+}
+/// The call instruction itself, by the address it returns to.
+std::uint32_t call_of(std::uint32_t return_address) { return return_address - 1; }
+
+Json json_of(const Finding& finding, const Places& places) {
+  const Place where = place_at(places, call_of(finding.now.pc));
+  const Place other = finding.before.pc ? place_at(places, call_of(finding.before.pc)) : Place{};
+  Json json{{"kind", name_of(finding.kind)}, {"kernel", finding.kernel},
+            {"message", message_of(finding, where.text(), other.text())}, {"file", where.file}, {"line", where.line},
+            {"block", array_of(block_of(finding, finding.now))}, {"thread", array_of(thread_of(finding, finding.now))}};
+  if (finding.before.pc) {
+    json["other_file"] = other.file;
+    json["other_line"] = other.line;
+    json["other_block"] = array_of(block_of(finding, finding.before));
+    json["other_thread"] = array_of(thread_of(finding, finding.before));
+  }
+  json["hint"] = hint_of(finding);
+  return json;
+}
+
+Failure failure_of(const Finding& finding, const Places& places) {
+  const Place where = place_at(places, call_of(finding.now.pc));
+  const Place other = finding.before.pc ? place_at(places, call_of(finding.before.pc)) : Place{};
+  return {FailureKind::kUndefinedBehaviour, message_of(finding, where.text(), other.text()), finding.kernel, {},
+          array_of(block_of(finding, finding.now)), array_of(thread_of(finding, finding.now)), where.file, where.line,
+          hint_of(finding)};
+}
+
+Json json_of(const Counts& c) {
+  return {{"global", {{"requests", c.global_requests}, {"sectors", c.sectors}, {"ideal_sectors", c.ideal_sectors},
+                      {"bytes", c.global_bytes}, {"loads", c.loads}, {"stores", c.stores}, {"active_lanes", c.global_lanes}}},
+          {"shared", {{"requests", c.shared_requests}, {"wavefronts", c.wavefronts}, {"ideal", c.ideal_wavefronts},
+                      {"bytes", c.shared_bytes}, {"active_lanes", c.shared_lanes}}},
+          {"flops", c.flops}, {"barriers", c.barriers}, {"atomics", c.atomics}};
+}
+
+std::vector<FloatInstruction> instructions_that_ran() {
+  std::vector<std::uint32_t> blocks;
+  for (const KernelCounts& kernel : g_kernels)
+    for (const auto& [pc, times] : kernel.executed) blocks.push_back(pc);
+  return float_instructions(blocks);
+}
+
+Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& instructions, const Places& places) {
+  std::map<std::pair<std::string, int>, Counts> lines;
+  auto line_at = [&](std::uint32_t address) -> Counts& {
+    const Place place = place_at(places, address);
+    return lines[{place.file, place.line}];
+  };
+  for (const auto& [pc, counts] : kernel.sites) line_at(call_of(pc)).add(counts);
+  for (const FloatInstruction& instruction : instructions)
+    if (auto it = kernel.executed.find(instruction.block); it != kernel.executed.end())
+      line_at(instruction.address).flops += it->second * instruction.flops;
+  Json list = Json::array();
+  for (const auto& [place, counts] : lines) {
+    Json line{{"file", place.first}, {"line", place.second}};
+    line.update(json_of(counts));
+    list.push_back(std::move(line));
+  }
+  return {{"kernel", kernel.name}, {"launches", kernel.launches}, {"blocks", kernel.blocks}, {"threads", kernel.threads},
+          {"lines", std::move(list)}};
+}
+
+}  // namespace
+
+void add_launch(const LaunchConfig& config) {
+  KernelCounts& kernel = kernel_called(config.kernel);
+  const std::uint64_t blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
+  ++kernel.launches;
+  kernel.blocks += blocks;
+  kernel.threads += blocks * config.block.x * config.block.y * config.block.z;
+  for (SiteId id = 1; id <= site_count(); ++id) {
+    Site& site = sites[id];
+    if (!site.used) continue;
+    kernel.sites[site.pc].add(site.counts);
+    site.counts = {};
+    site.used = false;
+  }
+  for (const auto& [pc, times] : take_executed_blocks()) kernel.executed[pc] += times;
+}
+
+void clear_report() {
+  g_kernels.clear();
+  take_findings();
+}
+
+Report make_report(bool counts) {
+  const std::vector<Finding> findings = take_findings();
+  const std::vector<FloatInstruction> instructions = counts ? instructions_that_ran() : std::vector<FloatInstruction>{};
+  std::vector<std::uint32_t> addresses;
+  for (const Finding& finding : findings)
+    for (const Party* party : {&finding.now, &finding.before})
+      if (party->pc) addresses.push_back(call_of(party->pc));
+  for (const FloatInstruction& instruction : instructions) addresses.push_back(instruction.address);
+  if (counts)
+    for (const KernelCounts& kernel : g_kernels)
+      for (const auto& [pc, unused] : kernel.sites) addresses.push_back(call_of(pc));
+  const Places places = places_of(std::move(addresses));
+  Report report;
+  report.json = {{"findings", Json::array()}, {"kernels", Json::array()}};
+  for (const Finding& finding : findings) {
+    report.json["findings"].push_back(json_of(finding, places));
+    if (finding.kind != FindingKind::kSameValue && !report.first_error) report.first_error = failure_of(finding, places);
+  }
+  if (counts)
+    for (const KernelCounts& kernel : g_kernels) report.json["kernels"].push_back(json_of(kernel, instructions, places));
+  g_kernels.clear();
+  return report;
+}
+
+}  // namespace capstone_emu::hooks

@@ -1,0 +1,23 @@
+#pragma once
+// What the worker answers about a run: findings, and counts by kernel and line (harness/worker/protocol.md).
+#include <string>
+
+#include "harness/base/json.h"
+#include "harness/emulator/hooks/findings.h"
+
+namespace capstone_emu::hooks {
+
+/// Adds the counts of the launch that ends to those of its kernel.
+void add_launch(const LaunchConfig& config);
+
+/// Forgets findings and counts: a run begins.
+void clear_report();
+
+struct Report {
+  capstone::Json json;                ///< the whole report
+  std::optional<Failure> first_error; ///< the first finding that is an error
+};
+/// @param counts  false: findings only, which is quicker
+Report make_report(bool counts);
+
+}  // namespace capstone_emu::hooks

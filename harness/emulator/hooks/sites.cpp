@@ -1,0 +1,71 @@
+#include "harness/emulator/hooks/sites.h"
+
+#include <cstdlib>
+
+#include "harness/emulator/hooks/reserve.h"
+
+// From the linker: where the program's code begins and ends.
+extern "C" const char __executable_start, etext;
+
+namespace capstone_emu::hooks {
+
+Site* sites = nullptr;
+SiteId* site_ids = nullptr;
+std::uint64_t* executed = nullptr;
+std::uint32_t text_begin = 0;
+
+namespace {
+
+SiteId g_sites = 0;
+std::vector<std::uint32_t> g_executed_blocks;
+
+}  // namespace
+
+void Counts::add(const Counts& o) {
+  global_requests += o.global_requests; sectors += o.sectors; ideal_sectors += o.ideal_sectors;
+  global_bytes += o.global_bytes; global_lanes += o.global_lanes;
+  shared_requests += o.shared_requests; wavefronts += o.wavefronts; ideal_wavefronts += o.ideal_wavefronts;
+  shared_bytes += o.shared_bytes; shared_lanes += o.shared_lanes;
+  loads += o.loads; stores += o.stores; atomics += o.atomics; barriers += o.barriers; flops += o.flops;
+}
+
+void prepare_sites() {
+  if (sites) return;
+  text_begin = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&__executable_start));
+  const std::size_t text = static_cast<std::size_t>(&etext - &__executable_start) + 16;
+  site_ids = reserve<SiteId>(text);
+  executed = reserve<std::uint64_t>(text);
+  sites = reserve<Site>(kMaxSites);
+}
+
+SiteId new_site(std::uint32_t pc, unsigned size, bool write, bool atomic) {
+  if (g_sites + 1 >= kMaxSites) std::abort();  // a program of a million accesses does not compile in our limits
+  const SiteId id = ++g_sites;
+  Site& site = *new (&sites[id]) Site;
+  site.pc = pc;
+  site.size = static_cast<std::uint8_t>(size);
+  site.write = write;
+  site.atomic = atomic;
+  return site_ids[pc - text_begin] = id;
+}
+
+SiteId site_count() { return g_sites; }
+
+void block_executed(std::uint32_t pc) {
+  std::uint64_t& count = executed[pc - text_begin];
+  if (__builtin_expect(count == 0, 0)) g_executed_blocks.push_back(pc);
+  ++count;
+}
+
+std::vector<std::pair<std::uint32_t, std::uint64_t>> take_executed_blocks() {
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> taken;
+  for (std::uint32_t pc : g_executed_blocks) {
+    std::uint64_t& count = executed[pc - text_begin];
+    taken.emplace_back(pc, count);
+    count = 0;
+  }
+  g_executed_blocks.clear();
+  return taken;
+}
+
+}  // namespace capstone_emu::hooks

@@ -1,0 +1,54 @@
+#pragma once
+// Places in the candidate's code: the calls of hooks. A place is known by its return address, which is a number below 4 GiB
+// because the program is linked at a fixed address.
+#include <cstdint>
+#include <vector>
+
+namespace capstone_emu::hooks {
+
+struct Allocation;
+
+/// Sums over the warp-wide accesses of one place, in the running launch.
+struct Counts {
+  std::uint64_t global_requests = 0, sectors = 0, ideal_sectors = 0, global_bytes = 0, global_lanes = 0;
+  std::uint64_t shared_requests = 0, wavefronts = 0, ideal_wavefronts = 0, shared_bytes = 0, shared_lanes = 0;
+  std::uint64_t loads = 0, stores = 0;  ///< of global_requests
+  std::uint64_t atomics = 0;            ///< operations of single threads
+  std::uint64_t barriers = 0;           ///< executed by a warp
+  std::uint64_t flops = 0;              ///< of warp-wide operations that say so themselves, such as mma.sync
+  void add(const Counts& other);
+};
+
+struct Site {
+  std::uint32_t pc = 0;          ///< return address of the hook's call
+  std::uint8_t size = 0;         ///< [B] of one lane's access; 0: a barrier
+  bool write = false, atomic = false, used = false;
+  Allocation* hint = nullptr;    ///< where it last went in global memory
+  Counts counts;
+};
+
+using SiteId = std::uint32_t;
+inline constexpr SiteId kMaxSites = 1u << 20;
+
+extern Site* sites;              // [kMaxSites], by id; 0 is none
+extern SiteId* site_ids;         // by pc - text_begin
+extern std::uint64_t* executed;  // by pc - text_begin: how often the basic block with this call ran in this launch
+extern std::uint32_t text_begin;
+
+/// Reserves the tables. Once, before the first kernel.
+void prepare_sites();
+SiteId new_site(std::uint32_t pc, unsigned size, bool write, bool atomic);
+
+inline SiteId site_at(std::uint32_t pc, unsigned size, bool write, bool atomic) {
+  const SiteId id = site_ids[pc - text_begin];
+  return __builtin_expect(id != 0, 1) ? id : new_site(pc, size, write, atomic);
+}
+/// Sites so far; ids are 1 … count.
+SiteId site_count();
+
+/// Counts a basic block; the first time in a launch it is put on a list.
+void block_executed(std::uint32_t pc);
+/// Return addresses of block_executed() since the last call, and how often each; starts afresh.
+std::vector<std::pair<std::uint32_t, std::uint64_t>> take_executed_blocks();
+
+}  // namespace capstone_emu::hooks

@@ -1,0 +1,14 @@
+// What the candidate's own objects tell the hooks through core.h.
+#include "harness/emulator/runtime/observe.h"
+
+namespace capstone_emu {
+
+void memory_written(const void* begin, std::size_t bytes) { observe::written_by_host(begin, bytes); }
+
+#if CAPSTONE_EMULATOR_HOOKS
+void release_through(const void* object) { observe::releases(object); }
+void acquire_through(const void* object) { observe::acquires(object); }
+void note_flops(std::uint64_t count) { observe::flops(count, __builtin_return_address(0)); }
+#endif
+
+}  // namespace capstone_emu

@@ -1,0 +1,58 @@
+#include "harness/emulator/worker/observation.h"
+
+#include <stdexcept>
+
+#include "harness/emulator/runtime/failure.h"
+
+#if CAPSTONE_EMULATOR_HOOKS
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "harness/emulator/hooks/report.h"
+#endif
+
+namespace capstone_emu {
+
+using capstone::Json;
+
+Json answer_of(const Failure& failure) {
+  Json answer{{"ok", false}, {"kind", name_of(failure.kind)}, {"message", failure.message}};
+  if (!failure.kernel.empty()) answer["kernel"] = failure.kernel;
+  if (!failure.launched_at.empty()) answer["launched_at"] = failure.launched_at;
+  if (failure.block) answer["block"] = *failure.block;
+  if (failure.thread) answer["thread"] = *failure.thread;
+  if (!failure.file.empty()) answer["file"] = failure.file;
+  if (failure.line > 0) answer["line"] = failure.line;
+  if (!failure.hint.empty()) answer["hint"] = failure.hint;
+  return answer;
+}
+
+#if CAPSTONE_EMULATOR_HOOKS
+
+void begin_observation(const Json&) { hooks::clear_report(); }
+
+int finish_observation(const Json& request, Json& answer) {
+  const bool wanted = request.value("observe", false);
+  const hooks::Report report = hooks::make_report(wanted);
+  if (answer.value("ok", false) && report.first_error) answer = answer_of(*report.first_error);
+  if (!wanted) return -1;
+  const std::string text = report.json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const int descriptor = ::memfd_create("report", MFD_CLOEXEC);
+  if (descriptor < 0 || ::write(descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw std::runtime_error("no memory for the report");
+  answer["report_bytes"] = text.size();
+  return descriptor;
+}
+
+#else
+
+void begin_observation(const Json& request) {
+  if (request.value("observe", false)) throw std::runtime_error("this build does not observe; it is not the hooks build");
+}
+int finish_observation(const Json&, Json&) { return -1; }
+
+#endif
+
+}  // namespace capstone_emu

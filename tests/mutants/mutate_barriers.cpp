@@ -1,0 +1,190 @@
+// Deletes each barrier of each reference kernel, one at a time, and asks the hooks build whether it notices. Run by
+// scripts/mutate_barriers.sh; a short run is part of the test suite.
+//
+//   mutate_barriers [--only TEXT] [--most N]
+//
+// Exit status: 0 every mutant is found or listed in survivors.txt with its reason, and no intact kernel is accused; 1 else.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/build/build.h"
+#include "harness/check/inputs.h"
+#include "harness/judge/cases.h"
+#include "harness/judge/gate_one.h"
+#include "harness/worker/worker.h"
+
+namespace capstone {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kSources = CAPSTONE_SOURCES;
+
+struct Barrier {
+  std::size_t at = 0, length = 0;
+  int line = 0;
+  std::string text;
+};
+
+/// Statements that order threads or wait for a copy; comments are not looked at.
+std::vector<Barrier> barriers_in(std::string source) {
+  static const std::regex comment(R"(//[^\n]*|/\*[\s\S]*?\*/)");
+  static const std::regex statement(
+      R"((__syncthreads|__syncwarp|__pipeline_wait_prior|cg::sync|cg::wait|\w+\.sync)\s*\([^;]*\)\s*;|asm\s+volatile\s*\(\s*"cp\.async\.wait[^;]*;"[^;]*\)\s*;)");
+  std::string blank = source;
+  for (std::sregex_iterator it(source.begin(), source.end(), comment), end; it != end; ++it)
+    for (std::ptrdiff_t i = it->position(); i < it->position() + it->length(); ++i)
+      if (source[static_cast<std::size_t>(i)] != '\n') blank[static_cast<std::size_t>(i)] = ' ';
+  std::vector<Barrier> found;
+  for (std::sregex_iterator it(blank.begin(), blank.end(), statement), end; it != end; ++it) {
+    const auto at = static_cast<std::size_t>(it->position());
+    found.push_back({at, static_cast<std::size_t>(it->length()), 1 + static_cast<int>(std::count(blank.begin(), blank.begin() + it->position(), '\n')),
+                     it->str()});
+  }
+  return found;
+}
+
+/// "path:line<blanks>reason"; the path relative to reference_kernels.
+Result<std::map<std::string, std::string>> known_survivors() {
+  CAPSTONE_TRY(std::string text, read_file(kSources / "tests" / "mutants" / "survivors.txt"));
+  std::map<std::string, std::string> reasons;
+  for (const std::string& line : split(text, '\n')) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t blank = line.find(' ');
+    if (blank == std::string::npos) return fail("a survivor has no reason", "tests/mutants/survivors.txt", line);
+    reasons[line.substr(0, blank)] = std::string(trim(line.substr(blank)));
+  }
+  return reasons;
+}
+
+/// The smallest of the check sizes that still takes every kernel through more than one tile.
+Sizes small_sizes(const Problem& problem) {
+  auto volume = [&](const Sizes& sizes) { return cost_at(problem, sizes)->flops; };
+  Sizes best = problem.check.front();
+  for (const Sizes& sizes : problem.check)
+    if (volume(sizes) > volume(best) && volume(sizes) < 4e6) best = sizes;
+  return best;
+}
+
+struct Trial {
+  bool ran = false, accused = false;
+  std::string what;
+};
+
+/// Builds with hooks and runs under two schedules; the first finding ends it.
+Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const Resources& resources) {
+  BuildRequest request{&problem, source, &resources, nullptr, "mutant"};
+  request.flavour = Flavour::kHooks;
+  CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(request));
+  if (!artifact.result.ok) return Trial{false, false, "does not build: " + artifact.result.log.substr(0, 300)};
+  const Sandbox sandbox = Sandbox::detect(resources);
+  auto worker = Worker::start({artifact.program.string()}, sandbox, WorkerLimits{}, false);
+  if (!worker) return Trial{false, false, worker.error().what};
+  const Sizes sizes = small_sizes(problem);
+  CAPSTONE_TRY(Json question, workspace_arguments(problem, sizes));
+  auto workspace = worker->ask({{"op", "workspace"}, {"args", question}});
+  if (!workspace) return Trial{false, false, workspace.error().what};
+  CAPSTONE_TRY(Layout layout, make_layout(problem, sizes, workspace->message.value("bytes", std::size_t{0})));
+  MemfdArena arena;
+  CAPSTONE_TRY(int descriptor, arena.resize(layout.bytes));
+  std::vector<std::byte> image(layout.bytes);
+  for (const TensorSlot& slot : layout.tensors)
+    if (problem.signature[static_cast<std::size_t>(slot.parameter)].role != Role::kOutput)
+      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, sizes, 1, Battery::kPlain,
+                                 std::span(image).subspan(slot.offset, slot.bytes)));
+  if (auto mapped = worker->ask({{"op", "arena"}, {"bytes", layout.bytes}}, std::chrono::seconds(20), descriptor); !mapped)
+    return Trial{false, false, mapped.error().what};
+  CAPSTONE_TRY(Json args, call_arguments(problem, layout, sizes));
+  Trial trial{true, false, {}};
+  for (const char* schedule : {"forward", "reverse"}) {
+    CAPSTONE_CHECK(arena.load(image));
+    Json run{{"op", "run"}, {"args", args}, {"schedule", schedule}, {"seed", 1}, {"extents", extents(problem, layout, false)}};
+    run["workspace"] = layout.workspace_bytes ? Json(layout.workspace_offset) : Json(nullptr);
+    auto answer = worker->ask(run, std::chrono::minutes(5));
+    if (answer) continue;
+    trial.accused = true;
+    trial.what = answer.error().what;
+    break;
+  }
+  return trial;
+}
+
+struct Options {
+  std::string only;
+  int most = 1 << 20;
+};
+
+Result<int> run(const Options& options, const Resources& resources) {
+  CAPSTONE_TRY(auto survivors, known_survivors());
+  std::vector<fs::path> kernels;
+  for (const auto& entry : fs::recursive_directory_iterator(kSources / "reference_kernels"))
+    if (entry.path().extension() == ".cu" && fs::exists(kSources / "problems" / entry.path().parent_path().filename()))
+      kernels.push_back(entry.path());
+  std::sort(kernels.begin(), kernels.end());
+  const fs::path scratch = resources.cache / "mutants";
+  CAPSTONE_CHECK(make_folders(scratch));
+  int intact = 0, accused = 0, mutants = 0, found = 0, explained = 0, escaped = 0;
+  fmt::print("{:<62} {:<22} {}\n", "kernel", "deleted", "hooks");
+  for (const fs::path& kernel : kernels) {
+    const std::string name = fs::relative(kernel, kSources / "reference_kernels").string();
+    if (name.find(options.only) == std::string::npos) continue;
+    CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
+    CAPSTONE_TRY(std::string source, read_file(kernel));
+    CAPSTONE_TRY(Trial whole, try_kernel(problem, kernel, resources));
+    ++intact;
+    accused += !whole.ran || whole.accused;
+    fmt::print("{:<62} {:<22} {}\n", name, "-", whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
+    for (const Barrier& barrier : barriers_in(source)) {
+      if (mutants >= options.most) break;
+      ++mutants;
+      std::string mutant = source;
+      mutant.replace(barrier.at, barrier.length, std::string(1, ';'));
+      const fs::path file = scratch / kernel.filename();
+      CAPSTONE_CHECK(write_file_atomic(file, mutant));
+      CAPSTONE_TRY(Trial trial, try_kernel(problem, file, resources));
+      const std::string place = name + ":" + std::to_string(barrier.line);
+      std::string verdict = trial.accused ? "found: " + trial.what : trial.ran ? "ESCAPED" : "ESCAPED: " + trial.what;
+      if (trial.accused) ++found;
+      else if (auto known = survivors.find(place); trial.ran && known != survivors.end())
+        ++explained, verdict = "survives: " + known->second;
+      else ++escaped;
+      fmt::print("{:<62} {:<22} {}\n", place, barrier.text.substr(0, 22), verdict);
+      std::fflush(stdout);
+    }
+  }
+  fmt::print("\n{} kernels, {} accused; {} mutants: {} found, {} survive for a reason, {} escaped\n", intact, accused, mutants,
+             found, explained, escaped);
+  return accused || escaped || intact == 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace capstone
+
+int main(int argc, char** argv) {
+  capstone::Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string flag = argv[i];
+    if (flag == "--only") options.only = argv[i + 1];
+    if (flag == "--most") options.most = std::atoi(argv[i + 1]);
+  }
+  capstone::Resources resources;
+  resources.share = CAPSTONE_SHARE;
+  resources.libexec = CAPSTONE_LIBEXEC;
+  resources.cache = CAPSTONE_TEST_CACHE;
+  const char* path = std::getenv("PATH");
+  resources.path_variable = path ? path : "/usr/bin:/bin";
+  resources.version = "test";
+  const auto status = capstone::run(options, resources);
+  if (status) return *status;
+  fmt::print(stderr, "{}\n", capstone::render(status.error()));
+  return 2;
+}
