@@ -140,6 +140,7 @@ int run(int argc, char** argv) {
   add_doctor(app, session, action);
   add_grade(app, session, action);
   add_calibrate(app, session, action);
+  add_selftest(app, session, action);
   add_completion(app, session, action);
 
   std::vector<std::string> words(argv + 1, argv + argc);

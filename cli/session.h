@@ -45,6 +45,7 @@ void add_ledger(CLI::App& app, Session& session, Action& action);
 void add_doctor(CLI::App& app, Session& session, Action& action);
 void add_grade(CLI::App& app, Session& session, Action& action);
 void add_calibrate(CLI::App& app, Session& session, Action& action);
+void add_selftest(CLI::App& app, Session& session, Action& action);
 void add_completion(CLI::App& app, Session& session, Action& action);
 
 }  // namespace capstone::cli

@@ -20,6 +20,7 @@ mkdir -p "$top"/{bin,lib,libexec,share/capstone/include}
 cp "$build/bin/capstone" "$top/bin/"
 cp -r "$build/libexec/capstone" "$top/libexec/"
 git ls-files problems reference_kernels templates rubric examples harness | tar -cf - -T - | tar -xf - -C "$top/share/capstone"
+git -C tests ls-files museum | tar -C tests -cf - -T - | tar -xf - -C "$top/share/capstone"
 cp README.md "$top/"
 # Headers that the on-the-spot CUDA builds include.
 cp -r /usr/include/nlohmann "$top/share/capstone/include/"

@@ -29,7 +29,7 @@ struct DrawLimits {
 std::uint64_t fresh_seed();
 std::string seed_text(std::uint64_t seed);  ///< 16 hexadecimal digits
 
-/// Every size under `check`, then `hidden` admissible draws from `vary`.
+/// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`.
 /// @error `vary` and `where` leave nothing to draw within the limits.
 Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits);
 

@@ -131,18 +131,22 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
   }
   into.gate_one = GateOne::kPassed;
   int number = 0;
+  std::size_t mapped = 0;  // bytes of the arena that the worker has: a case of the same size finds its tensors at the same addresses
   for (const CasePlan& plan : plans) {
     setup.say(fmt::format("{}: gate one, case {} of {} ({})", setup.who, ++number, plans.size(), to_string(plan.sizes)));
     CAPSTONE_TRY(Json question, workspace_arguments(problem, plan.sizes));
     auto asked = ask_private_bytes(**worker, problem, question);
     const PrivateBytes bytes = asked.value_or(PrivateBytes{});
     CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, plan, *setup.oracle, bytes.workspace, bytes.prepared));
-    CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
     std::optional<WorkerFailure> broken;
     if (!asked) broken = asked.error();
-    if (!broken)
-      if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !mapped)
-        broken = mapped.error();
+    if (!broken && mapped != prepared.layout.bytes) {
+      CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
+      if (auto answer = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !answer)
+        broken = answer.error();
+      else
+        mapped = prepared.layout.bytes;
+    }
     CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, plan.sizes));
 
     std::vector<std::byte> before = prepared.image, after(prepared.image.size()), first;

@@ -37,7 +37,7 @@
 #undef __forceinline__
 #define __forceinline__ inline __attribute__((always_inline))
 #undef __noinline__
-#define __noinline__ __attribute__((noinline))
+#define __noinline__  // nothing: libstdc++ writes __attribute__((__noinline__)), and it is a hint anyway
 #ifndef __align__
 #define __align__(n) __attribute__((aligned(n)))
 #endif

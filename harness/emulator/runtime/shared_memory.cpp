@@ -72,9 +72,11 @@ void BlockRunner::begin_slot(const SharedSlot& slot) {
          "static __shared__ memory exceeds 48 KiB: " + std::to_string(shared_used_) + " bytes with " + slot.name,
          "use dynamic shared memory and cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
   const std::size_t total = shared_used_ + grid_->config.dynamic_shared;
-  if (total > kStaticSharedLimit && total > dynamic_shared_limit())
+  // The opt-in bounds the dynamic part alone; with it, both together have the whole capacity.
+  const std::size_t limit = dynamic_shared_limit() > kStaticSharedLimit ? shared_memory_capacity() : kStaticSharedLimit;
+  if (total > limit)
     fail(FailureKind::kLaunchError, nullptr, 0,
-         "static and dynamic shared memory together exceed the limit: " + std::to_string(total) + " bytes",
+         "static and dynamic shared memory together exceed the limit: " + std::to_string(total) + " of " + std::to_string(limit) + " bytes",
          "raise it with cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
   std::memset(arena_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
   unpoison(arena_ + slot.offset, slot.size);

@@ -19,6 +19,16 @@ TEST(Build, SecondBuildOfTheSameSourceComesFromTheCache) {
   EXPECT_TRUE(std::filesystem::exists(again.program));
 }
 
+TEST(Build, StandardHeadersMayFollowCudasMacros) {
+  // libstdc++ writes __attribute__((__noinline__)), a word that is a macro in CUDA.
+  const std::string source = kHead + "#include <filesystem>\n#include <memory>\n#include <thread>\n" +
+                             "__device__ __noinline__ float twice(float v) { return 2 * v; }\n" +
+                             "__global__ void k(const float* x, float* y) { y[threadIdx.x] = twice(x[threadIdx.x]); }\n" + kLaunch +
+                             " { auto keep = std::make_shared<int>(32); k<<<1, *keep, 0, stream>>>(x, y); }\n";
+  const EmulatedArtifact artifact = build(source);
+  EXPECT_TRUE(artifact.result.ok) << artifact.result.log;
+}
+
 TEST(Build, CompileErrorIsAtTheUsersLine) {
   const std::string source = kHead + "__global__ void k(float* y) {\n  __shared__ float s[32], t[8];\n" +
                              "  s[0] = undeclared_name;  // here\n  y[0] = s[0];\n}\n" + kLaunch + " { k<<<1, 1>>>(y); }\n";

@@ -312,6 +312,21 @@ __global__ void k(float* y, float v) { y[0] = v; }
   EXPECT_EQ(evaluate(source, {0}, 4), (std::vector<float>{7, 9, 32, 8}));
 }
 
+TEST(Api, OptInBoundsTheDynamicPartAlone) {
+  // As on a GPU: static memory comes on top of what the attribute allows.
+  const std::string source = kHead + R"(
+__global__ void k(const float* x, float* y) {
+  __shared__ float fixed[32];
+  extern __shared__ float large[];
+  fixed[threadIdx.x] = x[threadIdx.x];
+  large[16383 - threadIdx.x] = fixed[threadIdx.x];
+  y[threadIdx.x] = large[16383 - threadIdx.x];
+}
+)" + launch("cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536); k<<<1, 32, 65536>>>(x, y);");
+  const std::vector<float> x(32, 3.0f);
+  EXPECT_EQ(evaluate(source, x, 32), x);
+}
+
 TEST(Api, DynamicSharedMemoryAfterOptingIn) {
   const std::string source = kHead + R"(
 __global__ void k(const float* x, float* y) {

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "cli/session.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/selftest/selftest.h"
+#include "rubric/numbers.h"
+#include "rubric/worklog.h"
+#include "templates/prose.h"
+
+namespace capstone::cli {
+namespace {
+
+struct SelftestArguments {
+  Backend backend = Backend::kAuto;
+  Tier tier = Tier::kAuto;
+  double budget_seconds = 3;
+  std::vector<std::string> only;
+  fs::path record;
+  int jobs = 1;
+};
+
+std::optional<std::string> read_worklog(const HostileInput& input) {
+  const Worklog worklog = parse_worklog(hostile_text(input));
+  const Project project;
+  const LedgerView ledger;
+  const LedgerNumbers numbers(project, ledger);
+  prose_to_html(worklog, numbers, {});
+  prose_to_markdown(worklog, numbers, {});
+  return std::nullopt;
+}
+
+Result<std::vector<Exhibit>> chosen_exhibits(const SelftestArguments& arguments, const Resources& resources) {
+  CAPSTONE_TRY(auto all, load_museum(resources));
+  if (arguments.only.empty()) return all;
+  std::vector<Exhibit> chosen;
+  for (const std::string& pattern : arguments.only) {
+    const std::size_t before = chosen.size();
+    for (const Exhibit& exhibit : all)
+      if (::fnmatch(pattern.c_str(), exhibit.name.c_str(), 0) == 0) chosen.push_back(exhibit);
+    if (chosen.size() == before)
+      return fail("no exhibit is called " + pattern, (resources.share / "museum").string(),
+                  "names and patterns: --only 03_caches_by_pointer 'honest_*'");
+  }
+  return chosen;
+}
+
+// Every exhibit on `jobs` threads, in the museum's order. The first machine fault ends it.
+Result<std::vector<RowResult>> run_all(const std::vector<Exhibit>& exhibits, const SelftestRequest& request, int jobs, const Session& session) {
+  std::vector<RowResult> rows(exhibits.size());
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::optional<Error> broken;
+  auto work = [&] {
+    for (std::size_t i = next++; i < exhibits.size(); i = next++) {
+      const std::string& name = exhibits[i].name;
+      auto say = [&](const std::string& text) {
+        std::lock_guard lock(mutex);
+        session.terminal.progress(fmt::format("{}/{} {}: {}", i + 1, exhibits.size(), name, text));
+      };
+      auto row = run_exhibit(exhibits[i], request, session.resources, say);
+      std::lock_guard lock(mutex);
+      if (row) {
+        rows[i] = std::move(*row);
+      } else {
+        next = exhibits.size();
+        if (!broken) broken = row.error();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < jobs; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  session.terminal.end_progress();
+  if (broken) return fail(*broken);
+  return rows;
+}
+
+Tone tone_of(RowState state) {
+  return state == RowState::kOk ? Tone::kGood : state == RowState::kNotRun ? Tone::kDim : Tone::kBad;
+}
+
+Json record_of(const std::vector<RowResult>& rows, const SelftestRequest& request, const Resources& resources) {
+  Json record{{"selftest", 1}, {"time", utc_now()}, {"tool", resources.version}};
+  record["backend"] = request.backend == Backend::kCuda ? "cuda" : "emulated";
+  if (request.backend == Backend::kCuda) {
+    record["tier"] = request.tier == Tier::kHost ? "host" : request.tier == Tier::kSealed ? "sealed" : "auto";
+    if (auto gpu = find_gpu(resources)) record.update({{"device", gpu->name}, {"driver", gpu->driver}, {"compute_capability", gpu->compute_capability}});
+  }
+  record["isolation"] = Sandbox::detect(resources).description();
+  record["rate"] = rate_of(rows);
+  record["rows"] = rows;
+  return record;
+}
+
+void print_table(const std::vector<RowResult>& rows, const Terminal& t) {
+  Table table({"row", "exhibit", "expected", "got", "", "why"});
+  for (const RowResult& row : rows) {
+    std::string why = row.why.substr(0, row.why.find('\n'));
+    if (display_width(why) > 90) why = to_utf8(why.substr(0, 87)) + "…";
+    table.row({row.row ? std::to_string(row.row) : "honest", row.name, row.expected, row.got,
+               t.paint(tone_of(row.state), label_of(row.state)), why});
+  }
+  t.out(table.text(t));
+}
+
+std::string rate_text(const Rate& rate) {
+  auto share = [](int part, int all) { return all ? fmt::format("{} of {} ({:.3g} %)", part, all, 100.0 * part / all) : "none ran"; };
+  return fmt::format("tricks caught: {}; honest kernels passed: {}; not run here: {}", share(rate.caught, rate.tricks),
+                     share(rate.passed, rate.honest), rate.not_run);
+}
+
+Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& session) {
+  CAPSTONE_TRY(const auto exhibits, chosen_exhibits(arguments, session.resources));
+  SelftestRequest request;
+  const BackendChoice choice = choose_backend(arguments.backend, session.resources);
+  request.backend = choice.backend;
+  request.tier = arguments.tier;
+  request.budget_seconds = arguments.budget_seconds;
+  request.readers = input_readers();
+  request.readers["worklog"] = read_worklog;
+  CAPSTONE_TRY(const auto rows, run_all(exhibits, request, arguments.jobs, session));
+  const Json record = record_of(rows, request, session.resources);
+  if (!arguments.record.empty()) CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.record, record.dump(1) + "\n"));
+  const Rate rate = rate_of(rows);
+  if (session.json) {
+    session.terminal.out(record.dump(2));
+  } else {
+    print_table(rows, session.terminal);
+    if (!choice.because.empty()) session.terminal.out("judged on the emulated backend: " + choice.because);
+    session.terminal.out(rate_text(rate));
+  }
+  return rate.good() ? ExitCode::kDone : ExitCode::kGateOneFailed;
+}
+
+}  // namespace
+
+void add_selftest(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("selftest", "show the judge every known trick and many honest kernels: what does it make of them?");
+  auto arguments = std::make_shared<SelftestArguments>();
+  static const std::map<std::string, Backend> backends{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
+  static const std::map<std::string, Tier> tiers{{"auto", Tier::kAuto}, {"sealed", Tier::kSealed}, {"host", Tier::kHost}};
+  command->add_option("--backend", arguments->backend, "auto (default): a GPU where there is one, else emulated on the CPU")
+      ->transform(CLI::CheckedTransformer(backends, CLI::ignore_case));
+  command->add_option("--tier", arguments->tier, "on a GPU: auto (default), sealed or host")->transform(CLI::CheckedTransformer(tiers, CLI::ignore_case));
+  command->add_option("--budget", arguments->budget_seconds, "seconds of GPU timing a kernel (default 3)")->check(CLI::Range(1.0, 3600.0));
+  command->add_option("--only", arguments->only, "these exhibits alone; names or patterns: 'honest_*'");
+  command->add_option("--record", arguments->record, "write the whole record to this file, as JSON");
+  command->add_option("-j,--jobs", arguments->jobs, "exhibits at a time (default 1)")->check(CLI::Range(1, 64));
+  add_format(*command, session);
+  command->callback([arguments, &session, &action] { action = [arguments, &session] { return selftest(*arguments, session); }; });
+}
+
+}  // namespace capstone::cli
