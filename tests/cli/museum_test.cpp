@@ -22,7 +22,7 @@ std::vector<std::string> exhibits() {
 class Museum : public CliTest, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(Museum, JudgeKeepsThePromiseOfTheManifest) {
-  Outcome shown = capstone({"selftest", "--backend", "emulated", "--only", GetParam(), "--format", "json"});
+  Outcome shown = capstone({"selftest", "--backend", "emulated", "--only", GetParam(), "--format", "json"}, {.patience = std::chrono::seconds(110)});
   Json record = Json::parse(shown.out, nullptr, false);
   ASSERT_TRUE(record.is_object()) << shown;
   ASSERT_EQ(record["rows"].size(), 1u);
