@@ -100,7 +100,7 @@ Result<void> check_on_cpu(const JudgeRequest& request, const Resources& resource
   std::vector<Suspect> suspects;
   for (std::size_t i = 0; i < measurements.size(); ++i)
     if (measurements[i].gate_one == GateOne::kPassed) suspects.push_back({request.entries[i].source, &measurements[i]});
-  CAPSTONE_CHECK(sanitize({request.problem, &oracle, &resources, &sandbox, run_timeout(request), say}, suspects));
+  CAPSTONE_CHECK(sanitize({request.problem, &oracle, &resources, &sandbox, run_timeout(request), say, request.replay}, suspects));
   for (const Suspect& suspect : suspects) {
     if (suspect.into->gate_one == GateOne::kPassed) continue;
     suspect.into->gate_two = GateTwo::kNotJudged;

@@ -130,7 +130,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     if (m.gate_one == GateOne::kPassed) suspects.push_back({request.entries[i].source, &m});
   }
   if (request.instrumented)
-    CAPSTONE_CHECK(sanitize({&problem, &oracle, &resources, &sandbox, run_timeout(request), say}, suspects));
+    CAPSTONE_CHECK(sanitize({&problem, &oracle, &resources, &sandbox, run_timeout(request), say, request.replay}, suspects));
   return measurements;
 }
 

@@ -100,7 +100,12 @@ Result<void> sanitize(const SanitizeSetup& setup, const std::vector<Suspect>& su
       request.flavour = instrument.flavour;
       buildings.push_back({&suspect, &instrument, std::async(std::launch::async, [request] { return build_emulated(request); })});
     }
-  CAPSTONE_TRY(auto plans, plan_instrumented(*setup.problem));
+  std::vector<CasePlan> plans;
+  if (setup.replay) {
+    plans = {*setup.replay};
+  } else {
+    CAPSTONE_TRY(plans, plan_instrumented(*setup.problem));
+  }
   for (Building& building : buildings) {
     CAPSTONE_TRY(EmulatedArtifact artifact, building.artifact.get());
     Measurement& m = *building.suspect->into;

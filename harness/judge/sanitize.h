@@ -20,6 +20,7 @@ struct SanitizeSetup {
   const Sandbox* sandbox;
   std::chrono::milliseconds run_timeout;   ///< of one run in the uninstrumented build
   Narration say;
+  std::optional<CasePlan> replay;          ///< this case instead of plan_instrumented()
 };
 
 /// Builds every suspect once more with each instrument, all at the same time, and runs the cases of

@@ -248,6 +248,7 @@ class Lint {
     request.hidden_cases = 2;
     request.run_timeout_seconds = 60;
     request.timing = false;
+    request.instrumented = false;
     CAPSTONE_TRY(const auto measurements, judge(request, resources_, say_));
     const Measurement& m = measurements.front();
     if (m.gate_one == GateOne::kPassed) {

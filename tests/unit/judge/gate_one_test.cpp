@@ -42,7 +42,7 @@ extern "C" void launch(const float* x, float* y, int64_t rows, int64_t cols, voi
 )";
 }
 
-Measurement judged(const std::string& id, const std::string& source, std::optional<CasePlan> replay = {}) {
+Measurement judged(const std::string& id, const std::string& source, std::optional<CasePlan> replay = {}, bool instrumented = false) {
   const fs::path file = fs::path(testing::TempDir()) / (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".cu");
   EXPECT_TRUE(write_file_atomic(file, source));
   const Problem problem = problem_of(id);
@@ -53,6 +53,7 @@ Measurement judged(const std::string& id, const std::string& source, std::option
   request.run_timeout_seconds = 60;
   request.hidden_cases = 1;
   request.timing = false;
+  request.instrumented = instrumented;
   request.replay = std::move(replay);
   auto measurements = judge(request, test_resources(), [](const std::string&) {});
   EXPECT_TRUE(measurements) << render(measurements.error());
@@ -200,6 +201,26 @@ TEST(GateOneOnTheCpu, ReplayRunsTheFailedCaseAndNothingElse) {
   EXPECT_EQ(c.diagnosis->wrong, bad->diagnosis->wrong);
   EXPECT_EQ(c.diagnosis->first_expected, bad->diagnosis->first_expected) << "the same inputs";
   EXPECT_FALSE(again.measured);
+}
+
+TEST(GateOneOnTheCpu, ReplayOfWhatAnInstrumentedBuildFoundLooksThereAgain) {
+  // One element is read behind the end of x and thrown away: no output shows it.
+  const std::string source = softmax_kernel(R"(
+  if (threadIdx.x) return;
+  float sum = 0, most = x[0];
+  volatile float beyond = blockIdx.x + 1 == gridDim.x ? x[cols] : 0;
+  for (int64_t j = 0; j < cols; ++j) most = fmaxf(most, x[j]);
+  for (int64_t j = 0; j < cols; ++j) sum += expf(x[j] - most);
+  for (int64_t j = 0; j < cols; ++j) y[j] = expf(x[j] - most) / sum;)");
+  const Measurement first = judged("softmax", source, {}, true);
+  const CaseResult* bad = first.first_failure();
+  ASSERT_NE(bad, nullptr) << label_of(first.gate_one);
+  ASSERT_FALSE(bad->build.empty()) << bad->problem;
+  const Measurement again = judged("softmax", source, plan_of(problem_of("softmax"), *bad).value(), true);
+  ASSERT_NE(again.first_failure(), nullptr) << label_of(again.gate_one);
+  EXPECT_EQ(again.first_failure()->build, bad->build);
+  EXPECT_EQ(again.first_failure()->id, bad->id);
+  EXPECT_EQ(again.first_failure()->seed, bad->seed);
 }
 
 }  // namespace
