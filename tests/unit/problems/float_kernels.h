@@ -106,11 +106,20 @@ inline std::vector<float> conv_bias_scale_relu(OracleCase& c) {
   return y;
 }
 
-/// Any of the four.
+/// z = x + y.
+inline std::vector<float> vector_add(OracleCase& c) {
+  const auto &x = c.tensor("x"), &y = c.tensor("y");
+  std::vector<float> z(x.size());
+  for (std::size_t i = 0; i < z.size(); ++i) z[i] = x[i] + y[i];
+  return z;
+}
+
+/// Any of the problems in single precision.
 inline std::vector<float> float_kernel(OracleCase& c) {
   if (c.problem().id == "bias_gelu_layernorm") return bias_gelu_layernorm(c, gelu_erf);
   if (c.problem().id == "softmax") return softmax(c, exp_plain);
   if (c.problem().id == "sgemm") return sgemm(c);
+  if (c.problem().id == "vector_add") return vector_add(c);
   return conv_bias_scale_relu(c);
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "harness/check/dtype_convert.h"
 #include "problems/oracle.h"
 
 namespace capstone::testing {
@@ -23,10 +24,15 @@ OracleFunction oracle_of(const std::string& id) {
 }
 
 std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::mt19937_64& random) {
+  std::vector<float> values(static_cast<std::size_t>(elements));
+  if (const auto* whole = std::get_if<InitInteger>(&parameter.init)) {
+    std::uniform_int_distribution<std::int64_t> integer(whole->min, whole->max);
+    for (float& value : values) value = static_cast<float>(integer(random));
+    return values;
+  }
   const auto& init = std::get<InitNormal>(parameter.init);
   std::normal_distribution<float> normal(static_cast<float>(init.mean), static_cast<float>(init.std));
-  std::vector<float> values(static_cast<std::size_t>(elements));
-  for (float& value : values) value = normal(random);
+  for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, normal(random)));
   return values;
 }
 
@@ -82,10 +88,15 @@ void OracleCase::judge() {
 void OracleCase::evaluate(const std::vector<std::int64_t>& indices, std::vector<double>& value,
                           std::vector<double>& condition) const {
   std::vector<CapstoneTensor> parameters;
+  std::vector<std::vector<std::byte>> stored(tensors_.size());
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Parameter& p = problem_.signature[i];
     const bool has_data = !p.is_scalar() && p.role != Role::kOutput;
-    parameters.push_back({p.name.c_str(), "f32", has_data ? tensors_[i].data() : nullptr, shapes_[i].data(),
+    if (has_data) {
+      stored[i].resize(tensors_[i].size() * size_of(p.dtype));
+      store_all(p.dtype, tensors_[i], stored[i]);
+    }
+    parameters.push_back({p.name.c_str(), name_of(p.dtype).data(), has_data ? stored[i].data() : nullptr, shapes_[i].data(),
                           static_cast<int>(shapes_[i].size()), p.is_scalar() ? tensors_[i][0] : 0.0});
   }
   std::vector<std::int64_t> sizes;
