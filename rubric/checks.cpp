@@ -128,7 +128,11 @@ Fact timed_or_explained(const Sources& s) {
               records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == m.version && passed_gate_one(body); })};
   if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
   double met = answered_share(s, 4);
-  return {met, true, "no GPU: gate two was not judged here; section 4 has to argue from counts and times measured elsewhere", {}};
+  const auto counted = records_where(s, "explanation", [](const Json&) { return true; });
+  return {met, true,
+          counted.empty() ? "no GPU: gate two was not judged here; section 4 has to argue from counts (capstone explain) and times measured elsewhere"
+                          : fmt::format("no GPU: gate two was not judged here; section 4 has to argue from the counts of {}", plural(counted.size(), "explanation")),
+          counted};
 }
 
 Fact same_problem(const Sources& s) {

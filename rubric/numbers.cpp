@@ -144,9 +144,11 @@ LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
     for (const Measurement* m : ledger.versions(contestant)) {
       add_version(m->version, *m);
       versions_[m->version] = m;
+      if (const Explanation* e = ledger.explanation(contestant, m->version)) add_counts(m->version, *e);
     }
     if (const Measurement* best = ledger.best(contestant)) {
       add_version(std::string("best.") + contestant, *best);
+      if (const Explanation* e = ledger.explanation(contestant, best->version)) add_counts(std::string("best.") + contestant, *e);
       values_[std::string("best.") + contestant + ".version"] = best->version;
     }
   }
@@ -195,6 +197,22 @@ void LedgerNumbers::add_version(const std::string& name, const Measurement& m) {
   put("expected", m.expected_speedup ? format_speedup(*m.expected_speedup) : "none given");
   const Arm* baseline = baseline_arm(m);
   put("baseline", baseline == nullptr ? "not timed" : format_time_ms(baseline->median_ms.point) + (is_emulated(m) ? " (emulated)" : ""));
+}
+
+void LedgerNumbers::add_counts(const std::string& name, const Explanation& e) {
+  auto put = [&](const char* field, std::string value) { values_[name + "." + field] = std::move(value); };
+  const auto per_request = [](const Traffic& t) {
+    return t.requests ? fmt::format("{:.1f} (ideal {:.1f})", t.units_per_request(), t.ideal_per_request()) : std::string("none");
+  };
+  put("sectors", per_request(e.total.global));
+  put("wavefronts", per_request(e.total.shared));
+  put("lanes", e.total.global.requests ? fmt::format("{:.1f}", e.total.global.lanes_per_request()) : "none");
+  put("moved", format_bytes(e.moved_bytes()));
+  put("compulsory", format_bytes(e.compulsory_bytes));
+  put("intensity", fmt::format("{:.3g} FLOP/B", e.intensity()));
+  put("barriers", fmt::format("{}", e.total.barriers));
+  put("dearest-line", e.remarks.empty() ? "none" : fmt::format("{}:{} ({})", e.remarks.front().file, e.remarks.front().line, e.remarks.front().pattern));
+  if (e.floor) put("floor", fmt::format("{} on {} (modelled, not measured)", format_time_ms(e.floor->ms()), e.floor->device));
 }
 
 std::optional<LedgerNumbers::Known> LedgerNumbers::ratio(const Arm* first, const Arm* second, bool emulated) {

@@ -52,7 +52,7 @@ class LedgerNumbers {
  public:
   LedgerNumbers(const Project& project, const LedgerView& ledger);
 
-  /// The value of `v2.speedup`, `best.human.median`, `prediction.bottleneck`, `device` …; nothing: no such name.
+  /// The value of `v2.speedup`, `v2.sectors`, `best.human.median`, `prediction.bottleneck`, `device` …; nothing: no such name.
   std::optional<std::string> value(const std::string& name) const;
   std::vector<std::string> names() const;
 
@@ -67,6 +67,7 @@ class LedgerNumbers {
   };
   static std::optional<Known> ratio(const Arm* first, const Arm* second, bool emulated);
   void add_version(const std::string& name, const Measurement& measurement);
+  void add_counts(const std::string& name, const Explanation& explanation);
   void add_ratios(const LedgerView& ledger);
   void add_ratio(const Measurement& a, const Measurement& b);
   bool matches(double claim, bool emulated, const std::vector<std::string>& named) const;

@@ -21,14 +21,14 @@ const std::array<SectionSpec, kWorklogSections>& worklog_sections() {
         "Where did a measurement contradict your expectation, and what do you now believe instead?",
         "What percentage of the hardware's peak is your best version, and why not more?",
         "Which change made things slower or broke the kernel? What was the reason?"},
-       {"versions", "climb", "failures"}},
+       {"versions", "climb", "failures", "explained-human"}},
       {3, "The model's attempt",
        "What you asked, what came back, and what became of it. A model's failure is a result like any other.",
        {"What did you tell the model beyond the standard prompt, and why (or why nothing)?",
         "Read its code before you run it: which strategy did it choose, and would you have predicted its verdict?",
         "Did it compile and pass gate one at the first try? If not, what exactly was wrong, in terms of the code?",
         "What did the model do that you had not thought of, or miss that you had seen?"},
-       {"attempts"}},
+       {"attempts", "explained-llm"}},
       {4, "The head-to-head",
        "Both kernels side by side, and the gap explained by mechanism: bytes, instructions, occupancy, launches.",
        {"Who won, by how much, and does the interval allow you to say so?",
@@ -52,7 +52,8 @@ constexpr std::string_view kPreamble =
     "<!--\n"
     "  Write your prose below each question; keep the five headings and their order.\n"
     "  Numbers come from the ledger: write {{{{v2.speedup}}}}, {{{{v2.median}}}}, {{{{v2.percent}}}}, {{{{best.human.speedup}}}},\n"
-    "  {{{{attempt-1.speedup}}}}, {{{{prediction.bottleneck}}}} or {{{{device}}}} and the report fills them in.\n"
+    "  {{{{attempt-1.speedup}}}}, {{{{prediction.bottleneck}}}} or {{{{device}}}} and the report fills them in; after `capstone explain`\n"
+    "  also {{{{v2.sectors}}}}, {{{{v2.wavefronts}}}}, {{{{v2.lanes}}}}, {{{{v2.moved}}}}, {{{{v2.intensity}}}} and {{{{v2.dearest-line}}}}.\n"
     "  Tables and plots appear where the capstone markers stand. `capstone check` says what is still missing.\n"
     "-->\n";
 

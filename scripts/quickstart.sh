@@ -27,6 +27,7 @@ step init bias_gelu_layernorm "$project" --from 02_fused_block_per_row --member 
 cd "$project"
 step predict memory --speedup 2 --because "four trips through memory become one"
 step measure human -m "one block a row, the row in shared memory" --expect 2x
+step explain human --on h100
 step llm prompt
 # A reply that a language model really gave to this prompt; its prompt is kept beside it.
 example="$root/examples/fusion_wins/llm/attempt-1"

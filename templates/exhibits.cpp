@@ -144,6 +144,8 @@ class Maker {
     put("versions", "Every version", versions());
     put("climb", "The climb", figure("climb", "There is no version to plot yet."));
     put("failures", "What failed on the way", failures());
+    put("explained-human", "Explained by counts", explained("human"));
+    put("explained-llm", "Explained by counts", explained("llm"));
     put("attempts", "What the model was asked, and what came back", attempts());
     put("head-to-head", "Head to head", head_to_head());
     put("roofline", "The roofline", figure("roofline", "No version was timed on a GPU, so there is no roofline."));
@@ -253,6 +255,32 @@ class Maker {
     }
     if (table.rows.empty()) return {NoteBlock{"No judgement of the human kernel failed gate one.", Tone::kMuted}};
     return {table};
+  }
+
+  // What `capstone explain` counted for each version of one contestant.
+  std::vector<Block> explained(const char* contestant) const {
+    std::vector<Block> blocks;
+    for (const Explanation& e : ledger_.explanations) {
+      // The last one of a version says it all.
+      if (e.contestant != contestant || ledger_.explanation(e.contestant, e.version) != &e) continue;
+      blocks.emplace_back(HeadingBlock{fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version, sizes_text(e.sizes))});
+      FactsBlock facts;
+      facts.facts.emplace_back("Global memory touched", cell(fmt::format("{} (the problem has to move {})", format_bytes(e.moved_bytes()), format_bytes(e.compulsory_bytes))));
+      facts.facts.emplace_back("Sectors a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.global.units_per_request(), e.total.global.ideal_per_request())));
+      if (e.total.shared.requests)
+        facts.facts.emplace_back("Wavefronts a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.shared.units_per_request(), e.total.shared.ideal_per_request())));
+      facts.facts.emplace_back("FLOP a byte asked for", cell(fmt::format("{:.3g}", e.intensity())));
+      if (e.floor)
+        facts.facts.emplace_back("Modelled, not measured", cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()), e.floor->device, e.floor->bound_by)));
+      blocks.emplace_back(facts);
+      TableBlock table;
+      table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};
+      for (const Remark& r : e.remarks)
+        table.rows.push_back({cell(fmt::format("{}:{}", r.file, r.line)), cell(fmt::format("{:.0f} %", r.share * 100)), cell(r.pattern, Tone::kPlain, true), cell(r.what), muted(r.remedy)});
+      if (!table.rows.empty()) blocks.emplace_back(table);
+    }
+    if (blocks.empty()) blocks.emplace_back(NoteBlock{"Nothing was explained by counts (capstone explain).", Tone::kMuted});
+    return blocks;
   }
 
   // A kept text with a note when it is not what was filed.

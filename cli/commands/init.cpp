@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/rungs.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
@@ -37,50 +38,6 @@ Person parse_member(const std::string& text) {
   return person;
 }
 
-// Where else a rung of about that name is: "`02_online` is a rung of softmax".
-std::optional<std::string> rung_elsewhere(const Session& session, const std::string& wanted) {
-  std::error_code code;
-  std::vector<std::string> names, owners;
-  for (const auto& file : fs::recursive_directory_iterator(session.resources.reference_kernels(), code)) {
-    if (file.path().extension() != ".cu") continue;
-    const std::string stem = file.path().stem();
-    for (const std::string& name : {stem, stem.substr(stem.find('_') + 1)}) {
-      names.push_back(name);
-      owners.push_back(file.path().parent_path().filename());
-    }
-  }
-  auto meant = nearest(wanted, names);
-  if (!meant) return std::nullopt;
-  const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), *meant) - names.begin());
-  return fmt::format("`{0}` is a rung of {1}: capstone init {1} --from {0}", *meant, owners[at]);
-}
-
-// A rung by path, by file name, or by its number.
-Result<fs::path> find_rung(const Session& session, const std::string& problem, const std::string& wanted) {
-  std::error_code code;
-  fs::path as_path = session.cwd / wanted;
-  if (wanted.ends_with(".cu") && fs::is_regular_file(as_path, code)) return as_path;
-  std::vector<fs::path> rungs;
-  for (const auto& folder : fs::directory_iterator(session.resources.reference_kernels(), code))
-    for (const auto& file : fs::directory_iterator(folder.path() / problem, code))
-      if (file.path().extension() == ".cu") rungs.push_back(file.path());
-  std::sort(rungs.begin(), rungs.end(), [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
-  std::vector<std::string> names;
-  for (const fs::path& rung : rungs) {
-    std::string stem = rung.stem(), number = stem.substr(0, stem.find('_'));
-    std::string bare = stem.substr(std::min(stem.size(), number.size() + 1));
-    if (wanted == stem || wanted == bare || wanted == number || "0" + wanted == number) return rung;
-    names.push_back(stem);
-    names.push_back(bare);
-  }
-  std::string hint = "rungs of this problem: ";
-  for (const fs::path& rung : rungs) hint += rung.stem().string() + " ";
-  if (auto meant = nearest(wanted, names)) hint = "did you mean `" + *meant + "`?  " + hint;
-  else if (auto elsewhere = rung_elsewhere(session, wanted)) hint = *elsewhere + "; " + hint;
-  return fail("no rung named " + wanted + " for " + problem, session.resources.reference_kernels().string(),
-              rungs.empty() ? "this problem ships no reference kernels; give the path of a .cu file" : hint);
-}
-
 Result<ExitCode> init(const Session& session, const InitArguments& arguments) {
   CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), arguments.problem));
   InitOptions options;
@@ -88,7 +45,7 @@ Result<ExitCode> init(const Session& session, const InitArguments& arguments) {
   options.directory = session.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
   for (const std::string& member : arguments.members) options.members.push_back(parse_member(member));
   if (!arguments.rung.empty()) {
-    CAPSTONE_TRY(options.from_rung, find_rung(session, problem.id, arguments.rung));
+    CAPSTONE_TRY(options.from_rung, find_rung(session, problem.id, arguments.rung, "capstone init {1} --from {0}"));
   }
   options.worklog_text = worklog_scaffold(problem);
   options.state = session.state;

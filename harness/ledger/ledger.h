@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/ledger/explanation.h"
 #include "harness/ledger/record.h"
 
 namespace capstone {
@@ -17,6 +18,7 @@ struct LedgerView {
   std::vector<Measurement> human;          ///< every measurement, in order
   std::vector<Measurement> llm;
   std::vector<Attempt> attempts;
+  std::vector<Explanation> explanations;   ///< every one, in order
   std::vector<std::string> damage;         ///< "line 7: broken chain: …", torn or unreadable lines, newer schemas
 
   /// The last measurement of each version, in version order; GPU measurements win over emulated ones, and any verdict
@@ -26,6 +28,8 @@ struct LedgerView {
   const Measurement* best(const std::string& contestant) const;
   /// "v2" or "attempt-1", as versions() gives it; null if it was never measured.
   const Measurement* find(const std::string& version) const;
+  /// The last explanation of a contestant's version; null if it was never explained.
+  const Explanation* explanation(const std::string& contestant, const std::string& version) const;
 };
 
 /// Reads all that can be read; damaged lines are listed in the view, never an error. @error no such file.

@@ -27,6 +27,7 @@ long number_of(const std::string& version) {
 void interpret(const Record& record, LedgerView& view) {
   if (record.kind == "prediction") view.predictions.push_back(record.body.get<Prediction>());
   if (record.kind == "attempt") view.attempts.push_back(record.body.get<Attempt>());
+  if (record.kind == "explanation") view.explanations.push_back(record.body.get<Explanation>());
   if (record.kind == "measurement") {
     auto measurement = record.body.get<Measurement>();
     auto& list = measurement.contestant == "llm" ? view.llm : view.human;
@@ -63,6 +64,15 @@ const std::vector<Measurement>& list_of(const LedgerView& view, const std::strin
   return contestant == "llm" ? view.llm : view.human;
 }
 
+// What was explained before it was measured has got its version since.
+void name_explained(LedgerView& view) {
+  for (Explanation& e : view.explanations) {
+    if (!e.version.empty() || e.source_sha256.empty()) continue;
+    for (const Measurement& m : list_of(view, e.contestant))
+      if (m.source_sha256 == e.source_sha256) e.version = m.version;
+  }
+}
+
 bool has_speedup(const Measurement& m) { return m.backend == "cuda" && m.measured && m.measured->speedup; }
 
 }  // namespace
@@ -77,6 +87,7 @@ Result<LedgerView> read_ledger(const fs::path& path) {
   ChainFollower chain;
   for (const Line& line : lines_of(*bytes))
     if (auto damage = take_line(line, chain, view)) view.damage.push_back(at_line(line, *damage));
+  name_explained(view);
   return view;
 }
 
@@ -103,6 +114,13 @@ const Measurement* LedgerView::best(const std::string& contestant) const {
     if (!fastest || each->measured->speedup->point > fastest->measured->speedup->point) fastest = each;
   }
   return fastest ? fastest : last;
+}
+
+const Explanation* LedgerView::explanation(const std::string& contestant, const std::string& version) const {
+  const Explanation* last = nullptr;
+  for (const Explanation& each : explanations)
+    if (each.contestant == contestant && each.version == version) last = &each;
+  return last;
 }
 
 const Measurement* LedgerView::find(const std::string& version) const {

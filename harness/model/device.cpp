@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
+
+#include "harness/base/spelling.h"
+#include "harness/base/text.h"
 
 namespace capstone {
 namespace {
@@ -208,6 +213,31 @@ std::optional<DevicePeaks> find_device(const std::string& name, int sm_count) {
   for (const Row& row : kTable)
     if (wanted == row.name && (slice || sm_count == 0 || sm_count == row.sm)) return peaks_of_row(row);
   return std::nullopt;
+}
+
+Result<DevicePeaks> find_device_like(const std::string& wanted) {
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = c == '-' || c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+  };
+  const auto holds_word = [](const std::string& name, const std::string& word) {
+    for (std::size_t at = 0; (at = name.find(word, at)) != std::string::npos; ++at)
+      if (at == 0 || name[at - 1] == ' ') return true;
+    return false;
+  };
+  std::vector<std::string> words;
+  for (const std::string& word : split(lower(wanted), ' '))
+    if (!word.empty() && word != "nvidia") words.push_back(word);
+  for (const Row& row : kTable) {
+    const std::string name = lower(row.name);
+    if (!words.empty() && std::all_of(words.begin(), words.end(), [&](const std::string& word) { return holds_word(name, word); }))
+      return peaks_of_row(row);
+  }
+  std::vector<std::string> names;
+  for (const Row& row : kTable) names.emplace_back(row.name);
+  const auto meant = nearest(wanted, names);
+  return fail("no device is known as \"" + wanted + "\"", {},
+              (meant ? "did you mean \"" + *meant + "\"? " : std::string()) + "for example h100, h200, a100, l4, t4, 4090, 5090");
 }
 
 DevicePeaks peaks_of(const DeviceAttributes& attributes) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/base/error.h"
 #include "problems/problem.h"
 
 namespace capstone {
@@ -46,6 +47,10 @@ ComputePeak peak_of(const DevicePeaks& peaks, Precision precision);
 /// A row of the data-sheet table by the driver's device name. `sm_count` tells apart devices that share a
 /// name; 0: unknown.
 std::optional<DevicePeaks> find_device(const std::string& name, int sm_count = 0);
+
+/// The row that a person means by "h100", "4090" or "rtx a6000": the first, in order of the table, whose name holds all the words.
+/// @error none does: the hint names devices that are known.
+Result<DevicePeaks> find_device_like(const std::string& wanted);
 
 /// Data-sheet peaks where the table has the device (those of the slice where it is a MIG slice), else
 /// ceilings computed from clocks and widths, marked as such.

@@ -33,7 +33,7 @@ TEST_F(Answer, HelpAndProblemsComeAtOnce) {
 
 TEST_F(Answer, HelpNamesEveryCommandAndTheExitCodes) {
   Outcome help = capstone({"--help"});
-  for (const char* word : {"problems", "init", "predict", "measure", "llm", "report", "check", "submit", "ledger", "doctor", "grade", "completion"})
+  for (const char* word : {"problems", "init", "predict", "measure", "explain", "llm", "report", "check", "submit", "ledger", "doctor", "grade", "completion"})
     EXPECT_TRUE(says(help.out, word));
   EXPECT_TRUE(says(help.out, "Exit codes: 0 done"));
   EXPECT_EQ(help.err, "");
@@ -81,7 +81,7 @@ TEST_F(Answer, JsonIsJsonWhereverItIsOffered) {
   fs::path root = project("project", "02");
   const std::vector<std::vector<std::string>> questions{
       {"problems"}, {"problems", "show", "sgemm"}, {"predict", "memory"}, {"measure", "--backend", "emulated", "--hidden", "0"},
-      {"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"}, {"check"}, {"ledger"}, {"doctor"}};
+      {"explain", "--size", "rows=4,cols=64"}, {"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"}, {"check"}, {"ledger"}, {"doctor"}};
   std::string reply = "```cuda\n" + slurp(root / "human" / "kernel.cu") + "```\n";
   for (std::vector<std::string> question : questions) {
     std::string name = question.front();

@@ -82,6 +82,33 @@ CaseResult good_case(const std::string& id) {
   return c;
 }
 
+// What `capstone explain` counted for a version: a strided load on line 3, a coalesced store.
+Explanation explained(const Project& project, const std::string& contestant, const std::string& version) {
+  Explanation e;
+  e.contestant = contestant;
+  e.version = version;
+  e.source = contestant == "human" ? "human/kernel.cu" : "llm/" + version + "/kernel.cu";
+  e.source_sha256 = sha256_hex(kernel_source(version));
+  e.problem_id = project.problem.id;
+  e.sizes = {{"rows", 64}, {"cols", 512}};
+  LineCounts line;
+  line.file = "kernel.cu";
+  line.line = 3;
+  line.text = "__global__ void fused(…) { y[threadIdx.x] = x[threadIdx.x]; }";
+  line.global = {2048, 36864, 8192, 262144, 65536};
+  line.loads = line.stores = 1024;
+  line.flops = 655360;
+  line.share = 1;
+  e.kernels = {{"fused", 1, 64, 16384, {line}}};
+  e.total = e.kernels.front().total();
+  e.compulsory_bytes = 399360;
+  e.compulsory_flops = 655360;
+  e.remarks = {{"fused", "kernel.cu", 3, 1, "uncoalesced", "a request of a warp touches 18.0 sectors of 32 bytes where 4.0 would do: 4.5 times the traffic",
+                "let neighbouring threads access neighbouring addresses"}};
+  e.floor = ModelledFloor{"NVIDIA H100 80GB HBM3", "NVIDIA H100 data sheet", 0.0001192, 0.000034, 0.0000098, "memory"};
+  return e;
+}
+
 Measurement wrong(const Project& project, const std::string& contestant, const std::string& version, Where where) {
   Measurement m = blank(project, contestant, version, where);
   m.gate_one = GateOne::kWrong;
@@ -132,6 +159,11 @@ void add_prediction(LedgerView& ledger) {
   Prediction p{"memory", 3.0, "0.8 GB of traffic at 3.35 TB/s is 0.24 ms; the arithmetic is a tenth of that", true};
   ledger.predictions.push_back(p);
   add_record(ledger, "prediction", Json(p));
+}
+
+void add_explanation(Capstone& c, const std::string& contestant, const std::string& version) {
+  c.ledger.explanations.push_back(explained(c.project, contestant, version));
+  add_record(c.ledger, "explanation", Json(c.ledger.explanations.back()));
 }
 
 void add_attempt(Capstone& c, int number, const std::string& difference) {
@@ -242,6 +274,7 @@ Capstone make_capstone(const fs::path& root, Where where) {
   add_measurement(c, wrong(c.project, "llm", "attempt-1", where));
   add_attempt(c, 2, "--- template\n+++ prompt\n@@ -3 +3 @@\n-Write one CUDA file.\n+Write one CUDA file. Mind ragged row lengths.\n");
   add_measurement(c, passed(c.project, "llm", "attempt-2", 1.88, where));
+  add_explanation(c, "human", "v4");
   return c;
 }
 

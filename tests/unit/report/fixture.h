@@ -35,7 +35,7 @@ struct Capstone {
 enum class Where { kGpu, kEmulated };
 
 /// Writes a project's files below `root` and makes its ledger: a prediction, human versions v1 (does not build), v1 again … v4 on a GPU
-/// (one wrong on the way), two attempts of a model (one wrong, one correct and slower), and a worklog that tells it.
+/// (one wrong on the way), two attempts of a model (one wrong, one correct and slower), the counts of v4, and a worklog that tells it.
 /// kEmulated: the same without any GPU: gate one only, emulated times.
 Capstone make_capstone(const std::filesystem::path& root, Where where = Where::kGpu);
 

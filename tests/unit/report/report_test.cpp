@@ -93,6 +93,20 @@ TEST_F(ReportTest, PlaceholdersAreFilledInEverywhereButInCode) {
   EXPECT_TRUE(has(markdown, "Mine has 2.31x, and `{{v4.speedup}}` stays."));
 }
 
+TEST_F(ReportTest, CountsOfAnExplanationStandInTheWorklogAndCanBeQuoted) {
+  std::string page = html_of("## The by-hand attempt\n\nNow {{v4.sectors}}, {{best.human.moved}} of {{v4.compulsory}}; {{v4.wavefronts}}; {{v4.floor}}; {{v2.sectors}}.\n");
+  std::size_t exhibit = page.find("id=\"exhibit-explained-human\"");
+  ASSERT_NE(exhibit, std::string::npos);
+  for (const char* part : {"v4 at rows=64, cols=512", "18.0 (ideal 4.0)", "kernel.cu:3", "uncoalesced", "4.5 times the traffic", "Modelled, not measured"})
+    EXPECT_NE(page.find(part, exhibit), std::string::npos) << part;
+  EXPECT_TRUE(has(page, "Now <span class=\"ledger\">18.0 (ideal 4.0)</span>, <span class=\"ledger\">1.12 MiB</span> of <span class=\"ledger\">390 KiB</span>"));
+  EXPECT_TRUE(has(page, "<span class=\"ledger\">none</span>; <span class=\"ledger\">0.119 µs on NVIDIA H100 80GB HBM3 (modelled, not measured)</span>"));
+  EXPECT_TRUE(has(page, "did you mean")) << "v2 was not explained";
+  std::size_t model = page.find("id=\"exhibit-explained-llm\"");
+  ASSERT_NE(model, std::string::npos);
+  EXPECT_NE(page.find("Nothing was explained by counts (capstone explain).", model), std::string::npos);
+}
+
 TEST_F(ReportTest, ContradictionsAreMarkedWithTheReason) {
   std::string page = html_of("## The head-to-head\n\nMy kernel is 9.9x faster. {{v4.speedip}}\n");
   EXPECT_TRUE(has(page, "<mark title=\"not in the ledger\">9.9x</mark>"));

@@ -124,6 +124,19 @@ TEST_F(RubricTest, AHumanKernelThatNeverPassedIsCapped) {
   EXPECT_LE(mark_of(sheet(), "correctness"), 12);
 }
 
+TEST_F(RubricTest, WithoutAGpuTheCountsAreEvidence) {
+  testing::Scratch elsewhere;
+  testing::Capstone emulated = testing::make_capstone(elsewhere.path(), testing::Where::kEmulated);
+  ScoreSheet result = score(rubric, emulated.project, emulated.ledger, worklog_of(emulated));
+  const Evidence* found = nullptr;
+  for (const CriterionScore& c : result.criteria)
+    for (const Evidence& e : c.evidence)
+      if (e.check == "timed_or_explained") found = &e;
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->fact.find("the counts of 1 explanation"), std::string::npos) << found->fact;
+  EXPECT_EQ(found->records, (std::vector<std::int64_t>{12}));
+}
+
 TEST_F(RubricTest, ASuspiciousWinThatNobodyExplainsScoresLessThanTheHonestLoss) {
   for (Measurement& m : capstone.ledger.human)
     if (m.version == "v4") m.labels = {"needs an explanation: below the memory floor"};

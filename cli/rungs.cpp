@@ -1,0 +1,61 @@
+#include "cli/rungs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "harness/base/files.h"
+#include "harness/base/spelling.h"
+
+namespace capstone::cli {
+namespace {
+
+// Where else a rung of about that name is: "`02_online` is a rung of softmax".
+std::optional<std::string> rung_elsewhere(const Session& session, const std::string& wanted, const char* command) {
+  std::error_code code;
+  std::vector<std::string> names, owners;
+  for (const auto& file : fs::recursive_directory_iterator(session.resources.reference_kernels(), code)) {
+    if (file.path().extension() != ".cu") continue;
+    const std::string stem = file.path().stem();
+    for (const std::string& name : {stem, stem.substr(stem.find('_') + 1)}) {
+      names.push_back(name);
+      owners.push_back(file.path().parent_path().filename());
+    }
+  }
+  auto meant = nearest(wanted, names);
+  if (!meant) return std::nullopt;
+  const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), *meant) - names.begin());
+  return fmt::format(fmt::runtime(std::string("`{0}` is a rung of {1}: ") + command), *meant, owners[at]);
+}
+
+}  // namespace
+
+Result<fs::path> find_rung(const Session& session, const std::string& problem, const std::string& wanted,
+                           const char* command) {
+  std::error_code code;
+  fs::path as_path = session.cwd / wanted;
+  if (wanted.ends_with(".cu") && fs::is_regular_file(as_path, code)) return as_path;
+  std::vector<fs::path> rungs;
+  for (const auto& folder : fs::directory_iterator(session.resources.reference_kernels(), code))
+    for (const auto& file : fs::directory_iterator(folder.path() / problem, code))
+      if (file.path().extension() == ".cu") rungs.push_back(file.path());
+  std::sort(rungs.begin(), rungs.end(), [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
+  std::vector<std::string> names;
+  for (const fs::path& rung : rungs) {
+    std::string stem = rung.stem(), number = stem.substr(0, stem.find('_'));
+    std::string bare = stem.substr(std::min(stem.size(), number.size() + 1));
+    if (wanted == stem || wanted == bare || wanted == number || "0" + wanted == number) return rung;
+    names.push_back(stem);
+    names.push_back(bare);
+  }
+  std::string hint = "rungs of this problem: ";
+  for (const fs::path& rung : rungs) hint += rung.stem().string() + " ";
+  if (auto meant = nearest(wanted, names)) hint = "did you mean `" + *meant + "`?  " + hint;
+  else if (auto elsewhere = rung_elsewhere(session, wanted, command)) hint = *elsewhere + "; " + hint;
+  return fail("no rung named " + wanted + " for " + problem, session.resources.reference_kernels().string(),
+              rungs.empty() ? "this problem ships no reference kernels; give the path of a .cu file" : hint);
+}
+
+}  // namespace capstone::cli

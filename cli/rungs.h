@@ -1,0 +1,12 @@
+#pragma once
+// Reference kernels as a user names them.
+#include "cli/session.h"
+
+namespace capstone::cli {
+
+/// A rung by path, by file name, or by its number.
+/// @param command  what to type where the rung belongs to another problem; {0} is the rung, {1} the problem
+/// @error no such rung: the hint lists those of the problem.
+Result<std::filesystem::path> find_rung(const Session& session, const std::string& problem, const std::string& wanted, const char* command);
+
+}  // namespace capstone::cli

@@ -1,0 +1,13 @@
+#pragma once
+// An explanation as a person reads it in a terminal.
+#include <string>
+
+#include "cli/terminal.h"
+#include "harness/ledger/explanation.h"
+
+namespace capstone::cli {
+
+/// The lines that matter, the totals, and the three dearest lines in words.
+std::string explanation_text(const Explanation& explanation, const Terminal& terminal);
+
+}  // namespace capstone::cli

@@ -1,0 +1,15 @@
+#pragma once
+// An explanation as a page: the whole source as a heat-map.
+#include <filesystem>
+#include <string>
+
+#include "harness/base/error.h"
+#include "harness/ledger/explanation.h"
+
+namespace capstone {
+
+/// A page that needs nothing else. @param source  the .cu that was explained; headers beside it that were counted are shown, too
+/// @error a source file or a template cannot be read.
+Result<std::string> explanation_page(const Explanation& explanation, const std::filesystem::path& source, const std::filesystem::path& templates);
+
+}  // namespace capstone
