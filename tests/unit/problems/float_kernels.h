@@ -114,12 +114,42 @@ inline std::vector<float> vector_add(OracleCase& c) {
   return z;
 }
 
+/// y = the transpose of x.
+inline std::vector<float> transpose(OracleCase& c) {
+  const auto rows = c.size("rows"), cols = c.size("cols");
+  const auto& x = c.tensor("x");
+  std::vector<float> y(x.size());
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < cols; ++j) y[j * rows + i] = x[i * cols + j];
+  return y;
+}
+
+/// total = sum of x by 256 threads, each with every 256th element; then thread after thread.
+inline std::vector<float> sum(OracleCase& c) {
+  constexpr std::size_t kThreads = 256;
+  const auto& x = c.tensor("x");
+  float partial[kThreads] = {}, total = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) partial[i % kThreads] += x[i];
+  for (const float p : partial) total += p;
+  return {total};
+}
+
+/// y[i] = x[0] + … + x[i], one after the other: the worst that an honest kernel does.
+inline std::vector<float> scan(OracleCase& c) {
+  std::vector<float> y = c.tensor("x");
+  for (std::size_t i = 1; i < y.size(); ++i) y[i] += y[i - 1];
+  return y;
+}
+
 /// Any of the problems in single precision.
 inline std::vector<float> float_kernel(OracleCase& c) {
   if (c.problem().id == "bias_gelu_layernorm") return bias_gelu_layernorm(c, gelu_erf);
   if (c.problem().id == "softmax") return softmax(c, exp_plain);
   if (c.problem().id == "sgemm") return sgemm(c);
   if (c.problem().id == "vector_add") return vector_add(c);
+  if (c.problem().id == "transpose") return transpose(c);
+  if (c.problem().id == "sum") return sum(c);
+  if (c.problem().id == "scan") return scan(c);
   return conv_bias_scale_relu(c);
 }
 

@@ -60,6 +60,39 @@ TEST(RgbToGrayOracle, WeightsRoundingAndOrderOfTheChannels) {
   EXPECT_EQ(c.expected, (std::vector<double>{77, 149, 29, 255, 0, 1}));
 }
 
+TEST(TransposeOracle, RowsBecomeColumns) {
+  OracleCase c("transpose", {{"rows", 2}, {"cols", 3}}, 1);
+  c.tensor("x") = {1, 2, 3, 4, 5, 6};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST(SumOracle, CancelsWhatAFloatWouldLose) {
+  OracleCase c("sum", {{"n", 4}}, 1);
+  c.tensor("x") = {1e8f, 1.0f, -1e8f, 0.5f};
+  c.judge();
+  EXPECT_EQ(c.expected, std::vector<double>{1.5});
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(2e16 + 1.25));
+}
+
+TEST(ScanOracle, EachElementIsIncludedInItsOwnSum) {
+  OracleCase c("scan", {{"n", 4}}, 1);
+  c.tensor("x") = {3, -4, 0.5f, 1};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{3, -1, -0.5, 0.5}));
+  EXPECT_DOUBLE_EQ(c.scale[1], 5);
+}
+
+TEST(HistogramOracle, CountsEveryByteOnce) {
+  OracleCase c("histogram", {{"n", 5}}, 1);
+  c.tensor("data") = {0, 255, 7, 255, 255};
+  c.judge();
+  EXPECT_EQ(c.expected[0], 1);
+  EXPECT_EQ(c.expected[7], 1);
+  EXPECT_EQ(c.expected[255], 3);
+  EXPECT_EQ(std::accumulate(c.expected.begin(), c.expected.end(), 0.0), 5.0);
+}
+
 TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
   OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 2}, {"h", 3}, {"w", 3}, {"c_out", 1}}, 1);
   c.for_each_input([](float) { return 1.0f; });
