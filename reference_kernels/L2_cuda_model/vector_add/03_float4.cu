@@ -2,8 +2,8 @@
 //
 // Changed     a thread adds two float4, a block's width apart; it asks for all four operands before it adds. Every byte is
 //             used once, so loads and stores are marked as streaming: they leave the caches first.
-// Why         bandwidth x latency of an H100 is about 30 KB a multiprocessor, at full load twice that. 2048 threads with 64 bytes each have
-//             128 KB under way; with 8 bytes each (rung 1) it is 16 KB.
+// Why         bandwidth x latency of an H100 is about 30 KB a multiprocessor, at full load twice that. 2048 threads with
+//             64 bytes each have 128 KB under way; with 8 bytes each (rung 1) it is 16 KB.
 // Prediction  95 % of a copy or more; nothing is left to win.
 //
 // Shapes      x, y, z [n]; any n; all bases on 16 bytes.

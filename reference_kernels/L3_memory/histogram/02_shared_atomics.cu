@@ -4,8 +4,8 @@
 //             multiprocessor stay for the whole input, so that the end comes rarely.
 // Why         shared memory adds atomically in each of its 32 banks at once, and only the threads of one block meet there.
 //             Global atomics fall from one an element to 256 a block.
-// Prediction  the queue is now within a block: 10x to 20x rung 1. Byte loads and bank conflicts (32 lanes draw from 32 banks: about
-//             3.5 of them meet in the fullest one) are the next limit.
+// Prediction  the queue is now within a block: 10x to 20x rung 1. Byte loads and bank conflicts (of 32 lanes
+//             that draw from 32 banks, about 3.5 meet in the fullest one) are the next limit.
 //
 // Shapes      data [n], counts [256]; n up to 2^31.
 // Launch      <<<min(8 * multiprocessors, ceil(n / 256)), 256>>> after a memset of the counters.

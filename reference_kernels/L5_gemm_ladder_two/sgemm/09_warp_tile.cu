@@ -1,11 +1,11 @@
-// Rung 8: a third level of tiles: block, warp, thread.
+// Rung 9: a third level of tiles: block, warp, thread.
 //
 // Changed     four warps share the 128 x 128 tile, 64 x 64 each, and a thread computes 16 x 8 results. The lanes of a
 //             warp form a 4 x 8 grid, so that a warp's loads from shared memory touch 64 bytes of A and 128 of B.
-// Why         a thread of rung 7 loads 16 floats for 64 multiply-adds; here 24 for 128. Threads side by side in one warp
+// Why         a thread of rung 8 loads 16 floats for 64 multiply-adds; here 24 for 128. Threads side by side in one warp
 //             want the same values, and the hardware sends a value to all lanes that ask for it at once. Fewer threads,
 //             more independent work in each: instruction-level parallelism replaces occupancy.
-// Prediction  1.5x fewer shared-memory bytes a multiply-add: 1.05x to 1.15x rung 7; 80 to 90 % of cuBLAS.
+// Prediction  1.5x fewer shared-memory bytes a multiply-add: 1.05x to 1.15x rung 8; 80 to 90 % of cuBLAS.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (copies beyond an edge write zeros).
 // Launch      blocks of 128 threads over (n, m); tile 128 x 128, 16 deep, two stages.
