@@ -93,6 +93,16 @@ TEST(HistogramOracle, CountsEveryByteOnce) {
   EXPECT_EQ(std::accumulate(c.expected.begin(), c.expected.end(), 0.0), 5.0);
 }
 
+TEST(GemmBf16Oracle, ReadsBf16AndDoesNotRoundTheResult) {
+  OracleCase c("gemm_bf16", {{"m", 1}, {"k", 8}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("a") = {256, 1, 0, 0, 0, 0, 0, 0};
+  c.tensor("b")[0] = 1, c.tensor("b")[3] = -0.5f, c.tensor("b")[8] = 1;  // rows of b: eight columns
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{257, 0, 0, -128, 0, 0, 0, 0}));  // 257 needs nine bits
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(256.0 * 256 + 1));
+}
+
 TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
   OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 2}, {"h", 3}, {"w", 3}, {"c_out", 1}}, 1);
   c.for_each_input([](float) { return 1.0f; });

@@ -142,6 +142,36 @@ TEST(ToleranceOfLongRows, SoftmaxOfThePublishedLengthPasses) {
   EXPECT_LT(c.badness(softmax(c, exp_plain)), 1);
 }
 
+/// A product of bf16 matrices whose sums are rounded to `sum_bits` after each addition, and whose result is rounded to bf16.
+std::vector<float> gemm_bf16(OracleCase& c, int sum_bits) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  const auto &a = c.tensor("a"), &b = c.tensor("b");
+  std::vector<float> out(static_cast<std::size_t>(m * n), 0.0f);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t p = 0; p < k; ++p)
+      for (std::int64_t j = 0; j < n; ++j) {
+        float& sum = out[i * n + j];
+        sum += a[i * k + p] * b[p * n + j];
+        if (sum_bits < 23) sum = keep_bits(sum, sum_bits);
+      }
+  for (float& value : out) value = keep_bits(value, 7);
+  return out;
+}
+
+TEST(ToleranceOfGemmBf16, SumsInFloatPassAndSumsInBf16Fail) {
+  for (const std::int64_t k : {64, 304}) {
+    OracleCase c("gemm_bf16", {{"m", 64}, {"k", k}, {"n", 64}}, 16);
+    EXPECT_LT(c.badness(gemm_bf16(c, 23)), 0.67) << k;  // one rounding to bf16 is at most two thirds of the bound
+    EXPECT_GT(c.badness(gemm_bf16(c, 7)), 2) << k;
+  }
+}
+
+TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
+  OracleCase c("gemm_bf16", {{"m", 64}, {"k", 128}, {"n", 64}}, 17);
+  c.for_each_input([](float v) { return keep_bits(v, 3); });
+  EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
+}
+
 TEST(ToleranceOfSoftmax, PowerOfTwoFormPasses) {
   for (float factor : {1.0f, 10.0f, 100.0f}) {
     OracleCase c("softmax", {{"rows", 16}, {"cols", 1024}}, 12);
