@@ -30,7 +30,7 @@ void count(SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
   const auto active = static_cast<unsigned>(__builtin_popcount(lanes));
   if (site.atomic) counts.atomics += active;
   if (shared) {
-    const SharedCost cost = shared_cost({shared, site.size, offsets});
+    const SharedCost cost = shared_cost({shared, site.size, offsets, site.write});
     const auto n = static_cast<unsigned>(__builtin_popcount(shared));
     ++counts.shared_requests;
     counts.wavefronts += cost.wavefronts;
@@ -39,7 +39,7 @@ void count(SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
     counts.shared_bytes += n * site.size;
   }
   if (const std::uint32_t global = lanes & ~shared) {
-    const GlobalCost cost = global_cost({global, site.size, offsets});
+    const GlobalCost cost = global_cost({global, site.size, offsets, site.write});
     const auto n = static_cast<unsigned>(__builtin_popcount(global));
     ++counts.global_requests;
     ++(site.write ? counts.stores : counts.loads);

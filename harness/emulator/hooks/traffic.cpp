@@ -74,6 +74,15 @@ unsigned part_wavefronts(const Request& request, std::uint32_t lanes) {
   return *std::max_element(in_bank.begin(), in_bank.end());
 }
 
+/// Whether each active lane wants what its neighbour wants, as far as that one is active.
+bool in_pairs(const Request& request, unsigned distance) {
+  for (std::uint32_t rest = request.lanes; rest; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(__builtin_ctz(rest)), other = lane ^ distance;
+    if ((request.lanes >> other & 1u) && request.address[lane] != request.address[other]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 GlobalCost global_cost(const Request& request) {
@@ -89,7 +98,9 @@ GlobalCost global_cost(const Request& request) {
 }
 
 SharedCost shared_cost(const Request& request) {
-  const unsigned parts = request.size <= 4 ? 1 : request.size / 4, width = 32 / parts;
+  unsigned parts = request.size <= 4 ? 1 : request.size / 4;
+  if (parts > 1 && !request.write && (in_pairs(request, 1) || in_pairs(request, 2))) parts /= 2;
+  const unsigned width = 32 / parts;
   const std::uint32_t part_mask = width == 32 ? ~0u : (1u << width) - 1;
   SharedCost cost{0, 0};
   for (unsigned p = 0; p < parts; ++p) {

@@ -68,7 +68,13 @@ __global__ void shared_vectors(const float* x, float* y) {
   const float4 v = s[threadIdx.x];  // vector load
   const float4 w = s[2 * threadIdx.x];  // strided vector load
   const float2 p = reinterpret_cast<const float2*>(s)[threadIdx.x];  // pair load
-  y[threadIdx.x] = v.x + w.y + p.x;
+  const float4 a = s[threadIdx.x / 2];  // vector load in pairs
+  const float4 b = s[threadIdx.x % 2 + threadIdx.x / 4 * 2];  // vector load in pairs of the next but one
+  const float4 c = s[threadIdx.x / 8];  // vector load of a fragment's rows
+  const float4 d = s[threadIdx.x % 8];  // vector load of a fragment's columns
+  const float4 e = s[2 * (threadIdx.x / 2)];  // strided vector load in pairs
+  const float2 f = reinterpret_cast<const float2*>(s)[7];  // pair for all
+  y[threadIdx.x] = v.x + w.y + p.x + a.x + b.x + c.x + d.x + e.x + f.x;
 }
 __global__ void loops_of_different_length(const float* x, float* y) {
   float sum = 0;
@@ -251,9 +257,17 @@ TEST_F(HooksCounts, WavefrontsFollowTheBanks) {
 }
 TEST_F(HooksCounts, WideSharedAccessesAreSplitInParts) {
   expect_wavefronts(11, "// vector store", 1, 4, 4);
-  expect_wavefronts(11, "// vector load", 1, 4, 4);
-  expect_wavefronts(11, "// strided vector load", 1, 8, 4);
+  expect_wavefronts(11, "// vector load\n", 1, 4, 4);
+  expect_wavefronts(11, "// strided vector load\n", 1, 8, 4);
   expect_wavefronts(11, "// pair load", 1, 2, 2);
+}
+TEST_F(HooksCounts, WideLoadsInPairsTakeHalfTheParts) {
+  expect_wavefronts(11, "// vector load in pairs\n", 1, 2, 2);
+  expect_wavefronts(11, "// vector load in pairs of the next but one", 1, 2, 2);
+  expect_wavefronts(11, "// vector load of a fragment's rows", 1, 2, 2);
+  expect_wavefronts(11, "// vector load of a fragment's columns", 1, 4, 4);
+  expect_wavefronts(11, "// strided vector load in pairs", 1, 4, 2);
+  expect_wavefronts(11, "// pair for all", 1, 1, 1);
 }
 TEST_F(HooksCounts, LanesThatLeaveALoopEarlyWaitBehindIt) {
   const Json inner = line_of_kernel(12, "// inner"), outer = line_of_kernel(12, "// outer");

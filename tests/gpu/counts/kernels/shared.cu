@@ -10,13 +10,14 @@ __device__ float total(float v) { return v; }
 __device__ float total(float2 v) { return v.x + v.y; }
 __device__ float total(float4 v) { return (v.x + v.y) + (v.z + v.w); }
 
-/// `first`: where the lane begins, in elements of T.
+/// `first`: where the lane begins, in elements of T. A lane that is not active fills and goes.
 template <class T>
-__device__ void fill_and_load(const float* x, float* y, int first) {
+__device__ void fill_and_load(const float* x, float* y, int first, bool active = true) {
   __shared__ __align__(16) float s[kWords];
 #pragma unroll 1
   for (int i = threadIdx.x; i < kWords; i += 32) s[i] = x[i];
   __syncwarp();
+  if (!active) return;
   const T* vectors = reinterpret_cast<const T*>(s);
   float sum = 0;
 #pragma unroll 1
@@ -49,6 +50,18 @@ LOADS(quads_by_four, float4, lane / 4)
 LOADS(quads_by_eight, float4, lane / 8)
 LOADS(quads_every_eighth, float4, lane % 8)
 LOADS(quads_every_fourth, float4, lane % 4)
+// The other lane of a pair is the next but one; only one half of the warp goes in pairs; every second lane does nothing.
+LOADS(doubles_next_but_one, float2, lane % 2 + lane / 4 * 2)
+LOADS(quads_next_but_one, float4, lane % 2 + lane / 4 * 2)
+LOADS(quads_half_in_pairs, float4, lane < 16 ? lane / 2 : lane)
+LOADS(quads_pairs_stride_2, float4, lane / 2 * 2)
+#define LOADS_OF_EVEN_LANES(name, T, first) \
+  __global__ void name(const float* x, float* y) { \
+    const int lane = threadIdx.x; \
+    fill_and_load<T>(x, y, first, lane % 2 == 0); \
+  }
+LOADS_OF_EVEN_LANES(doubles_even_lanes, float2, lane / 2)
+LOADS_OF_EVEN_LANES(quads_even_lanes, float4, lane / 2)
 
 // The same for stores, each time to other vectors; one word of a lane is read back.
 constexpr int kStoredWords = kTimes * 64 * 4;
@@ -93,6 +106,12 @@ extern "C" void launch(const float* x, float* y, int64_t /*n*/, void* /*workspac
   quads_by_eight<<<kBlocks, 32, 0, stream>>>(x, y);
   quads_every_eighth<<<kBlocks, 32, 0, stream>>>(x, y);
   quads_every_fourth<<<kBlocks, 32, 0, stream>>>(x, y);
+  doubles_next_but_one<<<kBlocks, 32, 0, stream>>>(x, y);
+  quads_next_but_one<<<kBlocks, 32, 0, stream>>>(x, y);
+  quads_half_in_pairs<<<kBlocks, 32, 0, stream>>>(x, y);
+  quads_pairs_stride_2<<<kBlocks, 32, 0, stream>>>(x, y);
+  doubles_even_lanes<<<kBlocks, 32, 0, stream>>>(x, y);
+  quads_even_lanes<<<kBlocks, 32, 0, stream>>>(x, y);
   store_words<<<kBlocks, 32, 0, stream>>>(x, y);
   store_doubles<<<kBlocks, 32, 0, stream>>>(x, y);
   store_quads<<<kBlocks, 32, 0, stream>>>(x, y);
