@@ -103,6 +103,33 @@ TEST(GemmBf16Oracle, ReadsBf16AndDoesNotRoundTheResult) {
   EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(256.0 * 256 + 1));
 }
 
+/// h 1, n 2, d 64 with scores 1 and 0 for either query, and values 1 and 5 in the first column.
+OracleCase two_keys(const char* id) {
+  OracleCase c(id, {{"h", 1}, {"n", 2}, {"d", 64}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("q")[0] = c.tensor("q")[64] = 8;  // divided by the root of 64
+  c.tensor("k")[0] = 1;
+  c.tensor("v")[0] = 1, c.tensor("v")[64] = 5;
+  c.judge();
+  return c;
+}
+
+TEST(AttentionOracle, TwoKeysByHand) {
+  const OracleCase c = two_keys("attention");
+  const double first = std::exp(1.0) / (std::exp(1.0) + 1);
+  for (const int query : {0, 1}) {
+    EXPECT_NEAR(c.expected[query * 64], first + 5 * (1 - first), 1e-14);
+    EXPECT_NEAR(c.scale[query * 64], std::hypot(first, 5 * (1 - first)), 1e-14);
+    EXPECT_EQ(c.expected[query * 64 + 1], 0);
+  }
+}
+
+TEST(CausalAttentionOracle, TheFirstQuerySeesOnlyTheFirstKey) {
+  const OracleCase c = two_keys("causal_attention"), full = two_keys("attention");
+  EXPECT_EQ(c.expected[0], 1);
+  EXPECT_EQ(c.expected[64], full.expected[64]);
+}
+
 TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
   OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 2}, {"h", 3}, {"w", 3}, {"c_out", 1}}, 1);
   c.for_each_input([](float) { return 1.0f; });

@@ -172,6 +172,39 @@ TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
   EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
 }
 
+/// Attention with fp32 scores, weights rounded to `weight_bits`, and the result rounded to half.
+std::vector<float> attention(OracleCase& c, int weight_bits) {
+  const auto h = c.size("h"), n = c.size("n"), d = c.size("d");
+  const bool causal = c.problem().id == "causal_attention";
+  const auto &q = c.tensor("q"), &k = c.tensor("k"), &v = c.tensor("v");
+  std::vector<float> o(q.size(), 0.0f), weight(static_cast<std::size_t>(n));
+  for (std::int64_t row = 0; row < h * n; ++row) {
+    const std::int64_t first = row / n * n, keys = causal ? row % n + 1 : n;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      float sum = 0;
+      for (std::int64_t x = 0; x < d; ++x) sum += q[row * d + x] * k[(first + j) * d + x];
+      weight[j] = sum / std::sqrt(static_cast<float>(d));
+    }
+    const float maximum = *std::max_element(weight.begin(), weight.begin() + keys);
+    float total = 0;
+    for (std::int64_t j = 0; j < keys; ++j) total += weight[j] = std::exp(weight[j] - maximum);
+    for (std::int64_t j = 0; j < keys; ++j)
+      for (std::int64_t x = 0; x < d; ++x) o[row * d + x] += keep_bits(weight[j] / total, weight_bits) * v[(first + j) * d + x];
+  }
+  for (float& value : o) value = keep_bits(value, 10);
+  return o;
+}
+
+TEST(ToleranceOfAttention, WeightsInHalfPassAndInBf16Fail) {
+  for (const char* id : {"attention", "causal_attention"}) {
+    OracleCase c(id, {{"h", 2}, {"n", 200}, {"d", 64}}, 18);
+    EXPECT_LT(c.badness(attention(c, 10)), 0.67) << id;
+    EXPECT_GT(c.badness(attention(c, 6)), 1) << id;
+    c.for_each_input([](float v) { return keep_bits(v, 7); });
+    EXPECT_GT(c.badness(attention(c, 23)), 1.5) << id << ": operands in bf16";
+  }
+}
+
 TEST(ToleranceOfSoftmax, PowerOfTwoFormPasses) {
   for (float factor : {1.0f, 10.0f, 100.0f}) {
     OracleCase c("softmax", {{"rows", 16}, {"cols", 1024}}, 12);

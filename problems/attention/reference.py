@@ -1,0 +1,26 @@
+"""Attention: the specification, as PyTorch runs it eagerly."""
+
+import math
+
+import torch
+import torch.nn as nn
+
+h = 16
+n = 4096
+d = 64
+
+
+class Model(nn.Module):
+    """o = softmax(q k^T / sqrt(d)) v for each head."""
+
+    def forward(self, q, k, v):
+        scores = torch.matmul(q, k.transpose(1, 2)) / math.sqrt(q.shape[-1])
+        return torch.matmul(torch.softmax(scores, dim=-1), v)
+
+
+def get_inputs():
+    return [torch.randn(h, n, d, dtype=torch.float16) for _ in range(3)]
+
+
+def get_init_inputs():
+    return []
