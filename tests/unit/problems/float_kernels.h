@@ -141,12 +141,37 @@ inline std::vector<float> scan(OracleCase& c) {
   return y;
 }
 
+/// y = GroupNorm(swish(x weight^T + linear_bias) + bias), groups of 32 channels.
+inline std::vector<float> matmul_swish_sum_groupnorm(OracleCase& c) {
+  constexpr std::int64_t kGroup = 32;
+  const auto rows = c.size("rows"), k = c.size("k"), channels = c.size("channels");
+  const auto &x = c.tensor("x"), &weight = c.tensor("weight"), &linear_bias = c.tensor("linear_bias"),
+             &bias = c.tensor("bias"), &gamma = c.tensor("gamma"), &beta = c.tensor("beta");
+  std::vector<float> y(static_cast<std::size_t>(rows * channels));
+  for (std::int64_t first = 0; first < rows * channels; first += kGroup) {
+    const std::int64_t row = first / channels, channel0 = first % channels;
+    float t[kGroup], mean = 0, squares = 0;
+    for (std::int64_t j = 0; j < kGroup; ++j) {
+      float z = 0;
+      for (std::int64_t p = 0; p < k; ++p) z += x[row * k + p] * weight[(channel0 + j) * k + p];
+      z += linear_bias[channel0 + j];
+      t[j] = z / (1.0f + std::exp(-z)) + bias[channel0 + j];
+      mean += t[j] / kGroup;
+    }
+    for (const float v : t) squares += (v - mean) * (v - mean);
+    const float inverse = 1.0f / std::sqrt(squares / kGroup + c.tensor("eps")[0]);
+    for (std::int64_t j = 0; j < kGroup; ++j) y[first + j] = (t[j] - mean) * inverse * gamma[channel0 + j] + beta[channel0 + j];
+  }
+  return y;
+}
+
 /// Any of the problems in single precision.
 inline std::vector<float> float_kernel(OracleCase& c) {
   if (c.problem().id == "bias_gelu_layernorm") return bias_gelu_layernorm(c, gelu_erf);
   if (c.problem().id == "softmax") return softmax(c, exp_plain);
   if (c.problem().id == "sgemm") return sgemm(c);
   if (c.problem().id == "vector_add") return vector_add(c);
+  if (c.problem().id == "matmul_swish_sum_groupnorm") return matmul_swish_sum_groupnorm(c);
   if (c.problem().id == "transpose") return transpose(c);
   if (c.problem().id == "sum") return sum(c);
   if (c.problem().id == "scan") return scan(c);

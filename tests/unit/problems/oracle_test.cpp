@@ -130,6 +130,22 @@ TEST(CausalAttentionOracle, TheFirstQuerySeesOnlyTheFirstKey) {
   EXPECT_EQ(c.expected[64], full.expected[64]);
 }
 
+TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
+  OracleCase c("matmul_swish_sum_groupnorm", {{"rows", 2}, {"k", 1}, {"channels", 64}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("x") = {1, 0};
+  std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 2.0f);
+  for (int j = 0; j < 16; ++j) c.tensor("weight")[j] = 1;  // half of the first group of row 0: swish(1), the rest 0
+  c.tensor("beta")[40] = 7;
+  c.judge();
+  const double half = 1 / (1 + std::exp(-1.0)) / 2, z = half / std::sqrt(half * half + static_cast<double>(1e-5f));
+  EXPECT_NEAR(c.expected[0], 2 * z, 1e-14);
+  EXPECT_NEAR(c.expected[31], -2 * z, 1e-14);
+  EXPECT_EQ(c.expected[32], 0);   // the second group is constant
+  EXPECT_EQ(c.expected[40], 7);
+  EXPECT_EQ(c.expected[64], 0);   // and so is row 1
+}
+
 TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
   OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 2}, {"h", 3}, {"w", 3}, {"c_out", 1}}, 1);
   c.for_each_input([](float) { return 1.0f; });

@@ -36,7 +36,7 @@ Sizes emulate_sizes(const std::string& id) { return judged_sizes(id).back(); }
 
 class Tolerance : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Of, Tolerance,
-                         ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "scan", "sgemm", "softmax", "sum", "transpose", "vector_add"),
+                         ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "matmul_swish_sum_groupnorm", "scan", "sgemm", "softmax", "sum", "transpose", "vector_add"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(Tolerance, PlainFloatStaysBelowAThirdOfTheBound) {
