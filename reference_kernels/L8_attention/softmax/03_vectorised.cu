@@ -1,15 +1,17 @@
 // Rung 3: 16 bytes a load, at any alignment.
 //
 // Changed     the row is walked in float4, and the running maximum is updated once for four elements instead of once
-//             for each, so an element costs 1.25 exponentials instead of 2. The block has 512 threads.
-// Why         four times the bytes in flight for the same number of loads, and a shorter dependent chain per byte.
+//             for each, so an element costs 1.25 exponentials instead of 2. Threads agree on the maximum first and rescale
+//             their sums once, so merging costs a thread two exponentials instead of two for every other pair it sees.
+// Why         four times the bytes in flight for the same number of loads, and a shorter dependent chain per byte. At 4096
+//             columns a thread has 16 elements, so what it spends on merging counts as much as what it spends on them.
 // Prediction  the bytes of rung 2, nearer the speed of a copy: 1.2x to 1.4x.
 //
 // Shapes      x, y [rows, cols], row-major; any rows, any cols. Where cols % 4 != 0 a row begins in the middle of an
 //             aligned vector. Such a row is covered by the aligned vectors that touch it; the first and the last are
 //             handled element by element (`Row` below), all others whole.
-// Launch      <<<rows, 512>>>.
-// Resources   about 32 registers; 128 bytes of shared memory.
+// Launch      <<<rows, 256>>>.
+// Resources   about 32 registers; 64 bytes of shared memory.
 // Cost        6 * rows * cols FLOPs; 12 * rows * cols bytes (8 would do).
 // Divides     nothing has to divide anything; x and y must share their alignment (both bases are 256-byte aligned).
 // Source      vectorised access as in the CUDA C++ Best Practices Guide; online softmax as in rung 2.
@@ -18,7 +20,7 @@
 #include <cfloat>
 #include <cstdint>
 
-constexpr int kThreads = 512;
+constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 
 /// sum = Σ exp(x - maximum) over the elements seen; {-FLT_MAX, 0} of none.
@@ -26,24 +28,23 @@ struct Running {
   float maximum, sum;
 };
 
-__device__ Running merge(Running a, Running b) {
-  const float maximum = fmaxf(a.maximum, b.maximum);
-  return {maximum, a.sum * expf(a.maximum - maximum) + b.sum * expf(b.maximum - maximum)};
+/// Merges the pairs of all lanes; every lane gets the result. One exponential: the maximum is known before sums are rescaled.
+__device__ Running warp_merge(Running mine) {
+  float maximum = mine.maximum;
+  for (int offset = 16; offset > 0; offset /= 2) maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, offset));
+  float sum = mine.sum * expf(mine.maximum - maximum);
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+  return {maximum, sum};
 }
 
 /// Merges the pairs of all threads of the block; every thread gets the result.
 __device__ Running block_merge(Running mine) {
   __shared__ Running partial[kWarps];
-  for (int offset = 16; offset > 0; offset /= 2) {
-    const Running other = {__shfl_xor_sync(0xffffffffu, mine.maximum, offset),
-                           __shfl_xor_sync(0xffffffffu, mine.sum, offset)};
-    mine = merge(mine, other);
-  }
+  mine = warp_merge(mine);
   if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = mine;
   __syncthreads();
-  mine = partial[0];
-  for (int warp = 1; warp < kWarps; ++warp) mine = merge(mine, partial[warp]);
-  return mine;
+  const int lane = threadIdx.x % 32;
+  return warp_merge(lane < kWarps ? partial[lane] : Running{-FLT_MAX, 0});
 }
 
 /// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some may lie
