@@ -6,4 +6,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -d build/release ] || cmake --preset release -DCAPSTONE_TESTS=ON
 cmake --build build/release --target mutate_barriers > /dev/null
-exec build/release/tests/mutants/mutate_barriers "$@"
+exec build/release/bin/mutate_barriers "$@"

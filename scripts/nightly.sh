@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# What is too heavy for the test suite, one after the other; needs no GPU. About an hour on two cores.
+#
+#   scripts/nightly.sh [OUT_FOLDER, default build/nightly]
+#
+#   suite      every test, each once (scripts/test.sh also installs what is missing)
+#   lint       `capstone problems lint` of every problem that ships, with reference.py where PyTorch is there
+#   ladders    every rung of every ladder, 20 hidden sizes instead of 2, under all schedules and in the instrumented builds
+#   barriers   each barrier of each reference kernel deleted, one at a time: is it noticed?
+#   fuzz       every fuzz target, five minutes each
+#
+# Writes a log a step, prints one line a step, and exits 1 when a step failed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 2
+out=${1:-build/nightly}
+mkdir -p "$out" || exit 2
+out=$(cd "$out" && pwd)
+capstone=$PWD/build/release/bin/capstone
+failed=0
+
+step() {  # step NAME COMMAND…
+  local name=$1 start=$SECONDS
+  shift
+  if "$@" > "$out/$name.log" 2>&1; then
+    printf '%-10s passed  %4d s\n' "$name" $((SECONDS - start))
+  else
+    printf '%-10s FAILED  %4d s  see %s\n' "$name" $((SECONDS - start)) "$out/$name.log"
+    failed=1
+  fi
+}
+
+# shellcheck disable=SC2317  # step calls it
+lint_all() {
+  local bad=0 definition
+  for definition in problems/*/problem.yaml; do
+    echo "== $definition"
+    "$capstone" problems lint "$(dirname "$definition")" || bad=1
+  done
+  return "$bad"
+}
+
+# Each rung as a student hands it in: a project that begins with it.
+# shellcheck disable=SC2317  # step calls it
+measure_rungs() {
+  local bad=0 rung problem project
+  for rung in reference_kernels/*/*/*.cu; do
+    problem=$(basename "$(dirname "$rung")")
+    [ -f "problems/$problem/problem.yaml" ] || continue
+    echo "== $rung"
+    project=$(mktemp -d "$out/rung.XXXXXX")
+    { "$capstone" init "$problem" "$project/p" --from "$(basename "$rung" .cu)" --member nightly &&
+      (cd "$project/p" && "$capstone" measure -m nightly --backend emulated --hidden 20 --timeout 120); } || bad=1
+    rm -rf "$project"
+  done
+  return "$bad"
+}
+
+scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON > "$out/build.log" 2>&1 || { echo "build FAILED, see $out/build.log"; exit 1; }
+step suite ctest --preset release -j "$(nproc)"
+step lint lint_all
+step ladders measure_rungs
+step barriers scripts/mutate_barriers.sh
+step fuzz scripts/fuzz.sh 300
+exit "$failed"
