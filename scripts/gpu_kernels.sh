@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Checks and times every baseline and reference kernel on this machine's GPU, without the rest of capstone.
+# Checks and times the baselines and rungs of the first four problems on this machine's GPU, without the rest of capstone.
 #
 #   scripts/gpu_kernels.sh OUT_FOLDER [--sanitize]
 #
 # Builds tests/gpu/kernels_smoke.cu once a kernel file, in parallel, then runs the programs one after the other (a GPU is
 # timed alone). Writes OUT_FOLDER/kernels.csv and OUT_FOLDER/kernels.txt (a table with the ratio to the baseline and to
 # the rung before), and OUT_FOLDER/kernels.log with what the compiler said. Exits 1 when a kernel is wrong or does not build.
-# With --sanitize each rung also runs under compute-sanitizer memcheck and racecheck at small sizes: OUT_FOLDER/sanitizer.txt.
+# With --sanitize every rung also runs under compute-sanitizer: scripts/gpu_sanitize.sh.
 # Needs nvcc, nvidia-smi and a GPU. cuDNN is used for the convolution's baseline where it is found.
 set -euo pipefail
 
@@ -111,25 +111,6 @@ awk -F, '
            ratio(last, $5), label
     if ($2 != "baseline") last = $5 }' "$csv" | tee -a "$out/kernels.txt"
 if [ "${2:-}" = --sanitize ]; then
-  # shellcheck disable=SC2317  # xargs calls it
-  sanitize_one() {
-    local problem=$1 file=$2 tool sizes verdict
-    case $problem in
-      sgemm) sizes="m=70 k=65 n=129" ;;
-      softmax | bias_gelu_layernorm) sizes="rows=9 cols=517" ;;
-      conv_bias_scale_relu) sizes="n=1 c_in=3 h=9 w=11 c_out=5" ;;
-    esac
-    for tool in memcheck racecheck; do
-      # shellcheck disable=SC2086  # one argument a size
-      if timeout 240 compute-sanitizer --tool $tool --error-exitcode 9 "$build/$(tr / . <<< "$file")" "$(basename "$file" .cu)" $sizes \
-        > "$build/$(tr / . <<< "$file").$tool.log" 2>&1; then verdict=clean; else verdict="FAILED ($?)"; fi
-      printf '%-22s %-26s %-10s %s\n' "$problem" "$(basename "$file" .cu)" "$tool" "$verdict"
-      [ "$verdict" = clean ] || tail -n 15 "$build/$(tr / . <<< "$file").$tool.log"
-    done
-  }
-  export -f sanitize_one
-  grep reference_kernels "$jobs" | xargs -P 6 -L 1 bash -c 'sanitize_one "$@"' sanitize_one > "$out/sanitizer.txt"
-  ! grep -q FAILED "$out/sanitizer.txt" || failed=1
-  echo "compute-sanitizer: $(grep -c clean "$out/sanitizer.txt") clean, $(grep -c FAILED "$out/sanitizer.txt") failed"
+  "$root/scripts/gpu_sanitize.sh" "$out" || failed=1
 fi
 exit "$failed"

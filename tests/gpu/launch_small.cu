@@ -1,0 +1,141 @@
+// Launches one kernel file at small sizes, and looks at nothing: for compute-sanitizer, which looks at everything.
+//
+//   nvcc -std=c++20 -O3 -lineinfo -arch=sm_90a -DPROBLEM=sgemm -DKERNEL_FILE='"…/04_register_tile_1d.cu"' launch_small.cu -o small
+//   compute-sanitizer --tool racecheck --error-exitcode 9 ./small
+//
+// Whether results are right is the judge's business. Tensors are as long as the problem says and not a byte longer, each in an
+// allocation of its own. scripts/gpu_sanitize.sh runs the whole set.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include KERNEL_FILE
+
+namespace small {
+
+using Dims = std::vector<int64_t>;
+
+/// What of a problem does not follow from the type of launch(): sizes to run, and the elements of each tensor at one of them.
+struct Problem {
+  std::string id;
+  std::vector<Dims> sizes;
+  std::function<Dims(const Dims&)> elements;
+};
+
+const Problem kProblems[] = {
+    {"attention", {{2, 77, 64}, {1, 129, 128}}, [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
+    {"bias_gelu_layernorm", {{9, 517}, {3, 1024}, {5, 1}},
+     [](const Dims& d) { return Dims{d[0] * d[1], d[0] * d[1], d[1], d[1], d[1], d[0] * d[1]}; }},
+    {"causal_attention", {{2, 77, 64}, {1, 129, 128}}, [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
+    {"conv_bias_scale_relu", {{1, 3, 9, 11, 5}, {1, 16, 16, 16, 32}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 9, d[4], d[4], d[0] * d[4] * d[2] * d[3]};
+     }},
+    {"gemm_bf16", {{129, 72, 136}, {260, 96, 264}},
+     [](const Dims& d) { return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]}; }},
+    {"histogram", {{31}, {200003}}, [](const Dims& d) { return Dims{d[0], 256}; }},
+    {"matmul_swish_sum_groupnorm", {{129, 65, 160}, {64, 64, 128}},
+     [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
+    {"rgb_to_gray", {{7, 13}, {121, 333}}, [](const Dims& d) { return Dims{3 * d[0] * d[1], d[0] * d[1]}; }},
+    {"scan", {{33}, {100003}}, [](const Dims& d) { return Dims{d[0], d[0]}; }},
+    {"sgemm", {{70, 65, 129}, {128, 64, 132}}, [](const Dims& d) { return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]}; }},
+    {"softmax", {{9, 517}, {2, 8191}, {1, 40000}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
+    {"sum", {{31}, {100003}}, [](const Dims& d) { return Dims{d[0], 1}; }},
+    {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
+    {"vector_add", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
+};
+
+[[noreturn]] void die(const std::string& what) {
+  std::fprintf(stderr, "launch_small: %s\n", what.c_str());
+  std::exit(2);
+}
+
+void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) die(std::string(what) + ": " + cudaGetErrorString(status));
+}
+
+/// Device memory of exactly this many bytes, each of them `fill`.
+void* allocate(size_t bytes, int fill) {
+  void* data = nullptr;
+  check(cudaMalloc(&data, bytes ? bytes : 1), "cudaMalloc");
+  check(cudaMemset(data, fill, bytes), "cudaMemset");
+  return data;
+}
+
+/// The arguments of one launch, handed out in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in every
+/// type; outputs and workspace are bytes of 0xff.
+struct Arguments {
+  Dims dims, elements;
+  void* workspace = nullptr;
+  size_t tensor = 0, size = 0;
+  std::vector<void*> owned;
+
+  template <class P>
+  P next() {
+    if constexpr (std::is_same_v<P, cudaStream_t>) {
+      return nullptr;
+    } else if constexpr (std::is_same_v<P, void*>) {
+      return workspace;
+    } else if constexpr (std::is_same_v<P, int64_t>) {
+      return dims.at(size++);
+    } else if constexpr (std::is_arithmetic_v<P>) {
+      return P(1e-5);  // an epsilon
+    } else {
+      using T = std::remove_pointer_t<P>;
+      const bool input = std::is_const_v<T>;
+      owned.push_back(allocate(static_cast<size_t>(elements.at(tensor++)) * sizeof(T), input ? 0x3c : 0xff));
+      return static_cast<P>(owned.back());
+    }
+  }
+};
+
+/// Workspace that the file asks for; none where it has no such function.
+template <class... Size>
+size_t workspace_for(Size... sizes) {
+  if constexpr (requires { workspace_bytes(sizes...); })
+    return workspace_bytes(sizes...);
+  else
+    return 0;
+}
+size_t workspace_at(const Dims& d) {
+  switch (d.size()) {
+    case 1: return workspace_for(d[0]);
+    case 2: return workspace_for(d[0], d[1]);
+    case 3: return workspace_for(d[0], d[1], d[2]);
+    case 5: return workspace_for(d[0], d[1], d[2], d[3], d[4]);
+  }
+  die("a problem with " + std::to_string(d.size()) + " sizes");
+}
+
+template <class... P>
+void run(void (*kernel)(P...), const Problem& problem, const Dims& dims) {
+  Arguments arguments{dims, problem.elements(dims)};
+  if (const size_t bytes = workspace_at(dims)) arguments.owned.push_back(arguments.workspace = allocate(bytes, 0xff));
+  std::tuple<P...> values{arguments.next<P>()...};  // in braces: from left to right
+  std::apply(kernel, values);
+  check(cudaGetLastError(), "launch");
+  check(cudaDeviceSynchronize(), "kernel");
+  for (void* data : arguments.owned) check(cudaFree(data), "cudaFree");
+}
+
+}  // namespace small
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+int main() {
+  for (const small::Problem& problem : small::kProblems) {
+    if (problem.id != TEXT(PROBLEM)) continue;
+    for (const small::Dims& dims : problem.sizes) small::run(&launch, problem, dims);
+    return 0;
+  }
+  small::die("no sizes for problem " TEXT(PROBLEM));
+}
