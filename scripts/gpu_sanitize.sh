@@ -55,6 +55,7 @@ judge_one() {
 }
 export -f judge_one
 # A file a rung, so that the lines of a report stay together.
+# shellcheck disable=SC2016  # the inner shell expands it
 xargs -P "$(nproc)" -L 1 bash -c 'judge_one "$1" > "$build/$(tr / . <<< "$1").txt"' judge_one < "$build/rungs"
 while read -r rung; do cat "$build/$(tr / . <<< "$rung").txt"; done < "$build/rungs" > "$out/sanitizer.txt"
 echo "compute-sanitizer: $(grep -c ' clean$' "$out/sanitizer.txt" || true) clean, $(grep -c FAILED "$out/sanitizer.txt" || true) failed"
