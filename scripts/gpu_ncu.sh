@@ -50,7 +50,7 @@ print(json.dumps({"problem": problem, "rung": rung, "capstone_us": round(ours, 3
                   "tool": measured["tool"]}))
 P
 }
-for each in "bias_gelu_layernorm 03" "softmax 02" "softmax 04" "conv_bias_scale_relu 03" "sgemm 08"; do
+for each in "bias_gelu_layernorm 03" "softmax 02" "softmax 04" "conv_bias_scale_relu 03" "sgemm 10"; do
   # shellcheck disable=SC2086  # two arguments
   compare $each || { echo "error: $each could not be compared" >&2; status=1; }
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On a GPU machine: judges a reference kernel of every problem through the tool itself and keeps its records.
+# On a GPU machine: judges the last rung of every ladder through the tool itself and keeps its records.
 #   scripts/gpu_record.sh OUT [capstone]
 # OUT gets one ledger a problem (<problem>.jsonl), the printed table (<problem>.txt) and doctor.txt.
 set -uo pipefail
@@ -17,9 +17,11 @@ record() {  # problem rung model-rung
   echo "== $problem ($human)"
   cat "$out/$problem.txt"
 }
-record bias_gelu_layernorm 03
-record softmax 04
-record conv_bias_scale_relu 03
-record sgemm 08
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+for definition in "$root"/problems/*/problem.yaml; do
+  problem=$(basename "$(dirname "$definition")")
+  last=$(printf '%s\n' "$root"/reference_kernels/*/"$problem"/*.cu | sed 's|.*/||; s|\.cu$||' | sort | tail -n 1)
+  record "$problem" "$last"
+done
 rm -rf "$work"
 exit $status
