@@ -48,9 +48,7 @@ void sync_folder(const fs::path& folder) {
 
 // The bytes under a name of their own beside `path`, safe on the disk. Nothing is left when that fails.
 Result<fs::path> write_temporary(const fs::path& path, std::string_view bytes, unsigned mode) {
-  static std::atomic<unsigned> count{0};
-  fs::path temporary = path;
-  temporary += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+  const fs::path temporary = temporary_beside(path);
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd < 0) return fail(cannot("write", path));
   const bool ok = write_all(fd, bytes) && ::fsync(fd) == 0;
@@ -72,6 +70,13 @@ bool place_new(const fs::path& temporary, const fs::path& path) {
 }
 
 }  // namespace
+
+fs::path temporary_beside(const fs::path& path) {
+  static std::atomic<unsigned> count{0};
+  fs::path temporary = path;
+  temporary += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+  return temporary;
+}
 
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -19,6 +19,9 @@ Result<void> write_file_atomic(const fs::path& path, std::string_view bytes, uns
 /// Writes a file that must not exist yet; creates parent folders. @error it exists already.
 Result<void> write_new_file(const fs::path& path, std::string_view bytes);
 
+/// A name beside `path` that no other thread or running process uses: where something is made that takes `path`'s place when whole.
+fs::path temporary_beside(const fs::path& path);
+
 /// mkdir -p with an Error.
 Result<void> make_folders(const fs::path& path);
 

@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -97,6 +98,23 @@ ProcessTree::Usage ProcessTree::look_locked() {
     if (children_are_listed()) add_children(pid, threads, waiting);
   }
   return usage;
+}
+
+std::set<std::string> ProcessTree::libraries() {
+  std::lock_guard lock(mutex_);
+  look_locked();
+  std::set<std::string> names;
+  for (const auto& [pid, start] : seen_) {
+    if (start_of(pid) != start) continue;
+    std::ifstream maps(proc(pid, "maps"));
+    for (std::string line; std::getline(maps, line);) {
+      const std::size_t name = line.rfind('/');
+      if (name == std::string::npos) continue;
+      std::string file = line.substr(name + 1);
+      if (file.ends_with(".so") || file.find(".so.") != std::string::npos) names.insert(std::move(file));
+    }
+  }
+  return names;
 }
 
 ProcessTree::Usage ProcessTree::look() {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace capstone {
@@ -23,6 +25,9 @@ class ProcessTree {
 
   /// What all of them use now. Remembers who they are.
   Usage look();
+
+  /// Names, without folders, of the shared objects that any of them has in its memory now: "libc.so.6".
+  std::set<std::string> libraries();
 
   /// Kills the group and whoever else was seen below the root: a process that left the group, too.
   void kill();

@@ -296,6 +296,7 @@ Child::~Child() {
 
 bool Child::running() { return state_ && !state_->try_reap(); }
 int Child::pid() const { return state_->process.pid; }
+std::set<std::string> Child::libraries() { return state_->tree ? state_->tree->libraries() : std::set<std::string>(); }
 std::string Child::err_so_far() const {
   std::lock_guard lock(state_->mutex);
   return state_->err;

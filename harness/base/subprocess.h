@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,8 @@ class Child {
   ProcessResult finish(std::chrono::milliseconds patience);
   bool running();
   int pid() const;
+  /// See ProcessTree.
+  std::set<std::string> libraries();
   /// What it wrote to stderr so far.
   std::string err_so_far() const;
 

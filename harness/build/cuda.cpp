@@ -183,8 +183,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
     if (auto log = read_file(folder / "log.txt")) artifact.result.log = *log;
     return artifact;
   }
-  fs::path work = folder;
-  work += fmt::format(".building-{}", ::getpid());
+  const fs::path work = temporary_beside(folder);
   fs::remove_all(work, code);
   CAPSTONE_CHECK(make_folders(work));
   CAPSTONE_CHECK(write_file_atomic(work / "launch.h", header));
@@ -250,8 +249,7 @@ Result<void> build_own_program(const OwnProgram& program, const std::string& arc
   const auto& [name, file, folder] = program;
   const fs::path sources = resources.share / "harness" / "worker";
   std::error_code code;
-  fs::path work = folder;
-  work += fmt::format(".building-{}", ::getpid());
+  const fs::path work = temporary_beside(folder);
   CAPSTONE_CHECK(make_folders(work));
   std::vector<std::string> argv{toolkit.nvcc.string(), "-std=c++17", "-O2", "-gencode", gencode(arch), "-cudart", "shared",
                                 "--fmad=false", "-I", resources.share.string(), "-I", (resources.share / "include").string(),

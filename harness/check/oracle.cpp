@@ -37,7 +37,7 @@ Result<void> compile(const fs::path& compiler, const fs::path& source, const fs:
                      const Resources& resources) {
   CAPSTONE_CHECK(make_folders(library.parent_path()));
   // Built beside its final name and renamed, so that two runs at once never load half a library.
-  const fs::path partial = fmt::format("{}.{}.partial", library.string(), ::getpid());
+  const fs::path partial = temporary_beside(library);
   ProcessSpec spec;
   spec.argv = {compiler.string()};
   spec.argv.insert(spec.argv.end(), kFlags.begin(), kFlags.end());
