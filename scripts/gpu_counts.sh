@@ -42,17 +42,26 @@ device, driver = gpu.rsplit(", ", 1)
 print(json.dumps({"tool": tool, "device": device, "driver": driver, "ncu": ncu, "nvcc": nvcc, "date": datetime.date.today().isoformat()}))
 E
 
+# Everything that needs no GPU at once, then the profiler, which has it alone.
+prepare() {  # file name
+  "$capstone" explain "$1" --problem "$counts/problem" --format json >"$work/$2.emulated.json" 2>"$work/$2.log" ||
+    { cat "$work/$2.log" >&2; missing "$2.cu cannot be explained" "see above"; }
+  "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" "-DKERNEL_FILE=\"$1\"" "$counts/launch.cu" -o "$work/launch-$2" ||
+    missing "$2.cu does not compile" "see above"
+}
+preparing=()
+for file in "$counts"/kernels/*.cu; do
+  prepare "$file" "$(basename "$file" .cu)" &
+  preparing+=($!)
+done
+for process in "${preparing[@]}"; do wait "$process" || exit 2; done
 for file in "$counts"/kernels/*.cu; do
   name=$(basename "$file" .cu)
-  "$capstone" explain "$file" --problem "$counts/problem" --format json >"$work/$name.emulated.json" 2>"$work/$name.log" ||
-    { cat "$work/$name.log" >&2; missing "$name.cu cannot be explained" "see above"; }
-  "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" "-DKERNEL_FILE=\"$file\"" "$counts/launch.cu" -o "$work/launch" ||
-    missing "$name.cu does not compile" "see above"
-  "$ncu" --clock-control none --section SourceCounters --metrics "$metrics" --force-overwrite -o "$work/$name" "$work/launch" >"$work/$name.log" 2>&1 ||
+  "$ncu" --clock-control none --section SourceCounters --metrics "$metrics" --force-overwrite -o "$work/$name" "$work/launch-$name" >"$work/$name.log" 2>&1 ||
     { cat "$work/$name.log" >&2; missing "ncu could not profile $name.cu" "see above"; }
   "$ncu" --import "$work/$name.ncu-rep" --csv --page raw --print-units base >"$work/$name.raw.csv"
   "$ncu" --import "$work/$name.ncu-rep" --csv --page source --print-source sass >"$work/$name.source.csv"
 done
-rm -f "$work/launch" "$work"/*.ncu-rep
+rm -f "$work"/launch-* "$work"/*.ncu-rep
 tar -C "$work" -czf "$out/counts-raw.tar.gz" .
 python3 "$counts/compare.py" "$work" "$out/counts.json"

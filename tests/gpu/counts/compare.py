@@ -86,7 +86,8 @@ def instruction_counts(path):
     with path.open(newline="") as file:
         for row in csv.reader(file):
             if len(row) >= 2 and row[0] == "Kernel Name":
-                counts = kernels.setdefault(base_name(row[1]), {"active lanes": 0.0, **{name: 0.0 for name in BY_INSTRUCTION}})
+                # ncu prints a launch more than once: every listing is whole, the last one stays.
+                counts = kernels[base_name(row[1])] = {"active lanes": 0.0, **{name: 0.0 for name in BY_INSTRUCTION}}
                 head = None
             elif "Source" in row and LANES in row:
                 head = {name: row.index(name) for name in row}
