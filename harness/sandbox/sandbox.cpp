@@ -138,6 +138,7 @@ std::vector<std::string> Sandbox::landlock_command(const ProcessSpec& spec, cons
     // The driver reads its settings and this process's own memory map here; another process's secrets stay closed, because
     // Landlock answers for ptrace's permissions, too.
     add("--read", "/proc");
+    add("--write", "/proc/self/task");  // it names its threads there, and gives up where it cannot
     add("--write", "/dev/shm");
     for (const std::string& device : gpu_devices()) add("--device", device);
   }

@@ -132,6 +132,21 @@ TEST(Landlock, RefusesTheCallsThatWouldLeadOut) {
   EXPECT_EQ(result->out, "") << "calls that were not refused";
 }
 
+// The CUDA driver names its threads through /proc, and does not start where that is refused.
+TEST(Landlock, AGpuWorkerMayNameItsThreads) {
+  const Sandbox sandbox = Sandbox::detect(sandbox_resources("landlock"));
+  if (!sandbox.isolated()) GTEST_SKIP() << sandbox.description();
+  ProcessSpec spec;
+  spec.argv = {"/bin/sh", "-c", "echo named > /proc/self/task/$$/comm && read name < /proc/self/task/$$/comm && echo $name"};
+  spec.timeout = std::chrono::seconds(20);
+  const auto with = run_process(sandbox.confine(spec, {.gpu = true}));
+  ASSERT_TRUE(with);
+  EXPECT_EQ(with->out, "named\n") << with->err;
+  const auto without = run_process(sandbox.confine(spec, {}));
+  ASSERT_TRUE(without);
+  EXPECT_FALSE(without->ok()) << "nobody else needs /proc";
+}
+
 TEST(Isolation, NoneSaysWhy) {
   const Resources resources = sandbox_resources("none");
   const Sandbox sandbox = Sandbox::detect(resources);
