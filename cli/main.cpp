@@ -143,6 +143,7 @@ int run(int argc, char** argv) {
   add_predict(app, session, action);
   add_measure(app, session, action);
   add_explain(app, session, action);
+  add_ladder(app, session, action);
   add_llm(app, session, action);
   add_report(app, session, action);
   add_check(app, session, action);

@@ -8,6 +8,7 @@
 #include "cli/recording.h"
 #include "cli/rungs.h"
 #include "cli/session.h"
+#include "cli/sizes.h"
 #include "cli/show_explanation.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
@@ -62,27 +63,9 @@ Result<Subject> subject_of(const Session& session, const ExplainArguments& argum
   return Subject{std::move(problem), std::move(source), {}, std::nullopt};
 }
 
-// "rows=64,cols=512"; what is not said stays as the problem's `emulate` size has it.
-Result<Sizes> parse_sizes(const Problem& problem, const std::string& text) {
-  Sizes sizes = problem.emulate;
-  for (const std::string& part : text.empty() ? std::vector<std::string>{} : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    const std::string symbol(trim(part.substr(0, equals)));
-    const std::string number(equals == std::string::npos ? std::string_view() : trim(std::string_view(part).substr(equals + 1)));
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error != std::errc() || end != number.data() + number.size() || value < 1)
-      return fail("--size takes SYMBOL=NUMBER, not \"" + part + "\"", {}, "for example --size " + replace_all(to_string(problem.emulate), " ", ""));
-    auto it = std::find_if(sizes.begin(), sizes.end(), [&](const auto& pair) { return pair.first == symbol; });
-    if (it == sizes.end()) {
-      const auto meant = nearest(symbol, problem.symbols);
-      return fail(fmt::format("the problem {} has no size \"{}\"", problem.id, symbol), {},
-                  meant ? "did you mean `" + *meant + "`?" : "its sizes are: " + join(problem.symbols, ", "));
-    }
-    it->second = value;
-  }
-  CAPSTONE_TRY(bool fits, admissible(problem, sizes));
-  if (!fits) return fail("these sizes are not allowed: " + to_string(sizes), problem.id, "see `where` in: capstone problems " + problem.id);
+// What the emulator's hooks can hold.
+Result<Sizes> observable_sizes(const Problem& problem, const std::string& text) {
+  CAPSTONE_TRY(Sizes sizes, parse_sizes(problem, problem.emulate, text));
   constexpr double kMostFlops = 2e9, kMostBytes = 1e8;   // about a minute; each byte has eight of shadow
   CAPSTONE_TRY(Cost cost, cost_at(problem, sizes));
   if (cost.flops > kMostFlops || cost.bytes > kMostBytes)
@@ -113,7 +96,7 @@ Result<void> record(const Session& session, const Subject& subject, Explanation&
 Result<ExitCode> run(const Session& session, const ExplainArguments& arguments) {
   CAPSTONE_TRY(Subject subject, subject_of(session, arguments));
   ExplainRequest request{&subject.problem, subject.source, {}, {}};
-  CAPSTONE_TRY(request.sizes, parse_sizes(subject.problem, arguments.size));
+  CAPSTONE_TRY(request.sizes, observable_sizes(subject.problem, arguments.size));
   if (!arguments.device.empty()) {
     CAPSTONE_TRY(request.device, find_device_like(arguments.device));
   }

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+
+#include "harness/base/text.h"
 
 namespace capstone {
 
@@ -99,6 +102,16 @@ void add_label(Measurement& into, std::string label) {
 }
 
 }  // namespace
+
+std::string label_of_libraries(const std::set<std::string>& libraries) {
+  constexpr std::array kKnown{"libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libcutensor", "libcutlass",
+                              "libnccl", "libnpp", "libnvinfer", "libtorch", "libc10"};
+  std::vector<std::string> found;
+  for (const std::string& library : libraries)
+    if (std::any_of(kKnown.begin(), kKnown.end(), [&](const char* known) { return library.starts_with(known); })) found.push_back(library);
+  if (found.empty()) return {};
+  return fmt::format("library: {} {} loaded by the kernel's process", join(found, ", "), found.size() == 1 ? "was" : "were");
+}
 
 tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args) {
   PrivateBytes bytes;
@@ -211,6 +224,7 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       return {};
     }
   }
+  if (std::string label = label_of_libraries((*worker)->libraries()); !label.empty()) add_label(into, std::move(label));
   return {};
 }
 

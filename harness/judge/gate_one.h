@@ -1,5 +1,6 @@
 #pragma once
 // Gate one: run every case in a worker and compare. The same loop serves both backends.
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ class MemfdArena : public ArenaHost {
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+/// A label that says which GPU libraries are among shared objects; empty when none is.
+std::string label_of_libraries(const std::set<std::string>& libraries);
 
 struct GateOneSetup {
   const Problem* problem;

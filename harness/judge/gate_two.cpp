@@ -19,7 +19,7 @@
 namespace capstone {
 namespace {
 
-constexpr int kMinRestarts = 5, kMaxRestarts = 12;
+constexpr int kMaxRestarts = 12;
 constexpr int kBlocks = 4;            // per restart
 constexpr int kDropped = 2;           // samples after a switch of arms
 constexpr int kWarmUpMost = 30;
@@ -75,10 +75,10 @@ class Session {
     const std::size_t contestants = arms_.size() - 2;
     const double budget = setup_.budget_seconds * static_cast<double>(std::max<std::size_t>(1, contestants));
     for (int restart = 0; restart < kMaxRestarts; ++restart) {
-      setup_.say(fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", restart + 1, kMinRestarts,
+      setup_.say(fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", restart + 1, setup_.restarts,
                              seconds_since(begun), budget));
       CAPSTONE_CHECK(one_restart(restart, budget));
-      if (restart + 1 < kMinRestarts) continue;
+      if (restart + 1 < setup_.restarts) continue;
       if (all_narrow()) break;
       if (seconds_since(begun) > budget) {
         outcome.budget_spent = true;
@@ -89,6 +89,7 @@ class Session {
     CAPSTONE_TRY(Json after, setup_.player->telemetry());
     outcome.telemetry["after"] = after;
     outcome.telemetry["run_again"] = run_again_;
+    outcome.telemetry["seconds"] = {{"starting", spent_.starting}, {"warming_up", spent_.warming_up}, {"sampling", spent_.sampling}, {"hot", spent_.hot}};
     outcome.void_because = lonely_difference();
     if (!disturbed_.empty()) outcome.void_because = disturbed_;
     outcome.seconds = seconds_since(begun);
@@ -101,9 +102,10 @@ class Session {
   Result<void> one_restart(int restart, double budget) {
     workers_.clear();
     workers_.resize(arms_.size());
+    auto begun = Clock::now();
     CAPSTONE_CHECK(stage_.map());
-    CAPSTONE_CHECK(start(0));
     if (restart == 0) {
+      CAPSTONE_CHECK(start({0}));
       CAPSTONE_CHECK(warm_up(0));
       // What the reference takes while no contestant is alive: nobody can have slowed it down.
       for (int i = 0; i < 9; ++i) {
@@ -111,7 +113,12 @@ class Session {
         lonely_.push_back(ms);
       }
     }
-    CAPSTONE_CHECK(start_others());
+    std::vector<std::size_t> others;
+    for (std::size_t a = 0; a < arms_.size(); ++a)
+      if (alive(a) && !workers_[a]) others.push_back(a);
+    CAPSTONE_CHECK(start(others));
+    spent_.starting += seconds_since(begun);
+    begun = Clock::now();
     double slowest = 0;
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (alive(a)) {
@@ -119,8 +126,10 @@ class Session {
         CAPSTONE_TRY(int samples, warm_up(a));
         slowest = std::max(slowest, seconds_since(t) / std::max(1, samples));
       }
+    spent_.warming_up += seconds_since(begun);
+    begun = Clock::now();
     // As many samples a block as the budget of one restart allows, 3 to 12.
-    double runs = budget / kMinRestarts * 0.8 / std::max(1e-4, slowest * double(arms_.size()) * kBlocks);
+    double runs = budget / setup_.restarts * 0.8 / std::max(1e-4, slowest * double(arms_.size()) * kBlocks);
     int count = std::clamp(static_cast<int>(runs) - kDropped, 3, 12);
     for (TimedArm& arm : arms_) {
       arm.samples.emplace_back();
@@ -137,8 +146,11 @@ class Session {
         }
         for (TimedArm& arm : arms_) drop_block(arm, count);
       }
+    spent_.sampling += seconds_since(begun);
+    begun = Clock::now();
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (alive(a)) CAPSTONE_CHECK(hot(a));
+    spent_.hot += seconds_since(begun);
     return {};
   }
 
@@ -193,12 +205,10 @@ class Session {
     return std::any_of(arms_.begin(), arms_.end(), [](const TimedArm& arm) { return !arm.trusted && !arm.trusted_clock && !arm.failure; });
   }
 
-  Result<void> start(std::size_t a) { return take(a, arms_[a].start_worker()); }
   // All at once: making a CUDA context takes most of a second, and nothing is timed now.
-  Result<void> start_others() {
+  Result<void> start(const std::vector<std::size_t>& which) {
     std::vector<std::pair<std::size_t, std::future<StartedRunner>>> starting;
-    for (std::size_t a = 1; a < arms_.size(); ++a)
-      if (alive(a)) starting.emplace_back(a, std::async(std::launch::async, arms_[a].start_worker));
+    for (std::size_t a : which) starting.emplace_back(a, std::async(std::launch::async, arms_[a].start_worker));
     Result<void> all;
     for (auto& [a, runner] : starting) {
       auto started = runner.get();  // every one is waited for, whatever became of the others
@@ -336,6 +346,7 @@ class Session {
     int repeat = std::clamp(static_cast<int>(100 / std::max(ms, 0.01)), 3, 50);
     auto answer = workers_[a]->ask(stage_.run_request(false, repeat, 0), setup_.run_timeout);
     if (!answer) return take_failure(a, answer.error());
+    if (!arms_[a].trusted) arms_[a].libraries.merge(workers_[a]->libraries());
     arms_[a].hot.push_back(answer->number("ms").value_or(0));
     arms_[a].host.push_back(answer->number("host_ms").value_or(0));
     return {};
@@ -381,6 +392,9 @@ class Session {
   std::vector<std::string> run_again_;
   std::string disturbed_;
   bool probed_ = false;
+  struct {
+    double starting = 0, warming_up = 0, sampling = 0, hot = 0;  // s
+  } spent_;
   std::mt19937_64 random_{fresh_seed()};
 };
 

@@ -2,6 +2,7 @@
 // Gate two: interleaved, verified timing of every arm in one run.
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct TimedArm {
   std::vector<std::vector<double>> block_medians;      ///< [restart][block] ms
   std::vector<double> hot, host;                       ///< [restart] ms
   std::vector<double> plain, outside;                  ///< ms: a launch that nothing hides, by events and by the judge's clock
+  std::set<std::string> libraries;                     ///< shared objects that were seen in its process
   double launch_ms = 0;                                ///< of the host, as the process says
   std::optional<CaseResult> failure;                   ///< a timed run that was wrong, crashed or hung
 };
@@ -35,6 +37,7 @@ struct GateTwoSetup {
   double budget_seconds;                               ///< a contestant
   std::chrono::milliseconds run_timeout;
   Narration say;
+  int restarts = 5;                                    ///< of every worker, at least
 };
 
 struct GateTwoOutcome {

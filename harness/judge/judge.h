@@ -32,9 +32,11 @@ struct JudgeRequest {
   Tier tier = Tier::kAuto;         ///< CUDA only
   std::filesystem::path baseline;  ///< CUDA: gate two's opponent; empty: the problem's own
   double budget_seconds = 10;      ///< of timing, a contestant
+  int restarts = 5;                ///< CUDA: of every process, at least; fewer say less about what varies from process to process
   double run_timeout_seconds = 10; ///< one launch in gate one
   int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build
   bool timing = true;              ///< false: gate one only
+  int arms = 1;                    ///< CUDA: contestants that each entry becomes in gate two, a measurement each
   std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
   bool instrumented = true;        ///< emulated: what passes is built and run again with instruments
   bool check_races = false;        ///< CUDA: what passes is also run on the CPU, with instruments
@@ -43,7 +45,7 @@ struct JudgeRequest {
 /// What the judge is doing, for a progress line. Called from the judging thread.
 using Narration = std::function<void(const std::string&)>;
 
-/// Judges every entry: build → gate one → gate two. One Measurement an entry, in order; a submission's own failure is in
+/// Judges every entry: build → gate one → gate two. One Measurement an entry (`arms` of them), in order; a submission's own failure is in
 /// its Measurement, never an Error.
 /// @error the machine's fault: no compiler, no headers, a broken oracle, interrupted.
 Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say);

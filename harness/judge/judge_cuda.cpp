@@ -263,6 +263,10 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   environment["l2_bytes"] = device.value("l2_bytes", std::size_t{0});
   environment["peaks"] = peaks.source;
 
+  if (is_timed(request)) {
+    CAPSTONE_TRY(environment["copy_bytes_per_second"], session.player->copy_bandwidth());
+  }
+
   // Gate one: sizes and seeds are drawn after every build.
   DrawLimits draw{2e8, 256e6};
   CAPSTONE_TRY(auto plans, cases_for(request, draw));
@@ -272,6 +276,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     c.measurement.backend = "cuda";
     c.measurement.build = c.artifact.result;
     CAPSTONE_CHECK(check_contestant(session, oracle, plans, c));
+    for (int arm = 1; arm < request.arms; ++arm) contestants.push_back(c);
     contestants.push_back(std::move(c));
   }
 
@@ -303,7 +308,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     }
     if (racing.empty()) break;
     GateTwoSetup setup{&problem, &oracle, session.player.get(), request.budget_seconds,
-                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000) + 60000), say};
+                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000) + 60000), say, request.restarts};
     CAPSTONE_TRY(outcome, gate_two(setup, arms));
     // A launch that changes its ways at the measured size is judged again, all arms together, where it can run.
     again = false;
@@ -350,6 +355,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     measured.peak = roof.peak;
     measured.bound_by = roof.bound_by;
     add_labels(m.labels, roof, ms);
+    if (std::string label = label_of_libraries(arm.libraries); !label.empty() && std::find(m.labels.begin(), m.labels.end(), label) == m.labels.end())
+      m.labels.push_back(std::move(label));
     m.gate_two = verdict.verdict;
     if (m.gate_two == GateTwo::kUnresolved)
       m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", outcome.seconds);

@@ -90,4 +90,10 @@ Result<Json> Player::telemetry() {
   return answer->message.at("telemetry");
 }
 
+Result<double> Player::copy_bandwidth() {
+  auto answer = worker_.ask({{"op", "copy_bandwidth"}}, std::chrono::seconds(20));
+  if (!answer) return fail(machine_fault(answer.error()));
+  return answer->number("bytes_per_second").value_or(0);
+}
+
 }  // namespace capstone

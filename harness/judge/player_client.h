@@ -26,6 +26,8 @@ class Player : public ArenaHost {
   /// Performs steps in order (see player.cu) and waits for the device.
   Result<Json> batch(Json steps);
   Result<Json> telemetry();
+  /// [B/s] read and written by a copy within the device: the ceiling of whatever moves as much as it keeps. Median of several.
+  Result<double> copy_bandwidth();
   const Json& device() const { return worker_.hello(); }
 
  private:

@@ -151,6 +151,7 @@ StartedRunner SealedKernel::start(const std::shared_ptr<SealedKernel>& self) {
   if (!memory) return tl::unexpected(our_fault("no memory for the device code"));
   auto taken = (*launcher)->ask({{"op", "module"}, {"bytes", device_code_.size()}}, kSetUp, memory.get());
   if (!taken) return tl::unexpected(taken.error());
+  std::lock_guard lock(self->starting_);
   if (auto names = taken->message.find("functions"); names != taken->message.end() && names->is_array())
     for (const Json& name : *names)
       if (name.is_string()) defined_.insert(name.get<std::string>());

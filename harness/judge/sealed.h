@@ -3,6 +3,7 @@
 // Behind the face of one Runner, so that the gates are the same for both tiers.
 #include <functional>
 #include <map>
+#include <mutex>
 #include <memory>
 #include <optional>
 #include <set>
@@ -55,6 +56,7 @@ class SealedKernel {
   std::map<std::string, Plan> plans_;         ///< by what was asked: arguments and offsets
   std::string refusal_;
   std::set<std::string> notes_, launched_, defined_;
+  std::mutex starting_;                       ///< guards defined_: several launchers may start at once
 };
 
 /// `report_kind` of a failure that only means "not in this tier".

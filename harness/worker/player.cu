@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -263,6 +264,7 @@ class Player {
       give = arena_of(request).create(request.at("bytes").get<std::size_t>());
       return {{"ok", true}};
     }
+    if (op == "copy_bandwidth") return {{"ok", true}, {"bytes_per_second", copy_bandwidth()}};
     if (op == "upload" || op == "download") return copy(op == "upload", request, fd);
     if (op == "batch") {
       Json results = Json::array();
@@ -317,6 +319,35 @@ class Player {
     ::munmap(host, bytes);
     capstone::gpu::check(code, "cudaMemcpy");
     return {{"ok", true}};
+  }
+
+  // Half a GiB each way, far more than any cache holds.
+  double copy_bandwidth() {
+    constexpr std::size_t kBytes = std::size_t{512} << 20;
+    char* memory = nullptr;
+    if (cudaMalloc(&memory, 2 * kBytes) != cudaSuccess) {
+      cudaGetLastError();
+      return 0;
+    }
+    cudaEvent_t begin{}, end{};
+    CAPSTONE_CUDA(cudaEventCreate(&begin));
+    CAPSTONE_CUDA(cudaEventCreate(&end));
+    CAPSTONE_CUDA(cudaMemset(memory, 1, 2 * kBytes));
+    std::vector<float> times;
+    for (int i = 0; i < 12; ++i) {
+      CAPSTONE_CUDA(cudaEventRecord(begin));
+      CAPSTONE_CUDA(cudaMemcpyAsync(memory + kBytes, memory, kBytes, cudaMemcpyDeviceToDevice));
+      CAPSTONE_CUDA(cudaEventRecord(end));
+      CAPSTONE_CUDA(cudaEventSynchronize(end));
+      float ms = 0;
+      CAPSTONE_CUDA(cudaEventElapsedTime(&ms, begin, end));
+      if (i > 1) times.push_back(ms);  // the first are warm-up
+    }
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+    CAPSTONE_CUDA(cudaFree(memory));
+    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
+    return 2.0 * kBytes / (times[times.size() / 2] * 1e-3);
   }
 
   void clear_tally() { CAPSTONE_CUDA(cudaMemset(tally_, 0, sizeof(Tally))); }

@@ -251,10 +251,10 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdat
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t, const cudaKernelNodeParams*) {
   return Shim::get().not_supported("it changes an instantiated graph");
 }
-cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t ready, cudaStream_t stream) try {
+// nvcc calls it by this name whatever the default stream is: the headers have a second cudaGraphLaunch_ptsz, for device code.
+cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t where) try {
   using namespace capstone::gpu;
   Shim& shim = Shim::get();
-  const cudaStream_t where = per_thread(stream);
   if (!shim.joined(where)) return cudaSuccess;
   auto known = shim.graphs.find(ready);
   if (known == shim.graphs.end()) return shim.not_supported("it launches a graph whose making was not seen");
@@ -275,6 +275,7 @@ cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t ready, cudaStream_t stream) try
 } catch (const std::exception&) {
   return Shim::get().not_supported("it launches a graph that a plan cannot hold");
 }
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t ready, cudaStream_t stream) { return cudaGraphLaunch(ready, per_thread(stream)); }
 
 // ---- which variables the submission has: their addresses differ from process to process
 void __cudaRegisterVar(void** module, char* host, char* address, const char* name, int external, size_t bytes, int constant, int global) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "harness/base/subprocess.h"
@@ -40,6 +41,8 @@ class Runner {
   virtual tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1) = 0;
   virtual tl::expected<Packet, WorkerFailure> ask(const Json& request) = 0;
   virtual const Json& hello() const = 0;
+  /// Shared objects in the memory of the candidate's process now, by name; none where its host code runs nowhere.
+  virtual std::set<std::string> libraries() { return {}; }
 };
 using StartedRunner = tl::expected<std::unique_ptr<Runner>, WorkerFailure>;
 
@@ -56,6 +59,7 @@ class Worker : public Runner {
   tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, limits_.request); }
 
   const Json& hello() const override { return hello_; }
+  std::set<std::string> libraries() override { return child_.libraries(); }
   bool running() { return child_.running(); }
   /// What the program printed to stderr, for the record.
   std::string printed() const { return child_.err_so_far(); }

@@ -1,0 +1,94 @@
+#pragma once
+// Ladders: the reference kernels of a problem in the order they are taught, judged in one run and drawn as a staircase.
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/json.h"
+#include "harness/judge/judge.h"
+
+namespace capstone {
+
+/// One reference kernel.
+struct Rung {
+  std::filesystem::path source;
+  std::string name;      ///< "05_register_tile_2d"
+  std::string session;   ///< of the folder that it lies in: "L5"
+  std::string title;     ///< the first line of its header, without "Rung 5:"
+  std::string changed;   ///< the header's paragraph of that name, on one line; empty: it has none
+};
+
+/// The rungs of a problem over all sessions, by number. @error the problem ships none: the hint lists those that do.
+Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string& problem);
+/// Problems that have rungs in a session ("L5"), or in any (""), in the order of the sessions.
+std::vector<std::string> ladders_of(const Resources& resources, const std::string& session);
+
+struct LadderRequest {
+  const Problem* problem = nullptr;   ///< at whose `measure` size the rungs are timed
+  std::vector<Rung> rungs;
+  Backend backend = Backend::kAuto;
+  double budget_seconds = 2;          ///< of timing, a rung
+};
+
+/// What judging a ladder gave. As JSON it is an entry of a results file.
+struct LadderStep {
+  Rung rung;
+  std::string sha256, tier;
+  std::string gate_one;               ///< "PASS", "WRONG" …
+  std::string trouble;                ///< why it did not pass, or has no time
+  std::vector<std::string> labels;
+  Interval ms;                        ///< GPU-cold; all 0 where nothing was timed
+  double hot_ms = 0;
+  double percent_of_peak = 0;         ///< [%] 0: unknown
+  std::string peak, bound_by;
+  Interval of_library;                ///< library's time over this one's
+
+  bool timed() const { return ms.point > 0; }
+};
+struct Ladder {
+  std::string problem, title;
+  Json sizes;
+  std::string backend, time, tool;
+  std::string device, driver, nvcc;   ///< empty on the emulated backend
+  double copy_bytes_per_second = 0;   ///< of a device copy in the same run; 0: not measured
+  double flops = 0, bytes = 0;        ///< of the best possible algorithm
+  std::string library;                ///< what the native baseline is
+  double library_ms = 0;
+  double seconds = 0;
+  std::vector<LadderStep> steps;
+
+  /// How many times faster than the step before it; empty for the first timed step.
+  std::optional<double> gain(std::size_t step) const;
+  /// [B/s] and [FLOP/s] of the problem's cost at a step's time.
+  double bandwidth(const LadderStep& step) const { return step.timed() ? bytes / step.ms.point * 1e3 : 0; }
+  double throughput(const LadderStep& step) const { return step.timed() ? flops / step.ms.point * 1e3 : 0; }
+  /// [%] of the copy's bandwidth; 0 where that was not measured.
+  double percent_of_copy(const LadderStep& step) const {
+    return copy_bytes_per_second > 0 ? 100 * bandwidth(step) / copy_bytes_per_second : 0;
+  }
+  /// "transpose rows=8192 cols=8192": what tells ladders of a results file apart.
+  std::string key() const;
+};
+
+/// Judges all rungs in one interleaved run. @error the machine's fault.
+Result<Ladder> climb(const LadderRequest& request, const Resources& resources, const Narration& say);
+
+void to_json(Json& json, const Ladder& ladder);
+void from_json(const Json& json, Ladder& ladder);
+
+/// Recorded ladders of one device: reference_kernels/results/<device>.json.
+struct LadderResults {
+  std::string device;
+  std::vector<Ladder> ladders;        ///< one a key
+};
+/// "h200" for "NVIDIA H200", "h100_80gb_hbm3" for "NVIDIA H100 80GB HBM3".
+std::string results_name(const std::string& device);
+/// @error unreadable, or not a results file.
+Result<LadderResults> read_results(const std::filesystem::path& file);
+/// Puts a ladder into a results file in place of the one with its key. @error the file holds another device's.
+Result<void> record_ladder(const std::filesystem::path& file, const Ladder& ladder);
+/// Devices with results, by the names of their files.
+std::vector<std::string> recorded_devices(const Resources& resources);
+
+}  // namespace capstone
