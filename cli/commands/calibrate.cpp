@@ -33,10 +33,11 @@ struct Subject {
 
 std::vector<Subject> subjects_of(const Session& session, const CalibrateArguments& arguments) {
   const fs::path softmax = session.resources.share / "harness" / "calibration" / "softmax.cu";
+  const fs::path sgemm = session.resources.share / "reference_kernels" / "L5_gemm_ladder_two" / "sgemm" / "05_register_tile_2d.cu";
   const int each = (arguments.pairs + 2) / 3;
   std::vector<Subject> all{{"20 us", "same", "softmax", softmax, Sizes{{"rows", 2048}, {"cols", 4096}}, each},
                            {"200 us", "same", "softmax", softmax, Sizes{{"rows", 16384}, {"cols", 6144}}, each},
-                           {"5 ms", "same", "softmax", softmax, Sizes{{"rows", 131072}, {"cols", 8192}}, each},
+                           {"5 ms", "same", "sgemm", sgemm, Sizes{{"m", 4096}, {"k", 4096}, {"n", 4096}}, each},
                            {"200 us", "slower", "softmax", softmax, Sizes{{"rows", 16384}, {"cols", 6144}}, arguments.slower}};
   return all;
 }
@@ -115,8 +116,8 @@ Result<ExitCode> calibrate(const Session& session, const CalibrateArguments& arg
     request.budget_seconds = arguments.budget / arguments.together;
     request.hidden_cases = 0;
     request.baseline = next->kernel;
-    for (int i = 0; i < std::min(arguments.together, next->wanted - next->done); ++i)
-      request.entries.push_back({fmt::format("self-{}", i + 1), candidate});
+    request.entries = {{"self", candidate}};
+    request.arms = std::min(arguments.together, next->wanted - next->done);
     CAPSTONE_TRY(auto measurements, judge(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
     std::ofstream out(file, std::ios::app);
     for (const Measurement& m : measurements) {

@@ -2,6 +2,7 @@
 #include <fnmatch.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -50,26 +51,29 @@ Result<std::vector<Exhibit>> chosen_exhibits(const SelftestArguments& arguments,
   return chosen;
 }
 
-// Every exhibit on `jobs` threads, in the museum's order. The first machine fault ends it.
+// Every exhibit on `jobs` threads, in the museum's order. A fault of the machine is its rows' failure, not the end of the others.
 Result<std::vector<RowResult>> run_all(const std::vector<Exhibit>& exhibits, const SelftestRequest& request, int jobs, const Session& session) {
-  std::vector<RowResult> rows(exhibits.size());
+  const auto groups = groups_of(exhibits, request.backend);
+  std::map<std::string, RowResult> rows;
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
-  std::optional<Error> broken;
+  std::optional<Error> interrupted;
   auto work = [&] {
-    for (std::size_t i = next++; i < exhibits.size(); i = next++) {
-      const std::string& name = exhibits[i].name;
+    for (std::size_t i = next++; i < groups.size(); i = next++) {
+      const auto& group = groups[i];
       auto say = [&](const std::string& text) {
         std::lock_guard lock(mutex);
-        session.terminal.progress(fmt::format("{}/{} {}: {}", i + 1, exhibits.size(), name, text));
+        session.terminal.progress(fmt::format("{}/{} {}: {}", i + 1, groups.size(), group.front().name, text));
       };
-      auto row = run_exhibit(exhibits[i], request, session.resources, say);
+      auto judged = run_group(group, request, session.resources, say);
       std::lock_guard lock(mutex);
-      if (row) {
-        rows[i] = std::move(*row);
+      if (judged) {
+        for (RowResult& row : *judged) rows[row.name] = std::move(row);
+      } else if (judged.error().code == ExitCode::kInterrupted) {
+        next = groups.size();
+        interrupted = judged.error();
       } else {
-        next = exhibits.size();
-        if (!broken) broken = row.error();
+        for (const Exhibit& exhibit : group) rows[exhibit.name] = faulty_row(exhibit, judged.error());
       }
     }
   };
@@ -78,16 +82,36 @@ Result<std::vector<RowResult>> run_all(const std::vector<Exhibit>& exhibits, con
   work();
   for (std::thread& other : others) other.join();
   session.terminal.end_progress();
-  if (broken) return fail(*broken);
-  return rows;
+  if (interrupted) return fail(*interrupted);
+  std::vector<RowResult> ordered;
+  for (const Exhibit& exhibit : exhibits) ordered.push_back(std::move(rows[exhibit.name]));
+  return ordered;
 }
 
 Tone tone_of(RowState state) {
   return state == RowState::kOk ? Tone::kGood : state == RowState::kNotRun ? Tone::kDim : Tone::kBad;
 }
 
+// A museum may be shown in parts: rows of an earlier record of the same machine, tier and version stay, unless they were shown again.
+Json with_earlier(Json record, const fs::path& file) {
+  auto text = read_file(file, std::size_t{256} << 20);
+  const Json earlier = text ? Json::parse(*text, nullptr, false) : Json();
+  if (!earlier.is_object() || !earlier.contains("rows")) return record;
+  for (const char* key : {"selftest", "tool", "backend", "tier", "device", "driver", "isolation"})
+    if (earlier.value(key, Json()) != record.value(key, Json())) return record;
+  Json rows = earlier["rows"];
+  for (const Json& row : record["rows"]) {
+    auto same = std::find_if(rows.begin(), rows.end(), [&](const Json& known) { return known["name"] == row["name"]; });
+    if (same != rows.end()) *same = row;
+    else rows.push_back(row);
+  }
+  record["rows"] = std::move(rows);
+  record["rate"] = rate_of(record["rows"].get<std::vector<RowResult>>());
+  return record;
+}
+
 Json record_of(const std::vector<RowResult>& rows, const SelftestRequest& request, const Resources& resources) {
-  Json record{{"selftest", 1}, {"time", utc_now()}, {"tool", resources.version}};
+  Json record{{"selftest", 1}, {"tool", resources.version}};
   record["backend"] = request.backend == Backend::kCuda ? "cuda" : "emulated";
   if (request.backend == Backend::kCuda) {
     record["tier"] = request.tier == Tier::kHost ? "host" : request.tier == Tier::kSealed ? "sealed" : "auto";
@@ -96,6 +120,7 @@ Json record_of(const std::vector<RowResult>& rows, const SelftestRequest& reques
   record["isolation"] = Sandbox::detect(resources).description();
   record["rate"] = rate_of(rows);
   record["rows"] = rows;
+  for (Json& row : record["rows"]) row["time"] = utc_now();
   return record;
 }
 
@@ -112,8 +137,10 @@ void print_table(const std::vector<RowResult>& rows, const Terminal& t) {
 
 std::string rate_text(const Rate& rate) {
   auto share = [](int part, int all) { return all ? fmt::format("{} of {} ({:.3g} %)", part, all, 100.0 * part / all) : "none ran"; };
-  return fmt::format("tricks caught: {}; honest kernels passed: {}; not run here: {}", share(rate.caught, rate.tricks),
-                     share(rate.passed, rate.honest), rate.not_run);
+  std::string text = fmt::format("tricks caught: {}; honest kernels passed: {}; not run here: {}", share(rate.caught, rate.tricks),
+                                 share(rate.passed, rate.honest), rate.not_run);
+  if (rate.sealed + rate.unsealed) text += "; honest kernels that can be sealed: " + share(rate.sealed, rate.sealed + rate.unsealed);
+  return text;
 }
 
 Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& session) {
@@ -127,7 +154,7 @@ Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& ses
   request.readers["worklog"] = read_worklog;
   CAPSTONE_TRY(const auto rows, run_all(exhibits, request, arguments.jobs, session));
   const Json record = record_of(rows, request, session.resources);
-  if (!arguments.record.empty()) CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.record, record.dump(1) + "\n"));
+  if (!arguments.record.empty()) CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.record, with_earlier(record, session.cwd / arguments.record).dump(1) + "\n"));
   const Rate rate = rate_of(rows);
   if (session.json) {
     session.terminal.out(record.dump(2));
@@ -151,7 +178,7 @@ void add_selftest(CLI::App& app, Session& session, Action& action) {
   command->add_option("--tier", arguments->tier, "on a GPU: auto (default), sealed or host")->transform(CLI::CheckedTransformer(tiers, CLI::ignore_case));
   command->add_option("--budget", arguments->budget_seconds, "seconds of GPU timing a kernel (default 3)")->check(CLI::Range(1.0, 3600.0));
   command->add_option("--only", arguments->only, "these exhibits alone; names or patterns: 'honest_*'");
-  command->add_option("--record", arguments->record, "write the whole record to this file, as JSON");
+  command->add_option("--record", arguments->record, "put the whole record into this file, as JSON; rows of an earlier run of the same machine and version stay");
   command->add_option("-j,--jobs", arguments->jobs, "exhibits at a time (default 1)")->check(CLI::Range(1, 64));
   add_format(*command, session);
   command->callback([arguments, &session, &action] { action = [arguments, &session] { return selftest(*arguments, session); }; });

@@ -14,6 +14,7 @@ using Kind = Expectation::Kind;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kHiddenCases = 2;
+constexpr std::size_t kTogether = 8;  // honest kernels in one race
 
 // "PASS, SLOWER 0.71x (host)"
 std::string outcome(const Measurement& m) {
@@ -126,6 +127,13 @@ std::string_view label_of(RowState state) {
   return "?";
 }
 
+RowResult faulty_row(const Exhibit& exhibit, const Error& error) {
+  RowResult row = not_run(exhibit, "a judgement", error.what + (error.where.empty() ? "" : " (" + error.where + ")"));
+  row.state = RowState::kDiffers;
+  row.got = "a fault of the machine";
+  return row;
+}
+
 RowResult assess(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& measurement) {
   RowResult row = blank_row(exhibit);
   const Promise promise = promise_for(exhibit, backend, tier, measurement);
@@ -138,38 +146,81 @@ RowResult assess(const Exhibit& exhibit, Backend backend, Tier tier, const Measu
     row.state = RowState::kDiffers;
     row.why = promise.wrong_tier;
   }
+  if (backend == Backend::kCuda && tier != Tier::kHost)
+    row.sealed = measurement.tier == "sealed" && measurement.gate_one != GateOne::kNotJudgeable;
   row.measurement = measurement;
+  // What the verdict rests on; not all that was right, nor every sample.
+  row.measurement["cases_run"] = measurement.cases.size();
+  Json& cases = row.measurement["cases"];
+  cases.erase(std::remove_if(cases.begin(), cases.end(), [](const Json& c) { return c.value("passed", false); }), cases.end());
+  row.measurement["cases_failed"] = cases.size();
+  if (cases.size() > 1) cases.erase(cases.begin() + 1, cases.end());
+  for (Json& c : cases)
+    if (c.contains("diagnosis") && c["diagnosis"].is_object()) c["diagnosis"].erase("mismatches");
+  row.measurement.erase("environment");  // the record has it
+  for (const char* key : {"log", "command"}) row.measurement["build"].erase(key);
   if (measurement.measured)
     for (Json& arm : row.measurement["measured"]["arms"]) arm.erase("samples_ms");
   return row;
 }
 
-Result<RowResult> run_exhibit(const Exhibit& exhibit, const SelftestRequest& request, const Resources& resources, const Narration& say) {
-  if (exhibit.input) return read_hostile_file(exhibit, request);
-  if (std::string why = hopeless(exhibit, request); !why.empty()) return not_run(exhibit, "cannot show", why);
-  if (exhibit.needs_isolation)
-    if (Sandbox sandbox = Sandbox::detect(resources); !sandbox.isolated())
-      return not_run(exhibit, "needs isolation", "untrusted processes are not isolated here: " + sandbox.description());
-  CAPSTONE_TRY(const Problem problem, load_problem(exhibit.problem));
+std::vector<std::vector<Exhibit>> groups_of(const std::vector<Exhibit>& exhibits, Backend backend) {
+  std::vector<std::vector<Exhibit>> groups;
+  for (const Exhibit& exhibit : exhibits) {
+    auto together = [&](const std::vector<Exhibit>& group) {
+      const Exhibit& first = group.front();
+      return backend == Backend::kCuda && exhibit.honest() && first.honest() && !exhibit.input && !first.input &&
+             exhibit.problem == first.problem && exhibit.timeout_seconds == first.timeout_seconds &&
+             exhibit.needs_isolation == first.needs_isolation && group.size() < kTogether;
+    };
+    auto group = std::find_if(groups.begin(), groups.end(), together);
+    if (group == groups.end()) group = groups.insert(groups.end(), std::vector<Exhibit>());
+    group->push_back(exhibit);
+  }
+  return groups;
+}
+
+Result<std::vector<RowResult>> run_group(const std::vector<Exhibit>& group, const SelftestRequest& request, const Resources& resources,
+                                         const Narration& say) {
+  std::vector<RowResult> rows;
+  std::vector<const Exhibit*> shown;
+  for (const Exhibit& exhibit : group) {
+    if (exhibit.input) {
+      CAPSTONE_TRY(RowResult row, read_hostile_file(exhibit, request));
+      rows.push_back(std::move(row));
+    } else if (std::string why = hopeless(exhibit, request); !why.empty()) {
+      rows.push_back(not_run(exhibit, "cannot show", why));
+    } else if (Sandbox sandbox = Sandbox::detect(resources); exhibit.needs_isolation && !sandbox.isolated()) {
+      rows.push_back(not_run(exhibit, "needs isolation", "untrusted processes are not isolated here: " + sandbox.description()));
+    } else {
+      shown.push_back(&exhibit);
+    }
+  }
+  if (shown.empty()) return rows;
+  CAPSTONE_TRY(const Problem problem, load_problem(shown.front()->problem));
   JudgeRequest judged;
   judged.problem = &problem;
-  judged.entries = {{"exhibit", exhibit.source}};
+  for (const Exhibit* exhibit : shown) judged.entries.push_back({fmt::format("exhibit-{}", judged.entries.size() + 1), exhibit->source});
   judged.backend = request.backend;
   judged.tier = request.tier;
   judged.budget_seconds = request.budget_seconds;
-  judged.run_timeout_seconds = exhibit.timeout_seconds;
+  judged.run_timeout_seconds = shown.front()->timeout_seconds;
   judged.hidden_cases = kHiddenCases;
   judged.timing = request.backend == Backend::kCuda;
   const auto begun = Clock::now();
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
-  RowResult row = assess(exhibit, request.backend, request.tier, measurements.front());
-  row.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
-  return row;
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count() / static_cast<double>(shown.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    rows.push_back(assess(*shown[i], request.backend, request.tier, measurements[i]));
+    rows.back().seconds = seconds;
+  }
+  return rows;
 }
 
 Rate rate_of(const std::vector<RowResult>& rows) {
   Rate rate;
   for (const RowResult& row : rows) {
+    if (row.row == 0 && row.sealed) ++(*row.sealed ? rate.sealed : rate.unsealed);
     if (row.state == RowState::kNotRun) {
       ++rate.not_run;
       continue;
@@ -183,11 +234,26 @@ Rate rate_of(const std::vector<RowResult>& rows) {
 void to_json(Json& json, const RowResult& row) {
   json = Json{{"name", row.name}, {"row", row.row ? Json(row.row) : Json("honest")}, {"expected", row.expected}, {"got", row.got},
               {"state", label_of(row.state)}, {"why", row.why}, {"seconds", row.seconds}};
+  if (row.sealed) json["sealed"] = *row.sealed;
   if (!row.measurement.is_null()) json["measurement"] = row.measurement;
+}
+
+void from_json(const Json& json, RowResult& row) {
+  row.name = json.at("name");
+  row.row = json.at("row").is_number() ? json["row"].get<int>() : 0;
+  row.expected = json.value("expected", "");
+  row.got = json.value("got", "");
+  for (RowState state : {RowState::kOk, RowState::kEscaped, RowState::kRefused, RowState::kDiffers, RowState::kNotRun})
+    if (json.value("state", "") == label_of(state)) row.state = state;
+  row.why = json.value("why", "");
+  row.seconds = json.value("seconds", 0.0);
+  if (auto sealed = json.find("sealed"); sealed != json.end()) row.sealed = sealed->get<bool>();
+  row.measurement = json.value("measurement", Json());
 }
 
 void to_json(Json& json, const Rate& rate) {
   json = Json{{"tricks", rate.tricks}, {"caught", rate.caught}, {"honest", rate.honest}, {"passed", rate.passed}, {"not_run", rate.not_run}};
+  if (rate.sealed + rate.unsealed) json.update({{"honest_sealed", rate.sealed}, {"honest_not_sealed", rate.unsealed}});
 }
 
 }  // namespace capstone

@@ -314,6 +314,18 @@ TEST(Child, IsKilledWhenItsHandleGoesAway) {
   EXPECT_FALSE(alive(pid));
 }
 
+TEST(Child, ItsLibrariesAreSeenAndThoseOfItsChildren) {
+  auto child = Child::start(shell("sleep 20"));
+  ASSERT_TRUE(child);
+  std::set<std::string> seen;
+  for (int i = 0; i < 200 && !seen.contains("libc.so.6"); ++i) {
+    std::this_thread::sleep_for(10ms);
+    seen = child->libraries();
+  }
+  EXPECT_TRUE(seen.contains("libc.so.6"));
+  EXPECT_FALSE(seen.contains("sleep")) << "programs are no libraries";
+}
+
 TEST(Child, TakesThePlaceOfAnother) {
   auto first = Child::start(shell("sleep 100"));
   auto second = Child::start(shell("echo second"));

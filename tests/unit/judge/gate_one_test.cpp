@@ -223,5 +223,11 @@ TEST(GateOneOnTheCpu, ReplayOfWhatAnInstrumentedBuildFoundLooksThereAgain) {
   EXPECT_EQ(again.first_failure()->seed, bad->seed);
 }
 
+TEST(LabelOfLibraries, NamesWhatWorksOnGpusAndNothingElse) {
+  EXPECT_EQ(label_of_libraries({"libc.so.6", "libcudart.so.13", "libcuda.so.1"}), "");
+  EXPECT_EQ(label_of_libraries({"libc.so.6", "libcublas.so.13", "libcublasLt.so.13"}),
+            "library: libcublas.so.13, libcublasLt.so.13 were loaded by the kernel's process");
+}
+
 }  // namespace
 }  // namespace capstone

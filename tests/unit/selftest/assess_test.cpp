@@ -110,6 +110,29 @@ TEST(Assess, RecordHoldsEverythingButTheSamples) {
   EXPECT_FALSE(row.measurement["measured"]["arms"][0].contains("samples_ms"));
 }
 
+TEST(Assess, HonestKernelsThatLeaveTheSealedTierAreCounted) {
+  const Exhibit honest = exhibit(0, promise(Kind::kPasses));
+  auto row = [&](GateOne verdict, const char* tier, Tier asked) { return assess(honest, Backend::kCuda, asked, said(verdict, tier)); };
+  const std::vector<RowResult> rows{row(GateOne::kPassed, "sealed", Tier::kAuto), row(GateOne::kPassed, "host", Tier::kAuto),
+                                    row(GateOne::kNotJudgeable, "sealed", Tier::kSealed), row(GateOne::kPassed, "host", Tier::kHost)};
+  const Rate rate = rate_of(rows);
+  EXPECT_EQ(rate.sealed, 1);
+  EXPECT_EQ(rate.unsealed, 2) << "nothing was asked of the sealed tier in the last";
+  EXPECT_EQ(rate_of(Json(rows).get<std::vector<RowResult>>()).unsealed, 2) << "also from a record";
+}
+
+TEST(Assess, RecordKeepsTheCasesThatFailed) {
+  Measurement m = said(GateOne::kWrong);
+  m.cases.resize(3);
+  m.cases[0].passed = true;
+  m.cases[1].id = "hidden-1";
+  m.cases[2].passed = true;
+  const RowResult row = assess(exhibit(3, promise(Kind::kCaught, {GateOne::kWrong})), Backend::kEmulated, Tier::kAuto, m);
+  EXPECT_EQ(row.measurement["cases_run"], 3);
+  ASSERT_EQ(row.measurement["cases"].size(), 1u);
+  EXPECT_EQ(row.measurement["cases"][0]["id"], "hidden-1");
+}
+
 TEST(Rate, CountsOnlyWhatRan) {
   auto row = [](int number, RowState state) {
     RowResult result;

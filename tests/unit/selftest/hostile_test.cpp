@@ -40,9 +40,9 @@ TEST(Selftest, SlowReaderIsAnEscape) {
   exhibit.input = HostileInput{"reply", "x", "", "", 0, "", false};
   SelftestRequest request;
   request.readers = input_readers();
-  auto row = run_exhibit(exhibit, request, Resources{}, [](const std::string&) {});
-  ASSERT_TRUE(row);
-  EXPECT_EQ(row->state, RowState::kEscaped);
+  auto rows = run_group({exhibit}, request, Resources{}, [](const std::string&) {});
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->front().state, RowState::kEscaped);
 }
 
 TEST(Selftest, RefusalThatWasPromisedAndDidNotComeIsAnEscape) {
@@ -51,18 +51,18 @@ TEST(Selftest, RefusalThatWasPromisedAndDidNotComeIsAnEscape) {
   exhibit.input = HostileInput{"reader", "", "", "", 0, "", true};
   SelftestRequest request;
   request.readers["reader"] = [](const HostileInput&) { return std::nullopt; };
-  auto row = run_exhibit(exhibit, request, Resources{}, [](const std::string&) {});
-  ASSERT_TRUE(row);
-  EXPECT_EQ(row->state, RowState::kEscaped);
+  auto rows = run_group({exhibit}, request, Resources{}, [](const std::string&) {});
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->front().state, RowState::kEscaped);
 }
 
 TEST(Selftest, InputThatNothingReadsIsNotRun) {
   Exhibit exhibit;
   exhibit.row = 28;
   exhibit.input = HostileInput{"worklog", "", "", "", 0, "", true};
-  auto row = run_exhibit(exhibit, {}, Resources{}, [](const std::string&) {});
-  ASSERT_TRUE(row);
-  EXPECT_EQ(row->state, RowState::kNotRun);
+  auto rows = run_group({exhibit}, {}, Resources{}, [](const std::string&) {});
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->front().state, RowState::kNotRun);
 }
 
 TEST(Selftest, WhatCannotShowIsNotBuilt) {
@@ -70,10 +70,35 @@ TEST(Selftest, WhatCannotShowIsNotBuilt) {
   exhibit.row = 11;
   exhibit.emulated = {Expectation::Kind::kCannotShow, {}, "nothing is timed", {}};
   exhibit.source = "/nonexistent.cu";
-  auto row = run_exhibit(exhibit, {}, Resources{}, [](const std::string&) {});
-  ASSERT_TRUE(row);
-  EXPECT_EQ(row->state, RowState::kNotRun);
-  EXPECT_EQ(row->why, "nothing is timed");
+  auto rows = run_group({exhibit}, {}, Resources{}, [](const std::string&) {});
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->front().state, RowState::kNotRun);
+  EXPECT_EQ(rows->front().why, "nothing is timed");
+}
+
+TEST(Selftest, OnAGpuHonestKernelsOfAProblemRaceTogetherAndTricksAlone) {
+  auto exhibit = [](std::string name, int row, std::string problem) {
+    Exhibit made;
+    made.name = std::move(name);
+    made.row = row;
+    made.problem = std::move(problem);
+    return made;
+  };
+  const std::vector<Exhibit> all{exhibit("a", 0, "softmax"), exhibit("b", 3, "softmax"), exhibit("c", 0, "sgemm"), exhibit("d", 0, "softmax")};
+  const auto groups = groups_of(all, Backend::kCuda);
+  ASSERT_EQ(groups.size(), 3u);
+  ASSERT_EQ(groups[0].size(), 2u);
+  EXPECT_EQ(groups[0][1].name, "d");
+  EXPECT_EQ(groups_of(all, Backend::kEmulated).size(), 4u);
+  EXPECT_EQ(groups_of(std::vector<Exhibit>(20, all[0]), Backend::kCuda).size(), 3u) << "a race has its limits";
+}
+
+TEST(Selftest, FaultOfTheMachineIsAFailureOfItsRow) {
+  Exhibit exhibit;
+  exhibit.row = 3;
+  const RowResult row = faulty_row(exhibit, {"the GPU fell off the bus", "GPU-1", {}, ExitCode::kEnvironment});
+  EXPECT_FALSE(rate_of({row}).good());
+  EXPECT_EQ(row.why, "the GPU fell off the bus (GPU-1)");
 }
 
 }  // namespace
