@@ -1,0 +1,63 @@
+// `capstone demo` and `capstone map`: what a teacher shows in front of a class.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/course.h"
+#include "cli/demos.h"
+#include "cli/session.h"
+#include "harness/base/spelling.h"
+#include "harness/base/text.h"
+
+namespace capstone::cli {
+namespace {
+
+Result<ExitCode> demo(const Session& session, const std::string& name) {
+  const Terminal& t = session.terminal;
+  if (name.empty()) {
+    Table table({"demo", "session", "what it shows"});
+    for (const Demo& one : demos()) table.row({t.paint(Tone::kBold, one.name), one.session, one.what});
+    t.out(table.text(t));
+    t.out("next: capstone demo NAME");
+    return ExitCode::kDone;
+  }
+  const auto chosen = std::find_if(demos().begin(), demos().end(), [&](const Demo& one) { return name == one.name; });
+  if (chosen == demos().end()) {
+    std::vector<std::string> names;
+    for (const Demo& one : demos()) names.emplace_back(one.name);
+    const auto meant = nearest(name, names);
+    return fail("no demo is called " + name, {}, (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
+  }
+  t.out(course_line(chosen->session, t) + "\n");
+  CAPSTONE_CHECK(chosen->run(session));
+  t.out("\n" + t.paint(Tone::kBold, fmt::format("“{}”", chosen->line)));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> map(const Session& session, const std::string& here) {
+  std::vector<std::string> ids;
+  for (const CourseSession& one : course()) ids.emplace_back(one.id);
+  if (!here.empty() && std::find(ids.begin(), ids.end(), here) == ids.end())
+    return fail("no session is called " + here, {}, "sessions: " + join(ids, ", "));
+  session.terminal.out(course_map(here, session.terminal));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("demo", "a live demo for the board; without a name: which there are");
+  auto name = std::make_shared<std::string>();
+  command->add_option("name", *name, "mountain, coalescing, online-softmax …");
+  command->callback([&session, &action, name] { action = [&session, name] { return demo(session, *name); }; });
+}
+
+void add_map(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("map", "the course's road, and where we are on it");
+  auto here = std::make_shared<std::string>();
+  command->add_option("session", *here, "L1 … L8, W1 … W6");
+  command->callback([&session, &action, here] { action = [&session, here] { return map(session, *here); }; });
+}
+
+}  // namespace capstone::cli

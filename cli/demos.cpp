@@ -1,0 +1,298 @@
+#include "cli/demos.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "cli/rungs.h"
+#include "cli/show.h"
+#include "harness/base/text.h"
+#include "harness/explain/explain.h"
+#include "harness/judge/judge.h"
+#include "harness/ladder/ladder.h"
+#include "harness/model/device.h"
+#include "harness/model/roofline.h"
+
+namespace capstone::cli {
+namespace {
+
+bool has_gpu(const Session& session) { return choose_backend(Backend::kAuto, session.resources).backend == Backend::kCuda; }
+
+void cannot_show(const Session& session, const std::string& what) {
+  session.terminal.out(session.terminal.paint(Tone::kWarn, "not shown here: " + what + " (" + choose_backend(Backend::kAuto, session.resources).because + ")"));
+}
+
+// Rungs of a ladder, timed on the GPU at some sizes.
+Result<Ladder> timed(const Session& session, const std::string& id, const std::vector<std::string>& wanted, const Sizes& sizes) {
+  CAPSTONE_TRY(auto rungs, rungs_of(session.resources, id));
+  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), id));
+  problem.measure = sizes;
+  problem.check.resize(1);
+  LadderRequest request{&problem, {}, Backend::kCuda, 0.5};
+  for (const Rung& rung : rungs)
+    if (std::any_of(wanted.begin(), wanted.end(), [&](const std::string& start) { return rung.name.starts_with(start); })) request.rungs.push_back(rung);
+  auto climbed = climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); });
+  session.terminal.end_progress();
+  return climbed;
+}
+
+Result<Explanation> counted(const Session& session, const std::string& id, const std::string& rung, const Sizes& sizes) {
+  CAPSTONE_TRY(const Problem problem, find_problem(session.resources.problems(), id));
+  CAPSTONE_TRY(const std::filesystem::path source, find_rung(session, id, rung, "capstone explain {0} --problem {1}"));
+  auto explained = explain({&problem, source, sizes, {}}, session.resources, [&](const std::string& text) { session.terminal.progress(text); });
+  session.terminal.end_progress();
+  return explained;
+}
+
+// L1 ---------------------------------------------------------------------------------------------------------------------------------
+
+Result<void> receipt(const Session& session) {
+  const double a[2][2] = {{1, 2}, {3, 4}}, b[2][2] = {{5, 6}, {7, 8}};
+  Table table({"element", "row of A · column of B", "multiply-adds", "result"});
+  int multiply_adds = 0;
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 2; ++j) {
+      double sum = 0;
+      std::string terms, steps;
+      for (int k = 0; k < 2; ++k, ++multiply_adds) {
+        sum += a[i][k] * b[k][j];
+        terms += fmt::format("{}{:g}·{:g}", k ? " + " : "", a[i][k], b[k][j]);
+        steps += fmt::format("{}{:g}", k ? " → " : "0 → ", sum);
+      }
+      table.row({fmt::format("C[{}][{}]", i, j), terms, steps, fmt::format("{:g}", sum)});
+    }
+  session.terminal.out("A = [1 2; 3 4]    B = [5 6; 7 8]\n");
+  session.terminal.out(table.text(session.terminal));
+  session.terminal.out(fmt::format("\nthe receipt: {} multiply-adds = {} FLOPs = 2·2³. At 4096³ it is {:.0f} billion FLOPs, on {:.0f} MB of data.", multiply_adds,
+                                   2 * multiply_adds, 2 * std::pow(4096.0, 3) / 1e9, 3 * 4.0 * 4096 * 4096 / 1e6));
+  return {};
+}
+
+// One core, three loops, i-k-j so that memory is read in order.
+double cpu_multiply_seconds(int n) {
+  std::vector<float> a(static_cast<std::size_t>(n) * n, 1.5f), b(a.size(), 0.5f), c(a.size(), 0.0f);
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < n; ++i)
+    for (int k = 0; k < n; ++k)
+      for (int j = 0; j < n; ++j) c[static_cast<std::size_t>(i) * n + j] += a[static_cast<std::size_t>(i) * n + k] * b[static_cast<std::size_t>(k) * n + j];
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return c[a.size() - 1] == 0.75f * static_cast<float>(n) ? seconds : -1;  // the loop cannot be left out
+}
+
+Result<void> cpu_vs_gpu(const Session& session) {
+  constexpr int n = 512;
+  double seconds = cpu_multiply_seconds(n);
+  for (int i = 0; i < 2; ++i) seconds = std::min(seconds, cpu_multiply_seconds(n));
+  const double flops = 2.0 * n * n * n, large = 2 * std::pow(4096.0, 3);
+  session.terminal.out(fmt::format("one CPU core, three loops, {0}³: {1} = {2:.1f} GFLOP/s; 4096³ at this rate: {3:.0f} s", n, format_time_ms(seconds * 1e3), flops / seconds / 1e9,
+                                   large / (flops / seconds)));
+  if (!has_gpu(session)) {
+    cannot_show(session, "the GPU's half");
+    return {};
+  }
+  CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", n}, {"k", n}, {"n", n}}));
+  const LadderStep& naive = ladder.steps.front();
+  if (!naive.timed()) return fail("the naive kernel got no time: " + naive.trouble);
+  session.terminal.out(fmt::format("{}, the same three loops, a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", ladder.device,
+                                   format_time_ms(naive.ms.point), seconds * 1e3 / naive.ms.point, format_time_ms(ladder.library_ms), seconds * 1e3 / ladder.library_ms));
+  return {};
+}
+
+Result<void> mountain(const Session& session) {
+  session.terminal.out("C = A·B, 4096 × 4096, fp32: 137 billion FLOPs. Nine lines of code against the vendor's library.");
+  if (!has_gpu(session)) {
+    cannot_show(session, "the race");
+    session.terminal.out("what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
+    return {};
+  }
+  CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
+  const LadderStep& naive = ladder.steps.front();
+  if (!naive.timed()) return fail("the naive kernel got no time: " + naive.trouble);
+  session.terminal.out(fmt::format("on {}, at 2048³, so that nobody waits:\n  naive    {:>10}\n  library  {:>10}   {:.0f} times faster: {} of the time is the mountain", ladder.device,
+                                   format_time_ms(naive.ms.point), format_time_ms(ladder.library_ms), naive.ms.point / ladder.library_ms,
+                                   format_time_ms(naive.ms.point - ladder.library_ms)));
+  return {};
+}
+
+// L2 ---------------------------------------------------------------------------------------------------------------------------------
+
+Result<void> warmup(const Session& session) {
+  if (!has_gpu(session)) {
+    cannot_show(session, "a kernel cold and warm");
+    session.terminal.out("what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A benchmark that repeats itself times the first.");
+    return {};
+  }
+  CAPSTONE_TRY(const Ladder ladder, timed(session, "vector_add", {"01_"}, {{"n", 1 << 21}}));
+  const LadderStep& step = ladder.steps.front();
+  if (!step.timed()) return fail("the kernel got no time: " + step.trouble);
+  session.terminal.out(fmt::format("{}, z = x + y over 2 million floats (25 MB):\n  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, and nobody changed the kernel",
+                                   ladder.device, format_time_ms(step.ms.point), format_time_ms(step.hot_ms), step.ms.point / step.hot_ms));
+  return {};
+}
+
+Result<std::vector<Measurement>> judged(const Session& session, const std::vector<std::string>& names) {
+  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), "vector_add"));
+  JudgeRequest request;
+  request.problem = &problem;
+  request.budget_seconds = 1;
+  request.restarts = 2;
+  request.hidden_cases = 1;
+  request.instrumented = false;
+  for (const std::string& name : names) request.entries.push_back({name, session.resources.share / "examples" / "demos" / (name + ".cu")});
+  auto measurements = judge(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); });
+  session.terminal.end_progress();
+  return measurements;
+}
+
+Result<void> off_by_one(const Session& session) {
+  session.terminal.out("if (i < n - 1) z[i] = x[i] + y[i];\n");
+  CAPSTONE_TRY(const auto measurements, judged(session, {"off_by_one"}));
+  session.terminal.out(explain_failure(measurements.front(), session.terminal, false));
+  return {};
+}
+
+Result<void> two_gates(const Session& session) {
+  CAPSTONE_TRY(const auto measurements, judged(session, {"fast_and_wrong", "slow_and_right"}));
+  session.terminal.out(verdict_table(measurements, session.terminal));
+  return {};
+}
+
+// L3 ---------------------------------------------------------------------------------------------------------------------------------
+
+Result<void> coalescing(const Session& session) {
+  const Sizes sizes{{"m", 128}, {"k", 128}, {"n", 128}};
+  Table table({"kernel", "requests of a warp", "sectors moved", "a request", "ideal"});
+  for (const char* rung : {"01_naive", "02_coalesced"}) {
+    CAPSTONE_TRY(const Explanation e, counted(session, "sgemm", rung, sizes));
+    const Traffic& t = e.total.global;
+    table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request()), fmt::format("{:.2f}", t.ideal_per_request())});
+  }
+  session.terminal.out("sgemm 128³, counted on the CPU; a sector is 32 bytes. The two kernels differ in which index threadIdx.x is.\n");
+  session.terminal.out(table.text(session.terminal));
+  return {};
+}
+
+Result<void> bank_conflict(const Session& session) {
+  const Sizes sizes{{"rows", 256}, {"cols", 256}};
+  Table table({"kernel", "requests to shared memory", "wavefronts", "a request"});
+  for (const char* rung : {"02_shared", "03_padded"}) {
+    CAPSTONE_TRY(const Explanation e, counted(session, "transpose", rung, sizes));
+    const Traffic& t = e.total.shared;
+    table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request())});
+  }
+  session.terminal.out("transpose 256², counted on the CPU. The two kernels differ in one character: tile[32][32] and tile[32][33].\n");
+  session.terminal.out(table.text(session.terminal));
+  return {};
+}
+
+Result<void> roofline_demo(const Session& session) {
+  DevicePeaks peaks;
+  const auto gpu = find_gpu(session.resources);
+  CAPSTONE_TRY(peaks, find_device_like(gpu ? gpu->name : "h100"));
+  const double ridge = peaks.fp32 / peaks.bandwidth;
+  session.terminal.out(fmt::format("{}{}: {} of memory, {} of FP32: the ridge is at {:.1f} FLOP/B\n", gpu ? "" : "no GPU here; as an example ", peaks.name, format_bandwidth(peaks.bandwidth),
+                                   format_flops(peaks.fp32), ridge));
+  struct Point {
+    std::string id;
+    double intensity, roof;
+    Cost cost;
+  };
+  std::vector<Point> points;
+  for (const std::string& id : ladders_of(session.resources, "")) {
+    CAPSTONE_TRY(const Problem problem, find_problem(session.resources.problems(), id));
+    if (problem.precision != Precision::kFp32) continue;
+    CAPSTONE_TRY(const Cost cost, cost_at(problem, problem.measure));
+    if (cost.bytes <= 0 || cost.flops <= 0) continue;
+    const double intensity = cost.flops / cost.bytes;
+    points.push_back({id, intensity, std::min(peaks.fp32, intensity * peaks.bandwidth), cost});
+  }
+  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.intensity < b.intensity; });
+  // Both axes logarithmic: 0.01 … 1000 FLOP/B, 13 cells a decade; the roof over it, 4 cells a decade.
+  constexpr int kWide = 66, kHigh = 14;
+  const double top = peaks.fp32;
+  std::array<std::string, kHigh> canvas;
+  canvas.fill(std::string(kWide, ' '));
+  auto column = [](double intensity) { return static_cast<int>(std::lround((std::log10(intensity) + 2) * 13)); };
+  auto line = [&](double flops) { return static_cast<int>(std::lround((std::log10(top) - std::log10(flops)) * 4)); };
+  for (int x = 0; x < kWide; ++x) {
+    const double intensity = std::pow(10.0, x / 13.0 - 2);
+    const int y = line(std::min(top, intensity * peaks.bandwidth));
+    if (y >= 0 && y < kHigh) canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = intensity < ridge ? '/' : '-';
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const int x = column(points[i].intensity), y = line(points[i].roof);
+    if (x >= 0 && x < kWide && y >= 0 && y < kHigh) canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = static_cast<char>('a' + i % 26);
+  }
+  for (const std::string& row : canvas) session.terminal.out("  │" + row);
+  session.terminal.out("  └" + std::string(kWide, '-') + "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
+  Table table({"", "problem", "FLOP/B", "roof", "bound by", "no faster than"});
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Roofline roof = roofline(points[i].cost, 0, peaks, Precision::kFp32);
+    table.row({std::string(1, static_cast<char>('a' + i % 26)), points[i].id, fmt::format("{:.2f}", points[i].intensity), format_flops(points[i].roof), roof.bound_by, format_time_ms(roof.floor_ms)});
+  }
+  session.terminal.out(table.text(session.terminal));
+  return {};
+}
+
+// L8 ---------------------------------------------------------------------------------------------------------------------------------
+
+Result<void> online_softmax(const Session& session) {
+  const std::vector<std::vector<double>> tiles{{1, 3}, {2, 5}};
+  Table table({"tile", "largest so far", "the old sum times", "sum so far"});
+  double most = -INFINITY, sum = 0;
+  std::vector<double> all;
+  for (const auto& tile : tiles) {
+    const double before = most;
+    for (double x : tile) most = std::max(most, x), all.push_back(x);
+    const double scale = sum > 0 ? std::exp(before - most) : 0;
+    sum *= scale;
+    for (double x : tile) sum += std::exp(x - most);
+    table.row({fmt::format("[{:g}, {:g}]", tile[0], tile[1]), fmt::format("{:g}", most), scale > 0 ? fmt::format("e^({:g} - {:g}) = {:.4f}", before, most, scale) : "-", fmt::format("{:.6f}", sum)});
+  }
+  double whole = 0;
+  for (double x : all) whole += std::exp(x - most);
+  session.terminal.out(table.text(session.terminal));
+  session.terminal.out(fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole, std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
+  return {};
+}
+
+Result<void> flash_traffic(const Session& session) {
+  constexpr double n = 4096, d = 64, f = 4, tile = 64;
+  const double scores = n * n * f, operand = n * d * f;
+  Table table({"one head, n = 4096, d = 64, fp32", "naive: three kernels", "flash: one kernel"});
+  auto mega = [](double bytes) { return fmt::format("{:.1f} MB", bytes / 1e6); };
+  table.row({"read Q, K, V", mega(3 * operand), mega(3 * operand)});
+  table.row({"write the scores, read them", mega(2 * scores), "stay on the chip"});
+  table.row({"write the probabilities, read them", mega(2 * scores), "stay on the chip"});
+  table.row({"write O", mega(operand), mega(operand)});
+  const double naive = 4 * operand + 4 * scores, flash = 4 * operand;
+  table.row({session.terminal.paint(Tone::kBold, "device memory"), mega(naive), mega(flash)});
+  session.terminal.out(fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB\n", n * n / 1e6, scores / 1e6));
+  session.terminal.out(table.text(session.terminal));
+  session.terminal.out(fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
+                                   mega(n / tile * 2 * operand), mega(2 * operand)));
+  return {};
+}
+
+}  // namespace
+
+const std::vector<Demo>& demos() {
+  static const std::vector<Demo> all{
+      {"receipt", "L1", "a 2 × 2 matrix product by hand", "Everything in this course is this, done a hundred billion times.", receipt},
+      {"cpu-vs-gpu", "L1", "the same three loops on a core and on a GPU", "Nothing is clever yet. There are only more hands.", cpu_vs_gpu},
+      {"mountain", "L1", "naive matmul and the library, back to back", "That gap is the mountain. We climb it until lecture 6.", mountain},
+      {"warmup", "L2", "one kernel, cold and warm", "If you time it twice, you time two different things.", warmup},
+      {"off-by-one", "L2", "a wrong index, and gate one catching it", "A GPU does not tell you that you are wrong. It gives you a number.", off_by_one},
+      {"two-gates", "L2", "fast and wrong, slow and right", "First right, then fast. In this order, or not at all.", two_gates},
+      {"coalescing", "L3", "two kernels that differ in which index is threadIdx.x", "The memory moves whole sectors. Ask for neighbours.", coalescing},
+      {"bank-conflict", "L3", "tile[32][32] and tile[32][33]", "One character. Thirty-two banks, and everybody wanted the same one.", bank_conflict},
+      {"roofline", "L7", "where the course's problems stand under the roof", "Before you make it faster, ask which roof you are under.", roofline_demo},
+      {"online-softmax", "L8", "tiles [1, 3] and [2, 5]: running largest and sum", "You can change your mind about the largest, if you mend the sum.", online_softmax},
+      {"flash-traffic", "L8", "bytes that naive and flash attention move at n = 4096", "It does more arithmetic, and it is faster: it was never about the arithmetic.", flash_traffic}};
+  return all;
+}
+
+}  // namespace capstone::cli

@@ -1,0 +1,15 @@
+// Live demo: half the reads, half the work, wrong. It would win any race. `capstone demo two-gates` does not let it start.
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+constexpr int kThreads = 256;
+
+__global__ void vector_add(const float* x, float* z, int64_t n) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) z[i] = x[i];  // y is small, is it not?
+}
+
+extern "C" void launch(const float* x, const float* /*y*/, float* z, int64_t n, void* /*workspace*/, cudaStream_t stream) {
+  vector_add<<<static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads, 0, stream>>>(x, z, n);
+}

@@ -1,0 +1,77 @@
+// `capstone demo` and `capstone map` on a machine without a GPU: what can be shown is shown, what cannot says so.
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+class Demos : public CliTest {};
+
+struct Shows {
+  const char* name;
+  std::vector<const char*> texts;
+};
+
+TEST_F(Demos, ByHandCountWhatTheCourseSays) {
+  for (const Shows& demo : std::vector<Shows>{{"receipt", {"1·5 + 2·7", "50", "8 multiply-adds = 16 FLOPs"}},
+                                               {"online-softmax", {"e^(3 - 5) = 0.1353", "1.203438", "the same, and the row was read once"}},
+                                               {"flash-traffic", {"16.8 million entries a head, 67 MB", "272.6 MB", "4.2 MB", "65 times less"}},
+                                               {"roofline", {"the ridge is at", "sgemm", "vector_add"}}}) {
+    Outcome shown = capstone({"demo", demo.name});
+    ASSERT_EQ(shown.code, 0) << shown;
+    for (const char* text : demo.texts) EXPECT_TRUE(says(shown.out, text)) << demo.name;
+    EXPECT_TRUE(says(shown.out, "we are HERE")) << demo.name;
+  }
+}
+
+TEST_F(Demos, OffByOneIsDiagnosed) {
+  Outcome shown = capstone({"demo", "off-by-one"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "never written"));
+  EXPECT_TRUE(says(shown.out, "first at [30]"));
+}
+
+TEST_F(Demos, TwoGatesStopTheWrongOne) {
+  Outcome shown = capstone({"demo", "two-gates"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "WRONG"));
+  EXPECT_TRUE(says(shown.out, "PASS"));
+}
+
+TEST_F(Demos, OneCharacterTakesSixteenTimesTheWavefronts) {
+  Outcome shown = capstone({"demo", "bank-conflict"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "16.50"));
+  EXPECT_TRUE(says(shown.out, "1.00"));
+}
+
+TEST_F(Demos, ThatNeedAGpuSayWhatTheyCannotShow) {
+  for (const char* name : {"mountain", "warmup"}) {
+    Outcome shown = capstone({"demo", name}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+    ASSERT_EQ(shown.code, 0) << shown;
+    if (shown.out.find("NVIDIA ") != std::string::npos && shown.out.find("no NVIDIA") == std::string::npos) GTEST_SKIP() << "there is a GPU here";
+    EXPECT_TRUE(says(shown.out, "not shown here")) << name;
+  }
+}
+
+TEST_F(Demos, AreListedAndMisspellingsAnswered) {
+  Outcome list = capstone({"demo"});
+  ASSERT_EQ(list.code, 0) << list;
+  for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "off-by-one", "receipt", "coalescing", "bank-conflict", "online-softmax", "flash-traffic",
+                           "roofline", "two-gates"})
+    EXPECT_TRUE(says(list.out, name));
+  Outcome misspelt = capstone({"demo", "mountin"});
+  EXPECT_EQ(misspelt.code, 2) << misspelt;
+  EXPECT_TRUE(says(misspelt.err, "did you mean `mountain`?"));
+}
+
+TEST_F(Demos, MapShowsTheRoadAndThePlace) {
+  Outcome map = capstone({"map", "W2"});
+  ASSERT_EQ(map.code, 0) << map;
+  EXPECT_TRUE(says(map.out, "First we make the multiply fast."));
+  EXPECT_TRUE(says(map.out, "Then we make the model fast."));
+  EXPECT_TRUE(says(map.out, "──▶ W2  the Hopper GEMM   ◀── we are HERE"));
+  EXPECT_EQ(capstone({"map", "X9"}).code, 2);
+}
+
+}  // namespace
+}  // namespace capstone::cli_test
