@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# On a GPU machine: times every ladder through the tool itself and records the results.
+#   scripts/gpu_ladders.sh OUT [capstone] [PROBLEM…]
+# OUT/<device>.json is the results file (for reference_kernels/results), OUT/<problem>.txt what was printed. Problems with larger published
+# shapes are timed there, too. Exit code 1 when a rung failed gate one or a ladder could not be timed; the others go on.
+set -uo pipefail
+out=$(mkdir -p "$1" && cd "$1" && pwd)
+capstone=${2:-capstone}
+shift $(($# < 2 ? $# : 2))
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+problems=("$@")
+if [ ${#problems[@]} -eq 0 ]; then
+  mapfile -t problems < <(find "$root/reference_kernels" -mindepth 3 -name '*.cu' -printf '%h\n' | xargs -n 1 basename | sort -u)
+fi
+name=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
+[ -n "$name" ] || { echo "error: no NVIDIA GPU here" >&2; exit 2; }
+file=$out/$(sed 's/^NVIDIA //; s/[^A-Za-z0-9]/_/g' <<<"$name" | tr '[:upper:]' '[:lower:]').json
+status=0
+climb() {  # problem [size]
+  local label=$1${2:+-$2}
+  "$capstone" ladder "$1" ${2:+--size "$2"} --record "$file" >"$out/$label.txt" 2>"$out/$label.log" || { status=1; echo "error: $label: $(tail -n 1 "$out/$label.log")" >&2; }
+  cat "$out/$label.txt"
+}
+for problem in "${problems[@]}"; do
+  climb "$problem"
+  case $problem in
+    transpose) climb transpose rows=32768,cols=32768 ;;
+    sum) climb sum n=1073741824 ;;
+    softmax) climb softmax rows=4096,cols=65536 ;;
+  esac
+done
+exit $status
