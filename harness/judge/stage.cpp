@@ -15,6 +15,10 @@ constexpr int kProbes = 2048;  // elements that the oracle computes at the measu
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+Json fingerprint_step(const TensorSlot& slot, std::uint64_t seed) {
+  return {{"do", "fingerprint"}, {"at", slot.offset}, {"bytes", slot.bytes}, {"seed", seed}};
+}
+
 }  // namespace
 
 Result<void> Stage::lay_out(PrivateBytes bytes) {
@@ -96,9 +100,19 @@ Result<void> Stage::fill(std::uint64_t seed) {
     steps.push_back({{"do", "poison_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed ^ offset}});
   if (layout_.workspace_bytes)
     steps.push_back({{"do", "poison_bytes"}, {"at", layout_.workspace_offset}, {"bytes", layout_.workspace_bytes}, {"seed", seed + 1}});
+  // Inputs that only the host can make are known again by a number.
+  std::vector<std::size_t> host_made;
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    if (parameter(slot).is_written()) continue;
+    CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain));
+    if (!draw) host_made.push_back(i);
+  }
+  const std::size_t first = steps.size();
+  for (std::size_t i : host_made) steps.push_back(fingerprint_step(layout_.tensors[i], seed));
   steps.push_back({{"do", "flush"}});
-  CAPSTONE_TRY(auto done, player_.batch(std::move(steps)));
-  (void)done;
+  CAPSTONE_TRY(Json done, player_.batch(std::move(steps)));
+  for (std::size_t k = 0; k < host_made.size(); ++k) host_made_[host_made[k]] = done[first + k].at("value").get<std::uint64_t>();
   return {};
 }
 
@@ -118,7 +132,7 @@ Json Stage::prepare_request(bool into_expected) const {
 void Stage::add_fingerprints(Json& steps) const {
   for (const TensorSlot& slot : layout_.tensors)
     if (parameter(slot).is_written())
-      steps.push_back({{"do", "fingerprint"}, {"at", slot.offset}, {"bytes", slot.bytes}, {"seed", hash_seed_}});
+      steps.push_back(fingerprint_step(slot, hash_seed_));
 }
 
 Result<std::vector<std::uint64_t>> Stage::fingerprints() {
@@ -139,6 +153,7 @@ Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
     steps.push_back({{"do", "check_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed_ ^ offset}});
   const std::size_t guards_end = steps.size();
   std::vector<std::pair<std::size_t, std::string>> meaning;
+  std::vector<std::pair<std::size_t, std::size_t>> again;  // step, tensor: inputs by their fingerprints
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
     const TensorSlot& slot = layout_.tensors[i];
     const Parameter& p = parameter(slot);
@@ -149,7 +164,11 @@ Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
                        {"dtype", name_of(p.dtype)}, {"rtol", 2 * problem_.tolerance.rtol}, {"atol", 2 * problem_.tolerance.atol * scale}});
     } else {
       CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain));
-      if (!draw) continue;
+      if (!draw) {
+        again.emplace_back(steps.size(), i);
+        steps.push_back(fingerprint_step(slot, seed_));
+        continue;
+      }
       meaning.emplace_back(steps.size(), "input " + p.name);
       steps.push_back({{"do", "check_drawn"}, {"at", slot.offset}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)},
                        {"draw", draw_json(*draw)}});
@@ -161,6 +180,9 @@ Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
       return std::string("an output changed after launch() had ended: work was still going on that `stream` does not wait for");
   for (std::size_t i = outputs; i < guards_end; ++i)
     if (results[i].at("wrong").get<std::int64_t>()) return std::string("memory outside the tensors was written in a timed run");
+  for (auto& [at, tensor] : again)
+    if (results[at].at("value").get<std::uint64_t>() != host_made_[tensor])
+      return fmt::format("the input {} was changed in a timed run", parameter(layout_.tensors[tensor]).name);
   for (auto& [at, name] : meaning) {
     std::int64_t wrong = results[at].at("wrong").get<std::int64_t>();
     if (!wrong) continue;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <map>
 #include <vector>
 
 #include "harness/check/oracle.h"
@@ -58,6 +59,7 @@ class Stage {
   std::uint64_t seed_ = 0, host_seed_ = 0, hash_seed_ = 0;
   std::vector<std::vector<std::byte>> host_inputs_;
   std::vector<double> scale_;
+  std::map<std::size_t, std::uint64_t> host_made_;  ///< tensor → fingerprint of an input that the device cannot make again
 };
 
 }  // namespace capstone
