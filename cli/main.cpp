@@ -144,6 +144,7 @@ int run(int argc, char** argv) {
   add_measure(app, session, action);
   add_explain(app, session, action);
   add_ladder(app, session, action);
+  add_fast_p(app, session, action);
   add_demo(app, session, action);
   add_map(app, session, action);
   add_llm(app, session, action);

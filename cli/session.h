@@ -48,6 +48,7 @@ void add_doctor(CLI::App& app, Session& session, Action& action);
 void add_grade(CLI::App& app, Session& session, Action& action);
 void add_calibrate(CLI::App& app, Session& session, Action& action);
 void add_selftest(CLI::App& app, Session& session, Action& action);
+void add_fast_p(CLI::App& app, Session& session, Action& action);
 void add_demo(CLI::App& app, Session& session, Action& action);
 void add_map(CLI::App& app, Session& session, Action& action);
 void add_completion(CLI::App& app, Session& session, Action& action);

@@ -1,0 +1,58 @@
+// `capstone fast-p`: results of many problems in one table and one curve.
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+class FastPs : public CliTest {
+ protected:
+  std::string results() {
+    spit(home_ / "eval_results.json", R"({"1": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 1.0}, {"sample_id": 1, "compiled": true, "correctness": false}],
+                                          "2": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 4.0}, {"sample_id": 1, "compiled": true, "correctness": true, "runtime": 8.0}]})");
+    spit(home_ / "baseline.json", R"({"1": 3.0, "2": 2.0})");
+    return (home_ / "eval_results.json").string();
+  }
+};
+
+TEST_F(FastPs, ResultsInKernelBenchsFormAreCounted) {
+  const std::string file = results();
+  Outcome shown = capstone({"fast-p", file, "--baseline", (home_ / "baseline.json").string(), "-k", "1", "2", "3", "--format", "json"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const Json all = Json::parse(shown.out, nullptr, false);
+  ASSERT_TRUE(all.contains("eval_results")) << shown;
+  EXPECT_EQ(all["eval_results"]["problems"], 2);
+  EXPECT_EQ(all["eval_results"]["fast_p"][0]["hits"], 2);
+  EXPECT_EQ(all["eval_results"]["fast_p"][3]["hits"], 1) << "p = 1";
+  EXPECT_EQ(all["eval_results"]["pass_at_k"][0]["unbiased"], 0.75);
+  EXPECT_EQ(all["eval_results"]["pass_at_k"][2]["problems"], 0) << "nobody has three samples";
+}
+
+TEST_F(FastPs, CurveIsDrawn) {
+  const std::string file = results();
+  Outcome shown = capstone({"fast-p", file, "--baseline", (home_ / "baseline.json").string(), "--svg", (home_ / "curve.svg").string()});
+  if (shown.code == 3) GTEST_SKIP() << shown;
+  ASSERT_EQ(shown.code, 0) << shown;
+  const std::string svg = slurp(home_ / "curve.svg");
+  EXPECT_TRUE(says(svg, "<svg"));
+  EXPECT_TRUE(says(svg, "times as fast as the reference"));
+  EXPECT_FALSE(fs::exists(home_ / "curve.svg.points"));
+}
+
+TEST_F(FastPs, ProjectsAreReadFromTheirLedgers) {
+  const fs::path example = fs::path(CAPSTONE_SOURCE_DIR) / "examples" / "fusion_wins";
+  Outcome shown = capstone({"fast-p", example.string()});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "human: 1 problem, "));
+  EXPECT_TRUE(says(shown.out, "llm: 1 problem, 1 sample;"));
+}
+
+TEST_F(FastPs, WhatIsNoResultIsSaid) {
+  spit(home_ / "x.json", "[1, 2]");
+  Outcome wrong = capstone({"fast-p", (home_ / "x.json").string()});
+  EXPECT_EQ(wrong.code, 2) << wrong;
+  EXPECT_TRUE(says(wrong.err, "x.json"));
+  EXPECT_EQ(capstone({"fast-p", "gone.jsonl"}).code, 2);
+}
+
+}  // namespace
+}  // namespace capstone::cli_test
