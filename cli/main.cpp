@@ -152,6 +152,7 @@ int run(int argc, char** argv) {
   add_check(app, session, action);
   add_submit(app, session, action);
   add_ledger(app, session, action);
+  add_run(app, session, action);
   add_doctor(app, session, action);
   add_grade(app, session, action);
   add_calibrate(app, session, action);

@@ -19,7 +19,7 @@ enum class Flavour {
 };
 
 struct BuildRequest {
-  const Problem* problem = nullptr;
+  const Problem* problem = nullptr; ///< null: a whole program with a main() of its own (emulated backend only)
   std::filesystem::path source;     ///< the .cu; its folder is on the include path, nothing else of the user's
   const Resources* resources = nullptr;
   const Sandbox* sandbox = nullptr; ///< what the compilers run in; nullptr: the source is our own
@@ -36,7 +36,8 @@ struct Artifact {
 };
 
 /// Builds for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter. Cached by
-/// the digest of source, local includes, adapter, flags, compiler version and emulator.
+/// the digest of source, local includes, adapter, flags, compiler version and emulator. Without a problem there is no
+/// adapter: the program runs the source's own main().
 /// A kernel that does not compile is not an Error: result.ok is false and first_error is at the user's line.
 /// "Not judgeable on the CPU" (an instruction, a library call) is also in the result: `not_judgeable` below.
 /// @error no compiler, no CUDA headers (hint: how to get them), disk full.

@@ -39,6 +39,7 @@ const std::vector<std::string> kCompileFlags = {
 struct FlavourParts {
   const char* library;
   std::vector<std::string> flags;
+  bool own_heap = false;  // what the candidate calls to allocate is replaced (hooks/device_heap.cpp)
 };
 FlavourParts parts_of(Flavour flavour) {
   switch (flavour) {
@@ -55,7 +56,8 @@ FlavourParts parts_of(Flavour flavour) {
       return {"libcapstone_emulator_hooks.a",
               {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
                "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-ipa-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
-               "-fno-reorder-blocks-and-partition"}};
+               "-fno-reorder-blocks-and-partition"},
+              true};
   }
   return {};
 }
@@ -106,7 +108,7 @@ Result<Toolchain> find_toolchain(const Resources& resources, Flavour flavour) {
   CAPSTONE_TRY(tools.version, compiler_version(tools.compiler));
   const fs::path emulator = resources.share / "harness" / "emulator";
   tools.shims = emulator / "include";
-  tools.runtime = emulator / "runtime" / "cuda_api.cpp";
+  tools.runtime = emulator / "runtime";
   const FlavourParts parts = parts_of(flavour);
   tools.library = resources.libexec / parts.library;
   tools.flags = kCompileFlags;
@@ -114,7 +116,8 @@ Result<Toolchain> find_toolchain(const Resources& resources, Flavour flavour) {
   tools.rewriter = resources.libexec / "capstone-rewrite";
   DigestBuilder digest;
   digest.add("compiler", tools.version).add("processor", processor_features());
-  for (const fs::path& part : {tools.library, tools.rewriter, tools.runtime, tools.shims / "capstone_emulator/core.h",
+  for (const fs::path& part : {tools.library, tools.rewriter, tools.shims / "capstone_emulator/core.h",
+                               tools.runtime / "streams.h", tools.runtime / "tensor_map.h",
                                tools.headers / "cuda_runtime_api.h"}) {
     auto hash = sha256_file(part);
     if (!hash) return fail("a part of the emulator is missing", part.string(), "reinstall capstone", ExitCode::kEnvironment);
@@ -162,7 +165,7 @@ Result<fs::path> cached_object(const Toolchain& tools, const Resources& resource
   CAPSTONE_CHECK(write_file_atomic(source, text));
   std::vector<std::string> argv = {tools.compiler.string(), standard, "-O1", "-w", "-fno-pie", "-fno-pic"};
   for (const std::string& flag : tools.header_flags(false)) argv.push_back(flag);
-  argv.insert(argv.end(), {"-c", source.string(), "-o", fresh.string()});
+  argv.insert(argv.end(), {"-I", tools.runtime.parent_path().string(), "-c", source.string(), "-o", fresh.string()});
   const CompilerStep step{.argv = std::move(argv), .cwd = scratch, .work = scratch, .read = {}};
   CAPSTONE_TRY(ProcessResult result, run_compiler(step, nullptr, resources));
   if (!result.ok())
@@ -196,10 +199,12 @@ class EmulatedBuild {
 
   Result<EmulatedArtifact> run() {
     const auto begin = std::chrono::steady_clock::now();
-    header_ = launch_header(*request_.problem);
-    adapter_ = adapter_source(*request_.problem);
-    CAPSTONE_CHECK(make_folders(scratch_.path() / "problem"));
-    CAPSTONE_CHECK(write_file_atomic(header_path(), header_));
+    if (request_.problem) {
+      header_ = launch_header(*request_.problem);
+      adapter_ = adapter_source(*request_.problem);
+      CAPSTONE_CHECK(make_folders(scratch_.path() / "problem"));
+      CAPSTONE_CHECK(write_file_atomic(header_path(), header_));
+    }
     auto own = std::async(std::launch::async, [this] { return own_objects(); });
     auto candidate = build_candidate();
     auto objects = own.get();
@@ -229,13 +234,19 @@ class EmulatedBuild {
   Result<ProcessResult> run_step(const CompilerStep& one) const { return run_compiler(one, request_.sandbox, *request_.resources); }
 
   Result<std::vector<fs::path>> own_objects() {
-    CAPSTONE_TRY(std::string api, read_file(tools_.runtime));
-    const std::string core = "\"" + (tools_.shims / "capstone_emulator" / "core.h").string() + "\"";
-    api = replace_all(std::move(api), "\"../include/capstone_emulator/core.h\"", core);
-    CAPSTONE_TRY(fs::path api_object, cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), "cuda_api", api, "-std=gnu++17"));
-    CAPSTONE_TRY(fs::path adapter_object,
-                 cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), "adapter", adapter_, "-std=gnu++17"));
-    return std::vector<fs::path>{api_object, adapter_object};
+    auto compiled = [&](const std::string& name, const std::string& text) {
+      return cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), name, text, "-std=gnu++17");
+    };
+    std::vector<fs::path> objects;
+    for (const std::string name : {"cuda_api", "cuda_streams", "cuda_driver"}) {
+      CAPSTONE_TRY(std::string text, read_file(tools_.runtime / (name + ".cpp")));
+      CAPSTONE_TRY(fs::path object, compiled(name, text));
+      objects.push_back(std::move(object));
+    }
+    if (!request_.problem) return objects;
+    CAPSTONE_TRY(fs::path adapter, compiled("adapter", adapter_));
+    objects.push_back(std::move(adapter));
+    return objects;
   }
 
   Result<void> build_candidate() {
@@ -254,8 +265,9 @@ class EmulatedBuild {
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1", fmt::format("-DCAPSTONE_CUDA_ARCH={}", request_.cuda_arch), "-I."});
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
-    argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string(), "-include",
-                             header_path().string(), file_name(), "-o", preprocessed().string()});
+    argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
+    if (request_.problem) argv.insert(argv.end(), {"-include", header_path().string()});
+    argv.insert(argv.end(), {file_name(), "-o", preprocessed().string()});
     result().command = join(argv, " ");
     const CompilerStep preprocessing = step(argv);
     CAPSTONE_TRY(ProcessResult process, run_step(preprocessing));
@@ -278,7 +290,8 @@ class EmulatedBuild {
     CAPSTONE_TRY(std::string text, read_file(preprocessed()));
     // The header lies in a folder whose name changes from build to build.
     text = replace_all(std::move(text), scratch_.path().string(), "build");
-    digest_ = DigestBuilder().add("tools", tools_.identity).add("adapter", adapter_).add("source", text)
+    const std::string shape = request_.problem ? adapter_ : "program";
+    digest_ = DigestBuilder().add("tools", tools_.identity).add("adapter", shape).add("source", text)
                   .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no").hex();
     artifact_.program = cache_ / digest_ / "worker";
     std::error_code ignored;
@@ -288,7 +301,9 @@ class EmulatedBuild {
   }
 
   Result<bool> rewrite() {
-    const CompilerStep rewriting = step({tools_.rewriter.string(), preprocessed().string(), rewritten().string()});
+    std::vector<std::string> argv = {tools_.rewriter.string(), preprocessed().string(), rewritten().string()};
+    if (!request_.problem) argv.insert(argv.begin() + 1, "--program");
+    const CompilerStep rewriting = step(std::move(argv));
     CAPSTONE_TRY(ProcessResult process, run_step(rewriting));
     if (process.ok()) return true;
     if (process.end != ProcessResult::End::kExited || process.status != 1)
@@ -329,7 +344,25 @@ class EmulatedBuild {
     result().log += process.err;
     compiled_ = process.ok();
     if (!compiled_) note_failure(process, compiling);
+    if (compiled_ && parts_of(request_.flavour).own_heap) return redirect_heap();
     return {};
+  }
+
+  /// malloc and new of the candidate, and of nothing else in the program, become functions of the emulator.
+  Result<void> redirect_heap() {
+    const auto objcopy = find_program("objcopy", request_.resources->path_variable);
+    if (!objcopy)
+      return fail("no objcopy found", request_.resources->path_variable, "install binutils (apt install binutils)",
+                  ExitCode::kEnvironment);
+    std::vector<std::string> argv = {objcopy->string()};
+    for (const std::string name : {"malloc", "calloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm"})
+      argv.insert(argv.end(), {"--redefine-sym", name + "=capstone_emu_" + name});
+    argv.push_back(object().string());
+    const CompilerStep redirecting = step(std::move(argv));
+    CAPSTONE_TRY(ProcessResult process, run_step(redirecting));
+    if (process.ok()) return {};
+    return fail("objcopy failed", file_name(), trim(process.err).empty() ? explain_end(process, redirecting) : process.err,
+                ExitCode::kInternal);
   }
 
   void note_failure(const ProcessResult& process, const CompilerStep& failed) {
@@ -373,6 +406,8 @@ class EmulatedBuild {
     const fs::path program = scratch_.path() / "worker";
     std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
     for (const fs::path& part : objects) argv.push_back(part.string());
+    // With a main() of its own the program leaves the worker's in the library, and takes the report at its end along.
+    if (!request_.problem) argv.push_back("-Wl,-u,capstone_emu_program");
     argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});
     CompilerStep linking = step(argv);
     linking.read.insert(linking.read.end(), objects.begin(), objects.end());

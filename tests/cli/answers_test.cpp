@@ -32,7 +32,7 @@ TEST_F(Answer, HelpAndProblemsComeAtOnce) {
 
 TEST_F(Answer, HelpNamesEveryCommandAndTheExitCodes) {
   Outcome help = capstone({"--help"});
-  for (const char* word : {"problems", "init", "predict", "measure", "explain", "llm", "report", "check", "submit", "ledger", "doctor", "grade", "completion"})
+  for (const char* word : {"problems", "init", "predict", "measure", "explain", "llm", "report", "check", "submit", "ledger", "doctor", "grade", "run", "completion"})
     EXPECT_TRUE(says(help.out, word));
   EXPECT_TRUE(says(help.out, "Exit codes: 0 done"));
   EXPECT_EQ(help.err, "");

@@ -227,13 +227,13 @@ TEST_F(BadKernel, ChildrenThatLeaveTheProcessGroupDieInTheSandbox) {
   expect_ledger_intact(root);
 }
 
-TEST_F(BadKernel, WarpGroupInstructionIsNotJudgeableHereAndNamed) {
-  fs::path root = project_with(kernel("__global__ void k(float* y) { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
+TEST_F(BadKernel, TensorMemoryInstructionIsNotJudgeableHereAndNamed) {
+  fs::path root = project_with(kernel("__global__ void k(float* y) { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" ::: \"memory\"); }",
                                       "  k<<<1, 128, 0, stream>>>(y);"));
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 3) << measured;
   EXPECT_TRUE(says(measured.out, "NOT JUDGEABLE"));
-  EXPECT_TRUE(says(measured.out, "'wgmma.fence.sync.aligned'"));
+  EXPECT_TRUE(says(measured.out, "'tcgen05.wait::ld.sync.aligned'"));
   EXPECT_TRUE(says(measured.out, place(3)));
   EXPECT_TRUE(says(measured.out, "capstone measure --bundle"));
   EXPECT_RECORDED(root, "not_judgeable");

@@ -6,17 +6,12 @@ namespace {
 /// Shared, global or neither, with bounds checked and the access traced in pieces of `piece` bytes (0: not traced).
 void access_at(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, unsigned piece, bool reads, bool writes,
                SiteId site, bool relaxed) {
-  const std::uint32_t pc = sites[site].pc;
-  const Stamp me = stamp_of(lane, site, relaxed);
-  const std::size_t offset = address - block.shared;
-  if (offset < block.shared_bytes) {
-    require_shared_variable(block, offset, bytes, writes, pc);
-    for (unsigned i = 0; piece && i < bytes; i += piece) trace(block, lane, site, (offset + i) | kSharedBit);
-    touch_range(block, lane, nullptr, offset, bytes, reads, writes, me);
-  } else if (Allocation* allocation = allocation_for(site, address, bytes, writes, pc)) {
-    for (unsigned i = 0; piece && allocation->counted && i < bytes; i += piece) trace(block, lane, site, address + i);
-    touch_range(block, lane, allocation, address - allocation->begin, bytes, reads, writes, me);
-  }
+  Spot place{};
+  if (!find_place(block, address, bytes, writes, site, place)) return;
+  if (place.home || place.allocation->counted)
+    for (unsigned i = 0; piece && i < bytes; i += piece)
+      trace(block, lane, site, place.home ? (place.offset + i) | kSharedBit : address + i);
+  touch_range(block, lane, place, bytes, reads, writes, stamp_of(lane, site, relaxed));
 }
 
 /// Outside of kernels and on stacks there is nothing to see.
@@ -27,6 +22,18 @@ bool visible(std::uintptr_t address) {
 }
 
 }  // namespace
+
+bool find_place(Block& block, std::uintptr_t address, unsigned bytes, bool write, SiteId site, Spot& place) {
+  const std::uint32_t pc = sites[site].pc;
+  if (Block* home = home_of(block, address)) {
+    place = Spot::in(*home, address);
+    require_shared_variable(*home, place.offset, bytes, write, pc);
+    return true;
+  }
+  Allocation* allocation = allocation_for(site, address, bytes, write, pc);
+  if (allocation) place = Spot::in(*allocation, address);
+  return allocation != nullptr;
+}
 
 void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);

@@ -24,9 +24,19 @@ inline bool is_thread_state(std::uintptr_t address) {
 void require_shared_variable(const Block& block, std::size_t offset, unsigned bytes, bool write, std::uint32_t pc);
 /// Null: no memory of the program, but the emulator's own.
 Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, std::uint32_t pc);
-/// Records the access in the shadow of an allocation, or of shared memory when `allocation` is null.
-void touch_range(Block& block, Lane& lane, Allocation* allocation, std::size_t offset, unsigned bytes, bool reads,
-                 bool writes, Stamp me);
+/// A place in memory.
+struct Spot {
+  Allocation* allocation;  ///< of global memory; else null
+  Block* home;             ///< whose shared memory; else null
+  std::size_t offset;      ///< in the allocation, or in the block's shared memory
+  static Spot in(Allocation& allocation, std::uintptr_t address) { return {&allocation, nullptr, address - allocation.begin}; }
+  static Spot in(Block& home, std::uintptr_t address) { return {nullptr, &home, address - home.shared}; }
+  std::uintptr_t address() const { return (allocation ? allocation->begin : home->shared) + offset; }
+};
+/// Records the access in the shadow of the memory.
+void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool reads, bool writes, Stamp me);
+/// The place of an access, within its variable or allocation; an access out of bounds ends the kernel. False: the emulator's own memory.
+bool find_place(Block& block, std::uintptr_t address, unsigned bytes, bool write, SiteId site, Spot& place);
 
 inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) { return {lane.time, site, lane.linear, relaxed, false}; }
 
@@ -35,7 +45,7 @@ inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) { return {lan
 /// @return false when more has to be looked at
 template <bool kWrite>
 inline bool quick_touch(Cell& cell, const Stamp& me, Time floor, Time own, Time ready_from) {
-  auto settled = [&](const Stamp& s) { return s.time < floor || (s.time >= own && s.thread == me.thread && !s.pending); };
+  auto settled = [&](const Stamp& s) { return !s.asynchronous && (s.time < floor || (s.time >= own && s.thread == me.thread)); };
   if (cell.ready < ready_from || !settled(cell.write)) return false;
   if (!kWrite) return cell.spread == floor;
   if (cell.ready == kSplit || !settled(cell.reads[0]) || !settled(cell.reads[1])) return false;
@@ -74,16 +84,22 @@ inline void access(const volatile void* pointer, std::uint32_t pc) {
   const Stamp me = stamp_of(*lane, site, kVolatile);
   if (offset < block.shared_bytes) {
     trace(block, *lane, site, offset | kSharedBit);
-    if (!kVolatile && quick_touches<N, kWrite>(*block.shadow, offset, me, block.barrier, block.begin, block.begin)) return;
+    // Other blocks of a cluster know nothing of this one's barriers.
+    if (!kVolatile && !block.cluster && quick_touches<N, kWrite>(*block.shadow, offset, me, block.barrier, block.begin, block.begin)) return;
     require_shared_variable(block, offset, N, kWrite, pc);
-    touch_range(block, *lane, nullptr, offset, N, !kWrite, kWrite, me);
+    touch_range(block, *lane, {nullptr, &block, offset}, N, !kWrite, kWrite, me);
+  } else if (Block* home = __builtin_expect(block.cluster != nullptr, 0) ? home_of(block, address) : nullptr) {
+    const Spot place = Spot::in(*home, address);
+    trace(block, *lane, site, place.offset | kSharedBit);
+    require_shared_variable(*home, place.offset, N, kWrite, pc);
+    touch_range(block, *lane, place, N, !kWrite, kWrite, me);
   } else {
     Allocation* allocation = allocation_for(site, address, N, kWrite, pc);
     if (!allocation) return;
     if (allocation->counted) trace(block, *lane, site, address);
     const std::size_t at = address - allocation->begin;
     if (kVolatile || !quick_touches<N, kWrite>(allocation->shadow, at, me, running_launch.begin, block.last_turn, allocation->written ? 0 : 1))
-      touch_range(block, *lane, allocation, at, N, !kWrite, kWrite, me);
+      touch_range(block, *lane, {allocation, nullptr, at}, N, !kWrite, kWrite, me);
   }
   if (kVolatile) pass_flag(block, *lane, address, !kWrite, kWrite);
 }
@@ -93,11 +109,17 @@ inline std::uint32_t number(const void* pc) { return static_cast<std::uint32_t>(
 /// An access by the emulator on behalf of the running thread, counted in pieces of `piece` bytes.
 void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc);
 
-/// The thread has waited for its copy: what it wrote is an ordinary write from now on.
-void finish_copy(Block& block, Lane& lane, const PendingCopy& copy);
+/// What a copy engine did for `thread` at the place is done: `finished` says when, and whether it counts as the thread's own.
+void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool writes, Stamp finished);
+
+/// Loads into the block's shared memory that nobody waited for end with it.
+void forget_loads(const Block& block);
 
 /// An access that the compiler could not give one size: a structure, or an array.
 void access_range(const volatile void* pointer, std::size_t bytes, bool write, std::uint32_t pc);
+
+/// Reports a race when the write `before` at `pointer` did not happen before the running thread's use of it.
+void require_order(Block& block, Lane& lane, const void* pointer, const Stamp& before, std::uint32_t pc);
 
 /// An atomic operation; `order` is one of __ATOMIC_….
 void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, bool writes, int order, std::uint32_t pc);

@@ -19,6 +19,11 @@ struct PendingCopy {
   const void* to;
   unsigned bytes;
 };
+/// A piece of a bulk store: what it reads and writes.
+struct PendingStore {
+  const void *to, *from;
+  unsigned bytes;
+};
 
 /// One CUDA thread.
 struct Lane {
@@ -32,9 +37,18 @@ struct Lane {
   std::shared_ptr<const Knowledge> fenced;  ///< what it knew at its last fence: published by its next atomic write
   std::vector<PendingCopy> open;
   std::vector<std::vector<PendingCopy>> committed;
+  std::vector<PendingStore> open_stores;
+  std::vector<std::vector<PendingStore>> committed_stores;
 
   unsigned warp() const { return linear / kWarpSize; }
   unsigned lane() const { return linear % kWarpSize; }
+};
+
+/// A thread that came to a barrier of its block, and when.
+struct Arrival {
+  unsigned thread;
+  Time time;      ///< what it stamped before happened before whatever follows the barrier
+  bool waits;
 };
 
 /// Two threads wrote one place; it is a race if the second changed the value. Known when the store has been done.
@@ -52,7 +66,8 @@ struct Block {
   Time begin = 0, barrier = 0;       ///< what was stamped before `barrier` by threads of this block happened before
   Time last_turn = 0;                ///< when it last got the turn: later stamps are all its own
   std::uintptr_t shared = 0;
-  std::size_t shared_bytes = 0;
+  std::size_t shared_bytes = 0, statics = 0;  ///< statics: offset of the `__shared__` variables
+  const void* cluster = nullptr;     ///< blocks with the same one reach each other's shared memory
   std::unique_ptr<Shadow> shadow;    ///< of shared memory
   std::vector<std::pair<std::size_t, std::size_t>> variables;  ///< offset, bytes: the shared memory that may be touched
   std::vector<Lane> lanes;           ///< [kMaxThreads]
@@ -60,7 +75,19 @@ struct Block {
   unsigned count = 0;                ///< threads
   std::unique_ptr<Knowledge> learnt; ///< by all its threads at the last barrier
   std::vector<Doubt> doubts;
+  std::vector<Arrival> arrivals[kNamedBarriers];
 };
+
+/// Blocks that run now.
+std::vector<Block*>& live_blocks();
+/// The block whose shared memory holds the address: `block`, or another one of its cluster; null: none.
+inline Block* home_of(Block& block, std::uintptr_t address) {
+  if (address - block.shared < block.shared_bytes) return &block;
+  if (!block.cluster) return nullptr;
+  for (Block* other : live_blocks())
+    if (other->cluster == block.cluster && address - other->shared < other->shared_bytes) return other;
+  return nullptr;
+}
 
 extern thread_local Block* this_block CAPSTONE_TLS;  // null outside of kernels
 extern thread_local Lane* this_lane CAPSTONE_TLS;    // null while no thread of a kernel runs
@@ -76,8 +103,10 @@ extern Launch running_launch;
 extern Time now;
 
 // ---- order.cpp: what happens before what ----------------------------------------------------------------------------
-/// Whether what `stamp` says happened before the running thread's next access. `shared`: of shared memory.
-bool happened_before(const Stamp& stamp, bool shared, const Block& block, const Lane& lane);
+/// Whether what `stamp` says happened before the running thread's next access. `home`: of its shared memory; null: of global memory.
+bool happened_before(const Stamp& stamp, const Block* home, const Block& block, const Lane& lane);
+/// The block that stamped it.
+std::uint64_t owner_of(const Stamp& stamp, const Block* home, const Block& block);
 void learn(Lane& lane, const Knowledge& knowledge);
 void fence(Block& block, Lane& lane);
 /// An atomic or volatile access: carries fenced knowledge from writers to readers of the same address.
@@ -85,7 +114,10 @@ void pass_flag(Block& block, Lane& lane, std::uintptr_t address, bool reads, boo
 /// As fence and atomic write, and as atomic read, on any address.
 void release_through(Block& block, Lane& lane, std::uintptr_t object);
 void acquire_through(Block& block, Lane& lane, std::uintptr_t object);
+/// What the engine of a thread of this block did before `before` is known to whoever acquires through `object`.
+void publish_engine(Block& block, std::uintptr_t object, unsigned thread, Time before);
 void forget_flags();
+void forget_clusters();
 
 // ---- trace.cpp: grouping the accesses of single threads into warp-wide ones -----------------------------------------
 void trace_is_full(Block& block, Lane& lane);

@@ -7,8 +7,9 @@ namespace capstone_emu::hooks {
 namespace {
 
 constexpr std::size_t kMaxFindings = 100;
-std::vector<Finding> g_findings;
-std::set<std::tuple<FindingKind, std::uint32_t, std::uint32_t>> g_known;
+// Never destroyed: a program reports when its own statics are gone.
+std::vector<Finding>& g_findings = *new std::vector<Finding>;
+auto& g_known = *new std::set<std::tuple<FindingKind, std::uint32_t, std::uint32_t>>;
 
 std::string text_of(const Index3& i) {
   return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
@@ -64,9 +65,10 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
   const std::string at = where.empty() ? "" : " at " + where, other_at = other.empty() ? "" : " at " + other;
   switch (f.kind) {
     case FindingKind::kRace:
-      if (f.before.pending)
+      if (f.before.asynchronous)
         return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " overwrites" : " reads") + at +
-               " what the asynchronous copy of " + who(f, f.before) + other_at + " has not finished";
+               (f.before.write ? " what the asynchronous copy of " + who(f, f.before) + other_at + " may not have written yet"
+                                : " what an asynchronous operation of " + who(f, f.before) + other_at + " may not have read yet");
       return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at + " what " +
              who(f, f.before) + (f.before.write ? " wrote" : " read") + other_at + ", and nothing orders the two";
     case FindingKind::kSameValue:
@@ -87,8 +89,9 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
 std::string hint_of(const Finding& f) {
   switch (f.kind) {
     case FindingKind::kRace:
-      if (f.before.pending)
-        return "wait for the copy (__pipeline_wait_prior, cp.async.wait_group, wait()), then synchronise the block";
+      if (f.before.asynchronous)
+        return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, cp.async.bulk.wait_group), then "
+               "synchronise the block";
       if (f.now.block != f.before.block)
         return "blocks run in any order: give each block its own elements, use atomics, or split the work into two kernels; "
                "a flag between blocks needs __threadfence() before it is set by an atomic";

@@ -23,7 +23,7 @@ struct Party {
   std::uint32_t pc = 0;  ///< return address of the hook's call; 0: there is no such side
   std::uint64_t block = 0;
   unsigned thread = 0;
-  bool write = false, pending = false, atomic = false;
+  bool write = false, asynchronous = false, atomic = false;
 };
 
 struct Finding {

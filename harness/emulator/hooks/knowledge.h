@@ -12,18 +12,21 @@ namespace capstone_emu::hooks {
 /// Logical time: one counter for all blocks, so that a later stamp never has a smaller time. 0: never.
 using Time = std::uint32_t;
 
-/// Of one block: everything stamped before `all`, and everything that thread t stamped before the time kept for t.
+/// Names, in place of a thread, what copy engines do for it: that is ordered by the barrier that they report to alone.
+inline constexpr unsigned kEngine = 1024;
+
+/// Of one block: everything stamped before `all` by threads, and everything that thread t stamped before the time kept for t.
 class BlockKnowledge {
  public:
   Time all = 0;
 
   bool covers(unsigned thread, Time time) const {
-    if (time < all) return true;
+    if (time < all && thread < kEngine) return true;
     auto it = find(thread);
     return it != some_.end() && it->first == thread && time < it->second;
   }
   void add(unsigned thread, Time before) {
-    if (before <= all) return;
+    if (before <= all && thread < kEngine) return;
     auto it = some_.begin() + (find(thread) - some_.begin());
     if (it != some_.end() && it->first == thread)
       it->second = std::max(it->second, before);
@@ -40,7 +43,7 @@ class BlockKnowledge {
       if (b == other.some_.cend() || (a != some_.cend() && a->first < b->first)) next = *a++;
       else if (a == some_.cend() || b->first < a->first) next = *b++;
       else next = {a->first, std::max(a->second, b->second)}, ++a, ++b;
-      if (next.second > all) merged.push_back(next);
+      if (next.second > all || next.first >= kEngine) merged.push_back(next);
     }
     some_ = std::move(merged);
   }

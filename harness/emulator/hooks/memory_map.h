@@ -15,8 +15,10 @@ struct Stamp {
   std::uint32_t site : 20;
   std::uint32_t thread : 10;   ///< in its block
   std::uint32_t relaxed : 1;   ///< an atomic, or volatile, access: two of them never race
-  std::uint32_t pending : 1;   ///< an asynchronous copy that nobody has waited for
+  std::uint32_t asynchronous : 1;  ///< by a copy engine for the thread; `time` is kUnfinished until somebody could know it done
+  bool unfinished() const { return asynchronous && time == ~Time{0}; }
 };
+inline constexpr Time kUnfinished = ~Time{0};
 static_assert(sizeof(Stamp) == 8 && kMaxSites == 1u << 20);
 
 /// The shadow of four aligned bytes, or of one byte where threads share a word.

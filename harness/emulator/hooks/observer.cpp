@@ -36,13 +36,7 @@ namespace {
 /// First come, first served; each waits for a signal of its own, because blocks that spin pass the turn often.
 class Turn {
  public:
-  void take() {
-    std::unique_lock lock(mutex_);
-    if (!std::exchange(taken_, true)) return;
-    Waiter mine;
-    queue_.push_back(&mine);
-    mine.signal.wait(lock, [&] { return mine.called; });
-  }
+  void take() { wait_for_turn(false); }
   void give() {
     std::lock_guard lock(mutex_);
     if (queue_.empty()) {
@@ -55,17 +49,10 @@ class Turn {
     next.signal.notify_one();
   }
   /// A runner comes, at its first block.
-  void enter() {
-    {
-      std::lock_guard lock(mutex_);
-      ++entered_;
-    }
-    entrance_.notify_all();
-    take();
-  }
-  void expect() {
+  void enter() { wait_for_turn(true); }
+  void expect(unsigned count) {
     std::lock_guard lock(mutex_);
-    ++expected_;
+    expected_ += count;
   }
   void await_expected() {
     std::unique_lock lock(mutex_);
@@ -81,6 +68,18 @@ class Turn {
     std::condition_variable signal;
     bool called = false;
   };
+  void wait_for_turn(bool newcomer) {
+    std::unique_lock lock(mutex_);
+    if (newcomer) {
+      ++entered_;
+      entrance_.notify_all();
+    }
+    if (!std::exchange(taken_, true)) return;
+    Waiter mine;
+    queue_.push_back(&mine);
+    mine.signal.wait(lock, [&] { return mine.called; });
+  }
+
   std::mutex mutex_;
   std::condition_variable entrance_;
   std::deque<Waiter*> queue_;
@@ -113,6 +112,8 @@ void reset(Lane& lane) {
   lane.fenced.reset();
   lane.open.clear();
   lane.committed.clear();
+  lane.open_stores.clear();
+  lane.committed_stores.clear();
 }
 
 }  // namespace
@@ -127,39 +128,43 @@ Silence::~Silence() { this_lane = static_cast<Lane*>(lane_); }
 
 void launch_begins(const Grid& grid) {
   prepare_sites();
-  turn().expect();
+  turn().expect(1);
   add_static_storage();
   running_launch.config = &grid.config;
   running_launch.begin = ++now;
   running_launch.turns.clear();
   forget_flags();
+  forget_clusters();
 }
 
 void launch_ends() { add_launch(*running_launch.config); }
 
 void take_turn() { turn().enter(); }
 void give_turn() { turn().give(); }
-void await_newcomer() {
-  turn().expect();
+void await_newcomers(unsigned count) {
+  turn().expect(count);
   turn().await_expected();
 }
 void pass_turn() {
   if (!turn().wanted()) return;
+  if (this_block) settle_doubts(*this_block);
   turn().give();
   turn().take();
   if (this_block) begin_turn(*this_block);
 }
 
-void block_begins(const BlockRunner& runner, std::uint64_t index, const char* shared, std::size_t shared_bytes) {
+void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena shared, const void* cluster) {
   static thread_local std::unique_ptr<Block> own;
   if (!own) own = std::make_unique<Block>();
   Block& block = *own;
   this_block = &block;
-  if (!block.shadow || block.shared_bytes != shared_bytes) block.shadow = std::make_unique<Shadow>(shared_bytes);
+  if (!block.shadow || block.shared_bytes != shared.bytes) block.shadow = std::make_unique<Shadow>(shared.bytes);
   block.runner = &runner;
   block.index = index;
-  block.shared = reinterpret_cast<std::uintptr_t>(shared);
-  block.shared_bytes = shared_bytes;
+  block.shared = reinterpret_cast<std::uintptr_t>(shared.begin);
+  block.shared_bytes = shared.bytes;
+  block.statics = static_cast<std::size_t>(shared.statics - shared.begin);
+  block.cluster = cluster;
   block.variables.clear();
   block.doubts.clear();
   block.learnt.reset();
@@ -168,6 +173,8 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, const char* sh
   block.begin = block.barrier = now;
   std::fill(std::begin(block.warp), std::end(block.warp), now);
   for (unsigned t = 0; t < block.count; ++t) reset(block.lanes[t]);
+  for (std::vector<Arrival>& arrivals : block.arrivals) arrivals.clear();
+  live_blocks().push_back(&block);
 }
 
 void block_ends(bool complete) {
@@ -178,6 +185,8 @@ void block_ends(bool complete) {
   } else {
     block.shadow.reset();  // copies may still be pending there
   }
+  std::erase(live_blocks(), &block);
+  forget_loads(block);
   this_block = nullptr;
 }
 
@@ -190,39 +199,6 @@ void warp_ends(unsigned warp) { count_warp(*this_block, warp); }
 
 void barrier_arrives(const void* pc) {
   if (this_lane) trace(*this_block, *this_lane, site_at(number(pc), 0, false, false), 0);
-}
-
-// ---- asynchronous copies: pending from the issue until the thread has waited for them --------------------------------
-
-void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero_filled, const void* pc) {
-  if (!this_lane) return;
-  const std::uint32_t place = number(pc);
-  Block& block = *this_block;
-  Lane& lane = *this_lane;
-  const unsigned read = bytes - zero_filled;
-  if (read) observed_access(from, read, read, false, place);
-  const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - block.shared;
-  const SiteId site = site_at(place - 1, bytes, true, false);  // a site of its own beside the load's
-  require_shared_variable(block, offset, bytes, true, place);
-  trace(block, lane, site, offset | kSharedBit);
-  touch_range(block, lane, nullptr, offset, bytes, false, true, {~Time{0}, site, lane.linear, false, true});
-  lane.open.push_back({to, bytes});
-}
-
-void copies_committed() {
-  if (!this_lane) return;
-  this_lane->committed.push_back(std::move(this_lane->open));
-  this_lane->open.clear();
-}
-
-void copies_awaited(unsigned still_pending) {
-  if (!this_lane) return;
-  Lane& lane = *this_lane;
-  if (lane.committed.size() <= still_pending) return;
-  const std::size_t finished = lane.committed.size() - still_pending;
-  for (std::size_t g = 0; g < finished; ++g)
-    for (const PendingCopy& copy : lane.committed[g]) finish_copy(*this_block, lane, copy);
-  lane.committed.erase(lane.committed.begin(), lane.committed.begin() + static_cast<std::ptrdiff_t>(finished));
 }
 
 void flops(std::uint64_t count, const void* pc) {

@@ -20,19 +20,22 @@ std::map<std::uintptr_t, Flag>& flags() {
   return *all;
 }
 
-bool in_shared(const Block& block, std::uintptr_t address) { return address - block.shared < block.shared_bytes; }
+std::uint64_t block_of_flag(Block& block, std::uintptr_t address) {
+  const Block* home = home_of(block, address);
+  return home ? home->begin : 0;
+}
 
-Flag& flag_at(const Block& block, std::uintptr_t address) {
+Flag& flag_at(Block& block, std::uintptr_t address) {
   Flag& flag = flags()[address];
-  const std::uint64_t owner = in_shared(block, address) ? block.begin : 0;
+  const std::uint64_t owner = block_of_flag(block, address);
   if (flag.block != owner) flag = {owner, {}};
   return flag;
 }
 
-const Knowledge* find_flag(const Block& block, std::uintptr_t address) {
+const Knowledge* find_flag(Block& block, std::uintptr_t address) {
   auto it = flags().find(address);
   if (it == flags().end()) return nullptr;
-  return it->second.block == (in_shared(block, address) ? block.begin : 0) ? &it->second.knowledge : nullptr;
+  return it->second.block == block_of_flag(block, address) ? &it->second.knowledge : nullptr;
 }
 
 /// Everything that happened before now in the running thread's view.
@@ -60,17 +63,23 @@ std::uint64_t Launch::block_at(Time time) const {
   return it == turns.begin() ? 0 : std::prev(it)->second;
 }
 
-bool happened_before(const Stamp& stamp, bool shared, const Block& block, const Lane& lane) {
-  if (stamp.time < (shared ? block.begin : running_launch.begin)) return true;
-  const std::uint64_t owner = shared || stamp.time >= block.last_turn ? block.index : running_launch.block_at(stamp.time);
-  if (owner == block.index) {
+std::uint64_t owner_of(const Stamp& stamp, const Block* home, const Block& block) {
+  const bool own = (home && !block.cluster) || stamp.unfinished() || stamp.time >= block.last_turn;
+  return own ? block.index : running_launch.block_at(stamp.time);
+}
+
+bool happened_before(const Stamp& stamp, const Block* home, const Block& block, const Lane& lane) {
+  if (stamp.time < (home ? home->begin : running_launch.begin)) return true;
+  const std::uint64_t owner = owner_of(stamp, home, block);
+  if (owner == block.index && !stamp.asynchronous) {
     if (stamp.time < block.barrier || stamp.thread == lane.linear) return true;
     if (stamp.thread / kWarpSize == lane.warp() &&
         (stamp.time < block.warp[lane.warp()] || stamp.time < lane.known[stamp.thread % kWarpSize]))
       return true;
   }
-  return (lane.learnt && covers(*lane.learnt, owner, stamp.thread, stamp.time)) ||
-         (block.learnt && covers(*block.learnt, owner, stamp.thread, stamp.time));
+  const unsigned who = stamp.thread + (stamp.asynchronous ? kEngine : 0);
+  return (lane.learnt && covers(*lane.learnt, owner, who, stamp.time)) ||
+         (block.learnt && covers(*block.learnt, owner, who, stamp.time));
 }
 
 void learn(Lane& lane, const Knowledge& knowledge) {
@@ -95,6 +104,10 @@ void release_through(Block& block, Lane& lane, std::uintptr_t object) {
 }
 void acquire_through(Block& block, Lane& lane, std::uintptr_t object) {
   if (const Knowledge* knowledge = find_flag(block, object)) learn(lane, *knowledge);
+}
+
+void publish_engine(Block& block, std::uintptr_t object, unsigned thread, Time before) {
+  flag_at(block, object).knowledge[block.index].add(kEngine + thread, before);
 }
 
 void forget_flags() { flags().clear(); }

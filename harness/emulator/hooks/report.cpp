@@ -18,7 +18,8 @@ struct KernelCounts {
   std::map<std::uint32_t, Counts> sites;               // by return address
   std::map<std::uint32_t, std::uint64_t> executed;     // basic blocks, by return address of their counting call
 };
-std::vector<KernelCounts> g_kernels;  // in the order of their first launch
+// In the order of their first launch. Never destroyed: a program reports when its own statics are gone.
+std::vector<KernelCounts>& g_kernels = *new std::vector<KernelCounts>;
 
 KernelCounts& kernel_called(const std::string& name) {
   for (KernelCounts& kernel : g_kernels)
@@ -135,7 +136,7 @@ Report make_report(bool counts) {
   report.json = {{"findings", Json::array()}, {"kernels", Json::array()}};
   for (const Finding& finding : findings) {
     report.json["findings"].push_back(json_of(finding, places));
-    if (finding.kind != FindingKind::kSameValue && !report.first_error) report.first_error = failure_of(finding, places);
+    if (finding.kind != FindingKind::kSameValue) report.errors.push_back(failure_of(finding, places));
   }
   if (counts)
     for (const KernelCounts& kernel : g_kernels) report.json["kernels"].push_back(json_of(kernel, instructions, places));

@@ -15,7 +15,7 @@ void clear_report();
 
 struct Report {
   capstone::Json json;                ///< the whole report
-  std::optional<Failure> first_error; ///< the first finding that is an error
+  std::vector<Failure> errors;        ///< the findings that are errors
 };
 /// @param counts  false: findings only, which is quicker
 Report make_report(bool counts);

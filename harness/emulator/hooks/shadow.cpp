@@ -16,7 +16,7 @@ std::string shared_name(const Block& block, std::size_t offset) {
   for (const auto& [begin, bytes] : block.variables) {
     if (offset - begin >= bytes) continue;
     for (const SharedSlot& slot : shared_slots())
-      if (slot.offset == begin) return "shared memory `" + short_name(slot.name) + "`";
+      if (block.statics + slot.offset == begin) return "shared memory `" + short_name(slot.name) + "`";
     return "dynamic shared memory";
   }
   return {};
@@ -48,33 +48,25 @@ Finding blank(FindingKind kind, const Block& block) {
 
 Party party_of(const Stamp& stamp, bool write, std::uint64_t block) {
   const Site& site = sites[stamp.site];
-  return {site.pc, block, stamp.thread, write, stamp.pending != 0, site.atomic};
+  return {site.pc, block, stamp.thread, write, stamp.asynchronous != 0, site.atomic};
 }
 
-/// One place of memory: which space, and what to call it.
-struct Target {
-  Allocation* allocation;  // null: shared memory
-  std::size_t offset;      // in the allocation or the block's shared memory
-  bool shared() const { return !allocation; }
-  std::uintptr_t address(const Block& block) const { return (allocation ? allocation->begin : block.shared) + offset; }
-  std::string name(const Block& block) const {
-    if (allocation) return "`" + allocation->name + "` at byte " + std::to_string(offset);
-    std::string name = shared_name(block, offset);
-    for (const auto& [begin, bytes] : block.variables)
-      if (offset - begin < bytes) name += " at byte " + std::to_string(offset - begin);
-    return name;
-  }
-};
+std::string name_of(const Spot& place) {
+  if (place.allocation) return "`" + place.allocation->name + "` at byte " + std::to_string(place.offset);
+  std::string name = shared_name(*place.home, place.offset);
+  for (const auto& [begin, bytes] : place.home->variables)
+    if (place.offset - begin < bytes) name += " at byte " + std::to_string(place.offset - begin);
+  return name;
+}
 
-void report_race(FindingKind kind, Block& block, const Target& target, const Stamp& before, bool before_writes,
+void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp& before, bool before_writes,
                  const Stamp& me, bool writes) {
   if (is_known(kind, sites[me.site].pc, sites[before.site].pc)) return;
   Finding finding = blank(kind, block);
-  finding.object = target.name(block);
-  finding.shared = target.shared();
+  finding.object = name_of(place);
+  finding.shared = place.home != nullptr;
   finding.now = party_of(me, writes, block.index);
-  const bool own = target.shared() || before.pending || before.time >= block.last_turn;
-  finding.before = party_of(before, before_writes, own ? block.index : running_launch.block_at(before.time));
+  finding.before = party_of(before, before_writes, owner_of(before, place.home, block));
   finding.same_warp = finding.now.block == finding.before.block && me.thread / kWarpSize == before.thread / kWarpSize;
   keep_finding(std::move(finding));
 }
@@ -88,26 +80,29 @@ bool excused(const Stamp& a, const Stamp& b, bool shared) {
 struct Context {
   Block& block;
   Lane& lane;
-  Target target;
-  bool shared;
+  Spot place;
   Time phase;  // readers of this time and later may race with a write that comes now
+  bool shared() const { return place.home != nullptr; }
+  /// May a stamp be another block's?
+  bool foreign(const Stamp& s) const { return (!shared() || block.cluster) && s.time < block.last_turn; }
 };
 
 bool conflicts(const Context& c, const Stamp& before, const Stamp& me) {
   if (before.time == 0) return false;
-  if (before.pending) return true;
-  return !happened_before(before, c.shared, c.block, c.lane) && !excused(before, me, c.shared);
+  if (before.unfinished()) return true;
+  return !happened_before(before, c.place.home, c.block, c.lane) && !excused(before, me, c.shared());
 }
 
 void read_cell(const Context& c, Cell& cell, const Stamp& me) {
-  if (conflicts(c, cell.write, me)) report_race(FindingKind::kRace, c.block, c.target, cell.write, true, me, false);
+  if (conflicts(c, cell.write, me)) report_race(FindingKind::kRace, c.block, c.place, cell.write, true, me, false);
   Stamp &a = cell.reads[0], &b = cell.reads[1];
-  auto same = [&](const Stamp& s) { return s.thread == me.thread && (c.shared || s.time >= c.block.last_turn); };
+  auto same = [&](const Stamp& s) { return s.thread == me.thread && !s.asynchronous && !c.foreign(s); };
   auto far = [&](const Stamp& s, const Stamp& t) {  // ordered by fewer kinds of synchronisation
-    if (!c.shared && (s.time >= c.block.last_turn) != (t.time >= c.block.last_turn)) return true;
-    return s.thread / kWarpSize != t.thread / kWarpSize;
+    return s.asynchronous || c.foreign(s) != c.foreign(t) || s.thread / kWarpSize != t.thread / kWarpSize;
   };
-  auto old = [&](const Stamp& s) { return s.time == 0 || happened_before(s, c.shared, c.block, c.lane); };
+  auto old = [&](const Stamp& s) {
+    return s.time == 0 || (!s.unfinished() && happened_before(s, c.place.home, c.block, c.lane));
+  };
   if (a.time == 0 || same(a) || old(a)) {
     a = me;
   } else if (b.time == 0 || same(b) || old(b) || (!far(a, b) && far(a, me))) {
@@ -118,16 +113,16 @@ void read_cell(const Context& c, Cell& cell, const Stamp& me) {
 
 void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
   if (conflicts(c, cell.write, me)) {
-    if (cell.write.relaxed || me.relaxed || cell.write.pending || me.pending) {
-      report_race(FindingKind::kRace, c.block, c.target, cell.write, true, me, true);
+    if (cell.write.relaxed || me.relaxed || cell.write.asynchronous || me.asynchronous) {
+      report_race(FindingKind::kRace, c.block, c.place, cell.write, true, me, true);
     } else if (!is_known(FindingKind::kRace, sites[me.site].pc, sites[cell.write.site].pc)) {
-      Doubt doubt{c.target.address(c.block), bytes, 0, cell.write, me};
+      Doubt doubt{c.place.address(), bytes, 0, cell.write, me};
       std::memcpy(&doubt.before, reinterpret_cast<const void*>(doubt.address), bytes);
       c.block.doubts.push_back(doubt);
     }
   }
   for (const Stamp& read : cell.reads)
-    if (conflicts(c, read, me)) report_race(FindingKind::kRace, c.block, c.target, read, false, me, true);
+    if (conflicts(c, read, me)) report_race(FindingKind::kRace, c.block, c.place, read, false, me, true);
   cell.write = me;
   cell.spread = 0;
 }
@@ -135,15 +130,15 @@ void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
 void report_uninitialised(const Context& c, const Stamp& me) {
   if (is_known(FindingKind::kUninitialised, sites[me.site].pc, 0)) return;
   Finding finding = blank(FindingKind::kUninitialised, c.block);
-  finding.object = c.target.name(c.block);
-  finding.shared = c.shared;
+  finding.object = name_of(c.place);
+  finding.shared = c.shared();
   finding.now = party_of(me, false, c.block.index);
   keep_finding(std::move(finding));
 }
 
 bool is_ready(const Context& c, const Cell& cell) {
-  if (!c.shared) return c.target.allocation->written || cell.ready != 0;
-  return cell.ready >= c.block.begin;
+  if (!c.shared()) return c.place.allocation->written || cell.ready != 0;
+  return cell.ready >= c.place.home->begin;
 }
 
 /// One cell, for a word or for a byte.
@@ -167,15 +162,16 @@ void split(Shadow& shadow, std::size_t word) {
 
 }  // namespace
 
-void touch_range(Block& block, Lane& lane, Allocation* allocation, std::size_t offset, unsigned bytes, bool reads,
-                 bool writes, Stamp me) {
-  Shadow& shadow = allocation ? allocation->shadow : *block.shadow;
-  Context c{block, lane, {allocation, offset}, !allocation, allocation ? running_launch.begin : block.barrier};
-  for (std::size_t at = offset, end = offset + bytes; at < end;) {
+void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool reads, bool writes, Stamp me) {
+  Shadow& shadow = place.home ? *place.home->shadow : place.allocation->shadow;
+  // Blocks of a cluster are ordered in no common phases, so both reads of a cell stay to be looked at.
+  const Time phase = !place.home ? running_launch.begin : block.cluster ? kUnfinished : block.barrier;
+  Context c{block, lane, place, phase};
+  for (std::size_t at = place.offset, end = at + bytes; at < end;) {
     Cell& word = shadow.word(at);
     const bool whole = at % 4 == 0 && end - at >= 4;
-    if (word.ready == kSplit && c.shared && word.spread < block.begin) word = Cell{};  // an earlier block split it
-    c.target.offset = at;
+    if (word.ready == kSplit && place.home && word.spread < place.home->begin) word = Cell{};  // an earlier block split it
+    c.place.offset = at;
     if (whole && word.ready != kSplit) {
       touch(c, word, me, reads, writes, 4);
       at += 4;
@@ -187,17 +183,28 @@ void touch_range(Block& block, Lane& lane, Allocation* allocation, std::size_t o
   }
 }
 
-void finish_copy(Block& block, Lane& lane, const PendingCopy& copy) {
-  const std::size_t begin = reinterpret_cast<std::uintptr_t>(copy.to) - block.shared;
-  auto finish = [&](Stamp& write) {
-    if (!write.pending || write.thread != lane.linear) return;
-    write.pending = false;
-    write.time = lane.time;
+void require_order(Block& block, Lane& lane, const void* pointer, const Stamp& before, std::uint32_t pc) {
+  Block* home = home_of(block, reinterpret_cast<std::uintptr_t>(pointer));
+  if (!home || happened_before(before, home, block, lane)) return;
+  const Stamp me = stamp_of(lane, site_at(pc, 8, true, true), true);
+  report_race(FindingKind::kRace, block, Spot::in(*home, reinterpret_cast<std::uintptr_t>(pointer)), before, true, me, true);
+}
+
+void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool writes, Stamp finished) {
+  Shadow& shadow = place.home ? *place.home->shadow : place.allocation->shadow;
+  auto finish = [&](Stamp& stamp) {
+    if (!stamp.unfinished() || stamp.thread != thread) return;
+    finished.site = stamp.site;
+    stamp = finished;
   };
-  for (std::size_t at = begin; at < begin + copy.bytes; at += 4) {
-    Cell& word = block.shadow->word(at);
-    finish(word.write);
-    for (unsigned i = 0; word.ready == kSplit && i < 4; ++i) finish(block.shadow->byte(at + i).write);
+  auto finish_cell = [&](Cell& cell) {
+    if (writes) return finish(cell.write);
+    for (Stamp& read : cell.reads) finish(read);
+  };
+  for (std::size_t at = place.offset; at < place.offset + bytes; at += 4) {
+    Cell& word = shadow.word(at);
+    finish_cell(word);
+    for (unsigned i = 0; word.ready == kSplit && i < 4; ++i) finish_cell(shadow.byte(at + i));
   }
 }
 
@@ -207,9 +214,11 @@ void settle_doubts(Block& block) {
   for (const Doubt& doubt : doubts) {
     std::uint32_t after = 0;
     std::memcpy(&after, reinterpret_cast<const void*>(doubt.address), doubt.bytes);
-    Allocation* allocation = doubt.address - block.shared < block.shared_bytes ? nullptr : find_allocation(doubt.address);
-    const Target target{allocation, doubt.address - (allocation ? allocation->begin : block.shared)};
-    report_race(after == doubt.before ? FindingKind::kSameValue : FindingKind::kRace, block, target, doubt.first, true,
+    Block* home = home_of(block, doubt.address);
+    Allocation* allocation = home ? nullptr : find_allocation(doubt.address);
+    if (!home && !allocation) continue;  // released in between
+    const Spot place = home ? Spot::in(*home, doubt.address) : Spot::in(*allocation, doubt.address);
+    report_race(after == doubt.before ? FindingKind::kSameValue : FindingKind::kRace, block, place, doubt.first, true,
                 doubt.second, true);
   }
 }

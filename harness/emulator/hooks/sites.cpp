@@ -17,7 +17,7 @@ std::uint32_t text_begin = 0;
 namespace {
 
 SiteId g_sites = 0;
-std::vector<std::uint32_t> g_executed_blocks;
+std::vector<std::uint32_t>& g_executed_blocks = *new std::vector<std::uint32_t>;
 
 }  // namespace
 

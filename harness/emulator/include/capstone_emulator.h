@@ -31,7 +31,7 @@
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 #undef __cluster_dims__
-#define __cluster_dims__(...)
+#define __cluster_dims__(...) capstone_emu_cluster_dims(__VA_ARGS__)
 #undef __maxnreg__
 #define __maxnreg__(...)
 #undef __forceinline__
@@ -48,6 +48,8 @@
 #include "capstone_emulator/intrinsics.h"
 #include "capstone_emulator/symbols.h"
 #include "capstone_emulator/ptx.h"
+#include "capstone_emulator/ptx_async.h"
+#include "capstone_emulator/ptx_mma.h"
 
 #include "capstone_emulator/device_view.h"
 

@@ -116,11 +116,12 @@ struct Multiply {
   const C* c;
 
   static void compute(capstone_emu::WarpOp* const* lanes, unsigned) {
-    using Number = std::conditional_t<std::is_integral_v<typename C::storage_element_type>, int, float>;
+    using Sum = typename C::storage_element_type;
+    using Number = std::conditional_t<std::is_integral_v<Sum>, int, std::conditional_t<std::is_same_v<Sum, double>, double, float>>;
     alignas(64) Number left[M * K], right[K * N], sum[M * N];
     auto at = [&](int lane) -> const Multiply& { return *static_cast<const Multiply*>(lanes[lane]->in); };
     auto number = [](auto element) -> Number {
-      if constexpr (std::is_integral_v<Number>)
+      if constexpr (std::is_integral_v<Number> || std::is_same_v<Number, double>)
         return static_cast<Number>(element);
       else
         return widen(element);

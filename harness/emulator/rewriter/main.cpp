@@ -1,17 +1,34 @@
-// capstone-rewrite IN OUT: rewrites preprocessed CUDA. A program of its own, so that hostile input can end this process
+// capstone-rewrite [--program] IN OUT: rewrites preprocessed CUDA. With --program its main() keeps its name. A program of its own, so that hostile input can end this process
 // only. Findings go to standard output, one JSON object a line.
 //   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
 // Exit status: 0 written · 1 findings, nothing written · 2 usage or files.
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
 #include "harness/base/json.h"
 #include "harness/emulator/rewriter/rewrite.h"
 
+namespace {
+
+bool holds_condition(const std::string& file, int first, int last) {
+  std::ifstream in(file);
+  std::string line;
+  for (int number = 1; number <= last && std::getline(in, line); ++number) {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    if (number >= first && begin != std::string::npos && line.compare(begin, 3, "#if") == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  const bool program = argc > 1 && std::strcmp(argv[1], "--program") == 0;
+  if (program) ++argv, --argc;
   if (argc != 3) {
-    std::fputs("usage: capstone-rewrite IN OUT\n", stderr);
+    std::fputs("usage: capstone-rewrite [--program] IN OUT\n", stderr);
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);
@@ -20,7 +37,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::string text(std::istreambuf_iterator<char>(in), {});
-  const auto result = capstone::rewriter::rewrite(std::move(text));
+  const auto result = capstone::rewriter::rewrite(std::move(text), {program, holds_condition});
   for (const auto& finding : result.findings) {
     const capstone::Json line{{"kind", capstone::rewriter::name_of(finding.kind)},
                               {"file", finding.file},

@@ -14,7 +14,7 @@ namespace {
 // On the lambda around a launch: it reads the arguments from the host's stack, which kernels must not touch.
 const std::string kUnobserved = "__attribute__((no_sanitize(\"thread\")))";
 constexpr std::string_view kShared = "capstone_emu_shared", kGlobal = "capstone_emu_global",
-                           kDevice = "capstone_emu_device";
+                           kDevice = "capstone_emu_device", kClusterDims = "capstone_emu_cluster_dims";
 
 /// `kernel<T><<<config>>>(arguments)`; token indices.
 struct Launch {
@@ -31,6 +31,12 @@ struct SharedDeclaration {
 struct InlineAsm {
   std::size_t begin, open, close;  // asm … ( … )
 };
+
+std::string join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -62,11 +68,13 @@ std::string literal_value(std::string_view token) {
 
 class Rewriter {
  public:
-  explicit Rewriter(std::string preprocessed) : source_(tokenize(std::move(preprocessed))), emitter_(source_) {}
+  Rewriter(std::string preprocessed, const RewriteOptions& options)
+      : source_(tokenize(std::move(preprocessed))), emitter_(source_), options_(options) {}
 
   Rewritten run() {
     check_inclusions();
     find_scopes();
+    for (std::size_t i = 0; i < count(); ++i) spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
     // The first line names the program's source in its debug information.
     if (source_.files.size() > 1) emitter_.raw("# 0 " + quoted(source_.files[1]) + "\n");
@@ -193,6 +201,10 @@ class Rewriter {
     if (is(i, "<<<")) return inspect_launch(i);
     if (!is_identifier(i)) return;
     if (is(i, kShared)) return inspect_shared(i);
+    if (is(i, kGlobal)) return inspect_kernel(i);
+    if (is(i, kClusterDims)) return inspect_cluster(i);
+    if (spins_ && in_function_[i] && (is(i, "while") || is(i, "for"))) return inspect_loop(i);
+    if (is(i, "cudaLaunchKernel") || is(i, "cudaLaunchCooperativeKernel")) return inspect_launch_call(i);
     if ((is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) && in_function_[i]) return inspect_asm(i);
     static const std::set<std::string_view> kTextures = {
         "tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex2Dgather", "tex1DLod", "tex2DLod", "tex3DLod", "tex2DGrad",
@@ -200,6 +212,72 @@ class Rewriter {
         "surf2Dwrite", "surf3Dwrite"};
     if (kTextures.contains(text(i)) && (is(i + 1, "(") || is(i + 1, "<")))
       not_judgeable(i, "texture and surface function '" + std::string(text(i)) + "' has no CPU implementation");
+  }
+
+  /// The '{' of the definition that begins at i, or the end when it is a declaration only.
+  std::size_t body_of(std::size_t i) const {
+    for (; i < count(); ++i) {
+      if (is(i, "{")) return i;
+      if (is(i, ";")) break;
+      if (opens(i)) i = match_forward(i);
+    }
+    return count();
+  }
+
+  // An architecture guard (`#if __CUDA_ARCH__ >= …`) may leave nothing of a kernel. Running that would look like a kernel
+  // that forgets its output.
+  void inspect_kernel(std::size_t i) {
+    const std::size_t body = body_of(i);
+    if (body + 1 >= count() || !is(body + 1, "}") || token(body + 1).line <= token(body).line + 1 || !options_.guarded) return;
+    if (options_.guarded(file_of(body), token(body).line, token(body + 1).line))
+      after_[body] += "capstone_emu::not_judgeable(" + place(body) +
+                      ", \"an architecture guard (#if __CUDA_ARCH__ ...) leaves nothing of this kernel\");";
+  }
+
+  // __cluster_dims__(2, 1, 1): the kernel asks for its cluster before it does anything else.
+  void inspect_cluster(std::size_t i) {
+    if (!is(i + 1, "(")) return;
+    const std::size_t close = match_forward(i + 1), body = body_of(close + 1);
+    if (close >= count()) return;
+    for (std::size_t k = i; k <= close; ++k) dropped_.insert(k);
+    if (body < count()) after_[body] += "capstone_emu::require_cluster(" + joined(i + 2, close) + ");";
+  }
+
+  // A loop may wait for another thread by reading volatile memory: `while (*flag == 0);`. Its condition lets others run.
+  void inspect_loop(std::size_t i) {
+    if (!is(i + 1, "(")) return;
+    const std::size_t close = match_forward(i + 1);
+    if (close >= count()) return;
+    if (is(i, "for")) {  // for (;;) only
+      if (close == i + 4 && is(i + 2, ";") && is(i + 3, ";")) after_[i + 2] += "capstone_emu::loop_hint(), true";
+      return;
+    }
+    int depth = 0;
+    for (std::size_t k = i + 2; k < close; ++k) {
+      if (opens(k)) ++depth;
+      if (closes(k)) --depth;
+      if (depth == 0 && is(k, "=")) return;  // while (T x = …)
+    }
+    after_[i + 1] += "capstone_emu::loop_hint(), (";
+    after_[close - 1] += ")";
+  }
+
+  // cudaLaunchKernel((void*)kernel, …): the types of the parameters would be lost with the cast.
+  void inspect_launch_call(std::size_t i) {
+    if (!is(i + 1, "(")) return;
+    std::size_t at = i + 2;
+    auto drop = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k) dropped_.insert(k);
+    };
+    if (is(at, "(")) {
+      const std::size_t close = match_forward(at);
+      const bool constant = is(at + 1, "const");
+      const std::size_t type = at + 1 + (constant ? 1 : 0);
+      if (is(type, "void") && is(type + 1, "*") && type + 2 == close) drop(at, close + 1);
+    } else if ((is(at, "reinterpret_cast") || is(at, "static_cast")) && is(at + 1, "<")) {
+      const std::size_t type = at + 2 + (is(at + 2, "const") ? 1 : 0);
+      if (is(type, "void") && is(type + 1, "*") && is(type + 2, ">")) drop(at, type + 3);
+    }
   }
 
   static bool is_keyword_before_callee(std::string_view word) {
@@ -332,16 +410,18 @@ class Rewriter {
       } else {
         emit_token(i++);
       }
+      if (auto text = after_.find(i - 1); text != after_.end()) emitter_.raw(text->second);
     }
   }
 
   void emit_token(std::size_t i) {
     const Token& t = token(i);
+    if (dropped_.contains(i)) return;
     if (t.kind == TokenKind::kIdentifier) {
       if (is(i, kDevice)) return;
       if (is(i, kGlobal)) return emitter_.raw("__attribute__((noipa))");
       // A test driver that came along with the kernel must not become the worker's main().
-      if (is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
+      if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
       if (auto dynamic = global_dynamic_.find(std::string(text(i)));
           dynamic != global_dynamic_.end() && in_function_[i] &&
           !(i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"))))
@@ -533,6 +613,7 @@ class Rewriter {
       return;
     }
     emitter_.raw("do {");
+    if (!translation.labels.empty()) emitter_.raw("__label__ " + join(translation.labels) + ";");
     for (std::size_t k = 0; k < operands.size(); ++k) {
       emitter_.raw(std::string(operands[k].output ? "capstone_emu::ptx::Output" : "const capstone_emu::ptx::Input") +
                    " capstone_p" + std::to_string(k) + "(");
@@ -544,11 +625,15 @@ class Rewriter {
 
   SourceText source_;
   Emitter emitter_;
+  const RewriteOptions& options_;
   std::vector<Finding> findings_;
   std::vector<char> in_function_, in_kernel_, at_namespace_;
   std::map<std::size_t, Launch> launches_;
   std::map<std::size_t, SharedDeclaration> shared_;
   std::map<std::size_t, InlineAsm> asms_;
+  std::map<std::size_t, std::string> after_;  // text to write after a token
+  std::set<std::size_t> dropped_;             // tokens that are left out
+  bool spins_ = false;                        // the source reads volatile memory
   std::map<std::string, std::string> global_dynamic_;  // namespace-scope extern __shared__: name → expression
   int next_tag_ = 0;
 };
@@ -557,6 +642,8 @@ class Rewriter {
 
 const char* name_of(Finding::Kind kind) { return kind == Finding::Kind::kError ? "error" : "not_judgeable"; }
 
-Rewritten rewrite(std::string preprocessed) { return Rewriter(std::move(preprocessed)).run(); }
+Rewritten rewrite(std::string preprocessed, const RewriteOptions& options) {
+  return Rewriter(std::move(preprocessed), options).run();
+}
 
 }  // namespace capstone::rewriter

@@ -1,5 +1,6 @@
 #pragma once
 // CUDA C++ → C++ that g++ understands and the emulator's runtime executes.
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,14 @@ struct Rewritten {
   std::vector<Finding> findings;  ///< in source order; when there is one, `text` is not meant to be compiled
 };
 
+struct RewriteOptions {
+  bool keep_main = false;  ///< the source is a whole program: its main() keeps its name
+  /// Do the lines first … last of a file hold a preprocessor condition? Unset: never.
+  std::function<bool(const std::string& file, int first, int last)> guarded;
+};
+
 /// Rewrites the output of `g++ -E` over a source that begins with capstone_emulator.h:
 /// __shared__ declarations, launches, inline PTX; everything else passes through.
-Rewritten rewrite(std::string preprocessed);
+Rewritten rewrite(std::string preprocessed, const RewriteOptions& options = {});
 
 }  // namespace capstone::rewriter

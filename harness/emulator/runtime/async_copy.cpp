@@ -12,6 +12,19 @@ void perform(const AsyncCopy& copy) {
   std::memset(static_cast<char*>(copy.to) + copied, 0, copy.zero_filled);
 }
 
+/// All but the last groups of the thread.
+void finish_groups(unsigned still_pending) {
+  BlockRunner& runner = *BlockRunner::current();
+  CopyQueue& queue = runner.copies();
+  if (queue.committed.size() <= still_pending) return;
+  const std::size_t finished = queue.committed.size() - still_pending;
+  for (std::size_t i = 0; i < finished; ++i)
+    for (const AsyncCopy& copy : queue.committed[i]) perform(copy);
+  queue.committed.erase(queue.committed.begin(), queue.committed.begin() + static_cast<std::ptrdiff_t>(finished));
+  const bool stores = !queue.open_stores.empty() || !queue.committed_stores.empty();
+  if (queue.committed.empty() && queue.open.empty() && !stores) runner.thread().has_copies = false;
+}
+
 }  // namespace
 
 void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled) {
@@ -37,14 +50,13 @@ void async_commit() {
 
 void async_wait(unsigned still_pending) {
   observe::copies_awaited(still_pending);
-  BlockRunner& runner = *BlockRunner::current();
-  CopyQueue& queue = runner.copies();
-  if (queue.committed.size() <= still_pending) return;
-  const std::size_t finished = queue.committed.size() - still_pending;
-  for (std::size_t i = 0; i < finished; ++i)
-    for (const AsyncCopy& copy : queue.committed[i]) perform(copy);
-  queue.committed.erase(queue.committed.begin(), queue.committed.begin() + static_cast<std::ptrdiff_t>(finished));
-  if (queue.committed.empty() && queue.open.empty()) runner.thread().has_copies = false;
+  finish_groups(still_pending);
+}
+
+void async_report_to(const std::uint64_t* barrier) {
+  observe::copies_report_to(barrier);
+  async_commit();
+  finish_groups(0);
 }
 
 }  // namespace capstone_emu

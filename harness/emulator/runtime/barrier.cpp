@@ -1,18 +1,14 @@
-// __syncthreads() and its voting variants.
+// __syncthreads() and its voting variants, named barriers, and the barrier of a cooperative grid.
 #include "harness/emulator/runtime/scheduler.h"
 
 namespace capstone_emu {
-
-void grid_barrier(const char* file, int line) {
-  not_judgeable(file, line, "grid-wide synchronisation has no CPU implementation; run it on a GPU");
-}
 
 int BlockRunner::barrier_result(BarrierKind kind) const {
   switch (kind) {
     case BarrierKind::kCount: return released_.count;
     case BarrierKind::kAnd: return released_.all;
     case BarrierKind::kOr: return released_.any;
-    case BarrierKind::kSync: break;
+    case BarrierKind::kSync: case BarrierKind::kGrid: break;
   }
   return 0;
 }
@@ -20,6 +16,7 @@ int BlockRunner::barrier_result(BarrierKind kind) const {
 /// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is ready.
 /// The threads' states follow when they run; until then nobody looks at them.
 void BlockRunner::release_barrier() {
+  if (at_grid_) meet_the_grid();
   observe::barrier_releases();
   if (ready_.empty())
     ready_.adopt(at_barrier_, arrived_);
@@ -38,7 +35,12 @@ inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* f
   thread.file = file;
   thread.line = line;
   fruitless_yields_ = 0;
-  if (kind != BarrierKind::kSync) {
+  if (kind == BarrierKind::kGrid) {
+    if (!grid_->config.cooperative)
+      fail(FailureKind::kUndefinedBehaviour, file, line, "grid-wide synchronisation in a launch that is not cooperative",
+           "launch the kernel with cudaLaunchCooperativeKernel, which makes all its blocks run at the same time");
+    at_grid_ = true;
+  } else if (kind != BarrierKind::kSync) {
     votes_.count += predicate != 0;
     votes_.all = votes_.all && predicate;
     votes_.any = votes_.any || predicate;
@@ -55,5 +57,102 @@ void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int l
   return BlockRunner::current()->barrier(kind, predicate, file, line, save);
 }
 int barrier_result(BarrierKind kind) { return BlockRunner::current()->barrier_result(kind); }
+
+// ---- the grid -------------------------------------------------------------------------------------------------------
+
+/// Every thread of the block is here. Each block of a cooperative launch has an OS thread, which waits.
+void BlockRunner::meet_the_grid() {
+  at_grid_ = false;
+  GridBarrier& barrier = grid_->barrier;
+  std::unique_lock lock(barrier.mutex);
+  const std::uint64_t phase = barrier.phase;
+  if (++barrier.arrived == grid_->blocks) {
+    observe::grid_meets();
+    barrier.arrived = 0;
+    ++barrier.phase;
+    barrier.changed.notify_all();
+    return;
+  }
+  auto over = [&] {
+    return barrier.phase != phase || barrier.arrived + barrier.left == grid_->blocks || grid_->failed;
+  };
+  if (observe::kOn) {  // the others run in turn, in the same order every time
+    while (!over()) {
+      lock.unlock();
+      observe::pass_turn();
+      lock.lock();
+    }
+  }
+  barrier.changed.wait(lock, over);
+  const std::uint64_t left = barrier.left;
+  lock.unlock();
+  if (barrier.phase != phase) return;
+  if (grid_->failed) leave_kernel();
+  fail(FailureKind::kUndefinedBehaviour, thread_->file, thread_->line,
+       "deadlock: the grid waits for " + std::to_string(left) + " blocks that left the kernel",
+       "every block of the grid must reach grid.sync()");
+}
+
+void BlockRunner::leave_grid_barrier() {
+  if (!grid_->config.cooperative) return;
+  std::lock_guard lock(grid_->barrier.mutex);
+  ++grid_->barrier.left;
+  grid_->barrier.changed.notify_all();
+}
+
+// ---- named barriers -------------------------------------------------------------------------------------------------
+
+void* BlockRunner::named_barrier(unsigned id, unsigned threads, bool wait, const char* file, int line, void*** save) {
+  if (id >= kNamedBarriers)
+    fail(FailureKind::kUndefinedBehaviour, file, line, "a block has no barrier " + std::to_string(id));
+  if (threads == 0) threads = (count_ + kWarpSize - 1) / kWarpSize * kWarpSize;
+  if (threads % kWarpSize)
+    fail(FailureKind::kUndefinedBehaviour, file, line,
+         "a barrier's number of threads must be a multiple of 32, not " + std::to_string(threads));
+  NamedBarrier& barrier = named_[id];
+  observe::arrives_at(id, wait);
+  if (barrier.arrived && barrier.expected != threads)
+    fail(FailureKind::kUndefinedBehaviour, file, line,
+         "barrier " + std::to_string(id) + " is used for " + std::to_string(threads) + " threads here and for " +
+             std::to_string(barrier.expected) + " elsewhere at the same time",
+         "all threads that meet at a barrier must name the same number");
+  fruitless_yields_ = 0;
+  barrier.expected = threads;
+  Thread& thread = *thread_;
+  // Threads beyond the block's last, partial warp count as present.
+  const unsigned full = threads < count_ ? threads : count_;
+  const bool last = ++barrier.arrived == full;
+  if (last) {
+    observe::threads_meet(id);
+    for (std::uint32_t waiting : barrier.waiting) make_ready(threads_[waiting]);
+    barrier.waiting.clear();
+    barrier.arrived = 0;
+  }
+  if (last || !wait) return nullptr;
+  thread.state = State::kAtBarrier;
+  thread.file = file;
+  thread.line = line;
+  barrier.waiting.push_back(thread.linear);
+  *save = &thread.stack_pointer;
+  Thread* next = pick();
+  return next == &thread ? nullptr : next->stack_pointer;
+}
+
+char* BlockRunner::scratch() {
+  scratch_.resize(kMaxThreads * kScratchPerThread);
+  return scratch_.data();
+}
+char* block_scratch() { return BlockRunner::current()->scratch(); }
+bool launched_cooperatively() { return BlockRunner::current()->grid().config.cooperative; }
+
+void named_barrier(unsigned id, unsigned threads, const char* file, int line) {
+  observe::barrier_arrives(__builtin_return_address(0));
+  void** save;
+  if (void* to = BlockRunner::current()->named_barrier(id, threads, true, file, line, &save)) switch_stack(save, to);
+}
+void named_barrier_arrive(unsigned id, unsigned threads, const char* file, int line) {
+  void** save;
+  BlockRunner::current()->named_barrier(id, threads, false, file, line, &save);
+}
 
 }  // namespace capstone_emu

@@ -3,21 +3,32 @@
 // with the headers that the candidate sees, and kept in the cache.
 #include <cuda_runtime.h>
 
-#include <chrono>
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 
-#include "../include/capstone_emulator/core.h"
+#include "include/capstone_emulator/core.h"
+#include "runtime/streams.h"
+
+using capstone_emu::enqueue;
+using capstone_emu::kMultiprocessors;
+using capstone_emu::kThreadsPerMultiprocessor;
+using capstone_emu::remember;
+
+namespace capstone_emu {
+cudaError_t remember(cudaError_t error) {
+  if (error != cudaSuccess) last_error() = error;
+  return error;
+}
+}  // namespace capstone_emu
+
+// cuda_driver.cpp
+void* capstone_emu_driver_function(const char* name);
 
 namespace {
 
-// What the emulated device looks like. The count of multiprocessors is small, so that grids sized by it stay small.
-constexpr int kMultiprocessors = 8, kThreadsPerMultiprocessor = 2048, kL2Bytes = 50 << 20;
+constexpr int kL2Bytes = 50 << 20;
 constexpr std::size_t kGlobalMemory = std::size_t{8} << 30, kDefaultShared = 48 * 1024;
-
-cudaError_t remember(cudaError_t error) {
-  if (error != cudaSuccess) capstone_emu::last_error() = error;
-  return error;
-}
 
 cudaError_t allocate(void** pointer, std::size_t bytes, bool for_host_too = false) {
   if (!pointer) return remember(cudaErrorInvalidValue);
@@ -53,17 +64,6 @@ cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_
   return cudaSuccess;
 }
 
-struct Event {
-  std::chrono::steady_clock::time_point time;
-};
-Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
-
-/// Streams do nothing: all work is complete when it was asked for. The handle only has to be distinct.
-cudaError_t make_stream(cudaStream_t* stream) {
-  *stream = reinterpret_cast<cudaStream_t>(new char);
-  return cudaSuccess;
-}
-
 int attribute_value(cudaDeviceAttr attribute) {
   const int arch = capstone_emu::emulated_arch();
   switch (attribute) {
@@ -83,7 +83,16 @@ int attribute_value(cudaDeviceAttr attribute) {
     case cudaDevAttrComputeCapabilityMajor: return arch / 100;
     case cudaDevAttrComputeCapabilityMinor: return arch % 100 / 10;
     case cudaDevAttrL2CacheSize: return kL2Bytes;
-    case cudaDevAttrUnifiedAddressing: case cudaDevAttrManagedMemory: case cudaDevAttrMemoryPoolsSupported: return 1;
+    case cudaDevAttrMaxBlocksPerMultiprocessor: return capstone_emu::kBlocksPerMultiprocessor;
+    case cudaDevAttrTotalConstantMemory: return 65536;
+    case cudaDevAttrClockRate: return 1000000;        // [kHz]
+    case cudaDevAttrMemoryClockRate: return 1000000;  // [kHz]
+    case cudaDevAttrGlobalMemoryBusWidth: return 64;
+    case cudaDevAttrClusterLaunch: return arch >= 900;
+    case cudaDevAttrUnifiedAddressing: case cudaDevAttrManagedMemory: case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrCooperativeLaunch: case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrCanMapHostMemory: case cudaDevAttrPageableMemoryAccess: case cudaDevAttrStreamPrioritiesSupported:
+      return 1;
     default: return 0;
   }
 }
@@ -114,16 +123,47 @@ cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) { return copy(to, from, bytes); }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t) {
-  return copy(to, from, bytes);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  return enqueue(stream, [=] { return copy(to, from, bytes); });
+}
+cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) { return copy(to, from, bytes); }
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
+  return enqueue(stream, [=] { return copy(to, from, bytes); });
 }
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                          cudaMemcpyKind) {
   return copy_2d(to, to_pitch, from, from_pitch, width, height);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
-                              size_t height, cudaMemcpyKind, cudaStream_t) {
-  return copy_2d(to, to_pitch, from, from_pitch, width, height);
+                              size_t height, cudaMemcpyKind, cudaStream_t stream) {
+  return enqueue(stream, [=] { return copy_2d(to, to_pitch, from, from_pitch, width, height); });
+}
+cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
+  pointer->xsize = extent.width;
+  pointer->ysize = extent.height;
+  return cudaMallocPitch(&pointer->ptr, &pointer->pitch, extent.width, extent.height * extent.depth);
+}
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
+  if (p->srcArray || p->dstArray) return remember(cudaErrorNotSupported);
+  auto at = [](const cudaPitchedPtr& memory, const cudaPos& from, size_t plane) {
+    return static_cast<char*>(memory.ptr) + ((from.z + plane) * memory.ysize + from.y) * memory.pitch + from.x;
+  };
+  for (size_t plane = 0; plane < p->extent.depth; ++plane)
+    if (const cudaError_t error = copy_2d(at(p->dstPtr, p->dstPos, plane), p->dstPtr.pitch, at(p->srcPtr, p->srcPos, plane),
+                                          p->srcPtr.pitch, p->extent.width, p->extent.height); error != cudaSuccess)
+      return error;
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
+  const cudaMemcpy3DParms kept = *p;
+  return enqueue(stream, [kept] { return cudaMemcpy3D(&kept); });
+}
+cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
+  for (size_t row = 0; row < extent.height * extent.depth; ++row) {
+    const size_t plane = row / extent.height;
+    std::memset(static_cast<char*>(memory.ptr) + (plane * memory.ysize + row % extent.height) * memory.pitch, value, extent.width);
+  }
+  return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   if (bytes && !to) return remember(cudaErrorInvalidValue);
@@ -131,12 +171,47 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   capstone_emu::memory_written(to, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) { return cudaMemset(to, value, bytes); }
-cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t) {
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  return enqueue(stream, [=] { return cudaMemset(to, value, bytes); });
+}
+cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
+  if (width > pitch) return remember(cudaErrorInvalidValue);
   for (size_t row = 0; row < height; ++row) std::memset(static_cast<char*>(to) + row * pitch, value, width);
   if (height) capstone_emu::memory_written(to, (height - 1) * pitch + width);
   return cudaSuccess;
 }
+cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+  return enqueue(stream, [=] { return cudaMemset2D(to, pitch, value, width, height); });
+}
+cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+cudaError_t cudaHostGetFlags(unsigned* flags, void*) {
+  *flags = cudaHostAllocDefault;
+  return cudaSuccess;
+}
+#if CUDART_VERSION >= 13000
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+#else
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+#endif
+/// All memory is reachable from both sides; it is called device memory because code asks before it passes a pointer on.
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  std::memset(attributes, 0, sizeof *attributes);
+  attributes->type = cudaMemoryTypeDevice;
+  attributes->devicePointer = attributes->hostPointer = const_cast<void*>(pointer);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  static char only;
+  *pool = reinterpret_cast<cudaMemPool_t>(&only);
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
+cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) { return cudaSuccess; }
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind) {
   return copy(const_cast<char*>(static_cast<const char*>(symbol)) + offset, from, bytes);
 }
@@ -160,6 +235,11 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInvalidPitchValue: return "cudaErrorInvalidPitchValue";
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+    case cudaErrorCooperativeLaunchTooLarge: return "cudaErrorCooperativeLaunchTooLarge";
+    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotSupported: return "cudaErrorNotSupported";
+    case cudaErrorIllegalState: return "cudaErrorIllegalState";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
     default: return "cudaErrorUnknown";
   }
 }
@@ -172,47 +252,19 @@ const char* cudaGetErrorString(cudaError_t error) {
     case cudaErrorInvalidPitchValue: return "invalid pitch argument";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorLaunchFailure: return "unspecified launch failure";
+    case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
+    case cudaErrorInvalidResourceHandle: return "invalid resource handle";
+    case cudaErrorNotSupported: return "operation not supported";
+    case cudaErrorIllegalState: return "the operation cannot be performed in the present state";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
     default: return "unknown error";
   }
 }
 const char* capstone_emu_error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
-// ---- streams and events ---------------------------------------------------------------------------------------------
+// ---- synchronisation ------------------------------------------------------------------------------------------------
 cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return make_stream(stream); }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return make_stream(stream); }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return make_stream(stream); }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  delete reinterpret_cast<char*>(stream);
-  return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaPeekAtLastError(); }
-cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  if (least) *least = 0;
-  if (greatest) *greatest = 0;
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = reinterpret_cast<cudaEvent_t>(new Event);
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event_of(event);
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  event_of(event)->time = std::chrono::steady_clock::now();
-  return cudaSuccess;
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  *milliseconds = std::chrono::duration<float, std::milli>(event_of(end)->time - event_of(begin)->time).count();
-  return cudaSuccess;
-}
+cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 
 // ---- functions ------------------------------------------------------------------------------------------------------
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
@@ -235,11 +287,23 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads,
                                                           size_t dynamic_shared) {
   if (threads <= 0 || threads > 1024) return remember(cudaErrorInvalidValue);
-  const std::size_t by_shared =
-      dynamic_shared ? (capstone_emu::shared_memory_capacity() + 1024) / (dynamic_shared + 1024) : 32;
-  const std::size_t by_threads = static_cast<std::size_t>(kThreadsPerMultiprocessor / threads);
-  *blocks = static_cast<int>(by_shared < by_threads ? by_shared : by_threads);
-  if (*blocks > 32) *blocks = 32;
+  *blocks = capstone_emu::resident_blocks(static_cast<unsigned>(threads), dynamic_shared);
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
+                                                                   size_t dynamic_shared, unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamic_shared);
+}
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void*, const cudaLaunchConfig_t*) {
+  *blocks = 8;
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t*) {
+  *clusters = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*, int, int) {
+  *bytes = capstone_emu::shared_memory_capacity();
   return cudaSuccess;
 }
 
@@ -253,8 +317,42 @@ cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return cudaSuccess;
 }
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return cudaGetDevice(device); }
+cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  *flags = cudaDeviceScheduleAuto;
+  return cudaSuccess;
+}
+cudaError_t cudaInitDevice(int, unsigned, unsigned) { return cudaSuccess; }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorPeerAccessUnsupported); }
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  *value = limit == cudaLimitMallocHeapSize ? kGlobalMemory : limit == cudaLimitPrintfFifoSize ? 1u << 20 : 1024;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int) {
+  if (length > 0) std::snprintf(text, static_cast<size_t>(length), "0000:00:00.0");
+  return cudaSuccess;
+}
+cudaError_t cudaProfilerStart() { return cudaSuccess; }
+cudaError_t cudaProfilerStop() { return cudaSuccess; }
+cudaError_t cudaFuncSetSharedMemConfig(const void*, cudaSharedMemConfig) { return cudaSuccess; }
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult* result) {
+  *function = capstone_emu_driver_function(symbol);
+  if (result) *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return *function ? cudaSuccess : remember(cudaErrorSymbolNotFound);
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* result) {
+  return cudaGetDriverEntryPoint(symbol, function, flags, result);
+}
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int* version) {
   *version = CUDART_VERSION;
@@ -284,6 +382,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->maxThreadsPerMultiProcessor = kThreadsPerMultiprocessor;
   properties->maxThreadsDim[0] = properties->maxThreadsDim[1] = 1024;
   properties->maxThreadsDim[2] = 64;
+  properties->maxBlocksPerMultiProcessor = capstone_emu::kBlocksPerMultiprocessor;
+  properties->cooperativeLaunch = properties->managedMemory = properties->unifiedAddressing = 1;
+  properties->concurrentKernels = properties->canMapHostMemory = properties->concurrentManagedAccess = 1;
+  properties->clusterLaunch = capstone_emu::emulated_arch() >= 900;
+  properties->memoryBusWidth = attribute_value(cudaDevAttrGlobalMemoryBusWidth);
+  properties->memPitch = 0x7fffffff;
+  properties->textureAlignment = 512;
   properties->maxGridSize[0] = 0x7fffffff;
   properties->maxGridSize[1] = properties->maxGridSize[2] = 65535;
   return cudaSuccess;

@@ -11,7 +11,11 @@ namespace capstone_emu {
 namespace {
 
 std::mutex g_mutex;
-std::optional<Failure> g_first;
+/// Lives as long as the process: what happens at its end is reported, too.
+std::optional<Failure>& first_failure() {
+  static auto* first = new std::optional<Failure>;
+  return *first;
+}
 std::atomic<bool> g_kernels_over{false};
 void (*g_host_handler)(const Failure&) = nullptr;
 
@@ -43,18 +47,18 @@ const char* name_of(FailureKind kind) {
 void record_failure(Failure failure) {
   std::lock_guard lock(g_mutex);
   if (failure.kind != FailureKind::kLaunchError) g_kernels_over = true;
-  if (!g_first) g_first = std::move(failure);
+  if (!first_failure()) first_failure() = std::move(failure);
 }
 std::optional<Failure> take_failure() {
   std::lock_guard lock(g_mutex);
-  std::optional<Failure> taken = std::move(g_first);
-  g_first.reset();
+  std::optional<Failure> taken = std::move(first_failure());
+  first_failure().reset();
   g_kernels_over = false;
   return taken;
 }
 bool has_failure() {
   std::lock_guard lock(g_mutex);
-  return g_first.has_value();
+  return first_failure().has_value();
 }
 bool kernels_are_over() { return g_kernels_over; }
 

@@ -14,7 +14,8 @@ namespace capstone_emu {
 namespace {
 
 // cudaError_t values; CUDA never changes them.
-constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorLaunchFailure = 719;
+constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorLaunchFailure = 719,
+              kErrorCooperativeLaunchTooLarge = 720, kErrorInvalidClusterSize = 912;
 // Stacks are two memory mappings each, and Linux allows 65530 of them.
 constexpr unsigned kMaxStacks = 28000;
 
@@ -34,11 +35,19 @@ class Pool {
     std::lock_guard one_grid_at_a_time(launching_);
     const unsigned block = grid.config.block.x * grid.config.block.y * grid.config.block.z;
     const unsigned most = std::max(1u, kMaxStacks / block);
-    const unsigned wanted = static_cast<unsigned>(std::min<std::uint64_t>({hardware, most, grid.blocks}));
+    // Blocks that wait for each other need a thread each.
+    const std::uint64_t together = grid.config.cooperative ? grid.blocks : grid.cluster_blocks;
+    const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, grid.blocks});
+    const unsigned wanted = static_cast<unsigned>(std::max(together, beside));
+    limit_ = std::max(most, wanted);
     observe::launch_begins(grid);
-    limit_ = most;
-    if (wanted > 1 && !observe::kOn) recruit(grid, wanted - 1);
+    observe::take_turn();
+    if (wanted > 1) {
+      recruit(grid, wanted - 1);
+      observe::await_newcomers(wanted - 1);
+    }
     own_.run(grid);
+    observe::give_turn();
     std::unique_lock lock(mutex_);
     grid_ = nullptr;
     openings_ = 0;
@@ -76,7 +85,9 @@ class Pool {
       ++active_;
       Grid& grid = *grid_;
       lock.unlock();
+      observe::take_turn();
       runner.run(grid);
+      observe::give_turn();
       lock.lock();
       if (--active_ == 0) finished_.notify_all();
     }
@@ -98,6 +109,16 @@ void refuse(const LaunchConfig& config, int error, std::string message, std::str
 
 std::string text_of(const Index3& i) {
   return "(" + std::to_string(i.x) + ", " + std::to_string(i.y) + ", " + std::to_string(i.z) + ")";
+}
+
+bool acceptable_cluster(const LaunchConfig& config) {
+  const Index3 &g = config.grid, &c = config.cluster;
+  if (!c.x) return true;
+  const unsigned blocks = c.x * c.y * c.z;
+  if (blocks && blocks <= kMaxClusterBlocks && g.x % c.x == 0 && g.y % c.y == 0 && g.z % c.z == 0) return true;
+  refuse(config, kErrorInvalidClusterSize, "invalid cluster " + text_of(c) + " for the grid " + text_of(g),
+         "a cluster has at most 8 blocks (16 with the opt-in), and the grid must be a multiple of it");
+  return false;
 }
 
 bool acceptable(const LaunchConfig& config) {
@@ -124,7 +145,32 @@ bool acceptable(const LaunchConfig& config) {
                : "this architecture has no more");
     return false;
   }
-  return true;
+  const std::uint64_t blocks = static_cast<std::uint64_t>(g.x) * g.y * g.z;
+  const int resident = resident_blocks(static_cast<unsigned>(threads), config.dynamic_shared) * kMultiprocessors;
+  if (config.cooperative && blocks > static_cast<std::uint64_t>(resident)) {
+    refuse(config, kErrorCooperativeLaunchTooLarge,
+           "a cooperative launch of " + std::to_string(blocks) + " blocks, of which the device holds " +
+               std::to_string(resident) + " at the same time",
+           "size the grid with cudaOccupancyMaxActiveBlocksPerMultiprocessor and the number of multiprocessors");
+    return false;
+  }
+  return acceptable_cluster(config);
+}
+
+/// Settings and orders of a grid that is about to run.
+void prepare(Grid& grid) {
+  const LaunchConfig& config = grid.config;
+  grid.blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
+  if (config.cluster.x) {
+    grid.cluster_blocks = config.cluster.x * config.cluster.y * config.cluster.z;
+    grid.clusters = std::make_unique<Cluster[]>(grid.blocks / grid.cluster_blocks);
+  }
+  if (grid.settings.schedule == Schedule::kRandom) {
+    const std::uint64_t count = grid.blocks / grid.cluster_blocks;
+    grid.offset = grid.settings.seed % count;
+    grid.stride = (grid.settings.seed / 3 | 1) % count + 1;
+    while (std::gcd(grid.stride, count) != 1) ++grid.stride;
+  }
 }
 
 }  // namespace
@@ -154,15 +200,27 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
     return;
   }
   if (!acceptable(config)) return;
-  Grid grid{config, body, arguments, settings()};
-  grid.blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
-  if (grid.settings.schedule == Schedule::kRandom) {
-    grid.offset = grid.settings.seed % grid.blocks;
-    grid.stride = (grid.settings.seed / 3 | 1) % grid.blocks + 1;
-    while (std::gcd(grid.stride, grid.blocks) != 1) ++grid.stride;
+  std::uint64_t wanted_cluster;
+  {
+    Grid grid{.config = config, .body = body, .arguments = arguments, .settings = settings()};
+    prepare(grid);
+    run_on_pool(grid);
+    wanted_cluster = grid.wanted_cluster;
+    if (grid.failed && !wanted_cluster) g_last_error = kErrorLaunchFailure;
   }
-  run_on_pool(grid);
-  if (grid.failed) g_last_error = kErrorLaunchFailure;
+  if (!wanted_cluster) return;
+  LaunchConfig clustered = config;
+  clustered.cluster = {static_cast<unsigned>(wanted_cluster & 0xffff), static_cast<unsigned>(wanted_cluster >> 16 & 0xffff),
+                       static_cast<unsigned>(wanted_cluster >> 32)};
+  run_grid(clustered, body, arguments);
+}
+
+int resident_blocks(unsigned threads, std::size_t dynamic_shared) {
+  if (threads == 0) return 0;
+  const std::size_t whole_warps = (threads + kWarpSize - 1) / kWarpSize * kWarpSize;
+  const std::size_t by_threads = kThreadsPerMultiprocessor / whole_warps;
+  const std::size_t by_shared = dynamic_shared ? (shared_memory_capacity() + 1024) / (dynamic_shared + 1024) : by_threads;
+  return static_cast<int>(std::min({by_shared, by_threads, static_cast<std::size_t>(kBlocksPerMultiprocessor)}));
 }
 
 }  // namespace capstone_emu

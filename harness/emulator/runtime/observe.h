@@ -13,6 +13,13 @@ struct Grid;
 
 namespace observe {
 
+/// Where a block's shared memory lies.
+struct SharedArena {
+  const char* begin;
+  std::size_t bytes;
+  const char* statics;  ///< `__shared__` variables: offsets of slots count from here
+};
+
 #if CAPSTONE_EMULATOR_HOOKS
 inline constexpr bool kOn = true;
 
@@ -24,11 +31,11 @@ void take_turn();
 void give_turn();
 /// Lets the runner that has waited longest go on first.
 void pass_turn();
-/// A runner was asked for: waits until it stands in the queue, so that turns do not depend on how fast it starts.
-void await_newcomer();
+/// So many runners were asked for: waits until they stand in the queue, so that turns do not depend on how fast they start.
+void await_newcomers(unsigned count);
 
-/// `index`: of the block in its grid; `shared`: the arena of static and dynamic shared memory.
-void block_begins(const BlockRunner& runner, std::uint64_t index, const char* shared, std::size_t shared_bytes);
+/// `index`: of the block in its grid; `cluster`: the one that it belongs to, or null.
+void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena shared, const void* cluster);
 /// `complete`: all its threads ended; else the kernel was left.
 void block_ends(bool complete);
 void shared_begins(const char* begin, std::size_t bytes);
@@ -41,6 +48,15 @@ void barrier_arrives(const void* pc);
 void barrier_releases();
 /// The lanes `members` of a warp met; `whole`: nobody of the warp that still runs is missing.
 void warp_meets(unsigned warp, unsigned members, bool whole);
+/// All threads of the grid are at its barrier.
+void grid_meets();
+/// The running thread comes to a barrier of some of the block's threads, and waits there or goes on; enough have come.
+void arrives_at(unsigned named_barrier, bool waits);
+void threads_meet(unsigned named_barrier);
+/// The same for all threads of a cluster, whose waiting is a step of its own.
+void arrives_at_cluster(const void* cluster);
+void cluster_meets(const void* cluster);
+void leaves_cluster_barrier(const void* cluster);
 /// The running thread synchronises with others through the object at `object` (a barrier in memory).
 void releases(const void* object);
 void acquires(const void* object);
@@ -48,6 +64,21 @@ void acquires(const void* object);
 void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero_filled, const void* pc);
 void copies_committed();
 void copies_awaited(unsigned still_pending);
+/// The thread's copies so far are done when the phase of the barrier is over.
+void copies_report_to(const void* barrier);
+
+// Bulk copies (TMA), piece by piece. A load may be looked at when the barrier's phase is over and somebody saw it; the source
+// of a store may be overwritten when its group was waited for.
+void bulk_load(const void* to, const void* from, unsigned bytes, const void* barrier, const void* pc);
+void bulk_store(const void* to, const void* from, unsigned bytes, bool reduces, const void* pc);
+void bulk_committed();
+void bulk_awaited(unsigned still_pending);
+/// A phase of the barrier is over.
+void copies_complete_on(const void* barrier);
+/// An mbarrier is initialised or invalidated; is used.
+void barrier_begins(const void* barrier, const void* pc);
+void barrier_used(const void* barrier, const void* pc);
+
 void flops(std::uint64_t count, const void* pc);
 
 void allocated(const void* begin, std::size_t bytes, bool written);
@@ -72,8 +103,8 @@ inline void launch_ends() {}
 inline void take_turn() {}
 inline void give_turn() {}
 inline void pass_turn() {}
-inline void await_newcomer() {}
-inline void block_begins(const BlockRunner&, std::uint64_t, const char*, std::size_t) {}
+inline void await_newcomers(unsigned) {}
+inline void block_begins(const BlockRunner&, std::uint64_t, SharedArena, const void*) {}
 inline void block_ends(bool) {}
 inline void shared_begins(const char*, std::size_t) {}
 inline void thread_runs(unsigned) {}
@@ -81,11 +112,25 @@ inline void warp_ends(unsigned) {}
 inline void barrier_arrives(const void*) {}
 inline void barrier_releases() {}
 inline void warp_meets(unsigned, unsigned, bool) {}
+inline void grid_meets() {}
+inline void arrives_at(unsigned, bool) {}
+inline void threads_meet(unsigned) {}
+inline void arrives_at_cluster(const void*) {}
+inline void cluster_meets(const void*) {}
+inline void leaves_cluster_barrier(const void*) {}
 inline void releases(const void*) {}
 inline void acquires(const void*) {}
 inline void copy_issued(const void*, const void*, unsigned, unsigned, const void*) {}
 inline void copies_committed() {}
 inline void copies_awaited(unsigned) {}
+inline void copies_report_to(const void*) {}
+inline void bulk_load(const void*, const void*, unsigned, const void*, const void*) {}
+inline void bulk_store(const void*, const void*, unsigned, bool, const void*) {}
+inline void bulk_committed() {}
+inline void bulk_awaited(unsigned) {}
+inline void copies_complete_on(const void*) {}
+inline void barrier_begins(const void*, const void*) {}
+inline void barrier_used(const void*, const void*) {}
 inline void flops(std::uint64_t, const void*) {}
 inline void allocated(const void*, std::size_t, bool) {}
 inline void freed(const void*) {}

@@ -25,12 +25,24 @@ thread_local __constinit BlockRunner* g_runner = nullptr;
 
 bool in_kernel() { return g_runner != nullptr; }
 
-std::uint64_t Grid::block_at(std::uint64_t k) const {
+std::uint64_t Grid::permuted(std::uint64_t k, std::uint64_t count) const {
   switch (settings.schedule) {
-    case Schedule::kReverse: return blocks - 1 - k;
-    case Schedule::kRandom: return static_cast<std::uint64_t>((static_cast<unsigned __int128>(k) * stride + offset) % blocks);
+    case Schedule::kReverse: return count - 1 - k;
+    case Schedule::kRandom: return static_cast<std::uint64_t>((static_cast<unsigned __int128>(k) * stride + offset) % count);
     default: return k;
   }
+}
+
+Index3 Grid::block_at(std::uint64_t k) const {
+  auto unravel = [](std::uint64_t i, const Index3& dim) {
+    return Index3{static_cast<unsigned>(i % dim.x), static_cast<unsigned>(i / dim.x % dim.y),
+                  static_cast<unsigned>(i / (static_cast<std::uint64_t>(dim.x) * dim.y))};
+  };
+  if (!clusters) return unravel(permuted(k, blocks), config.grid);
+  const Index3 &c = config.cluster, &g = config.grid;
+  const Index3 in = unravel(k % cluster_blocks, c);
+  const Index3 at = unravel(permuted(k / cluster_blocks, blocks / cluster_blocks), {g.x / c.x, g.y / c.y, g.z / c.z});
+  return {at.x * c.x + in.x, at.y * c.y + in.y, at.z * c.z + in.z};
 }
 
 std::uint64_t BlockRunner::random() {  // splitmix64
@@ -64,6 +76,7 @@ void BlockRunner::prepare_for(Grid& grid) {
     thread.has_copies = false;
     copies_[i].clear();
   }
+  if (grid.clusters) cluster_phases_.resize(count_);
   prepare_arena();
   block_dim = config.block;
   grid_dim = config.grid;
@@ -73,25 +86,30 @@ void BlockRunner::run(Grid& grid) {
   prepare_thread_for_faults();
   prepare_for(grid);
   g_runner = this;
-  observe::take_turn();
-  for (std::uint64_t k; !grid.failed && (k = grid.next.fetch_add(1)) < grid.blocks;) run_block(grid.block_at(k));
-  observe::give_turn();
+  for (std::uint64_t k; !grid.failed && (k = grid.next.fetch_add(1)) < grid.blocks;) run_block(k);
   g_runner = nullptr;
 }
 
-void BlockRunner::run_block(std::uint64_t index) {
+void BlockRunner::run_block(std::uint64_t k) {
   const Index3& dim = grid_->config.grid;
-  block_ = {static_cast<unsigned>(index % dim.x), static_cast<unsigned>(index / dim.x % dim.y),
-            static_cast<unsigned>(index / (static_cast<std::uint64_t>(dim.x) * dim.y))};
+  block_ = grid_->block_at(k);
   block_index = block_;
+  const std::uint64_t index = (static_cast<std::uint64_t>(block_.z) * dim.y + block_.y) * dim.x + block_.x;
+  join_cluster(k);
   started_ = done_ = arrived_ = 0;
+  at_grid_ = false;
+  for (NamedBarrier& barrier : named_) {
+    barrier.arrived = 0;
+    barrier.waiting.clear();
+  }
   votes_ = {};
   fruitless_yields_ = 0;
   random_ = grid_->settings.seed * 0x2545f4914f6cdd1dull + index + 1;
   thread_state.epoch = ++epoch_;
   thread_state.spin = 0;
-  observe::block_begins(*this, index, arena_, arena_size_);
+  observe::block_begins(*this, index, {arena_, arena_size_, statics_}, cluster_);
   begin_dynamic();
+  publish_arena();
   for (unsigned i = 0; i < count_; ++i) {
     threads_[i].state = State::kNotStarted;
     threads_[i].fiber = nullptr;
@@ -116,6 +134,7 @@ void BlockRunner::run_block(std::uint64_t index) {
   } else {
     check_red_zones();
   }
+  leave_grid_barrier();
 }
 
 // ---- fibers ---------------------------------------------------------------------------------------------------------
@@ -177,7 +196,10 @@ inline void BlockRunner::finish_thread() {
   if (thread.has_copies) {
     async_commit();
     async_wait(0);
+    bulk_commit();
+    bulk_wait(0);
   }
+  if (cluster_) leave_cluster();
   thread.state = State::kDone;
   ++done_;
   const unsigned warp = thread.linear / kWarpSize;
@@ -209,7 +231,7 @@ void BlockRunner::switch_from(Thread& thread) {
 /// No thread of the block has ended or passed a barrier for a while: it may wait for a block that has not started.
 void BlockRunner::look_for_standstill() {
   if (observe::kOn) {  // by counting and not by the clock: every run is the same
-    if (ask_for_another_runner(*grid_)) observe::await_newcomer();
+    if (ask_for_another_runner(*grid_)) observe::await_newcomers(1);
     return observe::pass_turn();
   }
   const auto now = std::chrono::steady_clock::now();

@@ -2,8 +2,11 @@
 // One BlockRunner a OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -114,7 +117,36 @@ struct AsyncCopy {
 struct CopyQueue {
   std::vector<std::vector<AsyncCopy>> committed;
   std::vector<AsyncCopy> open;
-  void clear() { committed.clear(); open.clear(); }
+  std::vector<std::vector<std::function<void()>>> committed_stores;  // bulk copies to global memory
+  std::vector<std::function<void()>> open_stores;
+  void clear() { committed.clear(); open.clear(); committed_stores.clear(); open_stores.clear(); }
+};
+
+/// A bulk copy that reports to an mbarrier.
+struct BulkLoad {
+  const std::uint64_t* barrier;
+  std::function<void()> perform;
+};
+
+/// Barrier 1 … 15 of a block, and 0 when only some of its threads use it.
+struct NamedBarrier {
+  unsigned arrived = 0, expected = 0;
+  std::vector<std::uint32_t> waiting;
+};
+inline constexpr unsigned kNamedBarriers = kTileBarriers + kMaxThreads / (2 * kWarpSize), kMaxClusterBlocks = 16;
+
+/// Blocks that run at the same time. Its barrier counts threads; those that left count as arrived.
+struct Cluster {
+  std::mutex mutex;
+  unsigned arrived = 0, left = 0;
+  std::atomic<std::uint64_t> phase{0};
+  char* arenas[kMaxClusterBlocks] = {};
+};
+/// Where the blocks of a cooperative launch meet.
+struct GridBarrier {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t arrived = 0, left = 0, phase = 0;
 };
 
 /// One launch that is being executed.
@@ -127,7 +159,13 @@ struct Grid {
   std::uint64_t stride = 1, offset = 0;   // kRandom: the k-th block to run is (k * stride + offset) mod blocks
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> failed{false};
-  std::uint64_t block_at(std::uint64_t k) const;
+  GridBarrier barrier{};
+  unsigned cluster_blocks = 1;            // blocks in a cluster
+  std::unique_ptr<Cluster[]> clusters{};  // null without clusters
+  std::atomic<std::uint64_t> wanted_cluster{0};  // x | y << 16 | z << 32, from __cluster_dims__: start again with it
+  std::uint64_t permuted(std::uint64_t k, std::uint64_t count) const;
+  /// The k-th block to run. Blocks of a cluster follow each other, so that all of them get a thread of the pool.
+  Index3 block_at(std::uint64_t k) const;
 };
 
 class BlockRunner;
@@ -149,7 +187,16 @@ class BlockRunner {
   void yield();
   void begin_slot(const SharedSlot& slot);
   CopyQueue& copies() { return copies_[thread_->linear]; }
+  void* named_barrier(unsigned id, unsigned threads, bool wait, const char* file, int line, void*** save);
+  Cluster& cluster(const char* what);
+  ClusterView cluster_view() const;
+  char* scratch();
+  std::uint64_t& cluster_phase() { return cluster_phases_[thread_->linear]; }
+  void cluster_arrive();
+  std::vector<BulkLoad>& bulk_loads() { return bulk_loads_; }
   Thread& thread() { return *thread_; }
+  /// Does the address lie in this block's shared memory?
+  bool owns(const void* address) const { return address >= arena_ && address < arena_ + arena_size_; }
   Grid& grid() { return *grid_; }
   State state_of(unsigned thread) const { return threads_[thread].state; }
   unsigned count() const { return count_; }
@@ -169,7 +216,7 @@ class BlockRunner {
   friend void fiber_main();
   // scheduler.cpp
   void prepare_for(Grid& grid);
-  void run_block(std::uint64_t index);
+  void run_block(std::uint64_t k);
   [[noreturn]] void fiber_loop();
   void start_on(Thread& thread, Fiber* fiber);
   Fiber* take_fiber();
@@ -191,6 +238,12 @@ class BlockRunner {
   std::uint64_t random();
   // barrier.cpp
   void release_barrier();
+  void meet_the_grid();
+  void leave_grid_barrier();
+  // cluster.cpp
+  void join_cluster(std::uint64_t k);
+  void publish_arena();
+  void leave_cluster();
   // warp.cpp
   void complete(Warp& warp, unsigned warp_index, unsigned members, Thread* last);
   void recheck_after_exit(unsigned warp_index);
@@ -221,10 +274,19 @@ class BlockRunner {
   std::vector<std::uint32_t> at_barrier_;  // as long as the ring of ready_, with which it is swapped
   unsigned arrived_ = 0;
   Votes votes_, released_;
+  bool at_grid_ = false;                   // the block waits for the grid
+  NamedBarrier named_[kNamedBarriers];
+
+  // clusters and bulk copies
+  std::vector<char> scratch_;
+  Cluster* cluster_ = nullptr;
+  unsigned cluster_rank_ = 0;
+  std::vector<std::uint64_t> cluster_phases_;  // of each thread's last arrival
+  std::vector<BulkLoad> bulk_loads_;           // issued, and not yet owed to anybody
 
   // shared memory
-  char* arena_ = nullptr;
-  std::size_t arena_size_ = 0, static_size_ = 0, shared_used_ = 0;
+  char *arena_ = nullptr, *statics_ = nullptr;
+  std::size_t arena_size_ = 0, shared_used_ = 0;
   std::vector<std::uint32_t> slot_epochs_;
   std::uint32_t epoch_ = 0;
   std::vector<const SharedSlot*> touched_;
@@ -270,7 +332,10 @@ const std::vector<SharedSlot>& shared_slots();
 /// Bytes that they take in the arena, red zones included.
 std::size_t shared_slots_size();
 
-/// Most bytes of dynamic shared memory on any architecture.
-inline constexpr std::size_t kMaxDynamicShared = 227 * 1024;
+/// Tells the mbarrier of bytes that a copy engine has written.
+void complete_bytes(std::uint64_t* barrier, std::size_t bytes);
+
+/// Where dynamic shared memory begins in a block's arena.
+inline constexpr std::size_t kDynamicOffset = 1024;
 
 }  // namespace capstone_emu

@@ -10,7 +10,7 @@ namespace {
 
 struct SlotTable {
   std::vector<SharedSlot> slots;
-  std::size_t size = kRedZone;
+  std::size_t size = kRedZone;  // the end of the last variable
 };
 SlotTable& table() {  // built during static initialisation of the candidate
   static SlotTable* instance = new SlotTable;
@@ -33,11 +33,16 @@ SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const c
 const std::vector<SharedSlot>& shared_slots() { return table().slots; }
 std::size_t shared_slots_size() { return table().size; }
 
+bool is_shared(const void* pointer) {
+  const BlockRunner* runner = BlockRunner::current();
+  return runner && runner->owns(pointer);
+}
 void begin_shared_slot(const SharedSlot& slot) { BlockRunner::current()->begin_slot(slot); }
 
 void BlockRunner::prepare_arena() {
-  static_size_ = round_up(shared_slots_size() + kRedZone, 1024);
-  const std::size_t needed = round_up(static_size_ + kMaxDynamicShared + 1024 + kRedZone, 4096);
+  // Dynamic memory first, as close to address 0 as it may be: descriptors of matrices hold 18 bits of an address.
+  const std::size_t static_offset = round_up(kDynamicOffset + grid_->config.dynamic_shared + kRedZone, 1024);
+  const std::size_t needed = round_up(static_offset + shared_slots_size() + kRedZone, 4096);
   if (arena_size_ < needed) {
     if (arena_) unpoison(arena_, arena_size_);  // the memory may become something else
     std::free(arena_);
@@ -49,19 +54,28 @@ void BlockRunner::prepare_arena() {
   slot_epochs_.assign(shared_slots().size() + 1, 0);
   epoch_ = 0;
   touched_.clear();
+  statics_ = arena_ + static_offset;
   thread_state.shared_base = arena_;
-  thread_state.dynamic_shared = arena_ + static_size_;
+  thread_state.static_shared = statics_;
+  thread_state.dynamic_shared = arena_ + kDynamicOffset;
   thread_state.slot_epoch = slot_epochs_.data();
 }
 
 void BlockRunner::begin_dynamic() {
-  for (const SharedSlot* slot : touched_) poison(arena_ + slot->offset, slot->size);
+  for (const SharedSlot* slot : touched_) poison(statics_ + slot->offset, slot->size);
   touched_.clear();
   shared_used_ = 0;
   if (const std::size_t bytes = grid_->config.dynamic_shared) {
-    unpoison(arena_ + static_size_, bytes);
-    std::memset(arena_ + static_size_ - kRedZone, kPoison, bytes + 2 * kRedZone);
-    observe::shared_begins(arena_ + static_size_, bytes);
+    unpoison(arena_ + kDynamicOffset, bytes);
+    std::memset(arena_ + kDynamicOffset - kRedZone, kPoison, bytes + 2 * kRedZone);
+    observe::shared_begins(arena_ + kDynamicOffset, bytes);
+  }
+  if (cluster_) {  // another block of the cluster may write a variable before this one touches it
+    std::memset(statics_, kPoison, shared_slots_size() + kRedZone);
+    for (const SharedSlot& slot : shared_slots()) {
+      unpoison(statics_ + slot.offset, slot.size);
+      observe::shared_begins(statics_ + slot.offset, slot.size);
+    }
   }
 }
 
@@ -79,10 +93,10 @@ void BlockRunner::begin_slot(const SharedSlot& slot) {
     fail(FailureKind::kLaunchError, nullptr, 0,
          "static and dynamic shared memory together exceed the limit: " + std::to_string(total) + " of " + std::to_string(limit) + " bytes",
          "raise it with cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
-  std::memset(arena_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
-  unpoison(arena_ + slot.offset, slot.size);
+  if (!cluster_) std::memset(statics_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
+  unpoison(statics_ + slot.offset, slot.size);
   touched_.push_back(&slot);
-  observe::shared_begins(arena_ + slot.offset, slot.size);
+  if (!cluster_) observe::shared_begins(statics_ + slot.offset, slot.size);
 }
 
 void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size,
@@ -102,13 +116,13 @@ void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const cha
 
 std::string BlockRunner::describe_shared(const char* address) const {
   if (!arena_ || address < arena_ || address >= arena_ + arena_size_) return {};
-  const char *nearest = arena_ + static_size_, *name = "the dynamic shared memory";
+  const char *nearest = arena_ + kDynamicOffset, *name = "the dynamic shared memory";
   std::size_t bytes = grid_->config.dynamic_shared;
   auto away = [address](const char* begin, std::size_t size) {
     return address < begin ? static_cast<std::size_t>(begin - address) : static_cast<std::size_t>(address - begin) - size;
   };
   for (const SharedSlot* slot : touched_) {
-    const char* begin = arena_ + slot->offset;
+    const char* begin = statics_ + slot->offset;
     if (bytes > 0 && away(begin, slot->size) >= away(nearest, bytes)) continue;
     nearest = begin;
     bytes = slot->size;
@@ -123,12 +137,12 @@ std::string BlockRunner::describe_shared(const char* address) const {
 /// After a block: whatever was written between the variables was written out of bounds.
 void BlockRunner::check_red_zones() {
   for (const SharedSlot* slot : touched_) {
-    check_red_zone(arena_ + slot->offset - kRedZone, kRedZone, slot->name, slot->size, false);
-    check_red_zone(arena_ + slot->offset + slot->size, kRedZone, slot->name, slot->size, true);
+    check_red_zone(statics_ + slot->offset - kRedZone, kRedZone, slot->name, slot->size, false);
+    check_red_zone(statics_ + slot->offset + slot->size, kRedZone, slot->name, slot->size, true);
   }
   if (const std::size_t bytes = grid_->config.dynamic_shared) {
-    check_red_zone(arena_ + static_size_ - kRedZone, kRedZone, "the dynamic shared memory", bytes, false);
-    check_red_zone(arena_ + static_size_ + bytes, kRedZone, "the dynamic shared memory", bytes, true);
+    check_red_zone(arena_ + kDynamicOffset - kRedZone, kRedZone, "the dynamic shared memory", bytes, false);
+    check_red_zone(arena_ + kDynamicOffset + bytes, kRedZone, "the dynamic shared memory", bytes, true);
   }
 }
 

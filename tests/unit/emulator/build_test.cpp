@@ -79,30 +79,43 @@ TEST(Build, DifferentSignatureOfLaunchNamesTheExpectedOne) {
   EXPECT_EQ(artifact.result.first_error->line, 3);
 }
 
-TEST(Build, WarpGroupMmaIsNotJudgeableAtItsLine) {
-  const std::string source = kHead + "__global__ void k(float* y) {\n  asm volatile(\"wgmma.fence.sync.aligned;\\n\" ::: \"memory\");\n}\n" +
+TEST(Build, TensorMemoryIsNotJudgeableAtItsLine) {
+  const std::string source = kHead + "__global__ void k(float* y) {\n  asm volatile(\"tcgen05.fence::after_thread_sync;\\n\" ::: \"memory\");\n}\n" +
                              kLaunch + " { k<<<1, 128>>>(y); }\n";
   const EmulatedArtifact artifact = build(source);
   EXPECT_FALSE(artifact.result.ok);
   EXPECT_NE(artifact.not_judgeable.find("kernel.cu:4: "), std::string::npos) << artifact.not_judgeable;
-  EXPECT_NE(artifact.not_judgeable.find("warp-group MMA (sm_90a) instruction 'wgmma.fence.sync.aligned'"),
+  EXPECT_NE(artifact.not_judgeable.find("Blackwell tensor memory (sm_100a) instruction 'tcgen05.fence::after_thread_sync'"),
             std::string::npos)
       << artifact.not_judgeable;
 }
 
 TEST(Build, AssemblyBehindAnArchitectureGuardObeysTheRequest) {
   const std::string source = kHead + "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ >= 900\n" +
-                             "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n#else\n  y[threadIdx.x] = x[threadIdx.x];\n#endif\n}\n" +
+                             "  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n#else\n  y[threadIdx.x] = x[threadIdx.x];\n#endif\n}\n" +
                              kLaunch + " { k<<<1, 64>>>(x, y); }\n";
   EXPECT_FALSE(build(source, 900).not_judgeable.empty());
   EXPECT_TRUE(build(source, 800).result.ok);
 }
 
-TEST(Build, TmaCopyIsNotJudgeable) {
+TEST(Build, TmaOfImagesIsNotJudgeable) {
   const EmulatedArtifact artifact = build(
-      kHead + "__global__ void k(float* y) { asm volatile(\"cp.async.bulk.commit_group;\"); }\n" + kLaunch +
-      " { k<<<1, 1>>>(y); }\n");
+      kHead + "__global__ void k(float* y) { asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::"
+              "complete_tx::bytes [%0], [%1, {%2, %2, %2}], [%0], {%3};\" :: \"r\"(0), \"l\"(y), \"r\"(0), \"h\"((short)0)); }\n" +
+      kLaunch + " { k<<<1, 1>>>(y); }\n");
   EXPECT_NE(artifact.not_judgeable.find("TMA"), std::string::npos) << artifact.not_judgeable;
+}
+
+TEST(Build, KernelThatAnArchitectureGuardEmptiesIsNotJudgeable) {
+  const std::string source = kHead + "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ >= 1000\n"
+                             "  y[threadIdx.x] = x[threadIdx.x];\n#endif\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n";
+  const Json answer = failure_of(source);
+  EXPECT_EQ(answer.value("kind", ""), "not_judgeable") << answer;
+  EXPECT_EQ(answer.value("line", 0), 3) << answer;
+  // A kernel that is empty because nobody has written it yet is merely wrong.
+  const EmulatedArtifact stub = build(kHead + "__global__ void k(const float* x, float* y) {\n  // TODO\n\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n");
+  Workbench bench(stub.program, std::vector<float>(64, 1.f), 64);
+  EXPECT_TRUE(bench.run().value("ok", false));
 }
 
 TEST(Build, NamespaceScopeSharedIsNotJudgeable) {
@@ -122,9 +135,9 @@ TEST(Build, LibraryHeadersAreNotJudgeableWhetherInstalledOrNot) {
 
 TEST(Build, UnknownRuntimeCallIsNotJudgeable) {
   const std::string source =
-      kHead + kLaunch + " {\n  cudaGraph_t graph;\n  cudaGraphCreate(&graph, 0);  // here\n}\n";
+      kHead + kLaunch + " {\n  cudaGraphNode_t node;\n  cudaGraphAddEmptyNode(&node, nullptr, nullptr, 0);  // here\n}\n";
   const EmulatedArtifact artifact = build(source);
-  EXPECT_NE(artifact.not_judgeable.find("CUDA API call 'cudaGraphCreate'"), std::string::npos)
+  EXPECT_NE(artifact.not_judgeable.find("CUDA API call 'cudaGraphAddEmptyNode'"), std::string::npos)
       << artifact.not_judgeable << artifact.result.log;
   EXPECT_NE(artifact.not_judgeable.find(":" + std::to_string(line_of(source, "// here")) + ": "), std::string::npos)
       << artifact.not_judgeable;

@@ -122,10 +122,40 @@ TEST(Failure, TrapAndAssertNameTheLine) {
   EXPECT_NE(text(answer, "message").find("assertion failed: y == nullptr"), std::string::npos) << answer;
 }
 
-TEST(Failure, GridSynchronisationIsNotJudgeable) {
+TEST(Failure, GridSynchronisationNeedsACooperativeLaunch) {
   const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) { cooperative_groups::this_grid().sync(); }\n" +
                                  launch("k<<<2, 32>>>(y);"));
-  EXPECT_EQ(text(answer, "kind"), "not_judgeable");
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "hint").find("cudaLaunchCooperativeKernel"), std::string::npos) << answer;
+}
+
+TEST(Failure, BlockThatLeavesACooperativeGridIsADeadlock) {
+  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) {\n  if (blockIdx.x == 1) return;\n"
+                                 "  cooperative_groups::this_grid().sync();  // here\n}\n" +
+                                 launch("void* a[] = {&y}; cudaLaunchCooperativeKernel((void*)k, 3, 32, a);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("1 blocks that left"), std::string::npos) << answer;
+}
+
+TEST(Failure, MbarrierBeforeItsInitialisation) {
+  const Json answer = failure_of(kHead + "__global__ void k(float* y) {\n  __shared__ unsigned long long bar;\n"
+                                 "  asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" :: \"r\"((unsigned)__cvta_generic_to_shared(&bar)));  // here\n}\n" +
+                                 launch("k<<<1, 1>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("mbarrier is used before its initialisation"), std::string::npos) << answer;
+}
+
+TEST(Failure, NamedBarrierWithTwoNumbersOfThreads) {
+  const Json answer = failure_of(kHead + "__global__ void k(float* y) {\n  if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 64;\");\n"
+                                 "  else asm volatile(\"bar.sync 1, 96;\");\n}\n" + launch("k<<<1, 96>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("barrier 1 is used for"), std::string::npos) << answer;
+}
+
+TEST(Failure, ClusterCallsOutsideOfAClusterAreExplained) {
+  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) { cooperative_groups::this_cluster().sync(); }\n" +
+                                 launch("k<<<2, 32>>>(y);"));
+  EXPECT_NE(text(answer, "message").find("launched without a cluster"), std::string::npos) << answer;
 }
 
 TEST(Failure, ExceptionAndExitOfHostCodeAreAnswered) {

@@ -144,8 +144,8 @@ TEST(Include, OfAGpuLibraryIsNotJudgeableAtItsLine) {
 }
 
 TEST(Asm, NamesTheInstructionThatCannotRun) {
-  EXPECT_EQ(only_finding("void f() { asm volatile(\"mbarrier.init.shared.b64 [%0], 1;\" :: \"r\"(a)); }"),
-            "kernel.cu:1: mbarrier instruction 'mbarrier.init.shared.b64' has no CPU implementation");
+  EXPECT_EQ(only_finding("void f() { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" :: \"r\"(a)); }"),
+            "kernel.cu:1: Blackwell tensor memory (sm_100a) instruction 'tcgen05.wait::ld.sync.aligned' has no CPU implementation");
 }
 
 TEST(Asm, OperandsAreBoundInOrder) {
@@ -168,8 +168,34 @@ TEST(Ptx, MatrixShapesAndTypesAreChecked) {
   const std::string operands = " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};";
   EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" + operands, {}).unsupported, "");
   EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" + operands, {}).unsupported, "");
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};", {}).unsupported, "");
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32" + operands, {}).unsupported, "");
   EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" + operands, {}).unsupported,
             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
+  EXPECT_EQ(translate_ptx("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" + operands, {}).unsupported,
+            "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32");
+}
+
+TEST(Ptx, LabelsBecomeLocalLabels) {
+  const Translation t = translate_ptx("{ .reg .pred P1; WAIT_%=: mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1; @P1 bra DONE; "
+                                      "bra WAIT_%=; DONE: }", {});
+  EXPECT_EQ(t.unsupported, "");
+  EXPECT_EQ(t.labels.size(), 2u);
+  expect_contains(t.code, "{ goto capstone_l_DONE; }");
+  expect_contains(t.code, "goto capstone_l_WAIT__;");
+}
+
+TEST(Ptx, TensorCopiesTakeAsManyCoordinatesAsDimensions) {
+  const std::string copy = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {";
+  EXPECT_EQ(translate_ptx(copy + "%3, %4}], [%2];", {}).unsupported, "");
+  EXPECT_NE(translate_ptx(copy + "%3}], [%2];", {}).unsupported, "");
+}
+
+TEST(Ptx, NamedBarriersAndClusters) {
+  for (const char* text : {"bar.sync 3, 128;", "bar.arrive %0, 64;", "barrier.sync.aligned 1, 32;", "barrier.cluster.arrive.release.aligned;",
+                           "barrier.cluster.wait.acquire.aligned;", "mapa.shared::cluster.u32 %0, %1, %2;", "setmaxnreg.inc.sync.aligned.u32 232;",
+                           "fence.proxy.async;", "wgmma.fence.sync.aligned;", "redux.sync.add.s32 %0, %1, 0xffffffff;"})
+    EXPECT_EQ(translate_ptx(text, {}).unsupported, "") << text;
 }
 
 TEST(Ptx, CommentsAndSymbolicNames) {
@@ -183,6 +209,27 @@ TEST(Ptx, GarbageIsUnsupportedAndNotACrash) {
                            "cp.async;", ".reg", "setp.eq.s32 p, q"})
     translate_ptx(text, {});
   EXPECT_NE(translate_ptx("frobnicate.b32 %0, %1;", {}).unsupported, "");
+}
+
+TEST(Cluster, DimensionsAreAskedForFirst) {
+  const Rewritten result = rewrite_file("capstone_emu_global void capstone_emu_cluster_dims(2, 1, 1) k(int* p) { *p = 1; }");
+  expect_contains(result.text, "{ capstone_emu::require_cluster(2, 1, 1); *p = 1; }");
+  EXPECT_EQ(result.text.find("capstone_emu_cluster_dims"), std::string::npos);
+}
+
+TEST(Loops, ThatReadVolatileMemoryLetOthersRun) {
+  expect_contains(rewrite_file("void f(volatile int* p) { while (*p == 0); }").text, "while ( capstone_emu::loop_hint(), ( *p == 0 ) );");
+  expect_contains(rewrite_file("void f(volatile int* p) { for (;;) if (*p) break; }").text, "for (; capstone_emu::loop_hint(), true ;)");
+  EXPECT_EQ(rewrite_file("void f(int* p) { while (*p == 0); asm volatile(\"\"); }").text.find("loop_hint"), std::string::npos);
+}
+
+TEST(LaunchCall, KeepsTheKernelsType) {
+  expect_contains(rewrite_file("void f() { cudaLaunchCooperativeKernel((void*)k<3>, g, b, a); }").text, "cudaLaunchCooperativeKernel( k<3>, g, b, a)");
+  expect_contains(rewrite_file("void f() { cudaLaunchKernel(reinterpret_cast<const void*>(&k), g, b, a); }").text, "cudaLaunchKernel( (&k), g, b, a)");
+}
+
+TEST(Main, OfAWholeProgramStays) {
+  EXPECT_EQ(rewrite("# 1 \"kernel.cu\"\nint main() { return 0; }", {.keep_main = true, .guarded = {}}).text.find("capstone_candidate_main"), std::string::npos);
 }
 
 TEST(Main, OfATestDriverIsRenamed) {

@@ -19,6 +19,12 @@ template <class T>
 using AtomicWord =
     std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 
+/// The first look of an update, which is one operation for the hooks.
+template <class Word>
+CAPSTONE_UNOBSERVED inline Word peek(const Word* word) {
+  return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
 /// *address = update(*address) as one step; returns the old value.
 template <class T, class Update>
 inline T atomic_update(T* address, Update update) {
@@ -26,13 +32,27 @@ inline T atomic_update(T* address, Update update) {
   using Word = AtomicWord<T>;
   static_assert(sizeof(Word) == sizeof(T), "atomics work on 2, 4 or 8 bytes");
   Word* word = reinterpret_cast<Word*>(address);
-  Word before = __atomic_load_n(word, __ATOMIC_RELAXED), after;
+  Word before = peek(word), after;
   T old;
   do {
     std::memcpy(&old, &before, sizeof old);
     const T updated = update(old);
     std::memcpy(&after, &updated, sizeof after);
   } while (!__atomic_compare_exchange_n(word, &before, after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  return old;
+}
+
+/// The same for 16 bytes, under a lock: few processors do it in one instruction.
+template <class T, class Update>
+inline T atomic_update_wide(T* address, Update update) {
+  static_assert(sizeof(T) == 16, "wide atomics work on 16 bytes");
+  spin_hint();
+  static int lock = 0;
+  while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) {
+  }
+  const T old = *address;
+  *address = update(old);
+  __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
   return old;
 }
 
@@ -58,7 +78,12 @@ inline T atomicAdd(T* address, capstone_emu::Same<T> value) {
 }
 template <class T>
 inline T atomicSub(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return static_cast<T>(old - value); });
+  if constexpr (std::is_integral_v<T>) {
+    capstone_emu::spin_hint();
+    return __atomic_fetch_sub(address, value, __ATOMIC_RELAXED);
+  } else {
+    return capstone_emu::atomic_update(address, [value](T old) { return static_cast<T>(old - value); });
+  }
 }
 template <class T>
 inline T atomicMax(T* address, capstone_emu::Same<T> value) {
@@ -70,23 +95,35 @@ inline T atomicMin(T* address, capstone_emu::Same<T> value) {
 }
 template <class T>
 inline T atomicAnd(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return old & value; });
+  capstone_emu::spin_hint();
+  return __atomic_fetch_and(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
 inline T atomicOr(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return old | value; });
+  capstone_emu::spin_hint();
+  return __atomic_fetch_or(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
 inline T atomicXor(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T old) { return old ^ value; });
+  capstone_emu::spin_hint();
+  return __atomic_fetch_xor(address, value, __ATOMIC_RELAXED);
 }
 template <class T>
 inline T atomicExch(T* address, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [value](T) { return value; });
+  if constexpr (sizeof(T) == 16) return capstone_emu::atomic_update_wide(address, [value](T) { return value; });
+  capstone_emu::spin_hint();
+  T old;
+  __atomic_exchange(address, &value, &old, __ATOMIC_RELAXED);
+  return old;
 }
 template <class T>
 inline T atomicCAS(T* address, capstone_emu::Same<T> expected, capstone_emu::Same<T> value) {
-  return capstone_emu::atomic_update(address, [expected, value](T old) { return old == expected ? value : old; });
+  if constexpr (sizeof(T) == 16)
+    return capstone_emu::atomic_update_wide(
+        address, [&](T old) { return std::memcmp(&old, &expected, sizeof old) == 0 ? value : old; });
+  capstone_emu::spin_hint();
+  __atomic_compare_exchange(address, &expected, &value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
 }
 inline unsigned atomicInc(unsigned* address, unsigned limit) {
   return capstone_emu::atomic_update(address, [limit](unsigned old) { return old >= limit ? 0u : old + 1; });
@@ -109,3 +146,13 @@ CAPSTONE_SCOPED_ATOMIC(atomicOr)
 CAPSTONE_SCOPED_ATOMIC(atomicXor)
 CAPSTONE_SCOPED_ATOMIC(atomicExch)
 #undef CAPSTONE_SCOPED_ATOMIC
+#define CAPSTONE_SCOPES(scope)                                                                                   \
+  template <class T>                                                                                            \
+  inline T atomicCAS##scope(T* address, capstone_emu::Same<T> expected, capstone_emu::Same<T> value) {           \
+    return atomicCAS(address, expected, value);                                                                  \
+  }                                                                                                             \
+  inline unsigned atomicInc##scope(unsigned* address, unsigned limit) { return atomicInc(address, limit); }      \
+  inline unsigned atomicDec##scope(unsigned* address, unsigned limit) { return atomicDec(address, limit); }
+CAPSTONE_SCOPES(_block)
+CAPSTONE_SCOPES(_system)
+#undef CAPSTONE_SCOPES

@@ -23,11 +23,14 @@ struct Index3 {
 struct ThreadState {
   unsigned lane;                  ///< 0 … 31
   unsigned linear;                ///< index in the block
-  char* shared_base;              ///< static shared arena of this block
+  char* shared_base;              ///< shared memory of this block: where its window of addresses begins
+  char* static_shared;            ///< its __shared__ variables
   char* dynamic_shared;           ///< dynamic shared memory of this block
   const std::uint32_t* slot_epoch;  ///< per shared slot: the block it was last initialised for
   std::uint32_t epoch;            ///< number of the running block
   unsigned spin;                  ///< atomics and fences so far: now and then one lets others run
+  unsigned cluster_rank;          ///< of this block in its cluster
+  char* const* cluster_arenas;    ///< shared_base of each block of the cluster; null without one
 };
 extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
 
@@ -81,18 +84,27 @@ template <class Tag>
 CAPSTONE_UNOBSERVED inline Tag& shared() {
   const SharedSlot& slot = SharedSlotOf<Tag>::slot;
   if (__builtin_expect(thread_state.slot_epoch[slot.id] != thread_state.epoch, 0)) begin_shared_slot(slot);
-  return *reinterpret_cast<Tag*>(thread_state.shared_base + slot.offset);
+  return *reinterpret_cast<Tag*>(thread_state.static_shared + slot.offset);
 }
+/// Does the pointer lie in this block's shared memory?
+bool is_shared(const void* pointer);
 inline void* dynamic_shared() { return thread_state.dynamic_shared; }
 
-/// A pointer's 32-bit address in the shared window, and back.
+/// A pointer's 32-bit address in the shared window, and back. The upper byte of a shared::cluster address is the rank of
+/// its block plus one; 0 is the own block, so that a shared::cta address is a shared::cluster address, too.
+inline constexpr unsigned kClusterRankShift = 24;
 inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(static_cast<const char*>(pointer) - thread_state.shared_base);
 }
-inline char* from_shared_address(std::uint64_t address) { return thread_state.shared_base + (address & 0xffffffffu); }
+char* remote_shared_memory(unsigned rank, std::uint32_t offset);
+inline char* from_shared_address(std::uint64_t address) {
+  const std::uint32_t offset = static_cast<std::uint32_t>(address) & ((1u << kClusterRankShift) - 1);
+  const unsigned owner = static_cast<std::uint32_t>(address) >> kClusterRankShift;
+  return __builtin_expect(owner != 0, 0) ? remote_shared_memory(owner - 1, offset) : thread_state.shared_base + offset;
+}
 
 // ---- barriers -------------------------------------------------------------------------------------------------------
-enum class BarrierKind : int { kSync, kCount, kAnd, kOr };
+enum class BarrierKind : int { kSync, kCount, kAnd, kOr, kGrid };
 /// Arrives at the block's barrier. Returns the stack to continue on, or null when this thread goes on at once.
 void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save);
 int barrier_result(BarrierKind kind);
@@ -107,7 +119,34 @@ static inline __attribute__((always_inline)) int block_barrier(BarrierKind kind,
   if (void* to = arrive_at_barrier(kind, predicate, file, line, &save)) switch_stack(save, to);
   return barrier_result(kind);
 }
-[[noreturn]] void grid_barrier(const char* file, int line);
+/// Barrier `id` (0 … 15) of the block, which `threads` threads complete; 0: all of the block. Arriving does not wait.
+void named_barrier(unsigned id, unsigned threads, const char* file, int line);
+void named_barrier_arrive(unsigned id, unsigned threads, const char* file, int line);
+/// Numbers from here on serve the tiles of cooperative groups that are larger than a warp.
+inline constexpr unsigned kTileBarriers = 16;
+/// Memory of the block for exchanging values: kScratchPerThread bytes for each thread.
+inline constexpr unsigned kScratchPerThread = 64;
+char* block_scratch();
+bool launched_cooperatively();
+/// All threads of the grid, of a cooperative launch only.
+static inline __attribute__((always_inline)) void grid_barrier(const char* file, int line) {
+  block_barrier(BarrierKind::kGrid, 0, file, line);
+}
+
+// ---- clusters: blocks that run together and reach each other's shared memory ----------------------------------------
+/// The first statement of a kernel with __cluster_dims__: a launch without cluster dimensions starts again with these.
+void require_cluster(unsigned x, unsigned y = 1, unsigned z = 1);
+struct ClusterView {
+  Index3 dim, block, index, grid;  ///< blocks in a cluster; this block in it; this cluster in the grid; clusters in all
+};
+ClusterView cluster_view();
+inline unsigned cluster_size() {
+  const Index3 dim = cluster_view().dim;
+  return dim.x * dim.y * dim.z;
+}
+unsigned rank_of_shared_memory(const void* address);
+void cluster_arrive();
+void cluster_wait();
 
 // ---- warp collectives: lanes post their operands, the last one computes for all -------------------------------------
 enum class WarpKind : int { kSync, kShuffle, kBallot, kAny, kAll, kMatch, kCollective };
@@ -138,12 +177,54 @@ void yield_to_others();
 inline void spin_hint() {
   if (__builtin_expect((++thread_state.spin & 63u) == 0, 0)) yield_to_others();
 }
+/// Called by loops that read volatile memory.
+inline void loop_hint() {
+  if (__builtin_expect((++thread_state.spin & 255u) == 0, 0)) yield_to_others();
+}
 bool in_kernel();
 
 // ---- asynchronous copies: done at issue or as late as legal, as the schedule says -----------------------------------
 void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled);
 void async_commit();
 void async_wait(unsigned still_pending);
+/// The thread's copies so far complete with the barrier's phase: done here, in which the caller arrives next.
+void async_report_to(const std::uint64_t* barrier);
+
+// ---- bulk copies (TMA) ----------------------------------------------------------------------------------------------
+enum class Reduction : int { kNone, kAdd, kMin, kMax, kInc, kDec, kAnd, kOr, kXor };
+/// Element types of a reduction and of a tensor map.
+enum class Element : unsigned char { kU8, kU16, kU32, kS32, kU64, kS64, kF16, kF32, kF64, kBf16 };
+/// Into shared memory; `barrier` is told of the bytes when they are there. Sizes and addresses: multiples of 16 bytes.
+void bulk_copy_to_shared(char* to, const char* from, unsigned bytes, std::uint64_t* barrier, unsigned multicast,
+                         const char* file, int line);
+/// From shared to global memory, in the thread's bulk group.
+void bulk_copy_to_global(char* to, const char* from, unsigned bytes, Reduction reduction, Element element,
+                         const char* file, int line);
+/// A box of the tensor that `map` describes, its innermost coordinate first. @param multicast  blocks of the cluster
+/// that receive it at the same place; 0: the one that `to` lies in.
+void tensor_copy_to_shared(char* to, const void* map, std::uint64_t* barrier, int rank, const std::int32_t* coordinates,
+                           unsigned multicast, const char* file, int line);
+void tensor_copy_to_global(const void* map, const char* from, int rank, const std::int32_t* coordinates,
+                           Reduction reduction, const char* file, int line);
+/// Closes the thread's open bulk group; waits until at most that many groups are unfinished.
+void bulk_commit();
+void bulk_wait(unsigned still_pending);
+/// Performs the copies that report to `barrier`: somebody waits for them.
+void finish_bulk_loads(const std::uint64_t* barrier);
+
+// ---- mbarrier: 64 bits in shared memory -----------------------------------------------------------------------------
+void mbarrier_init(std::uint64_t* barrier, unsigned count, const char* file, int line);
+void mbarrier_invalidate(std::uint64_t* barrier);
+/// `count` arrivals, after `expected_bytes` more were announced. @param drop  they stay away from later phases, too.
+/// @return the state before, of which the phase can be waited for.
+std::uint64_t mbarrier_arrive(std::uint64_t* barrier, unsigned count, unsigned expected_bytes, bool drop, const char* file,
+                              int line);
+void mbarrier_expect_bytes(std::uint64_t* barrier, unsigned bytes, const char* file, int line);
+void mbarrier_complete_bytes(std::uint64_t* barrier, std::size_t bytes);
+/// Has the phase of this parity completed? If not, others run before the answer.
+bool mbarrier_completed(std::uint64_t* barrier, bool phase, const char* file, int line);
+bool mbarrier_phase(std::uint64_t state);
+unsigned mbarrier_pending(std::uint64_t state);
 
 // ---- launches -------------------------------------------------------------------------------------------------------
 struct LaunchConfig {
@@ -153,23 +234,31 @@ struct LaunchConfig {
   Index3 grid, block;
   std::size_t dynamic_shared;
   bool cooperative;
+  void* stream = nullptr;
+  Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: none was asked for
 };
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
 
+/// Is the stream being captured into a graph? Then a launch is kept instead of run.
+bool is_capturing(void* stream);
+void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*));
+
 template <class Body, class... Arguments>
 void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
   struct Frame {
-    Body& body;
+    Body body;
     std::tuple<std::decay_t<Arguments>...> values;
-  } frame{body, {std::forward<Arguments>(arguments)...}};
-  run_grid(
-      config,
-      [](void* raw) CAPSTONE_UNOBSERVED {
-        Frame& call = *static_cast<Frame*>(raw);
-        std::apply(call.body, call.values);
-      },
-      &frame);
+  };
+  auto call = [](void* raw) CAPSTONE_UNOBSERVED {
+    Frame& frame = *static_cast<Frame*>(raw);
+    std::apply(frame.body, frame.values);
+  };
+  if (is_capturing(config.stream))
+    return keep_launch(config, call, new Frame{body, {std::forward<Arguments>(arguments)...}},
+                       [](void* raw) { delete static_cast<Frame*>(raw); });
+  Frame frame{body, {std::forward<Arguments>(arguments)...}};
+  run_grid(config, call, &frame);
 }
 
 // ---- what the host does with device memory, for the hooks -----------------------------------------------------------
@@ -193,5 +282,10 @@ std::size_t& dynamic_shared_limit();
 std::size_t shared_memory_capacity();
 /// __CUDA_ARCH__ that the candidate was built for, for example 900.
 int emulated_arch();
+/// What the emulated device looks like. It is small, so that grids sized by it stay small: a block of a cooperative launch
+/// needs an OS thread, of which an untrusted process may have 256.
+inline constexpr int kMultiprocessors = 8, kThreadsPerMultiprocessor = 2048, kBlocksPerMultiprocessor = 16;
+/// Blocks that one multiprocessor holds at a time.
+int resident_blocks(unsigned threads, std::size_t dynamic_shared);
 
 }  // namespace capstone_emu

@@ -16,8 +16,8 @@ inline Index3 index_of(dim3 d) { return {d.x, d.y, d.z}; }
 
 /// What stands between `<<<` and `>>>`. Streams do not matter: every launch is complete when it returns.
 inline LaunchConfig config(const char* kernel, const char* file, int line, dim3 grid, dim3 block,
-                           std::size_t dynamic_shared = 0, cudaStream_t = nullptr) {
-  return {kernel, file, line, index_of(grid), index_of(block), dynamic_shared, false};
+                           std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
+  return {kernel, file, line, index_of(grid), index_of(block), dynamic_shared, false, stream};
 }
 
 template <class... Parameters, std::size_t... I>
@@ -33,19 +33,20 @@ inline cudaError_t launch_pointer(const LaunchConfig& where, void (*kernel)(Para
 
 template <class... Parameters>
 inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
-                                    std::size_t dynamic_shared = 0, cudaStream_t = nullptr, CAPSTONE_SITE) {
+                                    std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr, CAPSTONE_SITE) {
   return capstone_emu::launch_pointer(
       {"kernel given to cudaLaunchKernel", file, line, capstone_emu::index_of(grid), capstone_emu::index_of(block),
-       dynamic_shared, false},
+       dynamic_shared, false, stream},
       kernel, arguments, std::index_sequence_for<Parameters...>{});
 }
 
 template <class... Parameters>
 inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
-                                               std::size_t dynamic_shared = 0, cudaStream_t = nullptr, CAPSTONE_SITE) {
+                                               std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr,
+                                               CAPSTONE_SITE) {
   return capstone_emu::launch_pointer(
       {"kernel given to cudaLaunchCooperativeKernel", file, line, capstone_emu::index_of(grid),
-       capstone_emu::index_of(block), dynamic_shared, true},
+       capstone_emu::index_of(block), dynamic_shared, true, stream},
       kernel, arguments, std::index_sequence_for<Parameters...>{});
 }
 
@@ -56,9 +57,16 @@ namespace capstone_emu {
 template <class... Parameters, class... Arguments>
 inline cudaError_t launch_extended(const char* file, int line, const cudaLaunchConfig_t* config,
                                    void (*kernel)(Parameters...), Arguments&&... arguments) {
-  launch({"kernel given to cudaLaunchKernelEx", file, line, index_of(config->gridDim), index_of(config->blockDim),
-          config->dynamicSmemBytes, false},
-         [kernel](auto&... values) CAPSTONE_UNOBSERVED { kernel(values...); }, std::forward<Arguments>(arguments)...);
+  LaunchConfig extended{"kernel given to cudaLaunchKernelEx", file, line, index_of(config->gridDim),
+                        index_of(config->blockDim), config->dynamicSmemBytes, false, config->stream};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const cudaLaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == cudaLaunchAttributeCooperative) extended.cooperative = attribute.val.cooperative != 0;
+    if (attribute.id == cudaLaunchAttributeClusterDimension)
+      extended.cluster = {attribute.val.clusterDim.x, attribute.val.clusterDim.y, attribute.val.clusterDim.z};
+  }
+  launch(extended, [kernel](auto&... values) CAPSTONE_UNOBSERVED { kernel(values...); },
+         static_cast<std::remove_cv_t<std::remove_reference_t<Parameters>>>(std::forward<Arguments>(arguments))...);
   return static_cast<cudaError_t>(last_error());
 }
 }  // namespace capstone_emu

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core.h"
+#include "narrow.h"
 
 // glibc declares __expf and its like for itself.
 #define __expf capstone_emu_expf
@@ -27,11 +28,22 @@
   inline T name(const T* address) { return *address; }
 CAPSTONE_LOAD(__ldg)
 CAPSTONE_LOAD(__ldca)
-CAPSTONE_LOAD(__ldcg)
 CAPSTONE_LOAD(__ldcs)
 CAPSTONE_LOAD(__ldlu)
-CAPSTONE_LOAD(__ldcv)
 #undef CAPSTONE_LOAD
+// These two see what others have written: code spins on them.
+template <class T>
+inline T __ldcg(const T* address) {
+  capstone_emu::loop_hint();
+  asm volatile("" ::: "memory");
+  return *address;
+}
+template <class T>
+inline T __ldcv(const T* address) {
+  capstone_emu::loop_hint();
+  asm volatile("" ::: "memory");
+  return *address;
+}
 #define CAPSTONE_STORE(name) \
   template <class T>         \
   inline void name(T* address, T value) { *address = value; }
@@ -66,6 +78,17 @@ static inline float normcdff(float x) { return 0.5f * erfcf(x * -0.7071067811865
 static inline double normcdf(double x) { return 0.5 * erfc(x * -0.70710678118654752); }
 static inline float sinpif(float x) { return static_cast<float>(sin(x * 3.14159265358979323846)); }
 static inline float cospif(float x) { return static_cast<float>(cos(x * 3.14159265358979323846)); }
+static inline double sinpi(double x) { return sin(x * 3.14159265358979323846); }
+static inline double cospi(double x) { return cos(x * 3.14159265358979323846); }
+static inline void sincospif(float x, float* s, float* c) {
+  *s = sinpif(x);
+  *c = cospif(x);
+}
+static inline float fdividef(float a, float b) { return a / b; }
+static inline float rhypotf(float a, float b) { return 1.f / sqrtf(a * a + b * b); }
+static inline float rnorm3df(float a, float b, float c) { return 1.f / sqrtf(a * a + b * b + c * c); }
+static inline float norm4df(float a, float b, float c, float d) { return sqrtf(a * a + b * b + c * c + d * d); }
+static inline float erfcxf(float x) { return expf(x * x) * erfcf(x); }
 static inline float norm3df(float a, float b, float c) { return sqrtf(a * a + b * b + c * c); }
 
 // These functions promise that a product and a sum are not fused.
@@ -86,6 +109,10 @@ inline T unfused(T value) {
   static inline float __fsqrt_##suffix(float a) { return sqrtf(a); }                                     \
   static inline double __dadd_##suffix(double a, double b) { return capstone_emu::unfused(a + b); }      \
   static inline double __dmul_##suffix(double a, double b) { return capstone_emu::unfused(a * b); }      \
+  static inline double __dsub_##suffix(double a, double b) { return capstone_emu::unfused(a - b); }      \
+  static inline double __ddiv_##suffix(double a, double b) { return a / b; }                             \
+  static inline double __drcp_##suffix(double a) { return 1. / a; }                                      \
+  static inline double __dsqrt_##suffix(double a) { return sqrt(a); }                                    \
   static inline double __fma_##suffix(double a, double b, double c) { return fma(a, b, c); }
 CAPSTONE_ROUNDED(rn)
 CAPSTONE_ROUNDED(rz)
@@ -95,15 +122,6 @@ CAPSTONE_ROUNDED(rd)
 static inline float __frsqrt_rn(float a) { return 1.f / sqrtf(a); }
 
 // ---- bits -----------------------------------------------------------------------------------------------------------
-namespace capstone_emu {
-template <class To, class From>
-inline To reinterpret_bits(From from) {
-  static_assert(sizeof(To) == sizeof(From), "sizes must agree");
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
-}  // namespace capstone_emu
 static inline int __float_as_int(float x) { return capstone_emu::reinterpret_bits<int>(x); }
 static inline unsigned __float_as_uint(float x) { return capstone_emu::reinterpret_bits<unsigned>(x); }
 static inline float __int_as_float(int x) { return capstone_emu::reinterpret_bits<float>(x); }
@@ -167,6 +185,8 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   return c;
 }
 
+#include "simd_intrinsics.h"
+
 // ---- conversions: out of range saturates, as it does on the device --------------------------------------------------
 namespace capstone_emu {
 template <class Integer>
@@ -189,13 +209,26 @@ inline Integer saturate_to(double x) {
   static inline float __int2float_##suffix(int x) { return static_cast<float>(x); }                                \
   static inline float __uint2float_##suffix(unsigned x) { return static_cast<float>(x); }                          \
   static inline float __ll2float_##suffix(long long x) { return static_cast<float>(x); }                           \
-  static inline float __double2float_##suffix(double x) { return static_cast<float>(x); }
+  static inline float __double2float_##suffix(double x) { return static_cast<float>(x); }                          \
+  static inline unsigned long long __float2ull_##suffix(float x) { return capstone_emu::saturate_to<unsigned long long>(round(x)); } \
+  static inline unsigned __double2uint_##suffix(double x) { return capstone_emu::saturate_to<unsigned>(round(x)); } \
+  static inline long long __double2ll_##suffix(double x) { return capstone_emu::saturate_to<long long>(round(x)); } \
+  static inline unsigned long long __double2ull_##suffix(double x) { return capstone_emu::saturate_to<unsigned long long>(round(x)); } \
+  static inline float __ull2float_##suffix(unsigned long long x) { return static_cast<float>(x); }                 \
+  static inline double __ll2double_##suffix(long long x) { return static_cast<double>(x); }                        \
+  static inline double __ull2double_##suffix(unsigned long long x) { return static_cast<double>(x); }
 CAPSTONE_CONVERT(rn, rint)
 CAPSTONE_CONVERT(rz, trunc)
 CAPSTONE_CONVERT(rd, floor)
 CAPSTONE_CONVERT(ru, ceil)
 #undef CAPSTONE_CONVERT
 static inline double __int2double_rn(int x) { return x; }
+static inline double __uint2double_rn(unsigned x) { return x; }
+static inline int __double2hiint(double x) { return static_cast<int>(capstone_emu::reinterpret_bits<std::uint64_t>(x) >> 32); }
+static inline int __double2loint(double x) { return static_cast<int>(capstone_emu::reinterpret_bits<std::uint64_t>(x)); }
+static inline double __hiloint2double(int high, int low) {
+  return capstone_emu::reinterpret_bits<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 | static_cast<unsigned>(low));
+}
 
 // ---- clocks, traps, addresses ---------------------------------------------------------------------------------------
 static inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
@@ -208,8 +241,7 @@ static inline void* __cvta_shared_to_generic(std::size_t a) { return capstone_em
 static inline void* __cvta_global_to_generic(std::size_t a) { return reinterpret_cast<void*>(a); }
 static inline unsigned __isShared(const void* p) {
   const char* address = static_cast<const char*>(p);
-  return address >= capstone_emu::thread_state.shared_base &&
-         address < capstone_emu::thread_state.dynamic_shared + 256 * 1024;
+  return capstone_emu::is_shared(address);
 }
 static inline unsigned __isGlobal(const void* p) { return !__isShared(p); }
 

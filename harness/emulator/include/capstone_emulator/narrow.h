@@ -1,9 +1,19 @@
 #pragma once
 #pragma GCC system_header
 // 16-bit floating point, on bit patterns.
-#include "intrinsics.h"
+#include <cmath>
+#include <cstdint>
+#include <cstring>
 
 namespace capstone_emu {
+
+template <class To, class From>
+inline To reinterpret_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "sizes must agree");
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
 
 #if defined(__F16C__)
 inline float half_to_float(std::uint16_t bits) {
@@ -39,10 +49,41 @@ inline std::uint16_t float_to_half(float value) {  // round to nearest, ties to 
 }
 #endif
 
+inline float bfloat_to_float(std::uint16_t bits) {
+  return reinterpret_bits<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 inline std::uint16_t float_to_bfloat(float value) {  // round to nearest, ties to even
   const std::uint32_t bits = reinterpret_bits<std::uint32_t>(value);
   if (!(value == value)) return 0x7fff;
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+inline float e4m3_to_float(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  if (exponent == 15 && mantissa == 7) return reinterpret_bits<float>(0x7fc00000u);
+  const float magnitude = exponent ? ldexpf(static_cast<float>(8 + mantissa), exponent - 10) : static_cast<float>(mantissa) * 0x1p-9f;
+  return bits & 0x80 ? -magnitude : magnitude;
+}
+/// An 8-bit float with `mantissa_bits` of mantissa: nearest, ties to even; what is too large becomes the largest finite one.
+inline std::uint8_t float_to_fp8(float value, int mantissa_bits) {
+  const int bias = mantissa_bits == 3 ? 7 : 15;
+  const float most = mantissa_bits == 3 ? 448.f : 57344.f;
+  const std::uint8_t sign = reinterpret_bits<std::uint32_t>(value) >> 24 & 0x80u;
+  float magnitude = fabsf(value);
+  if (!(magnitude == magnitude)) return 0x7f;
+  if (magnitude > most) magnitude = most;
+  int exponent = 0;
+  frexpf(magnitude, &exponent);  // magnitude in [0.5, 1) * 2^exponent
+  int scale = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
+  int units = static_cast<int>(rintf(ldexpf(magnitude, mantissa_bits - scale)));  // of the last place
+  if (units >> (mantissa_bits + 1)) {
+    units >>= 1;
+    ++scale;
+  }
+  const bool normal = units >> mantissa_bits != 0;
+  const int field = normal ? scale + bias : 0;
+  const std::uint8_t bits = static_cast<std::uint8_t>(field << mantissa_bits | (units & ((1 << mantissa_bits) - 1)));
+  return sign | bits;
 }
 
 }  // namespace capstone_emu

@@ -55,7 +55,7 @@ inline T get(const Operand& operand) {
   return value;
 }
 template <class T, class Operand>
-inline void put(Operand& operand, T value) {
+inline void put(Operand&& operand, T value) {
   std::uint64_t word = 0;
   if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
     word = static_cast<std::uint64_t>(std::int64_t{value});
@@ -158,95 +158,6 @@ inline void store_matrices(char* row, const char* file, int line, const Operands
   exchange_matrices<sizeof...(Operands), kTranspose>(row, values, false, file, line);
 }
 
-// ---- mma.sync m16n8kK, row.col. Fragment layouts: PTX ISA, "Matrix fragments for mma.m16n8k8/16/32" ------------------
-struct Half {
-  static constexpr int kPerRegister = 2;
-  static float element(std::uint32_t word, int i) { return half_to_float(static_cast<std::uint16_t>(word >> (16 * i))); }
-};
-struct Bfloat {
-  static constexpr int kPerRegister = 2;
-  static float element(std::uint32_t word, int i) { return reinterpret_bits<float>(word >> (16 * i) << 16); }
-};
-struct Tf32 {  // the tensor core reads 19 bits
-  static constexpr int kPerRegister = 1;
-  static float element(std::uint32_t word, int) { return reinterpret_bits<float>(word & 0xffffe000u); }
-};
-struct Int8 {
-  static constexpr int kPerRegister = 4;
-  static int element(std::uint32_t word, int i) { return static_cast<std::int8_t>(word >> (8 * i)); }
-};
-struct Uint8 {
-  static constexpr int kPerRegister = 4;
-  static int element(std::uint32_t word, int i) { return static_cast<std::uint8_t>(word >> (8 * i)); }
-};
-
-template <class Element, int kDepth>
-struct Mma {
-  using Number = decltype(Element::element(0, 0));  // float, or int
-  static constexpr int kPack = Element::kPerRegister;
-  static constexpr int kHalves = kDepth / (4 * kPack);  // register columns of A; registers of B
-  struct Lane {
-    std::uint32_t a[2 * kHalves], b[kHalves];
-    Number c[4];
-  };
-
-  static void multiply(WarpOp* const* lanes, unsigned) {
-    auto at = [&](int i) -> Lane& { return *static_cast<Lane*>(const_cast<void*>(lanes[i]->in)); };
-    Number a[16][kDepth], b[kDepth][8], c[16][8];
-    for (int lane = 0; lane < 32; ++lane) {
-      const Lane& from = at(lane);
-      const int group = lane / 4, first = lane % 4 * kPack;
-      for (int h = 0; h < kHalves; ++h)
-        for (int i = 0; i < kPack; ++i) {
-          const int k = h * 4 * kPack + first + i;
-          a[group][k] = Element::element(from.a[2 * h], i);
-          a[group + 8][k] = Element::element(from.a[2 * h + 1], i);
-          b[k][group] = Element::element(from.b[h], i);
-        }
-      for (int i = 0; i < 4; ++i) c[group + i / 2 * 8][lane % 4 * 2 + i % 2] = from.c[i];
-    }
-    for (int row = 0; row < 16; ++row)
-      for (int k = 0; k < kDepth; ++k)
-        for (int column = 0; column < 8; ++column) c[row][column] += a[row][k] * b[k][column];
-    for (int lane = 0; lane < 32; ++lane)
-      for (int i = 0; i < 4; ++i) at(lane).c[i] = c[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
-  }
-
-  static void run(Lane& lane, const char* file, int line) {
-    WarpOp op{WarpKind::kCollective, ~0u, file, line};
-    op.in = &lane;
-    op.compute = multiply;
-    note_flops(2 * 16 * 8 * kDepth / 32);
-    warp_collective(op);
-  }
-};
-
-/// Operands in PTX order: d0 d1 d2 d3, a…, b…, c0 c1 c2 c3 as arrays of bit patterns.
-template <class Element, int kDepth, class D>
-inline void mma_wide(D (&d)[4], const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
-                     const char* file, int line) {
-  using Op = Mma<Element, kDepth>;
-  typename Op::Lane lane;
-  std::memcpy(lane.a, a, sizeof lane.a);
-  std::memcpy(lane.b, b, sizeof lane.b);
-  std::memcpy(lane.c, c, sizeof lane.c);
-  Op::run(lane, file, line);
-  std::memcpy(d, lane.c, sizeof lane.c);
-}
-/// f16 accumulators: two to a register.
-template <class Element, int kDepth>
-inline void mma_narrow(std::uint32_t (&d)[2], const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
-                       const char* file, int line) {
-  using Op = Mma<Element, kDepth>;
-  typename Op::Lane lane;
-  std::memcpy(lane.a, a, sizeof lane.a);
-  std::memcpy(lane.b, b, sizeof lane.b);
-  for (int i = 0; i < 4; ++i) lane.c[i] = half_to_float(static_cast<std::uint16_t>(c[i / 2] >> (16 * (i % 2))));
-  Op::run(lane, file, line);
-  for (int i = 0; i < 2; ++i)
-    d[i] = float_to_half(lane.c[2 * i]) | static_cast<std::uint32_t>(float_to_half(lane.c[2 * i + 1])) << 16;
-}
-
 // ---- packed arithmetic ----------------------------------------------------------------------------------------------
 template <class Function>
 inline std::uint32_t each_half(Function function, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
@@ -269,6 +180,21 @@ inline std::uint32_t pack_half(float high, float low) {
 }
 inline std::uint32_t pack_bfloat(float high, float low) {
   return static_cast<std::uint32_t>(float_to_bfloat(high)) << 16 | float_to_bfloat(low);
+}
+/// Two 8-bit floats, of 3 (e4m3) or 2 (e5m2) bits of mantissa.
+template <int kMantissa>
+inline std::uint16_t pack_fp8(float high, float low) {
+  return static_cast<std::uint16_t>(float_to_fp8(high, kMantissa) << 8 | float_to_fp8(low, kMantissa));
+}
+template <int kMantissa>
+inline std::uint16_t half_to_fp8(std::uint32_t pair) {
+  return pack_fp8<kMantissa>(half_to_float(static_cast<std::uint16_t>(pair >> 16)), half_to_float(static_cast<std::uint16_t>(pair)));
+}
+inline std::uint32_t e4m3_to_half(std::uint16_t pair) {
+  return pack_half(e4m3_to_float(static_cast<std::uint8_t>(pair >> 8)), e4m3_to_float(static_cast<std::uint8_t>(pair)));
+}
+inline std::uint32_t e5m2_to_half(std::uint16_t pair) {
+  return static_cast<std::uint32_t>(pair >> 8) << 24 | static_cast<std::uint32_t>(pair & 0xff) << 8;
 }
 /// cvt.rna.tf32.f32: round to nearest, ties away from zero, to 10 bits of mantissa.
 inline std::uint32_t round_to_tf32(float value) {
@@ -295,6 +221,28 @@ inline T high_product(T a, T b) {
     return static_cast<T>((std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>(a) * b) >> 32);
   else
     return static_cast<T>((std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>(a) * b) >> 64);
+}
+/// bar.sync: barrier 0 of all threads is __syncthreads().
+inline void barrier_sync(unsigned id, unsigned threads, const char* file, int line) {
+  if (id >= kTileBarriers) undefined_behaviour(file, line, "a block has the barriers 0 to 15, not %u", id);
+  if (id == 0 && (threads == 0 || threads == blockDim.x * blockDim.y * blockDim.z)) return block_barrier(file, line);
+  named_barrier(id, threads, file, line);
+}
+inline void barrier_arrive(unsigned id, unsigned threads, const char* file, int line) {
+  if (id >= kTileBarriers) undefined_behaviour(file, line, "a block has the barriers 0 to 15, not %u", id);
+  named_barrier_arrive(id, threads, file, line);
+}
+/// shfl.sync: `bounds` is the clamp in bits 0-4 and the mask of the segment in bits 8-12. @return in *inside: was the
+/// source lane within the segment?
+inline std::uint32_t shuffle_lanes(char mode, std::uint32_t value, std::uint32_t by, std::uint32_t bounds,
+                                   std::uint32_t members, bool* inside, const char* file, int line) {
+  const int lane = static_cast<int>(thread_state.lane), step = static_cast<int>(by & 31);
+  const int clamp = static_cast<int>(bounds & 31), segment = static_cast<int>(bounds >> 8 & 31);
+  const int most = (lane & segment) | (clamp & ~segment), least = lane & segment;
+  int source = mode == 'u' ? lane - step : mode == 'd' ? lane + step : mode == 'b' ? lane ^ step : least | (step & ~segment);
+  *inside = mode == 'u' ? source >= most : source <= most;
+  if (!*inside) source = lane;
+  return shuffle(members, value, source, file, line);
 }
 inline std::uint64_t lane_mask_below() { return (1u << thread_state.lane) - 1; }
 

@@ -1,0 +1,71 @@
+// capstone run FILE.cu -- args: a whole CUDA program on the CPU.
+#include <cstdio>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "cli/session.h"
+#include "harness/judge/run_program.h"
+
+namespace capstone::cli {
+namespace {
+
+Result<ExitCode> run(const Session& session, const ProgramRequest& request) {
+  const std::string name = request.source.string();
+  CAPSTONE_TRY(ProgramRun program, run_emulated_program(request, session.resources));
+  const BuildResult& build = program.build.result;
+  if (session.verbose) session.terminal.say(build.command);
+  if (!program.build.not_judgeable.empty())
+    return fail("not judgeable on the CPU: " + program.build.not_judgeable, {}, "run it on a GPU", ExitCode::kEnvironment);
+  if (!build.ok) {
+    session.terminal.say(build.log);
+    const CompilerMessage none{}, &first = build.first_error ? *build.first_error : none;
+    return fail("the program does not build: " + first.text, fmt::format("{}:{}", first.file, first.line), {},
+                ExitCode::kGateOneFailed);
+  }
+  const ProcessResult& process = program.process;
+  std::cout << process.out << std::flush;
+  std::cerr << process.err << std::flush;
+  switch (process.end) {
+    case ProcessResult::End::kExited: return static_cast<ExitCode>(process.status);
+    case ProcessResult::End::kTimedOut:
+      return fail(fmt::format("the program did not end within {} s", request.timeout.count()), name,
+                  "the CPU is a thousand times slower than a GPU: use smaller sizes, or raise --timeout",
+                  ExitCode::kGateOneFailed);
+    case ProcessResult::End::kTooMuchOutput:
+      return fail("the program wrote more than 8 MiB", name, "print less", ExitCode::kGateOneFailed);
+    case ProcessResult::End::kTooMuchMemory:
+      return fail("the program needed more than 4 GiB", name, "use smaller sizes", ExitCode::kGateOneFailed);
+    case ProcessResult::End::kSignalled:
+      return fail(fmt::format("the program died of signal {} in its host code", process.status), name, {},
+                  ExitCode::kGateOneFailed);
+    case ProcessResult::End::kInterrupted: return ExitCode::kInterrupted;
+  }
+  return ExitCode::kInternal;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("run", "build a CUDA program with its own main() for the CPU, and run it");
+  auto request = std::make_shared<ProgramRequest>();
+  auto file = std::make_shared<std::string>();
+  auto timeout = std::make_shared<long>(request->timeout.count());
+  command->add_option("file", *file, "the .cu; its output and exit code are passed through")->required();
+  command->add_option("arguments", request->arguments, "for the program's main(), after --");
+  command->add_option("--arch", request->cuda_arch, "value of __CUDA_ARCH__, e.g. 800")->check(CLI::Range(500, 1300));
+  command->add_option("--schedule", request->schedule, "order of threads")
+      ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));
+  command->add_option("--seed", request->seed, "of the random schedule");
+  const std::map<std::string, Flavour> checks = {{"races", Flavour::kHooks}, {"memory", Flavour::kAsan}};
+  command->add_option("--check", request->flavour, "also look for: races (and unwritten memory), or memory (bad accesses, undefined arithmetic)")
+      ->transform(CLI::Transformer(checks))->option_text("races|memory");
+  command->add_option("--timeout", *timeout, "seconds")->check(CLI::Range(1, 3600));
+  command->callback([&session, &action, request, file, timeout] {
+    request->source = *file;
+    request->timeout = std::chrono::seconds(*timeout);
+    action = [&session, request] { return run(session, *request); };
+  });
+}
+
+}  // namespace capstone::cli

@@ -1,0 +1,231 @@
+// Streams, events, host callbacks, and graphs made by capturing a stream. See cuda_api.cpp for how this is compiled.
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "include/capstone_emulator/core.h"
+#include "runtime/streams.h"
+
+namespace {
+
+using Work = std::function<cudaError_t()>;
+/// A graph, and an executable graph: work in an order that respects every dependency.
+struct Graph {
+  std::vector<Work> nodes;
+};
+struct Event {
+  std::chrono::steady_clock::time_point time;
+  bool recorded = false;
+  std::shared_ptr<Graph> capture;  // set when the recording was captured
+};
+
+std::mutex g_mutex;
+std::atomic<int> g_captures{0};
+std::map<cudaStream_t, std::shared_ptr<Graph>>& captures() {
+  static auto* all = new std::map<cudaStream_t, std::shared_ptr<Graph>>;
+  return *all;
+}
+std::shared_ptr<Graph> capture_of(cudaStream_t stream) {
+  if (g_captures == 0) return nullptr;
+  std::lock_guard lock(g_mutex);
+  auto it = captures().find(stream);
+  return it == captures().end() ? nullptr : it->second;
+}
+
+Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
+Graph* graph_of(cudaGraph_t handle) { return reinterpret_cast<Graph*>(handle); }
+Graph* graph_of(cudaGraphExec_t handle) { return reinterpret_cast<Graph*>(handle); }
+
+/// The handle only has to be distinct.
+cudaError_t make_stream(cudaStream_t* stream) {
+  if (!stream) return capstone_emu::remember(cudaErrorInvalidValue);
+  *stream = reinterpret_cast<cudaStream_t>(new char);
+  return cudaSuccess;
+}
+
+cudaError_t instantiate(cudaGraphExec_t* executable, cudaGraph_t graph) {
+  if (!executable || !graph) return capstone_emu::remember(cudaErrorInvalidValue);
+  *executable = reinterpret_cast<cudaGraphExec_t>(new Graph(*graph_of(graph)));
+  return cudaSuccess;
+}
+
+}  // namespace
+
+namespace capstone_emu {
+
+cudaError_t enqueue(cudaStream_t stream, Work work) {
+  if (auto graph = capture_of(stream)) {
+    graph->nodes.push_back(std::move(work));
+    return cudaSuccess;
+  }
+  return work();
+}
+
+bool is_capturing(void* stream) { return g_captures != 0 && capture_of(static_cast<cudaStream_t>(stream)) != nullptr; }
+
+void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*)) {
+  const std::shared_ptr<void> frame(arguments, destroy);
+  LaunchConfig kept = config;
+  kept.stream = nullptr;
+  enqueue(static_cast<cudaStream_t>(config.stream), [kept, body, frame] {
+    run_grid(kept, body, frame.get());
+    return static_cast<cudaError_t>(last_error());
+  });
+}
+
+}  // namespace capstone_emu
+
+using capstone_emu::enqueue;
+using capstone_emu::remember;
+
+extern "C" {
+
+// ---- streams --------------------------------------------------------------------------------------------------------
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return make_stream(stream); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return make_stream(stream); }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return make_stream(stream); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete reinterpret_cast<char*>(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return capture_of(stream) ? remember(cudaErrorStreamCaptureUnsupported) : cudaPeekAtLastError();
+}
+cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned* flags) {
+  *flags = cudaStreamDefault;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
+  *priority = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { return cudaSuccess; }
+/// A stream that waits for a captured event joins its capture.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  Event* e = event_of(event);
+  if (!e || !e->capture || g_captures == 0) return cudaSuccess;
+  std::lock_guard lock(g_mutex);
+  if (captures().emplace(stream, e->capture).second) ++g_captures;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least) *least = 0;
+  if (greatest) *greatest = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  return enqueue(stream, [function, data] {
+    function(data);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* data, unsigned) {
+  return enqueue(stream, [stream, callback, data] {
+    callback(stream, cudaPeekAtLastError(), data);
+    return cudaSuccess;
+  });
+}
+
+// ---- events ---------------------------------------------------------------------------------------------------------
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = reinterpret_cast<cudaEvent_t>(new Event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cudaEventCreate(event); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event_of(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  Event* e = event_of(event);
+  if (!e) return remember(cudaErrorInvalidResourceHandle);
+  e->capture = capture_of(stream);
+  e->recorded = true;
+  e->time = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+  return cudaEventRecord(event, stream);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaPeekAtLastError(); }
+cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (!begin || !end || !event_of(begin)->recorded || !event_of(end)->recorded)
+    return remember(cudaErrorInvalidResourceHandle);
+  *milliseconds = std::chrono::duration<float, std::milli>(event_of(end)->time - event_of(begin)->time).count();
+  return cudaSuccess;
+}
+
+// ---- graphs ---------------------------------------------------------------------------------------------------------
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  std::lock_guard lock(g_mutex);
+  if (!stream || !captures().emplace(stream, std::make_shared<Graph>()).second)
+    return remember(cudaErrorIllegalState);
+  ++g_captures;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  std::lock_guard lock(g_mutex);
+  auto it = captures().find(stream);
+  if (it == captures().end()) return remember(cudaErrorIllegalState);
+  const std::shared_ptr<Graph> captured = it->second;
+  for (it = captures().begin(); it != captures().end();) {  // streams that joined end with it
+    if (it->second != captured) {
+      ++it;
+      continue;
+    }
+    it = captures().erase(it);
+    --g_captures;
+  }
+  *graph = reinterpret_cast<cudaGraph_t>(new Graph(*captured));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status = capture_of(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
+  *graph = reinterpret_cast<cudaGraph_t>(new Graph);
+  return cudaSuccess;
+}
+#if CUDART_VERSION >= 12000
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  return instantiate(executable, graph);
+}
+#else
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*, size_t) {
+  return instantiate(executable, graph);
+}
+#endif
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  return instantiate(executable, graph);
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  if (!executable) return remember(cudaErrorInvalidValue);
+  for (const Work& work : graph_of(executable)->nodes)
+    if (const cudaError_t error = enqueue(stream, work); error != cudaSuccess) return error;
+  return cudaSuccess;
+}
+/// As on the device, `nodes` may be null to ask for the number alone. Handles are those of no use elsewhere.
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  auto& all = graph_of(graph)->nodes;
+  if (nodes)
+    for (size_t i = 0; i < *count && i < all.size(); ++i) nodes[i] = reinterpret_cast<cudaGraphNode_t>(&all[i]);
+  *count = all.size();
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph_of(graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  delete graph_of(executable);
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,66 @@
+// `capstone run`: whole CUDA programs on the CPU.
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+class Run : public CliTest {
+ protected:
+  Outcome run(const std::string& source, std::vector<std::string> words = {}) {
+    spit(home_ / "program.cu", source);
+    words.insert(words.begin(), {"run", "program.cu"});
+    return capstone(words, {.cwd = home_});
+  }
+};
+
+TEST_F(Run, PassesOutputArgumentsAndExitCodeThrough) {
+  const Outcome outcome = run(
+      "#include <cstdio>\n__global__ void k(int* p) { *p = 42; }\n"
+      "int main(int argc, char** argv) { int *d, h; cudaMalloc(&d, 4); k<<<1, 1>>>(d); cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);\n"
+      "  printf(\"%d %s\\n\", h, argv[1]); fprintf(stderr, \"aside\\n\"); return 7; }\n",
+      {"--", "word"});
+  EXPECT_EQ(outcome.code, 7) << outcome;
+  EXPECT_EQ(outcome.out, "42 word\n");
+  EXPECT_TRUE(says(outcome.err, "aside"));
+}
+
+TEST_F(Run, UndefinedBehaviourFailsAProgramThatDoesNotNotice) {
+  const Outcome outcome = run("__global__ void k() {\n  __shared__ int s[4];\n  s[threadIdx.x + 4] = 1;\n}\nint main() { k<<<1, 4>>>(); }\n");
+  EXPECT_EQ(outcome.code, 1) << outcome;
+  EXPECT_TRUE(says(outcome.err, "undefined behaviour"));
+  EXPECT_TRUE(says(outcome.err, "kernel k launched at program.cu:5"));
+}
+
+TEST_F(Run, CheckRacesNamesBothLines) {
+  const std::string racy =
+      "__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = threadIdx.x;\n  y[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
+      "int main() { float* y; cudaMalloc(&y, 256); k<<<1, 64>>>(y); return cudaDeviceSynchronize(); }\n";
+  const Outcome outcome = run(racy, {"--check", "races"});
+  EXPECT_EQ(outcome.code, 1) << outcome;
+  EXPECT_TRUE(says(outcome.err, "race on shared memory `s`"));
+  EXPECT_TRUE(says(outcome.err, "program.cu:3"));
+  EXPECT_TRUE(says(outcome.err, "program.cu:4"));
+  EXPECT_EQ(run(racy, {"--check", "everything"}).code, 2);
+}
+
+TEST_F(Run, WhatTheCpuCannotRunIsNamed) {
+  const Outcome outcome = run("__global__ void k() {\n  asm volatile(\"tcgen05.wait::ld.sync.aligned;\");\n}\nint main() { k<<<1, 4>>>(); }\n");
+  EXPECT_EQ(outcome.code, 3) << outcome;
+  EXPECT_TRUE(says(outcome.err, "program.cu:2"));
+  EXPECT_TRUE(says(outcome.err, "tcgen05"));
+}
+
+TEST_F(Run, AProgramThatDoesNotCompileSaysWhere) {
+  const Outcome outcome = run("int main() {\n  return nothing;\n}\n");
+  EXPECT_EQ(outcome.code, 1) << outcome;
+  EXPECT_TRUE(says(outcome.err, "program.cu:2"));
+}
+
+TEST_F(Run, AnEndlessProgramIsStopped) {
+  const Outcome outcome = run("int main() { for (volatile int i = 0;; i = 1) {} }\n", {"--timeout", "1"});
+  EXPECT_EQ(outcome.code, 1) << outcome;
+  EXPECT_TRUE(says(outcome.err, "did not end within 1 s"));
+}
+
+}  // namespace
+}  // namespace capstone::cli_test
