@@ -23,6 +23,7 @@ Result<ExitCode> run(const Session& session, const ProgramRequest& request) {
     return fail("the program does not build: " + first.text, fmt::format("{}:{}", first.file, first.line), {},
                 ExitCode::kGateOneFailed);
   }
+  if (!program.build.arch_note.empty()) session.terminal.say(program.build.arch_note);
   const ProcessResult& process = program.process;
   std::cout << process.out << std::flush;
   std::cerr << process.err << std::flush;
@@ -53,7 +54,7 @@ void add_run(CLI::App& app, Session& session, Action& action) {
   auto timeout = std::make_shared<long>(request->timeout.count());
   command->add_option("file", *file, "the .cu; its output and exit code are passed through")->required();
   command->add_option("arguments", request->arguments, "for the program's main(), after --");
-  command->add_option("--arch", request->cuda_arch, "value of __CUDA_ARCH__, e.g. 800")->check(CLI::Range(500, 1300));
+  command->add_option("--arch", request->cuda_arch, "value of __CUDA_ARCH__, e.g. 800; default 900, or 800 when only that can run")->check(CLI::Range(500, 1300));
   command->add_option("--schedule", request->schedule, "order of threads")
       ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));
   command->add_option("--seed", request->seed, "of the random schedule");

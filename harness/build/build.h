@@ -24,7 +24,7 @@ struct BuildRequest {
   const Resources* resources = nullptr;
   const Sandbox* sandbox = nullptr; ///< what the compilers run in; nullptr: the source is our own
   std::string label = "kernel";     ///< "human", "llm", "native": for messages
-  int cuda_arch = 900;              ///< value of __CUDA_ARCH__ on the emulated backend
+  int cuda_arch = 0;                ///< value of __CUDA_ARCH__ on the emulated backend; 0: 900, or 800 when only that can be judged
   Flavour flavour = Flavour::kFast; ///< emulated backend only
 };
 
@@ -43,6 +43,7 @@ struct Artifact {
 /// @error no compiler, no CUDA headers (hint: how to get them), disk full.
 struct EmulatedArtifact : Artifact {
   std::string not_judgeable;        ///< named reason with file:line, when the CPU cannot judge it; else empty
+  std::string arch_note;            ///< why it was built for sm_80 although nobody asked for that; else empty
 };
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
 

@@ -23,6 +23,7 @@ namespace capstone {
 namespace {
 
 constexpr std::size_t kMaxLog = 64 * 1024;                     // [B]
+constexpr int kArch = 900, kOlderArch = 800;                   // values of __CUDA_ARCH__
 
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
@@ -190,11 +191,20 @@ bool belongs_to_library(std::string_view name) {
   return false;
 }
 
+/// 80 of "sm_80".
+int architecture_number(std::string_view arch) {
+  int number = 0;
+  for (const char c : arch)
+    if (c >= '0' && c <= '9') number = 10 * number + (c - '0');
+  return number;
+}
+
 /// One build, step by step; `artifact_` is what the caller gets.
 class EmulatedBuild {
  public:
-  EmulatedBuild(const BuildRequest& request, Toolchain tools, ScratchFolder scratch, ScratchFolder own_scratch)
-      : request_(request), tools_(std::move(tools)), scratch_(std::move(scratch)), own_scratch_(std::move(own_scratch)),
+  /// @param fallback  another architecture can be tried: kernels that this one's guards emptied stop the build
+  EmulatedBuild(const BuildRequest& request, int cuda_arch, bool fallback, Toolchain tools, ScratchFolder scratch, ScratchFolder own_scratch)
+      : request_(request), cuda_arch_(cuda_arch), fallback_(fallback), tools_(std::move(tools)), scratch_(std::move(scratch)), own_scratch_(std::move(own_scratch)),
         cache_(request.resources->cache / "emulated") {}
 
   Result<EmulatedArtifact> run() {
@@ -263,7 +273,7 @@ class EmulatedBuild {
   Result<bool> preprocess() {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
-    argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1", fmt::format("-DCAPSTONE_CUDA_ARCH={}", request_.cuda_arch), "-I."});
+    argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1", fmt::format("-DCAPSTONE_CUDA_ARCH={}", cuda_arch_), "-I."});
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
     if (request_.problem) argv.insert(argv.end(), {"-include", header_path().string()});
@@ -303,6 +313,7 @@ class EmulatedBuild {
   Result<bool> rewrite() {
     std::vector<std::string> argv = {tools_.rewriter.string(), preprocessed().string(), rewritten().string()};
     if (!request_.problem) argv.insert(argv.begin() + 1, "--program");
+    if (fallback_) argv.insert(argv.begin() + 1, "--refuse-emptied");
     const CompilerStep rewriting = step(std::move(argv));
     CAPSTONE_TRY(ProcessResult process, run_step(rewriting));
     if (process.ok()) return true;
@@ -471,6 +482,8 @@ class EmulatedBuild {
   }
 
   const BuildRequest& request_;
+  int cuda_arch_;
+  bool fallback_;
   Toolchain tools_;
   ScratchFolder scratch_;      // what the candidate's build may write to
   ScratchFolder own_scratch_;  // objects that other candidates' programs will hold, too
@@ -486,10 +499,29 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
   std::error_code ignored;
   if (!fs::is_regular_file(request.source, ignored))
     return fail("no such source file", request.source.string(), {}, ExitCode::kUsage);
-  CAPSTONE_TRY(Toolchain tools, find_toolchain(*request.resources, request.flavour));
-  CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(request.resources->cache / "emulated"));
-  CAPSTONE_TRY(ScratchFolder own_scratch, ScratchFolder::create(request.resources->cache / "emulated"));
-  return EmulatedBuild(request, std::move(tools), std::move(scratch), std::move(own_scratch)).run();
+  CAPSTONE_TRY(const Toolchain tools, find_toolchain(*request.resources, request.flavour));
+  auto built_for = [&](int cuda_arch, bool fallback) -> Result<EmulatedArtifact> {
+    CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(request.resources->cache / "emulated"));
+    CAPSTONE_TRY(ScratchFolder own_scratch, ScratchFolder::create(request.resources->cache / "emulated"));
+    return EmulatedBuild(request, cuda_arch, fallback, tools, std::move(scratch), std::move(own_scratch)).run();
+  };
+  if (request.cuda_arch != 0) return built_for(request.cuda_arch, false);
+  const bool older_allowed = !request.problem || architecture_number(request.problem->arch) <= kOlderArch / 10;
+  if (!older_allowed) return built_for(kArch, false);
+  // First with every kernel whole; then with kernels that guards emptied, which this architecture may never launch.
+  std::string reason;
+  std::optional<EmulatedArtifact> first;
+  for (const bool whole : {true, false})
+    for (const int cuda_arch : {kArch, kOlderArch}) {
+      CAPSTONE_TRY(EmulatedArtifact built, built_for(cuda_arch, whole));
+      if (built.not_judgeable.empty() && (built.result.ok || cuda_arch == kArch)) {
+        if (cuda_arch == kOlderArch) built.arch_note = fmt::format("judged as sm_{}: as sm_{}, {}", kOlderArch / 10, kArch / 10, reason);
+        return built;
+      }
+      if (reason.empty()) reason = built.not_judgeable;
+      if (cuda_arch == kArch) first = std::move(built);
+    }
+  return std::move(*first);
 }
 
 }  // namespace capstone

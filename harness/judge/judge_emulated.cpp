@@ -102,6 +102,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     m.backend = "emulated";
     m.tier = "emulated";
     m.build = artifact.result;
+    if (!artifact.arch_note.empty()) m.labels.push_back(artifact.arch_note);
     m.gate_two_reason = why_not_cuda.empty() ? "the emulated backend never judges it" : why_not_cuda;
     if (!artifact.not_judgeable.empty()) {
       m.gate_one = GateOne::kNotJudgeable;

@@ -14,7 +14,7 @@ namespace capstone {
 struct ProgramRequest {
   std::filesystem::path source;             ///< the .cu
   std::vector<std::string> arguments;       ///< handed to its main()
-  int cuda_arch = 900;                      ///< value of __CUDA_ARCH__
+  int cuda_arch = 0;                        ///< value of __CUDA_ARCH__; 0: 900, or 800 when only that can be run
   std::string schedule = "forward";         ///< forward, reverse, random or warp
   std::uint64_t seed = 1;                   ///< of the random schedule
   Flavour flavour = Flavour::kFast;         ///< what the build is instrumented for

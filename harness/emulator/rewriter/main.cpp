@@ -1,5 +1,6 @@
-// capstone-rewrite [--program] IN OUT: rewrites preprocessed CUDA. With --program its main() keeps its name. A program of its own, so that hostile input can end this process
-// only. Findings go to standard output, one JSON object a line.
+// capstone-rewrite [--program] [--refuse-emptied] IN OUT: rewrites preprocessed CUDA. With --program its main() keeps its name;
+// with --refuse-emptied kernels that an architecture guard emptied are findings. A program of its own, so that hostile input
+// can end this process only. Findings go to standard output, one JSON object a line.
 //   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
 // Exit status: 0 written · 1 findings, nothing written · 2 usage or files.
 #include <cstdio>
@@ -25,10 +26,14 @@ bool holds_condition(const std::string& file, int first, int last) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool program = argc > 1 && std::strcmp(argv[1], "--program") == 0;
-  if (program) ++argv, --argc;
+  capstone::rewriter::RewriteOptions options;
+  options.guarded = holds_condition;
+  for (; argc > 1 && std::strncmp(argv[1], "--", 2) == 0; ++argv, --argc) {
+    if (std::strcmp(argv[1], "--program") == 0) options.keep_main = true;
+    if (std::strcmp(argv[1], "--refuse-emptied") == 0) options.refuse_emptied_kernels = true;
+  }
   if (argc != 3) {
-    std::fputs("usage: capstone-rewrite [--program] IN OUT\n", stderr);
+    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] IN OUT\n", stderr);
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);
@@ -37,7 +42,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::string text(std::istreambuf_iterator<char>(in), {});
-  const auto result = capstone::rewriter::rewrite(std::move(text), {program, holds_condition});
+  const auto result = capstone::rewriter::rewrite(std::move(text), options);
   for (const auto& finding : result.findings) {
     const capstone::Json line{{"kind", capstone::rewriter::name_of(finding.kind)},
                               {"file", finding.file},

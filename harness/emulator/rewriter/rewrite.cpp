@@ -229,9 +229,10 @@ class Rewriter {
   void inspect_kernel(std::size_t i) {
     const std::size_t body = body_of(i);
     if (body + 1 >= count() || !is(body + 1, "}") || token(body + 1).line <= token(body).line + 1 || !options_.guarded) return;
-    if (options_.guarded(file_of(body), token(body).line, token(body + 1).line))
-      after_[body] += "capstone_emu::not_judgeable(" + place(body) +
-                      ", \"an architecture guard (#if __CUDA_ARCH__ ...) leaves nothing of this kernel\");";
+    if (!options_.guarded(file_of(body), token(body).line, token(body + 1).line)) return;
+    const std::string reason = "an architecture guard (#if __CUDA_ARCH__ ...) leaves nothing of this kernel";
+    if (options_.refuse_emptied_kernels) return not_judgeable(body, reason, "");
+    after_[body] += "capstone_emu::not_judgeable(" + place(body) + ", \"" + reason + "\");";
   }
 
   // __cluster_dims__(2, 1, 1): the kernel asks for its cluster before it does anything else.

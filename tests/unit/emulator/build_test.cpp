@@ -118,6 +118,55 @@ TEST(Build, KernelThatAnArchitectureGuardEmptiesIsNotJudgeable) {
   EXPECT_TRUE(bench.run().value("ok", false));
 }
 
+/// The request does not say which architecture.
+EmulatedArtifact build_for_any(const std::string& source) { return build(source, 0); }
+
+TEST(Build, AKernelThatSm90EmptiesIsBuiltForSm80AndSaysSo) {
+  const std::string source = kHead + "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ < 900\n"
+                             "  y[threadIdx.x] = x[threadIdx.x] + __CUDA_ARCH__;\n#endif\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n";
+  const EmulatedArtifact artifact = build_for_any(source);
+  ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  EXPECT_TRUE(artifact.arch_note.starts_with("judged as sm_80: as sm_90, ")) << artifact.arch_note;
+  EXPECT_NE(artifact.arch_note.find(": an architecture guard"), std::string::npos) << artifact.arch_note;
+  Workbench bench(artifact.program, std::vector<float>(64, 1.f), 64);
+  EXPECT_TRUE(bench.run().value("ok", false));
+  EXPECT_EQ(bench.y(), std::vector<float>(64, 801.f));
+}
+
+TEST(Build, AnInstructionThatOnlySm90NeedsIsAvoidedAsSm80) {
+  const std::string source = kHead + "__global__ void hopper(float* y) {\n#if __CUDA_ARCH__ >= 900\n"
+                             "  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n  y[0] = 9;\n#endif\n}\n"
+                             "__global__ void ampere(float* y) { y[threadIdx.x] = 8; }\n" + kLaunch +
+                             " {\n  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n  if (p.major >= 9) hopper<<<1, 64>>>(y); else ampere<<<1, 64>>>(y);\n}\n";
+  const EmulatedArtifact artifact = build_for_any(source);
+  ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  EXPECT_NE(artifact.arch_note.find("tcgen05"), std::string::npos) << artifact.arch_note;
+  Workbench bench(artifact.program, std::vector<float>(64, 1.f), 64);
+  EXPECT_TRUE(bench.run().value("ok", false));
+  EXPECT_EQ(bench.y(), std::vector<float>(64, 8.f));
+}
+
+TEST(Build, KernelsForBothArchitecturesStayOnSm90) {
+  const std::string source = kHead + "__global__ void hopper(float* y) {\n#if __CUDA_ARCH__ >= 900\n  y[threadIdx.x] = 9;\n#endif\n}\n"
+                             "__global__ void ampere(float* y) {\n#if __CUDA_ARCH__ < 900\n  y[threadIdx.x] = 8;\n#endif\n}\n" + kLaunch +
+                             " {\n  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n  if (p.major >= 9) hopper<<<1, 64>>>(y); else ampere<<<1, 64>>>(y);\n}\n";
+  const EmulatedArtifact artifact = build_for_any(source);
+  ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  EXPECT_EQ(artifact.arch_note, "");
+  Workbench bench(artifact.program, std::vector<float>(64, 1.f), 64);
+  EXPECT_TRUE(bench.run().value("ok", false));
+  EXPECT_EQ(bench.y(), std::vector<float>(64, 9.f));
+}
+
+TEST(Build, WhatNoArchitectureCanRunIsExplainedForSm90) {
+  const std::string source = kHead + "__global__ void k(float* y) {\n  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n}\n" + kLaunch +
+                             " { k<<<1, 64>>>(y); }\n";
+  const EmulatedArtifact artifact = build_for_any(source);
+  EXPECT_FALSE(artifact.result.ok);
+  EXPECT_NE(artifact.not_judgeable.find("tcgen05"), std::string::npos);
+  EXPECT_EQ(artifact.arch_note, "");
+}
+
 TEST(Build, NamespaceScopeSharedIsNotJudgeable) {
   const EmulatedArtifact artifact =
       build(kHead + "__shared__ float s[4];\n" + kLaunch + " {}\n");
