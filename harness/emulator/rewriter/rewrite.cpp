@@ -198,7 +198,7 @@ class Rewriter {
   }
 
   void inspect(std::size_t i) {
-    if (is(i, "<<<")) return inspect_launch(i);
+    if (is(i, "<<<") || (is(i, "<<") && is(i + 1, "<"))) return inspect_launch(i);
     if (!is_identifier(i)) return;
     if (is(i, kShared)) return inspect_shared(i);
     if (is(i, kGlobal)) return inspect_kernel(i);
@@ -319,13 +319,16 @@ class Rewriter {
     if (i == 0) return;
     if (in_kernel_[i])
       return not_judgeable(i, "kernel launch from device code is not supported on the CPU backend");
+    // Formatters that do not know CUDA write `k << <1, 2 >> > (x)`, which nvcc takes.
+    const bool spaced = is(i, "<<");
+    const std::size_t config = i + (spaced ? 2 : 1);
     int depth = 0;
-    std::size_t close = i + 1;
+    std::size_t close = config;
     for (; close + 2 < count(); ++close) {
       if (opens(close)) ++depth;
       if (closes(close)) --depth;
       const bool triple = is(close, ">") && is(close + 1, ">") && is(close + 2, ">") &&
-                          token(close + 2).begin == token(close).begin + 2;
+                          (token(close + 2).begin == token(close).begin + 2 || (spaced && is(close + 3, "(")));
       if (depth == 0 && (triple || is(close, ";"))) break;
     }
     if (close + 3 >= count() || !is(close, ">"))
@@ -333,7 +336,7 @@ class Rewriter {
     const std::size_t open = close + 3;
     if (!is(open, "("))
       return report(Finding::Kind::kError, i, "kernel launch: expected '(' after '>>>'", {});
-    Launch launch{callee_begin(i - 1), i, i + 1, close, {}, match_forward(open) + 1};
+    Launch launch{callee_begin(i - 1), i, config, close, {}, match_forward(open) + 1};
     for (std::size_t at = open + 1, begin = at, nested = 0; at < launch.end; ++at) {
       const bool last = at + 1 == launch.end;
       if (last || (nested == 0 && is(at, ","))) {

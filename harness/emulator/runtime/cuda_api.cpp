@@ -106,7 +106,12 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, 
 cudaError_t cudaFree(void* pointer) { return release(pointer); }
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes); }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer); }
-cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, true); }
+/// Fresh pages of managed memory hold zeros, and programs count on it.
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
+  const cudaError_t error = allocate(pointer, bytes, true);
+  if (error == cudaSuccess && bytes) std::memset(*pointer, 0, bytes);
+  return error;
+}
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes, true); }
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, true); }
 cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
@@ -329,6 +334,11 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorPeerAccessUnsupported); }
+cudaError_t cudaDeviceDisablePeerAccess(int) { return remember(cudaErrorPeerAccessNotEnabled); }
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
+  *value = 0;
+  return remember(cudaErrorInvalidDevice);
+}
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {

@@ -37,6 +37,11 @@ inline cudaError_t cudaGetSymbolSize(std::size_t* bytes, const T& symbol) {
   *bytes = sizeof symbol;
   return cudaSuccess;
 }
+#if CUDART_VERSION >= 13000
+// Until CUDA 13 these took the device's number.
+inline cudaError_t cudaMemPrefetchAsync(const void*, std::size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
+inline cudaError_t cudaMemAdvise(const void*, std::size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+#endif
 template <class T>
 inline cudaError_t cudaFuncSetAttribute(T* function, cudaFuncAttribute attribute, int value) {
   return ::cudaFuncSetAttribute(reinterpret_cast<const void*>(function), attribute, value);
@@ -57,7 +62,7 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, T*
 }
 template <class T>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, T*, std::size_t = 0, int limit = 0) {
-  *block = limit ? limit : 1024;
+  *block = limit > 0 && limit < 1024 ? limit : 1024;
   int multiprocessors = 1;
   ::cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
   *grid = multiprocessors * (2048 / *block);
