@@ -34,7 +34,7 @@ void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled
   observe::copy_issued(to, from, bytes, zero_filled, __builtin_return_address(0));
   const AsyncCopy copy{to, from, bytes, zero_filled};
   if (runner.grid().settings.copies_early()) return perform(copy);
-  runner.thread().has_copies = true;
+  runner.note_copies();
   runner.copies().open.push_back(copy);
 }
 
@@ -43,7 +43,7 @@ void async_commit() {
   BlockRunner& runner = *BlockRunner::current();
   if (runner.grid().settings.copies_early()) return;
   CopyQueue& queue = runner.copies();
-  runner.thread().has_copies = true;
+  runner.note_copies();
   queue.committed.push_back(std::move(queue.open));
   queue.open.clear();
 }

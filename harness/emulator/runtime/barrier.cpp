@@ -110,6 +110,7 @@ void* BlockRunner::named_barrier(unsigned id, unsigned threads, bool wait, const
     fail(FailureKind::kUndefinedBehaviour, file, line,
          "a barrier's number of threads must be a multiple of 32, not " + std::to_string(threads));
   NamedBarrier& barrier = named_[id];
+  named_used_ = true;
   observe::arrives_at(id, wait);
   if (barrier.arrived && barrier.expected != threads)
     fail(FailureKind::kUndefinedBehaviour, file, line,

@@ -24,7 +24,7 @@ void load(const void* to, const std::uint64_t* barrier, Perform perform) {
 template <class Perform>
 void store(Perform perform) {
   BlockRunner& runner = *BlockRunner::current();
-  runner.thread().has_copies = true;
+  runner.note_copies();
   if (runner.grid().settings.copies_early()) return perform();
   runner.copies().open_stores.push_back(perform);
 }

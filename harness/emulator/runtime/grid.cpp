@@ -1,5 +1,6 @@
 // Launches: checking the configuration, and sharing a grid's blocks among OS threads.
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <numeric>
@@ -48,10 +49,12 @@ class Pool {
     }
     own_.run(grid);
     observe::give_turn();
-    std::unique_lock lock(mutex_);
-    grid_ = nullptr;
-    openings_ = 0;
-    finished_.wait(lock, [&] { return active_ == 0; });
+    if (recruited_.exchange(false)) {
+      std::unique_lock lock(mutex_);
+      grid_ = nullptr;
+      openings_ = 0;
+      finished_.wait(lock, [&] { return active_ == 0; });
+    }
     observe::launch_ends();
   }
 
@@ -67,6 +70,7 @@ class Pool {
  private:
   void recruit(Grid& grid, unsigned count) {
     std::lock_guard lock(mutex_);
+    recruited_ = true;
     grid_ = &grid;
     openings_ += count;
     while (helpers_ < active_ + openings_) {
@@ -96,6 +100,7 @@ class Pool {
   BlockRunner own_;
   std::mutex launching_, mutex_;
   std::condition_variable wake_, finished_;
+  std::atomic<bool> recruited_{false};  // somebody may work on the grid beside the launching thread
   Grid* grid_ = nullptr;
   unsigned helpers_ = 0, active_ = 0, openings_ = 0, limit_ = 1;
 };

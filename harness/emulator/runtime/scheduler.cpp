@@ -2,8 +2,10 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <utility>
 
 #include "harness/emulator/runtime/fiber.h"
 #include "harness/emulator/runtime/shadow.h"
@@ -54,6 +56,27 @@ std::uint64_t BlockRunner::random() {  // splitmix64
 
 // ---- a grid, block by block -----------------------------------------------------------------------------------------
 
+// Most launches have the block of the launch before: its threads are numbered already.
+void BlockRunner::number_threads(const Index3& block) {
+  const bool as_before = block.x == numbered_.x && block.y == numbered_.y && block.z == numbered_.z && schedule_ == numbered_for_;
+  if (as_before && schedule_ != Schedule::kRandom) return;  // the random order was shuffled since
+  numbered_ = block;
+  numbered_for_ = schedule_;
+  start_order_.resize(count_);
+  std::iota(start_order_.begin(), start_order_.end(), 0u);
+  if (schedule_ == Schedule::kReverse) std::reverse(start_order_.begin(), start_order_.end());
+  Index3 index{0, 0, 0};
+  for (unsigned i = 0; i < count_; ++i) {
+    threads_[i].linear = static_cast<std::uint16_t>(i);
+    threads_[i].index = index;
+    if (++index.x < block.x) continue;
+    index.x = 0;
+    if (++index.y < block.y) continue;
+    index.y = 0;
+    ++index.z;
+  }
+}
+
 void BlockRunner::prepare_for(Grid& grid) {
   grid_ = &grid;
   schedule_ = grid.settings.schedule;
@@ -65,17 +88,12 @@ void BlockRunner::prepare_for(Grid& grid) {
   if (warps_.size() < warps) warps_.resize(warps);
   if (at_barrier_.empty()) at_barrier_.resize(kMaxThreads + 1);
   ready_.reset(kMaxThreads);
-  start_order_.resize(count_);
-  std::iota(start_order_.begin(), start_order_.end(), 0u);
-  if (schedule_ == Schedule::kReverse)
-    for (unsigned i = 0; i < count_; ++i) start_order_[i] = count_ - 1 - i;
-  for (unsigned i = 0; i < count_; ++i) {
-    Thread& thread = threads_[i];
-    thread.linear = static_cast<std::uint16_t>(i);
-    thread.index = {i % config.block.x, i / config.block.x % config.block.y, i / (config.block.x * config.block.y)};
-    thread.has_copies = false;
-    copies_[i].clear();
-  }
+  number_threads(config.block);
+  if (std::exchange(copies_used_, false))
+    for (std::size_t i = 0; i < copies_.size(); ++i) {
+      threads_[i].has_copies = false;
+      copies_[i].clear();
+    }
   if (grid.clusters) cluster_phases_.resize(count_);
   prepare_arena();
   block_dim = config.block;
@@ -98,10 +116,11 @@ void BlockRunner::run_block(std::uint64_t k) {
   join_cluster(k);
   started_ = done_ = arrived_ = 0;
   at_grid_ = false;
-  for (NamedBarrier& barrier : named_) {
-    barrier.arrived = 0;
-    barrier.waiting.clear();
-  }
+  if (std::exchange(named_used_, false))
+    for (NamedBarrier& barrier : named_) {
+      barrier.arrived = 0;
+      barrier.waiting.clear();
+    }
   votes_ = {};
   fruitless_yields_ = 0;
   random_ = grid_->settings.seed * 0x2545f4914f6cdd1dull + index + 1;

@@ -187,6 +187,8 @@ class BlockRunner {
   void yield();
   void begin_slot(const SharedSlot& slot);
   CopyQueue& copies() { return copies_[thread_->linear]; }
+  /// The running thread has issued async copies.
+  void note_copies() { thread_->has_copies = copies_used_ = true; }
   void* named_barrier(unsigned id, unsigned threads, bool wait, const char* file, int line, void*** save);
   Cluster& cluster(const char* what);
   ClusterView cluster_view() const;
@@ -216,6 +218,7 @@ class BlockRunner {
   friend void fiber_main();
   // scheduler.cpp
   void prepare_for(Grid& grid);
+  void number_threads(const Index3& block);
   void run_block(std::uint64_t k);
   [[noreturn]] void fiber_loop();
   void start_on(Thread& thread, Fiber* fiber);
@@ -260,6 +263,8 @@ class BlockRunner {
   std::vector<CopyQueue> copies_;
   std::vector<Warp> warps_;
   std::vector<std::uint32_t> start_order_;
+  Index3 numbered_{};                        // the block that threads_ and start_order_ were numbered for
+  Schedule numbered_for_ = Schedule::kForward;
   ReadyQueue ready_;
   unsigned count_ = 0, started_ = 0, done_ = 0;
   void* main_stack_ = nullptr;
@@ -276,6 +281,7 @@ class BlockRunner {
   Votes votes_, released_;
   bool at_grid_ = false;                   // the block waits for the grid
   NamedBarrier named_[kNamedBarriers];
+  bool named_used_ = false, copies_used_ = false;  // since they were last reset
 
   // clusters and bulk copies
   std::vector<char> scratch_;

@@ -1,0 +1,60 @@
+// How fast the emulator runs kernels. CAPSTONE_BENCH_OTHER=PROGRAM times emulator_cases.cu as something else built it, side by side.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "harness/judge/run_program.h"
+
+namespace {
+
+using namespace capstone;
+
+void report(benchmark::State& state, const ProcessResult& process) {
+  double seconds = 0, amount = 0;
+  if (!process.ok() || std::sscanf(process.out.c_str(), "%lf %lf", &seconds, &amount) != 2)
+    return state.SkipWithError((process.out + process.err).substr(0, 200).c_str());
+  state.SetIterationTime(seconds);
+  state.counters["rate"] = benchmark::Counter(amount / seconds);
+}
+
+void emulator(benchmark::State& state, const char* name) {
+  Resources resources;
+  resources.share = CAPSTONE_BENCH_SHARE;
+  resources.libexec = CAPSTONE_BENCH_LIBEXEC;
+  resources.cache = CAPSTONE_BENCH_CACHE;
+  const char* path = std::getenv("PATH");
+  resources.path_variable = path ? path : "";
+  ProgramRequest request;
+  request.source = CAPSTONE_SOURCES "/tests/bench/emulator_cases.cu";
+  request.arguments = {name, "3"};
+  for (auto _ : state) {
+    auto run = run_emulated_program(request, resources);
+    if (!run || !run->build.result.ok) return state.SkipWithError("it does not build");
+    report(state, run->process);
+  }
+}
+
+void other(benchmark::State& state, const char* name) {
+  const char* program = std::getenv("CAPSTONE_BENCH_OTHER");
+  if (!program) return state.SkipWithError("CAPSTONE_BENCH_OTHER names no program");
+  ProcessSpec spec;
+  spec.argv = {program, name, "3"};
+  spec.timeout = std::chrono::minutes(2);
+  for (auto _ : state) {
+    auto process = run_process(spec);
+    if (!process) return state.SkipWithError(process.error().what.c_str());
+    report(state, *process);
+  }
+}
+
+int registered = [] {
+  for (const char* name : {"launch", "empty_threads", "barriers", "shuffles", "atomics", "sgemm_naive", "sgemm_tiled", "sgemm_register_tile"}) {
+    benchmark::RegisterBenchmark(("emulator/" + std::string(name)).c_str(), emulator, name)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(3);
+    if (std::getenv("CAPSTONE_BENCH_OTHER"))
+      benchmark::RegisterBenchmark(("other/" + std::string(name)).c_str(), other, name)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(3);
+  }
+  return 0;
+}();
+
+}  // namespace
