@@ -40,7 +40,7 @@ const std::vector<std::string> kCompileFlags = {
 struct FlavourParts {
   const char* library;
   std::vector<std::string> flags;
-  bool own_heap = false;  // what the candidate calls to allocate is replaced (hooks/device_heap.cpp)
+  bool own_calls = false;  // what the candidate calls to allocate, copy and fill memory is replaced (hooks/{device_heap,entry_points}.cpp)
 };
 FlavourParts parts_of(Flavour flavour) {
   switch (flavour) {
@@ -355,18 +355,18 @@ class EmulatedBuild {
     result().log += process.err;
     compiled_ = process.ok();
     if (!compiled_) note_failure(process, compiling);
-    if (compiled_ && parts_of(request_.flavour).own_heap) return redirect_heap();
+    if (compiled_ && parts_of(request_.flavour).own_calls) return redirect_calls();
     return {};
   }
 
-  /// malloc and new of the candidate, and of nothing else in the program, become functions of the emulator.
-  Result<void> redirect_heap() {
+  /// malloc, new, memcpy and the like of the candidate, and of nothing else in the program, become functions of the emulator.
+  Result<void> redirect_calls() {
     const auto objcopy = find_program("objcopy", request_.resources->path_variable);
     if (!objcopy)
       return fail("no objcopy found", request_.resources->path_variable, "install binutils (apt install binutils)",
                   ExitCode::kEnvironment);
     std::vector<std::string> argv = {objcopy->string()};
-    for (const std::string name : {"malloc", "calloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm"})
+    for (const std::string name : {"malloc", "calloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm", "memcpy", "memmove", "memset"})
       argv.insert(argv.end(), {"--redefine-sym", name + "=capstone_emu_" + name});
     argv.push_back(object().string());
     const CompilerStep redirecting = step(std::move(argv));

@@ -83,6 +83,26 @@ void __tsan_atomic_thread_fence(int order) {
 }
 void __tsan_atomic_signal_fence(int) {}
 
+// What the candidate's calls of memcpy, memmove and memset become: the compiler instruments accesses, not calls.
+void* capstone_emu_memcpy(void* to, const void* from, std::size_t bytes) {
+  if (this_lane && bytes) {
+    access_range(from, bytes, false, CAPSTONE_PC);
+    access_range(to, bytes, true, CAPSTONE_PC - 1);  // a place of its own beside the load's
+  }
+  return std::memcpy(to, from, bytes);
+}
+void* capstone_emu_memmove(void* to, const void* from, std::size_t bytes) {
+  if (this_lane && bytes) {
+    access_range(from, bytes, false, CAPSTONE_PC);
+    access_range(to, bytes, true, CAPSTONE_PC - 1);
+  }
+  return std::memmove(to, from, bytes);
+}
+void* capstone_emu_memset(void* to, int value, std::size_t bytes) {
+  if (this_lane && bytes) access_range(to, bytes, true, CAPSTONE_PC);
+  return std::memset(to, value, bytes);
+}
+
 void __sanitizer_cov_trace_pc() {
   if (this_lane) block_executed(CAPSTONE_PC);
 }

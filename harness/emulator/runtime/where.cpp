@@ -32,7 +32,7 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* raw) {
 
 /// Headers that a candidate includes but that no student wrote.
 bool is_users(const std::string& path) {
-  for (const char* part : {"/usr/include/", "/usr/lib/", "/emulator/include/", "/emulator/runtime/", "/emulator/worker/",
+  for (const char* part : {"/usr/include/", "/usr/lib/", "/emulator/hooks/", "/emulator/include/", "/emulator/runtime/", "/emulator/worker/",
                            "cuda-headers/", "/targets/x86_64-linux/", "/targets/sbsa-linux/", "??"})
     if (path.find(part) != std::string::npos) return false;
   return !path.empty();

@@ -58,6 +58,9 @@ __global__ void fills(float* memory) { memory[threadIdx.x] = 1.f; }
 __global__ void null_pointer(const float* nothing, float* y) {
   y[threadIdx.x] = nothing[threadIdx.x];  // case 11
 }
+__global__ void copies(const float* x, float* y, size_t bytes) {
+  if (threadIdx.x == 0) memcpy(y, x, bytes);  // case 13
+}
 extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {
   float host[64] = {}, *memory;
   cudaMalloc(&memory, 64 * sizeof(float));
@@ -82,6 +85,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
       break;
     case 11: null_pointer<<<1, 64>>>(nullptr, y); break;
     case 12: freed<<<1, 64>>>(memory, y); break;
+    case 13: copies<<<1, 64>>>(x, y, static_cast<size_t>(n) * 4 + 4); break;
   }
   cudaFree(memory);
 }
@@ -124,6 +128,7 @@ TEST(Hooks, AReadOfUnwrittenSharedMemoryIsNamed) { expect_finding(6, "uninitiali
 TEST(Hooks, AReadOfAnOutputBeforeItIsWrittenIsNamed) { expect_finding(7, "uninitialised_read", "`y` at byte 0"); }
 TEST(Hooks, FreedMemoryIsOutOfBounds) { expect_finding(8, "out_of_bounds", "load of 4 bytes"); }
 TEST(Hooks, ANullPointerIsNamed) { expect_finding(11, "out_of_bounds", "the null pointer"); }
+TEST(Hooks, ACallOfMemcpyIsAnAccess) { expect_finding(13, "out_of_bounds", "a load of 260 bytes"); }
 TEST(Hooks, FreshMemoryHoldsNoValues) {
   const Json answer = observed(12);
   EXPECT_NE(answer.value("message", "").find("read of uninitialised memory: `memory of cudaMalloc`"), std::string::npos)
