@@ -27,6 +27,7 @@ Result<Session> make_session() {
   std::error_code code;
   Session session;
   fs::path executable = fs::read_symlink("/proc/self/exe", code);
+  session.program = executable;
   session.home = environment("HOME");
   session.user = environment("USER");
   fs::path cache = environment("CAPSTONE_CACHE");

@@ -18,6 +18,7 @@ struct Session {
   Resources resources;
   std::filesystem::path state;     ///< per-user state: the machine's chain id
   std::filesystem::path cwd;
+  std::filesystem::path program;   ///< this very program: a batch starts it once a submission
   std::string home, user, host;    ///< for masking in submissions
   Terminal terminal;
   bool json = false;               ///< --format json

@@ -52,14 +52,6 @@ double share_of(std::size_t part, std::size_t whole) {
 
 std::string plural(std::size_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
-// Whether a word stands in a text on its own: "v1" is not in "v10".
-bool names(std::string_view text, std::string_view word) {
-  auto part = [&](std::size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; at += word.size())
-    if ((at == 0 || !part(at - 1)) && !part(at + word.size())) return true;
-  return false;
-}
-
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
@@ -79,7 +71,18 @@ bool any_gpu(const Sources& s) {
          std::any_of(s.ledger.llm.begin(), s.ledger.llm.end(), on_gpu);
 }
 
+// Only what a re-judgement showed counts here: other hardware or another baseline contradicts nothing.
+Fact claims_hold(const Sources& s) {
+  if (!s.rejudged) return {0, false, "nothing was judged afresh yet", {}};
+  if (s.rejudged->contradictions.empty()) return {1, true, "nothing that was judged afresh contradicts the ledger", {}};
+  return {0, true, join(s.rejudged->contradictions, "; "), {}};
+}
+
 Fact human_correct(const Sources& s) {
+  if (s.rejudged && s.rejudged->human) {
+    bool passed = *s.rejudged->human == GateOne::kPassed;
+    return {passed ? 1.0 : 0.0, true, fmt::format("the handed-in kernel, judged afresh: {}", label_of(*s.rejudged->human)), {}};
+  }
   for (const Measurement& m : s.ledger.human)
     if (m.gate_one == GateOne::kPassed) {
       auto records = records_where(s, "measurement", [&](const Json& body) {
@@ -304,6 +307,13 @@ Fact failures_told(const Sources& s) {
 
 }  // namespace
 
+bool names(std::string_view text, std::string_view word) {
+  auto part = [&](std::size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; at += word.size())
+    if ((at == 0 || !part(at - 1)) && !part(at + word.size())) return true;
+  return false;
+}
+
 const std::map<std::string, CheckFunction>& checks() {
   static const std::map<std::string, CheckFunction> all{
       {"human_correct", human_correct},
@@ -327,6 +337,7 @@ const std::map<std::string, CheckFunction>& checks() {
       {"surprises_explained", surprises_explained},
       {"numbers_agree", numbers_agree},
       {"failures_told", failures_told},
+      {"claims_hold", claims_hold},
   };
   return all;
 }

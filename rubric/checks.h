@@ -2,6 +2,7 @@
 // The machine checks that a rubric may name. Private to this library.
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rubric/rubric.h"
@@ -21,7 +22,11 @@ struct Sources {
   const Project& project;
   const LedgerView& ledger;
   const Worklog& worklog;
+  const Rejudged* rejudged = nullptr;   ///< null: not graded, only looked at
 };
+
+/// Whether a text names a version: "v1" stands in "v1 and v2", not in "v10".
+bool names(std::string_view text, std::string_view version);
 
 using CheckFunction = Fact (*)(const Sources&);
 const std::map<std::string, CheckFunction>& checks();

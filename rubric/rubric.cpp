@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/base/text.h"
 #include "rubric/checks.h"
 
 namespace capstone {
@@ -71,8 +72,9 @@ void suggest_all_or_nothing(CriterionScore& result) {
 
 }  // namespace
 
-ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog) {
-  detail::Sources sources{project, ledger, worklog};
+ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog,
+                 const Rejudged* rejudged) {
+  detail::Sources sources{project, ledger, worklog, rejudged};
   ScoreSheet sheet;
   sheet.rubric_digest = rubric.digest;
   for (const Criterion& criterion : rubric.criteria) {
@@ -85,6 +87,22 @@ ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView&
     sheet.criteria.push_back(std::move(result));
   }
   return sheet;
+}
+
+std::vector<std::string> left_out_versions(const LedgerView& ledger, const Worklog& worklog) {
+  std::vector<std::string> out;
+  for (const char* contestant : {"human", "llm"}) {
+    const Measurement* best = ledger.best(contestant);
+    auto speedup = [](const Measurement* m) { return m && m->measured && m->measured->speedup ? m->measured->speedup->point : 0; };
+    for (const Measurement* m : ledger.versions(contestant)) {
+      if (std::any_of(worklog.paragraphs.begin(), worklog.paragraphs.end(), [&](const Paragraph& p) { return detail::names(p.text, m->version); })) continue;
+      if (m->gate_one == GateOne::kMachineFault || m->gate_one == GateOne::kNotJudgeable) continue;
+      if (m->gate_one != GateOne::kPassed) out.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
+      else if (speedup(m) > 0 && speedup(m) < speedup(best))
+        out.push_back(fmt::format("{}: {}, the best is {}", m->version, format_speedup(speedup(m)), format_speedup(speedup(best))));
+    }
+  }
+  return out;
 }
 
 }  // namespace capstone

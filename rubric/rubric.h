@@ -2,6 +2,7 @@
 // The rubric: what is graded, by which evidence, and what the machine suggests. Raw speed earns nothing.
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,8 +74,20 @@ struct ScoreSheet {
   std::string rubric_digest;
 };
 
+/// What a mentor's machine found when it judged the handed-in kernels afresh.
+struct Rejudged {
+  std::optional<GateOne> human;              ///< absent: there was no kernel, or it could not be judged there
+  std::vector<std::string> contradictions;   ///< claims of the ledger that did not stand, in words
+};
+
 /// Draws the facts from the ledger and the worklog and applies the rubric. No fact depends on how fast a kernel is:
 /// multiplying every speedup leaves the sheet's marks as they are.
-ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog);
+/// @param rejudged  null: the student's own sheet, which knows what the ledger says and no more
+ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog,
+                 const Rejudged* rejudged = nullptr);
+
+/// Versions of either contestant that failed gate one or were slower than the best, and that the prose never names:
+/// "v2: WRONG", "v3: 0.80x, the best is 1.50x".
+std::vector<std::string> left_out_versions(const LedgerView& ledger, const Worklog& worklog);
 
 }  // namespace capstone

@@ -7,6 +7,7 @@
 #   lint       `capstone problems lint` of every problem that ships, with reference.py where PyTorch is there
 #   ladders    every rung of every ladder, 20 hidden sizes instead of 2, under all schedules and in the instrumented builds
 #   barriers   each barrier of each reference kernel deleted, one at a time: is it noticed?
+#   cohort     a generated cohort of 40, killed twenty times and resumed; then 300 submissions, in 15 minutes and 500 MB a process
 #   fuzz       every fuzz target, five minutes each
 #
 # Writes a log a step, prints one line a step, and exits 1 when a step failed.
@@ -55,10 +56,27 @@ measure_rungs() {
   return "$bad"
 }
 
+# shellcheck disable=SC2317  # step calls it
+grade_cohorts() {
+  CAPSTONE_COHORT=40 build/release/tests/test_cli --gtest_filter='Cohort.Killed*' || return 1
+  local place start=$SECONDS
+  place=$(mktemp -d "$out/cohort.XXXXXX")
+  scripts/make_cohort "$place/c" --count 300 || return 1
+  (exec python3 -c '
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+print("exit code", code, "peak of the largest process", peak, "MB")
+sys.exit(0 if code == 4 and peak <= 500 else 1)' "$capstone" grade "$place/c/submissions" --out "$place/out" --backend emulated --quick -j "$(nproc)") || return 1
+  echo "$((SECONDS - start)) s"
+  scripts/make_cohort "$place/c" --check "$place/out" && [ $((SECONDS - start)) -le 900 ] && rm -rf "$place"
+}
+
 scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON > "$out/build.log" 2>&1 || { echo "build FAILED, see $out/build.log"; exit 1; }
 step suite ctest --preset release -j "$(nproc)"
 step lint lint_all
 step ladders measure_rungs
 step barriers scripts/mutate_barriers.sh
+step cohort grade_cohorts
 step fuzz scripts/fuzz.sh 300
 exit "$failed"

@@ -1,228 +1,342 @@
-// A first `grade`: judges every submission of a folder afresh and writes one score sheet each and one CSV.
+// `grade`: every submission of a cohort judged afresh, each in a process of its own; one result file each, and a summary.
+// Nothing is kept but the result files: what has none is queued, so a batch that was killed goes on where it was.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <set>
 
-#include "cli/recording.h"
-#include "cli/session.h"
-#include "cli/show.h"
-#include "harness/base/digest.h"
-#include "harness/base/files.h"
-#include "harness/base/subprocess.h"
+#include "cli/grading.h"
+#include "harness/base/csv.h"
+#include "harness/base/spelling.h"
 #include "harness/base/text.h"
+#include "harness/cohort/jobs.h"
+#include "harness/cohort/roster.h"
 #include "harness/sandbox/sandbox.h"
-#include "harness/submit/archive.h"
-#include "harness/submit/unlinked.h"
-#include "templates/report.h"
+#include "rubric/rubric.h"
 
 namespace capstone::cli {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+// A judgement that is not done by then hangs in our own code; every run of a submission has a limit of its own.
+constexpr std::chrono::hours kPatience{2};
+constexpr std::size_t kLongSummary = 40;   // submissions; of a larger cohort only those that need somebody are listed
+
 struct GradeArguments {
-  std::string folder, out = "graded";
-  bool allow_unisolated = false;
+  std::string folder, out = "graded", roster, rubric;
+  std::vector<std::string> only;
+  int parallel = 1;
+  bool force = false, dry_run = false, allow_unisolated = false;
   JudgeOptions judge;
 };
 
-struct Graded {
-  std::string name;                 ///< of the folder or archive
-  std::string people, problem;
-  std::string state = "failed";     ///< "graded" or "failed"
-  std::string why;                  ///< when failed
-  std::optional<Measurement> human, llm;
-  std::vector<std::pair<std::string, double>> suggested;
-  double total = 0;
-  std::vector<std::string> notes;
+class Batch {
+ public:
+  Batch(const Session& session, const GradeArguments& arguments) : session_(session), arguments_(arguments), out_(session.cwd / arguments.out) {}
+
+  Result<ExitCode> run() {
+    // Other people's code: not where it could read this account's files.
+    if (Sandbox sandbox = Sandbox::detect(session_.resources); !sandbox.isolated() && !arguments_.allow_unisolated)
+      return fail("submissions would run without isolation (" + sandbox.description() + ")", {},
+                  "`capstone doctor` tells how to mend it; --allow-unisolated runs them all the same, with all that this account may do",
+                  ExitCode::kEnvironment);
+    CAPSTONE_CHECK(prepare());
+    if (arguments_.dry_run) return show_plan();
+    CAPSTONE_CHECK(make_folders(out_));
+    CAPSTONE_TRY(FileLock lock, lock_cohort());
+    CAPSTONE_CHECK(grade_all());
+    CAPSTONE_CHECK(write_file_atomic(out_ / "grades.csv", csv()));
+    return summary();
+  }
+
+ private:
+  struct Item {
+    Submission submission;
+    std::optional<SubmissionResult> result;
+    std::string because;   ///< why it is graded; empty: unchanged
+  };
+
+  fs::path folder_of(const Submission& s) const { return out_ / "submissions" / s.name; }
+
+  Result<FileLock> lock_cohort() const {
+    auto lock = FileLock::acquire(out_ / ".lock", false);
+    if (!lock && lock.error().code == ExitCode::kEnvironment)
+      return fail("another `capstone grade` works on this cohort", out_.string(), "wait until it is done", ExitCode::kEnvironment);
+    return lock;
+  }
+
+  Result<void> prepare() {
+    fs::path where = session_.cwd / arguments_.folder;
+    CAPSTONE_TRY(auto found, find_submissions(where, out_, out_));
+    ignored_ = std::move(found.ignored);
+    rubric_file_ = arguments_.rubric.empty() ? session_.resources.share / "rubric" / "rubric.yaml" : session_.cwd / arguments_.rubric;
+    CAPSTONE_TRY(rubric_, load_rubric(rubric_file_));
+    std::error_code code;
+    fs::path roster = arguments_.roster.empty() ? where / "roster.csv" : session_.cwd / arguments_.roster;
+    has_roster_ = !arguments_.roster.empty() || fs::is_regular_file(roster, code);
+    if (has_roster_) {
+      CAPSTONE_TRY(roster_, read_roster(roster));
+    }
+    CAPSTONE_CHECK(check_names(found.submissions));
+    inputs_ = common_inputs(session_, arguments_.judge, rubric_.digest);
+    for (Submission& submission : found.submissions) {
+      if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+      Item item;
+      item.submission = std::move(submission);
+      if (auto result = read_result(folder_of(item.submission) / "result.json")) item.result = std::move(*result);
+      item.because = why_again(item);
+      items_.push_back(std::move(item));
+    }
+    return {};
+  }
+
+  Result<void> check_names(const std::vector<Submission>& submissions) const {
+    std::vector<std::string> names;
+    for (const Submission& s : submissions) names.push_back(s.name);
+    for (const std::string& wanted : arguments_.only) {
+      if (std::find(names.begin(), names.end(), wanted) != names.end()) continue;
+      auto near = nearest(wanted, names);
+      return fail("no submission is called '" + wanted + "'", arguments_.folder, near ? "did you mean '" + *near + "'?" : "--dry-run lists them");
+    }
+    return {};
+  }
+
+  bool chosen(const Item& item) const {
+    return arguments_.only.empty() || std::find(arguments_.only.begin(), arguments_.only.end(), item.submission.name) != arguments_.only.end();
+  }
+
+  // Empty: a result is there, of these very inputs.
+  std::string why_again(const Item& item) {
+    if (!item.result) return "new";
+    if (item.result->fault == GradingFault::kMachine) return "the machine failed last time";
+    if (arguments_.force) return "--force";
+    const GradingInputs& then = item.result->inputs;
+    auto files = digest_of_submission(item.submission.path);
+    if (!files || *files != then.files) return "handed in again";
+    if (item.result->path != to_utf8(item.submission.shown)) return "it was " + item.result->path;
+    if (problem_digest(item.result->problem) != then.problem) return "the problem changed";
+    if (inputs_.rubric != then.rubric) return "the rubric changed";
+    if (inputs_.tool != then.tool) return "it was judged by capstone " + then.tool;
+    if (inputs_.device != then.device || inputs_.driver != then.driver) return "it was judged on " + then.device + " " + then.driver;
+    return inputs_.options != then.options ? "other options: " + then.options : "";
+  }
+
+  const std::string& problem_digest(const std::string& id) {
+    auto known = problems_.find(id);
+    if (known != problems_.end()) return known->second;
+    auto problem = mentors_problem(session_, id);
+    return problems_[id] = problem ? problem->digest : std::string();
+  }
+
+  Result<ExitCode> show_plan() const {
+    Table table({"submission", "from", "what would be done"});
+    for (const Item& item : items_)
+      table.row({item.submission.name, to_utf8(item.submission.shown), !chosen(item) ? "left out (--only)" : item.because.empty() ? "nothing: unchanged" : "grade: " + item.because});
+    session_.terminal.out(table.text(session_.terminal));
+    for (const std::string& name : ignored_) session_.terminal.out("not a submission: " + to_utf8(name));
+    session_.terminal.out("nothing was written (--dry-run)");
+    return ExitCode::kDone;
+  }
+
+  Result<void> grade_all() {
+    std::vector<std::size_t> queue;
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      if (chosen(items_[i]) && !items_[i].because.empty()) queue.push_back(i);
+    std::size_t unchanged = 0;
+    for (const Item& item : items_) unchanged += chosen(item) && item.because.empty();
+    if (unchanged) session_.terminal.say(fmt::format("{} unchanged since they were graded (--force grades them again)", unchanged));
+    std::vector<Job> jobs;
+    for (std::size_t i : queue) jobs.push_back({items_[i].submission.name, process_for(items_[i])});
+    const auto gpus = inputs_.driver.empty() ? std::vector<std::string>{} : visible_gpus(session_.resources);
+    const auto begun = Clock::now();
+    std::size_t started = 0, ended = 0;
+    JobEvents events;
+    events.starting = [&](std::size_t at, int place, ProcessSpec& spec) {
+      if (!gpus.empty()) spec.env.emplace_back("CUDA_VISIBLE_DEVICES", gpus[static_cast<std::size_t>(place) % gpus.size()]);
+      ++started;
+      if (!session_.terminal.interactive())
+        session_.terminal.say(fmt::format("[{}/{}] {}: {}", started, jobs.size(), jobs[at].name, items_[queue[at]].because));
+    };
+    std::optional<Error> broken;
+    events.finished = [&](std::size_t at, const ProcessResult& result) {
+      ++ended;
+      Item& item = items_[queue[at]];
+      if (auto taken = take_result(item, result); !taken && !broken) broken = taken.error();
+      session_.terminal.say(fmt::format("[{}/{}] {}: {} ({:.1f} s)", ended, jobs.size(), item.submission.name, line_of(item),
+                                        std::chrono::duration<double>(result.wall).count()));
+    };
+    events.running = [&](const std::vector<RunningJob>& running) {
+      if (!session_.terminal.interactive()) return;
+      std::vector<std::string> texts;
+      for (const RunningJob& job : running) texts.push_back(fmt::format("{} {}", jobs[job.index].name, name_of(state_of_narration(job.last_line))));
+      const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+      const double left = ended ? seconds / static_cast<double>(ended) * static_cast<double>(jobs.size() - ended) : 0;
+      session_.terminal.progress(fmt::format("{}/{}{} | {}", ended, jobs.size(), ended ? fmt::format(", about {} left", duration(left)) : "", join(texts, ", ")));
+    };
+    CAPSTONE_CHECK(run_jobs(jobs, arguments_.parallel, events));
+    session_.terminal.end_progress();
+    if (broken) return fail(*broken);
+    return {};
+  }
+
+  static std::string duration(double seconds) {
+    if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+    return seconds < 5400 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
+  }
+
+  ProcessSpec process_for(const Item& item) const {
+    GradingTask task{item.submission, folder_of(item.submission), rubric_file_, arguments_.judge};
+    ProcessSpec spec;
+    spec.argv = {session_.program.string(), "grade-one", item.submission.path.string()};
+    spec.input = Json(task).dump();
+    spec.cwd = session_.cwd;
+    spec.timeout = kPatience;
+    return spec;
+  }
+
+  // What the process left. A process that left nothing is a fault of ours, and what was known before it stays.
+  Result<void> take_result(Item& item, const ProcessResult& process) {
+    if (process.ok())
+      if (auto result = read_result(folder_of(item.submission) / "result.json")) {
+        item.result = std::move(*result);
+        return {};
+      }
+    std::string said(trim(to_utf8(process.err)));
+    if (std::size_t at = said.rfind("error: "); at != std::string::npos) said.erase(0, at + 7);
+    said = replace_all(said.substr(0, 400), "\n", " ");
+    SubmissionResult failed;
+    failed.name = item.submission.name;
+    failed.path = item.submission.shown;
+    failed.origin = item.submission.origin;
+    failed.fault = GradingFault::kMachine;
+    failed.state = state_of(failed.fault);
+    failed.why = process.end == ProcessResult::End::kTimedOut    ? "judging it did not end"
+                 : process.end == ProcessResult::End::kSignalled ? fmt::format("the judging process was killed by signal {}", process.status)
+                                                                 : "judging it failed: " + said;
+    failed.hint = "grade again; `capstone doctor` says what is missing";
+    failed.inputs = inputs_;
+    if (auto files = digest_of_submission(item.submission.path)) failed.inputs.files = *files;
+    failed.started = failed.finished = utc_now();
+    const bool same = item.result && item.result->fault != GradingFault::kMachine && item.result->inputs.files == failed.inputs.files;
+    if (same) {
+      session_.terminal.say(fmt::format("{}: {}; its earlier result stays", item.submission.name, failed.why));
+      return {};
+    }
+    item.result = failed;
+    return write_result(failed, folder_of(item.submission) / "result.json");
+  }
+
+  static std::string cell_of(const Measurement* m) {
+    if (!m) return "-";
+    return m->gate_two == GateTwo::kNotJudged ? std::string(label_of(m->gate_one)) : fmt::format("{}, {}", label_of(m->gate_one), label_of(m->gate_two));
+  }
+
+  static std::string line_of(const Item& item) {
+    if (!item.result) return "queued";
+    const SubmissionResult& r = *item.result;
+    std::string text(name_of(r.state));
+    if (r.fault != GradingFault::kNone) return fmt::format("{} ({}): {}", text, name_of(r.fault), r.why);
+    return fmt::format("{}: human {}, model {}", text, cell_of(r.of("human")), cell_of(r.of("llm")));
+  }
+
+  std::string csv() const {
+    std::vector<std::string> heading{"name", "people", "problem", "state", "fault", "late", "human_gate_one", "human_gate_two", "human_speedup", "llm_gate_one", "llm_gate_two", "llm_speedup"};
+    for (const Criterion& criterion : rubric_.criteria) heading.push_back("suggested_" + criterion.id);
+    heading.insert(heading.end(), {"suggested_total", "notes"});
+    std::string text = csv_row(heading);
+    for (const Item& item : items_) {
+      static const SubmissionResult none;
+      const SubmissionResult& r = item.result ? *item.result : none;
+      std::vector<std::string> people;
+      for (const Person& person : r.members) people.push_back(person.name);
+      std::vector<std::string> cells{item.submission.name, join(people, "; "), r.problem, std::string(name_of(r.state)), std::string(name_of(r.fault)), item.submission.origin.late ? "late" : ""};
+      for (const char* contestant : {"human", "llm"}) {
+        const Measurement* m = r.of(contestant);
+        const bool timed = m && m->gate_two != GateTwo::kNotJudged && m->measured && m->measured->speedup;
+        cells.push_back(m ? std::string(label_of(m->gate_one)) : "");
+        cells.push_back(m ? std::string(label_of(m->gate_two)) : "");
+        cells.push_back(timed ? fmt::format("{:.4f}", m->measured->speedup->point) : "");
+      }
+      for (const Criterion& criterion : rubric_.criteria) {
+        auto mark = std::find_if(r.suggested.begin(), r.suggested.end(), [&](const SuggestedMark& s) { return s.criterion == criterion.id; });
+        cells.push_back(mark == r.suggested.end() ? "" : fmt::format("{:g}", mark->points));
+      }
+      cells.push_back(r.suggested.empty() ? "" : fmt::format("{:g}", r.suggested_total()));
+      std::vector<std::string> notes;
+      if (!r.why.empty()) notes.push_back(r.why);
+      for (const Claim& claim : r.claims)
+        if (claim.agreement != Agreement::kAgrees) notes.push_back(claim.contestant + ": " + claim.text);
+      for (const std::string& version : r.left_out) notes.push_back("the worklog leaves out " + version);
+      notes.insert(notes.end(), r.notes.begin(), r.notes.end());
+      cells.push_back(join(notes, "; "));
+      text += csv_row(cells);
+    }
+    return text;
+  }
+
+  Result<ExitCode> summary() const {
+    const Terminal& t = session_.terminal;
+    Table table({"submission", "state", "human", "model", "suggested"}, {false, false, false, false, true});
+    std::map<std::string, int> states;
+    for (const Item& item : items_) {
+      const GradingState state = item.result ? item.result->state : GradingState::kQueued;
+      ++states[std::string(name_of(state))];
+      if (items_.size() > kLongSummary && state == GradingState::kGraded) continue;
+      const SubmissionResult* r = item.result ? &*item.result : nullptr;
+      table.row({item.submission.name, std::string(name_of(state)), r ? cell_of(r->of("human")) : "-", r ? cell_of(r->of("llm")) : "-",
+                 r && state == GradingState::kGraded ? fmt::format("{:g}", r->suggested_total()) : r ? to_utf8(r->why) : ""});
+    }
+    t.out(table.text(t));
+    std::vector<std::string> counts;
+    for (const auto& [state, count] : states) counts.push_back(fmt::format("{} {}", count, state));
+    t.out(fmt::format("{} submissions: {}", items_.size(), join(counts, ", ")));
+    for (const std::string& name : ignored_) t.out("not a submission: " + to_utf8(name));
+    show_roster();
+    t.out((out_ / "grades.csv").string());
+    t.out("a suggestion is where to begin reading: the mentor's mark always wins");
+    const bool whole = std::all_of(items_.begin(), items_.end(), [](const Item& item) { return item.result && item.result->state == GradingState::kGraded; });
+    return whole ? ExitCode::kDone : ExitCode::kPartlyUngraded;
+  }
+
+  void show_roster() const {
+    if (!has_roster_) return;
+    std::vector<Claimant> claimants;
+    for (const Item& item : items_) claimants.push_back({item.submission.name, item.result ? item.result->members : std::vector<Person>{}, item.submission.origin});
+    RosterMatch match = match_roster(roster_, claimants);
+    const Terminal& t = session_.terminal;
+    for (std::size_t i = 0; i < roster_.size(); ++i) {
+      if (match.submissions[i].empty()) t.out("never submitted: " + roster_[i].name + (roster_[i].id.empty() ? "" : " (" + roster_[i].id + ")"));
+      if (match.submissions[i].size() > 1) t.out("more than one submission: " + roster_[i].name + ": " + join(match.submissions[i], ", "));
+    }
+    for (const std::string& stranger : match.strangers) t.out("matches nobody in the roster: " + stranger);
+  }
+
+  const Session& session_;
+  const GradeArguments& arguments_;
+  fs::path out_, rubric_file_;
+  Rubric rubric_;
+  GradingInputs inputs_;
+  std::vector<Item> items_;
+  std::vector<std::string> ignored_;
+  std::vector<RosterRow> roster_;
+  bool has_roster_ = false;
+  std::map<std::string, std::string> problems_;   ///< id → digest of the mentor's
 };
 
-bool is_archive(const fs::path& path) {
-  std::string name = path.filename();
-  return name.ends_with(".tar.gz") || name.ends_with(".tgz") || name.ends_with(".zip") || name.ends_with(".tar");
-}
-
-std::string plain_name(const fs::path& path) {
-  std::string name = path.filename();
-  for (const char* ending : {".tar.gz", ".tgz", ".zip", ".tar"})
-    if (name.ends_with(ending)) return name.substr(0, name.size() - std::string(ending).size());
-  return name;
-}
-
-// An unpacked archive usually has one folder at its top.
-fs::path project_root(const fs::path& place) {
-  std::error_code code;
-  if (fs::exists(place / "capstone.yaml", code)) return place;
-  for (const auto& entry : fs::directory_iterator(place, code))
-    if (entry.is_directory() && !entry.is_symlink() && fs::exists(entry.path() / "capstone.yaml", code)) return entry.path();
-  return place;
-}
-
-// RFC 4180, and a cell that a spreadsheet would take for a formula is made text.
-std::string csv_cell(std::string text) {
-  if (!text.empty() && std::string("=+-@\t\r").find(text[0]) != std::string::npos) text = "'" + text;
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  return "\"" + replace_all(text, "\"", "\"\"") + "\"";
-}
-
-// What the student's ledger claims for the version that is handed in, beside what was found now.
-void compare_claim(const LedgerView& ledger, const Measurement& now, Graded& graded) {
-  const Measurement* claim = nullptr;
-  for (const auto* list : {&ledger.human, &ledger.llm})
-    for (const Measurement& m : *list)
-      if (m.contestant == now.contestant && m.source_sha256 == now.source_sha256) claim = &m;
-  if (!claim) {
-    graded.notes.push_back("the handed-in " + now.contestant + " kernel was never measured in its ledger");
-    return;
-  }
-  bool claimed = claim->gate_one == GateOne::kPassed, found = now.gate_one == GateOne::kPassed;
-  if (claimed != found)
-    graded.notes.push_back(fmt::format("{}: the ledger says {}, judged afresh: {}", now.contestant, label_of(claim->gate_one), label_of(now.gate_one)));
-}
-
-Result<Graded> grade_one(const Session& session, const fs::path& submission, const fs::path& out, const GradeArguments& arguments, const Rubric& rubric) {
-  Graded graded;
-  graded.name = plain_name(submission);
-  fs::path place = submission;
-  if (is_archive(submission)) {
-    place = out / graded.name / "submission";
-    std::error_code code;
-    fs::remove_all(place, code);
-    CAPSTONE_CHECK(make_folders(place.parent_path()));
-    CAPSTONE_TRY(auto unpacked, unpack_archive(submission, place));
-    (void)unpacked;
-  }
-  CAPSTONE_CHECK(check_unlinked(place));
-  fs::path root = project_root(place);
-  std::error_code code;
-  if (!fs::exists(root / "capstone.yaml", code)) return fail("no capstone.yaml: this is not a capstone project", submission.string());
-  CAPSTONE_TRY(Project project, open_project(root));
-  std::vector<std::string> names;
-  for (const Person& person : project.config.members) names.push_back(person.name);
-  graded.people = join(names, "; ");
-  graded.problem = project.config.problem_id;
-  // The mentor's definition decides. The pinned copy is never built or run.
-  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), project.config.problem_id));
-  if (problem.digest != project.config.problem_digest || project.problem_changed)
-    graded.notes.push_back("the pinned problem differs from the mentor's; the mentor's was used");
-  CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
-  CAPSTONE_TRY(auto faults, verify_ledger(project.ledger(), project.sources()));
-  for (const std::string& fault : faults) graded.notes.push_back("ledger: " + fault);
-
-  JudgeRequest request;
-  request.problem = &problem;
-  request.backend = arguments.judge.backend;
-  request.tier = arguments.judge.tier;
-  request.budget_seconds = arguments.judge.budget_seconds;
-  request.run_timeout_seconds = arguments.judge.timeout_seconds;
-  request.hidden_cases = arguments.judge.hidden_cases;
-  if (fs::is_regular_file(project.human_kernel(), code)) request.entries.push_back({"human", project.human_kernel()});
-  if (auto attempt = latest_attempt(project, ledger)) request.entries.push_back({"llm", attempt->source});
-  if (request.entries.empty()) return fail("neither human/kernel.cu nor a model attempt is there", root.string());
-  CAPSTONE_TRY(auto measurements, judge(request, session.resources, [&](const std::string& text) {
-                 session.terminal.progress(graded.name + ": " + text);
-               }));
-  for (std::size_t i = 0; i < measurements.size(); ++i) {
-    Measurement& m = measurements[i];
-    CAPSTONE_TRY(std::string text, read_file(request.entries[i].source, 16u << 20));
-    m.source_sha256 = sha256_hex(text);
-    m.version = "handed in";
-    compare_claim(ledger, m, graded);
-    (m.contestant == "human" ? graded.human : graded.llm) = m;
-  }
-
-  std::string worklog_text;
-  if (auto text = read_file(project.worklog())) worklog_text = *text;
-  ScoreSheet sheet = score(rubric, project, ledger, parse_worklog(worklog_text));
-  graded.total = sheet.suggested;
-  for (const CriterionScore& criterion : sheet.criteria) graded.suggested.emplace_back(criterion.criterion->id, criterion.suggested);
-  ReportInput input;
-  input.project = &project;
-  input.ledger = &ledger;
-  input.resources = &session.resources;
-  input.generated = utc_now();
-  CAPSTONE_TRY(auto files, render_score_sheet(input, sheet, Audience::kMentor));
-  ReportFiles written;
-  written.files = std::move(files);
-  Json result{{"schema_version", 1}, {"name", graded.name}, {"problem", graded.problem}, {"judged", Json(measurements)},
-              {"suggested", sheet.suggested}, {"rubric", sheet.rubric_digest}, {"notes", graded.notes}, {"time", utc_now()}};
-  written.files.push_back({"result.json", result.dump(2) + "\n"});
-  CAPSTONE_CHECK(write_report(written, out / graded.name));
-  graded.state = "graded";
-  return graded;
-}
-
-std::string csv_of(const std::vector<Graded>& cohort, const Rubric& rubric) {
-  std::string text = "name,people,problem,state,human_gate_one,human_gate_two,human_speedup,llm_gate_one,llm_gate_two,llm_speedup";
-  for (const Criterion& criterion : rubric.criteria) text += ",suggested_" + criterion.id;
-  text += ",suggested_total,notes\r\n";
-  for (const Graded& g : cohort) {
-    std::vector<std::string> cells{g.name, g.people, g.problem, g.state};
-    for (const auto* m : {&g.human, &g.llm}) {
-      cells.push_back(*m ? std::string(label_of((*m)->gate_one)) : "");
-      cells.push_back(*m ? std::string(label_of((*m)->gate_two)) : "");
-      bool judged = *m && (*m)->gate_two != GateTwo::kNotJudged && (*m)->measured && (*m)->measured->speedup;
-      cells.push_back(judged ? fmt::format("{:.4f}", (*m)->measured->speedup->point) : "");
-    }
-    for (const Criterion& criterion : rubric.criteria) {
-      auto mark = std::find_if(g.suggested.begin(), g.suggested.end(), [&](const auto& s) { return s.first == criterion.id; });
-      cells.push_back(mark == g.suggested.end() ? "" : fmt::format("{:g}", mark->second));
-    }
-    cells.push_back(g.state == "graded" ? fmt::format("{:g}", g.total) : "");
-    cells.push_back(g.why.empty() ? join(g.notes, "; ") : g.why);
-    for (std::size_t i = 0; i < cells.size(); ++i) text += (i ? "," : "") + csv_cell(to_utf8(cells[i]));
-    text += "\r\n";
-  }
-  return text;
-}
-
-Result<ExitCode> grade(const Session& session, const GradeArguments& arguments) {
-  fs::path folder = session.cwd / arguments.folder, out = session.cwd / arguments.out;
-  std::error_code code;
-  if (!fs::is_directory(folder, code)) return fail("no such folder", folder.string(), "name the folder that holds the submissions");
-  // Other people's code: not where it could read this account's files.
-  if (Sandbox sandbox = Sandbox::detect(session.resources); !sandbox.isolated() && !arguments.allow_unisolated)
-    return fail("submissions would run without isolation (" + sandbox.description() + ")", {},
-                "`capstone doctor` tells how to mend it; --allow-unisolated runs them all the same, with all that this account may do",
-                ExitCode::kEnvironment);
-  CAPSTONE_TRY(Rubric rubric, load_rubric(session.resources.share / "rubric" / "rubric.yaml"));
-  std::vector<fs::path> submissions;
-  for (const auto& entry : fs::directory_iterator(folder, code)) {
-    if (entry.path().filename().string().starts_with(".") || fs::equivalent(entry.path(), out, code)) continue;
-    if (entry.is_directory() || is_archive(entry.path())) submissions.push_back(entry.path());
-  }
-  std::sort(submissions.begin(), submissions.end());
-  if (submissions.empty()) return fail("nothing to grade: no folders and no archives", folder.string(), "submissions are folders or .tar.gz files made by capstone submit");
-  CAPSTONE_CHECK(make_folders(out));
-  std::vector<Graded> cohort;
-  for (std::size_t i = 0; i < submissions.size(); ++i) {
-    session.terminal.say(fmt::format("[{}/{}] {}", i + 1, submissions.size(), submissions[i].filename().string()));
-    auto graded = grade_one(session, submissions[i], out, arguments, rubric);
-    if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-    if (!graded) {
-      Graded failed;
-      failed.name = plain_name(submissions[i]);
-      failed.why = graded.error().what;
-      session.terminal.say("  not graded: " + failed.why);
-      graded = failed;
-    }
-    cohort.push_back(std::move(*graded));
-    // After each one, whole or not at all: an interrupted night keeps what was done.
-    CAPSTONE_CHECK(write_file_atomic(out / "grades.csv", csv_of(cohort, rubric)));
-  }
-  const Terminal& t = session.terminal;
-  Table table({"submission", "state", "human", "model", "suggested"}, {false, false, false, false, true});
-  int ungraded = 0;
-  for (const Graded& g : cohort) {
-    ungraded += g.state != "graded";
-    auto cell = [](const std::optional<Measurement>& m) {
-      if (!m) return std::string("-");
-      return m->gate_two == GateTwo::kNotJudged ? std::string(label_of(m->gate_one)) : fmt::format("{}, {}", label_of(m->gate_one), label_of(m->gate_two));
-    };
-    table.row({g.name, g.state, cell(g.human), cell(g.llm), g.state == "graded" ? fmt::format("{:g}", g.total) : g.why});
-  }
-  t.out(table.text(t));
-  t.out((out / "grades.csv").string());
-  t.out("a suggestion is where to begin reading: the mentor's mark always wins");
-  return ungraded ? ExitCode::kPartlyUngraded : ExitCode::kDone;
+// One submission; what `grade` starts.
+Result<ExitCode> grade_one(const Session& session, const std::string& path) {
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return fail("no task on standard input", {}, "`capstone grade` runs this command; it is not for people");
+  GradingTask task = json.get<GradingTask>();
+  task.submission.path = path;
+  CAPSTONE_TRY(auto result, grade_submission(session, task));
+  (void)result;
+  return ExitCode::kDone;
 }
 
 }  // namespace
@@ -230,11 +344,22 @@ Result<ExitCode> grade(const Session& session, const GradeArguments& arguments) 
 void add_grade(CLI::App& app, Session& session, Action& action) {
   auto* command = app.add_subcommand("grade", "for mentors: judge every submission of a folder afresh");
   auto arguments = std::make_shared<GradeArguments>();
-  command->add_option("folder", arguments->folder, "folders and archives made by `capstone submit`")->required();
-  command->add_option("--out", arguments->out, "where score sheets and grades.csv go (default graded/)");
+  command->add_option("folder", arguments->folder, "folders and archives made by `capstone submit`; or a bulk archive of Canvas, Moodle or Gradescope")->required();
+  command->add_option("--out", arguments->out, "where results, score sheets and grades.csv go (default graded/)");
+  command->add_option("--roster", arguments->roster, "CSV with name,id,email: who belongs to the course (default: roster.csv beside the submissions)");
+  command->add_option("--rubric", arguments->rubric, "a rubric of the cohort's own (default: the course's)");
+  command->add_option("--only", arguments->only, "grade this submission only; may be given again");
+  command->add_option("-j,--jobs", arguments->parallel, "submissions at a time (default 1); timing waits for a GPU of its own")->check(CLI::Range(1, 256));
+  command->add_flag("--force", arguments->force, "grade unchanged submissions again");
+  command->add_flag("--dry-run", arguments->dry_run, "say what would be graded and why, write nothing");
   command->add_flag("--allow-unisolated", arguments->allow_unisolated, "run submissions even where nothing keeps them from this account's files");
   add_judge_options(*command, arguments->judge);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return grade(session, *arguments); }; });
+  command->callback([&session, &action, arguments] { action = [&session, arguments] { return Batch(session, *arguments).run(); }; });
+
+  auto* one = app.add_subcommand("grade-one")->group("");
+  auto path = std::make_shared<std::string>();
+  one->add_option("path", *path)->required();
+  one->callback([&session, &action, path] { action = [&session, path] { return grade_one(session, *path); }; });
 }
 
 }  // namespace capstone::cli

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
@@ -24,8 +25,31 @@ std::string GpuIdentity::arch() const {
   return "sm_" + digits + (specific ? "a" : "");
 }
 
+namespace {
+
+std::optional<fs::path> find_smi(const Resources& resources) {
+  return find_program("nvidia-smi", resources.path_variable + ":/usr/lib/wsl/lib:/usr/local/nvidia/bin");
+}
+
+}  // namespace
+
+std::vector<std::string> visible_gpus(const Resources& resources) {
+  if (!resources.visible_devices.empty()) return split(resources.visible_devices, ',');
+  auto smi = find_smi(resources);
+  if (!smi) return {};
+  ProcessSpec spec;
+  spec.argv = {smi->string(), "--query-gpu=index", "--format=csv,noheader"};
+  spec.timeout = std::chrono::seconds(20);
+  auto result = run_process(spec);
+  std::vector<std::string> gpus;
+  if (result && result->ok())
+    for (const std::string& line : split(result->out, '\n'))
+      if (!trim(line).empty()) gpus.emplace_back(trim(line));
+  return gpus;
+}
+
 Result<GpuIdentity> find_gpu(const Resources& resources) {
-  auto smi = find_program("nvidia-smi", resources.path_variable + ":/usr/lib/wsl/lib:/usr/local/nvidia/bin");
+  auto smi = find_smi(resources);
   if (!smi)
     return fail("no NVIDIA GPU here: nvidia-smi, which comes with the driver, was not found", {},
                 "use --backend emulated, or measure on a machine with a GPU (capstone measure --bundle FILE)",

@@ -60,6 +60,9 @@ struct GpuIdentity {
 /// @error no NVIDIA GPU or driver here.
 Result<GpuIdentity> find_gpu(const Resources& resources);
 
+/// What CUDA_VISIBLE_DEVICES names each GPU that may be used here; empty: there is none.
+std::vector<std::string> visible_gpus(const Resources& resources);
+
 /// The backend that kAuto means here, and why: a GPU and nvcc → cuda; else emulated.
 struct BackendChoice {
   Backend backend;

@@ -136,16 +136,17 @@ TEST_F(Grade, FolderWithEveryKindOfSubmission) {
   EXPECT_EQ(graded.code, 4) << graded;
   auto rows = rows_of(slurp(home_ / "graded" / "grades.csv"));
   ASSERT_EQ(rows.size(), 5u) << "a heading, and a row for each of the four";
-  EXPECT_TRUE(rows[0].starts_with("name,people,problem,state,human_gate_one"));
-  EXPECT_TRUE(rows[1].starts_with("broken,,,failed,"));
+  EXPECT_TRUE(rows[0].starts_with("name,people,problem,state,fault,late,human_gate_one"));
+  EXPECT_TRUE(rows[1].starts_with("broken,,,failed,damaged,"));
   EXPECT_TRUE(says(rows[1], "cannot read as a tar"));
   EXPECT_TRUE(rows[2].starts_with("good,'=SUM")) << "a spreadsheet must not take a name for a formula: " << rows[2];
-  EXPECT_TRUE(says(rows[2], ",graded,PASS,NOT JUDGED,"));
-  EXPECT_TRUE(rows[3].starts_with("stranger,,,failed,"));
+  EXPECT_TRUE(says(rows[2], ",graded,,,PASS,NOT JUDGED,"));
+  EXPECT_TRUE(rows[3].starts_with("stranger,,,failed,not_a_project,"));
   EXPECT_TRUE(says(rows[3], "this is not a capstone project"));
-  EXPECT_TRUE(rows[4].starts_with("wrong,Ada Lovelace,bias_gelu_layernorm,graded,WRONG,NOT JUDGED,")) << rows[4];
+  EXPECT_TRUE(rows[4].starts_with("wrong,Ada Lovelace,bias_gelu_layernorm,graded,,,WRONG,NOT JUDGED,")) << rows[4];
   for (const char* name : {"good", "wrong"})
-    for (const char* file : {"score_sheet.html", "score_sheet.md", "result.json"}) EXPECT_TRUE(fs::exists(home_ / "graded" / name / file)) << name << file;
+    for (const char* file : {"score_sheet.html", "score_sheet.md", "result.json"})
+      EXPECT_TRUE(fs::exists(home_ / "graded" / "submissions" / name / file)) << name << file;
   expect_ledger_intact(cohort / "good");
 }
 
@@ -156,8 +157,10 @@ TEST_F(Grade, ALinkThatLeadsOutOfASubmissionIsNotFollowed) {
   fs::create_symlink(home_ / "mentor.cu", home_ / "cohort" / "curious" / "human" / "kernel.cu");
   Outcome graded = capstone({"grade", "cohort", "--out", "graded", "--backend", "emulated", "--hidden", "0"});
   EXPECT_EQ(graded.code, 4) << graded;
-  EXPECT_TRUE(says(graded.err, "not graded: human/kernel.cu is a link that leads out of the submission")) << graded;
-  EXPECT_FALSE(fs::exists(home_ / "graded" / "curious"));
+  EXPECT_TRUE(says(graded.err, "curious: failed (refused): ")) << graded;
+  EXPECT_TRUE(says(graded.err, "a link that leads out of the submission"));
+  EXPECT_FALSE(fs::exists(home_ / "graded" / "submissions" / "curious" / "score_sheet.md"));
+  EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "curious" / "result.json").find("own words"), std::string::npos);
 }
 
 TEST_F(Grade, NothingToGradeIsAUsageError) {

@@ -1,0 +1,279 @@
+#include "cli/grading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/spelling.h"
+#include "harness/base/text.h"
+#include "harness/submit/archive.h"
+#include "harness/submit/unlinked.h"
+#include "problems/problem.h"
+#include "templates/report.h"
+
+namespace capstone::cli {
+namespace {
+
+constexpr std::size_t kMaxWorklog = 64u << 20, kMaxSource = 16u << 20;
+
+// Everything that is wrong with a submission ends its grading by one of these.
+struct Stop {
+  GradingFault fault;
+  Error error;
+};
+template <class T>
+using Step = tl::expected<T, Stop>;
+
+tl::unexpected<Stop> stop(GradingFault fault, Error error) {
+  if (error.code == ExitCode::kEnvironment || error.code == ExitCode::kInternal) fault = GradingFault::kMachine;
+  return tl::unexpected<Stop>(Stop{fault, std::move(error)});
+}
+
+#define GRADING_TRY(target, fault, ...)                                       \
+  auto CAPSTONE_CONCAT(step_, __LINE__) = (__VA_ARGS__);                      \
+  if (!CAPSTONE_CONCAT(step_, __LINE__)) return stop(fault, std::move(CAPSTONE_CONCAT(step_, __LINE__)).error()); \
+  target = std::move(*CAPSTONE_CONCAT(step_, __LINE__))
+
+class Grading {
+ public:
+  Grading(const Session& session, const GradingTask& task, const Rubric& rubric) : session_(session), task_(task), rubric_(rubric) {
+    result_.name = task.submission.name;
+    result_.path = task.submission.shown;
+    result_.origin = task.submission.origin;
+    result_.started = utc_now();
+    result_.inputs = common_inputs(session, task.judge, rubric.digest);
+  }
+
+  Result<SubmissionResult> run() {
+    if (auto digest = digest_of_submission(task_.submission.path)) result_.inputs.files = *digest;
+    Step<void> done = judge_and_score();
+    if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+    if (!done) blame(done.error().fault, done.error().error);
+    result_.state = state_of(result_.fault);
+    result_.finished = utc_now();
+    // Pages of an earlier version must not lie beside a result that is not theirs.
+    std::error_code code;
+    if (pages_.files.empty())
+      for (const char* page : {"score_sheet.md", "score_sheet.html", "score_sheet.json", "feedback"}) fs::remove_all(task_.folder / page, code);
+    if (!pages_.files.empty()) CAPSTONE_CHECK(make_folders(task_.folder / "feedback"));
+    CAPSTONE_CHECK(write_report(pages_, task_.folder));
+    CAPSTONE_CHECK(write_result(result_, task_.folder / "result.json"));
+    return result_;
+  }
+
+ private:
+  void blame(GradingFault fault, const Error& error) {
+    result_.fault = fault;
+    result_.why = error.where.empty() ? error.what : error.what + " (" + relative(error.where) + ")";
+    result_.hint = error.hint;
+  }
+
+  // Places as the mentor knows them, whatever folder the batch used.
+  std::string relative(const std::string& text) const {
+    std::string out = replace_all(text, root_.empty() ? "\n" : root_.string() + "/", "");
+    return replace_all(out, task_.submission.path.string(), task_.submission.shown);
+  }
+
+  Step<void> judge_and_score() {
+    if (task_.submission.rivals.size() > 1)
+      return stop(GradingFault::kAmbiguous, {fmt::format("{} archives in one place: {}", task_.submission.rivals.size(), join(task_.submission.rivals, ", ")),
+                                             task_.submission.shown, "leave the one that counts and grade again"});
+    if (auto ok = find_root(); !ok) return ok;
+    GRADING_TRY(ProjectConfig config, GradingFault::kNotAProject, read_config(root_ / "capstone.yaml"));
+    result_.members = config.members;
+    result_.problem = config.problem_id;
+    // The mentor's definition decides. The pinned copy is never built or run.
+    auto problem = mentors_problem(session_, config.problem_id);
+    if (!problem) return stop(GradingFault::kUnknownProblem, problem.error());
+    result_.inputs.problem = problem->digest;
+    Project project{root_, config, *problem, true};
+    if (auto opened = open_project(root_)) project = std::move(*opened);
+    else result_.notes.push_back("the pinned problem cannot be read: " + opened.error().what);
+    if (problem->digest != config.problem_digest || project.problem_changed)
+      result_.notes.push_back("the pinned problem differs from the mentor's; the mentor's was used");
+    LedgerView ledger = read_records(project);
+    if (auto ok = judge_kernels(project, *problem, ledger); !ok) return ok;
+    for (const Measurement& m : result_.judged) result_.claims.push_back(compare_claim(ledger, m));
+    if (auto ok = render(project, ledger); !ok) return ok;
+    return weigh();
+  }
+
+  Step<void> find_root() {
+    fs::path place = task_.submission.path;
+    std::error_code code;
+    for (const auto& entry : fs::directory_iterator(task_.folder, code))   // of a run that was killed
+      if (entry.path().filename().string().find(".unpacking-") != std::string::npos) fs::remove_all(entry.path(), code);
+    if (!fs::is_directory(fs::symlink_status(place, code))) {
+      place = task_.folder / "submission";
+      fs::remove_all(place, code);
+      if (auto made = make_folders(task_.folder); !made) return stop(GradingFault::kMachine, made.error());
+      auto unpacked = unpack_archive(task_.submission.path, place);
+      if (!unpacked) return stop(unpacked.error().what.starts_with("archive refused") ? GradingFault::kRefused : GradingFault::kDamaged, unpacked.error());
+    }
+    if (auto safe = check_unlinked(place); !safe) return stop(GradingFault::kRefused, safe.error());
+    root_ = project_root(place);
+    if (root_.empty())
+      return stop(GradingFault::kNotAProject, {"no capstone.yaml: this is not a capstone project", task_.submission.shown, "ask for what `capstone submit` makes"});
+    return {};
+  }
+
+  LedgerView read_records(const Project& project) {
+    auto ledger = read_ledger(project.ledger());
+    auto faults = ledger ? verify_ledger(project.ledger(), project.sources()) : Result<std::vector<std::string>>(fail(ledger.error()));
+    if (!faults) ledger_faults_.push_back(faults.error().what);
+    else ledger_faults_ = *faults;
+    for (const std::string& fault : ledger_faults_) {
+      result_.notes.push_back("ledger: " + fault);
+      if (result_.notes.size() > 20) break;
+    }
+    return ledger ? std::move(*ledger) : LedgerView{};
+  }
+
+  Step<void> judge_kernels(const Project& project, const Problem& problem, const LedgerView& ledger) {
+    JudgeRequest request = request_of(problem, task_.judge);
+    std::error_code code;
+    if (fs::is_regular_file(project.human_kernel(), code)) request.entries.push_back({"human", project.human_kernel()});
+    if (auto attempt = latest_attempt(project, ledger)) request.entries.push_back({"llm", attempt->source});
+    if (request.entries.empty())
+      return stop(GradingFault::kNothingToJudge, {"neither human/kernel.cu nor a model's attempt is there", {}, "ask the student whether the right folder was handed in"});
+    std::vector<std::string> digests;
+    for (const Entry& entry : request.entries) {
+      GRADING_TRY(std::string text, GradingFault::kRefused, read_file(entry.source, kMaxSource));
+      digests.push_back(sha256_hex(text));
+    }
+    auto judged = judge(request, session_.resources, [&](const std::string& text) { session_.terminal.progress(text); });
+    if (!judged) return stop(GradingFault::kMachine, judged.error());
+    result_.judged = std::move(*judged);
+    for (std::size_t i = 0; i < result_.judged.size(); ++i) {
+      Measurement& m = result_.judged[i];
+      m.source_sha256 = digests[i];
+      m.source = request.entries[i].source.lexically_relative(root_).string();
+      m.version = "handed in";
+      if (m.gate_one == GateOne::kMachineFault)
+        return stop(GradingFault::kMachine, {m.contestant + ": the machine failed, not the kernel", {}, "grade again; `capstone doctor` says what is missing"});
+    }
+    return {};
+  }
+
+  Step<void> render(const Project& project, const LedgerView& ledger) {
+    std::string text;
+    if (auto read = read_file(project.worklog(), kMaxWorklog)) text = std::move(*read);
+    else result_.notes.push_back("worklog.md cannot be read: " + read.error().what);
+    Worklog worklog = parse_worklog(text);
+    result_.left_out = left_out_versions(ledger, worklog);
+    Rejudged rejudged;
+    if (const Measurement* human = result_.of("human"); human && human->gate_one != GateOne::kNotJudgeable) rejudged.human = human->gate_one;
+    for (const Claim& claim : result_.claims)
+      if (claim.agreement == Agreement::kContradicts) rejudged.contradictions.push_back(claim.contestant + ": " + claim.text);
+    ScoreSheet sheet = score(rubric_, project, ledger, worklog, &rejudged);
+    for (const CriterionScore& c : sheet.criteria)
+      result_.suggested.push_back({c.criterion->id, static_cast<double>(c.criterion->weight), c.suggested, c.because});
+    ReportInput input;
+    input.project = &project;
+    input.ledger = &ledger;
+    input.resources = &session_.resources;
+    input.generated = utc_now();
+    for (Audience audience : {Audience::kMentor, Audience::kStudent}) {
+      GRADING_TRY(auto files, GradingFault::kMachine, render_score_sheet(input, sheet, audience));
+      for (ReportFile& file : files) pages_.files.push_back({(audience == Audience::kStudent ? "feedback/" : "") + file.name, std::move(file.bytes)});
+    }
+    return {};
+  }
+
+  // Judged; but does a person have to look before it counts?
+  Step<void> weigh() {
+    for (const Measurement& m : result_.judged)
+      if (m.gate_one == GateOne::kNotJudgeable)
+        return stop(GradingFault::kNotJudgeable, {fmt::format("{}: not judgeable on this backend{}", m.contestant, m.cases.empty() ? "" : ": " + m.cases[0].problem), {},
+                                                  "grade it on a machine with a GPU"});
+    if (!ledger_faults_.empty())
+      return stop(GradingFault::kLedger, {fmt::format("the ledger is not whole: {}{}", ledger_faults_[0], ledger_faults_.size() > 1 ? fmt::format(", and {} more", ledger_faults_.size() - 1) : ""), {},
+                                          "ask the student; a crash of the machine can do this, too"});
+    for (const Claim& claim : result_.claims)
+      if (claim.agreement == Agreement::kContradicts || claim.agreement == Agreement::kGateOneDiffers)
+        return stop(GradingFault::kContradicted, {claim.contestant + ": " + claim.text, {}, "look at the case that failed, and ask the student"});
+    return {};
+  }
+
+  const Session& session_;
+  const GradingTask& task_;
+  const Rubric& rubric_;
+  SubmissionResult result_;
+  fs::path root_;
+  std::vector<std::string> ledger_faults_;
+  ReportFiles pages_;
+};
+
+}  // namespace
+
+void to_json(Json& json, const GradingTask& t) {
+  const Submission& s = t.submission;
+  json = {{"name", s.name}, {"shown", to_utf8(s.shown)}, {"origin", s.origin}, {"rivals", Json::array()},
+          {"folder", t.folder.string()}, {"rubric", t.rubric.string()}, {"backend", static_cast<int>(t.judge.backend)},
+          {"tier", static_cast<int>(t.judge.tier)}, {"budget", t.judge.budget_seconds}, {"timeout", t.judge.timeout_seconds},
+          {"hidden", t.judge.hidden_cases}, {"quick", t.judge.quick}, {"check_races", t.judge.check_races}};
+  for (const std::string& rival : s.rivals) json["rivals"].push_back(to_utf8(rival));
+}
+
+void from_json(const Json& json, GradingTask& t) {
+  json.at("name").get_to(t.submission.name);
+  json.at("shown").get_to(t.submission.shown);
+  json.at("origin").get_to(t.submission.origin);
+  json.at("rivals").get_to(t.submission.rivals);
+  t.folder = json.at("folder").get<std::string>();
+  t.rubric = json.at("rubric").get<std::string>();
+  t.judge.backend = static_cast<Backend>(json.at("backend").get<int>());
+  t.judge.tier = static_cast<Tier>(json.at("tier").get<int>());
+  json.at("budget").get_to(t.judge.budget_seconds);
+  json.at("timeout").get_to(t.judge.timeout_seconds);
+  json.at("hidden").get_to(t.judge.hidden_cases);
+  json.at("quick").get_to(t.judge.quick);
+  json.at("check_races").get_to(t.judge.check_races);
+}
+
+GradingInputs common_inputs(const Session& session, const JudgeOptions& options, const std::string& rubric_digest) {
+  GradingInputs inputs;
+  inputs.rubric = rubric_digest;
+  inputs.tool = session.resources.version;
+  if (choose_backend(options.backend, session.resources).backend == Backend::kCuda) {
+    if (auto gpu = find_gpu(session.resources)) {
+      inputs.device = gpu->name;
+      inputs.driver = gpu->driver;
+    }
+  } else {
+    inputs.device = "CPU (emulated CUDA)";
+  }
+  inputs.options = fmt::format("tier {}, budget {:g} s, timeout {:g} s, {} hidden sizes{}{}", static_cast<int>(options.tier), options.budget_seconds,
+                               options.timeout_seconds, options.hidden_cases, options.quick ? ", quick" : "", options.check_races ? ", races checked" : "");
+  return inputs;
+}
+
+Result<Problem> mentors_problem(const Session& session, const std::string& id) {
+  const bool plain = !id.empty() && std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  if (!plain) return fail("not a problem's id: '" + to_utf8(id) + "'", "capstone.yaml", "an id is letters, digits and underscores");
+  std::error_code code;
+  const fs::path folder = session.resources.problems() / id;
+  if (!fs::exists(folder / "problem.yaml", code)) {
+    std::vector<std::string> ids;
+    for (const auto& entry : fs::directory_iterator(session.resources.problems(), code)) ids.push_back(entry.path().filename());
+    auto near = nearest(id, ids);
+    return fail("unknown problem '" + id + "'", "capstone.yaml", near ? "did you mean '" + *near + "'?" : "`capstone problems` lists them");
+  }
+  return find_problem(session.resources.problems(), folder.string());
+}
+
+Result<SubmissionResult> grade_submission(const Session& session, const GradingTask& task) {
+  CAPSTONE_TRY(Rubric rubric, load_rubric(task.rubric));
+  return Grading(session, task, rubric).run();
+}
+
+GradingState state_of_narration(std::string_view line) {
+  if (line.empty() || line.starts_with("waiting")) return GradingState::kQueued;
+  if (line.starts_with("building")) return GradingState::kBuilding;
+  return line.starts_with("gate two") ? GradingState::kMeasuring : GradingState::kChecking;
+}
+
+}  // namespace capstone::cli
