@@ -84,7 +84,7 @@ void CliTest::SetUp() {
 void CliTest::TearDown() {
   // Killed orphans need a moment to be reaped; a living one does not go away by itself.
   std::string left;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
     left = processes_left();
