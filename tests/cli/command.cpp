@@ -25,7 +25,9 @@ bool ours_to_set(std::string_view entry) {
   return false;
 }
 
-// One line for each process that is still a child of ours. Orphans are, too: SetUp() makes us their reaper.
+
+}  // namespace
+
 std::string processes_left() {
   std::string text;
   std::error_code code;
@@ -42,8 +44,6 @@ std::string processes_left() {
   }
   return text;
 }
-
-}  // namespace
 
 std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
   return stream << "exit code " << outcome.code << "\n--- stdout\n" << outcome.out << "--- stderr\n" << outcome.err;

@@ -36,6 +36,9 @@ struct Outcome {
 /// For assertions: what was run is of no use without what it said.
 std::ostream& operator<<(std::ostream& stream, const Outcome& outcome);
 
+/// One line for each process that is still a child of ours: "123 (name)". Orphans are, too: SetUp() makes us their reaper.
+std::string processes_left();
+
 /// Whether a text holds a part; the failure shows the whole text.
 ::testing::AssertionResult says(const std::string& text, const std::string& part);
 
