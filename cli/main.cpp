@@ -30,6 +30,8 @@ Result<Session> make_session() {
   session.program = executable;
   session.home = environment("HOME");
   session.user = environment("USER");
+  session.editor = environment("VISUAL");
+  if (session.editor.empty()) session.editor = environment("EDITOR");
   fs::path cache = environment("CAPSTONE_CACHE");
   if (cache.empty()) {
     fs::path base = environment("XDG_CACHE_HOME");
@@ -156,6 +158,8 @@ int run(int argc, char** argv) {
   add_run(app, session, action);
   add_doctor(app, session, action);
   add_grade(app, session, action);
+  add_mark(app, session, action);
+  add_gradebook(app, session, action);
   add_calibrate(app, session, action);
   add_selftest(app, session, action);
   add_completion(app, session, action);

@@ -20,6 +20,7 @@ struct Session {
   std::filesystem::path cwd;
   std::filesystem::path program;   ///< this very program: a batch starts it once a submission
   std::string home, user, host;    ///< for masking in submissions
+  std::string editor;              ///< VISUAL, else EDITOR; empty: neither is set
   Terminal terminal;
   bool json = false;               ///< --format json
   bool verbose = false;
@@ -48,6 +49,8 @@ void add_submit(CLI::App& app, Session& session, Action& action);
 void add_ledger(CLI::App& app, Session& session, Action& action);
 void add_doctor(CLI::App& app, Session& session, Action& action);
 void add_grade(CLI::App& app, Session& session, Action& action);
+void add_mark(CLI::App& app, Session& session, Action& action);
+void add_gradebook(CLI::App& app, Session& session, Action& action);
 void add_calibrate(CLI::App& app, Session& session, Action& action);
 void add_selftest(CLI::App& app, Session& session, Action& action);
 void add_fast_p(CLI::App& app, Session& session, Action& action);

@@ -1,5 +1,5 @@
 // `grade`: every submission of a cohort judged afresh, each in a process of its own; one result file each, and a summary.
-// Nothing is kept but the result files: what has none is queued, so a batch that was killed goes on where it was.
+// What has no result file is queued, so a batch that was killed goes on where it was. The gradebook takes the results in.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "harness/cohort/jobs.h"
 #include "harness/cohort/roster.h"
 #include "harness/sandbox/sandbox.h"
+#include "rubric/gradebook/gradebook.h"
 #include "rubric/rubric.h"
 
 namespace capstone::cli {
@@ -48,7 +49,13 @@ class Batch {
     if (arguments_.dry_run) return show_plan();
     CAPSTONE_CHECK(make_folders(out_));
     CAPSTONE_TRY(FileLock lock, lock_cohort());
+    // What an earlier batch found out and could not enter any more, before a newer result takes its place.
+    CAPSTONE_TRY(Gradebook book, Gradebook::open(out_));
+    CAPSTONE_CHECK(enter_results(book));
+    CAPSTONE_TRY(std::string rubric, read_file(rubric_file_));
+    CAPSTONE_CHECK(write_file_atomic(out_ / "rubric.yaml", rubric));   // marks are given by the rubric that was graded by
     CAPSTONE_CHECK(grade_all());
+    CAPSTONE_CHECK(enter_results(book));
     CAPSTONE_CHECK(write_file_atomic(out_ / "grades.csv", csv()));
     return summary();
   }
@@ -107,6 +114,13 @@ class Batch {
 
   bool chosen(const Item& item) const {
     return arguments_.only.empty() || std::find(arguments_.only.begin(), arguments_.only.end(), item.submission.name) != arguments_.only.end();
+  }
+
+  Result<void> enter_results(Gradebook& book) const {
+    std::vector<SubmissionResult> results;
+    for (const Item& item : items_)
+      if (item.result) results.push_back(*item.result);
+    return book.take(results);
   }
 
   // Empty: a result is there, of these very inputs.

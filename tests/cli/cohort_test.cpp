@@ -95,6 +95,9 @@ TEST_F(Cohort, KilledTwentyTimesItEndsLikeAnUndisturbedOne) {
   EXPECT_EQ(resumed.code, 4) << resumed;
   expect_right_states(home_ / "killed");
   EXPECT_EQ(essence(home_ / "killed"), essence(home_ / "whole"));
+  const std::string table = capstone({"gradebook", "whole", "--format", "csv"}).out;
+  EXPECT_GT(std::count(table.begin(), table.end(), '\n'), static_cast<long>(expected_.size()));
+  EXPECT_EQ(capstone({"gradebook", "killed", "--format", "csv"}).out, table);
 
   // Nothing changed: nothing is done again, and the files stay as they are.
   const auto before = fs::last_write_time(home_ / "killed" / "submissions" / "s0000" / "result.json");

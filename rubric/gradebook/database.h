@@ -1,0 +1,64 @@
+#pragma once
+// SQLite with errors as Results and statements that clean up after themselves. Private to the gradebook.
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "harness/base/error.h"
+
+namespace capstone::detail {
+
+/// A prepared statement. Values are bound in order; text is copied.
+class Statement {
+ public:
+  Statement& bind(std::string_view text);
+  Statement& bind_optional(const std::optional<std::string>& text);
+  Statement& bind(double value);
+  Statement& bind(std::int64_t value);
+  /// True while there is a row. @error the database's message.
+  Result<bool> step();
+  /// Runs a statement that yields no row.
+  Result<void> run();
+  std::string text(int column) const;
+  double number(int column) const;
+  std::int64_t integer(int column) const;
+  bool is_null(int column) const;
+
+ private:
+  friend class Database;
+  Statement(sqlite3* handle, sqlite3_stmt* statement) : handle_(handle), statement_(statement, sqlite3_finalize) {}
+  sqlite3* handle_;
+  std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement_;
+  int bound_ = 0;
+};
+
+class Database {
+ public:
+  /// @error cannot be opened; not a database; another program holds it for longer than ten seconds.
+  static Result<Database> open(const std::filesystem::path& file);
+  Result<Statement> prepare(std::string_view sql) const;
+  Result<void> run(const char* sql) const;
+
+ private:
+  explicit Database(sqlite3* handle) : handle_(handle, sqlite3_close) {}
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> handle_;
+};
+
+/// All or nothing: undone at the end of its scope unless committed.
+class Transaction {
+ public:
+  static Result<Transaction> begin(const Database& database);
+  Result<void> commit();
+  Transaction(Transaction&& other) noexcept : database_(other.database_) { other.database_ = nullptr; }
+  ~Transaction();
+
+ private:
+  explicit Transaction(const Database* database) : database_(database) {}
+  const Database* database_;
+};
+
+}  // namespace capstone::detail

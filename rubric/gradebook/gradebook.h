@@ -1,0 +1,73 @@
+#pragma once
+// A cohort's gradebook: what was handed in, how often it was judged, and every mark that anybody ever gave. Marks are only
+// ever added: a later one stands in front of an earlier one, and both stay. SQLite.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/cohort/result.h"
+#include "rubric/rubric.h"
+
+namespace capstone {
+
+namespace detail { class Database; }
+
+/// One mark that somebody gave.
+struct Mark {
+  std::string submission, criterion;
+  std::optional<std::string> member;   ///< of a team, for that member alone; absent: for all
+  double points = 0;
+  std::string reason, grader, time;    ///< time: UTC
+  std::string digest;                  ///< of what was handed in when it was given
+  bool earlier_version = false;        ///< the submission was handed in anew since
+};
+
+
+/// One row of the gradebook: a person and a submission (a team has a row for each member).
+struct GradebookRow {
+  std::string submission, problem, state, fault, why, digest;
+  Person person;
+  bool late = false;
+  std::vector<std::optional<Mark>> marks;   ///< in the rubric's order; absent: not marked
+  std::optional<double> total() const;      ///< absent while a criterion is unmarked
+  bool published = false;                   ///< what was published last says the same as this row
+};
+
+/// One line of a submission's history, oldest first.
+struct HistoryEntry { std::string time, text; };
+
+class Gradebook {
+ public:
+  /// Opens `cohort`/gradebook.sqlite, makes it where there is none.
+  /// @error damaged; of a newer schema.
+  static Result<Gradebook> open(const std::filesystem::path& cohort);
+  Gradebook(Gradebook&&) noexcept;
+  Gradebook& operator=(Gradebook&&) noexcept;
+  ~Gradebook();
+
+  /// Takes in results of `grade`. One that is there already changes nothing. All or nothing.
+  Result<void> take(const std::vector<SubmissionResult>& results);
+
+  /// Adds drafts, all or nothing; time and digest are filled in.
+  /// @error unknown submission, criterion or member (hint: the nearest); points below 0 or above the criterion's weight; no
+  /// reason; no grader.
+  Result<void> mark(const Rubric& rubric, const std::vector<Mark>& marks);
+
+  /// What each student sees from now on: a copy of every row as it stands. @return how many rows.
+  Result<int> publish(const Rubric& rubric, const std::string& by);
+
+  /// Sorted by submission, then member.
+  Result<std::vector<GradebookRow>> rows(const Rubric& rubric) const;
+  /// Judgements, marks and publications of one submission. @error unknown: the nearest.
+  Result<std::vector<HistoryEntry>> history(const std::string& submission) const;
+  Result<std::vector<std::string>> submissions() const;
+
+ private:
+  explicit Gradebook(std::unique_ptr<detail::Database> database);
+  Result<void> require(const std::string& submission) const;
+  std::unique_ptr<detail::Database> database_;
+};
+
+}  // namespace capstone
