@@ -10,6 +10,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/submit/archive.h"
+#include "harness/submit/collect.h"
 #include "harness/submit/unlinked.h"
 #include "problems/problem.h"
 #include "templates/report.h"
@@ -95,6 +96,7 @@ class Grading {
     if (problem->digest != config.problem_digest || project.problem_changed)
       result_.notes.push_back("the pinned problem differs from the mentor's; the mentor's was used");
     LedgerView ledger = read_records(project);
+    if (!ledger.predictions.empty()) result_.prediction = ledger.predictions.front();
     if (auto ok = judge_kernels(project, *problem, ledger); !ok) return ok;
     for (const Measurement& m : result_.judged) result_.claims.push_back(compare_claim(ledger, m));
     if (auto ok = render(project, ledger); !ok) return ok;
@@ -117,6 +119,26 @@ class Grading {
     root_ = project_root(place);
     if (root_.empty())
       return stop(GradingFault::kNotAProject, {"no capstone.yaml: this is not a capstone project", task_.submission.shown, "ask for what `capstone submit` makes"});
+    return place == task_.submission.path ? keep_copy() : Step<void>();
+  }
+
+  // What is judged stays beside its result, whatever becomes of the folder: appeals and comparisons read it.
+  Step<void> keep_copy() {
+    auto files = collect_files(root_, UnpackLimits{}.entries);
+    if (!files) return stop(GradingFault::kRefused, files.error());
+    std::uintmax_t total = 0;
+    for (const CollectedFile& file : files->files) total += file.bytes;
+    if (total > UnpackLimits{}.total)
+      return stop(GradingFault::kRefused, {fmt::format("{} to hand in, {} are allowed", format_bytes(static_cast<double>(total)), format_bytes(static_cast<double>(UnpackLimits{}.total))), task_.submission.shown, "ask for what `capstone submit` makes"});
+    const fs::path copy = task_.folder / "submission";
+    std::error_code code;
+    fs::remove_all(copy, code);
+    for (const CollectedFile& file : files->files) {
+      if (auto made = make_folders((copy / file.path).parent_path()); !made) return stop(GradingFault::kMachine, made.error());
+      fs::copy_file(file.source, copy / file.path, code);
+      if (code) return stop(GradingFault::kMachine, {"cannot keep a copy: " + code.message(), (copy / file.path).string(), "is the disk full?", ExitCode::kEnvironment});
+    }
+    root_ = copy;
     return {};
   }
 

@@ -100,8 +100,11 @@ Fact predicted_first(const Sources& s) {
   auto records = records_where(s, "prediction", [](const Json&) { return true; });
   if (s.ledger.predictions.empty()) return {0, true, "no prediction was recorded", {}};
   const Prediction& p = s.ledger.predictions.front();
-  if (p.before_first_measurement) return {1, true, fmt::format("{}-bound was predicted before the first measurement", p.bottleneck), records};
-  return {0.3, true, fmt::format("{}-bound was predicted, but after the first measurement", p.bottleneck), records};
+  // Whether it came true earns nothing: it is told because the mentor wants to compare.
+  const Measurement* best = s.ledger.best("human");
+  const std::string measured = best && best->measured && !best->measured->bound_by.empty() ? fmt::format("; measured: {}-bound ({})", best->measured->bound_by, best->version) : "";
+  if (p.before_first_measurement) return {1, true, fmt::format("{}-bound was predicted before the first measurement{}", p.bottleneck, measured), records};
+  return {0.3, true, fmt::format("{}-bound was predicted, but after the first measurement{}", p.bottleneck, measured), records};
 }
 
 double answered_share(const Sources& s, int number) {
@@ -124,10 +127,19 @@ Fact answered(const Sources& s, int number) {
           plural(section.questions.size(), "question"), plural(static_cast<std::size_t>(section.words), "word")), {}};
 }
 
+// "; 312 samples in 5 runs, ratio 1.42x [1.40, 1.44]"
+std::string timing_text(const Measurement& m) {
+  const Arm* own = contestant_arm(m);
+  if (!own) return {};
+  std::size_t samples = 0;
+  for (const auto& run : own->samples_ms) samples += run.size();
+  return fmt::format("; {} in {}, ratio {}", plural(samples, "sample"), plural(own->samples_ms.size(), "run"), speedup_text(m));
+}
+
 Fact timed_or_explained(const Sources& s) {
   for (const Measurement& m : s.ledger.human)
     if (!is_emulated(m) && m.gate_two != GateTwo::kNotJudged)
-      return {1, true, fmt::format("gate two was judged for {}: {}", m.version, label_of(m.gate_two)),
+      return {1, true, fmt::format("gate two was judged for {}: {}{}", m.version, label_of(m.gate_two), timing_text(m)),
               records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == m.version && passed_gate_one(body); })};
   if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
   double met = answered_share(s, 4);
@@ -199,17 +211,27 @@ Fact expectations_given(const Sources& s) {
 }
 
 Fact versions_discussed(const Sources& s) {
+  const LedgerNumbers numbers(s.project, s.ledger);
   std::vector<std::string> missing;
   std::vector<const Measurement*> versions = s.ledger.versions("human");
+  std::size_t citing = 0;
   for (const Measurement* m : versions) {
-    bool named = std::any_of(s.worklog.paragraphs.begin(), s.worklog.paragraphs.end(), [&](const Paragraph& p) {
-      return (p.section == 2 || p.section == 5) && names(p.text, m->version);
-    });
+    bool named = false, cites = false;
+    for (const Paragraph& p : s.worklog.paragraphs) {
+      if (p.section < 2 || !names(p.text, m->version)) continue;
+      named |= p.section == 2 || p.section == 5;
+      if (cites) continue;
+      std::vector<Quotation> agreeing;
+      auto found = numbers.find(p.text, {p.section, p.column}, &agreeing);
+      cites = !agreeing.empty() || std::any_of(found.begin(), found.end(), [](const Quotation& q) { return q.kind == Quotation::Kind::kPlaceholder; });
+    }
+    citing += cites;
     if (!named) missing.push_back(m->version);
   }
   if (versions.empty()) return {0, true, "there are no versions", {}};
   return {share_of(versions.size() - missing.size(), versions.size()), true,
-          missing.empty() ? "every version is named" : fmt::format("not named: {}", join(missing, ", ")), {}};
+          (missing.empty() ? "every version is named" : fmt::format("not named: {}", join(missing, ", "))) +
+              fmt::format("; {} of {} beside a measurement", citing, plural(versions.size(), "version")), {}};
 }
 
 Fact model_tried(const Sources& s) {
@@ -283,11 +305,15 @@ Fact surprises_explained(const Sources& s) {
 
 Fact numbers_agree(const Sources& s) {
   LedgerNumbers numbers(s.project, s.ledger);
-  std::vector<std::string> wrong;
+  constexpr std::size_t kShown = 6;
+  std::vector<std::string> wrong, right;
+  std::vector<Quotation> agreeing;
   for (const Paragraph& p : s.worklog.paragraphs)
-    for (const Quotation& q : numbers.find(p.text, {p.section, p.column}))
+    for (const Quotation& q : numbers.find(p.text, {p.section, p.column}, &agreeing))
       if (q.kind == Quotation::Kind::kNotInLedger) wrong.push_back(fmt::format("\"{}\" at worklog.md:{}", q.text, p.line));
-  if (wrong.empty()) return {1, true, "every speedup quoted is in the ledger", {}};
+  for (std::size_t i = 0; i < std::min(agreeing.size(), kShown); ++i) right.push_back(fmt::format("\"{}\", ledger {}", agreeing[i].text, agreeing[i].note));
+  if (agreeing.size() > kShown) right.push_back(fmt::format("and {} more", agreeing.size() - kShown));
+  if (wrong.empty()) return {1, true, "every speedup quoted is in the ledger" + (right.empty() ? std::string() : ": " + join(right, "; ")), {}};
   return {0, true, "not in the ledger: " + join(wrong, ", "), {}};
 }
 

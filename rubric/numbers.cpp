@@ -254,9 +254,9 @@ bool LedgerNumbers::Known::agrees(double claim) const {
   return std::fabs(claim - point) <= slack || std::fabs(claim * point - 1) <= slack / point;
 }
 
-bool LedgerNumbers::matches(double claim, bool emulated, const std::vector<std::string>& named) const {
+std::optional<double> LedgerNumbers::matching(double claim, bool emulated, const std::vector<std::string>& named) const {
   auto agrees = [&](const Known& known) { return known.emulated == emulated && known.agrees(claim); };
-  if (std::any_of(ratios_.begin(), ratios_.end(), agrees)) return true;
+  if (auto found = std::find_if(ratios_.begin(), ratios_.end(), agrees); found != ratios_.end()) return found->point;
   // A sentence that names two versions may quote the ratio of their medians.
   for (const std::string& a : named)
     for (const std::string& b : named) {
@@ -264,9 +264,9 @@ bool LedgerNumbers::matches(double claim, bool emulated, const std::vector<std::
       if (a == b || first == versions_.end() || second == versions_.end()) continue;
       bool counts_for_nothing = is_emulated(*first->second) || is_emulated(*second->second);
       auto known = ratio(contestant_arm(*first->second), contestant_arm(*second->second), counts_for_nothing);
-      if (known && agrees(*known)) return true;
+      if (known && agrees(*known)) return known->point;
     }
-  return false;
+  return std::nullopt;
 }
 
 std::optional<std::string> LedgerNumbers::value(const std::string& name) const {
@@ -301,7 +301,7 @@ bool is_claim(std::string_view prose, std::size_t begin, std::size_t end, const 
 
 }  // namespace
 
-std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseContext& context) const {
+std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseContext& context, std::vector<Quotation>* agreeing) const {
   std::vector<Quotation> found;
   for (std::size_t at = 0; (at = prose.find("{{", at)) != std::string_view::npos;) {
     std::size_t close = prose.find("}}", at);
@@ -329,9 +329,14 @@ std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseCo
     double claim = std::strtod(replace_all(number, ",", ".").c_str(), nullptr);
     std::string sentence = sentence_around(prose, begin, end);
     std::vector<std::string> named = versions_named(sentence);
-    if (claim <= 0 || matches(claim, false, named)) continue;
+    if (claim <= 0) continue;
     Quotation q{Quotation::Kind::kNotInLedger, begin, end, std::string(prose.substr(begin, end - begin)), "not in the ledger"};
-    if (matches(claim, true, named)) {
+    if (auto measured = matching(claim, false, named)) {
+      q.note = format_speedup(*measured);
+      if (agreeing) agreeing->push_back(std::move(q));
+      continue;
+    }
+    if (matching(claim, true, named)) {
       if (sentence.find("emulat") != std::string::npos) continue;
       q.kind = Quotation::Kind::kEmulated;
       q.note = "an emulated time: it counts for nothing";

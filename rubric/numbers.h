@@ -57,7 +57,8 @@ class LedgerNumbers {
   std::vector<std::string> names() const;
 
   /// Placeholders and suspect literals of one paragraph, in order, not overlapping.
-  std::vector<Quotation> find(std::string_view prose, const ProseContext& context) const;
+  /// @param agreeing  takes the literal speedups that the ledger bears out, `note` says by what; null: not asked
+  std::vector<Quotation> find(std::string_view prose, const ProseContext& context, std::vector<Quotation>* agreeing = nullptr) const;
 
  private:
   struct Known {
@@ -70,7 +71,8 @@ class LedgerNumbers {
   void add_counts(const std::string& name, const Explanation& explanation);
   void add_ratios(const LedgerView& ledger);
   void add_ratio(const Measurement& a, const Measurement& b);
-  bool matches(double claim, bool emulated, const std::vector<std::string>& named) const;
+  /// The measured ratio that a claim agrees with; nothing: there is none.
+  std::optional<double> matching(double claim, bool emulated, const std::vector<std::string>& named) const;
 
   std::map<std::string, std::string> values_;
   std::vector<Known> ratios_;                        // speedups, and ratios of neighbouring versions

@@ -64,6 +64,7 @@ void to_json(Json& json, const SubmissionResult& r) {
                       {"driver", in.driver}, {"options", in.options}}},
           {"judged", r.judged}, {"claims", r.claims}, {"left_out", clean(r.left_out)}, {"notes", clean(r.notes)},
           {"started", r.started}, {"finished", r.finished}};
+  if (r.prediction) json["prediction"] = *r.prediction;
   json["members"] = Json::array();
   for (const Person& p : r.members) json["members"].push_back({{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
   json["suggested"] = Json::array();
@@ -88,6 +89,7 @@ void from_json(const Json& json, SubmissionResult& r) {
   json.at("notes").get_to(r.notes);
   json.at("started").get_to(r.started);
   json.at("finished").get_to(r.finished);
+  if (json.contains("prediction")) r.prediction = json["prediction"].get<Prediction>();
   for (const Json& p : json.at("members")) r.members.push_back({p.at("name"), p.at("id"), p.at("email")});
   for (const Json& s : json.at("suggested")) r.suggested.push_back({s.at("criterion"), s.at("weight"), s.at("points"), s.at("because")});
 }

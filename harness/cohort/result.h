@@ -62,6 +62,7 @@ struct SubmissionResult {
   GradingInputs inputs;
   std::vector<Measurement> judged;
   std::vector<Claim> claims;
+  std::optional<Prediction> prediction;   ///< the first of its ledger
   std::vector<std::string> left_out;   ///< versions that failed or were slower, and that the worklog does not name
   std::vector<std::string> notes;
   std::vector<SuggestedMark> suggested;

@@ -9,6 +9,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "rubric/gradebook/database.h"
+#include "rubric/gradebook/schema.h"
 
 namespace capstone {
 namespace {
@@ -16,49 +17,40 @@ namespace {
 using detail::Database;
 using detail::Statement;
 using detail::Transaction;
+using detail::key_of;
+using detail::points_text;
 
-constexpr int kSchema = 1;
-// `attempt` and `mark` are only ever added to; `submission` says which attempt is the present one.
-constexpr const char* kTables = R"(
-CREATE TABLE IF NOT EXISTS submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
-  why TEXT NOT NULL, late INTEGER NOT NULL, digest TEXT NOT NULL, finished TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS member (submission TEXT NOT NULL REFERENCES submission(name), place INTEGER NOT NULL, name TEXT NOT NULL,
-  id TEXT NOT NULL, email TEXT NOT NULL, PRIMARY KEY (submission, place));
-CREATE TABLE IF NOT EXISTS attempt (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), digest TEXT NOT NULL,
-  inputs TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL, why TEXT NOT NULL, time TEXT NOT NULL, UNIQUE (submission, inputs, time));
-CREATE TABLE IF NOT EXISTS mark (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), member TEXT,
-  criterion TEXT NOT NULL, points REAL NOT NULL, reason TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL, digest TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS mark_of ON mark (submission, criterion);
-CREATE TABLE IF NOT EXISTS publication (id INTEGER PRIMARY KEY, time TEXT NOT NULL, publisher TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS published (publication INTEGER NOT NULL REFERENCES publication(id), submission TEXT NOT NULL, person TEXT NOT NULL,
-  criterion TEXT NOT NULL, points REAL NOT NULL, reason TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL, digest TEXT NOT NULL);
-CREATE INDEX IF NOT EXISTS published_of ON published (submission);
-)";
-
-// Whom a row is about: a member's id where there is one, else the name.
-const std::string& key_of(const Person& person) { return person.id.empty() ? person.name : person.id; }
-
-Result<void> take_one(const Database& database, const SubmissionResult& r) {
-  const GradingInputs& in = r.inputs;
-  CAPSTONE_TRY(Statement submission, database.prepare(
-      "INSERT INTO submission VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (name) DO UPDATE SET problem=excluded.problem, state=excluded.state, "
-      "fault=excluded.fault, why=excluded.why, late=excluded.late, digest=excluded.digest, finished=excluded.finished"));
-  CAPSTONE_CHECK(submission.bind(r.name).bind(r.problem).bind(name_of(r.state)).bind(name_of(r.fault)).bind(to_utf8(r.why))
-                     .bind(std::int64_t{r.origin.late}).bind(in.files).bind(r.finished).run());
+// A version that cannot be read says nothing about people: those known stay.
+Result<void> take_members(const Database& database, const SubmissionResult& r) {
+  std::vector<Person> members = r.members;
+  if (members.empty()) {
+    CAPSTONE_TRY(Statement known, database.prepare("SELECT 1 FROM member WHERE submission=?"));
+    CAPSTONE_TRY(bool any, known.bind(r.name).step());
+    if (any) return {};
+    members.push_back({r.origin.person.empty() ? r.name : r.origin.person, r.origin.id, r.origin.email});
+  }
   CAPSTONE_TRY(Statement forget, database.prepare("DELETE FROM member WHERE submission=?"));
   CAPSTONE_CHECK(forget.bind(r.name).run());
-  std::vector<Person> members = r.members;
-  if (members.empty()) members.push_back({r.origin.person.empty() ? r.name : r.origin.person, r.origin.id, r.origin.email});
   for (std::size_t i = 0; i < members.size(); ++i) {
     CAPSTONE_TRY(Statement member, database.prepare("INSERT INTO member VALUES (?,?,?,?,?)"));
     CAPSTONE_CHECK(member.bind(r.name).bind(static_cast<std::int64_t>(i)).bind(to_utf8(members[i].name)).bind(to_utf8(members[i].id)).bind(to_utf8(members[i].email)).run());
   }
+  return {};
+}
+
+Result<void> take_one(const Database& database, const SubmissionResult& r) {
+  const GradingInputs& in = r.inputs;
+  CAPSTONE_TRY(Statement submission, database.prepare(
+      "INSERT INTO submission (name, problem, state, fault, why, late, digest, finished, summary) VALUES (?,?,?,?,?,?,?,?,?) "
+      "ON CONFLICT (name) DO UPDATE SET problem=excluded.problem, state=excluded.state, fault=excluded.fault, why=excluded.why, "
+      "late=excluded.late, digest=excluded.digest, finished=excluded.finished, summary=excluded.summary"));
+  CAPSTONE_CHECK(submission.bind(r.name).bind(to_utf8(r.problem)).bind(name_of(r.state)).bind(name_of(r.fault)).bind(to_utf8(r.why))
+                     .bind(std::int64_t{r.origin.late}).bind(in.files).bind(r.finished).bind(Json(summary_of(r)).dump(-1, ' ', false, Json::error_handler_t::replace)).run());
+  CAPSTONE_CHECK(take_members(database, r));
   CAPSTONE_TRY(Statement attempt, database.prepare("INSERT OR IGNORE INTO attempt (submission, digest, inputs, state, fault, why, time) VALUES (?,?,?,?,?,?,?)"));
   return attempt.bind(r.name).bind(in.files).bind(join({in.files, in.problem, in.rubric, in.tool, in.device, in.driver, in.options}, "|"))
       .bind(name_of(r.state)).bind(name_of(r.fault)).bind(to_utf8(r.why)).bind(r.finished).run();
 }
-
-std::string points_text(double points) { return fmt::format("{:g}", points); }
 
 }  // namespace
 
@@ -79,19 +71,7 @@ Gradebook::~Gradebook() = default;
 Result<Gradebook> Gradebook::open(const fs::path& cohort) {
   const fs::path file = cohort / "gradebook.sqlite";
   CAPSTONE_TRY(Database database, Database::open(file));
-  std::int64_t version = 0;
-  {
-    CAPSTONE_TRY(Statement schema, database.prepare("PRAGMA user_version"));
-    CAPSTONE_TRY(bool row, schema.step());
-    version = row ? schema.integer(0) : 0;
-  }
-  if (version > kSchema) return fail(fmt::format("a gradebook of schema {}, this version reads {}", version, kSchema), file.string(), "use the newer capstone that wrote it");
-  if (version < kSchema) {
-    CAPSTONE_TRY(Transaction transaction, Transaction::begin(database));
-    CAPSTONE_CHECK(database.run(kTables));
-    CAPSTONE_CHECK(database.run(fmt::format("PRAGMA user_version = {}", kSchema).c_str()));
-    CAPSTONE_CHECK(transaction.commit());
-  }
+  CAPSTONE_CHECK(detail::bring_up_to_date(database, file));
   return Gradebook(std::make_unique<Database>(std::move(database)));
 }
 
@@ -112,39 +92,47 @@ Result<std::vector<std::string>> Gradebook::submissions() const {
 }
 
 Result<void> Gradebook::require(const std::string& submission) const {
+  CAPSTONE_TRY(Statement known, database_->prepare("SELECT 1 FROM submission WHERE name=?"));
+  CAPSTONE_TRY(bool there, known.bind(submission).step());
+  if (there) return {};
   CAPSTONE_TRY(auto names, submissions());
-  if (std::find(names.begin(), names.end(), submission) != names.end()) return {};
   auto near = nearest(submission, names);
   return fail("no submission is called '" + submission + "'", {}, near ? "did you mean '" + *near + "'?" : "`capstone gradebook COHORT` lists them");
+}
+
+Result<void> Gradebook::check(const Rubric& rubric, const Mark& mark) const {
+  CAPSTONE_CHECK(require(mark.submission));
+  std::vector<std::string> ids;
+  for (const Criterion& c : rubric.criteria) ids.push_back(c.id);
+  auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [&](const Criterion& c) { return c.id == mark.criterion; });
+  if (criterion == rubric.criteria.end()) {
+    auto near = nearest(mark.criterion, ids);
+    return fail("no criterion '" + mark.criterion + "'", mark.submission, near ? "did you mean '" + *near + "'?" : "the rubric has: " + join(ids, ", "));
+  }
+  if (!(mark.points >= 0 && mark.points <= criterion->weight))
+    return fail(fmt::format("{} points for {}", points_text(mark.points), mark.criterion), mark.submission, fmt::format("0 to {}", criterion->weight));
+  if (trim(mark.reason).empty()) return fail("a mark without a reason", mark.submission + ", " + mark.criterion, "--reason: what the student will read, and you when they ask");
+  if (trim(mark.grader).empty()) return fail("a mark without a grader", mark.submission, "--grader NAME");
+  return mark.member ? require_member(mark.submission, *mark.member) : Result<void>();
+}
+
+Result<void> Gradebook::require_member(const std::string& submission, const std::string& member) const {
+  CAPSTONE_TRY(Statement known, database_->prepare("SELECT name, id FROM member WHERE submission=? ORDER BY place"));
+  known.bind(submission);
+  std::vector<std::string> keys;
+  for (;;) {
+    CAPSTONE_TRY(bool row, known.step());
+    if (!row) break;
+    keys.push_back(key_of({known.text(0), known.text(1), {}}));
+  }
+  if (std::find(keys.begin(), keys.end(), member) != keys.end()) return {};
+  return fail("no member '" + member + "'", submission, "its members: " + join(keys, ", "));
 }
 
 Result<void> Gradebook::mark(const Rubric& rubric, const std::vector<Mark>& marks) {
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   for (const Mark& mark : marks) {
-    CAPSTONE_CHECK(require(mark.submission));
-    std::vector<std::string> ids;
-    for (const Criterion& c : rubric.criteria) ids.push_back(c.id);
-    auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [&](const Criterion& c) { return c.id == mark.criterion; });
-    if (criterion == rubric.criteria.end()) {
-      auto near = nearest(mark.criterion, ids);
-      return fail("no criterion '" + mark.criterion + "'", mark.submission, near ? "did you mean '" + *near + "'?" : "the rubric has: " + join(ids, ", "));
-    }
-    if (!(mark.points >= 0 && mark.points <= criterion->weight))
-      return fail(fmt::format("{} points for {}", points_text(mark.points), mark.criterion), mark.submission, fmt::format("0 to {}", criterion->weight));
-    if (trim(mark.reason).empty()) return fail("a mark without a reason", mark.submission + ", " + mark.criterion, "--reason: what the student will read, and you when they ask");
-    if (trim(mark.grader).empty()) return fail("a mark without a grader", mark.submission, "--grader NAME");
-    if (mark.member) {
-      CAPSTONE_TRY(Statement known, database_->prepare("SELECT name, id FROM member WHERE submission=?"));
-      known.bind(mark.submission);
-      std::vector<std::string> keys;
-      for (;;) {
-        CAPSTONE_TRY(bool row, known.step());
-        if (!row) break;
-        keys.push_back(key_of({known.text(0), known.text(1), {}}));
-      }
-      if (std::find(keys.begin(), keys.end(), *mark.member) == keys.end())
-        return fail("no member '" + *mark.member + "'", mark.submission, "its members: " + join(keys, ", "));
-    }
+    CAPSTONE_CHECK(check(rubric, mark));
     CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO mark (submission, member, criterion, points, reason, grader, time, digest) "
                                                    "SELECT ?,?,?,?,?,?,?, digest FROM submission WHERE name=?"));
     CAPSTONE_CHECK(add.bind(mark.submission).bind_optional(mark.member).bind(mark.criterion).bind(mark.points).bind(to_utf8(mark.reason)).bind(to_utf8(mark.grader))
@@ -175,6 +163,7 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
     if (!row) break;
     shown[{published.text(0), published.text(1)}][published.text(2)] = points_text(published.number(3)) + "|" + published.text(4);
   }
+  CAPSTONE_TRY(auto grace, all_grace());
   std::vector<GradebookRow> rows;
   CAPSTONE_TRY(Statement all, database_->prepare("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, m.email "
                                                  "FROM submission s JOIN member m ON m.submission = s.name ORDER BY s.name, m.place"));
@@ -185,6 +174,8 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
     row.submission = all.text(0), row.problem = all.text(1), row.state = all.text(2), row.fault = all.text(3), row.why = all.text(4), row.digest = all.text(5);
     row.late = all.integer(6) != 0;
     row.person = {all.text(7), all.text(8), all.text(9)};
+    for (const std::string& whom : {std::string(), key_of(row.person)})   // a member's own stands in front of the team's
+      if (auto days = grace.find({row.submission, whom}); days != grace.end()) row.grace_days = days->second;
     row.marks.resize(rubric.criteria.size());
     // A mark for one member stands in front of the team's, whichever came first.
     for (bool own : {false, true})
@@ -201,6 +192,16 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
     auto seen = shown.find({row.submission, key_of(row.person)});
     row.published = !now.empty() && seen != shown.end() && seen->second == now;
     rows.push_back(std::move(row));
+  }
+}
+
+Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
+  std::map<std::string, ResultSummary> all;
+  CAPSTONE_TRY(Statement stored, database_->prepare("SELECT name, summary FROM submission"));
+  for (;;) {
+    CAPSTONE_TRY(bool row, stored.step());
+    if (!row) return all;
+    if (Json json = Json::parse(stored.text(1), nullptr, false); json.is_object()) all[stored.text(0)] = json.get<ResultSummary>();
   }
 }
 
@@ -222,40 +223,6 @@ Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by) {
   }
   CAPSTONE_CHECK(transaction.commit());
   return people;
-}
-
-Result<std::vector<HistoryEntry>> Gradebook::history(const std::string& submission) const {
-  CAPSTONE_CHECK(require(submission));
-  std::vector<HistoryEntry> entries;
-  std::string present;
-  CAPSTONE_TRY(Statement attempts, database_->prepare("SELECT a.time, a.state, a.fault, a.why, a.digest, s.digest FROM attempt a JOIN submission s ON s.name = a.submission "
-                                                      "WHERE a.submission=? ORDER BY a.id"));
-  attempts.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, attempts.step());
-    if (!row) break;
-    present = attempts.text(5);
-    entries.push_back({attempts.text(0), fmt::format("judged: {}{}{} (handed in: {})", attempts.text(1), attempts.text(2).empty() ? "" : " (" + attempts.text(2) + ")",
-                                                     attempts.text(3).empty() ? "" : ": " + attempts.text(3), attempts.text(4).substr(0, 12))});
-  }
-  CAPSTONE_TRY(Statement given, database_->prepare("SELECT time, criterion, points, grader, reason, member, digest FROM mark WHERE submission=? ORDER BY id"));
-  given.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, given.step());
-    if (!row) break;
-    entries.push_back({given.text(0), fmt::format("{} {} by {}{}: {}{}", given.text(1), points_text(given.number(2)), given.text(3), given.is_null(5) ? "" : " for " + given.text(5),
-                                                  given.text(4), given.text(6) == present ? "" : " (given for an earlier version, " + given.text(6).substr(0, 12) + ")")});
-  }
-  CAPSTONE_TRY(Statement published, database_->prepare("SELECT p.time, p.publisher, x.person, sum(x.points) FROM published x JOIN publication p ON p.id = x.publication "
-                                                       "WHERE x.submission=? GROUP BY p.id, x.person ORDER BY p.id"));
-  published.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, published.step());
-    if (!row) break;
-    entries.push_back({published.text(0), fmt::format("published by {}: {} sees {}", published.text(1), published.text(2), points_text(published.number(3)))});
-  }
-  std::stable_sort(entries.begin(), entries.end(), [](const HistoryEntry& a, const HistoryEntry& b) { return a.time < b.time; });
-  return entries;
 }
 
 }  // namespace capstone

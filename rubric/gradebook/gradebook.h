@@ -2,12 +2,14 @@
 // A cohort's gradebook: what was handed in, how often it was judged, and every mark that anybody ever gave. Marks are only
 // ever added: a later one stands in front of an earlier one, and both stay. SQLite.
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/cohort/result.h"
+#include "rubric/gradebook/summary.h"
 #include "rubric/rubric.h"
 
 namespace capstone {
@@ -24,12 +26,12 @@ struct Mark {
   bool earlier_version = false;        ///< the submission was handed in anew since
 };
 
-
 /// One row of the gradebook: a person and a submission (a team has a row for each member).
 struct GradebookRow {
   std::string submission, problem, state, fault, why, digest;
   Person person;
-  bool late = false;
+  bool late = false;                        ///< its platform says so
+  double grace_days = 0;                    ///< granted; the last grant counts
   std::vector<std::optional<Mark>> marks;   ///< in the rubric's order; absent: not marked
   std::optional<double> total() const;      ///< absent while a criterion is unmarked
   bool published = false;                   ///< what was published last says the same as this row
@@ -63,9 +65,22 @@ class Gradebook {
   /// Judgements, marks and publications of one submission. @error unknown: the nearest.
   Result<std::vector<HistoryEntry>> history(const std::string& submission) const;
   Result<std::vector<std::string>> submissions() const;
+  /// What was found of each submission, by name.
+  Result<std::map<std::string, ResultSummary>> summaries() const;
+
+  /// Days after the deadline that do not count as late; 0 takes them back. @param member  of a team; absent: all
+  /// @error as mark(); days below 0 or above 366.
+  Result<void> grant_grace(const std::string& submission, const std::optional<std::string>& member, double days, const std::string& reason, const std::string& grader);
+  /// The answer to an appeal. @param decision  "upheld" or "dismissed"
+  Result<void> decide(const std::string& submission, const std::string& decision, const std::string& reason, const std::string& grader);
+  /// A judgement on appeal, beside the one that stands. @param file  its result, inside the cohort
+  Result<void> record_rejudgement(const SubmissionResult& result, const std::string& file);
 
  private:
   explicit Gradebook(std::unique_ptr<detail::Database> database);
+  Result<void> check(const Rubric& rubric, const Mark& mark) const;
+  Result<void> require_member(const std::string& submission, const std::string& member) const;
+  Result<std::map<std::pair<std::string, std::string>, double>> all_grace() const;   // (submission, member or "") → days
   Result<void> require(const std::string& submission) const;
   std::unique_ptr<detail::Database> database_;
 };

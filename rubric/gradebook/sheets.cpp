@@ -137,12 +137,12 @@ Result<std::vector<Mark>> read_marks(const std::string& text, const std::string&
 }
 
 std::string gradebook_csv(const std::vector<GradebookRow>& rows, const Rubric& rubric) {
-  std::vector<std::string> heading{"name", "person", "id", "email", "problem", "state", "late"};
+  std::vector<std::string> heading{"name", "person", "id", "email", "problem", "state", "late", "grace_days"};
   for (const Criterion& criterion : rubric.criteria) heading.push_back(criterion.id);
   heading.insert(heading.end(), {"total", "published", "for_an_earlier_version"});
   std::string text = csv_row(heading);
   for (const GradebookRow& row : rows) {
-    std::vector<std::string> cells{row.submission, row.person.name, row.person.id, row.person.email, row.problem, row.state, row.late ? "late" : ""}, earlier;
+    std::vector<std::string> cells{row.submission, row.person.name, row.person.id, row.person.email, row.problem, row.state, row.late ? "late" : "", row.grace_days > 0 ? number(row.grace_days) : ""}, earlier;
     for (const auto& mark : row.marks) {
       cells.push_back(mark ? number(mark->points) : "");
       if (mark && mark->earlier_version) earlier.push_back(mark->criterion);
@@ -163,7 +163,7 @@ Json gradebook_json(const std::vector<GradebookRow>& rows, const Rubric& rubric)
       if (mark)
         marks[mark->criterion] = {{"points", mark->points}, {"reason", mark->reason}, {"grader", mark->grader}, {"time", mark->time}, {"digest", mark->digest}, {"earlier_version", mark->earlier_version}};
     out["rows"].push_back({{"name", row.submission}, {"person", row.person.name}, {"id", row.person.id}, {"email", row.person.email}, {"problem", row.problem},
-                           {"state", row.state}, {"fault", row.fault}, {"late", row.late}, {"digest", row.digest}, {"marks", std::move(marks)},
+                           {"state", row.state}, {"fault", row.fault}, {"late", row.late}, {"grace_days", row.grace_days}, {"digest", row.digest}, {"marks", std::move(marks)},
                            {"total", row.total() ? Json(*row.total()) : Json(nullptr)}, {"published", row.published}});
   }
   return out;

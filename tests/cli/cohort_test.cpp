@@ -81,6 +81,9 @@ TEST_F(Cohort, KilledTwentyTimesItEndsLikeAnUndisturbedOne) {
   expect_right_states(home_ / "whole");
   EXPECT_FALSE(fs::exists(home_ / "whole" / "escaped.txt"));
   EXPECT_TRUE(says(whole.out, "never submitted: Never There (1)"));
+  // Claims that come from a GPU which is not here cost no honesty.
+  for (const Json& mark : result(home_ / "whole", "s0000")["suggested"])
+    if (mark["criterion"] == "honesty") EXPECT_EQ(mark["points"], 10) << mark;
 
   std::mt19937 random(20261122);
   const double seconds = whole.seconds;

@@ -45,7 +45,7 @@ TEST_F(Gradebook, FromTheFirstMarkToASecondVersion) {
 
 TEST_F(Gradebook, TablesAreSafeInSpreadsheetsAndWholeInJson) {
   Outcome csv = capstone({"gradebook", "graded", "--format", "csv"});
-  EXPECT_TRUE(csv.out.starts_with("name,person,id,email,problem,state,late,correctness,depth,head_to_head,honesty,total,published,")) << csv;
+  EXPECT_TRUE(csv.out.starts_with("name,person,id,email,problem,state,late,grace_days,correctness,depth,head_to_head,honesty,total,published,")) << csv;
   EXPECT_TRUE(says(csv.out, "eve,\"'=cmd, \"\"Eve\"\"\",7,"));
   EXPECT_TRUE(csv.out.ends_with("\r\n"));
   Json json = Json::parse(capstone({"gradebook", "graded", "--format", "json"}).out, nullptr, false);
@@ -85,6 +85,14 @@ TEST_F(Gradebook, NextOpensASheetASubmissionAndResumes) {
   EXPECT_FALSE(fs::exists(home_ / "graded" / "marking" / "eve.yaml"));
   Outcome none = capstone({"mark", "--next"}, {.env = {{"EDITOR", ""}, {"VISUAL", ""}}});
   EXPECT_EQ(none.code, 3) << none;
+}
+
+TEST_F(Gradebook, DaysOfGraceStandInTableAndHistory) {
+  EXPECT_EQ(capstone({"gradebook", "grace", "ada", "--days", "2", "--reason", "illness", "--grader", "Grace"}).code, 0);
+  EXPECT_TRUE(says(capstone({"gradebook"}).out, "2 d of grace"));
+  EXPECT_TRUE(says(capstone({"gradebook", "history", "ada"}).out, "2 days of grace by Grace: illness"));
+  Outcome bad = capstone({"gradebook", "grace", "ada", "--days", "-2", "--reason", "x", "--grader", "Grace"});
+  EXPECT_EQ(bad.code, 2) << bad;
 }
 
 TEST_F(Gradebook, AFolderWithoutOneIsNamed) {

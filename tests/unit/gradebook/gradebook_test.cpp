@@ -65,6 +65,57 @@ TEST_F(Book, AMembersOwnMarkStandsInFrontOfTheTeams) {
   EXPECT_EQ(refused.error().hint, "its members: 2, 3");
 }
 
+TEST_F(Book, AVersionThatCannotBeReadKeepsThePeople) {
+  SubmissionResult damaged = result("team", "t2", {}, "2026-03-02T09:30:00Z");
+  damaged.state = GradingState::kFailed;
+  damaged.fault = GradingFault::kDamaged;
+  ASSERT_TRUE(book().take({damaged}));
+  auto all = rows();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[2].person.name, "Eve");
+  EXPECT_EQ(all[2].state, "failed");
+}
+
+TEST_F(Book, GraceIsGrantedToAllOrToAMemberAndTakenBack) {
+  ASSERT_TRUE(book().grant_grace("team", std::nullopt, 1, "illness", "mentor"));
+  ASSERT_TRUE(book().grant_grace("team", "3", 4, "hospital", "mentor"));
+  EXPECT_EQ(rows()[1].grace_days, 1);
+  EXPECT_EQ(rows()[2].grace_days, 4);
+  ASSERT_TRUE(book().grant_grace("team", "3", 0, "a mistake", "mentor"));
+  EXPECT_EQ(rows()[2].grace_days, 0);
+  auto history = book().history("team");
+  ASSERT_TRUE(history);
+  int told = 0;
+  for (const HistoryEntry& entry : *history) told += entry.text.find("days of grace") != std::string::npos;
+  EXPECT_EQ(told, 3);
+  EXPECT_FALSE(book().grant_grace("team", "nobody", 1, "x", "mentor"));
+  EXPECT_FALSE(book().grant_grace("team", std::nullopt, -1, "x", "mentor"));
+  EXPECT_FALSE(book().grant_grace("team", std::nullopt, 1, " ", "mentor"));
+}
+
+TEST_F(Book, SummariesTellWhatTablesNeed) {
+  SubmissionResult r = result("ada", "first", {{"Ada", "1", ""}}, "2026-03-03T09:30:00Z");
+  r.judged.resize(1);
+  r.judged[0].contestant = "human";
+  r.judged[0].gate_one = GateOne::kPassed;
+  r.judged[0].gate_two = GateTwo::kFaster;
+  r.judged[0].environment = {{"device", "NVIDIA H200"}};
+  r.judged[0].measured.emplace();
+  r.judged[0].measured->speedup = Interval{2, 1.9, 2.1};
+  r.prediction = Prediction{"memory", 1.5, "bytes", true};
+  r.origin.id = "77";
+  ASSERT_TRUE(book().take({r}));
+  auto all = book().summaries();
+  ASSERT_TRUE(all);
+  const ResultSummary& ada = all->at("ada");
+  ASSERT_NE(ada.of("human"), nullptr);
+  EXPECT_EQ(ada.of("human")->device, "NVIDIA H200");
+  EXPECT_EQ(ada.of("human")->speedup->high, 2.1);
+  EXPECT_EQ(ada.prediction->speedup, 1.5);
+  EXPECT_EQ(ada.origin.id, "77");
+  EXPECT_EQ(ada.of("llm"), nullptr);
+}
+
 TEST_F(Book, OneBadMarkLeavesAllOut) {
   struct Bad { Mark mark; std::string hint; };
   for (const Bad& bad : {Bad{give("adda", "depth", 1), "did you mean 'ada'?"}, Bad{give("ada", "dept", 1), "did you mean 'depth'?"}, Bad{give("ada", "depth", 31), "0 to 30"},

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "fixture.h"
@@ -95,6 +96,79 @@ TEST_F(RubricTest, RawSpeedEarnsNothing) {
     for (const CriterionScore& c : score(rubric, faster.project, faster.ledger, worklog_of(faster)).criteria) after.push_back(c.suggested);
     EXPECT_EQ(before, after) << "speedups times " << factor;
   }
+}
+
+// Every finished example, with whatever it quotes: only the measured speeds change.
+TEST_F(RubricTest, RawSpeedEarnsNothingInTheExamplesEither) {
+  int seen = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(CAPSTONE_SOURCE_DIR) / "examples")) {
+    if (!std::filesystem::exists(entry.path() / "capstone.yaml")) continue;
+    Result<Project> project = open_project(entry.path());
+    ASSERT_TRUE(project) << render(project.error());
+    Result<LedgerView> ledger = read_ledger(project->ledger());
+    ASSERT_TRUE(ledger);
+    testing::Capstone example{*project, *ledger};
+    auto marks_of = [&](double factor) {
+      LedgerView scaled = *ledger;
+      for (auto* list : {&scaled.human, &scaled.llm})
+        for (Measurement& m : *list)
+          if (m.measured && m.measured->speedup) {
+            Interval& s = *m.measured->speedup;
+            s = {s.point * factor, s.low * factor, s.high * factor};
+            m.gate_two = s.low > 1 ? GateTwo::kFaster : GateTwo::kSlower;
+          }
+      std::vector<double> marks;
+      for (const CriterionScore& c : score(rubric, *project, scaled, worklog_of(example)).criteria) marks.push_back(c.suggested);
+      return marks;
+    };
+    const std::vector<double> before = marks_of(1);
+    for (double factor : {0.01, 0.5, 2.0, 100.0}) EXPECT_EQ(marks_of(factor), before) << entry.path() << " times " << factor;
+    ++seen;
+  }
+  EXPECT_GE(seen, 1);
+}
+
+TEST_F(RubricTest, EvidenceNamesItsNumbers) {
+  edit("The intervals are far apart.", "v4 is 2.3x faster than the reference.");
+  std::map<std::string, std::string> facts;
+  for (const CriterionScore& c : sheet().criteria)
+    for (const Evidence& e : c.evidence) facts[e.check] = e.fact;
+  EXPECT_NE(facts["numbers_agree"].find("\"2.3x\", ledger 2.31x"), std::string::npos) << facts["numbers_agree"];
+  EXPECT_NE(facts["timed_or_explained"].find(" samples in "), std::string::npos) << facts["timed_or_explained"];
+  EXPECT_NE(facts["predicted_first"].find("measured: memory-bound (v4)"), std::string::npos) << facts["predicted_first"];
+  EXPECT_NE(facts["versions_discussed"].find(" of 4 versions beside a measurement"), std::string::npos) << facts["versions_discussed"];
+}
+
+// As design.md orders them: a loss that is understood is worth as much as a win that is, a win that nobody understands is worth less.
+TEST_F(RubricTest, CapstonesOrderByUnderstandingNotBySpeed) {
+  auto graded = [&](double speedup, bool explained) {
+    testing::Scratch folder;
+    testing::Capstone c = testing::make_capstone(folder.path());
+    for (Measurement& m : c.ledger.human)
+      if (m.measured && m.measured->speedup) {
+        m.measured->speedup = Interval{speedup, speedup * 0.99, speedup * 1.01};
+        m.gate_two = speedup > 1 ? GateTwo::kFaster : GateTwo::kSlower;
+        if (!explained && m.version == "v4") m.labels = {"needs an explanation: below the memory floor"};
+      }
+    if (!explained) {
+      std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
+      testing::write_worklog(c, replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", ""));
+    }
+    return score(rubric, c.project, c.ledger, worklog_of(c));
+  };
+  const ScoreSheet win = graded(2.3, true), loss = graded(0.6, true), beaten_by_library = graded(0.05, true), suspicious = graded(9.0, false);
+  EXPECT_EQ(win.suggested, loss.suggested);
+  EXPECT_EQ(mark_of(loss, "honesty"), 10);
+  EXPECT_EQ(beaten_by_library.suggested, loss.suggested);
+  EXPECT_LT(suspicious.suggested, loss.suggested - 5);
+}
+
+TEST_F(RubricTest, AClaimFromAnotherGpuNeverCostsHonesty) {
+  Rejudged rejudged;
+  rejudged.human = GateOne::kPassed;   // the claims were not comparable: compare_claim() reports no contradiction
+  EXPECT_EQ(mark_of(score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &rejudged), "honesty"), 10);
+  rejudged.contradictions = {"human: 2.20x claimed, 2.00x measured afresh"};
+  EXPECT_EQ(mark_of(score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &rejudged), "honesty"), 0);
 }
 
 TEST_F(RubricTest, ALostRaceToldStraightScoresFullMarks) {

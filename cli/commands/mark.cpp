@@ -1,0 +1,107 @@
+// `mark`: what mentors give.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/cohort.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+
+namespace capstone::cli {
+namespace {
+
+struct MarkArguments {
+  std::string name, cohort = "graded", criterion, reason, from, grader, member;
+  std::optional<double> points;
+  bool next = false;
+};
+
+bool wants_marks(const GradebookRow& row) {
+  return row.state != "failed" && std::any_of(row.marks.begin(), row.marks.end(), [](const auto& mark) { return !mark || mark->earlier_version; });
+}
+
+// One sheet after the other, until none is left or one comes back without a mark.
+Result<ExitCode> mark_next(const Session& session, OpenCohort& cohort, const MarkArguments& arguments, const std::string& grader) {
+  if (session.editor.empty()) return fail("no editor", {}, "set VISUAL or EDITOR, for example EDITOR=nano; or give marks with --from marks.csv", ExitCode::kEnvironment);
+  CAPSTONE_TRY(Comments comments, cohort.comments());
+  for (int done = 0;; ++done) {
+    CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
+    const GradebookRow* row = nullptr;
+    for (const GradebookRow& candidate : rows)
+      if (!row && wants_marks(candidate) && (arguments.name.empty() || arguments.name == candidate.submission)) row = &candidate;
+    if (!row) {
+      session.terminal.out(done ? fmt::format("{} marked; nothing waits for marks", done) : "nothing waits for marks");
+      return ExitCode::kDone;
+    }
+    // A sheet that was left half filled in, or with a mistake, is still there.
+    const fs::path sheet = cohort.folder / "marking" / (row->submission + ".yaml");
+    std::error_code code;
+    CAPSTONE_CHECK(make_folders(sheet.parent_path()));
+    if (!fs::exists(sheet, code)) CAPSTONE_CHECK(write_file_atomic(sheet, marking_sheet(*row, cohort.rubric, cohort.evidence_of(row->submission), comments)));
+    const std::string command = session.editor + " '" + replace_all(sheet.string(), "'", "'\\''") + "'";
+    if (std::system(command.c_str()) != 0) return fail("the editor failed: " + session.editor, sheet.string(), "the sheet is kept; run the command again");
+    CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
+    CAPSTONE_TRY(auto marks, read_sheet(text, sheet.string(), row->submission, grader, comments));
+    // What stands there already is not given once more.
+    std::erase_if(marks, [&](const Mark& mark) {
+      return std::any_of(row->marks.begin(), row->marks.end(), [&](const auto& old) {
+        return old && !old->earlier_version && old->criterion == mark.criterion && old->points == mark.points && old->reason == mark.reason;
+      });
+    });
+    if (marks.empty()) {
+      session.terminal.out(fmt::format("{}: no marks; the next time begins here", row->submission));
+      return ExitCode::kDone;
+    }
+    CAPSTONE_CHECK(cohort.book.mark(cohort.rubric, marks));
+    fs::remove(sheet, code);
+    session.terminal.say(fmt::format("{}: {} marks", row->submission, marks.size()));
+  }
+}
+
+Result<ExitCode> mark(const Session& session, const MarkArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+  const std::string grader = arguments.grader.empty() ? session.user : arguments.grader;
+  if (arguments.next) return mark_next(session, cohort, arguments, grader);
+  CAPSTONE_TRY(Comments comments, cohort.comments());
+  std::vector<Mark> marks;
+  if (!arguments.from.empty()) {
+    const fs::path file = session.cwd / arguments.from;
+    CAPSTONE_TRY(std::string text, read_file(file, 64u << 20));
+    CAPSTONE_TRY(marks, read_marks(text, file.string(), grader, comments));
+  } else {
+    if (arguments.name.empty() || arguments.criterion.empty() || !arguments.points)
+      return fail("what is to be marked?", {}, "capstone mark NAME --criterion ID --points N --reason TEXT; or --next; or --from marks.csv");
+    Mark one;
+    one.submission = arguments.name;
+    one.criterion = arguments.criterion;
+    one.points = *arguments.points;
+    one.grader = grader;
+    one.reason = arguments.reason;
+    if (auto known = comments.find(one.reason.substr(one.reason.starts_with("@") ? 1 : one.reason.size())); one.reason.starts_with("@") && known != comments.end()) one.reason = known->second;
+    if (!arguments.member.empty()) one.member = arguments.member;
+    marks.push_back(std::move(one));
+  }
+  CAPSTONE_CHECK(cohort.book.mark(cohort.rubric, marks));
+  session.terminal.out(fmt::format("{} mark{} kept as draft{}; `capstone gradebook publish` shows them", marks.size(), marks.size() == 1 ? "" : "s", marks.size() == 1 ? "" : "s"));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_mark(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("mark", "for mentors: give marks; drafts until `gradebook publish`");
+  auto a = std::make_shared<MarkArguments>();
+  command->add_option("name", a->name, "the submission, as `gradebook` lists it");
+  add_cohort_option(*command, a->cohort);
+  command->add_option("--criterion", a->criterion, "of the rubric: correctness, depth, head_to_head, honesty");
+  command->add_option("--points", a->points, "0 to the criterion's weight");
+  command->add_option("--reason", a->reason, "what the student will read; @name takes a text from COHORT/comments.yaml");
+  command->add_option("--member", a->member, "of a team: for this member alone (id, or name where there is no id)");
+  command->add_option("--grader", a->grader, "who gives the mark (default: your user name)");
+  auto* next = command->add_flag("--next", a->next, "open a sheet for the next submission that waits for marks, and so on ($VISUAL or $EDITOR)");
+  command->add_option("--from", a->from, "a CSV with name,criterion,points,reason; all of it or nothing")->excludes(next);
+  command->callback([&session, &action, a] { action = [&session, a] { return mark(session, *a); }; });
+}
+
+}  // namespace capstone::cli
