@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "harness/base/parallel.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/check/bulk.h"
@@ -171,12 +172,13 @@ void apply_twist(const random::Draw& draw, std::size_t at, std::span<float> valu
     values[i] = random::twisted(draw, static_cast<std::int64_t>(at + i), values[i], tails[i]);
 }
 
-void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out) {
-  const std::size_t width = size_of(type), elements = out.size() / width;
+// The fills below make elements begin … end of a tensor; `begin` is a multiple of kChunk.
+void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
+  const std::size_t width = size_of(type);
   std::uint32_t words[kChunk];
   float values[kChunk];
-  for (std::size_t at = 0; at < elements; at += kChunk) {
-    const std::size_t count = std::min(kChunk, elements - at);
+  for (std::size_t at = begin; at < end; at += kChunk) {
+    const std::size_t count = std::min(kChunk, end - at);
     words_at(draw, random::kValues, at, count, words);
     if (draw.kind == random::Kind::kUniform) {
       bulk::uniforms(std::span(words, count), draw.a, draw.b, values);
@@ -188,11 +190,29 @@ void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out) {
   }
 }
 
-void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out) {
-  if (draw.kind == random::Kind::kNormal || draw.kind == random::Kind::kUniform)
-    return fill_real(draw, type, out);
-  const auto elements = static_cast<std::int64_t>(out.size() / size_of(type));
-  for (std::int64_t i = 0; i < elements; ++i) random::store_drawn(draw, type, out.data(), i);
+void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
+  std::uint32_t words[2 * kChunk];  // 64 bits an element
+  const std::uint64_t span = static_cast<std::uint64_t>(draw.max) - static_cast<std::uint64_t>(draw.min) + 1;
+  for (std::size_t at = begin; at < end; at += kChunk) {
+    const std::size_t count = std::min(kChunk, end - at);
+    bulk::random_words(draw.seed, draw.stream, random::kValues, at / 2, std::span(words, (count + 1) / 2 * 4));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t bits = words[2 * i] | static_cast<std::uint64_t>(words[2 * i + 1]) << 32;
+      random::store_whole(type, out.data(), static_cast<std::int64_t>(at + i),
+                          static_cast<std::int64_t>(static_cast<std::uint64_t>(draw.min) + random::scaled_to(bits, span)));
+    }
+  }
+}
+
+void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out, int threads) {
+  const std::size_t elements = out.size() / size_of(type);
+  constexpr std::int64_t kShare = std::int64_t{1} << 20;  // elements; a multiple of kChunk
+  parallel_for(static_cast<std::int64_t>(elements), kShare, threads, [&](std::int64_t first, std::int64_t last) {
+    const auto begin = static_cast<std::size_t>(first), end = static_cast<std::size_t>(last);
+    if (draw.kind == random::Kind::kNormal || draw.kind == random::Kind::kUniform) return fill_real(draw, type, out, begin, end);
+    if (draw.kind == random::Kind::kInteger) return fill_integers(draw, type, out, begin, end);
+    for (std::int64_t i = first; i < last; ++i) random::store_drawn(draw, type, out.data(), i);
+  });
 }
 
 /// Whole numbers made on the host, stored in the tensor's type.
@@ -381,7 +401,7 @@ Result<std::optional<random::Draw>> draw_of(const Problem& problem, int paramete
 }
 
 Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
-                         Battery battery, std::span<std::byte> out) {
+                         Battery battery, std::span<std::byte> out, int threads) {
   CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
   const DType type = target.parameter.dtype;
   if (out.size() != static_cast<std::size_t>(target.elements) * size_of(type))
@@ -390,7 +410,7 @@ Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& siz
                 target.where(), {}, ExitCode::kInternal);
   CAPSTONE_TRY(const auto draw, draw_of(problem, parameter, sizes, seed, battery));
   if (draw) {
-    fill_draw(*draw, type, out);
+    fill_draw(*draw, type, out, threads_or_all(threads));
     return {};
   }
   return std::visit(Overloaded{

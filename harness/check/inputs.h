@@ -41,9 +41,10 @@ Result<std::optional<random::Draw>> draw_of(const Problem& problem, int paramete
 ///
 /// @param parameter  index in problem.signature; also the number of the random stream
 /// @param out        exactly the tensor's bytes
+/// @param threads    for what is drawn element by element; 0: all that the machine has
 /// @error wrong span, an output or a scalar, an init that its dtype cannot hold, an unknown generator.
 Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
-                         Battery battery, std::span<std::byte> out);
+                         Battery battery, std::span<std::byte> out, int threads = 1);
 
 /// Overwrites a tensor with patterns that no kernel writes by chance: NaN of many payloads and both signs
 /// where the type has NaN, random bytes elsewhere. A device does the same with random::store_poison.

@@ -5,15 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <filesystem>
-#include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/base/parallel.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/check/dtype_convert.h"
@@ -148,35 +145,6 @@ std::int64_t chunk_for(std::int64_t count, std::int64_t row, int threads) {
       std::clamp<std::int64_t>(count / (std::int64_t{threads} * 8) + 1, 256, kMostChunk);
   if (row < 1 || row > kMostChunk) return even;
   return (even + row - 1) / row * row;
-}
-
-/// Runs `work(begin, end)` over [0, count) on several threads; the first exception is rethrown here.
-template <class Work>
-void parallel_for(std::int64_t count, std::int64_t chunk, int threads, const Work& work) {
-  std::atomic<std::int64_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_lock;
-  const auto run = [&] {
-    try {
-      for (std::int64_t begin; (begin = next.fetch_add(chunk)) < count;)
-        work(begin, std::min(count, begin + chunk));
-    } catch (...) {
-      const std::lock_guard lock(failure_lock);
-      if (!failure) failure = std::current_exception();
-      next = count;
-    }
-  };
-  const std::int64_t useful = std::min<std::int64_t>(threads, (count + chunk - 1) / chunk);
-  {
-    std::vector<std::jthread> others;
-    for (std::int64_t i = 1; i < useful; ++i) others.emplace_back(run);
-    run();
-  }
-  if (failure) std::rethrow_exception(failure);
-}
-
-int threads_or_all(int threads) {
-  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace

@@ -267,7 +267,9 @@ class Session {
   // Fresh inputs, the run, and whether it was right. Empty when the contestant broke.
   Result<std::optional<Timed>> verified_run(std::size_t a, std::int64_t hide) {
     using Nothing = std::optional<Timed>;
-    const std::uint64_t seed = fresh_seed();
+    const bool first = !strictly_checked_.contains(a);
+    // What the oracle is asked about each arm are the same inputs, so that it is asked once.
+    const std::uint64_t seed = first ? probe_seed_ : fresh_seed();
     if (setup_.problem->prepare) {
       for (bool into_expected : {true, false}) {
         CAPSTONE_CHECK(stage_.fill_parameters(seed));
@@ -310,10 +312,10 @@ class Session {
       probed_ = true;
     }
     CAPSTONE_TRY(std::string wrong, stage_.verify(fingerprints));
-    if (wrong.empty() && !arms_[a].trusted && !strictly_checked_.contains(a)) {
+    if (wrong.empty() && first && !arms_[a].trusted) {
       CAPSTONE_TRY(wrong, stage_.probe(false));
-      strictly_checked_.insert(a);
     }
+    strictly_checked_.insert(a);
     if (!wrong.empty()) {
       if (arms_[a].trusted)
         return fail("a timed run of the baseline went wrong: " + wrong, setup_.problem->id, "run `capstone doctor`", ExitCode::kEnvironment);
@@ -388,7 +390,8 @@ class Session {
   Stage stage_;
   std::vector<std::unique_ptr<Runner>> workers_;
   std::vector<double> lonely_;
-  std::set<std::size_t> strictly_checked_;
+  std::set<std::size_t> strictly_checked_;  ///< arms that have run on the probed inputs
+  const std::uint64_t probe_seed_ = fresh_seed();
   std::vector<std::string> run_again_;
   std::string disturbed_;
   bool probed_ = false;

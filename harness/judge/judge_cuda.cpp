@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "harness/base/files.h"
+#include "harness/base/parallel.h"
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
 #include "harness/judge/backends.h"
@@ -196,6 +197,30 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
   return {};
 }
 
+// All entries, then the opponent, side by side: nvcc takes seconds for each and one core.
+Result<std::vector<Artifact>> build_all(const CudaSession& session, const fs::path& opponent, const std::string& arch) {
+  const JudgeRequest& request = session.request;
+  std::vector<std::string> names;
+  for (const Entry& entry : request.entries) names.push_back(entry.contestant);
+  session.say(fmt::format("building {} and the native baseline with nvcc", join(names, ", ")));
+  std::vector<std::optional<Result<Artifact>>> built(request.entries.size() + 1);
+  parallel_for(static_cast<std::int64_t>(built.size()), 1, threads_or_all(0), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      const bool ours = i == request.entries.size();
+      const std::string name = ours ? "native" : names[i];
+      const fs::path& source = ours ? opponent : request.entries[i].source;
+      built[i] = build_cuda({request.problem, source, &session.resources, ours ? nullptr : &session.sandbox, name, 900}, arch,
+                            ours ? request.problem->link : std::vector<std::string>{});
+    }
+  });
+  std::vector<Artifact> artifacts;
+  for (auto& each : built) {
+    CAPSTONE_TRY(Artifact artifact, std::move(*each));
+    artifacts.push_back(std::move(artifact));
+  }
+  return artifacts;
+}
+
 // One timing at a time on a GPU, whoever asks: two at once would slow each other down.
 Result<FileLock> take_gpu(const GpuIdentity& gpu, const Narration& say) {
   std::error_code code;
@@ -231,19 +256,15 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   session.recorder_program = programs[2];
   session.launcher_program = programs[3];
 
-  // Builds.
-  say("building the native baseline");
+  const auto begun = std::chrono::steady_clock::now();
   const fs::path opponent = request.baseline.empty() ? problem.folder / "baseline.cu" : request.baseline;
-  CAPSTONE_TRY(session.baseline, build_cuda({&problem, opponent, &resources, nullptr, "native", 900}, arch, problem.link));
+  CAPSTONE_TRY(std::vector<Artifact> artifacts, build_all(session, opponent, arch));
+  session.baseline = std::move(artifacts.back());
+  artifacts.pop_back();
   if (!session.baseline.result.ok)
     return fail("the problem's baseline.cu does not build: " + session.baseline.result.first_error->text,
                 session.baseline.result.first_error->file, "see `capstone doctor` for missing libraries", ExitCode::kEnvironment);
-  std::vector<Artifact> artifacts;
-  for (const Entry& entry : request.entries) {
-    say("building " + entry.contestant + " with nvcc");
-    CAPSTONE_TRY(auto artifact, build_cuda({&problem, entry.source, &resources, &session.sandbox, entry.contestant, 900}, arch, {}));
-    artifacts.push_back(std::move(artifact));
-  }
+  const double building = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   CAPSTONE_TRY(Oracle oracle, Oracle::load(problem, resources));
   CAPSTONE_TRY(FileLock gpu_lock, take_gpu(session.gpu, say));
   CAPSTONE_TRY(session.player, Player::start(player_program, session.trusted));
@@ -268,6 +289,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   }
 
   // Gate one: sizes and seeds are drawn after every build.
+  const auto built = std::chrono::steady_clock::now();
   DrawLimits draw{2e8, 256e6};
   CAPSTONE_TRY(auto plans, cases_for(request, draw));
   std::vector<Contestant> contestants;
@@ -279,6 +301,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     for (int arm = 1; arm < request.arms; ++arm) contestants.push_back(c);
     contestants.push_back(std::move(c));
   }
+
+  const double checking = std::chrono::duration<double>(std::chrono::steady_clock::now() - built).count();
 
   std::vector<TimedArm> arms;
   std::vector<Contestant*> racing;  // arms[2 + i]
@@ -333,6 +357,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     Measurement& m = racing[k]->measurement;
     const TimedArm& arm = arms[2 + k];
     m.environment["telemetry"] = outcome.telemetry;
+    m.environment["telemetry"]["seconds"]["building"] = building;
+    m.environment["telemetry"]["seconds"]["checking"] = checking;
     if (arm.failure) {
       m.gate_one = GateOne::kWrong;
       m.gate_two_reason = "a run at the measured size failed";

@@ -192,41 +192,53 @@ Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
   return std::string();
 }
 
-Result<std::string> Stage::probe(bool expected_copy) {
-  if (host_seed_ != seed_ || host_inputs_.empty()) {
-    host_inputs_.assign(layout_.tensors.size(), {});
-    for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
-      const TensorSlot& slot = layout_.tensors[i];
-      if (parameter(slot).role == Role::kOutput) continue;
-      host_inputs_[i].resize(slot.bytes);
-      CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain, host_inputs_[i]));
-    }
-    host_seed_ = seed_;
+Result<void> Stage::ask_oracle() {
+  if (!probes_.empty() && probe_seed_ == seed_) return {};
+  std::vector<std::vector<std::byte>> inputs(layout_.tensors.size());
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    if (parameter(slot).role == Role::kOutput) continue;
+    inputs[i].resize(slot.bytes);
+    CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain, inputs[i], 0));
   }
-  std::vector<std::span<const std::byte>> tensors(host_inputs_.begin(), host_inputs_.end());
+  const std::vector<std::span<const std::byte>> tensors(inputs.begin(), inputs.end());
   std::mt19937_64 random(fresh_seed());
-  scale_.resize(layout_.tensors.size());
+  probes_.assign(layout_.tensors.size(), {});
+  scale_.assign(layout_.tensors.size(), 0);
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    if (!parameter(slot).is_written()) continue;
+    Probe& probe = probes_[i];
+    probe.indices.resize(kProbes);
+    for (auto& index : probe.indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
+    std::sort(probe.indices.begin(), probe.indices.end());
+    probe.value.resize(kProbes);
+    probe.scale.resize(kProbes);
+    CAPSTONE_CHECK(oracle_.evaluate(problem_, problem_.measure, tensors, slot.parameter, probe.indices, probe.value, probe.scale));
+    scale_[i] = *std::max_element(probe.scale.begin(), probe.scale.end());
+  }
+  probe_seed_ = seed_;
+  return {};
+}
+
+Result<std::string> Stage::probe(bool expected_copy) {
+  CAPSTONE_CHECK(ask_oracle());
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
     const TensorSlot& slot = layout_.tensors[i];
     const Parameter& p = parameter(slot);
     if (!p.is_written()) continue;
-    std::vector<std::int64_t> indices(kProbes);
-    for (auto& index : indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
-    std::sort(indices.begin(), indices.end());
-    std::vector<double> value(kProbes), scale(kProbes);
-    CAPSTONE_CHECK(oracle_.evaluate(problem_, problem_.measure, tensors, slot.parameter, indices, value, scale));
+    const Probe& probe = probes_[i];
     CAPSTONE_TRY(Json results, player_.batch(Json::array({{{"do", "gather"}, {"arena", expected_copy ? "expected" : "tensors"},
                                                            {"at", expected_copy ? expected_at_[i] : slot.offset},
-                                                           {"dtype", name_of(p.dtype)}, {"indices", indices}}})));
+                                                           {"dtype", name_of(p.dtype)}, {"indices", probe.indices}}})));
     const Json& got = results[0].at("values");
     int wrong = 0;
     double worst = 0;
     for (int k = 0; k < kProbes; ++k) {
       double g = got[k].is_number() ? got[k].get<double>() : std::nan("");
-      if (!is_right(p.dtype, g, value[k], scale[k], problem_.tolerance)) ++wrong;
-      worst = std::max(worst, std::fabs(g - value[k]));
+      if (!is_right(p.dtype, g, probe.value[k], probe.scale[k], problem_.tolerance)) ++wrong;
+      worst = std::max(worst, std::fabs(g - probe.value[k]));
     }
-    if (expected_copy) scale_[i] = *std::max_element(scale.begin(), scale.end());
     if (wrong)
       return fmt::format("wrong result at the measured size: {} of {} probed elements of {} are outside the tolerance "
                          "(largest error {:.3g})", wrong, kProbes, p.name, worst);

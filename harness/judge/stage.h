@@ -39,14 +39,21 @@ class Stage {
   /// After the contestant's run and the reference's: guard bands, inputs, outputs, and whether the outputs changed since
   /// `before` was taken. Empty text: all well.
   Result<std::string> verify(const std::vector<std::uint64_t>& before);
-  /// The oracle's word on 2,048 random elements of every output: of the reference's copy (which also fixes the scale of the
-  /// comparisons on the device) or of the contestant's. Empty text: all well.
+  /// The oracle's word on 2,048 random elements of every output: of the reference's copy or of the contestant's. The first
+  /// one also fixes the scale of the comparisons on the device. Making gigabytes of inputs on the host takes seconds: probes of
+  /// one seed share the oracle's answers. Empty text: all well.
   Result<std::string> probe(bool expected_copy);
 
  private:
   const Parameter& parameter(const TensorSlot& slot) const { return problem_.signature[static_cast<std::size_t>(slot.parameter)]; }
   Result<void> fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed);
   void add_fingerprints(Json& steps) const;
+  Result<void> ask_oracle();
+
+  struct Probe {
+    std::vector<std::int64_t> indices;  ///< ascending
+    std::vector<double> value, scale;   ///< the oracle's
+  };
 
   const Problem& problem_;
   const Oracle& oracle_;
@@ -56,8 +63,8 @@ class Stage {
   std::size_t expected_bytes_ = 0, expected_prepared_ = 0;
   int memory_ = -1, expected_memory_ = -1;  ///< descriptors; the player's
   Json args_, expected_args_;
-  std::uint64_t seed_ = 0, host_seed_ = 0, hash_seed_ = 0;
-  std::vector<std::vector<std::byte>> host_inputs_;
+  std::uint64_t seed_ = 0, probe_seed_ = 0, hash_seed_ = 0;
+  std::vector<Probe> probes_;  ///< [tensor] of the inputs made from probe_seed_; empty for what is not written
   std::vector<double> scale_;
   std::map<std::size_t, std::uint64_t> host_made_;  ///< tensor → fingerprint of an input that the device cannot make again
 };

@@ -48,6 +48,22 @@ TEST(Fill, TheBulkPathStoresWhatTheDeviceKernelWould) {
       }
 }
 
+TEST(Fill, WholeNumbersInBulkAreWhatTheDeviceKernelWouldStoreWithAnyNumberOfThreads) {
+  for (const DType type : {DType::kU8, DType::kI32, DType::kI64}) {
+    const Problem problem = test::vector_problem(type, InitInteger{3, 200});
+    constexpr std::int64_t kCount = (std::int64_t{1} << 20) + 4099;  // two threads' shares, and no whole chunk
+    const auto draw = draw_of(problem, 0, test::n_is(kCount), 77, Battery::kPlain);
+    ASSERT_TRUE(draw.has_value() && draw->has_value());
+    Bytes single(static_cast<std::size_t>(kCount) * size_of(type));
+    for (std::int64_t i = 0; i < kCount; ++i) random::store_drawn(**draw, type, single.data(), i);
+    for (const int threads : {1, 3}) {
+      Bytes bulk(single.size());
+      ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(kCount), 77, Battery::kPlain, bulk, threads).has_value());
+      EXPECT_TRUE(bulk == single) << name_of(type) << ", " << threads << " threads";
+    }
+  }
+}
+
 TEST(Fill, AnElementDoesNotDependOnTheLength) {
   const auto few = values(normals(), 100, 5), many = values(normals(), 5000, 5);
   EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
