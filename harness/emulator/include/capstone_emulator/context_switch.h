@@ -44,25 +44,31 @@ static inline __attribute__((always_inline)) void switch_stack(void** save, void
 
 #elif CAPSTONE_NATIVE_SWITCH
 
-/// As above; a suspended stack holds, from its top: the frame pointer, the address to resume at.
+/// As above; a suspended stack holds, from its top: the frame pointer, the address to resume at. The jump is through x16 and its
+/// target says that it is one, as processors and distributions with branch target identification ask for.
 static inline __attribute__((always_inline)) void switch_stack(void** save, void* to) {
   register void** x0 __asm__("x0") = save;
   register void* x1 __asm__("x1") = to;
   asm volatile(
-      "adr x9, 1f\n\t"
-      "stp x29, x9, [sp, #-16]!\n\t"
-      "mov x10, sp\n\t"
-      "str x10, [%0]\n\t"
+      "adr x16, 1f\n\t"
+      "stp x29, x16, [sp, #-16]!\n\t"
+      "mov x17, sp\n\t"
+      "str x17, [%0]\n\t"
       "mov sp, %1\n\t"
-      "ldp x29, x9, [sp], #16\n\t"
-      "br x9\n"
+      "ldp x29, x16, [sp], #16\n\t"
+      "br x16\n"
       "1:\n\t"
+      "hint #38"  // bti jc; older processors do nothing here
       : "+r"(x0), "+r"(x1)
       :
-      : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x19",
-        "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
+      : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
+        "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
         "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20",
-        "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+        "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
+#ifdef __ARM_FEATURE_SVE
+        , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15"
+#endif
+  );
 }
 
 #else
