@@ -34,6 +34,9 @@ const std::vector<std::string> kCompileFlags = {
 #if defined(__x86_64__)
     "-fcf-protection=none",
 #endif
+#if defined(CAPSTONE_EMULATOR_UCONTEXT)
+    "-DCAPSTONE_EMULATOR_UCONTEXT=1",
+#endif
 };
 
 /// What a flavour adds to the candidate's compilation, and the emulator's library that it is linked with.
@@ -248,6 +251,8 @@ class EmulatedBuild {
       return cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), name, text, "-std=gnu++17");
     };
     std::vector<fs::path> objects;
+    CAPSTONE_TRY(fs::path boundary, compiled("end_of_candidate", "extern \"C\" void capstone_emu_end_of_candidate() {}\n"));
+    objects.push_back(std::move(boundary));  // behind the candidate's code, before ours (runtime/faults.cpp)
     for (const std::string name : {"cuda_api", "cuda_streams", "cuda_driver"}) {
       CAPSTONE_TRY(std::string text, read_file(tools_.runtime / (name + ".cpp")));
       CAPSTONE_TRY(fs::path object, compiled(name, text));

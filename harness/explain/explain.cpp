@@ -14,7 +14,7 @@ namespace {
 
 // Fixed, so that the same source always gives the same counts.
 constexpr std::uint64_t kInputSeed = 1, kPoisonSeed = 2;
-constexpr std::chrono::milliseconds kRunLimit{60000}, kLastWords{3000};
+constexpr std::chrono::milliseconds kRunLimit{60000}, kLastWords{10000};
 
 Error refused(const WorkerFailure& failure) {
   if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};

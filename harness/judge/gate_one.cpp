@@ -64,7 +64,7 @@ GateOne verdict_of(const WorkerFailure& failure) {
 namespace {
 
 // An emulated worker itself stops what runs for too long and says where it was. Only then it is given up.
-constexpr std::chrono::milliseconds kLastWords{3000};
+constexpr std::chrono::milliseconds kLastWords{10000};
 
 Error interrupted_error() { return {"interrupted", {}, {}, ExitCode::kInterrupted}; }
 

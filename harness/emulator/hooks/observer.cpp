@@ -1,8 +1,6 @@
 // The life of launches, blocks and threads, as the runtime tells it.
 #include "harness/emulator/runtime/observe.h"
 
-#include <signal.h>
-
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -11,7 +9,6 @@
 #include "harness/emulator/hooks/access.h"
 #include "harness/emulator/hooks/report.h"
 #include "harness/emulator/hooks/reserve.h"
-#include "harness/emulator/runtime/time_limit.h"
 
 // From the linker: the program's static storage ends here.
 extern "C" const char __executable_start, end;
@@ -35,22 +32,6 @@ Block::Block() : lanes(kMaxThreads) {
 }
 
 namespace {
-
-/// Holds the signal of an expired time limit back while it lives: its handler leaves for another stack, and whoever stands in a
-/// queue would never leave the queue.
-class LateTimeOut {
- public:
-  LateTimeOut() {
-    sigset_t late;
-    ::sigemptyset(&late);
-    ::sigaddset(&late, kTimeOutSignal);
-    ::pthread_sigmask(SIG_BLOCK, &late, &before_);
-  }
-  ~LateTimeOut() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 /// First come, first served; each waits for a signal of its own, because blocks that spin pass the turn often.
 class Turn {
@@ -88,7 +69,6 @@ class Turn {
     bool called = false;
   };
   void wait_for_turn(bool newcomer) {
-    const LateTimeOut not_while_waiting;
     std::unique_lock lock(mutex_);
     if (newcomer) {
       ++entered_;

@@ -3,6 +3,10 @@
 
 namespace capstone_emu {
 
+namespace {
+constexpr std::chrono::milliseconds kLookAgain{20};
+}  // namespace
+
 int BlockRunner::barrier_result(BarrierKind kind) const {
   switch (kind) {
     case BarrierKind::kCount: return released_.count;
@@ -83,7 +87,7 @@ void BlockRunner::meet_the_grid() {
       lock.lock();
     }
   }
-  barrier.changed.wait(lock, over);
+  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}  // a block that fails elsewhere calls nobody
   const std::uint64_t left = barrier.left;
   lock.unlock();
   if (barrier.phase != phase) return;

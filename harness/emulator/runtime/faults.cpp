@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -10,6 +11,11 @@
 #include "harness/emulator/runtime/scheduler.h"
 #include "harness/emulator/runtime/time_limit.h"
 #include "harness/emulator/runtime/where.h"
+
+// From the linker: where the program begins, and where its code ends.
+extern "C" const char __executable_start, etext;
+/// Linked behind the candidate's code and before ours.
+extern "C" void capstone_emu_end_of_candidate() __attribute__((weak));
 
 namespace capstone_emu {
 namespace {
@@ -76,6 +82,7 @@ Verdict explain(int signal, const siginfo_t& info, const BlockRunner* runner) {
 }
 
 constexpr const char* kHost = "in host code: ";
+constexpr const char* kTooLong = "an endless loop, a wait for a value that never comes, or far too much work: try the smallest check size first";
 
 void on_fault(int signal, siginfo_t* info, void* raw_context) {
   std::string file;
@@ -89,27 +96,44 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
   ::raise(signal);
 }
 
+bool belongs_to_candidate(const void* code) {
+  const char* const end = capstone_emu_end_of_candidate ? reinterpret_cast<const char*>(capstone_emu_end_of_candidate) : &etext;
+  return code >= &__executable_start && code < end;
+}
+
+/// Host code that does not return; or a kernel that could not be left, because it never was in code of the candidate.
+Failure timed_out_on_the_host(const Registers& registers) {
+  if (auto first = take_failure()) return *first;
+  const std::string message = "did not end within " + time_limit_text();
+  if (const LaunchConfig* launch = launch_in_progress())
+    return {FailureKind::kTimedOut, "the kernel " + message, launch->kernel, std::string(launch->file) + ":" + std::to_string(launch->line),
+            std::nullopt, std::nullopt, {}, 0, kTooLong};
+  Failure failure{FailureKind::kTimedOut, kHost + message + "; it was here", {}, {}, std::nullopt, std::nullopt, {}, 0, kTooLong};
+  locate(registers, failure.file, failure.line);
+  return failure;
+}
+
 void on_time_out(int, siginfo_t*, void* raw_context) {
-  constexpr const char* kHint =
-      "an endless loop, a wait for a value that never comes, or far too much work: try the smallest check size first";
   const TimeOutPhase phase = time_out_phase();
-  BlockRunner* runner = BlockRunner::current();
-  if (phase == TimeOutPhase::kNone || (!runner && phase != TimeOutPhase::kHost)) return;
+  if (phase == TimeOutPhase::kNone) return;
   const Registers registers = registers_of(raw_context);
-  const bool can_leave = runner && runner->on_fiber(registers.stack_pointer);
-  if (can_leave && has_failure()) runner->leave_kernel();
-  std::string file;
-  int line = 0;
-  locate(registers, file, line);
-  const std::string message = "did not end within " + time_limit_text() + "; it was here";
-  if (!runner)
-    return report_host_failure({FailureKind::kTimedOut, kHost + message, {}, {}, std::nullopt, std::nullopt, file, line, kHint});
-  if (can_leave) runner->fail(FailureKind::kTimedOut, file.c_str(), line, "the kernel " + message, kHint);
-  record_failure(runner->describe(FailureKind::kTimedOut, file.c_str(), line, "the kernel " + message, kHint));
-  runner->grid().failed = true;
+  BlockRunner* runner = BlockRunner::current();
+  if (runner && runner->on_fiber(registers.stack_pointer) && belongs_to_candidate(registers.program_counter))
+    runner->leave_at_time_limit(registers.program_counter);
+  if (phase == TimeOutPhase::kHost) report_host_failure(timed_out_on_the_host(registers));
 }
 
 }  // namespace
+
+void BlockRunner::leave_at_time_limit(const void* interrupted) {
+  static std::atomic<bool> told;  // where one of the kernel's threads was is enough; asking takes a while
+  if (has_failure() || told.exchange(true)) leave_kernel();
+  std::string file;
+  int line = 0;
+  locate({interrupted, nullptr}, file, line);
+  told = false;
+  fail(FailureKind::kTimedOut, file.c_str(), line, "the kernel did not end within " + time_limit_text() + "; it was here", kTooLong);
+}
 
 void install_fault_handlers() {
   struct sigaction action {};

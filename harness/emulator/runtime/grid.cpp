@@ -41,6 +41,7 @@ class Pool {
     const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, grid.blocks});
     const unsigned wanted = static_cast<unsigned>(std::max(together, beside));
     limit_ = std::max(most, wanted);
+    in_progress_ = &grid.config;
     observe::launch_begins(grid);
     observe::take_turn();
     if (wanted > 1) {
@@ -56,7 +57,10 @@ class Pool {
       finished_.wait(lock, [&] { return active_ == 0; });
     }
     observe::launch_ends();
+    in_progress_ = nullptr;
   }
+
+  const LaunchConfig* in_progress() const { return in_progress_; }
 
   bool add_runner(Grid& grid) {
     {
@@ -100,6 +104,7 @@ class Pool {
   BlockRunner own_;
   std::mutex launching_, mutex_;
   std::condition_variable wake_, finished_;
+  std::atomic<const LaunchConfig*> in_progress_{nullptr};
   std::atomic<bool> recruited_{false};  // somebody may work on the grid beside the launching thread
   Grid* grid_ = nullptr;
   unsigned helpers_ = 0, active_ = 0, openings_ = 0, limit_ = 1;
@@ -194,6 +199,7 @@ std::size_t shared_memory_capacity() {  // CUDA C++ Programming Guide, "Technica
   return arch == 700 || arch == 720 ? 96 * 1024 : 48 * 1024;
 }
 
+const LaunchConfig* launch_in_progress() { return Pool::instance().in_progress(); }
 void run_on_pool(Grid& grid) { Pool::instance().run(grid); }
 bool ask_for_another_runner(Grid& grid) { return Pool::instance().add_runner(grid); }
 

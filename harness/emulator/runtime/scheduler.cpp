@@ -9,6 +9,7 @@
 
 #include "harness/emulator/runtime/fiber.h"
 #include "harness/emulator/runtime/shadow.h"
+#include "harness/emulator/runtime/time_limit.h"
 
 namespace capstone_emu {
 
@@ -266,6 +267,7 @@ void BlockRunner::look_for_standstill() {
 // for another block, which may need an OS thread of its own to get a chance to run.
 void BlockRunner::yield() {
   if (grid_->failed) leave_kernel();
+  if (__builtin_expect(time_out_phase() != TimeOutPhase::kNone, 0)) leave_at_time_limit(nullptr);
   Thread& thread = *thread_;
   if (++fruitless_yields_ % kYieldsBetweenLooks == 0) look_for_standstill();
   if (ready_.empty() && started_ == count_) {

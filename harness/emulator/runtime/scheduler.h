@@ -207,6 +207,8 @@ class BlockRunner {
   [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message, std::string hint = {});
   /// Leaves the kernel without finishing it: abandons every fiber of the block.
   [[noreturn]] void leave_kernel();
+  /// The time limit has expired: says where the thread is (`interrupted`, or if null where this is called) and leaves the kernel.
+  [[noreturn]] void leave_at_time_limit(const void* interrupted);
   bool inside_stack_guard(const void* address) const;
   /// Is this the stack of a CUDA thread, so that the kernel can be left from it?
   bool on_fiber(const void* stack_pointer) const;
@@ -327,6 +329,8 @@ inline Thread* BlockRunner::pick() {
   return next;
 }
 
+/// The launch that is being executed; null while none is.
+const LaunchConfig* launch_in_progress();
 /// Runs a prepared grid on the OS threads of the pool and on the calling one.
 void run_on_pool(Grid& grid);
 /// Called by a block that spins on another one: lets one more OS thread take blocks.

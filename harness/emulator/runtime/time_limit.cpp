@@ -13,12 +13,14 @@
 #include <thread>
 
 #include "harness/emulator/runtime/failure.h"
+#include "harness/emulator/runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {
 
-/// How long the interrupted kernels may take to say where they are, before host code is asked.
-constexpr std::chrono::milliseconds kPatience{1500};
+constexpr std::chrono::milliseconds kAgain{10};        // between two signals
+constexpr std::chrono::milliseconds kPatience{1500};   // before host code is asked where it is, when no kernel runs
+constexpr std::chrono::milliseconds kLastResort{8000}; // … whatever runs: the judge waits a little longer than this
 
 pid_t thread_id() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
@@ -60,8 +62,12 @@ struct TimeLimit::Watch {
     std::unique_lock lock(mutex);
     if (changed.wait_for(lock, limit, [this] { return over; })) return;
     time_out_phase() = TimeOutPhase::kKernels;
-    signal_other_threads();
-    if (changed.wait_for(lock, kPatience, [this] { return over || has_failure(); })) return;
+    const auto begin = std::chrono::steady_clock::now();
+    auto waited = [&] { return std::chrono::steady_clock::now() - begin; };
+    while (waited() < kPatience || (waited() < kLastResort && (launch_in_progress() || has_failure()))) {
+      signal_other_threads();
+      if (changed.wait_for(lock, kAgain, [this] { return over; })) return;
+    }
     time_out_phase() = TimeOutPhase::kHost;
     signal_thread(launching);
   }

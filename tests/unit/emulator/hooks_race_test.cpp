@@ -173,6 +173,9 @@ __global__ void barrier_of_some(const float* x, float* y) {  // threads that lef
   __syncthreads();
   y[threadIdx.x] = s[47 - threadIdx.x];
 }
+__global__ void waits_for_ever(volatile int* flags) {
+  while (flags[blockIdx.x + 1] == 0) {}  // 21 here
+}
 extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {
   int* flags;
   switch (int(x[0])) {
@@ -202,6 +205,12 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 18: bytes_race<<<1, 64>>>(x, y); break;
     case 19: volatile_in_lock_step<<<1, 32>>>(x, y); break;
     case 20: barrier_of_some<<<1, 64>>>(x, y); break;
+    case 21:
+      cudaMalloc(&flags, 8 * sizeof(int));
+      cudaMemset(flags, 0, 8 * sizeof(int));
+      waits_for_ever<<<7, 32>>>(flags);
+      cudaFree(flags);
+      break;
   }
 }
 )";
@@ -285,6 +294,15 @@ TEST_F(HooksRace, VolatileDoesNotReplaceSyncwarp) {
 }
 TEST_F(HooksRace, ThreadsThatLeftCountAsArrived) { expect_none(20); }
 
+TEST_F(HooksRace, BlocksThatWaitForEverEndAtTheTimeLimit) {
+  const EmulatedArtifact artifact = build(kSource, 900, Flavour::kHooks);
+  std::vector<float> x(64, 21.f);
+  Workbench bench(artifact.program, x, 64);
+  const Json answer = bench.run("forward", 1, {{"limit_ms", 300}});
+  EXPECT_EQ(answer.value("kind", ""), "timed_out") << answer.dump();
+  EXPECT_EQ(answer.value("line", 0), line_of(kSource, "// 21 here")) << answer.dump();
+  EXPECT_EQ(bench.run("forward", 1, {{"limit_ms", 300}}).value("kind", ""), "timed_out") << "the worker goes on";
+}
 TEST_F(HooksRace, AFindingNamesArrayThreadsAndWhatToDo) {
   const Json answer = observed(0);
   const std::string message = answer.value("message", "");
