@@ -7,39 +7,15 @@
 #include <fstream>
 
 #include "harness/explain/explain.h"
+#include "tests/unit/explain/resources.h"
 
 namespace capstone::test {
 namespace {
 namespace fs = std::filesystem;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-/// On a machine without a Toolkit the headers that scripts/fetch_cuda_headers.sh left in the user's cache serve.
-void share_fetched_headers(const fs::path& cache) {
-  const std::string xdg = environment("XDG_CACHE_HOME"), named = environment("CAPSTONE_CACHE");
-  const fs::path users = !named.empty() ? fs::path(named) : (xdg.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(xdg)) / "capstone";
-  std::error_code ignored;
-  if (!fs::exists(users / "cuda-headers", ignored)) return;
-  fs::create_directories(cache, ignored);
-  fs::remove(cache / "cuda-headers", ignored);
-  fs::create_directory_symlink(users / "cuda-headers", cache / "cuda-headers", ignored);
-}
-
 class ExplainRun : public testing::Test {
  protected:
-  static Resources resources() {
-    Resources r;
-    r.share = CAPSTONE_SHARE;
-    r.libexec = CAPSTONE_LIBEXEC;
-    r.cache = CAPSTONE_TEST_CACHE;  // not deleted: the next run of the suite finds its builds
-    r.path_variable = environment("PATH");
-    r.version = "test";
-    share_fetched_headers(r.cache);
-    return r;
-  }
+  static Resources resources() { return explain_resources(); }
   static Problem problem(const char* id) { return *load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id); }
   static fs::path rung(const char* path) { return fs::path(CAPSTONE_SOURCES) / "reference_kernels" / path; }
   /// The only line that holds `text`.
