@@ -36,7 +36,10 @@ Result<ExitCode> run(const Session& session, const ProgramRequest& request) {
     case ProcessResult::End::kTooMuchOutput:
       return fail("the program wrote more than 8 MiB", name, "print less", ExitCode::kGateOneFailed);
     case ProcessResult::End::kTooMuchMemory:
-      return fail("the program needed more than 4 GiB", name, "use smaller sizes", ExitCode::kGateOneFailed);
+      return fail(fmt::format("the program needed more than {} GiB", request.max_memory >> 30), name, "use smaller sizes, or raise --memory",
+                  ExitCode::kGateOneFailed);
+    case ProcessResult::End::kTooManyTasks:
+      return fail("the program started too many threads or processes", name, "use fewer blocks in a cooperative launch", ExitCode::kGateOneFailed);
     case ProcessResult::End::kSignalled:
       return fail(fmt::format("the program died of signal {} in its host code", process.status), name, {},
                   ExitCode::kGateOneFailed);
@@ -62,7 +65,10 @@ void add_run(CLI::App& app, Session& session, Action& action) {
   command->add_option("--check", request->flavour, "also look for: races (and unwritten memory), or memory (bad accesses, undefined arithmetic)")
       ->transform(CLI::Transformer(checks))->option_text("races|memory");
   command->add_option("--timeout", *timeout, "seconds")->check(CLI::Range(1, 3600));
-  command->callback([&session, &action, request, file, timeout] {
+  auto memory = std::make_shared<std::size_t>(request->max_memory >> 30);
+  command->add_option("--memory", *memory, "GiB that it may use")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->callback([&session, &action, request, file, timeout, memory] {
+    request->max_memory = *memory << 30;
     request->source = *file;
     request->timeout = std::chrono::seconds(*timeout);
     action = [&session, request] { return run(session, *request); };

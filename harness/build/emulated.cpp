@@ -253,7 +253,7 @@ class EmulatedBuild {
     std::vector<fs::path> objects;
     CAPSTONE_TRY(fs::path boundary, compiled("end_of_candidate", "extern \"C\" void capstone_emu_end_of_candidate() {}\n"));
     objects.push_back(std::move(boundary));  // behind the candidate's code, before ours (runtime/faults.cpp)
-    for (const std::string name : {"cuda_api", "cuda_streams", "cuda_driver"}) {
+    for (const std::string name : {"cuda_api", "cuda_streams", "cuda_driver", "cuda_virtual_memory"}) {
       CAPSTONE_TRY(std::string text, read_file(tools_.runtime / (name + ".cpp")));
       CAPSTONE_TRY(fs::path object, compiled(name, text));
       objects.push_back(std::move(object));
@@ -423,7 +423,8 @@ class EmulatedBuild {
     std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
     for (const fs::path& part : objects) argv.push_back(part.string());
     // With a main() of its own the program leaves the worker's in the library, and takes the report at its end along.
-    if (!request_.problem) argv.push_back("-Wl,-u,capstone_emu_program");
+    // The C++ library comes first: what it has is not looked for in ours, beside the worker's main().
+    if (!request_.problem) argv.insert(argv.end(), {"-Wl,-u,capstone_emu_program", "-lstdc++"});
     argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});
     CompilerStep linking = step(argv);
     linking.read.insert(linking.read.end(), objects.begin(), objects.end());

@@ -6,7 +6,7 @@
 
 namespace capstone {
 namespace {
-constexpr std::size_t kMaxMemory = std::size_t{4} << 30, kMaxFile = std::size_t{1} << 30;  // [B]
+constexpr std::size_t kMaxFile = std::size_t{1} << 30;  // [B]
 constexpr int kMaxTasks = 1024;  // blocks of a cooperative launch have a thread each
 }  // namespace
 
@@ -29,7 +29,7 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   spec.argv.insert(spec.argv.end(), request.arguments.begin(), request.arguments.end());
   spec.env = {{"CAPSTONE_SCHEDULE", fmt::format("{}:{}", request.schedule, request.seed)}};
   spec.timeout = request.timeout;
-  spec.max_memory = kMaxMemory;
+  spec.max_memory = request.max_memory;
   spec.max_file = kMaxFile;
   spec.max_tasks = kMaxTasks;
   CAPSTONE_TRY(run.process, run_process(sandbox.confine(std::move(spec), {.read = {folder}, .write = {}, .gpu = false})));

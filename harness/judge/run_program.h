@@ -19,6 +19,7 @@ struct ProgramRequest {
   std::uint64_t seed = 1;                   ///< of the random schedule
   Flavour flavour = Flavour::kFast;         ///< what the build is instrumented for
   std::chrono::seconds timeout{60};
+  std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
 };
 
 struct ProgramRun {

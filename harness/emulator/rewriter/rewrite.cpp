@@ -76,6 +76,7 @@ class Rewriter {
     find_scopes();
     for (std::size_t i = 0; i < count(); ++i) spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
+    find_hidden_names();
     // The first line names the program's source in its debug information.
     if (source_.files.size() > 1) emitter_.raw("# 0 " + quoted(source_.files[1]) + "\n");
     emit(0, count());
@@ -391,6 +392,45 @@ class Rewriter {
     }
   }
 
+  // --- variables and parameters that hide a dynamic shared array of namespace scope ---
+
+  /// Does the identifier at i declare something? Neither a product nor a conjunction ends with an array, so `T * name` is a declaration.
+  bool declares(std::size_t i) const {
+    static const std::set<std::string_view> kBeforeExpressions = {"return", "else", "do", "case", "throw", "sizeof", "new", "delete", "and", "or", "not", "goto"};
+    if (i < 2) return false;
+    const bool ends = is(i + 1, ";") || is(i + 1, ",") || is(i + 1, ")") || is(i + 1, "=");
+    auto names_type = [&](std::size_t k) { return is_identifier(k) && !kBeforeExpressions.contains(text(k)); };
+    if (names_type(i - 1)) return ends || is(i + 1, "[") || is(i + 1, "{");
+    if (!ends || !(is(i - 1, "*") || is(i - 1, "&"))) return false;
+    return names_type(i - 2) || is(i - 2, "*") || is(i - 2, ">");
+  }
+
+  void hide(const std::string& name, std::size_t declared_at) {
+    std::size_t begin = declared_at;
+    if (!in_function_[declared_at]) {  // a parameter: up to the end of the body, where there is one
+      while (begin < count() && !is(begin, "{") && !is(begin, ";")) ++begin;
+      if (!is(begin, "{")) return;
+    }
+    const bool body = is(begin, "{");
+    int depth = 0;
+    for (std::size_t i = begin; i < count(); ++i) {
+      if (is(i, "{")) ++depth;
+      if (is(i, "}") && --depth == (body ? 0 : -1)) return;
+      if (text(i) == name) hidden_.insert(i);
+    }
+  }
+
+  void find_hidden_names() {
+    for (const auto& [name, expression] : global_dynamic_)
+      for (std::size_t i = 0; i < count(); ++i)
+        if (is_identifier(i) && text(i) == name && !declares_shared_globally(i) && declares(i)) hide(name, i);
+  }
+  /// Is the token part of a declaration with __shared__ at namespace scope?
+  bool declares_shared_globally(std::size_t i) const {
+    const auto after = shared_.upper_bound(i);
+    return after != shared_.begin() && i < std::prev(after)->second.end && !std::prev(after)->second.in_function;
+  }
+
   void inspect_asm(std::size_t i) {
     std::size_t open = i + 1;
     while (open < count() && (is(open, "volatile") || is(open, "__volatile__") || is(open, "__volatile"))) ++open;
@@ -427,7 +467,7 @@ class Rewriter {
       // A test driver that came along with the kernel must not become the worker's main().
       if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
       if (auto dynamic = global_dynamic_.find(std::string(text(i)));
-          dynamic != global_dynamic_.end() && in_function_[i] &&
+          dynamic != global_dynamic_.end() && in_function_[i] && !hidden_.contains(i) &&
           !(i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"))))
         return emitter_.raw(dynamic->second);
     }
@@ -639,6 +679,7 @@ class Rewriter {
   std::set<std::size_t> dropped_;             // tokens that are left out
   bool spins_ = false;                        // the source reads volatile memory
   std::map<std::string, std::string> global_dynamic_;  // namespace-scope extern __shared__: name → expression
+  std::set<std::size_t> hidden_;  // tokens with such a name that mean something else
   int next_tag_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "include/capstone_emulator/core.h"
@@ -33,6 +34,11 @@ std::shared_ptr<Graph> capture_of(cudaStream_t stream) {
   std::lock_guard lock(g_mutex);
   auto it = captures().find(stream);
   return it == captures().end() ? nullptr : it->second;
+}
+
+std::map<std::pair<cudaStream_t, cudaLaunchAttributeID>, cudaLaunchAttributeValue>& attributes() {
+  static auto* all = new std::map<std::pair<cudaStream_t, cudaLaunchAttributeID>, cudaLaunchAttributeValue>;
+  return *all;
 }
 
 Event* event_of(cudaEvent_t handle) { return reinterpret_cast<Event*>(handle); }
@@ -101,6 +107,27 @@ cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned* flags) {
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
   *priority = 0;
+  return cudaSuccess;
+}
+// Attributes are hints (caching, priority): kept, so that they can be asked for.
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute, const cudaLaunchAttributeValue* value) {
+  if (!value) return remember(cudaErrorInvalidValue);
+  std::lock_guard lock(g_mutex);
+  attributes()[{stream, attribute}] = *value;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute, cudaLaunchAttributeValue* value) {
+  if (!value) return remember(cudaErrorInvalidValue);
+  std::lock_guard lock(g_mutex);
+  const auto found = attributes().find({stream, attribute});
+  *value = found == attributes().end() ? cudaLaunchAttributeValue{} : found->second;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+  std::lock_guard lock(g_mutex);
+  const auto before = attributes();
+  for (const auto& [key, value] : before)
+    if (key.first == from) attributes()[{to, key.second}] = value;
   return cudaSuccess;
 }
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { return cudaSuccess; }

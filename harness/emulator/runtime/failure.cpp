@@ -87,4 +87,11 @@ void trap(const char* file, int line, const char* what) {
   fail_here(FailureKind::kUndefinedBehaviour, file, line, std::string("the kernel stopped itself: ") + what, {});
 }
 
+void assertion_failed(const char* file, int line, const char* condition) {
+  const std::string what = std::string("assertion failed: ") + condition;
+  if (in_kernel()) trap(file, line, what.c_str());
+  fail_here(FailureKind::kException, file, line, "the host program stopped itself: " + what,
+            "it checks results on the host; look at what the kernel wrote, and at what was copied back");
+}
+
 }  // namespace capstone_emu

@@ -122,6 +122,17 @@ TEST(Failure, TrapAndAssertNameTheLine) {
   EXPECT_NE(text(answer, "message").find("assertion failed: y == nullptr"), std::string::npos) << answer;
 }
 
+TEST(Failure, AssertOfHostCodeIsNotBlamedOnAKernel) {
+  const std::string source = kHead + "#include <cassert>\n__global__ void k(float* y) { y[0] = 1; }\n" +
+                             launch("k<<<1, 1>>>(y);\ncudaDeviceSynchronize();\nassert(y[0] == 2);  // here");
+  const Json answer = failure_of(source);
+  EXPECT_EQ(text(answer, "kind"), "exception");
+  EXPECT_EQ(text(answer, "message"), "the host program stopped itself: assertion failed: y[0] == 2") << answer;
+  EXPECT_EQ(text(answer, "file"), "kernel.cu");
+  EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
+  EXPECT_FALSE(answer.contains("kernel")) << answer;
+}
+
 TEST(Failure, GridSynchronisationNeedsACooperativeLaunch) {
   const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) { cooperative_groups::this_grid().sync(); }\n" +
                                  launch("k<<<2, 32>>>(y);"));

@@ -124,6 +124,17 @@ TEST(Shared, InitialiserIsAnError) {
             "kernel.cu:2: a __shared__ variable cannot have an initialiser");
 }
 
+TEST(Shared, NamesThatHideTheArrayOfNamespaceScopeStayAsTheyAre) {
+  const std::string text = rewrite_file(
+      "extern capstone_emu_shared float s[];\n"
+      "capstone_emu_device float f(const float* s, int n) { return s[n]; }\n"
+      "capstone_emu_global void k(float* y) { { float s = y[1]; y[2] = s; } y[0] = f(s, 1) * s[2]; }\n").text;
+  expect_contains(text, "return s[n];");
+  expect_contains(text, "y[2] = s;");
+  expect_contains(text, "f( (reinterpret_cast<float*>(capstone_emu::dynamic_shared())) , 1)");
+  expect_contains(text, "* (reinterpret_cast<float*>(capstone_emu::dynamic_shared())) [2];");
+}
+
 TEST(Shared, AtNamespaceScopeIsNotJudgeable) {
   EXPECT_EQ(only_finding("namespace n {\ncapstone_emu_shared int v; }"),
             "kernel.cu:2: __shared__ variable at namespace scope");

@@ -156,3 +156,84 @@ CAPSTONE_SCOPED_ATOMIC(atomicExch)
 CAPSTONE_SCOPES(_block)
 CAPSTONE_SCOPES(_system)
 #undef CAPSTONE_SCOPES
+
+// ---- __nv_atomic_…: nvcc's own atomic functions, with an order and a scope --------------------------------------------
+#define __NV_ATOMIC_RELAXED __ATOMIC_RELAXED
+#define __NV_ATOMIC_CONSUME __ATOMIC_CONSUME
+#define __NV_ATOMIC_ACQUIRE __ATOMIC_ACQUIRE
+#define __NV_ATOMIC_RELEASE __ATOMIC_RELEASE
+#define __NV_ATOMIC_ACQ_REL __ATOMIC_ACQ_REL
+#define __NV_ATOMIC_SEQ_CST __ATOMIC_SEQ_CST
+#define __NV_THREAD_SCOPE_THREAD 0
+#define __NV_THREAD_SCOPE_BLOCK 1
+#define __NV_THREAD_SCOPE_CLUSTER 2
+#define __NV_THREAD_SCOPE_DEVICE 3
+#define __NV_THREAD_SCOPE_SYSTEM 4
+
+inline void __nv_atomic_thread_fence(int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+  capstone_emu::spin_hint();
+  __atomic_thread_fence(order);
+}
+template <class T>
+inline void __nv_atomic_load(T* address, T* result, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+  capstone_emu::spin_hint();
+  __atomic_load(address, result, order);
+}
+template <class T>
+inline T __nv_atomic_load_n(T* address, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  std::remove_cv_t<T> value;
+  __nv_atomic_load(const_cast<std::remove_cv_t<T>*>(address), &value, order, scope);
+  return value;
+}
+template <class T>
+inline void __nv_atomic_store(T* address, T* value, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+  capstone_emu::spin_hint();
+  __atomic_store(address, value, order);
+}
+template <class T>
+inline void __nv_atomic_store_n(T* address, capstone_emu::Same<T> value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  __nv_atomic_store(address, &value, order, scope);
+}
+template <class T>
+inline void __nv_atomic_exchange(T* address, T* value, T* result, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
+  capstone_emu::spin_hint();
+  __atomic_exchange(address, value, result, order);
+}
+template <class T>
+inline T __nv_atomic_exchange_n(T* address, capstone_emu::Same<T> value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  T old;
+  __nv_atomic_exchange(address, &value, &old, order, scope);
+  return old;
+}
+template <class T>
+inline bool __nv_atomic_compare_exchange(T* address, T* expected, T* value, bool weak, int success, int failure,
+                                         int = __NV_THREAD_SCOPE_SYSTEM) {
+  capstone_emu::spin_hint();
+  return __atomic_compare_exchange(address, expected, value, weak, success, failure);
+}
+template <class T>
+inline bool __nv_atomic_compare_exchange_n(T* address, T* expected, capstone_emu::Same<T> value, bool weak, int success, int failure,
+                                           int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  return __nv_atomic_compare_exchange(address, expected, &value, weak, success, failure, scope);
+}
+/// The order is that of two fences around the relaxed operation.
+#define CAPSTONE_NV_ATOMIC(name, operation)                                                                                 \
+  template <class T>                                                                                                        \
+  inline T __nv_atomic_fetch_##name(T* address, capstone_emu::Same<T> value, int order, int = __NV_THREAD_SCOPE_SYSTEM) {    \
+    if (order == __NV_ATOMIC_RELEASE || order >= __NV_ATOMIC_ACQ_REL) __atomic_thread_fence(__ATOMIC_RELEASE);              \
+    const T old = operation(address, value);                                                                                \
+    if (order != __NV_ATOMIC_RELAXED && order != __NV_ATOMIC_RELEASE) __atomic_thread_fence(__ATOMIC_ACQUIRE);              \
+    return old;                                                                                                             \
+  }                                                                                                                         \
+  template <class T>                                                                                                        \
+  inline void __nv_atomic_##name(T* address, capstone_emu::Same<T> value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) { \
+    __nv_atomic_fetch_##name(address, value, order, scope);                                                                 \
+  }
+CAPSTONE_NV_ATOMIC(add, atomicAdd)
+CAPSTONE_NV_ATOMIC(sub, atomicSub)
+CAPSTONE_NV_ATOMIC(and, atomicAnd)
+CAPSTONE_NV_ATOMIC(or, atomicOr)
+CAPSTONE_NV_ATOMIC(xor, atomicXor)
+CAPSTONE_NV_ATOMIC(min, atomicMin)
+CAPSTONE_NV_ATOMIC(max, atomicMax)
+#undef CAPSTONE_NV_ATOMIC

@@ -40,6 +40,7 @@ extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
 [[noreturn]] void not_judgeable(const char* file, int line, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 [[noreturn]] void trap(const char* file, int line, const char* what);
+[[noreturn]] void assertion_failed(const char* file, int line, const char* condition);
 
 // ---- what headers tell the hooks; nothing in the other flavours -----------------------------------------------------
 #if defined(__SANITIZE_THREAD__) || CAPSTONE_EMULATOR_HOOKS

@@ -1,0 +1,12 @@
+// clock() of <time.h>, which CUDA also offers to kernels: there it counts the cycles of a processor of 1 GHz, as clock64() does.
+#include <ctime>
+
+#include "harness/emulator/runtime/scheduler.h"
+
+extern "C" clock_t clock() noexcept {
+  timespec time{};
+  const bool device = capstone_emu::in_kernel();
+  ::clock_gettime(device ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &time);
+  const long nanoseconds = time.tv_sec * 1000000000L + time.tv_nsec;
+  return device ? nanoseconds : nanoseconds / (1000000000L / CLOCKS_PER_SEC);
+}
