@@ -1,6 +1,6 @@
 #!/bin/bash
 # Deletes each barrier of each reference kernel, one at a time, and asks the hooks build whether it notices.
-# Usage: scripts/mutate_barriers.sh [--only TEXT] [--most N]
+# Usage: scripts/mutate_barriers.sh [--only TEXT] [--from TEXT] [--most N]
 # Prints a table; fails when a mutant escapes that tests/mutants/survivors.txt does not explain, or an intact kernel is accused.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,7 +1,9 @@
 // Deletes each barrier of each reference kernel, one at a time, and asks the hooks build whether it notices. Run by
 // scripts/mutate_barriers.sh; a short run is part of the test suite.
 //
-//   mutate_barriers [--only TEXT] [--most N]
+//   mutate_barriers [--only TEXT] [--from TEXT] [--most N]
+//
+// Builds are kept, so a run that was broken off repeats its beginning quickly; --from starts at the first kernel whose name holds TEXT.
 //
 // Exit status: 0 every mutant is found or listed in survivors.txt with its reason, and no intact kernel is accused; 1 else.
 #include <fmt/format.h>
@@ -39,7 +41,7 @@ struct Barrier {
 std::vector<Barrier> barriers_in(std::string source) {
   static const std::regex comment(R"(//[^\n]*|/\*[\s\S]*?\*/)");
   static const std::regex statement(
-      R"((__syncthreads|__syncwarp|__pipeline_wait_prior|cg::sync|cg::wait|\w+\.sync)\s*\([^;]*\)\s*;|asm\s+volatile\s*\(\s*"cp\.async\.wait[^;]*;"[^;]*\)\s*;)");
+      R"((__syncthreads|__syncwarp|__threadfence|__pipeline_wait_prior|cg::sync|cg::wait|\w+\.sync)\s*\([^;]*\)\s*;|asm\s+volatile\s*\(\s*"(cp\.async\.wait|bar\.sync|barrier\.sync|fence|membar|wgmma\.wait)[^;]*;"[^;]*\)\s*;)");
   std::string blank = source;
   for (std::sregex_iterator it(source.begin(), source.end(), comment), end; it != end; ++it)
     for (std::ptrdiff_t i = it->position(); i < it->position() + it->length(); ++i)
@@ -66,13 +68,18 @@ Result<std::map<std::string, std::string>> known_survivors() {
   return reasons;
 }
 
-/// The smallest of the check sizes that still takes every kernel through more than one tile.
-Sizes small_sizes(const Problem& problem) {
-  auto volume = [&](const Sizes& sizes) { return cost_at(problem, sizes)->flops; };
-  Sizes best = problem.check.front();
-  for (const Sizes& sizes : problem.check)
-    if (volume(sizes) > volume(best) && volume(sizes) < 4e6) best = sizes;
-  return best;
+/// Check sizes to look at, the one with most work first: it takes every kernel through more than one tile. Others follow because
+/// ragged shapes may have kernels of their own.
+std::vector<Sizes> sizes_to_try(const Problem& problem) {
+  constexpr double kMostWork = 4e6;  // [FLOP]
+  constexpr std::size_t kMost = 4;
+  auto work = [&](const Sizes& sizes) { return cost_at(problem, sizes)->flops; };
+  std::vector<Sizes> chosen = problem.check;
+  std::stable_sort(chosen.begin(), chosen.end(), [&](const Sizes& x, const Sizes& y) { return work(x) > work(y); });
+  const auto small = std::find_if(chosen.begin(), chosen.end(), [&](const Sizes& sizes) { return work(sizes) < kMostWork; });
+  chosen.erase(chosen.begin(), small == chosen.end() ? chosen.end() - 1 : small);
+  if (chosen.size() > kMost) chosen.resize(kMost);
+  return chosen;
 }
 
 struct Trial {
@@ -80,7 +87,41 @@ struct Trial {
   std::string what;
 };
 
-/// Builds with hooks and runs under two schedules; the first finding ends it.
+/// A worker that runs one program at several sizes.
+class Trials {
+ public:
+  Trials(const Problem& problem, Worker worker) : problem_(problem), worker_(std::move(worker)) {}
+
+  /// Under two schedules; the first finding ends it.
+  Result<Trial> run_at(const Sizes& sizes) {
+    CAPSTONE_TRY(Json question, workspace_arguments(problem_, sizes));
+    auto workspace = worker_.ask({{"op", "workspace"}, {"args", question}});
+    if (!workspace) return Trial{false, false, workspace.error().what};
+    CAPSTONE_TRY(Layout layout, make_layout(problem_, sizes, workspace->message.value("bytes", std::size_t{0})));
+    CAPSTONE_TRY(int descriptor, arena_.resize(layout.bytes));
+    std::vector<std::byte> image(layout.bytes);
+    for (const TensorSlot& slot : layout.tensors)
+      if (problem_.signature[static_cast<std::size_t>(slot.parameter)].role != Role::kOutput)
+        CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, sizes, 1, Battery::kPlain, std::span(image).subspan(slot.offset, slot.bytes)));
+    if (auto mapped = worker_.ask({{"op", "arena"}, {"bytes", layout.bytes}}, std::chrono::seconds(20), descriptor); !mapped)
+      return Trial{false, false, mapped.error().what};
+    CAPSTONE_TRY(Json args, call_arguments(problem_, layout, sizes));
+    for (const char* schedule : {"forward", "reverse"}) {
+      CAPSTONE_CHECK(arena_.load(image));
+      Json run{{"op", "run"}, {"args", args}, {"schedule", schedule}, {"seed", 1}, {"extents", call_extents(problem_, layout)}};
+      run["workspace"] = layout.workspace_bytes ? Json(layout.workspace_offset) : Json(nullptr);
+      if (auto answer = worker_.ask(run, std::chrono::minutes(5)); !answer) return Trial{true, true, answer.error().what};
+    }
+    return Trial{true, false, {}};
+  }
+
+ private:
+  const Problem& problem_;
+  Worker worker_;
+  MemfdArena arena_;
+};
+
+/// Builds with hooks and runs at each size until something is found.
 Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const Resources& resources) {
   BuildRequest request{&problem, source, &resources, nullptr, "mutant"};
   request.flavour = Flavour::kHooks;
@@ -89,37 +130,17 @@ Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const R
   const Sandbox sandbox = Sandbox::detect(resources);
   auto worker = Worker::start({artifact.program.string()}, sandbox, WorkerLimits{}, false);
   if (!worker) return Trial{false, false, worker.error().what};
-  const Sizes sizes = small_sizes(problem);
-  CAPSTONE_TRY(Json question, workspace_arguments(problem, sizes));
-  auto workspace = worker->ask({{"op", "workspace"}, {"args", question}});
-  if (!workspace) return Trial{false, false, workspace.error().what};
-  CAPSTONE_TRY(Layout layout, make_layout(problem, sizes, workspace->message.value("bytes", std::size_t{0})));
-  MemfdArena arena;
-  CAPSTONE_TRY(int descriptor, arena.resize(layout.bytes));
-  std::vector<std::byte> image(layout.bytes);
-  for (const TensorSlot& slot : layout.tensors)
-    if (problem.signature[static_cast<std::size_t>(slot.parameter)].role != Role::kOutput)
-      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, sizes, 1, Battery::kPlain,
-                                 std::span(image).subspan(slot.offset, slot.bytes)));
-  if (auto mapped = worker->ask({{"op", "arena"}, {"bytes", layout.bytes}}, std::chrono::seconds(20), descriptor); !mapped)
-    return Trial{false, false, mapped.error().what};
-  CAPSTONE_TRY(Json args, call_arguments(problem, layout, sizes));
-  Trial trial{true, false, {}};
-  for (const char* schedule : {"forward", "reverse"}) {
-    CAPSTONE_CHECK(arena.load(image));
-    Json run{{"op", "run"}, {"args", args}, {"schedule", schedule}, {"seed", 1}, {"extents", call_extents(problem, layout)}};
-    run["workspace"] = layout.workspace_bytes ? Json(layout.workspace_offset) : Json(nullptr);
-    auto answer = worker->ask(run, std::chrono::minutes(5));
-    if (answer) continue;
-    trial.accused = true;
-    trial.what = answer.error().what;
-    break;
+  Trials trials(problem, std::move(*worker));
+  Trial trial;
+  for (const Sizes& sizes : sizes_to_try(problem)) {
+    CAPSTONE_TRY(trial, trials.run_at(sizes));
+    if (!trial.ran || trial.accused) break;
   }
   return trial;
 }
 
 struct Options {
-  std::string only;
+  std::string only, from;
   int most = 1 << 20;
 };
 
@@ -130,19 +151,21 @@ Result<int> run(const Options& options, const Resources& resources) {
     if (entry.path().extension() == ".cu" && fs::exists(kSources / "problems" / entry.path().parent_path().filename()))
       kernels.push_back(entry.path());
   std::sort(kernels.begin(), kernels.end());
+  std::erase_if(kernels, [&](const fs::path& kernel) { return kernel.string().find(options.only) == std::string::npos; });
+  kernels.erase(kernels.begin(), std::find_if(kernels.begin(), kernels.end(), [&](const fs::path& kernel) { return kernel.string().find(options.from) != std::string::npos; }));
   const fs::path scratch = resources.cache / "mutants";
   CAPSTONE_CHECK(make_folders(scratch));
   int intact = 0, accused = 0, mutants = 0, found = 0, explained = 0, escaped = 0;
   fmt::print("{:<62} {:<22} {}\n", "kernel", "deleted", "hooks");
   for (const fs::path& kernel : kernels) {
     const std::string name = fs::relative(kernel, kSources / "reference_kernels").string();
-    if (name.find(options.only) == std::string::npos) continue;
     CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
     CAPSTONE_TRY(std::string source, read_file(kernel));
     CAPSTONE_TRY(Trial whole, try_kernel(problem, kernel, resources));
     ++intact;
     accused += !whole.ran || whole.accused;
-    fmt::print("{:<62} {:<22} {}\n", name, "-", whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what);
+    fmt::print("{:<62} {:<22} {} [{} of {} kernels]\n", name, "-", whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what, intact, kernels.size());
+    std::fflush(stdout);
     for (const Barrier& barrier : barriers_in(source)) {
       if (mutants >= options.most) break;
       ++mutants;
@@ -174,6 +197,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
     if (flag == "--only") options.only = argv[i + 1];
+    if (flag == "--from") options.from = argv[i + 1];
     if (flag == "--most") options.most = std::atoi(argv[i + 1]);
   }
   capstone::Resources resources;
