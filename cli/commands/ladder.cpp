@@ -141,7 +141,8 @@ Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments
     CAPSTONE_TRY(const auto rungs, chosen_rungs(session, arguments, id));
     CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), id));
     CAPSTONE_TRY(problem.measure, parse_sizes(problem, problem.measure, arguments.size));
-    LadderRequest request{&problem, rungs, arguments.backend, arguments.budget};
+    // What is kept is timed by two sets of processes.
+    LadderRequest request{&problem, rungs, arguments.backend, arguments.budget, arguments.record.empty() ? 1 : 2};
     CAPSTONE_TRY(const Ladder climbed, climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(id + ": " + text); }));
     session.terminal.end_progress();
     if (session.json) all.push_back(climbed);

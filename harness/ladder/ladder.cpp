@@ -12,8 +12,6 @@
 namespace capstone {
 namespace {
 
-constexpr int kRestarts = 2;  // a staircase shows gains of tens of percent; verdicts need more
-
 // "L5_gemm_ladder_two" → "L5"
 std::string session_of(const fs::path& folder) { return split(folder.filename().string(), '_').front(); }
 
@@ -119,7 +117,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   judged.problem = request.problem;
   judged.backend = request.backend;
   judged.budget_seconds = request.budget_seconds;
-  judged.restarts = kRestarts;
+  judged.restarts = request.restarts;
   judged.hidden_cases = 1;
   judged.instrumented = false;
   for (const Rung& rung : request.rungs) judged.entries.push_back({rung.name, rung.source});

@@ -29,6 +29,7 @@ struct LadderRequest {
   std::vector<Rung> rungs;
   Backend backend = Backend::kAuto;
   double budget_seconds = 2;          ///< of timing, a rung
+  int restarts = 1;                   ///< of all processes: a staircase shows gains of tens of percent, verdicts need more
 };
 
 /// What judging a ladder gave. As JSON it is an entry of a results file.

@@ -2,7 +2,7 @@
 //
 // Changed     two buffers in shared memory, filled by asynchronous copies (cp.async): global memory to shared memory
 //             without a stop in registers. A's copies are 4 bytes each, so each can land at its transposed place; B's
-//             are 16. Tiles are 16 deep. One barrier a tile instead of two.
+//             are 16. One barrier a tile instead of two.
 // Why         in rung 7 all threads wait for the loads, then all compute: each engine idles while the other works.
 // Prediction  hides a memory latency of about 600 cycles a tile: 1.1x to 1.25x rung 7.
 //
