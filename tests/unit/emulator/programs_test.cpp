@@ -1,5 +1,7 @@
 // Whole programs in the style of public CUDA code (tests/emulated_programs): each checks itself and prints PASS.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -52,6 +54,27 @@ TEST_P(Programs, AreNotAccusedOfRacesOrBadAccesses) {
     EXPECT_EQ(run->process.status, 0) << run->process.out << run->process.err;
     EXPECT_TRUE(run->process.out.ends_with("PASS\n")) << run->process.out << run->process.err;
   }
+}
+
+// Rows as long as that are no check size of the problem: they would take the other tests minutes.
+TEST(Cluster, TheSoftmaxThatSharesLongRowsIsRightAndNotAccused) {
+  const fs::path root = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path().parent_path();
+  const fs::path folder = fs::temp_directory_path() / fmt::format("capstone-softmax-cluster-{}", ::getpid());
+  fs::create_directories(folder);
+  const auto overwrite = fs::copy_options::overwrite_existing;
+  fs::copy_file(root / "tests/unit/emulator/softmax_cluster_check.cu", folder / "check.cu", overwrite);
+  fs::copy_file(root / "reference_kernels/L8_attention/softmax/05_cluster.cu", folder / "05_cluster.cu", overwrite);
+  for (const Flavour flavour : {Flavour::kFast, Flavour::kHooks}) {
+    ProgramRequest request;
+    request.source = folder / "check.cu";
+    request.flavour = flavour;
+    const auto run = run_emulated_program(request, test_resources());
+    ASSERT_TRUE(run) << render(run.error());
+    ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
+    EXPECT_EQ(run->process.status, 0) << run->process.out << run->process.err;
+    EXPECT_TRUE(run->process.out.ends_with("PASS\n")) << run->process.out << run->process.err;
+  }
+  fs::remove_all(folder);
 }
 
 }  // namespace
