@@ -8,6 +8,7 @@ scripts/install_deps.sh
 version=$(sed -n 's/.*kToolVersion = "\(.*\)".*/\1/p' harness/base/version.h)
 name=capstone-$version-$(uname -m)
 build=build/package
+mkdir -p build
 cmake --preset release -B "$build" -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF -DCAPSTONE_STATIC_DEPS=ON \
   -DCMAKE_EXE_LINKER_FLAGS="-static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,-rpath,'\$ORIGIN/../lib'" \
   -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON -DCMAKE_INSTALL_RPATH='$ORIGIN/../lib' >"build/package-configure.log" 2>&1 || { tail -n 20 build/package-configure.log >&2; exit 1; }
