@@ -37,6 +37,7 @@ bool find_place(Block& block, std::uintptr_t address, unsigned bytes, bool write
 
 void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (this_lane && !this_lane->results.empty() && on_a_stack(address)) require_finished(*this_lane, address, bytes, write, pc);
   if (bytes == 0 || !visible(address)) return;
   access_at(*this_block, *this_lane, address, bytes, piece, !write, write, site_at(pc, piece, write, false), false);
 }

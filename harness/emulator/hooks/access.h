@@ -18,6 +18,9 @@ inline bool is_thread_state(std::uintptr_t address) {
   return address - reinterpret_cast<std::uintptr_t>(&thread_state) + kNear < 2 * kNear;
 }
 
+/// Of the running launch and this block, the rest to be filled in (shadow.cpp).
+Finding blank_finding(FindingKind kind, const Block& block);
+
 // shadow.cpp. The kernel ends at the first access that is out of bounds or misaligned.
 [[noreturn]] void stop_at(Finding finding, std::uint32_t pc, bool write);
 [[noreturn]] void misaligned(unsigned bytes, bool write, std::uint32_t pc);
@@ -69,12 +72,18 @@ inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned 
   return found;
 }
 
+/// Reports an access to an accumulator whose wgmma was not waited for (wgmma.cpp).
+void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write, std::uint32_t pc);
+
 template <unsigned N, bool kWrite, bool kVolatile>
 inline void access(const volatile void* pointer, std::uint32_t pc) {
   Lane* lane = this_lane;
   if (!lane) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (on_a_stack(address)) return;
+  if (on_a_stack(address)) {
+    if (__builtin_expect(!lane->results.empty(), 0)) require_finished(*lane, address, N, kWrite, pc);
+    return;
+  }
   if (kVolatile && !kWrite) spin_hint();  // a loop that polls a flag
   if (__builtin_expect(address % N != 0, 0)) misaligned(N, kWrite, pc);
   Block& block = *this_block;

@@ -25,6 +25,13 @@ struct PendingStore {
   unsigned bytes;
 };
 
+/// Accumulators that a wgmma writes, and the number of its group.
+struct PendingResult {
+  std::uintptr_t begin, end;
+  unsigned group;
+  std::uint32_t pc;
+};
+
 /// One CUDA thread.
 struct Lane {
   Time time = 0;                     ///< of its accesses; advances when others may have learnt of it
@@ -39,6 +46,9 @@ struct Lane {
   std::vector<std::vector<PendingCopy>> committed;
   std::vector<PendingStore> open_stores;
   std::vector<std::vector<PendingStore>> committed_stores;
+  std::vector<PendingResult> results;
+  unsigned result_groups = 0;        ///< groups of wgmma that were committed
+  bool multiplies = false;           ///< inside a wgmma, which may touch its accumulators
 
   unsigned warp() const { return linear / kWarpSize; }
   unsigned lane() const { return linear % kWarpSize; }

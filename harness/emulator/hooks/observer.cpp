@@ -114,6 +114,9 @@ void reset(Lane& lane) {
   lane.committed.clear();
   lane.open_stores.clear();
   lane.committed_stores.clear();
+  lane.results.clear();
+  lane.result_groups = 0;
+  lane.multiplies = false;
 }
 
 }  // namespace

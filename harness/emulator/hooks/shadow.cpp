@@ -36,16 +36,6 @@ std::string nearest_shared(const Block& block, std::size_t offset) {
   return text;
 }
 
-Finding blank(FindingKind kind, const Block& block) {
-  Finding finding{};
-  finding.kind = kind;
-  finding.kernel = running_launch.config->kernel;
-  finding.grid = running_launch.config->grid;
-  finding.block_dim = running_launch.config->block;
-  finding.now.block = finding.before.block = block.index;
-  return finding;
-}
-
 Party party_of(const Stamp& stamp, bool write, std::uint64_t block) {
   const Site& site = sites[stamp.site];
   return {site.pc, block, stamp.thread, write, stamp.asynchronous != 0, site.atomic};
@@ -62,7 +52,7 @@ std::string name_of(const Spot& place) {
 void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp& before, bool before_writes,
                  const Stamp& me, bool writes) {
   if (is_known(kind, sites[me.site].pc, sites[before.site].pc)) return;
-  Finding finding = blank(kind, block);
+  Finding finding = blank_finding(kind, block);
   finding.object = name_of(place);
   finding.shared = place.home != nullptr;
   finding.now = party_of(me, writes, block.index);
@@ -129,7 +119,7 @@ void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
 
 void report_uninitialised(const Context& c, const Stamp& me) {
   if (is_known(FindingKind::kUninitialised, sites[me.site].pc, 0)) return;
-  Finding finding = blank(FindingKind::kUninitialised, c.block);
+  Finding finding = blank_finding(FindingKind::kUninitialised, c.block);
   finding.object = name_of(c.place);
   finding.shared = c.shared();
   finding.now = party_of(me, false, c.block.index);
@@ -161,6 +151,16 @@ void split(Shadow& shadow, std::size_t word) {
 }
 
 }  // namespace
+
+Finding blank_finding(FindingKind kind, const Block& block) {
+  Finding finding{};
+  finding.kind = kind;
+  finding.kernel = running_launch.config->kernel;
+  finding.grid = running_launch.config->grid;
+  finding.block_dim = running_launch.config->block;
+  finding.now.block = finding.before.block = block.index;
+  return finding;
+}
 
 void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool reads, bool writes, Stamp me) {
   Shadow& shadow = place.home ? *place.home->shadow : place.allocation->shadow;
@@ -226,7 +226,7 @@ void settle_doubts(Block& block) {
 void require_shared_variable(const Block& block, std::size_t offset, unsigned bytes, bool write, std::uint32_t pc) {
   for (const auto& [begin, size] : block.variables)
     if (offset - begin < size && bytes <= size - (offset - begin)) return;
-  Finding finding = blank(FindingKind::kOutOfBounds, block);
+  Finding finding = blank_finding(FindingKind::kOutOfBounds, block);
   finding.object = nearest_shared(block, offset);
   finding.bytes = bytes;
   finding.shared = true;
@@ -237,7 +237,7 @@ Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, st
   if (is_thread_state(address)) return nullptr;
   Allocation* allocation = find_allocation(address);
   if (allocation && allocation->contains(address, bytes)) return allocation;
-  Finding finding = blank(FindingKind::kOutOfBounds, *this_block);
+  Finding finding = blank_finding(FindingKind::kOutOfBounds, *this_block);
   finding.object = nearest_allocation(address);
   if (finding.object.empty()) finding.object = address < 65536 ? "the null pointer" : "a host pointer: no allocation of the device holds this address";
   finding.bytes = bytes;
@@ -245,7 +245,7 @@ Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, st
 }
 
 void misaligned(unsigned bytes, bool write, std::uint32_t pc) {
-  Finding finding = blank(FindingKind::kMisaligned, *this_block);
+  Finding finding = blank_finding(FindingKind::kMisaligned, *this_block);
   finding.bytes = bytes;
   stop_at(std::move(finding), pc, write);
 }

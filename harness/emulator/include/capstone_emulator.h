@@ -53,6 +53,11 @@
 
 #include "capstone_emulator/device_view.h"
 
+#if CUDART_VERSION >= 13000  // names of CUDA 3, which public code still calls and CUDA 13 no longer declares
+inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
+inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
+#endif
+
 extern "C" {
 extern const int capstone_emu_arch;
 const int capstone_emu_arch = __CUDA_ARCH__;

@@ -78,8 +78,9 @@ class MatrixCode : OperandCode {
   std::string group_multiply() const {
     const Instruction& in = *in_;
     const std::size_t n = in.pieces.size();
-    if (in.is("wgmma") && n > 1 && (in.pieces[1] == "fence" || in.pieces[1] == "commit_group" || in.pieces[1] == "wait_group"))
-      return "__asm__ volatile(\"\" ::: \"memory\");";
+    if (n > 1 && in.pieces[1] == "fence") return "__asm__ volatile(\"\" ::: \"memory\");";
+    if (n > 1 && in.pieces[1] == "commit_group") return "capstone_emu::wgmma_committed();";
+    if (n > 1 && in.pieces[1] == "wait_group") return "capstone_emu::wgmma_awaited(" + get(0, "std::uint32_t") + ");";
     if (n < 8 || in.pieces[1] != "mma_async" || in.has("sp")) throw Unsupported{};
     const bool saturates = in.pieces.back() == "satfinite";
     const std::size_t first = n - 3 - (saturates ? 1 : 0);
@@ -106,13 +107,17 @@ class MatrixCode : OperandCode {
     const std::string scope = "capstone_emu::ptx::";
     const std::string op = scope + "Wgmma<" + scope + std::string(a.cpp) + ", " + scope + std::string(b.cpp) + ", " +
                            std::to_string(shape.n) + ", " + (narrow ? "true" : "false") + ">";
-    std::string code = "{ std::uint32_t capstone_d[] = {";
-    for (const std::string& place : to) code += "capstone_emu::ptx::get<std::uint32_t>(" + place + "), ";
+    std::string code = "{ capstone_emu::wgmma_begins(); std::uint32_t capstone_d[] = {";
+    std::string results;
+    for (const std::string& place : to) {
+      code += "capstone_emu::ptx::get<std::uint32_t>(" + place + "), ";
+      results += (results.empty() ? "" : ", ") + place;
+    }
     code += "}; ";
     if (registers) code += array("std::uint32_t", "a", vector(1), 4);
     return code + op + "::run({capstone_d, " + (registers ? "capstone_a, 0" : "nullptr, " + get(1, "std::uint64_t")) + ", " +
            get(2, "std::uint64_t") + ", (" + accumulate + ") != 0, " + negate_a + ", " + negate_b + ", " + a_transposed +
-           ", " + b_transposed + "}, " + kSite + "); " + store("std::uint32_t", to) + "}";
+           ", " + b_transposed + "}, " + kSite + "); " + store("std::uint32_t", to) + scope + "issued(" + results + "); }";
   }
 
  private:

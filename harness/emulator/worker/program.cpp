@@ -83,7 +83,7 @@ void at_exit(int status, void*) {
     std::fputs("capstone: the program ended with an exception\n", stderr);
   }
   int status = kFailed;
-  report(status);
+  if (!report(status)) report_findings(status);
   std::fflush(nullptr);
   ::_exit(status);
 }

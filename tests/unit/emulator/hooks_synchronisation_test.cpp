@@ -252,6 +252,22 @@ __global__ void warp_group_multiply(const float* x, float* y, bool wait) {  // A
   asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;" ::: "memory");
   y[threadIdx.x] = d[0] + x[threadIdx.x];
 }
+__global__ void accumulators(const float* x, float* y, bool wait) {  // two groups; the second goes on with the first's results
+  __shared__ alignas(128) uint32_t a[64 * 8], b[8 * 8];
+  for (int i = threadIdx.x; i < 64 * 8; i += 128) a[i] = 0x3f803f80;
+  if (threadIdx.x < 64) b[threadIdx.x] = 0x3f803f80;
+  __syncthreads();
+  float d[4] = {};
+  for (int i = 0; i < 2; ++i) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(matrix(a)), "l"(matrix(b)));  // multiply
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  }
+  for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(d[i]) :: "memory");  // as libraries do to keep the compiler in order
+  if (wait) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(0) : "memory");
+  else asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(1) : "memory");  // the last one is on its way
+  y[threadIdx.x] = d[threadIdx.x % 4] + x[threadIdx.x];  // accumulators
+}
 CUtensorMap tensor_map(const float* x) {
   void* encode = nullptr;
   cudaDriverEntryPointQueryResult result;
@@ -293,6 +309,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 15: cluster_writes<<<4, 64>>>(x, y, wait); break;
     case 16: atomic_reference<<<2, 64>>>(x, y, wait); break;
     case 17: warp_group_multiply<<<1, 128>>>(x, y, wait); break;
+    case 18: accumulators<<<1, 128>>>(x, y, wait); break;
   }
 }
 )";
@@ -318,7 +335,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{0, "NamedBarrier"}, Case{1, "TileOfTwoWarps"}, Case{2, "CudaBarrier"}, Case{3, "MemcpyAsyncOnABarrier"},
                     Case{4, "PipelineOfAThread"}, Case{5, "PipelineOfABlock"}, Case{6, "Mbarrier"}, Case{8, "BulkLoad"}, Case{9, "BulkLoadThatOneThreadWaitsFor"}, Case{10, "RefilledStage"}, Case{11, "BulkStore"},
                     Case{12, "TensorCopy"}, Case{13, "Grid"}, Case{14, "ReadsAcrossACluster"}, Case{15, "WritesAcrossACluster"},
-                    Case{16, "AtomicReference"}, Case{17, "WarpGroupMultiply"}),
+                    Case{16, "AtomicReference"}, Case{17, "WarpGroupMultiply"}, Case{18, "Accumulators"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(Synchronisation, IsNotAccusedWithItsWait) {
@@ -362,6 +379,14 @@ TEST(HooksBulkCopies, AnUnfinishedLoadIsNamedAndExplained) {
   const Json finding = observed(8, false, "forward")["report"]["findings"][0];
   EXPECT_NE(finding.value("message", "").find("asynchronous copy of thread (0,0,0)"), std::string::npos) << finding.dump();
   EXPECT_NE(finding.value("hint", "").find("wait() on its barrier"), std::string::npos) << finding.dump();
+}
+
+TEST(HooksWgmma, AnAccumulatorThatIsReadTooEarlyNamesBothLines) {
+  const Json finding = observed(18, false, "forward")["report"]["findings"][0];
+  EXPECT_NE(finding.value("message", "").find("race on an accumulator of wgmma"), std::string::npos) << finding.dump();
+  EXPECT_EQ(finding.value("line", 0), line_of(kSource, "// accumulators")) << finding.dump();
+  EXPECT_NE(finding.value("message", "").find("kernel.cu:" + std::to_string(line_of(kSource, "// multiply"))), std::string::npos) << finding.dump();
+  EXPECT_NE(finding.value("hint", "").find("wgmma.wait_group"), std::string::npos) << finding.dump();
 }
 
 TEST(HooksClusters, ARaceAcrossBlocksNamesBoth) {

@@ -50,6 +50,11 @@ void release_through(const void* object);
 void acquire_through(const void* object);
 /// Operations of the calling lane inside a warp-wide instruction.
 void note_flops(std::uint64_t count);
+/// The results of wgmma may not be looked at from its issue until its group was waited for.
+void wgmma_begins();
+void wgmma_issued(const void* const* results, unsigned count);
+void wgmma_committed();
+void wgmma_awaited(unsigned still_pending);
 /// Accesses of 16 bytes that a collective makes for the calling lane.
 extern "C" void __tsan_read16(void* address);
 extern "C" void __tsan_write16(void* address);
@@ -60,6 +65,9 @@ inline __attribute__((always_inline)) void note_write16(void* address) { __tsan_
 inline void release_through(const void*) {}
 inline void acquire_through(const void*) {}
 inline void note_flops(std::uint64_t) {}
+inline void wgmma_begins() {}
+inline void wgmma_committed() {}
+inline void wgmma_awaited(unsigned) {}
 inline void note_read16(const void*) {}
 inline void note_write16(void*) {}
 #endif

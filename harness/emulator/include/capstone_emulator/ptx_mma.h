@@ -190,6 +190,19 @@ class SharedMatrix {
   bool transposed_;
 };
 
+template <class T>
+const void* place_of(const Output<T>& operand) { return &operand.place; }
+inline const void* place_of(const Register&) { return nullptr; }  // nobody else sees it
+inline const void* place_of(const Immediate&) { return nullptr; }
+/// The results are on their way.
+template <class... Operands>
+inline __attribute__((always_inline)) void issued(const Operands&... results) {
+#if defined(__SANITIZE_THREAD__)
+  const void* const places[] = {place_of(results)...};
+  wgmma_issued(places, sizeof...(results));
+#endif
+}
+
 struct GroupMultiply {
   void* d;                      ///< accumulators of this lane
   const std::uint32_t* a;       ///< A's fragment, or null when A lies in shared memory
