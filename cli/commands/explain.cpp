@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/recording.h"
-#include "cli/rungs.h"
+#include "cli/contestants.h"
 #include "cli/session.h"
 #include "cli/sizes.h"
 #include "cli/show_explanation.h"
@@ -23,46 +22,6 @@ struct ExplainArguments {
   std::string what = "human", problem, size, device, html;
 };
 
-/// What is explained, and where its record goes.
-struct Subject {
-  Problem problem;
-  fs::path source;
-  std::string contestant;             ///< empty: a file that no ledger keeps
-  std::optional<Project> project;
-};
-
-Result<Subject> contestant_of(const Session& session, const std::string& contestant) {
-  CAPSTONE_TRY(Project project, project_here(session));
-  CAPSTONE_CHECK(require_pinned_problem(project));
-  fs::path source = project.human_kernel();
-  if (contestant == "llm") {
-    CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
-    auto attempt = latest_attempt(project, ledger);
-    if (!attempt)
-      return fail("there is no model attempt with code yet", (project.root / "llm").string(),
-                  "capstone llm prompt, give the prompt to a model, then: capstone llm add REPLY --model NAME");
-    source = attempt->source;
-  }
-  return Subject{project.problem, source, contestant, project};
-}
-
-Result<Problem> problem_for(const Session& session, const std::string& named) {
-  if (!named.empty()) return find_problem(session.resources.problems(), named);
-  auto project = project_here(session);
-  if (!project) return fail("which problem does this kernel solve?", {}, "say --problem ID (see: capstone problems), or call it inside a project");
-  return project->problem;
-}
-
-Result<Subject> subject_of(const Session& session, const ExplainArguments& arguments) {
-  if (arguments.what == "human" || arguments.what == "llm") return contestant_of(session, arguments.what);
-  CAPSTONE_TRY(Problem problem, problem_for(session, arguments.problem));
-  std::error_code code;
-  if (arguments.what.ends_with(".cu") && !fs::is_regular_file(session.cwd / arguments.what, code))
-    return fail("no such source file", (session.cwd / arguments.what).string(), "human, llm, a .cu file, or a reference kernel by number or name");
-  CAPSTONE_TRY(fs::path source, find_rung(session, problem.id, arguments.what, "capstone explain {0} --problem {1}"));
-  return Subject{std::move(problem), std::move(source), {}, std::nullopt};
-}
-
 // What the emulator's hooks can hold.
 Result<Sizes> observable_sizes(const Problem& problem, const std::string& text) {
   CAPSTONE_TRY(Sizes sizes, parse_sizes(problem, problem.emulate, text));
@@ -73,28 +32,8 @@ Result<Sizes> observable_sizes(const Problem& problem, const std::string& text) 
   return sizes;
 }
 
-// The version under which this very source was measured.
-std::string version_of(const LedgerView& ledger, const std::string& contestant, const std::string& digest) {
-  for (const Measurement* m : ledger.versions(contestant))
-    if (m->source_sha256 == digest) return m->version;
-  return {};
-}
-
-Result<void> record(const Session& session, const Subject& subject, Explanation& e) {
-  CAPSTONE_TRY(FileLock lock, lock_project(*subject.project));
-  CAPSTONE_TRY(LedgerView ledger, read_ledger(subject.project->ledger()));
-  CAPSTONE_TRY(std::string text, read_file(subject.source, 16u << 20));
-  if (sha256_hex(text) != e.source_sha256)
-    return fail("the source changed while it was being explained; nothing was recorded", subject.source.string(), "run the command again", ExitCode::kUsage);
-  CAPSTONE_CHECK(keep_source(subject.project->sources(), text));
-  e.version = version_of(ledger, e.contestant, e.source_sha256);
-  CAPSTONE_TRY(std::string machine, chain_id(session));
-  CAPSTONE_CHECK(append_record(subject.project->ledger(), "explanation", Json(e), machine));
-  return {};
-}
-
 Result<ExitCode> run(const Session& session, const ExplainArguments& arguments) {
-  CAPSTONE_TRY(Subject subject, subject_of(session, arguments));
+  CAPSTONE_TRY(Subject subject, subject_of(session, arguments.what, arguments.problem, "capstone explain {0} --problem {1}"));
   ExplainRequest request{&subject.problem, subject.source, {}, {}};
   CAPSTONE_TRY(request.sizes, observable_sizes(subject.problem, arguments.size));
   if (!arguments.device.empty()) {
@@ -107,7 +46,10 @@ Result<ExitCode> run(const Session& session, const ExplainArguments& arguments) 
   e.source_sha256 = digest;
   std::error_code code;
   e.source = subject.project ? fs::relative(subject.source, subject.project->root, code).string() : subject.source.filename().string();
-  if (subject.project) CAPSTONE_CHECK(record(session, subject, e));
+  if (subject.project) CAPSTONE_CHECK(keep_findings(session, subject, digest, [&](const std::string& version) {
+      e.version = version;
+      return FoundRecord{"explanation", Json(e)};
+    }));
   if (!arguments.html.empty()) {
     CAPSTONE_TRY(std::string page, explanation_page(e, subject.source, session.resources.templates()));
     CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.html, page));

@@ -17,7 +17,7 @@ std::string line_of(const Record& record, const Terminal& t) {
     text += fmt::format("  {} {}  {}  {}", m.contestant, m.version, label_of(m.gate_one), label_of(m.gate_two));
     if (m.measured && m.measured->speedup && m.gate_two != GateTwo::kNotJudged) text += "  " + format_speedup(m.measured->speedup->point);
     if (!m.reason.empty()) text += t.paint(Tone::kDim, "  " + m.reason);
-  } else if (record.kind == "explanation") {
+  } else if (record.kind == "explanation" || record.kind == "profile") {
     text += fmt::format("  {} {}", b.value("contestant", ""), b.value("version", ""));
   } else if (record.kind == "prediction") {
     text += "  " + b.value("bottleneck", "");

@@ -25,20 +25,6 @@ Error refused(const WorkerFailure& failure) {
   return {"the kernel cannot be explained: " + failure.what, failure.where, failure.hint, elsewhere ? ExitCode::kEnvironment : ExitCode::kGateOneFailed};
 }
 
-// Inputs as the judge makes them; no expected values, because nothing is compared.
-Result<PreparedCase> prepare_inputs(const Problem& problem, const Sizes& sizes, const PrivateBytes& bytes) {
-  PreparedCase prepared;
-  prepared.plan = {"explain", sizes, kInputSeed};
-  CAPSTONE_TRY(prepared.layout, make_layout(problem, sizes, bytes.workspace, bytes.prepared));
-  prepared.image.resize(prepared.layout.bytes);
-  for (const TensorSlot& slot : prepared.layout.tensors)
-    if (problem.signature[static_cast<std::size_t>(slot.parameter)].role != Role::kOutput)
-      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, sizes, kInputSeed, Battery::kPlain,
-                                 std::span<std::byte>(prepared.image).subspan(slot.offset, slot.bytes)));
-  poison_image(problem, prepared, prepared.image, kPoisonSeed);
-  return prepared;
-}
-
 }  // namespace
 
 Result<fs::path> build_observed(const ExplainRequest& request, const Resources& resources, const Sandbox& sandbox) {
@@ -62,7 +48,10 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
   CAPSTONE_TRY(Json question, workspace_arguments(problem, request.sizes));
   auto bytes = ask_private_bytes(**worker, problem, question);
   if (!bytes) return fail(refused(bytes.error()));
-  CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(problem, request.sizes, *bytes));
+  // Inputs as the judge makes them; no expected values, because nothing is compared.
+  const CasePlan plan{"explain", request.sizes, kInputSeed, Battery::kPlain};
+  CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(problem, plan, bytes->workspace, bytes->prepared));
+  poison_image(problem, prepared, prepared.image, kPoisonSeed);
   MemfdArena arena;
   CAPSTONE_TRY(int descriptor, arena.resize(prepared.layout.bytes));
   if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), descriptor); !mapped)

@@ -111,7 +111,7 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
   Sources sources(request.source.parent_path());
   try {
     for (const Json& json : report.at("kernels")) {
-      KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), {}};
+      KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), json.value("dynamic_shared", std::uint64_t{0}), {}};
       for (const Json& line : json.at("lines")) {
         kernel.lines.push_back(line_of(line, sources));
         e.total.add(kernel.lines.back());

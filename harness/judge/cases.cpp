@@ -166,26 +166,33 @@ Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
   return arguments(problem, nullptr, sizes);
 }
 
-Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
-                                  std::size_t workspace_bytes, std::size_t prepared_bytes) {
+Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes) {
   PreparedCase prepared;
   prepared.plan = plan;
   CAPSTONE_TRY(prepared.layout, make_layout(problem, plan.sizes, workspace_bytes, prepared_bytes));
   prepared.image.resize(prepared.layout.bytes);
-  std::vector<std::span<const std::byte>> tensors;
   for (std::size_t i = 0; i < prepared.layout.tensors.size(); ++i) {
     const TensorSlot& slot = prepared.layout.tensors[i];
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
-    if (parameter.role == Role::kOutput) {
-      tensors.emplace_back();
-    } else {
-      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, plan.battery,
-                                 part(std::span<std::byte>(prepared.image), slot)));
-      tensors.emplace_back(part(std::span<const std::byte>(prepared.image), slot));
-    }
-    if (parameter.is_written())
-      prepared.outputs.push_back({slot.parameter, static_cast<int>(i), {}, {}});
+    if (parameter.role != Role::kOutput)
+      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, plan.battery, part(std::span<std::byte>(prepared.image), slot)));
+    if (parameter.is_written()) prepared.outputs.push_back({slot.parameter, static_cast<int>(i), {}, {}});
   }
+  return prepared;
+}
+
+std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared) {
+  std::vector<std::span<const std::byte>> tensors;
+  for (const TensorSlot& slot : prepared.layout.tensors)
+    if (problem.signature[static_cast<std::size_t>(slot.parameter)].role == Role::kOutput) tensors.emplace_back();
+    else tensors.push_back(part(std::span<const std::byte>(prepared.image), slot));
+  return tensors;
+}
+
+Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
+                                  std::size_t workspace_bytes, std::size_t prepared_bytes) {
+  CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(problem, plan, workspace_bytes, prepared_bytes));
+  const auto tensors = oracle_tensors(problem, prepared);
   for (PreparedCase::Output& output : prepared.outputs) {
     std::int64_t n = prepared.layout.tensors[static_cast<std::size_t>(output.slot)].elements;
     output.expected.resize(static_cast<std::size_t>(n));

@@ -56,6 +56,10 @@ struct PreparedCase {
   };
   std::vector<Output> outputs;
 };
+/// The inputs alone: outputs are listed, without expected values.
+Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes);
+/// What the oracle is given: the inputs of a case in signature order, outputs empty.
+std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared);
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
                                   std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
 

@@ -221,7 +221,8 @@ Result<std::vector<Artifact>> build_all(const CudaSession& session, const fs::pa
   return artifacts;
 }
 
-// One timing at a time on a GPU, whoever asks: two at once would slow each other down.
+}  // namespace
+
 Result<FileLock> take_gpu(const GpuIdentity& gpu, const Narration& say) {
   std::error_code code;
   const fs::path file = "/tmp/capstone-" + gpu.uuid + ".lock";
@@ -238,8 +239,6 @@ Result<FileLock> take_gpu(const GpuIdentity& gpu, const Narration& say) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 }
-
-}  // namespace
 
 Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say) {
   const Problem& problem = *request.problem;

@@ -47,6 +47,14 @@ std::uint64_t random_bits() {
   return bits;
 }
 
+// What a recorder is asked.
+Json question(const std::string& what, const Json& request) {
+  Json wanted{{"op", "record"}, {"what", what}, {"args", request.at("args")}};
+  for (const char* key : {"workspace", "prepared"})
+    if (auto at = request.find(key); at != request.end()) wanted[key] = *at;
+  return wanted;
+}
+
 }  // namespace
 
 class SealedRunner : public Runner {
@@ -81,9 +89,7 @@ class SealedRunner : public Runner {
  private:
   // The launcher's number for the plan of this request; recorded and handed over if it is new.
   tl::expected<int, WorkerFailure> loaded(const Json& request) {
-    Json wanted{{"op", "record"}, {"what", request["op"]}, {"args", request["args"]}};
-    for (const char* key : {"workspace", "prepared"})
-      if (auto at = request.find(key); at != request.end()) wanted[key] = *at;
+    const Json wanted = question(request["op"], request);
     const std::string key = wanted.dump();
     if (auto known = loaded_.find(key); known != loaded_.end()) return known->second;
     auto plan = kernel_->plan(key, wanted, arena_bytes_);
@@ -142,6 +148,11 @@ tl::expected<const Plan*, WorkerFailure> SealedKernel::plan(const std::string& k
   notes_.insert(plan->notes.begin(), plan->notes.end());
   launched_.insert(plan->kernels.begin(), plan->kernels.end());
   return &plans_.emplace(key, std::move(*plan)).first->second;
+}
+
+tl::expected<const Plan*, WorkerFailure> SealedKernel::record(const std::string& what, const Json& request, std::size_t arena_bytes) {
+  const Json wanted = question(what, request);
+  return plan(wanted.dump(), wanted, arena_bytes);
 }
 
 StartedRunner SealedKernel::start(const std::shared_ptr<SealedKernel>& self) {

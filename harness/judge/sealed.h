@@ -29,6 +29,10 @@ class SealedKernel {
   /// A launcher of its own with the device code in it.
   StartedRunner start(const std::shared_ptr<SealedKernel>& self);
 
+  /// What the submission's launch (or `what`: "prepare") puts on the GPU, recorded now or before.
+  /// @param request  args, workspace, prepared, as for a worker's run
+  tl::expected<const Plan*, WorkerFailure> record(const std::string& what, const Json& request, std::size_t arena_bytes);
+
   /// From now on a recorder lives only while it records: nothing of the submission may run beside a clock.
   void close_recorder() {
     keep_recorder_ = false;

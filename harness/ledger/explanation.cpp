@@ -49,7 +49,7 @@ LineCounts line_from(const Json& json) {
 }
 
 Json to(const KernelCounts& k) {
-  Json json{{"kernel", k.kernel}, {"launches", k.launches}, {"blocks", k.blocks}, {"threads", k.threads}, {"lines", Json::array()}};
+  Json json{{"kernel", k.kernel}, {"launches", k.launches}, {"blocks", k.blocks}, {"threads", k.threads}, {"dynamic_shared", k.dynamic_shared}, {"lines", Json::array()}};
   for (const LineCounts& line : k.lines) json["lines"].push_back(to(line));
   return json;
 }
@@ -59,6 +59,7 @@ KernelCounts kernel_from(const Json& json) {
   read(json, "launches", k.launches);
   read(json, "blocks", k.blocks);
   read(json, "threads", k.threads);
+  read(json, "dynamic_shared", k.dynamic_shared);
   if (json.contains("lines"))
     for (const Json& line : json["lines"]) k.lines.push_back(line_from(line));
   return k;

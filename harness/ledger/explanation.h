@@ -43,6 +43,7 @@ struct LineCounts {
 struct KernelCounts {
   std::string kernel;
   std::uint64_t launches = 0, blocks = 0, threads = 0;
+  std::uint64_t dynamic_shared = 0;   ///< [B] a block, the most of its launches
   std::vector<LineCounts> lines;  ///< by file and line
   LineCounts total() const;       ///< file, line and text empty
 };

@@ -100,6 +100,16 @@ class Arena {
     return fd;
   }
 
+  /// Memory of this process alone, at the same address.
+  void create_private(std::size_t bytes) {
+    drop();
+    CUmemAllocationProp properties = shareable_memory();
+    properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
+    size_ = in_granules(bytes);
+    CAPSTONE_CU(cuMemCreate, &handle_, size_, &properties, 0);
+    map();
+  }
+
   /// Maps memory that the player made; closes `fd`.
   void import(int fd, std::size_t bytes) {
     drop();

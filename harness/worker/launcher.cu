@@ -2,12 +2,14 @@
 //
 // It loads the submission's device code and never its host code. Expected values are in another process. The judge has
 // checked the plan's form; here it is checked against the module: functions, their parameters, the size of variables.
+#include <cuda_profiler_api.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -260,10 +262,61 @@ class Launcher {
     return {{"ok", false}, {"kind", "exception"}, {"message", "unknown request: " + op}};
   }
 
+  // One recorded call on tensors that come from files, for a profiler, through which no channel passes. FOLDER holds once.json
+  // ({"arena_bytes":N,"written":[{"at":OFFSET,"bytes":N},…]}), code.fatbin, arena.bin, run.plan and, where the problem has prepare(),
+  // prepare.plan; written.bin is left there. The steady launch alone lies between the profiler's start and stop.
+  void play_once(const std::string& folder) {
+    const std::vector<char> text = read_whole(folder + "/once.json"), image = read_whole(folder + "/arena.bin");
+    const Json once = Json::parse(text.begin(), text.end());
+    arena_.create_private(once.at("arena_bytes").get<std::size_t>());
+    if (!arena_.at_fixed_address()) throw std::runtime_error("the address range for tensors is taken");
+    if (image.size() > arena_.size()) throw std::runtime_error("arena.bin is larger than the arena");
+    code_ = std::make_unique<Code>(read_whole(folder + "/code.fatbin"));
+    CAPSTONE_CUDA(cudaMemcpy(arena_.base(), image.data(), image.size(), cudaMemcpyHostToDevice));
+    if (::access((folder + "/prepare.plan").c_str(), R_OK) == 0) {
+      const auto preparation = load_plan(read_whole(folder + "/prepare.plan"), 1);
+      preparation->first->enqueue(stream_);
+      CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
+    }
+    const auto plan = load_plan(read_whole(folder + "/run.plan"), 2);
+    plan->first->enqueue(stream_);
+    CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
+    for (const Json& part : once.at("written")) {
+      const auto at = part.at("at").get<std::size_t>();
+      CAPSTONE_CUDA(cudaMemcpy(arena_.base() + at, image.data() + at, part.at("bytes").get<std::size_t>(), cudaMemcpyHostToDevice));
+    }
+    CAPSTONE_CUDA(cudaProfilerStart());
+    plan->steady->enqueue(stream_);
+    CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
+    CAPSTONE_CUDA(cudaProfilerStop());
+    std::vector<char> written;
+    for (const Json& part : once.at("written")) {
+      const auto bytes = part.at("bytes").get<std::size_t>();
+      written.resize(written.size() + bytes);
+      CAPSTONE_CUDA(cudaMemcpy(written.data() + written.size() - bytes, arena_.base() + part.at("at").get<std::size_t>(), bytes, cudaMemcpyDeviceToHost));
+    }
+    std::ofstream out(folder + "/written.bin", std::ios::binary);
+    out.write(written.data(), static_cast<std::streamsize>(written.size()));
+    if (!out.flush()) throw std::runtime_error("written.bin cannot be written");
+  }
+
  private:
+  static std::vector<char> read_whole(const std::string& path) {
+    std::ifstream in(path, std::ios::binary | std::ios::ate);
+    std::vector<char> bytes(in ? static_cast<std::size_t>(in.tellg()) : 0);
+    if (!in || !in.seekg(0).read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) throw std::runtime_error(path + " cannot be read");
+    return bytes;
+  }
+
   Json take_plan(const Json& request, int fd) try {
     if (!code_) throw std::runtime_error("a plan before its module");
-    std::vector<char> packet = read_all(fd, request.at("bytes").get<std::size_t>());
+    plans_[request.at("plan").get<int>()] = load_plan(read_all(fd, request.at("bytes").get<std::size_t>()), request.at("seed").get<std::uint64_t>());
+    return {{"ok", true}};
+  } catch (const Code::Foreign& foreign) {
+    return {{"ok", true}, {"foreign", foreign.what()}};
+  }
+
+  std::unique_ptr<Plan> load_plan(const std::vector<char>& packet, std::uint64_t seed) {
     std::uint64_t length = 0;
     if (packet.size() < sizeof length) throw std::runtime_error("a plan without a header");
     std::memcpy(&length, packet.data(), sizeof length);
@@ -274,16 +327,12 @@ class Launcher {
     plan->data.assign(text + length, text + packet.size() - sizeof length);
     auto [fresh, bytes] = scratch_.grow(std::max<std::size_t>(document.at("scratch").get<std::size_t>(), 1));
     if (bytes) {
-      poison_bytes<<<1024, 256, 0, stream_>>>(request.at("seed").get<std::uint64_t>(), reinterpret_cast<unsigned char*>(fresh),
-                                              static_cast<long long>(bytes));
+      poison_bytes<<<1024, 256, 0, stream_>>>(seed, reinterpret_cast<unsigned char*>(fresh), static_cast<long long>(bytes));
       CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
     }
     plan->first = sequence(document.at("first"), *plan);
     plan->steady = sequence(document.at("steady"), *plan);
-    plans_[request.at("plan").get<int>()] = std::move(plan);
-    return {{"ok", true}};
-  } catch (const Code::Foreign& foreign) {
-    return {{"ok", true}, {"foreign", foreign.what()}};
+    return plan;
   }
 
   std::unique_ptr<Sequence> sequence(const Json& nodes, Plan& plan) {
@@ -449,7 +498,14 @@ class Launcher {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--once") == 0) try {
+    Launcher().play_once(argv[2]);
+    return 0;
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "capstone-launcher: %s\n", problem.what());
+    return 1;
+  }
   std::unique_ptr<Launcher> launcher;
   return serve([&](const Json& request, int fd, int&) {
     if (!launcher) launcher = std::make_unique<Launcher>();

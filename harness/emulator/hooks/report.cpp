@@ -1,5 +1,6 @@
 #include "harness/emulator/hooks/report.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -14,7 +15,7 @@ using capstone::Json;
 
 struct KernelCounts {
   std::string name;
-  std::uint64_t launches = 0, blocks = 0, threads = 0;
+  std::uint64_t launches = 0, blocks = 0, threads = 0, dynamic_shared = 0;
   std::map<std::uint32_t, Counts> sites;               // by return address
   std::map<std::uint32_t, std::uint64_t> executed;     // basic blocks, by return address of their counting call
 };
@@ -24,7 +25,7 @@ std::vector<KernelCounts>& g_kernels = *new std::vector<KernelCounts>;
 KernelCounts& kernel_called(const std::string& name) {
   for (KernelCounts& kernel : g_kernels)
     if (kernel.name == name) return kernel;
-  g_kernels.push_back({name, 0, 0, 0, {}, {}});
+  g_kernels.push_back({name, 0, 0, 0, 0, {}, {}});
   return g_kernels.back();
 }
 
@@ -94,7 +95,7 @@ Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& in
     list.push_back(std::move(line));
   }
   return {{"kernel", kernel.name}, {"launches", kernel.launches}, {"blocks", kernel.blocks}, {"threads", kernel.threads},
-          {"lines", std::move(list)}};
+          {"dynamic_shared", kernel.dynamic_shared}, {"lines", std::move(list)}};
 }
 
 }  // namespace
@@ -104,6 +105,7 @@ void add_launch(const LaunchConfig& config) {
   const std::uint64_t blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
   ++kernel.launches;
   kernel.blocks += blocks;
+  kernel.dynamic_shared = std::max<std::uint64_t>(kernel.dynamic_shared, config.dynamic_shared);
   kernel.threads += blocks * config.block.x * config.block.y * config.block.z;
   for (SiteId id = 1; id <= site_count(); ++id) {
     Site& site = sites[id];

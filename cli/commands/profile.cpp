@@ -1,0 +1,97 @@
+// `capstone profile`: why a kernel is as fast as it is, in words with numbers.
+#include "harness/profile/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/contestants.h"
+#include "cli/sizes.h"
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+
+namespace capstone::cli {
+namespace {
+
+struct ProfileArguments {
+  std::string what = "human", problem, size, device, arch, csv;
+  bool no_ncu = false;
+};
+
+std::string headline(const Profile& p, const Terminal& t) {
+  std::vector<std::string> sizes;
+  for (const auto& [symbol, value] : p.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
+  std::string text = fmt::format("{} of {} at {}", t.paint(Tone::kBold, p.source), p.problem_id, join(sizes, ", "));
+  if (!p.ncu.empty()) text += fmt::format("\non {}, driver {}, Nsight Compute {}; the profiled launch's results agree with the oracle", p.device, p.driver, p.ncu);
+  else text += "\n" + t.paint(Tone::kWarn, "no counters of a GPU: " + p.because);
+  if (!p.counted_at.empty()) text += fmt::format("\ncounts of accesses: by the emulator, at {}", p.counted_at);
+  if (!p.arch.empty()) text += fmt::format("\nregisters and machine code: by nvcc for {}", p.arch);
+  return text;
+}
+
+std::string floor_text(const Profile& p) {
+  if (p.floor_ms <= 0) return "roofline       n/a";
+  std::string text = fmt::format("roofline       bound by {} on {}: no kernel for these sizes takes less than {}", p.bound_by, p.peak, format_time_ms(p.floor_ms));
+  if (const auto time = p.time_ms()) text += fmt::format("; this one takes {} under ncu, {:.1f} % of peak", format_time_ms(*time), 100 * p.floor_ms / *time);
+  return text;
+}
+
+std::string profile_text(const Profile& p, const Terminal& t) {
+  std::string text = headline(p, t) + "\n" + floor_text(p);
+  // The kernels that take the time first; where nothing was timed, as they are launched.
+  std::vector<const KernelProfile*> kernels;
+  for (const KernelProfile& kernel : p.kernels) kernels.push_back(&kernel);
+  std::stable_sort(kernels.begin(), kernels.end(), [](const KernelProfile* a, const KernelProfile* b) { return a->time_us.value_or(0) > b->time_us.value_or(0); });
+  for (const KernelProfile* kernel : kernels) {
+    text += "\n\n" + t.paint(Tone::kBold, kernel->kernel) + (kernel->time_us ? ": " + format_time_ms(*kernel->time_us / 1e3) : "");
+    for (const Answer& answer : answers(*kernel)) text += fmt::format("\n  {:<18} {}", answer.question, answer.trouble ? t.paint(Tone::kWarn, answer.text) : answer.text);
+  }
+  return text;
+}
+
+Result<ExitCode> run(const Session& session, const ProfileArguments& arguments) {
+  CAPSTONE_TRY(const Subject subject, subject_of(session, arguments.what, arguments.problem, "capstone profile {0} --problem {1}"));
+  ProfileRequest request{&subject.problem, subject.source, {}, arguments.arch, std::nullopt, !arguments.no_ncu};
+  CAPSTONE_TRY(request.sizes, parse_sizes(subject.problem, subject.problem.measure, arguments.size));
+  if (!arguments.device.empty()) {
+    CAPSTONE_TRY(request.device, find_device_like(arguments.device));
+  }
+  CAPSTONE_TRY(const std::string digest, sha256_file(subject.source));
+  CAPSTONE_TRY(Profile p, profile(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
+  session.terminal.end_progress();
+  std::error_code code;
+  p.contestant = subject.contestant;
+  p.source_sha256 = digest;
+  p.source = subject.project ? fs::relative(subject.source, subject.project->root, code).string() : subject.source.filename().string();
+  if (subject.project)
+    CAPSTONE_CHECK(keep_findings(session, subject, digest, [&](const std::string& version) {
+      p.version = version;
+      return FoundRecord{"profile", Json(p)};
+    }));
+  if (!arguments.csv.empty()) {
+    if (p.csv.empty()) return fail("there is no table of ncu's to write: " + p.because, {}, "run it on a machine with a GPU and Nsight Compute", ExitCode::kEnvironment);
+    CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.csv, p.csv));
+  }
+  session.terminal.out(session.json ? Json(p).dump(2) : profile_text(p, session.terminal));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("profile", "why a kernel is as fast as it is: ncu's counters in words, or what compiler and emulator know without it");
+  auto arguments = std::make_shared<ProfileArguments>();
+  command->add_option("kernel", arguments->what, "human (default), llm, a .cu file, or a reference kernel by number or name");
+  command->add_option("--problem", arguments->problem, "which problem a file or reference kernel solves");
+  command->add_option("--size", arguments->size, "of the profiled launch: rows=8192,cols=8192 (default: the measured size)");
+  command->add_option("--on", arguments->device, "the GPU of the roofline: h100, 4090 … (default: this machine's, else an H100)");
+  command->add_option("--arch", arguments->arch, "of the machine code: sm_86 (default: this GPU's, else sm_90a)")
+      ->check([](const std::string& text) { return text.starts_with("sm_") && text.size() > 4 && text.size() < 9 && std::isdigit(static_cast<unsigned char>(text[3])) ? std::string() : std::string("an architecture is called sm_80, sm_90a …"); });
+  command->add_option("--csv", arguments->csv, "write ncu's own table to this file");
+  command->add_flag("--no-ncu", arguments->no_ncu, "only what can be said without counters");
+  add_format(*command, session);
+  command->callback([&session, &action, arguments] { action = [&session, arguments] { return run(session, *arguments); }; });
+}
+
+}  // namespace capstone::cli

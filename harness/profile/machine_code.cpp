@@ -1,0 +1,134 @@
+#include "harness/profile/machine_code.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <regex>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/build/compiler.h"
+#include "harness/build/cuda.h"
+#include "harness/profile/ncu.h"
+
+namespace capstone {
+namespace {
+
+constexpr std::size_t kCompilerMemory = std::size_t{8} << 30;  // [B]
+
+// "LDG.E.128.CONSTANT" → "LDG.128". What names no width moves 32 bits.
+std::string short_name(const std::string& instruction) {
+  const std::vector<std::string> parts = split(instruction, '.');
+  for (const std::string& part : parts) {
+    if (part == "128" || part == "64") return parts[0] + "." + part;
+    if (part == "U8" || part == "S8") return parts[0] + ".8";
+    if (part == "U16" || part == "S16") return parts[0] + ".16";
+  }
+  return parts[0] + ".32";
+}
+
+// Its own folder, gone with it.
+struct Scratch {
+  fs::path folder;
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+};
+
+}  // namespace
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? kernel_name(text.get()) : symbol;
+}
+
+std::vector<KernelProfile> read_ptxas(const std::string& log) {
+  static const std::regex entry(R"(Compiling entry function '([^']+)')"), properties(R"(Function properties for (\S+))"),
+      frame(R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)"), used(R"(Used (\d+) registers)"), shared(R"((\d+) bytes smem)");
+  std::vector<KernelProfile> kernels;
+  std::string of;  // the properties that follow are a kernel's, or those of a function that it calls
+  for (const std::string& line : split(log, '\n')) {
+    if (line.size() > 4000) continue;
+    std::smatch m;
+    if (std::regex_search(line, m, entry)) {
+      kernels.emplace_back();
+      kernels.back().kernel = of = m[1];
+    }
+    if (std::regex_search(line, m, properties)) of = m[1];
+    if (kernels.empty()) continue;
+    KernelProfile& k = kernels.back();
+    if (of == k.kernel && std::regex_search(line, m, frame)) {
+      k.stack_bytes = std::stod(m[1]);
+      k.spill_bytes = std::stod(m[2]) + std::stod(m[3]);
+    }
+    if (!std::regex_search(line, m, used)) continue;
+    k.registers = std::stod(m[1]);
+    k.static_shared_bytes = std::regex_search(line, m, shared) ? std::stod(m[1]) : 0;
+  }
+  return kernels;
+}
+
+void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels) {
+  static const std::regex memory(R"(\b(LDG|STG|LDS|STS|LDL|STL|LDGSTS|UTMALDG|UTMASTG|LDSM)((?:\.[A-Z0-9_]+)*))"),
+      tensor(R"(\b(HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTCHMMA|UTCIMMA|UTCQMMA|UTCOMMA)\b)");
+  KernelProfile* into = nullptr;
+  for (const std::string& line : split(listing, '\n')) {
+    if (line.size() > 4000) continue;
+    std::smatch m;
+    if (const auto at = line.find("Function : "); at != line.npos) {
+      const std::string name(trim(std::string_view(line).substr(at + 11)));
+      const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelProfile& k) { return k.kernel == name; });
+      into = found == kernels.end() ? nullptr : &*found;
+      if (into) into->machine_code_seen = true;
+    } else if (into && std::regex_search(line, m, memory)) {
+      ++into->memory_instructions[short_name(m[1].str() + m[2].str())];
+    } else if (into && std::regex_search(line, m, tensor)) {
+      ++into->tensor_instructions[m[1]];
+    }
+  }
+}
+
+Result<std::vector<KernelProfile>> machine_code(const Problem& problem, const fs::path& source, const std::string& arch, const Resources& resources,
+                                                const Sandbox* sandbox) {
+  CAPSTONE_TRY(const CudaToolkit toolkit, find_toolkit(resources));
+  const Scratch scratch{temporary_beside(resources.cache / "profile")};
+  CAPSTONE_CHECK(make_folders(scratch.folder));
+  CAPSTONE_CHECK(write_file_atomic(scratch.folder / "launch.h", launch_header(problem)));
+  const std::string number = arch.substr(3), target = fmt::format("arch=compute_{0},code=sm_{0}", number);
+  std::vector<std::string> argv{toolkit.nvcc.string(), "-std=c++17", "-O3", "-lineinfo", "-gencode", target, "-cubin", "-Xptxas", "-v", "-include", "launch.h", "-I", ".",
+                                fs::absolute(source).string(), "-o", "kernel.cubin"};
+  if (problem.fast_math) argv.emplace_back("-use_fast_math");
+  std::vector<fs::path> read{fs::absolute(source).parent_path(), toolkit.root};
+  auto run = [&](std::vector<std::string> command) {
+    return run_compiler({.argv = std::move(command), .cwd = scratch.folder, .work = scratch.folder, .read = read,
+                         .timeout = std::chrono::minutes(5), .max_memory = kCompilerMemory}, sandbox, resources);
+  };
+  CAPSTONE_TRY(const ProcessResult compiled, run(argv));
+  if (!compiled.ok()) {
+    const auto error = first_compiler_error(compiled.err + compiled.out);
+    return fail("it does not compile: " + (error ? error->text : std::string("nvcc failed without an error line")),
+                error ? fmt::format("{}:{}", error->file, error->line) : source.string(), "mend the compiler's first error", ExitCode::kGateOneFailed);
+  }
+  std::vector<KernelProfile> kernels = read_ptxas(compiled.err + compiled.out);
+  std::error_code code;
+  fs::path cuobjdump = toolkit.nvcc.parent_path() / "cuobjdump";
+  if (!fs::exists(cuobjdump, code))
+    if (auto found = find_program("cuobjdump", resources.path_variable)) cuobjdump = *found;
+  if (fs::exists(cuobjdump, code)) {
+    read.push_back(cuobjdump.parent_path());
+    // A listing of all instructions may be huge: only what counts comes back.
+    const std::string pipeline = "'" + replace_all(cuobjdump.string(), "'", "") +
+                                 "' -sass kernel.cubin | grep -oE 'Function : .*| (LDG|STG|LDS|STS|LDL|STL|LDGSTS|UTMALDG|UTMASTG|LDSM)[.A-Z0-9_]*| "
+                                 "(HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTC[HQIO]MMA)[.A-Z0-9_]*'";
+    CAPSTONE_TRY(const ProcessResult listed, run({"/bin/sh", "-c", pipeline}));
+    read_sass(listed.out, kernels);
+  }
+  for (KernelProfile& kernel : kernels) kernel.kernel = demangled(kernel.kernel);
+  return kernels;
+}
+
+}  // namespace capstone

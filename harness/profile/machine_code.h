@@ -1,0 +1,30 @@
+#pragma once
+// What the compiler says about a kernel: registers, shared memory, spills, and which instructions it chose.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/resources.h"
+#include "harness/profile/record.h"
+#include "harness/sandbox/sandbox.h"
+#include "problems/problem.h"
+
+namespace capstone {
+
+/// Compiles `source` for `arch` and reads ptxas's words and, where cuobjdump is there, the machine code. Fills registers, static_shared_bytes,
+/// spill_bytes, stack_bytes and the instructions; in the order of the compiler.
+/// @param sandbox  nullptr: the source is our own
+/// @error no nvcc; it does not compile (exit code 1).
+Result<std::vector<KernelProfile>> machine_code(const Problem& problem, const std::filesystem::path& source, const std::string& arch, const Resources& resources,
+                                                const Sandbox* sandbox);
+
+/// The kernels in what `ptxas -v` printed, by mangled name.
+std::vector<KernelProfile> read_ptxas(const std::string& log);
+/// Counts the instructions of `cuobjdump -sass` into the kernels of those mangled names.
+void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels);
+
+/// A mangled name as its author wrote it, without parameters.
+std::string demangled(const std::string& symbol);
+
+}  // namespace capstone

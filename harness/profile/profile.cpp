@@ -1,0 +1,153 @@
+#include "harness/profile/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/build/cuda.h"
+#include "harness/explain/explain.h"
+#include "harness/model/roofline.h"
+#include "harness/profile/machine_code.h"
+#include "harness/profile/ncu.h"
+#include "harness/profile/occupancy.h"
+#include "harness/profile/verified_launch.h"
+
+namespace capstone {
+namespace {
+
+// "capstone::sgemm<16>" → "sgemm"
+std::string base_name(const std::string& name) {
+  const std::string bare = name.substr(0, name.find('<'));
+  const std::size_t scope = bare.rfind("::");
+  return scope == bare.npos ? bare : bare.substr(scope + 2);
+}
+
+void add(std::string& because, const std::string& more) { because += because.empty() ? more : "; " + more; }
+
+template <class T>
+void take(std::optional<T>& into, const std::optional<T>& from) {
+  if (!into) into = from;
+}
+
+void complete(KernelProfile& k, const KernelProfile& o) {
+  take(k.launches, o.launches);
+  take(k.blocks, o.blocks);
+  take(k.threads, o.threads);
+  take(k.sectors_per_load, o.sectors_per_load);
+  take(k.sectors_per_store, o.sectors_per_store);
+  take(k.sectors_per_request, o.sectors_per_request);
+  take(k.wavefronts_over_ideal, o.wavefronts_over_ideal);
+  take(k.lanes_per_instruction, o.lanes_per_instruction);
+  take(k.registers, o.registers);
+  take(k.static_shared_bytes, o.static_shared_bytes);
+  take(k.dynamic_shared_bytes, o.dynamic_shared_bytes);
+  take(k.spill_bytes, o.spill_bytes);
+  take(k.stack_bytes, o.stack_bytes);
+  if (k.machine_code_seen || !o.machine_code_seen) return;
+  k.machine_code_seen = true;
+  k.memory_instructions = o.memory_instructions;
+  k.tensor_instructions = o.tensor_instructions;
+}
+
+void model_occupancy(KernelProfile& k, const std::string& arch) {
+  const auto sm = sm_limits(arch);
+  if (k.occupancy_limit_percent || !sm || !k.registers || !k.threads || !k.static_shared_bytes || !k.dynamic_shared_bytes) return;
+  const Occupancy possible = theoretical_occupancy(*sm, static_cast<int>(*k.threads), static_cast<int>(*k.registers),
+                                                   static_cast<int>(*k.static_shared_bytes + *k.dynamic_shared_bytes));
+  k.occupancy_limit_percent = possible.percent;
+  k.occupancy_limiter = possible.limiter;
+}
+
+// Counts of the emulator, where the CPU can run the kernel.
+Result<void> count_on_cpu(const ProfileRequest& request, const Resources& resources, const Narration& say, Profile& p) {
+  const auto explained = explain({request.problem, request.source, request.problem->emulate, {}}, resources, say);
+  if (explained) {
+    p.counted_at = to_string(request.problem->emulate);
+    p.kernels = counts_of(*explained);
+    return {};
+  }
+  if (explained.error().code != ExitCode::kEnvironment) return fail(explained.error());
+  add(p.because, "no counts: " + explained.error().what + (explained.error().where.empty() ? "" : " (" + explained.error().where + ")"));
+  return {};
+}
+
+}  // namespace
+
+void complete(std::vector<KernelProfile>& kernels, const std::vector<KernelProfile>& other) {
+  for (KernelProfile& kernel : kernels) {
+    auto found = std::find_if(other.begin(), other.end(), [&](const KernelProfile& o) { return o.kernel == kernel.kernel; });
+    if (found == other.end()) found = std::find_if(other.begin(), other.end(), [&](const KernelProfile& o) { return base_name(o.kernel) == base_name(kernel.kernel); });
+    if (found != other.end()) complete(kernel, *found);
+  }
+}
+
+std::vector<KernelProfile> counts_of(const Explanation& explanation) {
+  auto some = [](double value, bool known) { return known ? std::optional<double>(value) : std::nullopt; };
+  std::vector<KernelProfile> kernels;
+  for (const KernelCounts& counts : explanation.kernels) {
+    const LineCounts total = counts.total();
+    KernelProfile k;
+    k.kernel = counts.kernel;
+    k.launches = double(counts.launches);
+    k.blocks = double(counts.blocks);
+    k.threads = some(double(counts.threads) / double(std::max<std::uint64_t>(counts.blocks, 1)), counts.blocks > 0);
+    k.dynamic_shared_bytes = double(counts.dynamic_shared);
+    k.sectors_per_request = some(total.global.units_per_request(), total.global.requests > 0);
+    k.wavefronts_over_ideal = some(total.shared.excess(), total.shared.requests > 0);
+    const std::uint64_t accesses = total.global.requests + total.shared.requests;
+    k.lanes_per_instruction = some(double(total.global.active_lanes + total.shared.active_lanes) / double(std::max<std::uint64_t>(accesses, 1)), accesses > 0);
+    kernels.push_back(std::move(k));
+  }
+  return kernels;
+}
+
+Result<Profile> profile(const ProfileRequest& request, const Resources& resources, const Narration& say) {
+  Profile p;
+  p.problem_id = request.problem->id;
+  p.sizes = sizes_json(request.sizes);
+  const auto gpu = find_gpu(resources);
+  if (!request.ncu) p.because = "ncu was not to be used";
+  else if (!gpu) p.because = "no NVIDIA GPU here";
+  else if (const auto toolkit = find_toolkit(resources); !toolkit) p.because = toolkit.error().what;
+  if (gpu) {
+    p.device = gpu->name;
+    p.driver = gpu->driver;
+  }
+  if (p.because.empty()) {
+    CAPSTONE_TRY(LaunchUnderNcu launch, launch_under_ncu(*request.problem, request.source, request.sizes, *gpu, resources, say));
+    p.because = launch.because;
+    if (!launch.csv.empty()) {
+      CAPSTONE_TRY(p.kernels, read_ncu(launch.csv, "ncu's output"));
+      p.csv = std::move(launch.csv);
+      p.ncu = launch.ncu;
+      p.verified = true;
+    }
+  }
+  if (p.ncu.empty()) CAPSTONE_CHECK(count_on_cpu(request, resources, say, p));
+  const std::string arch = !request.arch.empty() ? request.arch : gpu ? gpu->arch() : "sm_90a";
+  if (const auto toolkit = find_toolkit(resources)) {
+    say("compiling for " + arch);
+    const Sandbox sandbox = Sandbox::detect(resources);
+    CAPSTONE_TRY(const auto compiled, machine_code(*request.problem, request.source, arch, resources, &sandbox));
+    p.arch = arch;
+    if (p.kernels.empty()) p.kernels = compiled;
+    else complete(p.kernels, compiled);
+  } else {
+    add(p.because, "no registers and no machine code: " + toolkit.error().what);
+  }
+  for (KernelProfile& kernel : p.kernels) model_occupancy(kernel, arch);
+  std::optional<DevicePeaks> peaks = request.device;
+  if (!peaks && gpu) peaks = find_device(gpu->name);
+  if (!peaks) {
+    CAPSTONE_TRY(peaks, find_device_like("h100"));
+  }
+  CAPSTONE_TRY(const Cost cost, cost_at(*request.problem, request.sizes));
+  const Roofline roof = roofline(cost, p.time_ms().value_or(0), *peaks, request.problem->precision);
+  p.floor_ms = roof.floor_ms;
+  p.bound_by = roof.bound_by;
+  p.peak = fmt::format("{}, {}", peaks->name, roof.peak);
+  return p;
+}
+
+}  // namespace capstone
