@@ -146,6 +146,7 @@ int run(int argc, char** argv) {
   add_predict(app, session, action);
   add_measure(app, session, action);
   add_explain(app, session, action);
+  add_bench(app, session, action);
   add_profile(app, session, action);
   add_ladder(app, session, action);
   add_fast_p(app, session, action);

@@ -40,6 +40,7 @@ void add_init(CLI::App& app, Session& session, Action& action);
 void add_predict(CLI::App& app, Session& session, Action& action);
 void add_measure(CLI::App& app, Session& session, Action& action);
 void add_explain(CLI::App& app, Session& session, Action& action);
+void add_bench(CLI::App& app, Session& session, Action& action);
 void add_profile(CLI::App& app, Session& session, Action& action);
 void add_ladder(CLI::App& app, Session& session, Action& action);
 void add_llm(CLI::App& app, Session& session, Action& action);

@@ -8,7 +8,7 @@ tests=no
 
 build=(g++ cmake ninja-build pkg-config ccache
   libcli11-dev libyaml-cpp-dev libcmark-gfm-dev libcmark-gfm-extensions-dev nlohmann-json3-dev libfmt-dev
-  libmuparser-dev libctemplate-dev libssl-dev libarchive-dev libsqlite3-dev libexpected-dev)
+  libbenchmark-dev libmuparser-dev libctemplate-dev libssl-dev libarchive-dev libsqlite3-dev libexpected-dev)
 run=(bubblewrap gnuplot-nox)
 # CUDA's headers are fetched with pip: always for the tests, else only where there is no Toolkit.
 if [ $tests = yes ] || ! { [ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null; }; then
@@ -18,9 +18,9 @@ packages=("${build[@]}" "${run[@]}")
 
 . /etc/os-release 2>/dev/null || true
 case "${ID:-}:${VERSION_ID:-0}" in
-  debian:1[2-9]*|debian:[2-9][0-9]*) [ $tests = yes ] && packages+=(libgtest-dev libbenchmark-dev python3-jsonschema chromium) ;;
+  debian:1[2-9]*|debian:[2-9][0-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema chromium) ;;
   # Ubuntu's chromium is a snap, which neither containers nor scripts can use: the browser test skips there.
-  ubuntu:2[4-9].*|ubuntu:[3-9]*) [ $tests = yes ] && packages+=(libgtest-dev libbenchmark-dev python3-jsonschema) ;;
+  ubuntu:2[4-9].*|ubuntu:[3-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema) ;;
   *)
     echo "capstone's scripts support Debian 12+ and Ubuntu 24.04+; this is ${PRETTY_NAME:-an unknown system}. docs/building.md lists the libraries to install by hand." >&2
     exit 3 ;;

@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iostream>
 
+#include "cli/live_ladder.h"
 #include "cli/rungs.h"
 #include "cli/session.h"
 #include "cli/sizes.h"
+#include "cli/staircase.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/ladder/ladder.h"
+#include "templates/ladder_page.h"
 
 namespace capstone::cli {
 namespace {
@@ -20,68 +23,26 @@ struct LadderArguments {
   std::vector<std::string> only;
   Backend backend = Backend::kAuto;
   double budget = 2;
+  bool live = false, rehearse = false;
+  std::string html;
 };
 
-// The time as a bar: a tenth of the slowest is a tenth of the width. Naive rungs are hundreds of times slower, hence the logarithm.
-std::string bar(double ms, double slowest, double fastest) {
-  constexpr int kCells = 20;
-  const double span = std::max(1.0, std::log2(slowest / fastest));
-  const int cells = 1 + static_cast<int>(std::lround((kCells - 1) * std::log2(ms / fastest) / span));
-  std::string text;
-  for (int i = 0; i < cells; ++i) text += "█";
-  return text;
-}
-
-std::string percent(double value) { return value > 0 ? fmt::format("{:.1f} %", value) : "n/a"; }
-
-std::string staircase(const Ladder& ladder, const Terminal& t) {
-  const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
-  std::vector<std::string> header{"session", "rung", "gate one"};
-  const bool compute = ladder.bytes > 0 && ladder.flops / ladder.bytes > 50;  // which of the two figures means something
-  if (timed) {
-    header.insert(header.end(), {"time", compute ? "TFLOP/s" : "GB/s", "of peak", "of a copy", "of the library", "over the last", ""});
-    if (compute) header.erase(std::find(header.begin(), header.end(), "of a copy"));
+// Ladders as the user wants them, measured or recorded.
+Result<void> present(const Session& session, const LadderArguments& arguments, const std::vector<Ladder>& ladders, bool recorded) {
+  if (!arguments.html.empty()) {
+    CAPSTONE_TRY(const std::string page, ladder_page(ladders, recorded, session.resources.templates()));
+    CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.html, page));
+    session.terminal.say("staircase: " + (session.cwd / arguments.html).string());
   }
-  header.emplace_back("what is new");
-  Table table(header);
-  double slowest = 0, fastest = 1e300;
-  for (const LadderStep& s : ladder.steps)
-    if (s.timed()) slowest = std::max(slowest, s.ms.point), fastest = std::min(fastest, s.ms.point);
-  for (std::size_t i = 0; i < ladder.steps.size(); ++i) {
-    const LadderStep& s = ladder.steps[i];
-    std::vector<std::string> row{s.rung.session, t.paint(Tone::kBold, s.rung.name), t.paint(s.gate_one == "PASS" ? Tone::kGood : Tone::kBad, s.gate_one)};
-    if (timed && s.timed()) {
-      const auto gain = ladder.gain(i);
-      row.insert(row.end(), {format_time_ms(s.ms.point), compute ? fmt::format("{:.2f}", ladder.throughput(s) / 1e12) : fmt::format("{:.0f}", ladder.bandwidth(s) / 1e9),
-                             percent(s.percent_of_peak)});
-      if (!compute) row.push_back(percent(ladder.percent_of_copy(s)));
-      row.insert(row.end(), {percent(100 * s.of_library.point), gain ? fmt::format("{:.2f}x", *gain) : "", bar(s.ms.point, slowest, fastest)});
-    } else if (timed) {
-      row.insert(row.end(), header.size() - 4, "-");
-    }
-    row.push_back(s.trouble.empty() || s.gate_one == "PASS" ? s.rung.title : s.trouble);
-    table.row(std::move(row));
+  if (session.json) {
+    session.terminal.out(Json(ladders).dump(2));
+    return {};
   }
-  return table.text(t);
-}
-
-std::string below(const Ladder& ladder) {
-  if (ladder.backend == "emulated") return "checked on the CPU, not timed: a ladder's times need a GPU; `capstone explain RUNG` shows what each rung moves";
-  std::string text = fmt::format("{}, driver {}, cold L2, {}", ladder.device, ladder.driver, ladder.time);
-  if (ladder.library_ms > 0) text += fmt::format("\nthe library: {} ({})", ladder.library, format_time_ms(ladder.library_ms));
-  if (ladder.copy_bytes_per_second > 0) text += fmt::format("\na device copy in the same run: {}", format_bandwidth(ladder.copy_bytes_per_second));
-  return text;
-}
-
-void show(const Ladder& ladder, const Session& session, bool recorded) {
-  const Terminal& t = session.terminal;
-  std::string sizes;
-  for (const auto& [name, value] : ladder.sizes.items()) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value.get<std::int64_t>());
-  t.out(t.paint(Tone::kBold, ladder.title) + "  (" + ladder.problem + ", " + sizes + ")");
-  t.out(staircase(ladder, t));
-  t.out(t.paint(Tone::kDim, (recorded ? "RECORDED, not measured here: " : "") + below(ladder)));
-  for (const LadderStep& s : ladder.steps)
-    for (const std::string& label : s.labels) t.out(t.paint(Tone::kWarn, s.rung.name + ": " + label));
+  for (const Ladder& ladder : ladders) {
+    if (arguments.live) CAPSTONE_CHECK(live_ladder(ladder, recorded, session.terminal, std::cin));
+    else session.terminal.out(ladder_text(ladder, session.terminal, recorded) + (recorded ? "\n" : ""));
+  }
+  return {};
 }
 
 Result<std::vector<Rung>> chosen_rungs(const Session& session, const LadderArguments& arguments, const std::string& problem) {
@@ -111,19 +72,25 @@ Result<fs::path> results_file(const Session& session, const std::string& wanted)
 Result<ExitCode> recorded_ladders(const Session& session, const LadderArguments& arguments, const std::vector<std::string>& problems) {
   CAPSTONE_TRY(const fs::path file, results_file(session, arguments.recorded));
   CAPSTONE_TRY(const auto results, read_results(file));
-  Json all = Json::array();
-  for (const Ladder& ladder : results.ladders) {
-    if (std::find(problems.begin(), problems.end(), ladder.problem) == problems.end()) continue;
-    if (session.json) all.push_back(ladder);
-    else show(ladder, session, true);
-    if (session.json) continue;
-    session.terminal.out();
-  }
-  if (session.json) session.terminal.out(all.dump(2));
-  const bool any = std::any_of(results.ladders.begin(), results.ladders.end(),
-                               [&](const Ladder& ladder) { return std::find(problems.begin(), problems.end(), ladder.problem) != problems.end(); });
-  if (!any) return fail("no such ladder was recorded: " + join(problems, ", "), file.string(), "capstone ladder PROBLEM --record " + file.filename().string());
+  std::vector<Ladder> chosen;
+  for (const Ladder& ladder : results.ladders)
+    if (std::find(problems.begin(), problems.end(), ladder.problem) != problems.end()) chosen.push_back(ladder);
+  if (chosen.empty()) return fail("no such ladder was recorded: " + join(problems, ", "), file.string(), "capstone ladder PROBLEM --record " + file.filename().string());
+  CAPSTONE_CHECK(present(session, arguments, chosen, true));
   return ExitCode::kDone;
+}
+
+// All builds and all checks beforehand, so that nobody waits for them in front of the room.
+Result<ExitCode> rehearse(const Session& session, const std::string& id, const LadderRequest& request) {
+  CAPSTONE_TRY(const Ladder built, climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(id + ": " + text); }));
+  session.terminal.end_progress();
+  int ready = 0;
+  for (const LadderStep& step : built.steps) {
+    if (step.gate_one == "PASS") ++ready;
+    else session.terminal.out(fmt::format("{}: {}: {}", step.rung.name, step.gate_one, step.trouble));
+  }
+  session.terminal.out(fmt::format("{}: {} of {} rungs are built and checked, in {:.0f} s", id, ready, built.steps.size(), built.seconds));
+  return ready == static_cast<int>(built.steps.size()) ? ExitCode::kDone : ExitCode::kGateOneFailed;
 }
 
 Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments) {
@@ -135,25 +102,33 @@ Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments
   if (arguments.problem.empty() && arguments.session.empty())
     return fail("which ladder?", {}, "capstone ladder PROBLEM, or --session L5; ladders: " + join(problems, ", "));
   if (!arguments.recorded.empty()) return recorded_ladders(session, arguments, problems);
+  if (arguments.live && !arguments.rehearse)
+    if (const BackendChoice choice = choose_backend(arguments.backend, session.resources); choice.backend == Backend::kEmulated)
+      return fail("a live ladder needs times, and nothing can be timed here" + (choice.because.empty() ? "" : ": " + choice.because), {},
+                  "show what another machine recorded: capstone ladder " + problems.front() + " --live --recorded DEVICE", ExitCode::kEnvironment);
   ExitCode code = ExitCode::kDone;
-  Json all = Json::array();
+  std::vector<Ladder> ladders;
   for (const std::string& id : problems) {
     CAPSTONE_TRY(const auto rungs, chosen_rungs(session, arguments, id));
     CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), id));
     CAPSTONE_TRY(problem.measure, parse_sizes(problem, problem.measure, arguments.size));
     // What is kept is timed by two sets of processes.
-    LadderRequest request{&problem, rungs, arguments.backend, arguments.budget, arguments.record.empty() ? 1 : 2};
+    LadderRequest request{&problem, rungs, arguments.backend, arguments.budget, arguments.record.empty() ? 1 : 2, !arguments.rehearse};
+    if (arguments.rehearse) {
+      CAPSTONE_TRY(const ExitCode one, rehearse(session, id, request));
+      if (one != ExitCode::kDone) code = one;
+      continue;
+    }
     CAPSTONE_TRY(const Ladder climbed, climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(id + ": " + text); }));
     session.terminal.end_progress();
-    if (session.json) all.push_back(climbed);
-    else show(climbed, session, false);
     if (std::any_of(climbed.steps.begin(), climbed.steps.end(), [](const LadderStep& s) { return s.gate_one != "PASS"; })) code = ExitCode::kGateOneFailed;
     if (!arguments.record.empty()) {
       if (climbed.device.empty()) return fail("nothing to record: no times without a GPU", {}, "run it on a machine with one");
       CAPSTONE_CHECK(record_ladder(session.cwd / arguments.record, climbed));
     }
+    ladders.push_back(climbed);
   }
-  if (session.json) session.terminal.out(all.dump(2));
+  if (!arguments.rehearse) CAPSTONE_CHECK(present(session, arguments, ladders, false));
   return code;
 }
 
@@ -172,6 +147,9 @@ void add_ladder(CLI::App& app, Session& session, Action& action) {
   command->add_option("--record", arguments->record, "put the result into this file: reference_kernels/results/h200.json");
   command->add_option("--backend", arguments->backend, "auto (default), cuda, or emulated: checks every rung on the CPU, times none")
       ->transform(CLI::CheckedTransformer(backends, CLI::ignore_case));
+  auto* live = command->add_flag("--live", arguments->live, "for a classroom: one rung at a time, after the room's guess");
+  command->add_flag("--rehearse", arguments->rehearse, "build and check everything now, so that the live run need not")->excludes(live);
+  command->add_option("--html", arguments->html, "write the staircase as a page that needs nothing else");
   add_format(*command, session);
   command->callback([&session, &action, arguments] { action = [&session, arguments] { return ladder(session, *arguments); }; });
 }

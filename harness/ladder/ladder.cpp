@@ -8,6 +8,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/explain/explain.h"
 
 namespace capstone {
 namespace {
@@ -70,11 +71,21 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
   const Arm& arm = m.measured->arms.back();
   step.ms = arm.median_ms;
   step.hot_ms = arm.hot_ms;
+  for (const auto& restart : arm.samples_ms) step.samples_ms.insert(step.samples_ms.end(), restart.begin(), restart.end());
   step.percent_of_peak = m.measured->percent_of_peak;
   step.peak = m.measured->peak;
   step.bound_by = m.measured->bound_by;
   step.of_library = *m.measured->speedup;
   return step;
+}
+
+// What each access costs, where nothing can be timed. A rung that the CPU cannot observe has no counts.
+std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung& rung, const Resources& resources, const Narration& say) {
+  const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}}, resources, [&](const std::string& text) { say(rung.name + ": " + text); });
+  if (!explained) return std::nullopt;
+  const LineCounts& total = explained->total;
+  return LadderStep::Counts{total.global.units_per_request(), total.shared.requests ? total.shared.excess() : 0,
+                            explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0};
 }
 
 }  // namespace
@@ -120,6 +131,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   judged.restarts = request.restarts;
   judged.hidden_cases = 1;
   judged.instrumented = false;
+  judged.timing = request.timing;
   for (const Rung& rung : request.rungs) judged.entries.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
   Ladder ladder;
@@ -136,6 +148,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     CAPSTONE_TRY(const std::string text, read_file(request.rungs[i].source));
     LadderStep step = step_of(request.rungs[i], m);
     step.sha256 = sha256_hex(text);
+    if (request.timing && m.backend == "emulated" && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
     ladder.steps.push_back(std::move(step));
     ladder.backend = m.backend;
     ladder.device = m.environment.value("device", "");

@@ -30,6 +30,7 @@ struct LadderRequest {
   Backend backend = Backend::kAuto;
   double budget_seconds = 2;          ///< of timing, a rung
   int restarts = 1;                   ///< of all processes: a staircase shows gains of tens of percent, verdicts need more
+  bool timing = true;                 ///< false: built and checked, nothing else
 };
 
 /// What judging a ladder gave. As JSON it is an entry of a results file.
@@ -41,9 +42,17 @@ struct LadderStep {
   std::vector<std::string> labels;
   Interval ms;                        ///< GPU-cold; all 0 where nothing was timed
   double hot_ms = 0;
+  std::vector<double> samples_ms;     ///< GPU-cold; not kept in results files
   double percent_of_peak = 0;         ///< [%] 0: unknown
   std::string peak, bound_by;
   Interval of_library;                ///< library's time over this one's
+
+  /// Without a GPU: counts of one observed run at the `emulate` sizes.
+  struct Counts {
+    double sectors_per_request = 0, wavefronts_over_ideal = 0;   ///< 0: no such access
+    double moved_over_compulsory = 0;                            ///< sectors touched, over what the problem has to move
+  };
+  std::optional<Counts> counts;       ///< empty: on a GPU, or the CPU cannot run it
 
   bool timed() const { return ms.point > 0; }
 };
@@ -72,7 +81,7 @@ struct Ladder {
   std::string key() const;
 };
 
-/// Judges all rungs in one interleaved run. @error the machine's fault.
+/// Judges all rungs in one interleaved run; on the emulated backend those that pass are explained instead of timed. @error the machine's fault.
 Result<Ladder> climb(const LadderRequest& request, const Resources& resources, const Narration& say);
 
 void to_json(Json& json, const Ladder& ladder);

@@ -25,6 +25,9 @@ void to_json(Json& json, const Ladder& l) {
     if (s.timed())
       step.update({{"ms", interval_json(s.ms)}, {"hot_ms", s.hot_ms}, {"percent_of_peak", s.percent_of_peak}, {"peak", s.peak},
                    {"bound_by", s.bound_by}, {"of_library", interval_json(s.of_library)}});
+    if (s.counts)
+      step["counts"] = {{"sectors_per_request", s.counts->sectors_per_request}, {"wavefronts_over_ideal", s.counts->wavefronts_over_ideal},
+                        {"moved_over_compulsory", s.counts->moved_over_compulsory}};
     json["steps"].push_back(std::move(step));
   }
 }

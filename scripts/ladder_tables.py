@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""The measured tables of the READMEs, made from the committed results of `capstone ladder --record`; none is typed.
+
+    scripts/ladder_tables.py [--check] [--root FOLDER]
+
+Reads reference_kernels/results/*.json and writes, between `<!-- measured -->` and `<!-- end of measured -->`, the table of every ladder's README, the overview in
+reference_kernels/README.md and what was measured of each number in docs/handbook_numbers.md. A rung that the file lacks is "not measured"; one whose source has changed
+since says so. --check writes nothing and exits 1 where a file would change. Exit code 2: a file or a marker is missing.
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import re
+import sys
+
+BEGIN, END = "<!-- measured -->", "<!-- end of measured -->"
+
+
+def fail(text):
+    print(f"error: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+def time_text(ms):
+    for unit, factor in (("s", 1e-3), ("ms", 1), ("µs", 1e3)):
+        if ms * factor >= 1:
+            return f"{ms * factor:.3g} {unit}" if ms * factor < 1000 else f"{ms * factor:.0f} {unit}"
+    return f"{ms * 1e6:.3g} ns"
+
+
+def percent(value):
+    return f"{value:.1f} %" if value else "n/a"
+
+
+def sizes_text(sizes):
+    return " ".join(f"{name}={value}" for name, value in sizes.items())
+
+
+class Results:
+    def __init__(self, root):
+        self.devices = []
+        for path in sorted((root / "reference_kernels/results").glob("*.json")):
+            data = json.loads(path.read_text())
+            if data.get("schema") != 1:
+                fail(f"{path}: results of another version of capstone; record them again")
+            self.devices.append((data["device"], data["ladders"]))
+
+    def of(self, problem):
+        """Ladders of a problem on every device, the tool's own size first."""
+        return [(device, ladder) for device, ladders in self.devices for ladder in ladders if ladder["problem"] == problem]
+
+
+def is_compute(ladder):
+    return ladder["bytes"] > 0 and ladder["flops"] / ladder["bytes"] > 50
+
+
+def figure(ladder, ms):
+    return f"{ladder['flops'] / ms / 1e9:.2f}" if is_compute(ladder) else f"{ladder['bytes'] / ms / 1e6:.0f}"
+
+
+def copy_percent(ladder, ms):
+    copy = ladder.get("copy_bytes_per_second", 0)
+    return 100 * ladder["bytes"] / ms * 1e3 / copy if copy else 0
+
+
+def best_of(ladder):
+    timed = [step for step in ladder.get("steps", []) if "ms" in step and step["gate_one"] == "PASS"]
+    return min(timed, key=lambda step: step["ms"][0]) if timed else None
+
+
+def ladder_table(ladder, rungs):
+    """One table: the rungs that the folder holds now, with what was recorded of each."""
+    compute = is_compute(ladder)
+    recorded = {step["rung"]: step for step in ladder.get("steps", [])}
+    head = ["rung", "time", "TFLOP/s" if compute else "GB/s", "of peak"] + ([] if compute else ["of a copy"]) + ["of the library", "over the last"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    below = None
+    for rung in rungs:
+        step = recorded.get(rung.stem)
+        if step is None:
+            lines.append(f"| {rung.stem} | not measured |" + " |" * (len(head) - 2))
+            continue
+        if "ms" not in step:
+            lines.append(f"| {rung.stem} | no time: {step.get('trouble') or step['gate_one']} |" + " |" * (len(head) - 2))
+            continue
+        ms = step["ms"][0]
+        changed = hashlib.sha256(rung.read_bytes()).hexdigest() != step["sha256"]
+        cells = [rung.stem + (" (of an earlier version)" if changed else ""), time_text(ms), figure(ladder, ms), percent(step.get("percent_of_peak"))]
+        cells += [] if compute else [percent(copy_percent(ladder, ms))]
+        cells += [percent(100 * step["of_library"][0]), f"{below / ms:.2f}×" if below else ""]
+        lines.append("| " + " | ".join(cells) + " |")
+        below = ms
+    return "\n".join(lines)
+
+
+def ladder_section(results, problem, rungs):
+    parts = []
+    for device, ladder in results.of(problem):
+        note = f"{device}, driver {ladder['driver']}, {ladder['time'][:10]}, capstone {ladder['tool']}; {sizes_text(ladder['sizes'])}; cold L2."
+        if ladder.get("library_ms"):
+            note += f" The library: {ladder['library']}, {time_text(ladder['library_ms'])}."
+        if ladder.get("copy_bytes_per_second"):
+            note += f" A device copy in the same run: {ladder['copy_bytes_per_second'] / 1e12:.2f} TB/s."
+        parts.append(f"{note}\n\n{ladder_table(ladder, rungs)}")
+    return "\n\n".join(parts) if parts else "Not measured yet: no results are committed for this ladder."
+
+
+def overview(results, ladders):
+    lines = ["| ladder | session | rungs | measured on | best rung | time | TFLOP/s or GB/s | of peak | of the library |", "|" + "---|" * 9]
+    for (session, problem), rungs in ladders.items():
+        link = f"[{problem}]({rungs[0].parent.parent.name}/{problem})"
+        measured = results.of(problem)
+        if not measured:
+            lines.append(f"| {link} | {session} | {len(rungs)} | not measured | | | | | |")
+        for device, ladder in measured:
+            best = best_of({**ladder, "steps": [s for s in ladder.get("steps", []) if s["rung"] in {r.stem for r in rungs}]})
+            if best is None:
+                lines.append(f"| {link} | {session} | {len(rungs)} | {device}, {sizes_text(ladder['sizes'])} | none has a time | | | | |")
+                continue
+            ms = best["ms"][0]
+            unit = "TFLOP/s" if is_compute(ladder) else "GB/s"
+            lines.append(f"| {link} | {session} | {len(rungs)} | {device}, {sizes_text(ladder['sizes'])} | {best['rung']} | {time_text(ms)} | {figure(ladder, ms)} {unit} | "
+                         f"{percent(best.get('percent_of_peak'))} | {percent(100 * best['of_library'][0])} |")
+    return "\n".join(lines)
+
+
+# What of each number can be read off recorded ladders: a sentence, or None where they lack it.
+def library_share(results, problem, which):
+    found = []
+    for device, ladder in results.of(problem):
+        step = best_of(ladder) if which == "best" else next((s for s in ladder.get("steps", []) if "ms" in s), None)
+        if step:
+            found.append(f"{100 * step['of_library'][0]:.1f} % ({device}, {step['rung']})")
+    return "; ".join(found) or None
+
+
+def mountain(results):
+    return "; ".join(f"{1 / step['of_library'][0]:.0f}× ({device})" for device, ladder in results.of("sgemm") for step in ladder.get("steps", [])[:1] if "ms" in step) or None
+
+
+def peak_share(results, problem):
+    return "; ".join(f"{best['percent_of_peak']:.1f} % ({device}, {best['rung']})" for device, ladder in results.of(problem) if (best := best_of(ladder))) or None
+
+
+MEASURED = {
+    "93.7 %": lambda r: library_share(r, "sgemm", "best"),
+    "1 % → 94 %": lambda r: " → ".join(x for x in (library_share(r, "sgemm", "first"), library_share(r, "sgemm", "best")) if x) or None,
+    "50–100×": mountain,
+    "101 %": lambda r: library_share(r, "sgemm", "best"),
+    "4 → 37 → 72 %": lambda r: peak_share(r, "attention"),
+}
+
+
+def numbers(results, text):
+    """The line "Measured here" below each heading of a number."""
+    def fill(match):
+        measure = MEASURED.get(match.group(1))
+        said = measure(results) if measure else None
+        return match.group(0) if measure is None else f"## {match.group(1)}{match.group(2)}- **Measured here**: {said or 'not measured'}\n"
+    return re.sub(r"## ([^\n]+)(\n(?:(?!## )[^\n]*\n)*?)- \*\*Measured here\*\*:[^\n]*\n", fill, text)
+
+
+def with_section(path, body):
+    if not path.exists():
+        fail(f"{path} is missing; it has to hold {BEGIN} and {END}")
+    text = path.read_text()
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        fail(f"{path} has to hold {BEGIN} and {END} once each")
+    head, rest = text.split(BEGIN)
+    return f"{head}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    arguments = parser.parse_args()
+    root = arguments.root
+    results = Results(root)
+    ladders = {}
+    for rung in sorted((root / "reference_kernels").glob("*_*/*/[0-9][0-9]_*.cu")):
+        ladders.setdefault((rung.parent.parent.name.split("_")[0], rung.parent.name), []).append(rung)
+    wanted = {}
+    for (_, problem), rungs in ladders.items():
+        readme = rungs[0].parent / "README.md"
+        wanted[readme] = with_section(readme, ladder_section(results, problem, rungs))
+    readme = root / "reference_kernels/README.md"
+    wanted[readme] = with_section(readme, overview(results, ladders))
+    handbook = root / "docs/handbook_numbers.md"
+    if handbook.exists():
+        wanted[handbook] = numbers(results, handbook.read_text())
+    stale = [path for path, text in wanted.items() if path.read_text() != text]
+    for path in stale:
+        if arguments.check:
+            print(f"{path.relative_to(root)} does not say what the results say; run scripts/ladder_tables.py", file=sys.stderr)
+        else:
+            path.write_text(wanted[path])
+            print(path.relative_to(root))
+    sys.exit(1 if stale and arguments.check else 0)
+
+
+main()

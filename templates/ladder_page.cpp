@@ -1,0 +1,85 @@
+#include "templates/ladder_page.h"
+
+#include <fmt/format.h>
+
+#include <ctemplate/template_dictionary.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/text.h"
+#include "templates/page.h"
+
+namespace capstone {
+namespace {
+
+// Of the widest bar; by the logarithm, because naive rungs are hundreds of times slower.
+int width_of(double ms, double slowest, double fastest) {
+  const double span = std::max(1.0, std::log2(slowest / fastest));
+  return static_cast<int>(std::lround(4 + 96 * std::log2(ms / fastest) / span));
+}
+
+std::string percent(double value) { return value > 0 ? fmt::format("{:.1f} %", value) : "n/a"; }
+
+void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool recorded) {
+  section.SetValue("KIND", recorded ? "recorded" : "measured");
+  const bool compute = ladder.bytes > 0 && ladder.flops / ladder.bytes > 50;
+  const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
+  double slowest = 0, fastest = 1e300;
+  for (const LadderStep& s : ladder.steps)
+    if (s.timed()) slowest = std::max(slowest, s.ms.point), fastest = std::min(fastest, s.ms.point);
+  std::vector<std::string> sizes;
+  for (const auto& [name, value] : ladder.sizes.items()) sizes.push_back(name + "=" + value.dump());
+  section.SetValue("TITLE", to_utf8(ladder.title));
+  section.SetValue("PROBLEM", to_utf8(ladder.problem));
+  section.SetValue("SIZES", to_utf8(join(sizes, ", ")));
+  section.SetValue("ORIGIN", to_utf8(timed ? fmt::format("{}, driver {}, cold L2, {}", ladder.device, ladder.driver, ladder.time) : "checked on the CPU, not timed: times need a GPU"));
+  if (ladder.library_ms > 0) section.SetValueAndShowSection("TEXT", to_utf8(fmt::format("The library: {}, {}.", ladder.library, format_time_ms(ladder.library_ms))), "LIBRARY");
+  if (ladder.copy_bytes_per_second > 0)
+    section.SetValueAndShowSection("TEXT", fmt::format("A device copy in the same run: {}.", format_bandwidth(ladder.copy_bytes_per_second)), "COPY");
+  for (std::size_t i = 0; i < ladder.steps.size(); ++i) {
+    const LadderStep& s = ladder.steps[i];
+    auto* row = section.AddSectionDictionary("STEP");
+    row->SetValue("SESSION", to_utf8(s.rung.session));
+    row->SetValue("RUNG", to_utf8(s.rung.name));
+    row->SetValue("WHAT", to_utf8(s.rung.title));
+    row->SetValue("CHANGED", to_utf8(i > 0 ? s.rung.changed : std::string()));
+    row->SetValue("GATE", to_utf8(s.gate_one));
+    row->SetValue("GATE_TONE", s.gate_one == "PASS" ? "good" : "bad");
+    if (s.timed()) {
+      auto* time = row->AddSectionDictionary("TIMED");
+      const auto gain = ladder.gain(i);
+      time->SetValue("TIME", format_time_ms(s.ms.point));
+      time->SetIntValue("WIDTH", width_of(s.ms.point, slowest, fastest));
+      time->SetValue("FIGURE", compute ? fmt::format("{:.2f} TFLOP/s", ladder.throughput(s) / 1e12) : fmt::format("{:.0f} GB/s", ladder.bandwidth(s) / 1e9));
+      time->SetValue("PEAK", percent(s.percent_of_peak));
+      if (!compute) time->SetValueAndShowSection("SHARE", percent(ladder.percent_of_copy(s)), "OF_COPY");
+      time->SetValue("OF_LIBRARY", percent(100 * s.of_library.point));
+      time->SetValue("GAIN", gain ? fmt::format("{:.2f}×", *gain) : "");
+    } else if (s.counts) {
+      auto* counts = row->AddSectionDictionary("COUNTED");
+      counts->SetValue("SECTORS", fmt::format("{:.3g}", s.counts->sectors_per_request));
+      counts->SetValue("WAVEFRONTS", s.counts->wavefronts_over_ideal > 0 ? fmt::format("{:.3g}", s.counts->wavefronts_over_ideal) : "n/a");
+      counts->SetValue("MOVED", fmt::format("{:.3g}", s.counts->moved_over_compulsory));
+    } else {
+      row->AddSectionDictionary("UNKNOWN")->SetValue("TROUBLE", to_utf8(s.trouble.empty() ? "no time" : s.trouble));
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::string> ladder_page(const std::vector<Ladder>& ladders, bool recorded, const std::filesystem::path& templates) {
+  PageTemplates pages(templates / "html");
+  ctemplate::TemplateDictionary page("ladders");
+  CAPSTONE_TRY(std::string css, pages.style());
+  page.SetValue("CSS", css);
+  std::vector<std::string> titles;
+  for (const Ladder& ladder : ladders) titles.push_back(ladder.title);
+  page.SetValue("HEADING", to_utf8(join(titles, ", ")));
+  if (recorded) page.ShowSection("RECORDED");
+  for (const Ladder& ladder : ladders) fill(*page.AddSectionDictionary("LADDER"), ladder, recorded);
+  return pages.expand("ladder.tpl", page);
+}
+
+}  // namespace capstone
