@@ -20,7 +20,9 @@ Result<ExitCode> run(const Session& session, const ProgramRequest& request) {
   if (!build.ok) {
     session.terminal.say(build.log);
     const CompilerMessage none{}, &first = build.first_error ? *build.first_error : none;
-    return fail("the program does not build: " + first.text, fmt::format("{}:{}", first.file, first.line), {},
+    const bool header_missing = first.text.ends_with("No such file or directory");
+    return fail("the program does not build: " + first.text, fmt::format("{}:{}", first.file, first.line),
+                header_missing ? "the compiler sees the source's folder alone: name the folders of other headers with -I" : "",
                 ExitCode::kGateOneFailed);
   }
   if (!program.build.arch_note.empty()) session.terminal.say(program.build.arch_note);
@@ -57,6 +59,8 @@ void add_run(CLI::App& app, Session& session, Action& action) {
   auto timeout = std::make_shared<long>(request->timeout.count());
   command->add_option("file", *file, "the .cu; its output and exit code are passed through")->required();
   command->add_option("arguments", request->arguments, "for the program's main(), after --");
+  command->add_option("-I,--include", request->include_folders, "folder of headers outside of the source's")->allow_extra_args(false)->check(CLI::ExistingDirectory);
+  command->add_option("-D,--define", request->definitions, "macro: NAME or NAME=VALUE")->allow_extra_args(false);
   command->add_option("--arch", request->cuda_arch, "value of __CUDA_ARCH__, e.g. 800; default 900, or 800 when only that can run")->check(CLI::Range(500, 1300));
   command->add_option("--schedule", request->schedule, "order of threads")
       ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));

@@ -20,12 +20,14 @@ enum class Flavour {
 
 struct BuildRequest {
   const Problem* problem = nullptr; ///< null: a whole program with a main() of its own (emulated backend only)
-  std::filesystem::path source;     ///< the .cu; its folder is on the include path, nothing else of the user's
+  std::filesystem::path source;     ///< the .cu; its folder is on the include path, and nothing else of the user's but include_folders
   const Resources* resources = nullptr;
   const Sandbox* sandbox = nullptr; ///< what the compilers run in; nullptr: the source is our own
   std::string label = "kernel";     ///< "human", "llm", "native": for messages
   int cuda_arch = 0;                ///< value of __CUDA_ARCH__ on the emulated backend; 0: 900, or 800 when only that can be judged
   Flavour flavour = Flavour::kFast; ///< emulated backend only
+  std::vector<std::filesystem::path> include_folders = {};  ///< emulated backend only; the compiler may read them
+  std::vector<std::string> definitions = {};                ///< emulated backend only: "NAME" or "NAME=VALUE"
 };
 
 struct Artifact {

@@ -241,8 +241,10 @@ class EmulatedBuild {
   /// One step on the candidate: it reads the source's folder, CUDA's headers and the emulator, and writes to the scratch folder.
   CompilerStep step(std::vector<std::string> argv) const {
     const fs::path source_folder = fs::absolute(folder());
-    return {.argv = std::move(argv), .cwd = source_folder, .work = fs::absolute(scratch_.path()),
-            .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter}};
+    CompilerStep one{.argv = std::move(argv), .cwd = source_folder, .work = fs::absolute(scratch_.path()),
+                     .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter}};
+    for (const fs::path& folder : request_.include_folders) one.read.push_back(fs::absolute(folder));
+    return one;
   }
   Result<ProcessResult> run_step(const CompilerStep& one) const { return run_compiler(one, request_.sandbox, *request_.resources); }
 
@@ -279,6 +281,8 @@ class EmulatedBuild {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1", fmt::format("-DCAPSTONE_CUDA_ARCH={}", cuda_arch_), "-I."});
+    for (const fs::path& folder : request_.include_folders) argv.insert(argv.end(), {"-I", fs::absolute(folder).string()});
+    for (const std::string& definition : request_.definitions) argv.push_back("-D" + definition);
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
     if (request_.problem) argv.insert(argv.end(), {"-include", header_path().string()});

@@ -18,6 +18,8 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   build.sandbox = &sandbox;
   build.cuda_arch = request.cuda_arch;
   build.flavour = request.flavour;
+  build.include_folders = request.include_folders;
+  build.definitions = request.definitions;
   ProgramRun run;
   CAPSTONE_TRY(run.build, build_emulated(build));
   if (!run.build.result.ok) return run;

@@ -56,6 +56,29 @@ TEST_F(Run, AProgramThatDoesNotCompileSaysWhere) {
   EXPECT_TRUE(says(outcome.err, "program.cu:2"));
 }
 
+TEST_F(Run, HeadersElsewhereAndMacrosAreNamed) {
+  fs::create_directories(home_ / "common");
+  spit(home_ / "common" / "scale.h", "__device__ inline int scaled(int x) { return FACTOR * x; }\n");
+  const std::string source =
+      "#include <cstdio>\n#include \"scale.h\"\n__global__ void k() { printf(\"%d\\n\", scaled(7)); }\nint main() { k<<<1, 1>>>(); return cudaDeviceSynchronize(); }\n";
+  const Outcome without = run(source);
+  EXPECT_EQ(without.code, 1) << without;
+  EXPECT_TRUE(says(without.err, "program.cu:2"));
+  EXPECT_TRUE(says(without.err, "name the folders of other headers with -I"));
+  const Outcome with = run(source, {"-I", "common", "-D", "FACTOR=6"});
+  EXPECT_EQ(with.code, 0) << with;
+  EXPECT_EQ(with.out, "42\n");
+}
+
+TEST_F(Run, AFailedAssertOfTheHostDoesNotHideARace) {
+  const Outcome outcome = run(
+      "#include <cassert>\n__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = threadIdx.x;\n  y[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
+      "int main() { float* y; cudaMallocManaged(&y, 256); k<<<1, 64>>>(y); cudaDeviceSynchronize();\n  assert(y[0] == 64);\n}\n", {"--check", "races"});
+  EXPECT_EQ(outcome.code, 1) << outcome;
+  EXPECT_TRUE(says(outcome.err, "program.cu:8: the host program stopped itself: assertion failed: y[0] == 64"));
+  EXPECT_TRUE(says(outcome.err, "race on shared memory `s`"));
+}
+
 TEST_F(Run, AnEndlessProgramIsStopped) {
   const Outcome outcome = run("int main() { for (volatile int i = 0;; i = 1) {} }\n", {"--timeout", "1"});
   EXPECT_EQ(outcome.code, 1) << outcome;
