@@ -71,7 +71,7 @@ Result<std::map<std::string, std::string>> known_survivors() {
 /// Check sizes to look at, the one with most work first: it takes every kernel through more than one tile. Others follow because
 /// ragged shapes may have kernels of their own.
 std::vector<Sizes> sizes_to_try(const Problem& problem) {
-  constexpr double kMostWork = 4e6;  // [FLOP]
+  constexpr double kMostWork = 6e6;  // [FLOP]
   constexpr std::size_t kMost = 4;
   auto work = [&](const Sizes& sizes) { return cost_at(problem, sizes)->flops; };
   std::vector<Sizes> chosen = problem.check;
