@@ -202,6 +202,12 @@ class Grading {
       GRADING_TRY(auto files, GradingFault::kMachine, render_score_sheet(input, sheet, audience));
       for (ReportFile& file : files) pages_.files.push_back({(audience == Audience::kStudent ? "feedback/" : "") + file.name, std::move(file.bytes)});
     }
+    // What a student needs to see the same at home: cases with their seeds, no samples of time.
+    std::vector<Measurement> brief = result_.judged;
+    for (Measurement& m : brief)
+      if (m.measured)
+        for (Arm& arm : m.measured->arms) arm.samples_ms.clear();
+    pages_.files.push_back({"feedback/verdict.json", Json{{"schema_version", 1}, {"judged", brief}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
     return {};
   }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "cli/mentor_commands.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
@@ -162,6 +163,10 @@ int run(int argc, char** argv) {
   add_grade(app, session, action);
   add_mark(app, session, action);
   add_gradebook(app, session, action);
+  add_appeal(app, session, action);
+  add_class_views(app, session, action);
+  add_export(app, session, action);
+  add_replay(app, session, action);
   add_calibrate(app, session, action);
   add_selftest(app, session, action);
   add_completion(app, session, action);

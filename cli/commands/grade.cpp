@@ -10,11 +10,13 @@
 #include <set>
 
 #include "cli/grading.h"
+#include "cli/slurm.h"
 #include "harness/base/csv.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/cohort/jobs.h"
 #include "harness/cohort/roster.h"
+#include "harness/sandbox/orphans.h"
 #include "harness/sandbox/sandbox.h"
 #include "rubric/gradebook/gradebook.h"
 #include "rubric/rubric.h"
@@ -31,7 +33,9 @@ struct GradeArguments {
   std::string folder, out = "graded", roster, rubric;
   std::vector<std::string> only;
   int parallel = 1;
-  bool force = false, dry_run = false, allow_unisolated = false;
+  bool force = false, dry_run = false, allow_unisolated = false, collect = false;
+  std::string executor = "local";
+  SlurmOptions slurm;
   JudgeOptions judge;
 };
 
@@ -49,12 +53,14 @@ class Batch {
     if (arguments_.dry_run) return show_plan();
     CAPSTONE_CHECK(make_folders(out_));
     CAPSTONE_TRY(FileLock lock, lock_cohort());
+    if (int ended = end_orphaned_sandboxes()) session_.terminal.say(fmt::format("{} sandbox{} of a killed run ended", ended, ended == 1 ? "" : "es"));
     // What an earlier batch found out and could not enter any more, before a newer result takes its place.
     CAPSTONE_TRY(Gradebook book, Gradebook::open(out_));
     CAPSTONE_CHECK(enter_results(book));
     CAPSTONE_TRY(std::string rubric, read_file(rubric_file_));
     CAPSTONE_CHECK(write_file_atomic(out_ / "rubric.yaml", rubric));   // marks are given by the rubric that was graded by
-    CAPSTONE_CHECK(grade_all());
+    if (arguments_.collect) CAPSTONE_CHECK(collect());
+    else CAPSTONE_CHECK(grade_all());
     CAPSTONE_CHECK(enter_results(book));
     CAPSTONE_CHECK(write_file_atomic(out_ / "grades.csv", csv()));
     return summary();
@@ -135,7 +141,8 @@ class Batch {
     if (problem_digest(item.result->problem) != then.problem) return "the problem changed";
     if (inputs_.rubric != then.rubric) return "the rubric changed";
     if (inputs_.tool != then.tool) return "it was judged by capstone " + then.tool;
-    if (inputs_.device != then.device || inputs_.driver != then.driver) return "it was judged on " + then.device + " " + then.driver;
+    // On which node it was judged is Slurm's choice.
+    if (!remote() && (inputs_.device != then.device || inputs_.driver != then.driver)) return "it was judged on " + then.device + " " + then.driver;
     return inputs_.options != then.options ? "other options: " + then.options : "";
   }
 
@@ -165,6 +172,7 @@ class Batch {
     if (unchanged) session_.terminal.say(fmt::format("{} unchanged since they were graded (--force grades them again)", unchanged));
     std::vector<Job> jobs;
     for (std::size_t i : queue) jobs.push_back({items_[i].submission.name, process_for(items_[i])});
+    if (remote()) return submit(jobs);
     const auto gpus = inputs_.driver.empty() ? std::vector<std::string>{} : visible_gpus(session_.resources);
     const auto begun = Clock::now();
     std::size_t started = 0, ended = 0;
@@ -194,6 +202,43 @@ class Batch {
     CAPSTONE_CHECK(run_jobs(jobs, arguments_.parallel, events));
     session_.terminal.end_progress();
     if (broken) return fail(*broken);
+    return {};
+  }
+
+  bool remote() const { return arguments_.collect || arguments_.executor == "slurm"; }
+  fs::path slurm_folder() const { return fs::absolute(out_ / "slurm").lexically_normal(); }
+
+  // A task that has not ended yet is left alone: the same command twice does not judge twice.
+  Result<void> submit(std::vector<Job> jobs) const {
+    const std::size_t wanted = jobs.size();
+    std::erase_if(jobs, [&](const Job& job) { return has_task(slurm_folder(), job.name) && !end_of_task(slurm_folder(), job.name); });
+    if (jobs.size() < wanted)
+      session_.terminal.say(fmt::format("{} are with Slurm already; if it lost them, remove {}", wanted - jobs.size(), (slurm_folder() / "tasks").string()));
+    if (jobs.empty()) return {};
+    SlurmOptions options = arguments_.slurm;
+    if (options.gres == "none") options.gres.clear();
+    CAPSTONE_TRY(std::string id, submit_array(slurm_folder(), jobs, options, session_.resources.path_variable));
+    session_.terminal.say(fmt::format("{} tasks submitted as job array {}; squeue -j {} shows them; then: capstone grade {} --out {} --collect", jobs.size(), id, id, arguments_.folder, arguments_.out));
+    return {};
+  }
+
+  // What Slurm's tasks left. Their results are read already; a task that failed is a fault of the machine.
+  Result<void> collect() {
+    std::size_t waiting = 0, taken = 0;
+    for (Item& item : items_) {
+      const std::string& name = item.submission.name;
+      if (!chosen(item) || !has_task(slurm_folder(), name)) continue;
+      auto end = end_of_task(slurm_folder(), name);
+      if (!end) {
+        ++waiting;
+        continue;
+      }
+      CAPSTONE_CHECK(take_result(item, *end));
+      session_.terminal.say(fmt::format("{}: {}", name, line_of(item)));
+      forget_task(slurm_folder(), name);
+      ++taken;
+    }
+    session_.terminal.say(fmt::format("{} collected, {} with Slurm", taken, waiting));
     return {};
   }
 
@@ -367,6 +412,11 @@ void add_grade(CLI::App& app, Session& session, Action& action) {
   command->add_flag("--force", arguments->force, "grade unchanged submissions again");
   command->add_flag("--dry-run", arguments->dry_run, "say what would be graded and why, write nothing");
   command->add_flag("--allow-unisolated", arguments->allow_unisolated, "run submissions even where nothing keeps them from this account's files");
+  command->add_option("--executor", arguments->executor, "local (default), or slurm: a job array, a task a submission; then --collect")->check(CLI::IsMember({"local", "slurm"}));
+  command->add_option("--partition", arguments->slurm.partition, "Slurm's partition (default: its own)");
+  command->add_option("--gres", arguments->slurm.gres, "what each of Slurm's tasks needs (default gpu:1; none: nothing)");
+  command->add_option("--at-a-time", arguments->slurm.parallel, "Slurm's tasks at a time (default: as Slurm likes)")->check(CLI::Range(1, 100'000));
+  command->add_flag("--collect", arguments->collect, "take in what Slurm's tasks have left");
   add_judge_options(*command, arguments->judge);
   command->callback([&session, &action, arguments] { action = [&session, arguments] { return Batch(session, *arguments).run(); }; });
 

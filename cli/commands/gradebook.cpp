@@ -1,15 +1,30 @@
 // `gradebook`: what has become of a cohort's marks, and what is done with all of them at once.
 #include <fmt/format.h>
 
-#include "cli/cohort.h"
+#include "cli/gradebook_tasks.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "templates/cohort_pages.h"
 
 namespace capstone::cli {
 namespace {
 
 struct GradebookArguments {
   std::string cohort = "graded", format = "text", name, grader, reason, member;
-  double days = 0;
+  double days = 0, least = 40;
+  int count = 5;
+  std::string folder, out;
 };
+
+// Pairs that `gradebook similarity` found, if it was asked.
+std::vector<SimilarPair> similar_pairs(const OpenCohort& cohort) {
+  std::vector<SimilarPair> pairs;
+  auto text = read_file(cohort.folder / "similarity.json", 256u << 20);
+  const Json json = text ? Json::parse(*text, nullptr, false) : Json();
+  if (!json.is_object()) return pairs;
+  for (const Json& pair : json.value("pairs", Json::array())) pairs.push_back({pair.value("first", ""), pair.value("second", ""), pair.value("share", 0.0)});
+  return pairs;
+}
 
 // "late, 2 d of grace": whether they cover it is for the mentor to say, platforms do not tell by how much.
 std::string lateness(const GradebookRow& row) {
@@ -21,6 +36,13 @@ Result<ExitCode> show(const Session& session, const GradebookArguments& argument
   CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   const Terminal& t = session.terminal;
+  if (arguments.format == "html") {
+    CAPSTONE_TRY(auto summaries, cohort.book.summaries());
+    CAPSTONE_TRY(std::string page, gradebook_page({cohort.folder.filename().string(), rows, cohort.rubric, summaries, similar_pairs(cohort), utc_now()}, session.resources.templates()));
+    CAPSTONE_CHECK(write_file_atomic(cohort.folder / "gradebook.html", page));
+    t.out((cohort.folder / "gradebook.html").string());
+    return ExitCode::kDone;
+  }
   if (arguments.format == "csv") {
     std::string text = gradebook_csv(rows, cohort.rubric);
     t.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
@@ -83,7 +105,7 @@ void add_gradebook(CLI::App& app, Session& session, Action& action) {
   auto* command = app.add_subcommand("gradebook", "for mentors: the cohort's marks, published and drafts");
   auto a = std::make_shared<GradebookArguments>();
   command->add_option("cohort", a->cohort, "the folder that `grade --out` made (default graded/)");
-  command->add_option("--format", a->format, "text (default), csv or json")->check(CLI::IsMember({"text", "csv", "json"}));
+  command->add_option("--format", a->format, "text (default), csv, json, or html: COHORT/gradebook.html")->check(CLI::IsMember({"text", "csv", "json", "html"}));
   command->require_subcommand(0, 1);
   auto* history = command->add_subcommand("history", "everything that happened to one submission");
   history->add_option("name", a->name, "the submission")->required();
@@ -98,8 +120,27 @@ void add_gradebook(CLI::App& app, Session& session, Action& action) {
   granting->add_option("--member", a->member, "of a team: for this member alone (id, or name where there is no id)");
   granting->add_option("--grader", a->grader, "who grants them (default: your user name)");
   add_cohort_option(*granting, a->cohort);
-  command->callback([&session, &action, a, history, publishing, granting] {
-    action = [&session, a, history, publishing, granting] {
+  auto* assigning = command->add_subcommand("assign", "blind copies for a second mentor: no names, no suggestions, nobody's marks");
+  assigning->add_option("--double", a->count, "how many more submissions to mark twice (default 5)")->check(CLI::Range(1, 10'000));
+  assigning->add_option("--grader", a->grader, "for whom")->required();
+  assigning->add_option("--out", a->out, "where the copies go (default COHORT/blind/GRADER)");
+  add_cohort_option(*assigning, a->cohort);
+  auto* merging = command->add_subcommand("merge", "take in the filled sheets of blind copies; first marks stand");
+  merging->add_option("folder", a->folder, "the folder that `assign` made")->required();
+  add_cohort_option(*merging, a->cohort);
+  auto* agreeing = command->add_subcommand("agreement", "how far two mentors agree, criterion by criterion, and what to reconcile");
+  add_cohort_option(*agreeing, a->cohort);
+  auto* comparing = command->add_subcommand("similarity", "which kernels share code: with each other, with rungs and examples, with the project's own model");
+  comparing->add_option("--least", a->least, "shares below it are left out [%] (default 40)")->check(CLI::Range(1.0, 100.0));
+  add_cohort_option(*comparing, a->cohort);
+  command->callback([&session, &action, a, history, publishing, granting, assigning, merging, agreeing, comparing] {
+    action = [&session, a, history, publishing, granting, assigning, merging, agreeing, comparing]() -> Result<ExitCode> {
+      if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
+        CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, a->cohort));
+        if (assigning->parsed()) return assign_blind_copies(session, cohort, a->count, a->grader, a->out);
+        if (merging->parsed()) return merge_blind_copies(session, cohort, a->folder);
+        return agreeing->parsed() ? show_agreement(session, cohort) : compare_kernels(session, cohort, a->least);
+      }
       if (history->parsed()) return show_history(session, *a);
       if (granting->parsed()) return grace(session, *a);
       return publishing->parsed() ? publish(session, *a) : show(session, *a);

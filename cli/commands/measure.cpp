@@ -4,11 +4,11 @@
 #include <cstdlib>
 
 #include "cli/recording.h"
+#include "cli/replaying.h"
 #include "cli/session.h"
 #include "cli/show.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
-#include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/project/versions.h"
 #include "harness/submit/bundle.h"
@@ -78,25 +78,7 @@ Result<ExitCode> measure(const Session& session, const MeasureArguments& argumen
   return finish(session, project, measurements);
 }
 
-// The recorded case of that name. Names of failed cases come first: they are what one replays.
-Result<CaseResult> recorded_case(const Measurement& last, const std::string& wanted) {
-  std::vector<std::string> failed, passed;
-  const CaseResult* found = nullptr;
-  for (const CaseResult& c : last.cases) {
-    if (c.seed.empty()) continue;
-    if (c.id == wanted && (!found || !c.passed)) found = &c;
-    auto& names = c.passed ? passed : failed;
-    if (std::find(names.begin(), names.end(), c.id) == names.end()) names.push_back(c.id);
-  }
-  if (found) return *found;
-  std::vector<std::string> all = failed;
-  all.insert(all.end(), passed.begin(), passed.end());
-  std::string hint = failed.empty() ? "it has no failed case" : "failed: " + join(failed, ", ");
-  if (auto meant = nearest(wanted, all)) hint = "did you mean `" + *meant + "`?  (" + hint + ")";
-  return fail(fmt::format("the last measurement of {} has no case {} that can be run again", last.contestant, wanted), {}, hint);
-}
-
-// One case of the last measurement again, with the source as it is now. Nothing is recorded.
+// One case of the last measurement again.
 Result<ExitCode> replay(const Session& session, const MeasureArguments& arguments) {
   if (arguments.who == "all") return fail("--replay takes one contestant", {}, "capstone measure human --replay CASE");
   CAPSTONE_TRY(Project project, project_here(session));
@@ -105,29 +87,9 @@ Result<ExitCode> replay(const Session& session, const MeasureArguments& argument
   const std::vector<Measurement>& all = arguments.who == "llm" ? ledger.llm : ledger.human;
   if (all.empty())
     return fail("nothing of " + arguments.who + " was measured yet", project.root.string(), "capstone measure " + arguments.who);
-  const Measurement& last = all.back();
-  CAPSTONE_TRY(CaseResult recorded, recorded_case(last, arguments.replay));
   CAPSTONE_TRY(auto candidates, candidates_of(session, project, ledger, arguments));
-  CAPSTONE_TRY(FileLock lock, lock_project(project));
-  JudgeRequest request = request_of(project.problem, arguments.judge);
-  CAPSTONE_TRY(request.replay, plan_of(project.problem, recorded));
-  request.instrumented = !recorded.build.empty();  // what went wrong in a plain build shows there
-  request.entries = {{arguments.who, candidates.front().source}};
-  CAPSTONE_TRY(auto measurements, judge(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
-  session.terminal.end_progress();
-  const Terminal& t = session.terminal;
-  t.say(fmt::format("note: case {} of {} again, with the source as it is now; no version is made and nothing is recorded", recorded.id, last.version));
-  if (session.json) {
-    t.out(Json(measurements).dump(2));
-    return exit_code_of(measurements);
-  }
-  const Measurement& m = measurements.front();
-  if (std::string why = explain_failure(m, t, true); !why.empty()) t.out(why);
-  else t.out(fmt::format("{}: case {} ({}): {}", m.contestant, recorded.id, to_string(request.replay->sizes), label_of(m.gate_one)));
-  for (const std::string& label : m.labels) t.out(m.contestant + ": " + label);
-  t.out(m.gate_one == GateOne::kPassed ? fmt::format("next: all cases: capstone measure {}", arguments.who)
-                                       : fmt::format("next: change one thing, then again: capstone measure {} --replay {}", arguments.who, recorded.id));
-  return exit_code_of(measurements);
+  return replay_case(session, project, all.back(), candidates.front().source, arguments.replay, arguments.judge,
+                     fmt::format("capstone measure {} --replay {}", arguments.who, arguments.replay));
 }
 
 // Packs what another machine needs. The version names travel along, so that the record fits when it comes home.

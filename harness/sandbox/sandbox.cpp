@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/base/text.h"
+#include "harness/sandbox/orphans.h"
 
 namespace capstone {
 namespace fs = std::filesystem;
@@ -103,10 +104,10 @@ std::string Sandbox::probe() const {
 }
 
 std::vector<std::string> Sandbox::bubblewrap_command(const ProcessSpec& spec, const Access& access) const {
-  std::vector<std::string> command{program_.string(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc",
-                                   "--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--size", kTmpfsBytes,
-                                   "--tmpfs", "/tmp"};
+  std::vector<std::string> command{program_.string()};
+  command.insert(command.end(), kSandboxOpening.begin(), kSandboxOpening.end());
   auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
+  add({"--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--size", kTmpfsBytes, "--tmpfs", "/tmp"});
   for (const fs::path& folder : kSystemFolders) {
     std::error_code ignored;
     if (fs::is_symlink(folder, ignored)) add({"--symlink", fs::read_symlink(folder, ignored).string(), folder.string()});

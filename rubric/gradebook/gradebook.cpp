@@ -195,6 +195,30 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
   }
 }
 
+Result<std::vector<GradebookRow>> Gradebook::published_rows(const Rubric& rubric) const {
+  CAPSTONE_TRY(auto all, rows(rubric));
+  std::map<std::pair<std::string, std::string>, std::vector<Mark>> shown;
+  CAPSTONE_TRY(Statement published, database_->prepare("SELECT submission, person, criterion, points, reason, grader, time, digest FROM published "
+                                                       "WHERE publication = (SELECT max(id) FROM publication)"));
+  for (;;) {
+    CAPSTONE_TRY(bool row, published.step());
+    if (!row) break;
+    shown[{published.text(0), published.text(1)}].push_back(
+        {published.text(0), published.text(2), {}, published.number(3), published.text(4), published.text(5), published.text(6), published.text(7)});
+  }
+  for (GradebookRow& row : all) {
+    for (std::size_t i = 0; i < row.marks.size(); ++i) {
+      row.marks[i].reset();
+      for (const Mark& mark : shown[{row.submission, key_of(row.person)}])
+        if (mark.criterion == rubric.criteria[i].id) {
+          row.marks[i] = mark;
+          row.marks[i]->earlier_version = mark.digest != row.digest;
+        }
+    }
+  }
+  return all;
+}
+
 Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
   std::map<std::string, ResultSummary> all;
   CAPSTONE_TRY(Statement stored, database_->prepare("SELECT name, summary FROM submission"));

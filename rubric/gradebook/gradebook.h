@@ -62,6 +62,8 @@ class Gradebook {
 
   /// Sorted by submission, then member.
   Result<std::vector<GradebookRow>> rows(const Rubric& rubric) const;
+  /// The same people with the marks that were published last, and those alone.
+  Result<std::vector<GradebookRow>> published_rows(const Rubric& rubric) const;
   /// Judgements, marks and publications of one submission. @error unknown: the nearest.
   Result<std::vector<HistoryEntry>> history(const std::string& submission) const;
   Result<std::vector<std::string>> submissions() const;

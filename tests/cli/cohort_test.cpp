@@ -65,15 +65,6 @@ int cohort_size() {
   return wanted ? std::atoi(wanted) : 20;
 }
 
-// A sandbox whose outer process is killed while it still sets up the inner one: that waits for a word from the dead, and nobody who could
-// end it is left after SIGKILL. It runs nothing of a submission's.
-void end_orphans_of_bubblewrap() {
-  std::this_thread::sleep_for(std::chrono::seconds(1));  // those that die by themselves
-  std::istringstream left(processes_left());
-  for (std::string line; std::getline(left, line);)
-    if (line.find("(bwrap)") != std::string::npos) ::kill(std::atoi(line.c_str()), SIGKILL);
-}
-
 TEST_F(Cohort, KilledTwentyTimesItEndsLikeAnUndisturbedOne) {
   make(cohort_size());
   Outcome whole = capstone(command("whole"), {.patience = std::chrono::seconds(600)});
@@ -93,7 +84,9 @@ TEST_F(Cohort, KilledTwentyTimesItEndsLikeAnUndisturbedOne) {
     ::kill(child.pid(), SIGKILL);
     child.finish(std::chrono::seconds(5));
   }
-  end_orphans_of_bubblewrap();
+  // A sandbox whose outer process is killed while it still sets up the inner one leaves that behind: the next start ends it, and TearDown()
+  // looks for processes that are left.
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // those that die by themselves
   Outcome resumed = capstone(command("killed"), {.patience = std::chrono::seconds(600)});
   EXPECT_EQ(resumed.code, 4) << resumed;
   expect_right_states(home_ / "killed");

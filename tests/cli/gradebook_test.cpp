@@ -95,6 +95,140 @@ TEST_F(Gradebook, DaysOfGraceStandInTableAndHistory) {
   EXPECT_EQ(bad.code, 2) << bad;
 }
 
+TEST_F(Gradebook, PublishedMarksFillACanvasFileAndDraftsDoNot) {
+  for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
+    ASSERT_EQ(mark({"ada", "--criterion", criterion, "--points", "10", "--reason", "as the levels say"}).code, 0);
+  spit(home_ / "canvas.csv", "Student,ID,SIS User ID,Capstone (5)\nPoints Possible,,,100\n\"Lovelace, Ada\",9,1815,\n");
+  Outcome early = capstone({"export", "canvas", "canvas.csv", "--column", "Capstone", "--out", "filled.csv"});
+  EXPECT_EQ(early.code, 2) << early;
+  EXPECT_TRUE(says(early.err, "error: no marks to export"));
+  ASSERT_EQ(capstone({"gradebook", "publish", "--grader", "Grace"}).code, 0);
+  Outcome filled = capstone({"export", "canvas", "canvas.csv", "--column", "Capstone", "--out", "filled.csv"});
+  EXPECT_EQ(filled.code, 0) << filled;
+  EXPECT_EQ(slurp(home_ / "filled.csv"), "Student,ID,SIS User ID,Capstone (5)\nPoints Possible,,,100\n\"Lovelace, Ada\",9,1815,40\n");
+  EXPECT_TRUE(says(filled.out, "eve, =cmd, \"Eve\": not marked: correctness, depth, head_to_head, honesty"));
+  EXPECT_EQ(capstone({"export", "gradescope", "--out", "gs"}).code, 0);
+  EXPECT_EQ(Json::parse(slurp(home_ / "gs" / "ada" / "results.json"))["score"], 40);
+  EXPECT_TRUE(says(capstone({"export", "csv"}).out, "Ada Lovelace,1815,"));
+}
+
+TEST_F(Gradebook, AnAppealHasADossierAndADecision) {
+  Outcome dossier = capstone({"appeal", "ada"});
+  EXPECT_EQ(dossier.code, 0) << dossier;
+  for (const char* part : {"# Appeal: ada", "Ada Lovelace (1815)", "## What is claimed", "the ledger never judged what was handed in", "- human: PASS", "seeds: check-0 ", "## History"})
+    EXPECT_TRUE(says(dossier.out, part));
+  const std::string before = slurp(home_ / "graded" / "submissions" / "ada" / "result.json");
+  Outcome again = capstone({"appeal", "ada", "--rejudge", "--backend", "emulated", "--hidden", "0", "--quick", "--decide", "dismissed", "--reason", "the same verdict twice", "--grader", "Grace"});
+  EXPECT_EQ(again.code, 0) << again;
+  EXPECT_TRUE(says(again.err, "human: PASS then, PASS now"));
+  EXPECT_TRUE(says(again.out, "judged again on appeal: human PASS (appeals/"));
+  EXPECT_TRUE(says(again.out, "appeal dismissed by Grace: the same verdict twice"));
+  EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "ada" / "result.json"), before) << "the record that stands stays";
+  EXPECT_TRUE(says(capstone({"appeal", "adda"}).err, "did you mean 'ada'?"));
+  EXPECT_EQ(capstone({"appeal", "ada", "--decide", "upheld"}).code, 2) << "a decision needs a reason";
+}
+
+TEST_F(Gradebook, AStudentSeesTheFailingCaseAgain) {
+  const fs::path kernel = home_ / "in" / "eve" / "human" / "kernel.cu";
+  std::string wrong = slurp(kernel);
+  const std::size_t plus = wrong.find("x[i] + y[i]");
+  ASSERT_NE(plus, std::string::npos) << wrong;
+  wrong.replace(plus, 11, "x[i] - y[i]");
+  spit(kernel, wrong);
+  Outcome graded = capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+  EXPECT_TRUE(says(graded.out, "WRONG")) << graded;
+  Outcome dossier = capstone({"appeal", "eve"});
+  EXPECT_TRUE(says(dossier.out, "first failure: check-0"));
+  EXPECT_TRUE(says(dossier.out, "first mismatch: "));
+  const std::string verdict = (home_ / "graded" / "submissions" / "eve" / "feedback" / "verdict.json").string();
+  Outcome replayed = capstone({"replay", verdict, "--backend", "emulated", "--quick"}, {.cwd = home_ / "in" / "eve"});
+  EXPECT_EQ(replayed.code, 1) << replayed;
+  EXPECT_TRUE(says(replayed.both(), "check-0"));
+  spit(kernel, slurp(home_ / "in" / "ada" / "human" / "kernel.cu"));
+  EXPECT_EQ(capstone({"replay", verdict, "--backend", "emulated", "--quick"}, {.cwd = home_ / "in" / "eve"}).code, 0) << "mended";
+  spit(home_ / "none.json", "{}");
+  EXPECT_EQ(capstone({"replay", "../../none.json"}, {.cwd = home_ / "in" / "eve"}).code, 2);
+}
+
+TEST_F(Gradebook, PagesForMentorsAndClassAreWrittenAndHarmless) {
+  const std::string hostile = "<script>alert(1)</script>, \"=cmd()\"";
+  spit(home_ / "in" / "eve" / "capstone.yaml", std::string("members:\n  - name: ") + Json(hostile).dump() + "\n    id: \"7\"\n" +
+       slurp(home_ / "in" / "eve" / "capstone.yaml").substr(0, slurp(home_ / "in" / "eve" / "capstone.yaml").find("members:")));
+  grade();
+  for (const char* name : {"ada", "eve"})
+    for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
+      ASSERT_EQ(mark({name, "--criterion", criterion, "--points", name == std::string("ada") ? "10" : "5", "--reason", hostile}).code, 0);
+  ASSERT_EQ(capstone({"gradebook", "publish", "--grader", "Grace"}).code, 0);
+  EXPECT_EQ(capstone({"gradebook", "graded", "--format", "html"}).code, 0);
+  EXPECT_EQ(capstone({"leaderboard", "--present", "board.html"}).code, 0);
+  EXPECT_TRUE(says(capstone({"leaderboard"}).out, "This board is not the grade"));
+  spit(home_ / "order.txt", "eve\nada\n");
+  EXPECT_EQ(capstone({"present", "--order", "order.txt", "--out", "slides.html"}).code, 0);
+  EXPECT_EQ(capstone({"handout", "--out", "handout.html"}).code, 0);
+  Outcome certificates = capstone({"certificate", "--all", "--course", "Kernels & <co>", "--signatory", "Grace", "--at-least", "30"}, {.env = {{"PATH", "/nonexistent"}}});
+  EXPECT_EQ(certificates.code, 3) << "no browser, no PDF: " << certificates;
+  EXPECT_TRUE(says(certificates.out, "20 of the 30 points that it takes"));
+  certificates = capstone({"certificate", "eve", "--course", "Kernels & <co>", "--signatory", "Grace"}, {.env = {{"PATH", "/nonexistent"}}});
+  EXPECT_TRUE(says(certificates.out, "1 certificate: "));
+  EXPECT_TRUE(says(slurp(home_ / "certificates" / "eve.svg"), "&lt;script&gt;alert(1)"));
+  for (const char* page : {"graded/gradebook.html", "board.html", "slides.html", "handout.html", "certificates/certificates.html", "certificates/eve.svg",
+                           "graded/submissions/eve/score_sheet.html", "graded/submissions/eve/feedback/score_sheet.html"}) {
+    const std::string text = slurp(home_ / page);
+    EXPECT_FALSE(text.empty()) << page;
+    EXPECT_EQ(text.find("<script>alert"), std::string::npos) << page;
+    EXPECT_EQ(text.find("{{"), std::string::npos) << page;
+  }
+  EXPECT_LT(slurp(home_ / "slides.html").find("alert(1)"), slurp(home_ / "slides.html").find("Ada Lovelace")) << "the running order";
+  EXPECT_TRUE(says(slurp(home_ / "handout.html"), "What each got stuck on"));
+  EXPECT_EQ(slurp(home_ / "board.html").find("Ada Lovelace"), std::string::npos);
+  EXPECT_EQ(capstone({"certificate", "--course", "x", "--signatory", "y"}).code, 2) << "whose?";
+  Outcome browser = program({"bash", CAPSTONE_SOURCE_DIR "/scripts/check_gradebook.sh", (home_ / "graded" / "gradebook.html").string(), "ada", "2"}, {.patience = std::chrono::seconds(100)});
+  if (browser.code == 3) GTEST_SKIP() << browser.err;
+  EXPECT_EQ(browser.code, 0) << browser;
+}
+
+TEST_F(Gradebook, ASecondMentorMarksBlindAndBothMarksStay) {
+  ASSERT_EQ(mark({"ada", "--criterion", "depth", "--points", "28", "--reason", "told well"}).code, 0);
+  Outcome assigned = capstone({"gradebook", "assign", "--double", "1", "--grader", "Eva Second"});
+  EXPECT_EQ(assigned.code, 0) << assigned;
+  assigned = capstone({"gradebook", "assign", "--double", "9", "--grader", "Eva Second"});
+  EXPECT_TRUE(says(assigned.out, "1 blind copy for Eva Second: there is no more"));
+  int sheets = 0;
+  for (const auto& copy : fs::directory_iterator(home_ / "graded" / "blind" / "Eva-Second")) {
+    const std::string sheet = slurp(copy.path() / "marks.yaml");
+    EXPECT_EQ(sheet.find("Ada"), std::string::npos);
+    EXPECT_EQ(sheet.find("suggested"), std::string::npos);
+    EXPECT_FALSE(slurp(copy.path() / "human" / "kernel.cu").empty());
+    std::string filled = sheet;
+    const std::size_t at = filled.find("  depth:\n    points: ");
+    ASSERT_NE(at, std::string::npos) << sheet;
+    filled.replace(at, std::string("  depth:\n    points: \n    reason: ").size(), "  depth:\n    points: 12\n    reason: recipes");
+    spit(copy.path() / "marks.yaml", filled);
+    ++sheets;
+  }
+  EXPECT_EQ(sheets, 2);
+  Outcome merged = capstone({"gradebook", "merge", "graded/blind/Eva-Second"});
+  EXPECT_EQ(merged.code, 0) << merged;
+  EXPECT_TRUE(says(merged.out, "2 second marks added"));
+  EXPECT_TRUE(says(merged.out, "ada depth: 28 by Grace, 12 by Eva Second"));
+  EXPECT_TRUE(says(capstone({"gradebook", "agreement"}).out, "-16.0"));
+  EXPECT_TRUE(says(capstone({"gradebook", "--format", "csv"}).out, ",28,")) << "the first mark stands";
+  EXPECT_EQ(capstone({"gradebook", "merge", "in"}).code, 2);
+}
+
+TEST_F(Gradebook, KernelsThatShareCodeAreShownSideBySide) {
+  Outcome found = capstone({"gradebook", "similarity", "--least", "50"});
+  EXPECT_EQ(found.code, 0) << found;
+  EXPECT_TRUE(says(found.out, "never a penalty"));
+  EXPECT_TRUE(says(found.out, "(the recorded start)"));
+  const Json json = Json::parse(slurp(home_ / "graded" / "similarity.json"));
+  ASSERT_EQ(json["pairs"].size(), 1u);
+  EXPECT_EQ(json["pairs"][0]["share"], 1.0) << "both are the same rung";
+  EXPECT_TRUE(says(slurp(home_ / "graded" / "similarity.html"), "ada and eve: 100 %"));
+  ASSERT_EQ(capstone({"gradebook", "graded", "--format", "html"}).code, 0);
+  EXPECT_TRUE(says(slurp(home_ / "graded" / "gradebook.html"), "Kernels that share code"));
+}
+
 TEST_F(Gradebook, AFolderWithoutOneIsNamed) {
   Outcome none = capstone({"gradebook", "in"});
   EXPECT_EQ(none.code, 2) << none;

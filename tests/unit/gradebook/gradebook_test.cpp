@@ -1,6 +1,6 @@
 #include "tests/unit/gradebook/cohort_fixture.h"
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 
 namespace capstone {
@@ -149,9 +149,9 @@ TEST_F(Book, TenThousandSubmissionsAreATableWithinThreeSeconds) {
   std::vector<SubmissionResult> many;
   for (int i = 0; i < 10'000; ++i) many.push_back(result("s" + std::to_string(i), "d", {{"Student " + std::to_string(i), std::to_string(i), ""}}));
   ASSERT_TRUE(book().take(many));
-  const auto begun = std::chrono::steady_clock::now();
+  const std::clock_t begun = std::clock();   // of this process: other work on the machine must not fail it
   EXPECT_EQ(rows().size(), 10'003u);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(), 3.0);
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 3.0);
 }
 
 TEST_F(Book, AFileThatIsNoGradebookIsRefusedAndLeftAlone) {

@@ -99,7 +99,7 @@ Explanation explained(const Project& project, const std::string& contestant, con
   line.loads = line.stores = 1024;
   line.flops = 655360;
   line.share = 1;
-  e.kernels = {{"fused", 1, 64, 16384, {line}}};
+  e.kernels = {{"fused", 1, 64, 16384, 0, {line}}};
   e.total = e.kernels.front().total();
   e.compulsory_bytes = 399360;
   e.compulsory_flops = 655360;

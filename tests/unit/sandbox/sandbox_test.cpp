@@ -1,9 +1,16 @@
 // What a confined process can reach, and what it cannot.
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <thread>
+
 #include "harness/base/text.h"
+#include "harness/sandbox/orphans.h"
 #include "tests/unit/sandbox/places.h"
 
 namespace capstone::test {
@@ -174,6 +181,55 @@ TEST(Isolation, ABwrapThatFailsIsNotTakenAndItsReasonIsKept) {
   const Sandbox sandbox = Sandbox::detect(resources);
   EXPECT_FALSE(sandbox.isolated());
   EXPECT_TRUE(sandbox.description().starts_with("none: bubblewrap: setting up uid map: Permission denied; Landlock: cannot start")) << sandbox.description();
+}
+
+// bubblewrap is held where its outer half has not yet told the inner one to go on, and the outer half is killed there.
+TEST(Orphans, AnInnerHalfWithoutAnOuterOneIsEndedAndLivingSandboxesAreNot) {
+  if (!find_program("bwrap", std::getenv("PATH"))) GTEST_SKIP() << "no bubblewrap";
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  auto bubblewrap = [](std::vector<std::string> more) {
+    ProcessSpec spec;
+    spec.argv = {"bwrap"};
+    spec.argv.insert(spec.argv.end(), kSandboxOpening.begin(), kSandboxOpening.end());
+    spec.argv.insert(spec.argv.end(), {"--ro-bind", "/", "/"});
+    spec.argv.insert(spec.argv.end(), more.begin(), more.end());
+    return spec;
+  };
+  int ready[2], info[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(info), 0);
+  ProcessSpec held = bubblewrap({"--unshare-user", "--userns-block-fd", "10", "--info-fd", "11", "--", "true"});
+  const pid_t outer = ::fork();   // without our own handle, which would end the inner half as well
+  ASSERT_GE(outer, 0);
+  if (outer == 0) {
+    ::dup2(ready[0], 10);
+    ::dup2(info[1], 11);
+    std::vector<char*> words;
+    for (std::string& word : held.argv) words.push_back(word.data());
+    words.push_back(nullptr);
+    ::execvp("bwrap", words.data());
+    ::_exit(127);
+  }
+  ::close(info[1]);   // so that a bubblewrap which does not start ends the wait
+  char answer[512] = {};
+  ASSERT_GT(::read(info[0], answer, sizeof answer - 1), 0);
+  const std::string text = answer;
+  const std::size_t colon = text.find(':');
+  ASSERT_NE(colon, std::string::npos) << text;
+  const pid_t inner = std::atoi(text.c_str() + colon + 1);
+  ASSERT_GT(inner, 0) << text;
+
+  auto living = Child::start(bubblewrap({"--", "sleep", "20"}));
+  ASSERT_TRUE(living) << render(living.error());
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(end_orphaned_sandboxes(), 0) << "nothing is orphaned yet";
+  ::kill(outer, SIGKILL);
+  ASSERT_EQ(::waitpid(outer, nullptr, 0), outer);
+  EXPECT_EQ(::kill(inner, 0), 0) << "the inner half still waits";
+  EXPECT_EQ(end_orphaned_sandboxes(), 1);
+  EXPECT_EQ(::waitpid(inner, nullptr, 0), inner);
+  EXPECT_TRUE(living->running());
+  for (int fd : {ready[0], ready[1], info[0]}) ::close(fd);
 }
 
 }  // namespace

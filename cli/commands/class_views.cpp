@@ -1,0 +1,224 @@
+// What a mentor shows to a class: `leaderboard`, `present`, `certificate`, `handout`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/cohort.h"
+#include "cli/mentor_commands.h"
+#include "harness/base/files.h"
+#include "harness/base/spelling.h"
+#include "harness/base/subprocess.h"
+#include "harness/base/text.h"
+#include "rubric/gradebook/leaderboard.h"
+#include "templates/cohort_pages.h"
+#include "templates/encode.h"
+
+namespace capstone::cli {
+namespace {
+
+struct ViewArguments {
+  std::string cohort = "graded", out, title, order, rubric;
+  bool names = false;
+};
+
+Result<ExitCode> written(const Session& session, const fs::path& file, const std::string& text) {
+  CAPSTONE_CHECK(make_folders(file.parent_path()));
+  CAPSTONE_CHECK(write_file_atomic(file, text));
+  session.terminal.out(file.string());
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> leaderboard(const Session& session, const ViewArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+  CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
+  CAPSTONE_TRY(auto summaries, cohort.book.summaries());
+  const auto boards = leaderboards(rows, cohort.rubric, summaries, arguments.names);
+  if (!arguments.out.empty()) {
+    CAPSTONE_TRY(std::string page, leaderboard_page(boards, arguments.title, session.resources.templates()));
+    return written(session, session.cwd / arguments.out, page);
+  }
+  const Terminal& t = session.terminal;
+  for (const Board& board : boards) {
+    t.out(t.paint(Tone::kBold, to_utf8(fmt::format("{} on {}", board.problem, board.device))));
+    Table table({"rank", "who", "by hand", "95 % interval", "their model"}, {true, false, true, false, true});
+    for (const BoardEntry& e : board.entries)
+      table.row({std::to_string(e.rank), to_utf8(e.shown), format_speedup(e.human.point), fmt::format("{} to {}", format_speedup(e.human.low), format_speedup(e.human.high)),
+                 e.model ? format_speedup(e.model->point) : e.model_verdict});
+    t.out(table.text(t));
+    if (board.closest_prediction) t.out("closest prediction: " + to_utf8(*board.closest_prediction));
+    if (board.best_explained_loss) t.out("best-explained loss: " + to_utf8(*board.best_explained_loss));
+  }
+  if (boards.empty()) t.out("no kernel of this cohort was timed on a GPU: there is nothing to rank");
+  t.out(kNotTheGrade);
+  return ExitCode::kDone;
+}
+
+// As the file says, one submission a line; else by name.
+Result<std::vector<std::string>> running_order(const Session& session, const std::string& file, const std::vector<std::string>& names) {
+  if (file.empty()) return names;
+  CAPSTONE_TRY(std::string text, read_file(session.cwd / file, 1u << 20));
+  std::vector<std::string> order;
+  int line = 0;
+  for (const std::string& raw : split(text, '\n')) {
+    ++line;
+    const std::string name(trim(raw));
+    if (name.empty() || name.starts_with("#")) continue;
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      auto near = nearest(name, names);
+      return fail("no submission is called '" + to_utf8(name) + "'", fmt::format("{}:{}", file, line), near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists them");
+    }
+    order.push_back(name);
+  }
+  return order;
+}
+
+Result<ExitCode> present(const Session& session, const ViewArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+  CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
+  CAPSTONE_TRY(auto summaries, cohort.book.summaries());
+  CAPSTONE_TRY(auto names, cohort.book.submissions());
+  CAPSTONE_TRY(auto order, running_order(session, arguments.order, names));
+  CAPSTONE_TRY(std::string page, present_page(rows, summaries, order, arguments.title, session.resources.templates()));
+  return written(session, session.cwd / arguments.out, page);
+}
+
+Result<ExitCode> handout(const Session& session, const ViewArguments& arguments) {
+  CAPSTONE_TRY(Rubric rubric, load_rubric(arguments.rubric.empty() ? session.resources.share / "rubric" / "rubric.yaml" : session.cwd / arguments.rubric));
+  CAPSTONE_TRY(std::string page, handout_page(rubric, session.resources.templates()));
+  return written(session, session.cwd / arguments.out, page);
+}
+
+struct CertificateArguments {
+  std::vector<std::string> names;
+  std::string cohort = "graded", course, date, signatory, logo, out = "certificates";
+  double at_least = 0;
+  bool all = false;
+};
+
+Result<std::string> logo_uri(const fs::path& file) {
+  if (file.empty()) return std::string();
+  const std::string ending = file.extension().string();
+  const char* type = ending == ".png" ? "png" : ending == ".jpg" || ending == ".jpeg" ? "jpeg" : ending == ".svg" ? "svg+xml" : nullptr;
+  if (!type) return fail("a logo of an unknown kind", file.string(), "a .png, .jpg or .svg");
+  CAPSTONE_TRY(std::string bytes, read_file(file, 4u << 20));
+  return fmt::format("data:image/{};base64,{}", type, base64(bytes));
+}
+
+std::string file_uri(const fs::path& file) {
+  std::string uri = "file://";
+  for (const fs::path& part : file.relative_path()) uri += "/" + percent_encoded(part.string());
+  return uri;
+}
+
+// All pages in one PDF, printed by whichever browser is here.
+Result<void> print_pdf(const Session& session, const fs::path& page, const fs::path& pdf) {
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    auto browser = find_program(name, session.resources.path_variable);
+    if (!browser) continue;
+    ProcessSpec spec;
+    const fs::path profile = temporary_beside(page);
+    spec.argv = {browser->string(), "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", "--disable-extensions", "--disable-background-networking",
+                 "--user-data-dir=" + profile.string(), "--print-to-pdf=" + pdf.string(), file_uri(fs::absolute(page))};
+    spec.timeout = std::chrono::seconds(120);
+    auto run = run_process(spec);
+    std::error_code code;
+    fs::remove_all(profile, code);
+    if (run && run->ok() && fs::exists(pdf, code)) return {};
+    return fail("the browser did not print the certificates", browser->string(), "open " + page.string() + " and print it", ExitCode::kEnvironment);
+  }
+  return fail("no Chromium here to make the PDF", pdf.string(), "apt-get install chromium; or open " + page.string() + " in any browser and print it", ExitCode::kEnvironment);
+}
+
+// Whom it is for: by submission, or everybody; of those the ones who reached the points.
+Result<std::vector<Certificate>> eligible(const Session& session, OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
+  CAPSTONE_TRY(auto names, cohort.book.submissions());
+  for (const std::string& wanted : arguments.names)
+    if (std::find(names.begin(), names.end(), wanted) == names.end()) {
+      auto near = nearest(wanted, names);
+      return fail("no submission is called '" + wanted + "'", {}, near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists them");
+    }
+  CAPSTONE_TRY(auto rows, cohort.book.published_rows(cohort.rubric));
+  std::vector<Certificate> certificates;
+  std::map<std::string, int> members;
+  for (const GradebookRow& row : rows) {
+    if (!arguments.all && std::find(arguments.names.begin(), arguments.names.end(), row.submission) == arguments.names.end()) continue;
+    const int member = ++members[row.submission];
+    const auto total = row.total();
+    if (!total || *total < arguments.at_least) {
+      session.terminal.out(to_utf8(fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
+                                               total ? fmt::format("{:g} of the {:g} points that it takes", *total, arguments.at_least) : "no published marks")));
+      continue;
+    }
+    certificates.push_back({row.person.name, row.problem});
+    files.push_back(row.submission + (member > 1 ? "~" + std::to_string(member) : "") + ".svg");
+  }
+  return certificates;
+}
+
+Result<ExitCode> certificate(const Session& session, const CertificateArguments& arguments) {
+  if (arguments.all == !arguments.names.empty()) return fail("whose certificate?", {}, "name submissions, or --all");
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+  std::vector<std::string> files;
+  CAPSTONE_TRY(auto certificates, eligible(session, cohort, arguments, files));
+  if (certificates.empty()) return fail("nobody is eligible", cohort.folder.string(), "marks count when they are published: capstone gradebook publish");
+  CertificateText text{arguments.course, arguments.date.empty() ? utc_now().substr(0, 10) : arguments.date, arguments.signatory, {}};
+  CAPSTONE_TRY(text.logo, logo_uri(arguments.logo.empty() ? fs::path() : session.cwd / arguments.logo));
+  const fs::path out = (session.cwd / arguments.out).lexically_normal();
+  CAPSTONE_CHECK(make_folders(out));
+  for (std::size_t i = 0; i < certificates.size(); ++i) {
+    CAPSTONE_TRY(std::string svg, certificate_svg(certificates[i], text, session.resources.templates()));
+    CAPSTONE_CHECK(write_file_atomic(out / files[i], svg));
+  }
+  CAPSTONE_TRY(std::string page, certificates_page(certificates, text, session.resources.templates()));
+  CAPSTONE_CHECK(write_file_atomic(out / "certificates.html", page));
+  session.terminal.out(fmt::format("{} certificate{}: {}", certificates.size(), certificates.size() == 1 ? "" : "s", out.string()));
+  CAPSTONE_CHECK(print_pdf(session, out / "certificates.html", out / "certificates.pdf"));
+  session.terminal.out((out / "certificates.pdf").string());
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_class_views(CLI::App& app, Session& session, Action& action) {
+  auto a = std::make_shared<ViewArguments>();
+  auto* board = app.add_subcommand("leaderboard", "for mentors: one board for each problem and device; pseudonyms, and it is not the grade");
+  add_cohort_option(*board, a->cohort);
+  board->add_flag("--names", a->names, "people instead of pseudonyms");
+  board->add_option("--present", a->out, "write a page for the wall")->type_name("FILE.html");
+  board->add_option("--title", a->title, "of the page");
+  board->callback([&session, &action, a] {
+    if (a->title.empty()) a->title = "You vs the machine";
+    action = [&session, a] { return leaderboard(session, *a); };
+  });
+
+  auto* slides = app.add_subcommand("present", "for mentors: a projector page with one screen a submission");
+  add_cohort_option(*slides, a->cohort);
+  slides->add_option("--order", a->order, "a file with one submission a line: the running order (default: by name)");
+  slides->add_option("--out", a->out, "the page")->required()->type_name("FILE.html");
+  slides->add_option("--title", a->title, "of the page");
+  slides->callback([&session, &action, a] {
+    if (a->title.empty()) a->title = "You vs the machine";
+    action = [&session, a] { return present(session, *a); };
+  });
+
+  auto* sheet = app.add_subcommand("handout", "the five sections and the rubric on one page to print");
+  sheet->add_option("--rubric", a->rubric, "a rubric of the cohort's own (default: the course's)");
+  sheet->add_option("--out", a->out, "the page")->required()->type_name("FILE.html");
+  sheet->callback([&session, &action, a] { action = [&session, a] { return handout(session, *a); }; });
+
+  auto c = std::make_shared<CertificateArguments>();
+  auto* paper = app.add_subcommand("certificate", "for mentors: certificates as SVG, one HTML and one PDF");
+  paper->add_option("names", c->names, "submissions, as `gradebook` lists them; a team has one for each member");
+  paper->add_flag("--all", c->all, "for everybody who is eligible");
+  add_cohort_option(*paper, c->cohort);
+  paper->add_option("--course", c->course, "its name")->required();
+  paper->add_option("--signatory", c->signatory, "who signs")->required();
+  paper->add_option("--date", c->date, "as it shall stand there (default: today)");
+  paper->add_option("--logo", c->logo, "a .png, .jpg or .svg");
+  paper->add_option("--at-least", c->at_least, "published points that it takes (default: any published marks)")->check(CLI::Range(0.0, 100.0));
+  paper->add_option("--out", c->out, "a folder (default certificates/)");
+  paper->callback([&session, &action, c] { action = [&session, c] { return certificate(session, *c); }; });
+}
+
+}  // namespace capstone::cli

@@ -1,0 +1,122 @@
+// `export`: published marks on their way to a learning platform.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/cohort.h"
+#include "cli/mentor_commands.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "rubric/gradebook/exports.h"
+
+namespace capstone::cli {
+namespace {
+
+struct ExportArguments {
+  std::string file, cohort = "graded", column, out;
+  bool drafts = false;
+};
+
+struct Marks {
+  OpenCohort cohort;
+  std::vector<GradebookRow> rows;
+};
+
+Result<Marks> open_marks(const Session& session, const ExportArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+  std::vector<GradebookRow> rows;
+  if (arguments.drafts) { CAPSTONE_TRY(rows, cohort.book.rows(cohort.rubric)); }
+  else { CAPSTONE_TRY(rows, cohort.book.published_rows(cohort.rubric)); }
+  const bool any = std::any_of(rows.begin(), rows.end(), [](const GradebookRow& row) { return row.total().has_value(); });
+  if (!any) return fail("no marks to export", cohort.folder.string(), arguments.drafts ? "capstone mark --next" : "capstone gradebook publish; or --drafts for what is not published yet");
+  return Marks{std::move(cohort), std::move(rows)};
+}
+
+using Filler = Result<FilledTable> (*)(const std::string& text, const std::string& file, const ExportArguments& arguments, const std::vector<OutgoingMark>& marks);
+
+Result<ExitCode> fill(const Session& session, const ExportArguments& arguments, Filler filler) {
+  CAPSTONE_TRY(Marks marks, open_marks(session, arguments));
+  CAPSTONE_TRY(auto summaries, marks.cohort.book.summaries());
+  std::vector<std::string> left_out;
+  const auto outgoing = outgoing_marks(marks.rows, marks.cohort.rubric, summaries, left_out);
+  const fs::path file = session.cwd / arguments.file;
+  CAPSTONE_TRY(std::string text, read_file(file, 64u << 20));
+  CAPSTONE_TRY(FilledTable filled, filler(text, arguments.file, arguments, outgoing));
+  const fs::path out = session.cwd / arguments.out;
+  CAPSTONE_CHECK(write_file_atomic(out, filled.text));
+  for (const std::string& note : filled.notes) session.terminal.out(to_utf8(note));
+  for (const std::string& note : left_out) session.terminal.out(to_utf8(note));
+  session.terminal.out(fmt::format("{}: {} of {} marks filled in", out.string(), filled.filled, outgoing.size()));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> to_gradescope(const Session& session, const ExportArguments& arguments) {
+  CAPSTONE_TRY(Marks marks, open_marks(session, arguments));
+  const fs::path out = session.cwd / arguments.out;
+  std::map<std::string, std::string> written;   // submission → results, to see whether a member's differ
+  int files = 0;
+  for (const GradebookRow& row : marks.rows) {
+    if (!row.total()) {
+      session.terminal.out(fmt::format("{}, {}: not wholly marked", row.submission, row.person.name));
+      continue;
+    }
+    const std::string json = gradescope_results(row, marks.cohort.rubric).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    auto [first, fresh] = written.try_emplace(row.submission, json);
+    if (!fresh && first->second == json) continue;
+    // Gradescope gives a group one result; a member with marks of their own has them set by hand.
+    const fs::path place = fresh ? out / row.submission : out / fmt::format("{}~{}", row.submission, ++files);
+    CAPSTONE_CHECK(make_folders(place));
+    CAPSTONE_CHECK(write_file_atomic(place / "results.json", json));
+    if (!fresh) session.terminal.out(fmt::format("{} has marks of their own: {}", row.person.name, (place / "results.json").string()));
+  }
+  session.terminal.out(fmt::format("{}: {} results.json", out.string(), written.size()));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> to_csv(const Session& session, const ExportArguments& arguments) {
+  CAPSTONE_TRY(Marks marks, open_marks(session, arguments));
+  std::string text = marks_csv(marks.rows, marks.cohort.rubric);
+  if (arguments.out.empty()) {
+    session.terminal.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
+    return ExitCode::kDone;
+  }
+  CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.out, text));
+  session.terminal.out((session.cwd / arguments.out).string());
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Session& session, Action& action) {
+  auto* command = app.add_subcommand("export", "for mentors: published marks for Canvas, Moodle, Gradescope or a spreadsheet");
+  auto a = std::make_shared<ExportArguments>();
+  command->require_subcommand(1);
+  auto add = [&](const char* name, const char* about) {
+    auto* sub = command->add_subcommand(name, about);
+    add_cohort_option(*sub, a->cohort);
+    sub->add_flag("--drafts", a->drafts, "what is marked, published or not");
+    return sub;
+  };
+  auto* canvas = add("canvas", "fill in the gradebook that Canvas exported; every other byte stays");
+  canvas->add_option("file", a->file, "Canvas: Grades > Export > Export Entire Gradebook")->required();
+  canvas->add_option("--column", a->column, "the assignment as its heading names it")->required();
+  canvas->add_option("--out", a->out, "the filled file, to be imported")->required();
+  auto* moodle = add("moodle", "fill in the grading worksheet that Moodle exported; every other byte stays");
+  moodle->add_option("file", a->file, "Moodle: Submissions > Download grading worksheet")->required();
+  moodle->add_option("--out", a->out, "the filled file, to be uploaded")->required();
+  auto* gradescope = add("gradescope", "a results.json for each submission");
+  gradescope->add_option("--out", a->out, "a folder")->required();
+  auto* csv = add("csv", "name, id, e-mail, each criterion, total, comment");
+  csv->add_option("--out", a->out, "a file (default: standard output)");
+  canvas->callback([&session, &action, a] {
+    action = [&session, a] { return fill(session, *a, [](const auto& text, const auto& file, const auto& arguments, const auto& marks) { return fill_canvas(text, file, arguments.column, marks); }); };
+  });
+  moodle->callback([&session, &action, a] {
+    action = [&session, a] { return fill(session, *a, [](const auto& text, const auto& file, const auto&, const auto& marks) { return fill_moodle(text, file, marks); }); };
+  });
+  gradescope->callback([&session, &action, a] { action = [&session, a] { return to_gradescope(session, *a); }; });
+  csv->callback([&session, &action, a] { action = [&session, a] { return to_csv(session, *a); }; });
+}
+
+}  // namespace capstone::cli

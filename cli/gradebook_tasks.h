@@ -1,0 +1,19 @@
+#pragma once
+// The longer tasks of `gradebook`, each a subcommand.
+#include <string>
+
+#include "cli/cohort.h"
+
+namespace capstone::cli {
+
+/// Blind copies for a second mentor below `out` (empty: COHORT/blind/GRADER).
+Result<ExitCode> assign_blind_copies(const Session& session, OpenCohort& cohort, int count, const std::string& grader, const std::string& out);
+/// Takes in every filled sheet below `folder`, all or nothing.
+Result<ExitCode> merge_blind_copies(const Session& session, OpenCohort& cohort, const std::string& folder);
+Result<ExitCode> show_agreement(const Session& session, const OpenCohort& cohort);
+
+/// Compares kernels with each other, and each with what it may have begun from. Writes similarity.json and similarity.html into the cohort.
+/// @param least  [%] shares below it are left out
+Result<ExitCode> compare_kernels(const Session& session, OpenCohort& cohort, double least);
+
+}  // namespace capstone::cli

@@ -1,0 +1,250 @@
+#include <fmt/format.h>
+
+#include <ctemplate/template_dictionary.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/measure/fast_p.h"
+#include "templates/cohort_pages.h"
+#include "templates/encode.h"
+#include "templates/page.h"
+
+namespace capstone {
+namespace {
+
+using Dictionary = ctemplate::TemplateDictionary;
+
+std::string number(double value) { return fmt::format("{:g}", std::round(value * 100) / 100); }
+
+std::string verdict(const Outcome* o) { return !o ? "" : o->correct && o->gate_two != "NOT JUDGED" ? o->gate_two : o->gate_one; }
+
+void fill_table(Dictionary& dict, const GradebookPage& page) {
+  auto column = [&](const std::string& name, bool is_number) {
+    auto* head = dict.AddSectionDictionary("COLUMN");
+    head->SetValue("NAME", name);
+    head->SetValue("KIND", is_number ? "number" : "text");
+  };
+  for (const char* name : {"Submission", "Person", "Id", "Problem", "State", "Late", "Human"}) column(name, false);
+  column("Speedup", true);
+  column("Model", false);
+  column("Speedup", true);
+  for (const Criterion& c : page.rubric.criteria) column(replace_all(c.id, "_", " "), true);
+  column("Total", true);
+  column("Published", false);
+  static const ResultSummary kNothing;
+  for (const GradebookRow& row : page.rows) {
+    auto found = page.summaries.find(row.submission);
+    const ResultSummary& summary = found == page.summaries.end() ? kNothing : found->second;
+    auto* r = dict.AddSectionDictionary("ROW");
+    r->SetValue("PLACE", percent_encoded(row.submission));
+    r->SetValue("NAME", row.submission);
+    r->SetValue("PERSON", row.person.name);
+    r->SetValue("ID", row.person.id);
+    r->SetValue("PROBLEM", row.problem);
+    r->SetValue("TONE", row.state == "failed" ? "bad" : row.state == "graded" ? "plain" : "strong");
+    r->SetValue("STATE", row.fault.empty() ? row.state : row.state + " (" + row.fault + ")");
+    r->SetValue("LATE", (row.late ? std::string("late") : std::string()) + (row.grace_days > 0 ? fmt::format(" {:g} d of grace", row.grace_days) : ""));
+    for (const auto& [contestant, key] : {std::pair{"human", "HUMAN"}, std::pair{"llm", "MODEL"}}) {
+      const Outcome* o = summary.of(contestant);
+      r->SetValue(key, verdict(o));
+      r->SetValue(std::string(key) + "_SPEEDUP", o && o->speedup ? fmt::format("{:.3g}", o->speedup->point) : "");
+    }
+    for (const auto& mark : row.marks) {
+      auto* cell = r->AddSectionDictionary("MARK");
+      cell->SetValue("POINTS", mark ? number(mark->points) : "");
+      cell->SetValue("MARK_TONE", mark && mark->earlier_version ? "muted" : "plain");
+    }
+    r->SetValue("TOTAL", row.total() ? number(*row.total()) : "");
+    r->SetValue("PUBLISHED", row.published ? "yes" : "no");
+  }
+}
+
+constexpr double kMostP = 4, kLeft = 40, kRight = 420, kTop = 12, kBottom = 218;
+constexpr int kCurvePoints = 200;
+double x_of(double p) { return kLeft + (kRight - kLeft) * p / kMostP; }
+double y_of(double share) { return kBottom - (kBottom - kTop) * share; }
+
+// One solution a submission: a class works on few problems, so its members, not its problems, are the set.
+std::vector<Solution> solutions_of(const GradebookPage& page, const char* contestant) {
+  std::vector<Solution> all;
+  for (const auto& [name, summary] : page.summaries) {
+    if (summary.outcomes.empty()) continue;
+    const Outcome* o = summary.of(contestant);
+    all.push_back({name, o && o->correct, o ? o->speedup : std::nullopt});
+  }
+  return all;
+}
+
+// fast_p for every p at once, each submission being a problem of its own: the share whose speedup is above p, as steps.
+std::string path_of(const std::vector<Solution>& solutions) {
+  std::vector<double> speedups;
+  for (const Solution& s : solutions)
+    if (s.correct && s.speedup) speedups.push_back(s.speedup->point);
+  std::sort(speedups.begin(), speedups.end());
+  const auto right = std::count_if(solutions.begin(), solutions.end(), [](const Solution& s) { return s.correct; });
+  std::string path;
+  double last = -1;
+  for (int i = 0; i <= kCurvePoints; ++i) {
+    const double p = kMostP * i / kCurvePoints;
+    const auto above = i == 0 ? right : speedups.end() - std::upper_bound(speedups.begin(), speedups.end(), p);
+    const double share = static_cast<double>(above) / static_cast<double>(solutions.size());
+    if (share == last && i < kCurvePoints) continue;
+    if (last >= 0) path += fmt::format(" L{:.1f} {:.1f}", x_of(p), y_of(last));
+    path += fmt::format("{}{:.1f} {:.1f}", last < 0 ? "M" : " L", x_of(p), y_of(share));
+    last = share;
+  }
+  return path;
+}
+
+void fill_curves(Dictionary& dict, const GradebookPage& page) {
+  const auto humans = solutions_of(page, "human"), models = solutions_of(page, "llm");
+  if (humans.empty()) return;
+  auto* curves = dict.AddSectionDictionary("CURVES");
+  curves->SetValue("LABEL", fmt::format("fast_p of {} submissions, human and model", humans.size()));
+  for (int share : {0, 25, 50, 75, 100}) {
+    auto* grid = curves->AddSectionDictionary("GRID");
+    grid->SetValue("Y", fmt::format("{:.1f}", y_of(share / 100.0)));
+    grid->SetIntValue("SHARE", share);
+  }
+  for (int p = 0; p <= 4; ++p) {
+    auto* tick = curves->AddSectionDictionary("TICK");
+    tick->SetValue("X", fmt::format("{:.1f}", x_of(p)));
+    tick->SetIntValue("P", p);
+  }
+  for (const auto& [who, solutions] : {std::pair{"human", &humans}, std::pair{"llm", &models}}) {
+    auto* curve = curves->AddSectionDictionary("CURVE");
+    curve->SetValue("WHO", who);
+    curve->SetValue("PATH", path_of(*solutions));
+  }
+  for (double p : {0.0, 0.5, 0.8, 1.0, 1.5, 2.0}) {
+    auto* point = curves->AddSectionDictionary("POINT");
+    point->SetValue("P", p == 0 ? "right" : fmt::format("> {:g}", p));
+    for (const auto& [key, solutions] : {std::pair{"HUMAN", &humans}, std::pair{"MODEL", &models}}) {
+      const FastPoint f = fast_p(*solutions, p);
+      point->SetValue(key, p == 0 ? fmt::format("{} of {}", f.hits, f.problems) : fmt::format("{} of {} [{}]", f.hits, f.problems, f.resolved));
+    }
+  }
+}
+
+void fill_matrix(Dictionary& dict, const GradebookPage& page) {
+  const std::vector<std::string> kinds{"FASTER", "TIE", "SLOWER", "UNRESOLVED", "right, not timed", "failed", "nothing"};
+  auto kind = [](const Outcome* o) -> std::string { return !o ? "nothing" : !o->correct ? "failed" : o->gate_two == "NOT JUDGED" ? "right, not timed" : o->gate_two; };
+  std::map<std::pair<std::string, std::string>, int> counts;
+  std::set<std::string> down, across;
+  for (const auto& [name, summary] : page.summaries) {
+    if (summary.outcomes.empty()) continue;
+    const std::string human = kind(summary.of("human")), model = kind(summary.of("llm"));
+    ++counts[{human, model}];
+    down.insert(human);
+    across.insert(model);
+  }
+  for (const std::string& model : kinds)
+    if (across.contains(model)) dict.AddSectionDictionary("ACROSS")->SetValue("WHAT", model);
+  for (const std::string& human : kinds) {
+    if (!down.contains(human)) continue;
+    auto* row = dict.AddSectionDictionary("DOWN");
+    row->SetValue("WHAT", human);
+    for (const std::string& model : kinds) {
+      if (!across.contains(model)) continue;
+      auto* cell = row->AddSectionDictionary("CELL");
+      const int n = counts[{human, model}];
+      cell->SetIntValue("N", n);
+      cell->SetValue("TONE", n ? "strong" : "muted");
+    }
+  }
+}
+
+void fill_spread_row(Dictionary& dict, const std::string& name, std::vector<double> values) {
+  auto* row = dict.AddSectionDictionary("SPREAD");
+  row->SetValue("NAME", name);
+  row->SetIntValue("N", static_cast<long>(values.size()));
+  std::sort(values.begin(), values.end());
+  auto at = [&](double share) {
+    if (values.empty()) return std::string();
+    const double place = share * static_cast<double>(values.size() - 1);
+    const auto low = static_cast<std::size_t>(place);
+    const double high = values[std::min(low + 1, values.size() - 1)];
+    return number(values[low] + (place - static_cast<double>(low)) * (high - values[low]));
+  };
+  row->SetValue("LEAST", at(0));
+  row->SetValue("Q1", at(0.25));
+  row->SetValue("MEDIAN", at(0.5));
+  row->SetValue("Q3", at(0.75));
+  row->SetValue("MOST", at(1));
+}
+
+void fill_histogram(Dictionary& dict, const std::vector<double>& totals) {
+  if (totals.empty()) return;
+  std::array<int, 10> bins{};
+  for (double total : totals) ++bins[static_cast<std::size_t>(std::clamp(total / 10, 0.0, 9.0))];
+  const int most = *std::max_element(bins.begin(), bins.end());
+  auto* histogram = dict.AddSectionDictionary("HISTOGRAM");
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    auto* bar = histogram->AddSectionDictionary("BAR");
+    const double height = 90.0 * bins[i] / most, x = 20 + 41.0 * static_cast<double>(i);
+    bar->SetValue("X", fmt::format("{:.1f}", x));
+    bar->SetValue("Y", fmt::format("{:.1f}", 112 - height));
+    bar->SetValue("H", fmt::format("{:.1f}", height));
+    bar->SetValue("MIDDLE", fmt::format("{:.1f}", x + 16));
+    bar->SetValue("ABOVE", fmt::format("{:.1f}", 108 - height));
+    bar->SetValue("FROM", i == 9 ? "90-100" : fmt::format("{}-", 10 * i));
+    bar->SetValue("N", bins[i] ? std::to_string(bins[i]) : "");
+  }
+}
+
+void fill_spread(Dictionary& dict, const GradebookPage& page) {
+  for (std::size_t i = 0; i < page.rubric.criteria.size(); ++i) {
+    std::vector<double> values;
+    for (const GradebookRow& row : page.rows)
+      if (row.marks[i]) values.push_back(row.marks[i]->points);
+    fill_spread_row(dict, page.rubric.criteria[i].title, values);
+  }
+  std::vector<double> totals;
+  for (const GradebookRow& row : page.rows)
+    if (row.total()) totals.push_back(*row.total());
+  fill_spread_row(dict, "Total", totals);
+  fill_histogram(dict, totals);
+}
+
+void fill_similar(Dictionary& dict, const GradebookPage& page) {
+  if (page.similar.empty()) return;
+  auto* similar = dict.AddSectionDictionary("SIMILAR");
+  for (const SimilarPair& pair : page.similar) {
+    auto* row = similar->AddSectionDictionary("PAIR");
+    row->SetValue("FIRST", to_utf8(pair.first));
+    row->SetValue("SECOND", to_utf8(pair.second));
+    row->SetValue("SHARE", fmt::format("{:.0f} %", 100 * pair.share));
+  }
+}
+
+}  // namespace
+
+Result<std::string> gradebook_page(const GradebookPage& page, const std::filesystem::path& templates) {
+  PageTemplates pages(templates / "html");
+  Dictionary dict("gradebook");
+  CAPSTONE_TRY(std::string css, pages.style());
+  CAPSTONE_TRY(std::string script, read_file(templates / "html" / "gradebook.js", std::size_t{1} << 20));
+  dict.SetValue("CSS", css);
+  dict.SetValue("SCRIPT", script);
+  dict.SetValue("SCRIPT_HASH", base64(bytes_of_hex(sha256_hex(script))));
+  dict.SetValue("TITLE", to_utf8(page.title));
+  dict.SetValue("GENERATED", page.generated);
+  dict.SetIntValue("PEOPLE", static_cast<long>(page.rows.size()));
+  const auto published = std::count_if(page.rows.begin(), page.rows.end(), [](const GradebookRow& row) { return row.published; });
+  const auto marked = std::count_if(page.rows.begin(), page.rows.end(), [](const GradebookRow& row) { return row.total().has_value(); });
+  dict.SetValue("SUMMARY", fmt::format("{} submissions of {} people, {} wholly marked, {} published", page.summaries.size(), page.rows.size(), marked, published));
+  fill_table(dict, page);
+  fill_curves(dict, page);
+  fill_matrix(dict, page);
+  fill_spread(dict, page);
+  fill_similar(dict, page);
+  return pages.expand("gradebook.tpl", dict);
+}
+
+}  // namespace capstone

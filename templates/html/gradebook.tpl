@@ -1,0 +1,65 @@
+{{%AUTOESCAPE context="HTML"}}
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{{SCRIPT_HASH:none}}'; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{{TITLE}}</title>
+<style>
+{{CSS:none}}
+body.gradebook { max-width: 110rem; }
+.tools { display: flex; gap: 1rem; align-items: baseline; font-family: var(--sans); }
+.tools input { flex: 0 1 26rem; min-width: 0; padding: .45rem .7rem; font: inherit; color: inherit; background: var(--wash); border: 1px solid var(--rule); border-radius: 6px; }
+.grades thead button { all: unset; cursor: pointer; }
+.grades thead button:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+th[aria-sort="ascending"] button::after { content: " \2191"; }
+th[aria-sort="descending"] button::after { content: " \2193"; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); gap: 1rem 3rem; }
+.pair > div { min-width: 0; }
+.curve path { fill: none; stroke-width: 2.5; }
+.curve .human { stroke: var(--human); }
+.curve .llm { stroke: var(--llm); stroke-dasharray: 6 3; }
+.curve line { stroke: var(--plot-grid); }
+.curve text { fill: var(--plot-ink); font: 12px var(--sans); }
+.bars rect { fill: var(--human); }
+svg.plot { min-width: 0; }
+@media print { .tools { display: none; } }
+</style>
+</head>
+<body class="gradebook">
+<header class="masthead">
+<p class="kicker">Gradebook</p>
+<h1>{{TITLE}}</h1>
+<p class="byline">{{SUMMARY}}<span class="sep">·</span>{{GENERATED}}<span class="sep">·</span>for mentors only</p>
+</header>
+<main>
+<p class="tools"><label for="search">Search</label><input id="search" type="search" placeholder="a name, an id, a verdict, a state"><span id="count" class="fine" role="status">{{PEOPLE}} of {{PEOPLE}}</span></p>
+<div class="scroll"><table class="grades">
+<thead><tr>{{#COLUMN}}<th scope="col" class="{{KIND}}"><button type="button">{{NAME}}</button></th>{{/COLUMN}}</tr></thead>
+<tbody>{{#ROW}}
+<tr><td><a href="submissions/{{PLACE:none}}/score_sheet.html">{{NAME}}</a></td><td class="strong">{{PERSON}}</td><td>{{ID}}</td><td>{{PROBLEM}}</td><td class="{{TONE}}">{{STATE}}</td><td>{{LATE}}</td><td>{{HUMAN}}</td><td class="number">{{HUMAN_SPEEDUP}}</td><td>{{MODEL}}</td><td class="number">{{MODEL_SPEEDUP}}</td>{{#MARK}}<td class="number {{MARK_TONE}}">{{POINTS}}</td>{{/MARK}}<td class="number strong">{{TOTAL}}</td><td>{{PUBLISHED}}</td></tr>{{/ROW}}
+</tbody></table></div>
+<p class="fine">A mark in grey was given for an earlier version.</p>
+<h2>The class</h2>
+<div class="pair">
+<div><h3>Right and more than p times as fast as the reference</h3>
+{{#CURVES}}<svg class="plot curve" role="img" viewBox="0 0 440 250" aria-label="{{LABEL}}">{{#GRID}}<line x1="40" x2="420" y1="{{Y}}" y2="{{Y}}"/><text x="34" y="{{Y}}" text-anchor="end" dy="4">{{SHARE}} %</text>{{/GRID}}{{#TICK}}<text x="{{X}}" y="236" text-anchor="middle">{{P}}</text>{{/TICK}}{{#CURVE}}<path class="{{WHO}}" d="{{PATH:none}}"/>{{/CURVE}}<text x="420" y="30" text-anchor="end">human (line), model (dashes)</text></svg>
+<div class="scroll"><table><thead><tr><th scope="col">p</th><th scope="col" class="number">Human</th><th scope="col" class="number">Model</th></tr></thead><tbody>{{#POINT}}<tr><td>{{P}}</td><td class="number">{{HUMAN}}</td><td class="number">{{MODEL}}</td></tr>{{/POINT}}</tbody></table></div>
+<p class="fine">In brackets those whose whole interval lies above p. What failed or was not timed stays in the denominator.</p>{{/CURVES}}</div>
+<div><h3>Wins and losses</h3>
+<div class="scroll"><table><thead><tr><th scope="col">Human, down; model, across</th>{{#ACROSS}}<th scope="col" class="number">{{WHAT}}</th>{{/ACROSS}}</tr></thead>
+<tbody>{{#DOWN}}<tr><th scope="row">{{WHAT}}</th>{{#CELL}}<td class="number {{TONE}}">{{N}}</td>{{/CELL}}</tr>{{/DOWN}}</tbody></table></div>
+<h3>The spread of marks</h3>
+<div class="scroll"><table><thead><tr><th scope="col">Criterion</th><th scope="col" class="number">Marked</th><th scope="col" class="number">Least</th><th scope="col" class="number">Quarter</th><th scope="col" class="number">Median</th><th scope="col" class="number">Three quarters</th><th scope="col" class="number">Most</th></tr></thead>
+<tbody>{{#SPREAD}}<tr><th scope="row">{{NAME}}</th><td class="number">{{N}}</td><td class="number">{{LEAST}}</td><td class="number">{{Q1}}</td><td class="number strong">{{MEDIAN}}</td><td class="number">{{Q3}}</td><td class="number">{{MOST}}</td></tr>{{/SPREAD}}</tbody></table></div>
+{{#HISTOGRAM}}<svg class="plot bars curve" role="img" viewBox="0 0 440 140" aria-label="How many have which total">{{#BAR}}<rect x="{{X}}" y="{{Y}}" width="32" height="{{H}}"/><text x="{{MIDDLE}}" y="130" text-anchor="middle">{{FROM}}</text><text x="{{MIDDLE}}" y="{{ABOVE}}" text-anchor="middle">{{N}}</text>{{/BAR}}</svg>{{/HISTOGRAM}}
+</div></div>
+{{#SIMILAR}}<h2>Kernels that share code</h2>
+<p>Evidence for a person to look at, never a penalty: <a href="similarity.html">the aligned fragments</a>.</p>
+<div class="scroll"><table><thead><tr><th scope="col">One</th><th scope="col">Other</th><th scope="col" class="number">Share of the smaller</th></tr></thead><tbody>{{#PAIR}}<tr><td>{{FIRST}}</td><td>{{SECOND}}</td><td class="number">{{SHARE}}</td></tr>{{/PAIR}}</tbody></table></div>
+{{/SIMILAR}}</main>
+<script>{{SCRIPT:none}}</script>
+</body>
+</html>
