@@ -242,7 +242,8 @@ void to_json(Json& json, const GradingTask& t) {
   json = {{"name", s.name}, {"shown", to_utf8(s.shown)}, {"origin", s.origin}, {"rivals", Json::array()},
           {"folder", t.folder.string()}, {"rubric", t.rubric.string()}, {"backend", static_cast<int>(t.judge.backend)},
           {"tier", static_cast<int>(t.judge.tier)}, {"budget", t.judge.budget_seconds}, {"timeout", t.judge.timeout_seconds},
-          {"hidden", t.judge.hidden_cases}, {"quick", t.judge.quick}, {"check_races", t.judge.check_races}};
+          {"hidden", t.judge.hidden_cases}, {"quick", t.judge.quick}, {"check_races", t.judge.check_races},
+          {"python", t.judge.python}, {"baselines", t.judge.baselines}};
   for (const std::string& rival : s.rivals) json["rivals"].push_back(to_utf8(rival));
 }
 
@@ -260,6 +261,8 @@ void from_json(const Json& json, GradingTask& t) {
   json.at("hidden").get_to(t.judge.hidden_cases);
   json.at("quick").get_to(t.judge.quick);
   json.at("check_races").get_to(t.judge.check_races);
+  json.at("python").get_to(t.judge.python);
+  json.at("baselines").get_to(t.judge.baselines);
 }
 
 GradingInputs common_inputs(const Session& session, const JudgeOptions& options, const std::string& rubric_digest) {
@@ -274,7 +277,8 @@ GradingInputs common_inputs(const Session& session, const JudgeOptions& options,
   } else {
     inputs.device = "CPU (emulated CUDA)";
   }
-  inputs.options = fmt::format("tier {}, budget {:g} s, timeout {:g} s, {} hidden sizes{}{}", static_cast<int>(options.tier), options.budget_seconds,
+  inputs.options = fmt::format("python {}, baselines {}, tier {}, budget {:g} s, timeout {:g} s, {} hidden sizes{}{}", options.python,
+                               options.baselines.empty() ? "the problem's" : join(options.baselines, ","), static_cast<int>(options.tier), options.budget_seconds,
                                options.timeout_seconds, options.hidden_cases, options.quick ? ", quick" : "", options.check_races ? ", races checked" : "");
   return inputs;
 }

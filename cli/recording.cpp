@@ -7,6 +7,7 @@
 #include "harness/base/text.h"
 #include "harness/ledger/machine.h"
 #include "harness/project/versions.h"
+#include "harness/python/arms.h"
 
 namespace capstone::cli {
 
@@ -20,6 +21,10 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a contestant (default 10)")->check(CLI::Range(1.0, 3600.0));
   command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
   command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
+  command.add_option("--python", options.python, "on a GPU: the python3 whose PyTorch runs the reference: auto (default: the first on PATH that has it), "
+                                                 "a program, or none (the native baseline is the reference)")->type_name("PATH");
+  command.add_option("--baselines", options.baselines, "on a GPU: arms of PyTorch to be timed against; the first is gate two's: " + join(python_arms(), ","))
+      ->delimiter(',')->check(CLI::IsMember(python_arms()));
   auto* quick = command.add_flag("--quick", options.quick, "on the CPU: outputs alone, without the builds that look for bad accesses and races");
   command.add_flag("--check-races", options.check_races, "on a GPU: also run the instrumented builds on the CPU, which find bad accesses and races")
       ->excludes(quick);
@@ -35,6 +40,8 @@ JudgeRequest request_of(const Problem& problem, const JudgeOptions& options) {
   request.hidden_cases = options.hidden_cases;
   request.instrumented = !options.quick;
   request.check_races = options.check_races;
+  request.python = options.python;
+  request.python_arms = options.baselines;
   return request;
 }
 
@@ -45,7 +52,7 @@ Result<FileLock> lock_project(const Project& project) {
 std::optional<Candidate> latest_attempt(const Project& project, const LedgerView& ledger) {
   std::error_code code;
   for (auto attempt = ledger.attempts.rbegin(); attempt != ledger.attempts.rend(); ++attempt) {
-    fs::path source = project.attempt(attempt->number) / "kernel.cu";
+    fs::path source = project.attempt_kernel(attempt->number);
     if (fs::exists(source, code)) return Candidate{"llm", source, {}, {}, fmt::format("attempt-{}", attempt->number)};
   }
   return std::nullopt;
@@ -70,6 +77,7 @@ void forget_places(Measurement& m, const fs::path& root, const std::string& home
   for (CaseResult& c : m.cases) {
     forget(c.where);
     forget(c.problem);
+    forget(c.traceback);
   }
   if (m.measured)
     for (Arm& arm : m.measured->arms) forget(arm.label);

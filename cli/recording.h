@@ -19,6 +19,8 @@ struct JudgeOptions {
   int hidden_cases = 3;
   bool quick = false;        ///< emulated: the uninstrumented build alone
   bool check_races = false;  ///< CUDA: the instrumented builds for the CPU as well
+  std::string python = "auto";      ///< CUDA: whose PyTorch runs the reference; see JudgeRequest
+  std::vector<std::string> baselines;  ///< CUDA: arms of PyTorch; empty: the problem's
 };
 void add_judge_options(CLI::App& command, JudgeOptions& options);
 /// A request without entries.

@@ -43,7 +43,7 @@ std::string cases_text(const Measurement& m) {
 
 // "H200, sealed tier", "four schedules": how the kernel was run.
 std::string way_of(const Measurement& m) {
-  if (m.backend == "emulated") return "four schedules";
+  if (m.backend == "emulated") return m.tier == "host" ? "PyTorch on the CPU" : "four schedules";
   return fmt::format("{}, {} tier", m.environment.value("device", ""), m.tier);
 }
 
@@ -76,8 +76,11 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   Table table(header);
   if (cuda) {
     auto first = std::find_if(measurements.begin(), measurements.end(), judged);
-    const Arm& native = first->measured->arms.front();
-    table.row({native.name, "-", with_interval(native.median_ms), "1x (the reference)", "", "", native.label});
+    // The first is the reference; the second is the same again, and the last the contestant.
+    const std::vector<Arm>& arms = first->measured->arms;
+    table.row({arms.front().name, "-", with_interval(arms.front().median_ms), "1x (the reference)", "", "", arms.front().label});
+    for (std::size_t i = 2; i + 1 < arms.size(); ++i)
+      table.row({arms[i].name, "-", with_interval(arms[i].median_ms), format_speedup(arms.front().median_ms.point / arms[i].median_ms.point), "", "", arms[i].label});
   }
   for (const Measurement& m : measurements) {
     bool passed = m.gate_one == GateOne::kPassed;
@@ -107,6 +110,8 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
     for (const Measurement& m : measurements)
       if (m.gate_one == GateOne::kPassed && !m.gate_two_reason.empty())
         text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + std::string(label_of(m.gate_two)) + ": " + m.gate_two_reason);
+  if (judged(any) && any.environment.contains("native_because"))
+    text += "\n" + terminal.paint(Tone::kDim, fmt::format("the reference is the native baseline: {}", any.environment.value("native_because", "")));
   for (const Measurement& m : measurements)
     if (!m.tier_reason.empty())
       text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {} tier: {}", shown_name(m), m.tier, m.tier_reason));
@@ -121,10 +126,10 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
   auto line = [&](const std::string& s) { text += (text.empty() ? "" : "\n") + s; };
   if (m.gate_one == GateOne::kBuildFailed) {
     const auto& error = m.build.first_error;
-    line(terminal.paint(Tone::kBad, fmt::format("{} does not compile: {}", m.contestant, error ? error->text : "no error line")));
+    line(terminal.paint(Tone::kBad, fmt::format("{} does not {}: {}", m.contestant, m.source.ends_with(".py") ? "load" : "compile", error ? error->text : "no error line")));
     if (error) line(fmt::format("  --> {}{}", error->file.empty() ? m.source : error->file,
                                 error->line ? fmt::format(":{}{}", error->line, error->column ? fmt::format(":{}", error->column) : "") : ""));
-    line(verbose ? "  the compiler's output:\n" + m.build.log : "  hint: --verbose shows the whole output of the compiler");
+    line(verbose ? "  the whole output:\n" + m.build.log : "  hint: --verbose shows the whole output");
     return text;
   }
   const CaseResult* bad = m.first_failure();
@@ -148,6 +153,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
     if (verbose && !d.mismatches.empty()) line(mismatch_table(d, terminal));
   }
   if (!bad->hint.empty()) line("  hint: " + bad->hint);
+  if (!bad->traceback.empty()) line(verbose ? bad->traceback : "  hint: --verbose shows the whole traceback");
   return text;
 }
 

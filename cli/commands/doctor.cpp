@@ -6,6 +6,7 @@
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
 #include "harness/judge/judge.h"
+#include "harness/python/python.h"
 #include "harness/sandbox/sandbox.h"
 
 namespace capstone::cli {
@@ -30,6 +31,19 @@ Row program(const Session& session, const std::string& name, const std::vector<s
   return {name, "ok", first_line(argv), {}};
 }
 
+// Found as `measure` finds it, and imported.
+Row pytorch(const Resources& resources, bool gpu) {
+  constexpr const char* kWithout = "the problem's native baseline is the reference; no contestant in Python can be judged";
+  auto python = find_python("auto", resources);
+  if (!python) return {"PyTorch", "missing", python.error().what, kWithout};
+  const std::string said = first_line({python->program.string(), "-c", "import torch; print(torch.version.cuda or 'no CUDA', torch.cuda.is_available())"});
+  const std::string what = fmt::format("{}, {} (Python {})", python->torch, python->program.string(), python->version);
+  if (said.empty()) return {"PyTorch", "limited", what + ", which cannot be imported", kWithout};
+  if (gpu && !said.ends_with("True"))
+    return {"PyTorch", "limited", fmt::format("{}: it sees no GPU (built for {})", what, split(said, ' ').front()), "the problem's native baseline is the reference"};
+  return {"PyTorch", "ok", what, {}};
+}
+
 std::vector<Row> examine(const Session& session) {
   const Resources& r = session.resources;
   std::vector<Row> rows;
@@ -46,9 +60,7 @@ std::vector<Row> examine(const Session& session) {
   Sandbox sandbox = Sandbox::detect(r);
   rows.push_back({"isolation", sandbox.isolated() ? "ok" : "limited", sandbox.description(), isolation_advice(sandbox, r)});
   rows.push_back(program(session, "gnuplot", {"gnuplot", "--version"}, "reports have tables but no plots (apt install gnuplot-nox)"));
-  std::string torch = first_line({"python3", "-c", "import torch; print('PyTorch', torch.__version__, 'CUDA', torch.version.cuda)"});
-  rows.push_back(torch.empty() ? Row{"PyTorch", "missing", "python3 does not import torch", "the problem's native baseline is the reference"}
-                               : Row{"PyTorch", "ok", torch, {}});
+  rows.push_back(pytorch(r, gpu.has_value()));
   rows.push_back(program(session, "ncu", {"ncu", "--version"}, "no hardware counters (comes with the CUDA Toolkit)"));
   std::error_code code;
   fs::create_directories(r.cache, code);

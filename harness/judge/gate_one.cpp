@@ -56,6 +56,7 @@ GateOne verdict_of(const WorkerFailure& failure) {
       if (failure.report_kind == "not_judgeable") return GateOne::kNotJudgeable;
       if (failure.report_kind == "undefined_behaviour") return GateOne::kUndefined;
       if (failure.report_kind == "timed_out") return GateOne::kTimedOut;
+      if (failure.report_kind == "wrong_output") return GateOne::kWrong;
       return GateOne::kCrashed;
     default: return GateOne::kCrashed;
   }
@@ -74,6 +75,7 @@ CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failur
   result.problem = failure.what;
   result.where = failure.where;
   result.hint = failure.hint;
+  result.traceback = failure.trace;
   return result;
 }
 

@@ -28,6 +28,8 @@ constexpr int kAgain = 3;             // times that a disturbed block is run aga
 // A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up to here: during
 // the spin it could work unseen.
 constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3;  // ns
+// Python takes longer to launch the same; its launches are hidden from the judge's own clock, too.
+constexpr std::int64_t kHidePython = 300'000;              // ns
 
 using Clock = std::chrono::steady_clock;
 
@@ -72,7 +74,7 @@ class Session {
     CAPSTONE_CHECK(stage_.lay_out(most));
     CAPSTONE_TRY(Json before, setup_.player->telemetry());
     outcome.telemetry["before"] = before;
-    const std::size_t contestants = arms_.size() - 2;
+    const std::size_t contestants = arms_.size() - setup_.first_contestant;
     const double budget = setup_.budget_seconds * static_cast<double>(std::max<std::size_t>(1, contestants));
     for (int restart = 0; restart < kMaxRestarts; ++restart) {
       setup_.say(fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", restart + 1, setup_.restarts,
@@ -97,7 +99,7 @@ class Session {
   }
 
  private:
-  bool alive(std::size_t arm) const { return !arms_[arm].failure; }
+  bool alive(std::size_t arm) const { return !arms_[arm].failure && !arms_[arm].left_out; }
 
   Result<void> one_restart(int restart, double budget) {
     workers_.clear();
@@ -105,11 +107,13 @@ class Session {
     auto begun = Clock::now();
     CAPSTONE_CHECK(stage_.map());
     if (restart == 0) {
-      CAPSTONE_CHECK(start({0}));
-      CAPSTONE_CHECK(warm_up(0));
+      std::vector<std::size_t> ours{0};
+      if (setup_.reference != 0) ours.push_back(setup_.reference);
+      CAPSTONE_CHECK(start(ours));
+      for (std::size_t a : ours) CAPSTONE_CHECK(warm_up(a));
       // What the reference takes while no contestant is alive: nobody can have slowed it down.
       for (int i = 0; i < 9; ++i) {
-        CAPSTONE_TRY(double ms, sample(0));
+        CAPSTONE_TRY(double ms, sample(setup_.reference));
         lonely_.push_back(ms);
       }
     }
@@ -220,7 +224,7 @@ class Session {
     if (!worker) return take_failure(a, worker.error());
     if (auto label = (*worker)->hello().find("label"); arms_[a].trusted && label != (*worker)->hello().end() && label->is_string())
       arms_[a].label = label->get<std::string>();
-    if (auto mapped = stage_.share(**worker, arms_[a].trusted); !mapped) return take_failure(a, mapped.error());
+    if (auto mapped = stage_.share(**worker, a == 0); !mapped) return take_failure(a, mapped.error());
     workers_[a] = std::move(*worker);
     return {};
   }
@@ -228,9 +232,16 @@ class Session {
   // A contestant's failure ends its race; the reference's is the machine's.
   Result<void> take_failure(std::size_t a, const WorkerFailure& failure) {
     if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+    if (arms_[a].optional) {
+      arms_[a].left_out = true;
+      arms_[a].note = "was not timed: " + failure.what;
+      workers_[a].reset();
+      return {};
+    }
     if (arms_[a].trusted)
-      return fail("the baseline failed: " + failure.what, failure.where,
-                  failure.hint.empty() ? "run `capstone doctor`" : failure.hint, ExitCode::kEnvironment);
+      return fail(fmt::format("the baseline {} failed: {}", arms_[a].name, failure.what), failure.where,
+                  failure.hint.empty() ? arms_[a].python ? "run `capstone doctor`, or measure against the native baseline: --python none" : "run `capstone doctor`"
+                                       : failure.hint, ExitCode::kEnvironment);
     arms_[a].failure = this->failed_at_measure(failure.what, failure.where, failure.hint);
     workers_[a].reset();
     return {};
@@ -250,7 +261,7 @@ class Session {
   // One launch that nothing hides, by the judge's own clock: from the request to the answer, which is sent after the whole
   // device has come to rest.
   Result<void> outside_sample(std::size_t a) {
-    CAPSTONE_TRY(auto timed, verified_run(a, 0));
+    CAPSTONE_TRY(auto timed, verified_run(a, arms_[a].python ? kHidePython : 0));
     if (!timed) return {};
     arms_[a].plain.push_back(timed->ms);
     arms_[a].outside.push_back(timed->outside_ms);
@@ -258,7 +269,8 @@ class Session {
   }
   std::int64_t hide_ns(std::size_t a) const {
     const bool ours = arms_[a].trusted || arms_[a].trusted_clock;
-    return static_cast<std::int64_t>(std::clamp(arms_[a].launch_ms * 1.5e6 + 5000, 0.0, ours ? kHideTrusted : kHideClaimed));
+    const double most = ours ? kHideTrusted : arms_[a].python ? double(kHidePython) : kHideClaimed;
+    return static_cast<std::int64_t>(std::clamp(arms_[a].launch_ms * 1.5e6 + 5000, 0.0, most));
   }
 
   struct Timed {
@@ -312,10 +324,14 @@ class Session {
       probed_ = true;
     }
     CAPSTONE_TRY(std::string wrong, stage_.verify(fingerprints));
-    if (wrong.empty() && first && !arms_[a].trusted) {
+    if (wrong.empty() && first && (!arms_[a].trusted || arms_[a].python)) {
       CAPSTONE_TRY(wrong, stage_.probe(false));
     }
     strictly_checked_.insert(a);
+    if (!wrong.empty() && arms_[a].trusted && arms_[a].python) {
+      if (arms_[a].note.empty()) arms_[a].note = "is outside the problem's tolerance itself: " + wrong;
+      return Nothing(timed);
+    }
     if (!wrong.empty()) {
       if (arms_[a].trusted)
         return fail("a timed run of the baseline went wrong: " + wrong, setup_.problem->id, "run `capstone doctor`", ExitCode::kEnvironment);
@@ -355,11 +371,11 @@ class Session {
   }
 
   bool all_narrow() const {
-    for (std::size_t a = 1; a < arms_.size(); ++a)
-      if (alive(a) && !narrow_enough(ratio(a))) return false;
+    for (std::size_t a = setup_.reference + 1; a < arms_.size(); ++a)
+      if (alive(a) && (a == setup_.reference + 1 || a >= setup_.first_contestant) && !narrow_enough(ratio(a))) return false;
     return true;
   }
-  Interval ratio(std::size_t a) const { return bootstrap_ratio(log_ratios(arms_[0], arms_[a]), 1000, 1); }
+  Interval ratio(std::size_t a) const { return bootstrap_ratio(log_ratios(arms_[setup_.reference], arms_[a]), 1000, 1); }
 
  public:
   static std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {
@@ -376,7 +392,7 @@ class Session {
   // The reference alone against the reference in company.
   std::string lonely_difference() const {
     std::vector<double> company;
-    for (const auto& restart : arms_[0].samples) company.insert(company.end(), restart.begin(), restart.end());
+    for (const auto& restart : arms_[setup_.reference].samples) company.insert(company.end(), restart.begin(), restart.end());
     if (lonely_.empty() || company.empty()) return {};
     Interval alone = median_interval(lonely_), together = median_interval(company);
     double slack = 0.03 * together.point;

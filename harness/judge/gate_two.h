@@ -14,11 +14,13 @@ namespace capstone {
 
 /// One timed arm: how to start its worker and what came of it.
 struct TimedArm {
-  std::string name;                                    ///< "native", "A/A", "human", "llm"
+  std::string name;                                    ///< "native", "eager", "A/A", "human", "llm"
   std::function<StartedRunner()> start_worker;
   PrivateBytes wants;                                  ///< at the measured size
   bool trusted = false;                                ///< ours: a failure is the machine's
   bool trusted_clock = false;                          ///< timed by a process of ours: its times are no claims
+  bool python = false;                                 ///< runs in the Python worker
+  bool optional = false;                               ///< a baseline that may fail: it is left out then, and `note` says why
 
   std::string label;
   std::vector<std::vector<double>> samples;            ///< [restart][sample] ms, GPU-cold
@@ -28,6 +30,8 @@ struct TimedArm {
   std::set<std::string> libraries;                     ///< shared objects that were seen in its process
   double launch_ms = 0;                                ///< of the host, as the process says
   std::optional<CaseResult> failure;                   ///< a timed run that was wrong, crashed or hung
+  bool left_out = false;                               ///< an optional baseline that failed
+  std::string note;                                    ///< what a reader should know of this baseline
 };
 
 struct GateTwoSetup {
@@ -38,6 +42,8 @@ struct GateTwoSetup {
   std::chrono::milliseconds run_timeout;
   Narration say;
   int restarts = 5;                                    ///< of every worker, at least
+  std::size_t reference = 0;                           ///< the arm whose time is gate two's measure; the one behind it is the same again
+  std::size_t first_contestant = 2;                    ///< arms from here on are judged
 };
 
 struct GateTwoOutcome {
@@ -47,9 +53,9 @@ struct GateTwoOutcome {
   double seconds = 0;
 };
 
-/// Times the arms at the `measure` size. arms[0] is the reference, arms[1] the reference a second time. Every timed run
-/// has inputs that never existed before, and its output is compared with what the reference makes of the same inputs;
-/// the reference is checked against the oracle at 2,048 random elements first.
+/// Times the arms at the `measure` size. Every timed run has inputs that never existed before, and its output is compared
+/// with what arms[0], the native baseline, makes of the same inputs; that is checked against the oracle at 2,048 random elements
+/// first. PyTorch's arms are the specification: where their rounding leaves the tolerance, a note says so, and they run on.
 /// @error the machine's fault (the reference itself wrong, no GPU memory), interrupted.
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms);
 
@@ -60,7 +66,8 @@ struct OutsideView {
   bool agrees = true;                                  ///< with the arm's own GPU-cold median
   bool host_bound = false;                             ///< the process says that launch() keeps the host busy for the difference
 };
-/// `reference`: an arm of ours, whose events are true, to learn what the way takes. Empty without enough samples.
+/// `reference`: an arm of ours of the same kind (native or Python), whose events are true, to learn what the way takes.
+/// Empty without enough samples.
 /// The arm is contradicted where outside > 1.05 · claimed + 3 µs + slack.
 std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm);
 

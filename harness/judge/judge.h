@@ -22,7 +22,7 @@ enum class Tier { kAuto, kSealed, kHost };
 /// One source to judge.
 struct Entry {
   std::string contestant;          ///< "human", "llm"
-  std::filesystem::path source;    ///< the .cu
+  std::filesystem::path source;    ///< the .cu, or a .py with ModelNew
 };
 
 struct JudgeRequest {
@@ -30,7 +30,10 @@ struct JudgeRequest {
   std::vector<Entry> entries;
   Backend backend = Backend::kAuto;
   Tier tier = Tier::kAuto;         ///< CUDA only
-  std::filesystem::path baseline;  ///< CUDA: gate two's opponent; empty: the problem's own
+  std::filesystem::path baseline;  ///< CUDA: the native opponent; empty: the problem's own
+  std::string python = "none";     ///< CUDA: whose PyTorch runs the reference in gate two: "auto", a program, or "none": the native
+                                   ///< baseline is the reference. A contestant in Python finds one by itself
+  std::vector<std::string> python_arms;  ///< CUDA: see python_arms(); the first is gate two's; empty: python_arms_of(problem)
   double budget_seconds = 10;      ///< of timing, a contestant
   int restarts = 5;                ///< CUDA: of every process, at least; fewer say less about what varies from process to process
   double run_timeout_seconds = 10; ///< one launch in gate one

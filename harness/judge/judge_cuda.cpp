@@ -14,9 +14,11 @@
 #include "harness/build/cuda.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_two.h"
+#include "harness/judge/python_entries.h"
 #include "harness/judge/sealed.h"
 #include "harness/measure/statistics.h"
 #include "harness/model/roofline.h"
+#include "harness/python/arms.h"
 
 namespace capstone {
 namespace {
@@ -57,6 +59,13 @@ Arm finished_arm(const TimedArm& timed) {
   arm.samples_ms = timed.samples;
   return arm;
 }
+
+// The baselines that run in gate two, and why there are no more.
+struct Opponents {
+  std::optional<Python> python;         ///< whose PyTorch the arms and the contestants in Python run in
+  std::vector<std::string> arms;        ///< of PyTorch; the first is gate two's. Empty: the native baseline is
+  std::string why_native;               ///< why not PyTorch's
+};
 
 // What a mentor should ask about before believing a time.
 void add_labels(std::vector<std::string>& labels, const Roofline& roof, double ms) {
@@ -112,10 +121,29 @@ struct CudaSession {
   Sandbox sandbox;
   Sandbox trusted;
   GpuIdentity gpu;
+  fs::path toolkit;
   fs::path worker_program, recorder_program, launcher_program;
   Artifact baseline;
+  Opponents opponents;
   std::unique_ptr<Player> player;
   WorkerLimits limits;
+
+  PythonWork python_work(const Python& python) const {
+    PythonWork work;
+    work.problem = request.problem;
+    work.resources = &resources;
+    work.python = &python;
+    work.builds = resources.cache / "python" / "arms";
+    work.cuda = true;
+    work.toolkit = toolkit;
+    return work;
+  }
+  /// One of PyTorch's arms, in a process that we trust.
+  std::function<StartedRunner()> python_arm(const std::string& name) const {
+    PythonWork work = python_work(*opponents.python);
+    work.arm = name;
+    return [this, work] { return start_python(work, trusted); };
+  }
 
   StartedRunner start_worker(const fs::path& library, bool ours) const {
     Sandbox place = ours ? trusted : sandbox;
@@ -133,13 +161,46 @@ Result<PrivateBytes> wants_of(const Problem& problem, const std::function<Starte
   return *bytes;
 }
 
+// PyTorch, where it is wanted and there is one. That it works is seen by starting eager once: what was found by itself and does
+// not work is no reason to fail, what was asked for is.
+Result<Opponents> find_opponents(const CudaSession& session) {
+  const JudgeRequest& request = session.request;
+  Opponents found;
+  const bool needed = std::any_of(request.entries.begin(), request.entries.end(), [](const Entry& entry) { return is_python(entry.source); });
+  if (request.python == "none") found.why_native = "PyTorch was not asked for";
+  if (request.python == "none" && !needed) return found;
+  auto python = find_python(request.python == "none" ? "auto" : request.python, session.resources);
+  const bool asked_for = request.python != "none" && request.python != "auto";
+  if (!python) {
+    if (asked_for || python.error().code == ExitCode::kInterrupted) return fail(python.error());
+    found.why_native = python.error().what;
+    return found;
+  }
+  session.say(fmt::format("starting PyTorch {}", python->torch));
+  auto eager = start_python(session.python_work(*python), session.trusted);
+  if (!eager) {
+    const WorkerFailure& failure = eager.error();
+    if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+    if (asked_for) return fail(failure.what, failure.where.empty() ? python->program.string() : failure.where, failure.hint, ExitCode::kEnvironment);
+    found.why_native = failure.what;
+    return found;
+  }
+  found.python = std::move(*python);
+  found.arms = request.python_arms.empty() ? python_arms_of(*request.problem) : request.python_arms;
+  found.why_native.clear();
+  return found;
+}
+
 // One entry on its way through the gates.
 struct Contestant {
   Measurement measurement;
   Artifact artifact;
   std::shared_ptr<SealedKernel> sealed;  ///< null: host tier
+  std::shared_ptr<BuildFolder> builds;   ///< of a contestant in Python; null: a .cu
+  std::optional<PythonWork> python;
 
   std::function<StartedRunner()> start(const CudaSession& session) const {
+    if (python) return [&session, work = *python] { return start_python(work, session.sandbox); };
     if (sealed) return [kernel = sealed] { return kernel->start(kernel); };
     return [&session, library = artifact.program] { return session.start_worker(library, false); };
   }
@@ -172,9 +233,9 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
     return {};
   }
   const JudgeRequest& request = session.request;
-  const auto timeout = std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000));
+  const auto timeout = run_timeout(request) + (c.python ? kFirstRunOfPython : std::chrono::milliseconds(0));
   GateOneSetup setup{request.problem, &oracle, session.player.get(), kRuns, {}, timeout, session.say, m.contestant};
-  if (request.tier != Tier::kHost && m.tier_reason.empty()) {
+  if (request.tier != Tier::kHost && m.tier_reason.empty() && !c.python) {
     CAPSTONE_TRY(c.sealed, seal(session, c.artifact));
     setup.start_worker = c.start(session);
     CAPSTONE_CHECK(gate_one(setup, plans, m));
@@ -191,6 +252,7 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
   m.labels.clear();
   m.gate_two_reason.clear();
   m.tier = "host";
+  if (c.python) m.tier_reason = "a Python process cannot be recorded";
   setup.start_worker = c.start(session);
   CAPSTONE_CHECK(gate_one(setup, plans, m));
   if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
@@ -209,8 +271,9 @@ Result<std::vector<Artifact>> build_all(const CudaSession& session, const fs::pa
       const bool ours = i == request.entries.size();
       const std::string name = ours ? "native" : names[i];
       const fs::path& source = ours ? opponent : request.entries[i].source;
-      built[i] = build_cuda({request.problem, source, &session.resources, ours ? nullptr : &session.sandbox, name, 900}, arch,
-                            ours ? request.problem->link : std::vector<std::string>{});
+      if (is_python(source)) built[i] = Artifact{};
+      else built[i] = build_cuda({request.problem, source, &session.resources, ours ? nullptr : &session.sandbox, name, 900}, arch,
+                                 ours ? request.problem->link : std::vector<std::string>{});
     }
   });
   std::vector<Artifact> artifacts;
@@ -242,7 +305,7 @@ Result<FileLock> take_gpu(const GpuIdentity& gpu, const Narration& say) {
 
 Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const Resources& resources, const Narration& say) {
   const Problem& problem = *request.problem;
-  CudaSession session{request, resources, say, Sandbox::detect(resources), Sandbox::none(resources, "trusted"), {}, {}, {}, {}, {}};
+  CudaSession session{request, resources, say, Sandbox::detect(resources), Sandbox::none(resources, "trusted"), {}, {}, {}, {}, {}, {}, {}, {}, {}};
   session.limits.memory = std::size_t{16} << 30;  // of the host; what the driver maps of the device does not count
   session.limits.start = std::chrono::seconds(60);
   CAPSTONE_TRY(session.gpu, find_gpu(resources));
@@ -254,10 +317,11 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   session.worker_program = programs[1];
   session.recorder_program = programs[2];
   session.launcher_program = programs[3];
+  session.toolkit = toolkit.root;
 
   const auto begun = std::chrono::steady_clock::now();
-  const fs::path opponent = request.baseline.empty() ? problem.folder / "baseline.cu" : request.baseline;
-  CAPSTONE_TRY(std::vector<Artifact> artifacts, build_all(session, opponent, arch));
+  const fs::path native = request.baseline.empty() ? problem.folder / "baseline.cu" : request.baseline;
+  CAPSTONE_TRY(std::vector<Artifact> artifacts, build_all(session, native, arch));
   session.baseline = std::move(artifacts.back());
   artifacts.pop_back();
   if (!session.baseline.result.ok)
@@ -270,6 +334,9 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   const Json& device = session.player->device();
   const DevicePeaks peaks = peaks_of(attributes_of(device));
   session.sandbox.allow_reading(toolkit.root);  // the CUDA runtime that both programs load
+  if (is_timed(request) || std::any_of(request.entries.begin(), request.entries.end(), [](const Entry& e) { return is_python(e.source); })) {
+    CAPSTONE_TRY(session.opponents, find_opponents(session));
+  }
 
   Json environment = host_environment(resources);
   environment["device"] = session.gpu.name;
@@ -283,6 +350,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   environment["l2_bytes"] = device.value("l2_bytes", std::size_t{0});
   environment["peaks"] = peaks.source;
 
+  if (session.opponents.python) environment["torch"] = session.opponents.python->torch;
+  if (is_timed(request) && !session.opponents.why_native.empty()) environment["native_because"] = session.opponents.why_native;
   if (is_timed(request)) {
     CAPSTONE_TRY(environment["copy_bytes_per_second"], session.player->copy_bandwidth());
   }
@@ -293,8 +362,27 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   CAPSTONE_TRY(auto plans, cases_for(request, draw));
   std::vector<Contestant> contestants;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
-    Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr};
+    Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr, nullptr, {}};
     c.measurement.backend = "cuda";
+    if (is_python(request.entries[i].source)) {
+      if (!session.opponents.python) {
+        not_judgeable_here(c.measurement, {session.opponents.why_native, {}, "give --python the path of a python3 with PyTorch for CUDA", ExitCode::kEnvironment});
+        contestants.push_back(std::move(c));
+        continue;
+      }
+      say("loading " + request.entries[i].contestant);
+      c.builds = std::make_shared<BuildFolder>(resources);
+      c.python = session.python_work(*session.opponents.python);
+      c.python->candidate = request.entries[i].source;
+      c.python->builds = c.builds->path();
+      CAPSTONE_TRY(const bool loads, load_candidate(*c.python, session.sandbox, c.measurement));
+      if (!loads) {
+        c.measurement.gate_two_reason = "it does not load";
+        contestants.push_back(std::move(c));
+        continue;
+      }
+      c.artifact.result = c.measurement.build;
+    }
     c.measurement.build = c.artifact.result;
     CAPSTONE_CHECK(check_contestant(session, oracle, plans, c));
     for (int arm = 1; arm < request.arms; ++arm) contestants.push_back(c);
@@ -304,18 +392,33 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   const double checking = std::chrono::duration<double>(std::chrono::steady_clock::now() - built).count();
 
   std::vector<TimedArm> arms;
-  std::vector<Contestant*> racing;  // arms[2 + i]
+  std::vector<Contestant*> racing;  // arms[first + i]
   GateTwoOutcome outcome;
+  std::size_t first = 0;            // contestant among the arms
+  const std::size_t reference = session.opponents.arms.empty() ? 0 : 1;
   for (bool again = true; again;) {
-    arms.assign(2, TimedArm{});
-    arms[0].name = "native";
-    arms[1].name = "A/A";
-    for (TimedArm& arm : arms) {
+    arms.clear();
+    auto add = [&arms](std::string name, std::function<StartedRunner()> start, bool is_python_arm) {
+      TimedArm arm;
+      arm.name = std::move(name);
+      arm.start_worker = std::move(start);
       arm.trusted = true;
-      arm.start_worker = [&session] { return session.start_worker(session.baseline.program, true); };
-    }
+      arm.python = is_python_arm;
+      arms.push_back(std::move(arm));
+    };
+    add("native", [&session] { return session.start_worker(session.baseline.program, true); }, false);
     CAPSTONE_TRY(arms[0].wants, wants_of(problem, arms[0].start_worker));
-    arms[1].wants = arms[0].wants;
+    for (std::size_t i = 0; i < session.opponents.arms.size(); ++i) {
+      const std::string& name = session.opponents.arms[i];
+      add(name, session.python_arm(name), true);
+      if (i == 0) add("A/A", session.python_arm(name), true);
+      else arms.back().optional = true;
+    }
+    if (reference == 0) {
+      add("A/A", arms[0].start_worker, false);
+      arms.back().wants = arms[0].wants;
+    }
+    first = arms.size();
     racing.clear();
     for (Contestant& c : contestants) {
       if (c.measurement.gate_one != GateOne::kPassed || !is_timed(request)) continue;
@@ -324,19 +427,22 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       arm.label = c.measurement.source;
       arm.start_worker = c.start(session);
       arm.trusted_clock = c.sealed != nullptr;
-      CAPSTONE_TRY(arm.wants, wants_of(problem, arm.start_worker));
+      arm.python = c.python.has_value();
+      if (!c.python) {
+        CAPSTONE_TRY(arm.wants, wants_of(problem, arm.start_worker));
+      }
       if (c.sealed) c.sealed->close_recorder();
       arms.push_back(std::move(arm));
       racing.push_back(&c);
     }
     if (racing.empty()) break;
-    GateTwoSetup setup{&problem, &oracle, session.player.get(), request.budget_seconds,
-                       std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000) + 60000), say, request.restarts};
+    const auto timeout = run_timeout(request) + (reference == 0 ? std::chrono::seconds(60) : std::chrono::seconds(300));  // torch.compile takes its time
+    GateTwoSetup setup{&problem, &oracle, session.player.get(), request.budget_seconds, timeout, say, request.restarts, reference, first};
     CAPSTONE_TRY(outcome, gate_two(setup, arms));
     // A launch that changes its ways at the measured size is judged again, all arms together, where it can run.
     again = false;
     for (std::size_t k = 0; k < racing.size(); ++k)
-      if (arms[2 + k].failure && racing[k]->sealed && !racing[k]->sealed->refusal().empty() && request.tier == Tier::kAuto) {
+      if (arms[first + k].failure && racing[k]->sealed && !racing[k]->sealed->refusal().empty() && request.tier == Tier::kAuto) {
         racing[k]->to_host_tier(racing[k]->sealed->refusal());
         CAPSTONE_CHECK(check_contestant(session, oracle, plans, *racing[k]));
         again = true;
@@ -351,10 +457,11 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   if (racing.empty()) return finished();
 
   CAPSTONE_TRY(Cost cost, cost_at(problem, problem.measure));
-  const Interval a_over_a = bootstrap_ratio(log_ratios(arms[0], arms[1]), kResamples, fresh_seed());
+  const TimedArm& opponent = arms[reference];
+  const Interval a_over_a = bootstrap_ratio(log_ratios(opponent, arms[reference + 1]), kResamples, fresh_seed());
   for (std::size_t k = 0; k < racing.size(); ++k) {
     Measurement& m = racing[k]->measurement;
-    const TimedArm& arm = arms[2 + k];
+    const TimedArm& arm = arms[first + k];
     m.environment["telemetry"] = outcome.telemetry;
     m.environment["telemetry"]["seconds"]["building"] = building;
     m.environment["telemetry"]["seconds"]["checking"] = checking;
@@ -369,8 +476,15 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     measured.sizes = sizes_json(problem.measure);
     measured.flops = cost.flops;
     measured.bytes = cost.bytes;
-    measured.arms = {finished_arm(arms[0]), finished_arm(arms[1]), finished_arm(arm)};
-    Interval speedup = bootstrap_ratio(log_ratios(arms[0], arm), kResamples, fresh_seed());
+    measured.arms = {finished_arm(opponent), finished_arm(arms[reference + 1])};
+    for (std::size_t a = 0; a < first; ++a) {
+      if (!arms[a].note.empty()) m.labels.push_back(fmt::format("baseline {} {}", arms[a].name, arms[a].note));
+      if (a == reference || a == reference + 1 || arms[a].left_out) continue;
+      measured.arms.push_back(finished_arm(arms[a]));
+      measured.arms.back().speedup = bootstrap_ratio(log_ratios(arms[a], arm), kResamples, fresh_seed());
+    }
+    measured.arms.push_back(finished_arm(arm));
+    Interval speedup = bootstrap_ratio(log_ratios(opponent, arm), kResamples, fresh_seed());
     RatioVerdict verdict = decide(speedup, a_over_a, true);
     measured.speedup = speedup;
     measured.floor = verdict.floor;
@@ -385,7 +499,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     m.gate_two = verdict.verdict;
     if (m.gate_two == GateTwo::kUnresolved)
       m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", outcome.seconds);
-    if (!arm.trusted_clock) compare_clocks(arms[0], arm, m);
+    if (!arm.trusted_clock) compare_clocks(arm.python ? opponent : arms[0], arm, m);
     if (!outcome.void_because.empty()) {
       m.gate_two = GateTwo::kUnresolved;
       m.gate_two_reason = outcome.void_because;

@@ -7,6 +7,7 @@
 #include "harness/build/build.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_one.h"
+#include "harness/judge/python_entries.h"
 #include "harness/judge/sanitize.h"
 #include "harness/measure/statistics.h"
 
@@ -63,6 +64,30 @@ Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Me
   return {};
 }
 
+// A contestant in Python runs its PyTorch on the CPU: gate one alone.
+Result<void> judge_python(const JudgeRequest& request, const Entry& entry, const Resources& resources, const Sandbox& sandbox, const Oracle& oracle,
+                          const std::vector<CasePlan>& plans, const Narration& say, Measurement& m) {
+  m.tier = "host";
+  m.tier_reason = "a Python process cannot be recorded";
+  auto python = find_python(request.python == "none" ? "auto" : request.python, resources);
+  if (!python) {
+    if (python.error().code == ExitCode::kInterrupted) return fail(python.error());
+    not_judgeable_here(m, python.error());
+    return {};
+  }
+  m.environment["device"] = "CPU (PyTorch)";
+  m.environment["torch"] = python->torch;
+  const BuildFolder builds(resources);
+  PythonWork work{request.problem, &resources, &*python, {}, entry.source, builds.path(), false, {}};
+  say("loading " + entry.contestant);
+  CAPSTONE_TRY(const bool loads, load_candidate(work, sandbox, m));
+  if (!loads) return {};
+  MemfdArena arena;
+  GateOneSetup setup{request.problem, &oracle, &arena, {"", ""}, [&] { return start_python(work, sandbox); },
+                     run_timeout(request) + kFirstRunOfPython, say, m.contestant};
+  return gate_one(setup, plans, m);
+}
+
 }  // namespace
 
 Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, const Resources& resources,
@@ -78,14 +103,15 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   say(fmt::format("building {} for the CPU", request.entries.size() == 1 ? request.entries.front().contestant : "both kernels"));
   for (const Entry& entry : request.entries) {
     BuildRequest build{&problem, entry.source, &resources, &sandbox, entry.contestant};
-    builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
+    if (is_python(entry.source)) builds.emplace_back();
+    else builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
     measurements.push_back(blank_measurement(request, entry, sandbox, environment));
   }
   auto loading = Oracle::load(problem, resources);
   std::vector<EmulatedArtifact> artifacts;
   std::optional<Error> broken;
   for (auto& build : builds) {
-    auto artifact = build.get();
+    auto artifact = build.valid() ? build.get() : Result<EmulatedArtifact>(EmulatedArtifact{});
     if (!artifact) broken = artifact.error();
     artifacts.push_back(artifact ? std::move(*artifact) : EmulatedArtifact{});
   }
@@ -100,6 +126,11 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     Measurement& m = measurements[i];
     const EmulatedArtifact& artifact = artifacts[i];
     m.backend = "emulated";
+    if (is_python(request.entries[i].source)) {
+      m.gate_two_reason = why_not_cuda.empty() ? "PyTorch on the CPU is never timed" : why_not_cuda;
+      CAPSTONE_CHECK(judge_python(request, request.entries[i], resources, sandbox, oracle, plans, say, m));
+      continue;
+    }
     m.tier = "emulated";
     m.build = artifact.result;
     if (!artifact.arch_note.empty()) m.labels.push_back(artifact.arch_note);

@@ -162,6 +162,7 @@ Json to(const CaseResult& c) {
                {"problem", c.problem},
                {"where", c.where},
                {"hint", c.hint}};
+  if (!c.traceback.empty()) json["traceback"] = c.traceback;
   if (c.diagnosis) json["diagnosis"] = to(*c.diagnosis);
   return json;
 }
@@ -180,6 +181,7 @@ CaseResult case_from(const Json& json) {
   read(json, "problem", c.problem);
   read(json, "where", c.where);
   read(json, "hint", c.hint);
+  read(json, "traceback", c.traceback);
   if (const Json* diagnosis = field(json, "diagnosis")) c.diagnosis = diagnosis_from(*diagnosis);
   return c;
 }
@@ -233,12 +235,14 @@ std::vector<std::vector<double>> samples_from(const Json& json) {
 }
 
 Json to(const Arm& a) {
-  return {{"name", a.name},
+  Json json{{"name", a.name},
           {"label", a.label},
           {"median_ms", to(a.median_ms)},
           {"hot_ms", number(a.hot_ms)},
           {"host_ms", number(a.host_ms)},
           {"samples_ms", to(a.samples_ms)}};
+  if (a.speedup) json["speedup"] = to(*a.speedup);
+  return json;
 }
 Arm arm_from(const Json& json) {
   Arm a;
@@ -248,6 +252,7 @@ Arm arm_from(const Json& json) {
   read(json, "hot_ms", a.hot_ms);
   read(json, "host_ms", a.host_ms);
   if (const Json* samples = field(json, "samples_ms")) a.samples_ms = samples_from(*samples);
+  if (const Json* speedup = field(json, "speedup")) a.speedup = interval_from(*speedup);
   return a;
 }
 

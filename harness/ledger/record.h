@@ -57,6 +57,7 @@ struct CaseResult {
   std::string problem;                    ///< empty when passed: "wrong result", "guard band written", …
   std::string where;                      ///< file:line, kernel, block, thread when known
   std::string hint;
+  std::string traceback;                  ///< of Python, where an exception ended the run
   std::optional<Diagnosis> diagnosis;
 };
 
@@ -78,6 +79,7 @@ struct Arm {
   Interval median_ms;                     ///< GPU-cold; on the emulated backend CPU time
   double hot_ms = 0, host_ms = 0;         ///< GPU-hot and host-inclusive medians; 0: not measured
   std::vector<std::vector<double>> samples_ms;  ///< [restart][sample], launch order; what the graded number is made of
+  std::optional<Interval> speedup;        ///< of the contestant over this baseline; absent for the opponent, whose ratio is Measured's
 };
 
 struct Measured {

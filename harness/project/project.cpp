@@ -31,7 +31,16 @@ std::string restore_hint(const ProjectConfig& config) {
       config.problem_id);
 }
 
+// The Python file, where there is one, else the .cu.
+fs::path kernel_in(const fs::path& folder) {
+  std::error_code code;
+  return folder / (fs::exists(folder / "kernel.py", code) ? "kernel.py" : "kernel.cu");
+}
+
 }  // namespace
+
+fs::path Project::human_kernel() const { return kernel_in(root / "human"); }
+fs::path Project::attempt_kernel(int n) const { return kernel_in(attempt(n)); }
 
 Result<Project> open_project(const fs::path& start) {
   Project project;

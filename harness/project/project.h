@@ -28,11 +28,14 @@ struct Project {
   Problem problem;                   ///< the pinned copy under problem/
   bool problem_changed = false;      ///< the pinned copy is no longer what `init` wrote; see require_pinned_problem()
 
-  std::filesystem::path human_kernel() const { return root / "human" / "kernel.cu"; }
+  /// human/kernel.cu; human/kernel.py where there is one: what the student wrote instead.
+  std::filesystem::path human_kernel() const;
   std::filesystem::path worklog() const { return root / "worklog.md"; }
   std::filesystem::path ledger() const { return root / ".capstone" / "ledger.jsonl"; }
   std::filesystem::path sources() const { return root / ".capstone" / "sources"; }
   std::filesystem::path attempt(int n) const { return root / "llm" / ("attempt-" + std::to_string(n)); }
+  /// The code of an attempt, kernel.cu or kernel.py; missing where the reply had none.
+  std::filesystem::path attempt_kernel(int n) const;
 };
 
 /// Searches `start` and its parents for a project. @error names every path tried.

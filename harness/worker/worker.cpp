@@ -64,11 +64,11 @@ tl::expected<Packet, WorkerFailure> read_answer(Packet packet) {
   if (ok == message.end() || !ok->is_boolean()) return tl::unexpected(malformed());
   if (*ok) return packet;
   return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported, text_or(message, "message"), place(message),
-                                      text_or(message, "hint"), text_or(message, "kind")});
+                                      text_or(message, "hint"), text_or(message, "kind"), text_or(message, "traceback")});
 }
 
 tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv, const Sandbox& sandbox,
-                                                  const WorkerLimits& limits, bool gpu) {
+                                                  const WorkerLimits& limits, bool gpu, const Surroundings& more) {
   using Kind = WorkerFailure::Kind;
   auto pair = Channel::make();
   if (!pair) return tl::unexpected(WorkerFailure{Kind::kDied, pair.error().what, {}, pair.error().hint, {}});
@@ -79,7 +79,8 @@ tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv,
   spec.max_file = limits.file;
   spec.max_memory = limits.memory;
   spec.max_tasks = limits.tasks;
-  auto child = Child::start(sandbox.confine(std::move(spec), {.read = {}, .write = {}, .gpu = gpu}));
+  spec.env = more.env;
+  auto child = Child::start(sandbox.confine(std::move(spec), {.read = more.read, .write = more.write, .gpu = gpu}));
   if (!child)
     return tl::unexpected(WorkerFailure{Kind::kDied, child.error().what, child.error().where, child.error().hint, {}});
   pair->second = Descriptor();  // only the child holds its end now, so that its death is seen
@@ -90,8 +91,9 @@ tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv,
   return worker;
 }
 
-StartedRunner Worker::start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu) {
-  auto worker = start(std::move(argv), sandbox, limits, gpu);
+StartedRunner Worker::start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu,
+                                   const Surroundings& more) {
+  auto worker = start(std::move(argv), sandbox, limits, gpu, more);
   if (!worker) return tl::unexpected(worker.error());
   return std::make_unique<Worker>(std::move(*worker));
 }

@@ -19,6 +19,7 @@ struct WorkerFailure {
   std::string where;  ///< kernel, block, thread, file:line when the worker could say
   std::string hint;
   std::string report_kind;  ///< kReported: the protocol's `kind`
+  std::string trace{};      ///< a Python traceback, where there is one
 };
 
 /// What a packet means: the packet itself where it says "ok", kReported where it says why not, kMalformed where it is no answer.
@@ -31,6 +32,13 @@ struct WorkerLimits {
   int tasks = 256;                             ///< processes and threads
   std::size_t output = 1u << 20;               ///< [B] of stdout, of stderr
   std::size_t file = 64u << 20;                ///< [B] a file it writes may have
+};
+
+/// What a process is given beyond the usual.
+struct Surroundings {
+  std::vector<std::pair<std::string, std::string>> env;
+  std::vector<std::filesystem::path> read;   ///< files and folders
+  std::vector<std::filesystem::path> write;  ///< folders of its own
 };
 
 /// Something that runs one candidate and answers the protocol's requests: one worker process, or several behind one face.
@@ -51,9 +59,10 @@ class Worker : public Runner {
  public:
   /// Starts `argv` under the sandbox and waits for its hello. The failure says why it did not come.
   static tl::expected<Worker, WorkerFailure> start(std::vector<std::string> argv, const Sandbox& sandbox,
-                                                   const WorkerLimits& limits, bool gpu);
+                                                   const WorkerLimits& limits, bool gpu, const Surroundings& more = {});
   /// The same behind the interface.
-  static StartedRunner start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu);
+  static StartedRunner start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu,
+                                    const Surroundings& more = {});
 
   tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1) override;
   tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, limits_.request); }

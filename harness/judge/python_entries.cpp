@@ -1,0 +1,58 @@
+#include "harness/judge/python_entries.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "harness/base/files.h"
+
+namespace capstone {
+
+bool is_python(const fs::path& source) { return source.extension() == ".py"; }
+
+Result<bool> load_candidate(const PythonWork& work, const Sandbox& sandbox, Measurement& into) {
+  BuildResult& build = into.build;
+  build.command = fmt::format("{} (PyTorch {}) loads {}", work.python->program.string(), work.python->torch, work.candidate.string());
+  const auto begun = std::chrono::steady_clock::now();
+  auto loaded = start_python(work, sandbox);
+  build.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  build.ok = loaded.has_value();
+  if (build.ok) return true;
+  const WorkerFailure& failure = loaded.error();
+  if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+  if (failure.report_kind == kNoPyTorch) return fail(failure.what, work.python->program.string(), failure.hint, ExitCode::kEnvironment);
+  if (failure.report_kind == "not_judgeable") {
+    not_judgeable_here(into, {failure.what, failure.where, failure.hint, ExitCode::kEnvironment});
+    return false;
+  }
+  into.gate_one = GateOne::kBuildFailed;
+  CompilerMessage message{failure.where, 0, 0, failure.what};
+  // "file:line", as the worker says it.
+  if (const std::size_t colon = failure.where.rfind(':'); colon != std::string::npos) {
+    const char* end = failure.where.data() + failure.where.size();
+    if (std::from_chars(failure.where.data() + colon + 1, end, message.line).ptr == end) message.file = failure.where.substr(0, colon);
+  }
+  if (message.file.empty()) message.file = work.candidate.string();
+  build.first_error = std::move(message);
+  build.log = failure.trace.empty() ? failure.what : failure.trace;
+  return false;
+}
+
+BuildFolder::BuildFolder(const Resources& resources) : path_(temporary_beside(resources.cache / "python" / "contestant")) {}
+
+BuildFolder::~BuildFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void not_judgeable_here(Measurement& into, const Error& because) {
+  into.gate_one = GateOne::kNotJudgeable;
+  CaseResult reason;
+  reason.id = "build";
+  reason.problem = because.what;
+  reason.where = because.where;
+  reason.hint = because.hint;
+  into.cases.push_back(std::move(reason));
+}
+
+}  // namespace capstone

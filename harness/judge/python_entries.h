@@ -1,0 +1,35 @@
+#pragma once
+// Contestants that are Python files, on either backend.
+#include "harness/judge/judge.h"
+#include "harness/python/runner.h"
+
+namespace capstone {
+
+/// Whether a source is a Python file with ModelNew.
+bool is_python(const std::filesystem::path& source);
+
+/// What a build is for a .cu: the file is loaded once, which may compile CUDA of its own. What came of it is in `into.build`, and in
+/// `into.gate_one` where it does not load, or needs what this machine lacks.
+/// @return whether it can run. @error PyTorch does not work here, interrupted.
+Result<bool> load_candidate(const PythonWork& work, const Sandbox& sandbox, Measurement& into);
+
+/// A folder of its own for what one contestant compiles, removed with its owner: nothing is handed on to another judgement.
+class BuildFolder {
+ public:
+  explicit BuildFolder(const Resources& resources);
+  ~BuildFolder();
+  BuildFolder(const BuildFolder&) = delete;
+  BuildFolder& operator=(const BuildFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A verdict that says why a Python file cannot be judged here.
+void not_judgeable_here(Measurement& into, const Error& because);
+
+/// The first run of a Python contestant compiles what it needs: seconds beyond the time that one launch may take.
+inline constexpr std::chrono::milliseconds kFirstRunOfPython{120000};
+
+}  // namespace capstone

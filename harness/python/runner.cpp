@@ -1,0 +1,97 @@
+#include "harness/python/runner.h"
+
+#include "harness/base/files.h"
+
+namespace capstone {
+namespace {
+
+constexpr auto kImport = std::chrono::seconds(120);  // of PyTorch, from a cold disk
+constexpr auto kLoad = std::chrono::seconds(300);    // a source may compile CUDA as it loads
+
+WorkerLimits limits_of_python() {
+  WorkerLimits limits;
+  limits.start = kImport;
+  limits.memory = std::size_t{16} << 30;
+  limits.tasks = 4096;                      // thread pools, and compilers beside them
+  limits.file = std::size_t{1} << 30;       // objects that nvcc writes
+  return limits;
+}
+
+WorkerFailure bad_request(const std::string& what) {
+  return {WorkerFailure::Kind::kReported, what, {}, "this is a defect of capstone", "exception"};
+}
+
+class PythonRunner : public Runner {
+ public:
+  PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker) : problem_(problem), worker_(std::move(worker)) {}
+
+  const Json& hello() const override { return worker_->hello(); }
+  std::set<std::string> libraries() override { return worker_->libraries(); }
+  tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, std::chrono::seconds(10), -1); }
+
+  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd) override {
+    const std::string op = request.value("op", "");
+    if (op == "workspace" || op == "prepared") return Packet{{{"ok", true}, {"bytes", 0u}}, {}};
+    if (op == "prepare") return Packet{{{"ok", true}}, {}};
+    if (op != "run") return worker_->ask(request, timeout, fd);
+    auto call = translated(request);
+    if (!call) return tl::unexpected(bad_request(call.error().what));
+    return worker_->ask(*call, timeout);
+  }
+
+ private:
+  Result<Json> translated(const Json& request) const {
+    const Json& args = request.at("args");
+    const std::size_t first_size = problem_.signature.size();
+    Json call{{"op", "run"}, {"sizes", Json::object()}, {"inputs", Json::array()}, {"parameters", Json::array()}, {"outputs", Json::array()}};
+    Sizes sizes;
+    for (std::size_t i = 0; i < problem_.symbols.size(); ++i) {
+      sizes.emplace_back(problem_.symbols[i], args.at(first_size + i).at("i64").get<std::int64_t>());
+      call["sizes"][sizes.back().first] = sizes.back().second;
+    }
+    for (std::size_t i = 0; i < first_size; ++i) {
+      const Parameter& p = problem_.signature[i];
+      if (p.is_scalar()) continue;  // a constant of reference.py
+      CAPSTONE_TRY(auto shape, shape_at(p, sizes));
+      const Json tensor{{"name", p.name}, {"at", args.at(i).at("at")}, {"shape", shape}, {"dtype", name_of(p.dtype)}, {"python", p.python}};
+      if (p.role != Role::kOutput) call[p.python.empty() ? "inputs" : "parameters"].push_back(tensor);
+      if (p.is_written()) call["outputs"].push_back(tensor);
+    }
+    for (const char* key : {"repeat", "hide_ns"})
+      if (auto at = request.find(key); at != request.end()) call[key] = *at;
+    return call;
+  }
+
+  const Problem& problem_;
+  std::unique_ptr<Runner> worker_;
+};
+
+}  // namespace
+
+StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
+  std::error_code code;
+  fs::create_directories(work.builds, code);
+  const fs::path scripts = fs::weakly_canonical(work.resources->share / "harness" / "worker" / "python", code);
+  std::vector<std::string> argv{work.python->program.string(), (scripts / "worker.py").string(), "--device", work.cuda ? "cuda" : "cpu",
+                                "--precision", std::string(name_of(work.problem->precision)),
+                                "--reference", fs::absolute(work.problem->folder / "reference.py").string()};
+  if (work.candidate.empty()) argv.insert(argv.end(), {"--arm", work.arm});
+  else argv.insert(argv.end(), {"--candidate", fs::absolute(work.candidate).string()});
+  Surroundings surroundings;
+  surroundings.read = work.python->roots;
+  surroundings.read.push_back(scripts);
+  surroundings.write = {work.builds};
+  std::string programs = "/usr/local/bin:/usr/bin:/bin";
+  if (!work.toolkit.empty()) {
+    programs = (work.toolkit / "bin").string() + ":" + programs;
+    surroundings.read.push_back(work.toolkit);
+  }
+  surroundings.env = work.python->environment(work.builds, programs);
+  if (!work.toolkit.empty()) surroundings.env.emplace_back("CUDA_HOME", work.toolkit.string());
+  auto worker = Worker::start_runner(std::move(argv), sandbox, limits_of_python(), work.cuda, surroundings);
+  if (!worker) return worker;
+  if (auto loaded = (*worker)->ask({{"op", "load"}}, kLoad); !loaded) return tl::unexpected(loaded.error());
+  return std::make_unique<PythonRunner>(*work.problem, std::move(*worker));
+}
+
+}  // namespace capstone

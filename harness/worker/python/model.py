@@ -1,0 +1,140 @@
+"""The modules that are run: the reference's Model in one of its arms, or a candidate's ModelNew, at any sizes."""
+
+import importlib.util
+import os
+
+import torch
+
+
+def load_module(path, name):
+    specification = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+class NoSuchArm(Exception):
+    """The arm cannot run with this PyTorch, or the problem does not have it."""
+
+
+def _compiled(**options):
+    def wrap(model):
+        if not hasattr(torch, "compile"):
+            raise NoSuchArm(f"PyTorch {torch.__version__} has no torch.compile")
+        return torch.compile(model, dynamic=False, **options)
+
+    return wrap
+
+
+def _attention_by(backend):
+    """Pins scaled_dot_product_attention to one of its implementations."""
+
+    def wrap(model):
+        try:
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+
+            chosen = getattr(SDPBackend, backend)
+        except (ImportError, AttributeError):
+            raise NoSuchArm(f"PyTorch {torch.__version__} has no attention by {backend}") from None
+
+        def call(*inputs):
+            with sdpa_kernel(chosen):
+                return model(*inputs)
+
+        return call
+
+    return wrap
+
+
+# Arm → (class in reference.py, what is made of an instance, words for the label).
+ARMS = {
+    "eager": ("Model", lambda model: model, "eager"),
+    "compile": ("Model", _compiled(), "torch.compile"),
+    "compile-max": ("Model", _compiled(mode="max-autotune"), "torch.compile max-autotune"),
+    "sdpa-flash": ("Sdpa", _attention_by("FLASH_ATTENTION"), "scaled_dot_product_attention, FlashAttention"),
+    "sdpa-cudnn": ("Sdpa", _attention_by("CUDNN_ATTENTION"), "scaled_dot_product_attention, cuDNN"),
+}
+
+
+def set_sizes(module, sizes):
+    """Sizes are constants of the module."""
+    for symbol, value in sizes.items():
+        setattr(module, symbol, value)
+
+
+def attribute(model, path):
+    """`norm.weight` of a model; None where it has none."""
+    for name in path.split("."):
+        model = getattr(model, name, None)
+    return model if isinstance(model, torch.Tensor) else None
+
+
+def name_and_transpose(python):
+    """problem.yaml's `python:`; `weight.T` says that launch() gets the transpose."""
+    return (python[:-2], True) if python.endswith(".T") else (python, False)
+
+
+class Subject:
+    """What is run: made once, instantiated for each set of sizes."""
+
+    def __init__(self, reference, candidate, arm, device):
+        self._reference = load_module(reference, "reference")
+        self._candidate = None
+        self._wrap = lambda model: model
+        self._class = None
+        self._device = device
+        if candidate:
+            self._candidate = load_module(candidate, "candidate")
+            self._class = getattr(self._candidate, "ModelNew", None)
+            if self._class is None:
+                raise AttributeError(f"{os.path.basename(candidate)} defines no class ModelNew")
+        else:
+            name, self._wrap, _ = ARMS[arm]
+            self._class = getattr(self._reference, name, None)
+            if self._class is None:
+                raise NoSuchArm(f"the problem's reference.py defines no class {name}, which the arm {arm} runs")
+
+    def at(self, sizes, parameters):
+        """A callable at these sizes. `parameters`: (python name, tensor) pairs; the model's become these very tensors."""
+        set_sizes(self._reference, sizes)
+        if self._candidate is not None:
+            set_sizes(self._candidate, {s: v for s, v in sizes.items() if hasattr(self._candidate, s)})
+        arguments = self._reference.get_init_inputs()
+        model = self._class(*arguments).to(self._device).eval()
+        refresh = self._share(model, parameters, arguments)
+        return self._wrap(model), refresh
+
+    def _share(self, model, parameters, arguments):
+        """Gives the model its parameters. Where memory cannot be shared (a transpose), the returned function copies."""
+        places = self._places(model, parameters, arguments)
+        copies = []
+        for (python, tensor), place in zip(parameters, places):
+            transposed = name_and_transpose(python)[1]
+            wanted = tensor.t() if transposed else tensor
+            if tuple(place.shape) != tuple(wanted.shape):
+                raise ValueError(f"the parameter {python} has the shape {list(place.shape)}, the problem's {list(wanted.shape)}")
+            if transposed:
+                place.data = wanted.contiguous()
+                copies.append((place.data, wanted))
+            else:
+                place.data = tensor
+
+        def refresh():
+            for ours, judges in copies:
+                ours.copy_(judges)
+
+        return refresh
+
+    def _places(self, model, parameters, arguments):
+        """The model's parameters in the order of ours: by name; else, where the reference has the same shapes, by order."""
+        names = [name_and_transpose(python)[0] for python, _ in parameters]
+        places = [attribute(model, name) for name in names]
+        if all(place is not None for place in places):
+            return places
+        missing = names[[place is None for place in places].index(True)]
+        ours = list(model.parameters())
+        theirs = dict(self._reference.Model(*arguments).named_parameters())
+        if [p.shape for p in ours] != [p.shape for p in theirs.values()] or not set(names) <= set(theirs):
+            raise AttributeError(f"{type(model).__name__} has no parameter {missing}; the problem's Model has {', '.join(theirs)}")
+        order = list(theirs)
+        return [ours[order.index(name)] for name in names]

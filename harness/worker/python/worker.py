@@ -1,0 +1,192 @@
+"""worker.py --device cpu|cuda --precision CLASS --reference reference.py (--arm NAME | --candidate FILE.py)
+
+Runs a PyTorch module on tensors that the judge owns; started by capstone, speaks on descriptor 3 (protocol.md). Trusted while
+it runs a problem's own reference; untrusted as soon as a candidate is loaded: everything it says then is a claim.
+"""
+
+import argparse
+import gc
+import os
+import re
+import sys
+import traceback
+
+sys.dont_write_bytecode = True  # neither the problem's folder nor the student's is ours to write to
+
+from wire import Wire  # noqa: E402
+
+LONGEST_TRACE = 16_000
+
+
+class Refusal(Exception):
+    """A failure that has its words already."""
+
+    def __init__(self, kind, message, hint=""):
+        super().__init__(message)
+        self.kind, self.hint = kind, hint
+
+
+def failure_of(problem, files, on_cpu, kind="exception"):
+    """An exception as an answer: one line, the last place in one of `files`, a hint where there is one, the whole trace."""
+    message = str(problem).strip().split("\n")[0] or "no message"
+    answer = {"ok": False, "kind": kind, "message": f"{type(problem).__name__}: {message}"}
+    if isinstance(problem, Refusal):
+        answer.update(kind=problem.kind, message=message, hint=problem.hint)
+    for frame in traceback.extract_tb(problem.__traceback__):
+        if frame.filename in files:
+            answer.update(file=frame.filename, line=frame.lineno)
+    if isinstance(problem, SyntaxError) and problem.filename in files:
+        answer.update(file=problem.filename, line=problem.lineno or 0)
+    if on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
+        answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
+    elif "out of memory" in message.lower():
+        answer.update(message="out of GPU memory: " + message, hint="smaller intermediates, or a GPU with more memory; other programs on this GPU take some, too")
+    elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
+        answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: use a GPU, or a newer PyTorch")
+    elif isinstance(problem, ModuleNotFoundError):
+        answer.setdefault("hint", f"install it for {sys.executable}, or do without")
+    elif "device-side assert" in message or "illegal memory access" in message:
+        answer.update(kind="undefined_behaviour", hint="an index leaves its tensor: run compute-sanitizer on it")
+    if isinstance(problem, Refusal):
+        return answer
+    answer["traceback"] = "".join(traceback.format_exception(type(problem), problem, problem.__traceback__))[-LONGEST_TRACE:]
+    return answer
+
+
+class Worker:
+    def __init__(self, options):
+        self._options = options
+        self._files = [path for path in (options.candidate, options.reference) if path]
+        self._subject = None
+        self._ready = {}  # what was asked → callable, inputs, outputs
+
+    def hello(self):
+        try:
+            import torch
+        except ImportError as missing:
+            raise Refusal("environment", f"PyTorch cannot be imported: {missing}", f"repair it for {sys.executable}, or use --python none") from None
+        import clock
+        import memory
+        from model import ARMS
+
+        if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+            del sys.path[0]  # what a candidate imports is not looked for among our files
+        self._torch = torch
+        torch.set_grad_enabled(False)
+        if self._options.device == "cuda":
+            if not torch.cuda.is_available():
+                built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is a build without CUDA"
+                raise Refusal("environment", f"PyTorch {torch.__version__} sees no GPU: it {built}",
+                              "install a build for this driver (https://pytorch.org/get-started), or use --python none")
+            driver = clock.Driver()
+            self._arena, self._clock = memory.DeviceArena(driver), clock.DeviceClock(driver)
+        else:
+            torch.set_num_threads(min(4, os.cpu_count() or 1))
+            self._arena, self._clock = memory.HostArena(), clock.HostClock()
+        allow_tf32 = self._options.precision != "fp32"
+        torch.backends.cuda.matmul.allow_tf32 = allow_tf32
+        torch.backends.cudnn.allow_tf32 = allow_tf32
+        what = "ModelNew" if self._options.candidate else ARMS[self._options.arm][2]
+        return {"ok": True, "protocol": 1, "backend": "torch", "torch": torch.__version__, "cuda": torch.version.cuda or "",
+                "python": sys.version.split()[0],
+                "label": f"PyTorch {torch.__version__} {what}, TF32 {'on' if allow_tf32 else 'off'}"}
+
+    def load(self):
+        from model import NoSuchArm, Subject
+
+        try:
+            self._subject = Subject(self._options.reference, self._options.candidate, self._options.arm, self._options.device)
+        except NoSuchArm as problem:
+            raise Refusal("no_such_arm", str(problem)) from None
+        except Exception as problem:
+            return failure_of(problem, self._files, self._options.device == "cpu", kind="build")
+        gc.freeze()  # what is loaded now stays: later collections need not look at it
+        return {"ok": True}
+
+    def arena(self, request, descriptor):
+        self._ready.clear()
+        self._arena.map(descriptor, request["bytes"])
+        return {"ok": True}
+
+    def _prepared(self, request):
+        key = repr((request["sizes"], request["inputs"], request["parameters"], request["outputs"]))
+        if key not in self._ready:
+            self._ready.clear()
+
+            def tensors(places):
+                return [self._arena.tensor(place["at"], place["shape"], place["dtype"]) for place in places]
+
+            names = [place["python"] for place in request["parameters"]]
+            call, refresh = self._subject.at(request["sizes"], list(zip(names, tensors(request["parameters"]))))
+            self._ready[key] = call, refresh, tensors(request["inputs"]), tensors(request["outputs"])
+        return self._ready[key]
+
+    def run(self, request):
+        call, refresh, inputs, outputs = self._prepared(request)
+        refresh()
+        result, times = self._clock.time(lambda: call(*inputs), max(1, request.get("repeat", 1)), request.get("hide_ns", 0))
+        self._store(result, outputs, [place["name"] for place in request["outputs"]])
+        return {"ok": True, **times}
+
+    def _store(self, result, outputs, names):
+        """PyTorch allocates its outputs itself: they are copied to where the judge looks, after the clock has stopped."""
+        results = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(results) != len(outputs):
+            raise Refusal("wrong_output", f"forward() returns {len(results)} tensors, the problem has {len(outputs)} outputs")
+        for got, place, name in zip(results, outputs, names):
+            # A subclass could compute when it is looked at, which is after the clock has stopped.
+            if type(got) not in (self._torch.Tensor, self._torch.nn.Parameter):
+                raise Refusal("wrong_output", f"forward() returns a {type(got).__name__} for {name}",
+                              "return plain tensors: a subclass may compute later than it says")
+            if got.shape != place.shape:
+                raise Refusal("wrong_output", f"{name} has the shape {list(got.shape)}, the problem says {list(place.shape)}")
+            if got.dtype != place.dtype:
+                raise Refusal("wrong_output", f"{name} has the type {got.dtype}, the problem says {place.dtype}")
+            if got.device != place.device:
+                raise Refusal("wrong_output", f"{name} is on {got.device}, its inputs were on {place.device}")
+            if got.is_sparse or got.layout != self._torch.strided:
+                raise Refusal("wrong_output", f"{name} is no dense tensor", "return .to_dense()")
+            place.copy_(got)
+        if self._options.device == "cuda":
+            self._torch.cuda.synchronize()
+
+    def handle(self, request, descriptor):
+        operation = request.get("op")
+        if operation == "hello":
+            return self.hello()
+        if operation == "load":
+            return self.load()
+        if operation == "arena":
+            return self.arena(request, descriptor)
+        if operation == "run":
+            return self.run(request)
+        return {"ok": False, "kind": "exception", "message": f"unknown request: {operation}"}
+
+    def answer(self, request, descriptor):
+        try:
+            return self.handle(request, descriptor)
+        except Exception as problem:
+            return failure_of(problem, self._files, self._options.device == "cpu")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
+    parser.add_argument("--precision", required=True)
+    parser.add_argument("--reference", required=True)
+    parser.add_argument("--arm", default="eager")
+    parser.add_argument("--candidate", default="")
+    worker = Worker(parser.parse_args())
+    wire = Wire()
+    while True:
+        request, descriptor = wire.receive()
+        if request is None:
+            return 0
+        if request.get("op") == "quit":
+            wire.send({"ok": True})
+            return 0
+        wire.send(worker.answer(request, descriptor))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
