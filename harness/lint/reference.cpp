@@ -12,6 +12,7 @@
 #include "harness/check/diagnose.h"
 #include "harness/check/dtype_convert.h"
 #include "harness/judge/cases.h"
+#include "harness/python/python.h"
 
 namespace capstone {
 namespace {
@@ -58,7 +59,8 @@ Result<std::string> disagreement(const Problem& problem, const PreparedCase& pre
     for (std::size_t i = 0; i < output.expected.size(); ++i) {
       double got = 0;
       std::memcpy(&got, bytes.data() + 8 * i, sizeof got);
-      if (is_right(parameter.dtype, got, output.expected[i], output.scale[i], problem.tolerance)) continue;
+      if (std::fabs(got - output.expected[i]) <= kCrossCheck * (output.scale[i] + std::fabs(output.expected[i]))) continue;
+      if (got == output.expected[i] || (std::isnan(got) && std::isnan(output.expected[i]))) continue;
       std::string index;
       for (std::int64_t at : multi_index(slot.shape, static_cast<std::int64_t>(i))) index += (index.empty() ? "" : ", ") + std::to_string(at);
       return fmt::format("{}[{}] is {} by reference.py and {} by the oracle", parameter.name, index, number_text(got, 9),
@@ -76,27 +78,40 @@ Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, 
   std::error_code code;
   if (!fs::exists(where, code))
     return LintCheck{State::kFailed, "reference", "there is no reference.py", where, "write Model, get_inputs() and get_init_inputs()"};
-  const auto python = find_program("python3", resources.path_variable);
-  if (!python) return LintCheck{State::kNotRun, "reference", "python3 not found", {}, {}};
-  std::uint64_t seed = 1;
+  const auto python = find_python("auto", resources);
+  if (!python && python.error().code == ExitCode::kInterrupted) return fail(python.error());
+  if (!python) return LintCheck{State::kNotRun, "reference", python.error().what, {}, {}};
+  // One process for all sizes: importing PyTorch takes longer than all of them together.
+  std::vector<PreparedCase> cases;
+  std::vector<fs::path> folders;
+  Json requests = Json::array();
   for (const Sizes& sizes : problem.check) {
-    CAPSTONE_TRY(const PreparedCase prepared, prepare_case(problem, {"reference", sizes, seed++, Battery::kPlain}, oracle, 0));
-    CAPSTONE_TRY(const Json request, request_for(problem, prepared, scratch));
-    CAPSTONE_CHECK(write_file_atomic(scratch / "request.json", request.dump()));
-    ProcessSpec spec;
-    spec.argv = {python->string(), (resources.share / "harness" / "lint" / "run_reference.py").string(), (scratch / "request.json").string()};
-    spec.timeout = std::chrono::minutes(3);
-    CAPSTONE_TRY(const ProcessResult ran, run_process(spec));
-    if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-    if (ran.end == ProcessResult::End::kExited && ran.status == kNoTorch) return LintCheck{State::kNotRun, "reference", "torch not found", {}, {}};
-    if (!ran.ok()) {
-      const auto lines = split(std::string(trim(ran.err)), '\n');
-      return LintCheck{State::kFailed, "reference", fmt::format("reference.py fails at {}: {}", to_string(sizes), lines.back()), where,
-                       "it must run with its size constants set to every size under `check`"};
-    }
-    CAPSTONE_TRY(const std::string difference, disagreement(problem, prepared, scratch));
+    CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, {"reference", sizes, cases.size() + 1, Battery::kPlain}, oracle, 0));
+    folders.push_back(scratch / std::to_string(cases.size()));
+    CAPSTONE_CHECK(make_folders(folders.back()));
+    CAPSTONE_TRY(Json request, request_for(problem, prepared, folders.back()));
+    requests.push_back(std::move(request));
+    cases.push_back(std::move(prepared));
+  }
+  CAPSTONE_CHECK(write_file_atomic(scratch / "requests.json", requests.dump()));
+  std::vector<std::string> packages;
+  for (const fs::path& path : python->paths) packages.push_back(path.string());
+  ProcessSpec spec;
+  spec.argv = {python->program.string(), (resources.share / "harness" / "lint" / "run_reference.py").string(), (scratch / "requests.json").string()};
+  spec.env = {{"PYTHONPATH", join(packages, ":")}};
+  spec.timeout = std::chrono::minutes(3);
+  CAPSTONE_TRY(const ProcessResult ran, run_process(spec));
+  if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+  if (ran.end == ProcessResult::End::kExited && ran.status == kNoTorch) return LintCheck{State::kNotRun, "reference", "torch not found", {}, {}};
+  if (!ran.ok()) {
+    const auto lines = split(std::string(trim(ran.err)), '\n');
+    return LintCheck{State::kFailed, "reference", "reference.py fails " + lines.back(), where,
+                     "it must run with its size constants set to every size under `check`"};
+  }
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    CAPSTONE_TRY(const std::string difference, disagreement(problem, cases[i], folders[i]));
     if (!difference.empty())
-      return LintCheck{State::kFailed, "reference", fmt::format("at {}: {}", to_string(sizes), difference), where,
+      return LintCheck{State::kFailed, "reference", fmt::format("at {}: {}", to_string(cases[i].plan.sizes), difference), where,
                        "one of reference.py and oracle.cpp computes something else"};
   }
   return LintCheck{State::kOk, "reference", fmt::format("agrees with the oracle at {} sizes", problem.check.size()), {}, {}};

@@ -5,10 +5,12 @@
 
 namespace capstone {
 
-/// Runs reference.py with PyTorch in float64 over the sizes under `check` and compares its outputs with the oracle's
-/// within the problem's tolerance. Not run where there is no python3 or no PyTorch.
+/// Runs reference.py with PyTorch in float64 over the sizes under `check` and compares its outputs with the oracle's: both
+/// compute in float64, so they may differ by kCrossCheck of an element's scale and of its value. Not run where no python3 on PATH has
+/// PyTorch.
 /// @param scratch  an empty folder for the tensors
 /// @error the machine's fault.
+inline constexpr double kCrossCheck = 1e-12;
 Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, const Resources& resources,
                                   const std::filesystem::path& scratch);
 

@@ -1,6 +1,6 @@
-"""Runs a problem's reference.py in float64 on the CPU. Called by lint: run_reference.py REQUEST.json
+"""Runs a problem's reference.py in float64 on the CPU. Called by lint: run_reference.py REQUESTS.json
 
-Tensors travel as raw files: float64, or int64 for integers. Exit code 3: PyTorch cannot be imported.
+The file holds a list, one request for each set of sizes. Tensors travel as raw files: float64, or int64 for integers. Exit code 3: PyTorch cannot be imported.
 """
 
 import importlib.util
@@ -29,16 +29,16 @@ def attribute(model, path):
     return model
 
 
-def main(request):
-    spec = importlib.util.spec_from_file_location("reference", request["reference"])
-    reference = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(reference)
+def run(reference, request):
     for symbol, value in request["sizes"].items():
         setattr(reference, symbol, value)
     model = reference.Model(*reference.get_init_inputs()).double()
     with torch.no_grad():
         for parameter in request["parameters"]:
-            attribute(model, parameter["python"]).copy_(load(parameter))
+            name, tensor = parameter["python"], load(parameter)
+            if name.endswith(".T"):
+                name, tensor = name[:-2], tensor.t()
+            attribute(model, name).copy_(tensor)
         results = model(*[load(tensor) for tensor in request["inputs"]])
     if not isinstance(results, (tuple, list)):
         results = [results]
@@ -49,6 +49,18 @@ def main(request):
             sys.exit(f"{output['name']} has the shape {list(result.shape)}, the signature says {output['shape']}")
         with open(output["file"], "wb") as file:
             file.write(bytes(result.double().contiguous().reshape(-1).view(torch.uint8).tolist()))
+
+
+def main(requests):
+    spec = importlib.util.spec_from_file_location("reference", requests[0]["reference"])
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    for request in requests:
+        try:
+            run(reference, request)
+        except Exception as problem:
+            sizes = ", ".join(f"{symbol}={value}" for symbol, value in request["sizes"].items())
+            sys.exit(f"at {sizes}: {type(problem).__name__}: {problem}")
 
 
 with open(sys.argv[1]) as file:

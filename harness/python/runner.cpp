@@ -70,7 +70,7 @@ class PythonRunner : public Runner {
 
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
   std::error_code code;
-  fs::create_directories(work.builds, code);
+  fs::create_directories(work.builds / "tmp", code);
   const fs::path scripts = fs::weakly_canonical(work.resources->share / "harness" / "worker" / "python", code);
   std::vector<std::string> argv{work.python->program.string(), (scripts / "worker.py").string(), "--device", work.cuda ? "cuda" : "cpu",
                                 "--precision", std::string(name_of(work.problem->precision)),
@@ -87,6 +87,7 @@ StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
     surroundings.read.push_back(work.toolkit);
   }
   surroundings.env = work.python->environment(work.builds, programs);
+  surroundings.env.emplace_back("TMPDIR", (work.builds / "tmp").string());
   if (!work.toolkit.empty()) surroundings.env.emplace_back("CUDA_HOME", work.toolkit.string());
   auto worker = Worker::start_runner(std::move(argv), sandbox, limits_of_python(), work.cuda, surroundings);
   if (!worker) return worker;

@@ -191,7 +191,7 @@ class Reference : public ::testing::Test {
 TEST_F(Reference, WithoutPythonItIsNotRun) {
   const LintCheck found = check(Definition(), "");
   EXPECT_EQ(found.state, State::kNotRun);
-  EXPECT_EQ(found.what, "python3 not found");
+  EXPECT_EQ(found.what, "no python3 on PATH has PyTorch");
 }
 
 TEST_F(Reference, WithoutPyTorchItIsNotRun) {
