@@ -20,6 +20,9 @@ Result<Subject> contestant_of(const Session& session, const std::string& contest
                   "capstone llm prompt, give the prompt to a model, then: capstone llm add REPLY --model NAME");
     source = attempt->source;
   }
+  if (source.extension() == ".py")
+    return fail("this contestant is a Python file: only CUDA kernels are explained and profiled", source.string(),
+                "put its CUDA into a kernel.cu with launch(), or use PyTorch's profiler", ExitCode::kEnvironment);
   return Subject{project.problem, source, contestant, project};
 }
 

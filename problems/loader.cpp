@@ -723,7 +723,7 @@ class Loader {
                  reader_.choice(*root.find("precision"), "precision", precisions()));
     problem_.precision = static_cast<Precision>(precision);
     const YamlNode& baselines = *root.find("baselines");
-    CAPSTONE_TRY(const auto names, reader_.choices(baselines, "baselines", {"native", "eager", "compile"}));
+    CAPSTONE_TRY(const auto names, reader_.choices(baselines, "baselines", {"native", "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn"}));
     if (names.empty())
       return reader_.error(baselines, "baselines is empty", "gate two needs an opponent: [native]");
     for (const std::string& name : names) problem_.baselines.push_back({name});

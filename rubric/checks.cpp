@@ -133,7 +133,9 @@ std::string timing_text(const Measurement& m) {
   if (!own) return {};
   std::size_t samples = 0;
   for (const auto& run : own->samples_ms) samples += run.size();
-  return fmt::format("; {} in {}, ratio {}", plural(samples, "sample"), plural(own->samples_ms.size(), "run"), speedup_text(m));
+  const Arm* baseline = baseline_arm(m);
+  return fmt::format("; {} in {}, ratio {}{}", plural(samples, "sample"), plural(own->samples_ms.size(), "run"), speedup_text(m),
+                     baseline == nullptr ? std::string() : " over " + (baseline->label.empty() ? baseline->name : baseline->label));
 }
 
 Fact timed_or_explained(const Sources& s) {

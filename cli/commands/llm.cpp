@@ -116,7 +116,7 @@ Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
     if (auto last = read_file(project.sources() / (ledger.llm.back().source_sha256 + ".cu"))) base = *last;
   Extraction extraction = extract_code(reply, base);
 
-  AttemptFiles files{sent.first, reply, std::nullopt};
+  AttemptFiles files{sent.first, reply, std::nullopt, extraction.python};
   if (extraction.why_not.empty()) files.kernel = extraction.code;
   Attempt attempt;
   attempt.model = arguments.model;
@@ -142,7 +142,7 @@ Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
   }
   t.say("code: " + attempt.extracted);
   for (const std::string& library : extraction.libraries) t.say("note: the code names the library " + library);
-  Candidate candidate{"llm", project.attempt(attempt.number) / "kernel.cu", "attempt " + std::to_string(attempt.number), {},
+  Candidate candidate{"llm", project.attempt_kernel(attempt.number), "attempt " + std::to_string(attempt.number), {},
                       fmt::format("attempt-{}", attempt.number)};
   CAPSTONE_TRY(auto measurements, judge_and_record(project, {candidate}, arguments.judge, session));
   if (session.json) {

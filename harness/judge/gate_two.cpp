@@ -238,10 +238,11 @@ class Session {
       workers_[a].reset();
       return {};
     }
+    if (arms_[a].trusted && arms_[a].python)
+      return fail(fmt::format("PyTorch's {} failed: {}", arms_[setup_.reference].name, failure.what), failure.where,
+                  "measure against the native baseline: --python none" + (failure.hint.empty() ? std::string() : "; or: " + failure.hint), ExitCode::kEnvironment);
     if (arms_[a].trusted)
-      return fail(fmt::format("the baseline {} failed: {}", arms_[a].name, failure.what), failure.where,
-                  failure.hint.empty() ? arms_[a].python ? "run `capstone doctor`, or measure against the native baseline: --python none" : "run `capstone doctor`"
-                                       : failure.hint, ExitCode::kEnvironment);
+      return fail("the baseline failed: " + failure.what, failure.where, failure.hint.empty() ? "run `capstone doctor`" : failure.hint, ExitCode::kEnvironment);
     arms_[a].failure = this->failed_at_measure(failure.what, failure.where, failure.hint);
     workers_[a].reset();
     return {};
@@ -365,6 +366,7 @@ class Session {
     auto answer = workers_[a]->ask(stage_.run_request(false, repeat, 0), setup_.run_timeout);
     if (!answer) return take_failure(a, answer.error());
     if (!arms_[a].trusted) arms_[a].libraries.merge(workers_[a]->libraries());
+    if (!arms_[a].trusted && !arms_[a].kernels) arms_[a].kernels = workers_[a]->kernels();
     arms_[a].hot.push_back(answer->number("ms").value_or(0));
     arms_[a].host.push_back(answer->number("host_ms").value_or(0));
     return {};

@@ -28,6 +28,7 @@ struct TimedArm {
   std::vector<double> hot, host;                       ///< [restart] ms
   std::vector<double> plain, outside;                  ///< ms: a launch that nothing hides, by events and by the judge's clock
   std::set<std::string> libraries;                     ///< shared objects that were seen in its process
+  std::optional<std::vector<std::string>> kernels;     ///< a Python contestant's, by name
   double launch_ms = 0;                                ///< of the host, as the process says
   std::optional<CaseResult> failure;                   ///< a timed run that was wrong, crashed or hung
   bool left_out = false;                               ///< an optional baseline that failed

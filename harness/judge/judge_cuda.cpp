@@ -19,6 +19,7 @@
 #include "harness/measure/statistics.h"
 #include "harness/model/roofline.h"
 #include "harness/python/arms.h"
+#include "harness/python/kernels.h"
 
 namespace capstone {
 namespace {
@@ -225,7 +226,8 @@ Result<std::shared_ptr<SealedKernel>> seal(const CudaSession& session, const Art
 
 // Gate one. Sealed first; what fails there has another chance in the host tier, because a plan that computes something else than
 // launch() is no fault of the kernel's.
-Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const std::vector<CasePlan>& plans, Contestant& c) {
+Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const std::vector<CasePlan>& plans, Contestant& c,
+                              std::unique_ptr<Runner> loaded = nullptr) {
   Measurement& m = c.measurement;
   if (!c.artifact.result.ok) {
     m.gate_one = GateOne::kBuildFailed;
@@ -233,6 +235,11 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
     return {};
   }
   const JudgeRequest& request = session.request;
+  if (c.python && request.tier == Tier::kSealed) {
+    not_judgeable_here(m, {"cannot be sealed: a Python process cannot be recorded", {}, "measure with --tier host", ExitCode::kEnvironment});
+    m.gate_two_reason = "gate one failed";
+    return {};
+  }
   const auto timeout = run_timeout(request) + (c.python ? kFirstRunOfPython : std::chrono::milliseconds(0));
   GateOneSetup setup{request.problem, &oracle, session.player.get(), kRuns, {}, timeout, session.say, m.contestant};
   if (request.tier != Tier::kHost && m.tier_reason.empty() && !c.python) {
@@ -253,7 +260,7 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
   m.gate_two_reason.clear();
   m.tier = "host";
   if (c.python) m.tier_reason = "a Python process cannot be recorded";
-  setup.start_worker = c.start(session);
+  setup.start_worker = starting_with(std::move(loaded), c.start(session));
   CAPSTONE_CHECK(gate_one(setup, plans, m));
   if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
   return {};
@@ -363,6 +370,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   std::vector<Contestant> contestants;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
     Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr, nullptr, {}};
+    std::unique_ptr<Runner> loaded;
     c.measurement.backend = "cuda";
     if (is_python(request.entries[i].source)) {
       if (!session.opponents.python) {
@@ -375,8 +383,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       c.python = session.python_work(*session.opponents.python);
       c.python->candidate = request.entries[i].source;
       c.python->builds = c.builds->path();
-      CAPSTONE_TRY(const bool loads, load_candidate(*c.python, session.sandbox, c.measurement));
-      if (!loads) {
+      CAPSTONE_TRY(loaded, load_candidate(*c.python, session.sandbox, c.measurement));
+      if (!loaded) {
         c.measurement.gate_two_reason = "it does not load";
         contestants.push_back(std::move(c));
         continue;
@@ -384,7 +392,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       c.artifact.result = c.measurement.build;
     }
     c.measurement.build = c.artifact.result;
-    CAPSTONE_CHECK(check_contestant(session, oracle, plans, c));
+    CAPSTONE_CHECK(check_contestant(session, oracle, plans, c, std::move(loaded)));
     for (int arm = 1; arm < request.arms; ++arm) contestants.push_back(c);
     contestants.push_back(std::move(c));
   }
@@ -496,6 +504,8 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     add_labels(m.labels, roof, ms);
     if (std::string label = label_of_libraries(arm.libraries); !label.empty() && std::find(m.labels.begin(), m.labels.end(), label) == m.labels.end())
       m.labels.push_back(std::move(label));
+    if (arm.kernels)
+      for (std::string& label : labels_of_kernels(*arm.kernels)) m.labels.push_back(std::move(label));
     m.gate_two = verdict.verdict;
     if (m.gate_two == GateTwo::kUnresolved)
       m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", outcome.seconds);

@@ -80,10 +80,10 @@ Result<void> judge_python(const JudgeRequest& request, const Entry& entry, const
   const BuildFolder builds(resources);
   PythonWork work{request.problem, &resources, &*python, {}, entry.source, builds.path(), false, {}};
   say("loading " + entry.contestant);
-  CAPSTONE_TRY(const bool loads, load_candidate(work, sandbox, m));
-  if (!loads) return {};
+  CAPSTONE_TRY(std::unique_ptr<Runner> loaded, load_candidate(work, sandbox, m));
+  if (!loaded) return {};
   MemfdArena arena;
-  GateOneSetup setup{request.problem, &oracle, &arena, {"", ""}, [&] { return start_python(work, sandbox); },
+  GateOneSetup setup{request.problem, &oracle, &arena, {"", ""}, starting_with(std::move(loaded), [&] { return start_python(work, sandbox); }),
                      run_timeout(request) + kFirstRunOfPython, say, m.contestant};
   return gate_one(setup, plans, m);
 }

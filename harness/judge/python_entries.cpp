@@ -10,20 +10,20 @@ namespace capstone {
 
 bool is_python(const fs::path& source) { return source.extension() == ".py"; }
 
-Result<bool> load_candidate(const PythonWork& work, const Sandbox& sandbox, Measurement& into) {
+Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const Sandbox& sandbox, Measurement& into) {
   BuildResult& build = into.build;
   build.command = fmt::format("{} (PyTorch {}) loads {}", work.python->program.string(), work.python->torch, work.candidate.string());
   const auto begun = std::chrono::steady_clock::now();
   auto loaded = start_python(work, sandbox);
   build.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   build.ok = loaded.has_value();
-  if (build.ok) return true;
+  if (build.ok) return std::move(*loaded);
   const WorkerFailure& failure = loaded.error();
   if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
   if (failure.report_kind == kNoPyTorch) return fail(failure.what, work.python->program.string(), failure.hint, ExitCode::kEnvironment);
   if (failure.report_kind == "not_judgeable") {
     not_judgeable_here(into, {failure.what, failure.where, failure.hint, ExitCode::kEnvironment});
-    return false;
+    return nullptr;
   }
   into.gate_one = GateOne::kBuildFailed;
   CompilerMessage message{failure.where, 0, 0, failure.what};
@@ -35,7 +35,15 @@ Result<bool> load_candidate(const PythonWork& work, const Sandbox& sandbox, Meas
   if (message.file.empty()) message.file = work.candidate.string();
   build.first_error = std::move(message);
   build.log = failure.trace.empty() ? failure.what : failure.trace;
-  return false;
+  return nullptr;
+}
+
+std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first, std::function<StartedRunner()> others) {
+  auto held = std::make_shared<std::unique_ptr<Runner>>(std::move(first));
+  return [held, others = std::move(others)]() -> StartedRunner {
+    if (*held) return std::move(*held);
+    return others();
+  };
 }
 
 BuildFolder::BuildFolder(const Resources& resources) : path_(temporary_beside(resources.cache / "python" / "contestant")) {}

@@ -10,8 +10,11 @@ bool is_python(const std::filesystem::path& source);
 
 /// What a build is for a .cu: the file is loaded once, which may compile CUDA of its own. What came of it is in `into.build`, and in
 /// `into.gate_one` where it does not load, or needs what this machine lacks.
-/// @return whether it can run. @error PyTorch does not work here, interrupted.
-Result<bool> load_candidate(const PythonWork& work, const Sandbox& sandbox, Measurement& into);
+/// @return the process that loaded it; null: it cannot run. @error PyTorch does not work here, interrupted.
+Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const Sandbox& sandbox, Measurement& into);
+
+/// Hands out a process that is there already, then new ones: starting PyTorch takes seconds.
+std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first, std::function<StartedRunner()> others);
 
 /// A folder of its own for what one contestant compiles, removed with its owner: nothing is handed on to another judgement.
 class BuildFolder {

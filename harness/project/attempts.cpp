@@ -51,7 +51,7 @@ Result<void> write_files(const fs::path& folder, const Attempt& attempt, const A
   CAPSTONE_CHECK(write_new_file(folder / "prompt.md", files.prompt));
   CAPSTONE_CHECK(write_new_file(folder / "reply.md", files.reply));
   if (files.kernel) {
-    CAPSTONE_CHECK(write_new_file(folder / "kernel.cu", *files.kernel));
+    CAPSTONE_CHECK(write_new_file(folder / (files.python ? "kernel.py" : "kernel.cu"), *files.kernel));
   }
   return write_new_file(folder / "meta.json", meta_text(attempt));
 }

@@ -12,9 +12,10 @@ struct AttemptFiles {
   std::string prompt;                 ///< exactly what was sent
   std::string reply;                  ///< exactly what came back
   std::optional<std::string> kernel;  ///< the code taken out of it, if any was found
+  bool python = false;                ///< it is a .py, not a .cu
 };
 
-/// Files one turn of the model under llm/attempt-N/{prompt.md, reply.md, kernel.cu, meta.json}, for ever.
+/// Files one turn of the model under llm/attempt-N/{prompt.md, reply.md, kernel.cu or kernel.py, meta.json}, for ever.
 ///
 /// N is one more than any number in use, in the folder or in the ledger: a deleted attempt's number does not come
 /// back. Making the folder is the lock, so two commands at once get two numbers.

@@ -26,7 +26,20 @@ class PythonRunner : public Runner {
   PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker) : problem_(problem), worker_(std::move(worker)) {}
 
   const Json& hello() const override { return worker_->hello(); }
-  std::set<std::string> libraries() override { return worker_->libraries(); }
+  // PyTorch brings cuBLAS and cuDNN along, used or not: kernels() tells what ran.
+  std::set<std::string> libraries() override { return {}; }
+  std::optional<std::vector<std::string>> kernels() override {
+    std::vector<std::string> names;
+    if (last_.is_null()) return names;
+    Json question = last_;
+    question["op"] = "kernels";
+    auto answer = worker_->ask(question, kLoad);
+    if (!answer) return names;
+    if (auto list = answer->message.find("kernels"); list != answer->message.end() && list->is_array())
+      for (const Json& name : *list)
+        if (name.is_string()) names.push_back(name.get<std::string>());
+    return names;
+  }
   tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, std::chrono::seconds(10), -1); }
 
   tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd) override {
@@ -36,6 +49,7 @@ class PythonRunner : public Runner {
     if (op != "run") return worker_->ask(request, timeout, fd);
     auto call = translated(request);
     if (!call) return tl::unexpected(bad_request(call.error().what));
+    last_ = *call;
     return worker_->ask(*call, timeout);
   }
 
@@ -64,6 +78,7 @@ class PythonRunner : public Runner {
 
   const Problem& problem_;
   std::unique_ptr<Runner> worker_;
+  Json last_;  ///< the run that was asked for last
 };
 
 }  // namespace

@@ -388,7 +388,10 @@ std::size_t line_count(std::string_view text) {
   return body.empty() ? 0 : static_cast<std::size_t>(std::count(body.begin(), body.end(), '\n')) + 1;
 }
 
-// A kernel inside a Python string counts when it keeps the contract; else the reader learns what was seen.
+bool defines_model(std::string_view python) { return any_line_starts(python, {"class ModelNew(", "class ModelNew:"}); }
+
+// A kernel inside a Python string counts when it keeps the contract, else the whole file when it defines ModelNew; else the reader
+// learns what was seen.
 void take_python(std::string_view python, Extraction& out) {
   std::string seen;
   for (const PythonString& string : triple_strings(python)) {
@@ -402,6 +405,12 @@ void take_python(std::string_view python, Extraction& out) {
       return;
     }
     if (shape.has_kernel) seen = fmt::format("{} holds {} lines of CUDA that do not define launch()", name, line_count(string.text));
+  }
+  if (defines_model(python)) {
+    out.code = std::string(trim(python)) + "\n";
+    out.python = true;
+    out.how = "a Python block with ModelNew";
+    return;
   }
   bool inline_load = python.find("load_inline") != std::string_view::npos;
   bool triton = python.find("@triton") != std::string_view::npos;
@@ -563,7 +572,8 @@ void take_blocks(std::vector<Piece> pieces, const std::optional<std::string>& ba
   std::vector<Piece> merged = with_continuations(std::move(pieces), out);
   Chooser chooser(merged, out);
   auto patch = std::find_if(merged.begin(), merged.end(), [](const Piece& p) { return p.is_patch; });
-  auto python = std::find_if(merged.rbegin(), merged.rend(), [](const Piece& p) { return p.is_python; });
+  auto python = std::find_if(merged.rbegin(), merged.rend(), [](const Piece& p) { return p.is_python && defines_model(p.block.text); });
+  if (python == merged.rend()) python = std::find_if(merged.rbegin(), merged.rend(), [](const Piece& p) { return p.is_python; });
   bool launch = std::any_of(merged.begin(), merged.end(), [](const Piece& p) { return p.is_cuda && p.shape.defines_launch; });
   if (patch != merged.end() && !launch) {
     if (patch->block.cut_off) out.notes.push_back(std::string(kCutOff));
@@ -583,6 +593,8 @@ void take_indented(const std::vector<CodeBlock>& blocks, const std::optional<std
 
 // What is said about the code that was taken.
 void remark(Extraction& out) {
+  out.libraries = libraries_in(out.code);
+  if (out.python) return;
   CodeShape shape = shape_of(out.code);
   if (!shape.defines_launch) out.notes.push_back("the code does not define launch(): it cannot be judged as it is");
   else if (!shape.launch_is_extern_c)
@@ -590,7 +602,6 @@ void remark(Extraction& out) {
   if (shape.leaves_out) out.notes.push_back("a comment stands for code that the model left out");
   bool told = std::find(out.notes.begin(), out.notes.end(), kCutOff) != out.notes.end();
   if (shape.unfinished && !told) out.notes.push_back("a brace or a comment is never closed: probably cut off");
-  out.libraries = libraries_in(out.code);
 }
 
 Extraction refused(std::string why) {

@@ -1,5 +1,5 @@
 #pragma once
-// Takes the CUDA code out of a language model's reply.
+// Takes the kernel out of a language model's reply: CUDA, or Python with ModelNew.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -15,7 +15,8 @@ inline constexpr std::size_t kMaxCodeBlocks = 1000;
 
 /// What a reply held. Either `code` or `why_not` is empty.
 struct Extraction {
-  std::string code;                     ///< UTF-8, lines end in \n, no NUL; one whole .cu file
+  std::string code;                     ///< UTF-8, lines end in \n, no NUL; one whole .cu file, or .py
+  bool python = false;                  ///< the code is Python with ModelNew, KernelBench's form
   std::string how;                      ///< where it was: "one fenced block (cuda)"
   std::string why_not;                  ///< one sentence, when there is no code
   std::vector<std::string> notes;       ///< what was mended or looks wrong, a sentence each
@@ -26,7 +27,7 @@ struct Extraction {
 ///
 /// One block is taken as it is, whatever its language tag. Of several, the one that defines `launch()` is taken,
 /// joined with those blocks that define what it lacks; of several that define `launch()`, the last complete one.
-/// A patch is applied to `base`, and only where its lines match exactly. Code without any fence, indented code, HTML
+/// Where no block defines `launch()`, a Python block that defines ModelNew is taken. A patch is applied to `base`, and only where its lines match exactly. Code without any fence, indented code, HTML
 /// <pre> blocks, escaped code, a thinking part, CRLF, BOM, NUL and bytes that are not UTF-8 are dealt with and named
 /// in `notes`. Never fails: a reply without code says so in `why_not`. Runs in time linear in the reply's length.
 ///

@@ -52,7 +52,7 @@ std::string libraries() {
 std::string baseline_of(const Problem& problem) {
   if (problem.baselines.empty()) return "the problem's own";
   const std::string& name = problem.baselines.front().name;
-  if (name == "eager") return "the module below, run by PyTorch in eager mode";
+  if (name == "eager") return "the module below, run by PyTorch in eager mode (a native CUDA implementation where the machine has no PyTorch)";
   if (name == "compile") return "the module below under torch.compile";
   std::string uses = problem.link.empty() ? "" : fmt::format(", which may use {}", fmt::join(problem.link, " and "));
   return fmt::format("`{}`, a native CUDA implementation of the same computation{}", name, uses);

@@ -225,11 +225,11 @@ Result<std::vector<Exhibit>> load_manifest(const fs::path& folder, const Resourc
   if (kind == "ladders") return expand_ladders(exhibit, resources);
   CAPSTONE_TRY(const std::string problem, reader.text(root, "problem"));
   exhibit.problem = problem_folder(problem, folder.parent_path(), resources);
-  exhibit.source = folder / "kernel.cu";
   std::error_code ignored;
+  exhibit.source = folder / (fs::exists(folder / "kernel.py", ignored) ? "kernel.py" : "kernel.cu");
   if (!fs::exists(exhibit.problem / "problem.yaml", ignored))
     return reader.refuse(*root.find("problem"), fmt::format("there is no problem `{}`", problem), "a name of the catalogue, or problems/NAME in the museum");
-  if (!fs::exists(exhibit.source, ignored)) return fail("the exhibit has no kernel.cu", folder.string(), "write it beside manifest.yaml");
+  if (!fs::exists(exhibit.source, ignored)) return fail("the exhibit has no kernel.cu and no kernel.py", folder.string(), "write it beside manifest.yaml");
   return std::vector<Exhibit>{std::move(exhibit)};
 }
 

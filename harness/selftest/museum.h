@@ -44,7 +44,7 @@ struct Exhibit {
   int row = 0;                     ///< 1 … 28; 0: honest
   std::string what, fools;
   std::filesystem::path problem;   ///< folder; empty for a hostile file
-  std::filesystem::path source;    ///< .cu; empty for a hostile file
+  std::filesystem::path source;    ///< .cu or .py; empty for a hostile file
   double timeout_seconds = 10;     ///< one launch, or one hostile file
   bool needs_isolation = false;    ///< shows nothing where untrusted processes are not isolated
   Expectation emulated, cuda_host, cuda_sealed;

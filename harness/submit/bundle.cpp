@@ -34,11 +34,13 @@ std::optional<int> attempt_of(std::string_view path) {
   return number;
 }
 
+bool is_kernel(const std::string& path) { return path.ends_with("/kernel.cu") || path.ends_with("/kernel.py"); }
+
 // Whether judging `contestant` needs the file.
 bool needs(const std::string& contestant, const std::string& path) {
-  if (contestant == "human") return path == "human/kernel.cu" || (path.starts_with("human/") && is_header(path));
+  if (contestant == "human") return path == "human/kernel.cu" || path == "human/kernel.py" || (path.starts_with("human/") && is_header(path));
   std::optional<int> attempt = attempt_of(path);
-  if (!attempt || !(path.ends_with("/kernel.cu") || path.ends_with("/meta.json") || is_header(path))) return false;
+  if (!attempt || !(is_kernel(path) || path.ends_with("/meta.json") || is_header(path))) return false;
   return contestant == "llm" || contestant == fmt::format("attempt-{}", *attempt);
 }
 
@@ -48,11 +50,11 @@ Result<void> check_contestant(const std::string& contestant, const std::vector<C
   if (!known)
     return fail(fmt::format("unknown contestant \"{}\"", contestant), "", "name human, llm or attempt-1, attempt-2 …");
   bool kernel = std::any_of(files.begin(), files.end(), [&](const CollectedFile& f) {
-    return f.path.ends_with("/kernel.cu") && needs(contestant, f.path);
+    return is_kernel(f.path) && needs(contestant, f.path);
   });
   if (!kernel)
     return fail(fmt::format("contestant \"{}\" has no kernel to judge", contestant), "",
-                contestant == "human" ? "human/kernel.cu is missing" : "file a reply first: capstone llm add REPLY");
+                contestant == "human" ? "human/kernel.cu (or kernel.py) is missing" : "file a reply first: capstone llm add REPLY");
   return {};
 }
 

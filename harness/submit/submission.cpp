@@ -30,7 +30,7 @@ bool is_bound(const std::string& path) {
   if (path.starts_with(".capstone/") || path.starts_with("problem/") || path == "capstone.yaml") return true;
   if (path.starts_with("human/")) return !path.ends_with(".md") && !path.ends_with(".txt");
   bool attempt = path.starts_with("llm/attempt-");
-  return attempt && (path.ends_with("/prompt.md") || path.ends_with("/reply.md") || path.ends_with(".cu"));
+  return attempt && (path.ends_with("/prompt.md") || path.ends_with("/reply.md") || path.ends_with(".cu") || path.ends_with(".py"));
 }
 
 std::string plain(std::string_view text) {
@@ -134,7 +134,8 @@ class Planner {
   }
 
   void note_missing() {
-    for (std::string_view path : {"capstone.yaml", "worklog.md", "human/kernel.cu", ".capstone/ledger.jsonl"}) {
+    const std::string kernel = "human/" + project_.human_kernel().filename().string();
+    for (std::string_view path : {std::string_view("capstone.yaml"), std::string_view("worklog.md"), std::string_view(kernel), std::string_view(".capstone/ledger.jsonl")}) {
       bool there = std::any_of(plan_.files.begin(), plan_.files.end(), [&](const SubmissionFile& f) { return f.path == path; });
       if (!there)
         plan_.findings.push_back({Finding::Kind::kMissing, std::string(path), "is missing", "run: capstone check"});

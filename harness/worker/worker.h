@@ -3,8 +3,10 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "harness/base/subprocess.h"
 #include "harness/sandbox/sandbox.h"
@@ -51,6 +53,8 @@ class Runner {
   virtual const Json& hello() const = 0;
   /// Shared objects in the memory of the candidate's process now, by name; none where its host code runs nowhere.
   virtual std::set<std::string> libraries() { return {}; }
+  /// Names of the kernels that the last run launches, seen by running it once more; nothing where it cannot tell.
+  virtual std::optional<std::vector<std::string>> kernels() { return std::nullopt; }
 };
 using StartedRunner = tl::expected<std::unique_ptr<Runner>, WorkerFailure>;
 

@@ -1,13 +1,13 @@
 """python_worker.py [PROBLEM …]: the Python worker on this machine's GPU, without the judge; and its times beside PyTorch's own.
 
 Shares device memory as the player does, runs each problem's eager arm at its `measure` size on normal values, and compares the
-median of its cold times with torch.utils.benchmark's and, where there is Triton, do_bench's of the same module. Reads problem.yaml
-by PyYAML. Exit code 1: something failed, or two medians over 100 µs differ by more than 5 %.
+median of its cold times with torch.utils.benchmark's and, where there is Triton, do_bench's of the same module. Exit code 1: something failed, or two medians over 100 µs differ by more than 5 %.
 """
 
 import ctypes
 import json
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -21,7 +21,6 @@ import clock  # noqa: E402
 import memory  # noqa: E402
 import model as modules  # noqa: E402
 import torch  # noqa: E402
-import yaml  # noqa: E402
 
 
 class Worker:
@@ -64,27 +63,35 @@ def shared_memory(driver, size):
     return descriptor.value, arena
 
 
-def places_of(problem, sizes):
-    """Requests name tensors by their place; 256 bytes apart at least."""
+NAMES = {getattr(torch, kind): name for name, kind in memory.DTYPES.items() if hasattr(torch, kind)}
+
+
+def places_of(folder):
+    """A request for the problem's own sizes, which are the constants of reference.py, and the bytes that its tensors take."""
+    reference = modules.load_module(os.path.join(folder, "reference.py"), "reference")
+    sizes = {name: value for name, value in vars(reference).items() if type(value) is int}
+    run = reference.Model(*reference.get_init_inputs()).cuda()
+    parameters = dict(run.named_parameters())
+    inputs = [tensor.cuda() for tensor in reference.get_inputs()]
+    with torch.no_grad():
+        outputs = run(*inputs)
+    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
     call = {"op": "run", "sizes": sizes, "inputs": [], "parameters": [], "outputs": []}
     at = 0
-    for p in problem["signature"]:
-        if p["role"] == "scalar":
-            continue
-        shape = [int(eval(str(extent), {}, dict(sizes))) for extent in p["shape"]]
-        place = {"name": p["name"], "at": at, "shape": shape, "dtype": p["dtype"], "python": p.get("python", "")}
-        kind = "outputs" if p["role"] == "output" else "parameters" if place["python"] else "inputs"
-        call[kind].append(place)
-        at += -(-torch.empty(0, dtype=memory.dtype_of(p["dtype"])).element_size() * torch.Size(shape).numel() // 256) * 256
+    for kind, named in (("inputs", enumerate(inputs)), ("parameters", parameters.items()), ("outputs", enumerate(outputs))):
+        for name, tensor in named:
+            place = {"name": f"{kind}-{name}", "at": at, "shape": list(tensor.shape), "dtype": NAMES[tensor.dtype]}
+            call[kind].append({**place, "python": name if kind == "parameters" else ""})
+            at += -(-tensor.numel() * tensor.element_size() // 256) * 256
     return call, at
 
 
 def examine(driver, name):
     folder = os.path.join(ROOT, "problems", name)
     with open(os.path.join(folder, "problem.yaml")) as file:
-        problem = yaml.safe_load(file)
-    sizes = problem["sizes"]["measure"]
-    call, size = places_of(problem, sizes)
+        precision = re.search(r"^precision: *(\w+)", file.read(), re.MULTILINE).group(1)
+    call, size = places_of(folder)
+    sizes = call["sizes"]
     descriptor, arena = shared_memory(driver, size)
     tensors = {}
     for place in call["inputs"] + call["parameters"] + call["outputs"]:
@@ -94,7 +101,7 @@ def examine(driver, name):
         else:
             tensor.random_(0, 200)
     torch.cuda.synchronize()
-    worker = Worker(os.path.join(folder, "reference.py"), problem["precision"], "eager")
+    worker = Worker(os.path.join(folder, "reference.py"), precision, "eager")
     try:
         label = worker.ask({"op": "hello"})["label"]
         worker.ask({"op": "load"})
@@ -114,7 +121,7 @@ def examine(driver, name):
     finally:
         os.close(descriptor)
     torch.set_grad_enabled(False)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = problem["precision"] != "fp32"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision != "fp32"
     reference = modules.Subject(os.path.join(folder, "reference.py"), "", "eager", "cuda")
     run, _ = reference.at(sizes, [(place["python"], tensors[place["name"]]) for place in call["parameters"]])
     inputs = [tensors[place["name"]] for place in call["inputs"]]

@@ -47,6 +47,10 @@ class DeviceClock:
         for name in ("cuEventRecord", "cuCtxSynchronize", "cuEventElapsedTime"):
             getattr(driver._library, name)
 
+    def wait(self):
+        """For the whole device."""
+        self._driver.call("cuCtxSynchronize")
+
     def time(self, call, repeat, hide_ns):
         """What `call` returned last, with the times of one call: by events, of the host inside it, and from the first call
         to the end of a wait for the whole device."""
@@ -70,6 +74,9 @@ class DeviceClock:
 
 
 class HostClock:
+    def wait(self):
+        pass
+
     def time(self, call, repeat, hide_ns):
         begun = time.perf_counter_ns()
         for _ in range(repeat):

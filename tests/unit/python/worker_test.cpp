@@ -82,6 +82,47 @@ TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
   }
 }
 
+TEST_F(Torch, AParameterMayBeTheTransposeOfTheModules) {
+  const fs::path folder = fs::path(testing::TempDir()) / "sgemm";
+  std::error_code code;
+  fs::remove_all(folder, code);
+  fs::copy(fs::path(CAPSTONE_SOURCES) / "problems" / "sgemm", folder, fs::copy_options::recursive);
+  std::string yaml = read_file(folder / "problem.yaml").value();
+  const std::string before = "{name: b, role: input,  dtype: f32, shape: [k, n], init";
+  const std::size_t at = yaml.find(before);
+  ASSERT_NE(at, std::string::npos);
+  yaml.replace(at, before.size(), "{name: b, role: parameter, python: fc.weight.T, dtype: f32, shape: [k, n], init");
+  ASSERT_TRUE(write_file_atomic(folder / "problem.yaml", yaml));
+  ASSERT_TRUE(write_file_atomic(folder / "reference.py", R"(import torch.nn as nn
+
+m, k, n = 4096, 4096, 4096
+
+
+class Model(nn.Module):
+    def __init__(self, k, n):
+        super().__init__()
+        self.fc = nn.Linear(k, n, bias=False)
+
+    def forward(self, a):
+        return self.fc(a)
+
+
+def get_init_inputs():
+    return [k, n]
+)"));
+  const Problem problem = load_problem(folder).value();
+  const Oracle oracle = Oracle::load(problem, resources_).value();
+  const Sandbox trusted = Sandbox::none(resources_, "trusted");
+  PythonWork work{&problem, &resources_, &python_, "eager", {}, resources_.cache / "arms", false, {}};
+  MemfdArena arena;
+  GateOneSetup setup{&problem, &oracle, &arena, {"", ""}, [&] { return start_python(work, trusted); }, std::chrono::seconds(60),
+                     [](const std::string&) {}, "eager"};
+  Measurement m;
+  // Twice at the same sizes with other values: the copy follows the judge's tensor.
+  ASSERT_TRUE(gate_one(setup, {{"one", problem.check[1], 3, Battery::kPlain}, {"two", problem.check[1], 4, Battery::kPlain}}, m));
+  EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
+}
+
 TEST_F(Torch, TheLabelSaysWhatRunsAndInWhichPrecision) {
   const Problem problem = problem_of("sgemm");
   PythonWork work{&problem, &resources_, &python_, "eager", {}, resources_.cache / "arms", false, {}};

@@ -144,8 +144,19 @@ TEST(Extract, ThinkingIsNotTheAnswer) {
   EXPECT_TRUE(has_note(out, "thinking"));
 }
 
-TEST(Extract, LoadInlineIsExplained) {
+TEST(Extract, APythonFileWithModelNewIsTakenWhole) {
   Extraction out = extract("load_inline.md");
+  EXPECT_TRUE(out.python);
+  EXPECT_TRUE(out.why_not.empty()) << out.why_not;
+  EXPECT_EQ(out.how, "a Python block with ModelNew");
+  EXPECT_TRUE(contains(out.code, "class ModelNew")) << out.code;
+  EXPECT_FALSE(contains(out.code, "```"));
+}
+
+TEST(Extract, LoadInlineWithoutModelNewIsExplained) {
+  std::string reply = file("load_inline.md");
+  for (std::size_t at; (at = reply.find("ModelNew")) != std::string::npos;) reply.replace(at, 8, "Kernel");
+  Extraction out = extract_code(reply);
   EXPECT_TRUE(out.code.empty());
   EXPECT_TRUE(contains(out.why_not, "Python file that builds its kernel with torch.utils.cpp_extension.load_inline")) << out.why_not;
   EXPECT_TRUE(contains(out.why_not, "\"cuda_source\"")) << out.why_not;

@@ -87,7 +87,7 @@ TEST(Manifest, ExhibitWithoutKernelIsNamed) {
   ASSERT_TRUE(write_file_atomic(folder / "manifest.yaml", kGood));
   auto result = load_manifest(folder, resources());
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().what, "the exhibit has no kernel.cu");
+  EXPECT_EQ(result.error().what, "the exhibit has no kernel.cu and no kernel.py");
 }
 
 TEST(Museum, HasEveryRowAndItsFolderNamesSayWhich) {
