@@ -16,10 +16,10 @@ struct Row {
   std::string what, state, found, cost;  ///< state: ok, missing, limited
 };
 
-std::string first_line(const std::vector<std::string>& argv) {
+std::string first_line(const std::vector<std::string>& argv, std::chrono::seconds patience = std::chrono::seconds(30)) {
   ProcessSpec spec;
   spec.argv = argv;
-  spec.timeout = std::chrono::seconds(30);
+  spec.timeout = patience;
   auto result = run_process(spec);
   if (!result || !result->ok()) return {};
   return std::string(trim(split(result->out.empty() ? result->err : result->out, '\n').front()));
@@ -36,7 +36,8 @@ Row pytorch(const Resources& resources, bool gpu) {
   constexpr const char* kWithout = "the problem's native baseline is the reference; no contestant in Python can be judged";
   auto python = find_python("auto", resources);
   if (!python) return {"PyTorch", "missing", python.error().what, kWithout};
-  const std::string said = first_line({python->program.string(), "-c", "import torch; print(torch.version.cuda or 'no CUDA', torch.cuda.is_available())"});
+  const std::string said = first_line({python->program.string(), "-c", "import torch; print(torch.version.cuda or 'no CUDA', torch.cuda.is_available())"},
+                                      std::chrono::seconds(100));  // from a cold disk, on a busy machine
   const std::string what = fmt::format("{}, {} (Python {})", python->torch, python->program.string(), python->version);
   if (said.empty()) return {"PyTorch", "limited", what + ", which cannot be imported", kWithout};
   if (gpu && !said.ends_with("True"))
