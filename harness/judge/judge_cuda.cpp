@@ -162,9 +162,23 @@ Result<PrivateBytes> wants_of(const Problem& problem, const std::function<Starte
   return *bytes;
 }
 
-// PyTorch, where it is wanted and there is one. That it works is seen by starting eager once: what was found by itself and does
-// not work is no reason to fail, what was asked for is.
-Result<Opponents> find_opponents(const CudaSession& session) {
+// Whether eager runs the problem's first case on the player's memory.
+Result<tl::expected<Packet, WorkerFailure>> try_eager(const CudaSession& session, const Oracle& oracle, const Python& python) {
+  const Problem& problem = *session.request.problem;
+  auto eager = start_python(session.python_work(python), session.trusted);
+  if (!eager) return tl::expected<Packet, WorkerFailure>(tl::unexpect, eager.error());
+  CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, {"trial", problem.check.front(), fresh_seed(), Battery::kPlain}, oracle, 0));
+  CAPSTONE_TRY(int memory, session.player->resize(prepared.layout.bytes));
+  CAPSTONE_CHECK(session.player->load(prepared.image));
+  CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, problem.check.front()));
+  auto mapped = (*eager)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(60), memory);
+  if (!mapped) return mapped;
+  return (*eager)->ask({{"op", "run"}, {"args", args}}, run_timeout(session.request) + kFirstRunOfPython, -1);
+}
+
+// PyTorch, where it is wanted and there is one that works: what was found by itself and does not is no reason to fail, what was
+// asked for is.
+Result<Opponents> find_opponents(const CudaSession& session, const Oracle& oracle) {
   const JudgeRequest& request = session.request;
   Opponents found;
   const bool needed = std::any_of(request.entries.begin(), request.entries.end(), [](const Entry& entry) { return is_python(entry.source); });
@@ -178,7 +192,7 @@ Result<Opponents> find_opponents(const CudaSession& session) {
     return found;
   }
   session.say(fmt::format("starting PyTorch {}", python->torch));
-  auto eager = start_python(session.python_work(*python), session.trusted);
+  CAPSTONE_TRY(auto eager, try_eager(session, oracle, *python));
   if (!eager) {
     const WorkerFailure& failure = eager.error();
     if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
@@ -342,7 +356,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   const DevicePeaks peaks = peaks_of(attributes_of(device));
   session.sandbox.allow_reading(toolkit.root);  // the CUDA runtime that both programs load
   if (is_timed(request) || std::any_of(request.entries.begin(), request.entries.end(), [](const Entry& e) { return is_python(e.source); })) {
-    CAPSTONE_TRY(session.opponents, find_opponents(session));
+    CAPSTONE_TRY(session.opponents, find_opponents(session, oracle));
   }
 
   Json environment = host_environment(resources);
