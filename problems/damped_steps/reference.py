@@ -12,7 +12,7 @@ class Model(nn.Module):
 
     def __init__(self, damping=0.998):
         super().__init__()
-        self.damping = damping
+        self.damping = torch.tensor(damping, dtype=torch.float32).item()  # as launch() gets it, also where this runs in float64
 
     def forward(self, x, steps, drive):
         v = x.clone()
