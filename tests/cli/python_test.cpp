@@ -43,8 +43,9 @@ TEST_F(PythonContestant, IsJudgedLikeAnyKernelAndNeverTimedOnTheCpu) {
   EXPECT_TRUE(says(measured.out, "host tier: a Python process cannot be recorded"));
   const auto judged = records(root, "measurement");
   ASSERT_EQ(judged.size(), 1u);
-  EXPECT_EQ(judged[0].value("source", ""), "human/kernel.py");
-  EXPECT_FALSE(judged[0].contains("measured") && !judged[0]["measured"].is_null()) << judged[0].dump();
+  const Json& body = judged[0]["body"];
+  EXPECT_EQ(body.value("source", ""), "human/kernel.py");
+  EXPECT_FALSE(body.contains("measured") && !body["measured"].is_null()) << body.dump();
   expect_ledger_intact(root);
 }
 
