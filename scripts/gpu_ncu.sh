@@ -24,7 +24,7 @@ compare() {  # problem rung-number
   file=$(ls "$root"/reference_kernels/*/"$problem/$rung"_*.cu)
   sizes=$(sed -n 's/^  measure: {\(.*\)}.*/\1/p' "$root/problems/$problem/problem.yaml" | tr -d ' ' | tr ':,' '= ')
   "$capstone" init "$problem" "$work/$problem-$rung" --from "$rung" >/dev/null 2>&1 || return 1
-  ( cd "$work/$problem-$rung" && "$capstone" predict memory >/dev/null 2>&1; "$capstone" measure >/dev/null 2>"$out/ncu-$problem-$rung.log" ) || return 1
+  ( cd "$work/$problem-$rung" && "$capstone" predict memory >/dev/null 2>&1; "$capstone" measure --python none >/dev/null 2>"$out/ncu-$problem-$rung.log" ) || return 1
   "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" "-DPROBLEM_${problem^^}" \
     "-DKERNEL_FILE=\"$file\"" "$root/tests/gpu/kernels_smoke.cu" -o "$work/smoke" 2>/dev/null || return 1
   local control

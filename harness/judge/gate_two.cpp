@@ -102,10 +102,15 @@ class Session {
   bool alive(std::size_t arm) const { return !arms_[arm].failure && !arms_[arm].left_out; }
 
   Result<void> one_restart(int restart, double budget) {
-    workers_.clear();
     workers_.resize(arms_.size());
+    // Optional baselines live on: torch.compile takes longer than all samples of a restart, and nothing is decided by their times.
+    for (std::size_t a = 0; a < arms_.size(); ++a)
+      if (!arms_[a].optional) workers_[a].reset();
     auto begun = Clock::now();
     CAPSTONE_CHECK(stage_.map());
+    for (std::size_t a = 0; a < arms_.size(); ++a)
+      if (workers_[a])
+        if (auto mapped = stage_.share(*workers_[a], false); !mapped) CAPSTONE_CHECK(take_failure(a, mapped.error()));
     if (restart == 0) {
       std::vector<std::size_t> ours{0};
       if (setup_.reference != 0) ours.push_back(setup_.reference);

@@ -87,6 +87,7 @@ class Arena:
 
     def __init__(self):
         self.bytes = None
+        self.place = None  # address and size, where a later mapping may be the same
 
     def tensor(self, at, shape, dtype):
         kind = dtype_of(dtype)
@@ -156,6 +157,7 @@ class DeviceArena(Arena):
         access = _Access(location, self.READ_WRITE)
         call("cuMemSetAccess", address, sizes[0], ctypes.byref(access), ctypes.c_size_t(1))
         self._mapped = (address, sizes[0], sizes[1], handle)
+        self.place = address.value, whole
         self.bytes = bytes_at(address.value, whole, CUDA)
 
     def _drop(self):

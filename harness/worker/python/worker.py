@@ -104,8 +104,10 @@ class Worker:
         return {"ok": True}
 
     def arena(self, request, descriptor):
-        self._ready.clear()
+        before = self._arena.place
         self._arena.map(descriptor, request["bytes"])
+        if self._options.candidate or self._arena.place is None or self._arena.place != before:
+            self._ready.clear()  # else new memory lies where the old one lay, and what was compiled for it still fits
         return {"ok": True}
 
     def _prepared(self, request):
