@@ -1,5 +1,6 @@
 // scripts/ladder_tables.py: the READMEs say what the committed results say.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -63,7 +64,9 @@ class MadeUp : public testing::Test {
     EXPECT_TRUE(write_file_atomic(root_ / path, text));
   }
   std::string text(const std::string& path) { return read_file(root_ / path).value_or(""); }
-  fs::path root_ = fs::path(testing::TempDir()) / "capstone-ladder-tables";
+  void TearDown() override { fs::remove_all(root_); }
+  // Tests run beside each other.
+  fs::path root_ = fs::path(testing::TempDir()) / ("capstone-ladder-tables-" + std::to_string(::getpid()));
 };
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }

@@ -30,6 +30,16 @@ std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::
     for (float& value : values) value = static_cast<float>(integer(random));
     return values;
   }
+  if (const auto* choice = std::get_if<InitChoice>(&parameter.init)) {
+    std::uniform_int_distribution<std::size_t> which(0, choice->values.size() - 1);
+    for (float& value : values) value = static_cast<float>(choice->values[which(random)]);
+    return values;
+  }
+  if (const auto* range = std::get_if<InitUniform>(&parameter.init)) {
+    std::uniform_real_distribution<float> uniform(static_cast<float>(range->low), static_cast<float>(range->high));
+    for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, uniform(random)));
+    return values;
+  }
   const auto& init = std::get<InitNormal>(parameter.init);
   std::normal_distribution<float> normal(static_cast<float>(init.mean), static_cast<float>(init.std));
   for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, normal(random)));

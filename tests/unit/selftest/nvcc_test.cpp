@@ -18,7 +18,7 @@ std::vector<Exhibit> for_a_gpu_alone() {
   std::vector<Exhibit> chosen;
   if (museum)
     for (const Exhibit& exhibit : *museum)
-      if (!exhibit.source.empty() && exhibit.emulated.kind == Expectation::Kind::kCannotShow) chosen.push_back(exhibit);
+      if (exhibit.source.extension() == ".cu" && exhibit.emulated.kind == Expectation::Kind::kCannotShow) chosen.push_back(exhibit);
   return chosen;
 }
 
