@@ -68,7 +68,7 @@ TEST_F(BadKernel, CompilerErrorIsAtTheStudentsLine) {
   EXPECT_TRUE(says(measured.out, place(kLaunchLine + 1) + ":16"));
   EXPECT_TRUE(says(measured.out, "hint: --verbose"));
   Outcome verbose = measure(root, {"--verbose"});
-  EXPECT_TRUE(says(verbose.out, "the compiler's output:"));
+  EXPECT_TRUE(says(verbose.out, "the whole output:"));
   expect_ledger_intact(root);
 }
 
