@@ -135,7 +135,7 @@ TEST(Lint, InputsThatMakeTheAnswerTrivial) {
   yaml.replace(yaml.find("shape: [cols], python"), 21, "shape: [cols], init: {choice: [1]}, python");
   yaml.replace(yaml.find("value: 0.5"), 10, "value: 0");
   definition.write("problem.yaml", yaml);
-  definition.change("reference.py", kReference, "self.w + 0.5", "self.w");
+  definition.change("reference.py", testing::kReference, "self.w + 0.5", "self.w");
   expect_failure(definition, "triviality", "y = a copy of x");
 }
 
@@ -145,7 +145,7 @@ TEST(Lint, AReasonExcusesWhatPasses) {
   yaml.replace(yaml.find("shape: [cols], python"), 21, "shape: [cols], init: {choice: [1]}, python");
   yaml.replace(yaml.find("value: 0.5"), 10, "value: 0");
   definition.write("problem.yaml", yaml);
-  definition.change("reference.py", kReference, "self.w + 0.5", "self.w");
+  definition.change("reference.py", testing::kReference, "self.w + 0.5", "self.w");
   const auto checks = lint(definition.path());
   EXPECT_TRUE(passes(checks));
   for (const LintCheck& check : checks)
