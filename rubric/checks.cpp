@@ -6,6 +6,7 @@
 #include <cctype>
 #include <set>
 
+#include "harness/base/ascii.h"
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "rubric/numbers.h"
@@ -52,15 +53,10 @@ double share_of(std::size_t part, std::size_t whole) {
 
 std::string plural(std::size_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 bool section_speaks_of(const Sources& s, std::initializer_list<int> sections, std::initializer_list<std::string_view> words) {
   return std::any_of(s.worklog.paragraphs.begin(), s.worklog.paragraphs.end(), [&](const Paragraph& p) {
     if (std::find(sections.begin(), sections.end(), p.section) == sections.end()) return false;
-    std::string text = lower(p.text);
+    std::string text = ascii_lower(p.text);
     return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != std::string::npos; });
   });
 }
@@ -281,7 +277,7 @@ bool names_mechanism(const std::string& text) {
   static constexpr std::string_view kMechanisms[] = {"cache", "l2", "traffic", "bytes", "bandwidth", "occupan", "algebra", "precision",
       "tensor core", "fus", "latency", "launch", "register", "shared memory", "coalesc", "instruction", "bank", "round trip", "reuse",
       "do not know", "don't know", "cannot explain", "can't explain", "unexplained"};
-  std::string plain = lower(text);
+  std::string plain = ascii_lower(text);
   return std::any_of(std::begin(kMechanisms), std::end(kMechanisms),
                      [&](std::string_view word) { return plain.find(word) != std::string::npos; });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "harness/base/ascii.h"
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -20,13 +21,6 @@ bool is_number(std::string_view text) {
 
 bool looks_like_formula(std::string_view text) {
   return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos && !is_number(text);
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 class CsvReader {
@@ -117,7 +111,7 @@ Result<CsvTable> CsvTable::read(std::string_view text, const std::string& file, 
   CAPSTONE_TRY(auto rows, read_csv(text, file));
   CsvTable table;
   if (rows.empty()) return fail("an empty table", file, "its first line names the columns: " + join(required, ","));
-  for (const std::string& name : rows.front().cells) table.columns_.push_back(lower(trim(name)));
+  for (const std::string& name : rows.front().cells) table.columns_.push_back(ascii_lower(trim(name)));
   for (const std::string& name : required) {
     auto times = std::count(table.columns_.begin(), table.columns_.end(), name);
     if (times == 0) return fail("no column '" + name + "'", fmt::format("{}:{}", file, rows.front().line), "there are: " + join(table.columns_, ", "));

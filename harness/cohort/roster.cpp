@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "harness/base/ascii.h"
 #include "harness/base/csv.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -14,12 +15,7 @@
 namespace capstone {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(trim(text));
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
+std::string lower(std::string_view text) { return ascii_lower(trim(text)); }
 
 // The letters of a name's parts, sorted: "Lovelace, Ada" and "ada lovelace" are one.
 std::vector<std::string> parts_of(std::string_view name) {

@@ -10,6 +10,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/parallel.h"
+#include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
 #include "harness/judge/backends.h"
@@ -211,7 +212,7 @@ struct Contestant {
   Measurement measurement;
   Artifact artifact;
   std::shared_ptr<SealedKernel> sealed;  ///< null: host tier
-  std::shared_ptr<BuildFolder> builds;   ///< of a contestant in Python; null: a .cu
+  std::shared_ptr<ScratchFolder> builds;   ///< of one contestant in Python, not handed on to another judgement; null: a .cu
   std::optional<PythonWork> python;
 
   std::function<StartedRunner()> start(const CudaSession& session) const {
@@ -393,7 +394,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
         continue;
       }
       say("loading " + request.entries[i].contestant);
-      c.builds = std::make_shared<BuildFolder>(resources);
+      c.builds = std::make_shared<ScratchFolder>(resources.cache / "python" / "contestant");
       c.python = session.python_work(*session.opponents.python);
       c.python->candidate = request.entries[i].source;
       c.python->builds = c.builds->path();

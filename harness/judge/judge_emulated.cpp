@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <future>
 
+#include "harness/base/scratch_folder.h"
 #include "harness/build/build.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_one.h"
@@ -77,7 +78,8 @@ Result<void> judge_python(const JudgeRequest& request, const Entry& entry, const
   }
   m.environment["device"] = "CPU (PyTorch)";
   m.environment["torch"] = python->torch;
-  const BuildFolder builds(resources);
+  // What one contestant compiles is not handed on to another judgement.
+  const ScratchFolder builds(resources.cache / "python" / "contestant");
   PythonWork work{request.problem, &resources, &*python, {}, entry.source, builds.path(), false, {}};
   say("loading " + entry.contestant);
   CAPSTONE_TRY(std::unique_ptr<Runner> loaded, load_candidate(work, sandbox, m));

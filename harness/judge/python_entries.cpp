@@ -46,13 +46,6 @@ std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first, std:
   };
 }
 
-BuildFolder::BuildFolder(const Resources& resources) : path_(temporary_beside(resources.cache / "python" / "contestant")) {}
-
-BuildFolder::~BuildFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 void not_judgeable_here(Measurement& into, const Error& because) {
   into.gate_one = GateOne::kNotJudgeable;
   CaseResult reason;

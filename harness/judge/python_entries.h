@@ -16,19 +16,6 @@ Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const San
 /// Hands out a process that is there already, then new ones: starting PyTorch takes seconds.
 std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first, std::function<StartedRunner()> others);
 
-/// A folder of its own for what one contestant compiles, removed with its owner: nothing is handed on to another judgement.
-class BuildFolder {
- public:
-  explicit BuildFolder(const Resources& resources);
-  ~BuildFolder();
-  BuildFolder(const BuildFolder&) = delete;
-  BuildFolder& operator=(const BuildFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 /// A verdict that says why a Python file cannot be judged here.
 void not_judgeable_here(Measurement& into, const Error& because);
 

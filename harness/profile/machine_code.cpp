@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "harness/base/files.h"
+#include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
 #include "harness/build/compiler.h"
 #include "harness/build/cuda.h"
@@ -28,15 +29,6 @@ std::string short_name(const std::string& instruction) {
   }
   return parts[0] + ".32";
 }
-
-// Its own folder, gone with it.
-struct Scratch {
-  fs::path folder;
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-  }
-};
 
 }  // namespace
 
@@ -95,16 +87,16 @@ void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels) 
 Result<std::vector<KernelProfile>> machine_code(const Problem& problem, const fs::path& source, const std::string& arch, const Resources& resources,
                                                 const Sandbox* sandbox) {
   CAPSTONE_TRY(const CudaToolkit toolkit, find_toolkit(resources));
-  const Scratch scratch{temporary_beside(resources.cache / "profile")};
-  CAPSTONE_CHECK(make_folders(scratch.folder));
-  CAPSTONE_CHECK(write_file_atomic(scratch.folder / "launch.h", launch_header(problem)));
+  const ScratchFolder scratch(resources.cache / "profile");
+  CAPSTONE_CHECK(make_folders(scratch.path()));
+  CAPSTONE_CHECK(write_file_atomic(scratch.path() / "launch.h", launch_header(problem)));
   const std::string number = arch.substr(3), target = fmt::format("arch=compute_{0},code=sm_{0}", number);
   std::vector<std::string> argv{toolkit.nvcc.string(), "-std=c++17", "-O3", "-lineinfo", "-gencode", target, "-cubin", "-Xptxas", "-v", "-include", "launch.h", "-I", ".",
                                 fs::absolute(source).string(), "-o", "kernel.cubin"};
   if (problem.fast_math) argv.emplace_back("-use_fast_math");
   std::vector<fs::path> read{fs::absolute(source).parent_path(), toolkit.root};
   auto run = [&](std::vector<std::string> command) {
-    return run_compiler({.argv = std::move(command), .cwd = scratch.folder, .work = scratch.folder, .read = read,
+    return run_compiler({.argv = std::move(command), .cwd = scratch.path(), .work = scratch.path(), .read = read,
                          .timeout = std::chrono::minutes(5), .max_memory = kCompilerMemory}, sandbox, resources);
   };
   CAPSTONE_TRY(const ProcessResult compiled, run(argv));

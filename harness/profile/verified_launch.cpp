@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "harness/base/files.h"
+#include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
 #include "harness/check/compare.h"
@@ -142,14 +143,6 @@ Result<ProcessResult> run_ncu(const fs::path& ncu, const fs::path& launcher, con
   }
 }
 
-struct Scratch {
-  fs::path folder;
-  ~Scratch() {
-    std::error_code ignored;
-    fs::remove_all(folder, ignored);
-  }
-};
-
 }  // namespace
 
 Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& source, const Sizes& sizes, const GpuIdentity& gpu, const Resources& resources,
@@ -170,14 +163,14 @@ Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& 
   say("recording the launch");
   CAPSTONE_TRY(const auto recorded, record(problem, sizes, artifact, own[0], sandbox));
   if (!recorded) return LaunchUnderNcu{{}, {}, recorded.error()};
-  const Scratch scratch{temporary_beside(resources.cache / "profile")};
-  CAPSTONE_CHECK(make_folders(scratch.folder));
-  CAPSTONE_CHECK(lay_out(scratch.folder, *recorded, artifact));
+  const ScratchFolder scratch(resources.cache / "profile");
+  CAPSTONE_CHECK(make_folders(scratch.path()));
+  CAPSTONE_CHECK(lay_out(scratch.path(), *recorded, artifact));
   say("profiling with ncu");
-  CAPSTONE_TRY(const ProcessResult result, run_ncu(*ncu, own[1], scratch.folder));
+  CAPSTONE_TRY(const ProcessResult result, run_ncu(*ncu, own[1], scratch.path()));
   LaunchUnderNcu done{ncu_table(result.out), version_of(*ncu), {}};
   if (done.csv.empty()) return LaunchUnderNcu{{}, {}, ncu_refusal(result.out + "\n" + result.err)};
-  auto written = read_file(scratch.folder / "written.bin", std::size_t{1} << 36);
+  auto written = read_file(scratch.path() / "written.bin", std::size_t{1} << 36);
   CAPSTONE_TRY(const std::string wrong, probe(problem, sizes, recorded->prepared, written.value_or(""), oracle));
   if (!wrong.empty())
     return fail("the profiled launch is wrong: " + wrong, source.string(), "a wrong kernel's counters mean nothing: capstone measure shows what is wrong", ExitCode::kGateOneFailed);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "harness/base/ascii.h"
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -21,12 +22,6 @@ struct Token {
 bool word_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 // Whether a comment stands for code that the model did not write.
 bool stands_for_code(std::string_view comment) {
   std::string_view body = trim(comment);
@@ -35,7 +30,7 @@ bool stands_for_code(std::string_view comment) {
   body = trim(body);
   if (body == "..." || body == "…") return true;
   if (body.size() > 120) return false;
-  std::string words = lower(body);
+  std::string words = ascii_lower(body);
   auto says = [&](std::string_view part) { return words.find(part) != std::string::npos; };
   if (says("your code here") || says("implementation goes here")) return true;
   bool dots = says("...") || says("…");

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "harness/base/ascii.h"
 #include "harness/base/text.h"
 #include "harness/reply/code_shape.h"
 #include "harness/reply/difference.h"
@@ -501,14 +502,8 @@ void take_bare_reply(const std::string& text, const std::optional<std::string>& 
 
 // ---- Nothing found --------------------------------------------------------------------------------------------
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 bool reads_as_refusal(std::string_view text) {
-  std::string start = replace_all(lower(text.substr(0, 600)), "’", "'");
+  std::string start = replace_all(ascii_lower(text.substr(0, 600)), "’", "'");
   constexpr std::array<std::string_view, 9> kWords = {"i can't", "i cannot", "i'm sorry", "i am sorry", "i'm unable",
                                                       "i am unable", "i won't", "not able to help", "as an ai"};
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view w) { return start.find(w) != std::string::npos; });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/base/ascii.h"
 #include "harness/base/csv.h"
 #include "harness/base/text.h"
 
@@ -21,12 +22,6 @@ char separator_of(std::string_view first_line) {
       best = candidate;
     }
   return best;
-}
-
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
 }
 
 }  // namespace
@@ -81,7 +76,7 @@ std::string CellTable::at(std::size_t row, std::size_t column) const {
 
 std::optional<std::size_t> CellTable::column(std::string_view heading) const {
   for (std::size_t c = 0; c < rows_[0].size(); ++c)
-    if (lower(at(0, c)) == heading) return c;
+    if (ascii_lower(at(0, c)) == heading) return c;
   return std::nullopt;
 }
 

@@ -1,0 +1,26 @@
+#pragma once
+// A folder of one's own, gone with its owner.
+#include <filesystem>
+#include <system_error>
+
+#include "harness/base/files.h"
+
+namespace capstone {
+
+class ScratchFolder {
+ public:
+  /// A new name beside `place` (temporary_beside); whoever uses the folder makes it.
+  explicit ScratchFolder(const std::filesystem::path& place) : path_(temporary_beside(place)) {}
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace capstone
