@@ -341,15 +341,18 @@ class Batch {
     const Terminal& t = session_.terminal;
     Table table({"submission", "state", "human", "model", "suggested"}, {false, false, false, false, true});
     std::map<std::string, int> states;
+    std::vector<std::string> reasons;   // below the table: they are sentences
     for (const Item& item : items_) {
       const GradingState state = item.result ? item.result->state : GradingState::kQueued;
       ++states[std::string(name_of(state))];
       if (items_.size() > kLongSummary && state == GradingState::kGraded) continue;
       const SubmissionResult* r = item.result ? &*item.result : nullptr;
       table.row({item.submission.name, std::string(name_of(state)), r ? cell_of(r->of("human")) : "-", r ? cell_of(r->of("llm")) : "-",
-                 r && state == GradingState::kGraded ? fmt::format("{:g}", r->suggested_total()) : r ? to_utf8(r->why) : ""});
+                 r && state == GradingState::kGraded ? fmt::format("{:g}", r->suggested_total()) : "-"});
+      if (r && !r->why.empty()) reasons.push_back(fmt::format("{}: {}", item.submission.name, to_utf8(r->why)));
     }
     t.out(table.text(t));
+    for (const std::string& reason : reasons) t.out(reason);
     std::vector<std::string> counts;
     for (const auto& [state, count] : states) counts.push_back(fmt::format("{} {}", count, state));
     t.out(fmt::format("{} submissions: {}", items_.size(), join(counts, ", ")));
