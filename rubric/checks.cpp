@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "harness/base/ascii.h"
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "rubric/numbers.h"
+#include "rubric/surprises.h"
 
 namespace capstone::detail {
 
@@ -273,32 +273,34 @@ Fact prediction_revisited(const Sources& s) {
   return {yes ? 1.0 : 0.0, true, yes ? "section 4 speaks of the prediction" : "section 4 does not mention the prediction", {}};
 }
 
-bool names_mechanism(const std::string& text) {
-  static constexpr std::string_view kMechanisms[] = {"cache", "l2", "traffic", "bytes", "bandwidth", "occupan", "algebra", "precision",
-      "tensor core", "fus", "latency", "launch", "register", "shared memory", "coalesc", "instruction", "bank", "round trip", "reuse",
-      "do not know", "don't know", "cannot explain", "can't explain", "unexplained"};
-  std::string plain = ascii_lower(text);
-  return std::any_of(std::begin(kMechanisms), std::end(kMechanisms),
-                     [&](std::string_view word) { return plain.find(word) != std::string::npos; });
-}
-
+// An explanation is a full answer, "I do not know" half of one, silence none.
 Fact surprises_explained(const Sources& s) {
-  std::set<std::string> surprising, explained;
-  std::vector<std::int64_t> records;
-  for (const auto* list : {&s.ledger.human, &s.ledger.llm})
-    for (const Measurement& m : *list) {
-      for (const std::string& label : m.labels)
-        if (label.starts_with("needs an explanation") && surprising.insert(m.version).second) append(records, records_of_version(s, m.version));
+  const std::vector<Surprise> surprises = surprises_in(s.ledger, s.worklog);
+  if (surprises.empty()) return {0, false, "no result needs one", {}};
+  Fact fact;
+  std::vector<std::string> told, questions;
+  for (const Surprise& surprise : surprises) {
+    append(fact.records, records_of_version(s, surprise.version));
+    switch (surprise.told) {
+      case Surprise::Told::kExplained:
+        fact.met += 1;
+        told.push_back(surprise.version + " is explained by a mechanism");
+        break;
+      case Surprise::Told::kAdmitted:
+        fact.met += 0.5;
+        told.push_back(fmt::format("{}; the worklog says that nothing explains it", describe(surprise)));
+        questions.push_back(question_about(surprise));
+        break;
+      case Surprise::Told::kPassedOver:
+        told.push_back(fmt::format("{}; no section names a mechanism for it", describe(surprise)));
+        questions.push_back(question_about(surprise));
+        break;
     }
-  if (surprising.empty()) return {0, false, "no result needs one", {}};
-  for (const std::string& version : surprising)
-    for (const Paragraph& p : s.worklog.paragraphs)
-      if (p.section >= 2 && names(p.text, version) && names_mechanism(p.text)) explained.insert(version);
-  std::vector<std::string> open;
-  std::set_difference(surprising.begin(), surprising.end(), explained.begin(), explained.end(), std::back_inserter(open));
-  return {share_of(explained.size(), surprising.size()), true,
-          open.empty() ? fmt::format("explained: {}", join({explained.begin(), explained.end()}, ", "))
-                       : fmt::format("not explained: {}", join(open, ", ")), records};
+  }
+  fact.met /= static_cast<double>(surprises.size());
+  fact.text = join(told, ". ");
+  fact.ask = join(questions, " ");
+  return fact;
 }
 
 Fact numbers_agree(const Sources& s) {
@@ -330,13 +332,6 @@ Fact failures_told(const Sources& s) {
 }
 
 }  // namespace
-
-bool names(std::string_view text, std::string_view word) {
-  auto part = [&](std::size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; at += word.size())
-    if ((at == 0 || !part(at - 1)) && !part(at + word.size())) return true;
-  return false;
-}
 
 const std::map<std::string, CheckFunction>& checks() {
   static const std::map<std::string, CheckFunction> all{

@@ -2,7 +2,6 @@
 // The machine checks that a rubric may name. Private to this library.
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "rubric/rubric.h"
@@ -15,6 +14,7 @@ struct Fact {
   bool applies = true;
   std::string text;
   std::vector<std::int64_t> records;
+  std::string ask{};                  ///< what a mentor should ask because of it
 };
 
 /// Everything that checks look at.
@@ -24,9 +24,6 @@ struct Sources {
   const Worklog& worklog;
   const Rejudged* rejudged = nullptr;   ///< null: not graded, only looked at
 };
-
-/// Whether a text names a version: "v1" stands in "v1 and v2", not in "v10".
-bool names(std::string_view text, std::string_view version);
 
 using CheckFunction = Fact (*)(const Sources&);
 const std::map<std::string, CheckFunction>& checks();

@@ -8,6 +8,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "rubric/numbers.h"
+#include "rubric/surprises.h"
 
 namespace capstone {
 
@@ -181,27 +182,20 @@ class Reviewer {
     }
   }
 
-  // A result labelled "needs an explanation" wants one in prose that names the version.
   void explanations() {
-    for (const std::vector<Measurement>* list : {&ledger_.human, &ledger_.llm})
-      for (const Measurement& m : *list) {
-        if (m.labels.empty() || !asked_.insert(m.version).second) continue;
-        bool named = std::any_of(worklog_.paragraphs.begin(), worklog_.paragraphs.end(), [&](const Paragraph& p) {
-          return p.section >= 2 && p.text.find(m.version) != std::string::npos;
-        });
-        for (const std::string& label : m.labels)
-          if (label.starts_with("needs an explanation"))
-            add(4, named ? Severity::kAdvice : Severity::kMissing, fmt::format("{} {}", m.version, label), kLedger,
-                named ? "make sure that section 4 gives the mechanism, or says that you do not know it"
-                      : "name the version in section 4 and give the mechanism, or say that you do not know it");
-      }
+    for (const Surprise& surprise : surprises_in(ledger_, worklog_)) {
+      if (surprise.told == Surprise::Told::kExplained) continue;
+      const bool admitted = surprise.told == Surprise::Told::kAdmitted;
+      add(4, admitted ? Severity::kAdvice : Severity::kMissing, fmt::format("no explanation of {}", describe(surprise)), kLedger,
+          admitted ? "to say that you do not know is honest; a profile or an experiment would say more"
+                   : fmt::format("name {} in section 4 and give the mechanism, or say that you do not know it", surprise.version));
+    }
   }
 
   const Project& project_;
   const LedgerView& ledger_;
   const Worklog& worklog_;
   std::vector<Finding> findings_;
-  std::set<std::string> asked_;
 };
 
 }  // namespace

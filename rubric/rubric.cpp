@@ -7,6 +7,7 @@
 
 #include "harness/base/text.h"
 #include "rubric/checks.h"
+#include "rubric/surprises.h"
 
 namespace capstone {
 
@@ -32,7 +33,7 @@ constexpr double kNearlyAll = 0.999;
 
 Evidence gather(const Check& check, const detail::Sources& sources) {
   detail::Fact fact = detail::checks().at(check.id)(sources);
-  Evidence e{check.id, check.says, fact.text, fact.records, Standing::kNotMet, fact.met, check.share};
+  Evidence e{check.id, check.says, fact.text, fact.records, Standing::kNotMet, fact.met, check.share, fact.ask};
   if (!fact.applies) e.standing = Standing::kNotApplicable;
   else if (fact.met >= kNearlyAll) e.standing = Standing::kMet;
   else if (fact.met > 0) e.standing = Standing::kPartly;
@@ -50,7 +51,7 @@ void suggest_by_share(CriterionScore& result) {
     if (e.standing == Standing::kNotApplicable) continue;
     have += e.share * e.met;
     possible += e.share;
-    capped |= result.criterion->checks[i].required && e.standing != Standing::kMet;
+    capped |= result.criterion->checks[i].required && e.standing == Standing::kNotMet;
   }
   double part = possible > 0 ? have / possible : 0;
   result.because = fmt::format("{:.3g} of {:.3g} shares of evidence", have, possible);
@@ -71,6 +72,13 @@ void suggest_all_or_nothing(CriterionScore& result) {
 }
 
 }  // namespace
+
+std::vector<std::string> questions_of(const CriterionScore& score) {
+  std::vector<std::string> questions = score.criterion->questions;
+  for (const Evidence& e : score.evidence)
+    if (!e.ask.empty()) questions.push_back(e.ask);
+  return questions;
+}
 
 ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog,
                  const Rejudged* rejudged) {
@@ -95,7 +103,7 @@ std::vector<std::string> left_out_versions(const LedgerView& ledger, const Workl
     const Measurement* best = ledger.best(contestant);
     auto speedup = [](const Measurement* m) { return m && m->measured && m->measured->speedup ? m->measured->speedup->point : 0; };
     for (const Measurement* m : ledger.versions(contestant)) {
-      if (std::any_of(worklog.paragraphs.begin(), worklog.paragraphs.end(), [&](const Paragraph& p) { return detail::names(p.text, m->version); })) continue;
+      if (std::any_of(worklog.paragraphs.begin(), worklog.paragraphs.end(), [&](const Paragraph& p) { return names(p.text, m->version); })) continue;
       if (m->gate_one == GateOne::kMachineFault || m->gate_one == GateOne::kNotJudgeable) continue;
       if (m->gate_one != GateOne::kPassed) out.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
       else if (speedup(m) > 0 && speedup(m) < speedup(best))

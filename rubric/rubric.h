@@ -18,7 +18,7 @@ struct Check {
   std::string id;        ///< one of check_ids()
   double share = 0;      ///< relative to the other checks of the criterion
   std::string says;      ///< what it looks for, in words
-  bool required = false; ///< not met: the suggestion is capped at `cap` of the criterion's weight
+  bool required = false; ///< not met at all: the suggestion is capped at `cap` of the criterion's weight
 };
 
 /// What a mark means, in words; marks from `from` to `to`, both included.
@@ -28,7 +28,7 @@ struct Criterion {
   std::string id, title, looks_for;
   int weight = 0;                       ///< marks
   enum class Rule { kShare, kAllOrNothing } rule = Rule::kShare;
-  double cap = 1;                       ///< [0, 1] when a required check is not met
+  double cap = 1;                       ///< [0, 1] of the weight, when a required check is not met at all
   std::vector<Check> checks;
   std::vector<std::string> questions;   ///< for the mentor
   std::vector<Level> levels;            ///< four, best first, covering 0 … weight
@@ -59,6 +59,7 @@ struct Evidence {
   Standing standing = Standing::kNotMet;
   double met = 0;                       ///< [0, 1]
   double share = 0;
+  std::string ask{};                    ///< a question for the mentor that this finding raises; empty: none
 };
 
 struct CriterionScore {
@@ -67,6 +68,9 @@ struct CriterionScore {
   double suggested = 0;                 ///< marks, to the half; for mentors only
   std::string because;                  ///< the rule as applied, with its numbers
 };
+
+/// The criterion's questions, then those that its evidence raises.
+std::vector<std::string> questions_of(const CriterionScore& score);
 
 struct ScoreSheet {
   std::vector<CriterionScore> criteria;

@@ -55,6 +55,7 @@ const char* standing_class(Standing standing) {
 
 Json evidence_json(const Evidence& e, Audience audience) {
   Json json{{"check", e.check}, {"looks_for", e.says}, {"found", to_utf8(e.fact)}, {"standing", name_of(e.standing)}, {"records", e.records}};
+  if (!e.ask.empty()) json["ask"] = to_utf8(e.ask);
   if (audience == Audience::kMentor) {
     json["share"] = e.share;
     json["met"] = e.met;
@@ -73,7 +74,7 @@ std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audien
     Json entry{{"id", c.criterion->id}, {"title", c.criterion->title}, {"weight", c.criterion->weight}};
     entry["evidence"] = Json::array();
     for (const Evidence& e : c.evidence) entry["evidence"].push_back(evidence_json(e, audience));
-    entry["questions"] = c.criterion->questions;
+    entry["questions"] = questions_of(c);
     if (audience == Audience::kMentor) {
       entry["suggested"] = c.suggested;
       entry["because"] = to_utf8(c.because);
@@ -97,7 +98,7 @@ std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Au
     if (audience == Audience::kMentor)
       out += fmt::format("\n**Suggested: {} of {}** ({}). Your mark wins: ____\n", marks(c.suggested), c.criterion->weight, escape_markdown(c.because));
     out += audience == Audience::kMentor ? "\nAsk yourself:\n\n" : "\nThe mentor will ask:\n\n";
-    for (const std::string& q : c.criterion->questions) out += fmt::format("- {}\n", escape_markdown(q));
+    for (const std::string& q : questions_of(c)) out += fmt::format("- {}\n", escape_markdown(q));
     out += "\n| Marks | Level | What it looks like |\n|:--|:--|:--|\n";
     for (const Level& level : c.criterion->levels)
       out += fmt::format("| {} | {} | {} |\n", range_text(level), escape_markdown(level.name), escape_markdown(level.text));
@@ -136,7 +137,7 @@ Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet
       suggestion->SetValue("MARKS", marks(c.suggested));
       suggestion->SetValue("BECAUSE", to_utf8(c.because));
     }
-    for (const std::string& q : c.criterion->questions) criterion->AddSectionDictionary("QUESTION")->SetValue("TEXT", q);
+    for (const std::string& q : questions_of(c)) criterion->AddSectionDictionary("QUESTION")->SetValue("TEXT", q);
     for (const Level& level : c.criterion->levels) {
       auto* row = criterion->AddSectionDictionary("LEVEL");
       row->SetValue("RANGE", range_text(level));

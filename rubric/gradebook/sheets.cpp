@@ -82,7 +82,10 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
     text += "\n" + remark(fmt::format("{} (0 to {})", criterion.title, criterion.weight));
     for (const Json& found : evidence.value("criteria", Json::array())) {
       if (found.value("id", "") != criterion.id) continue;
-      for (const Json& e : found.value("evidence", Json::array())) text += remark(fmt::format("  [{}] {}: {}", e.value("standing", ""), e.value("looks_for", ""), e.value("found", "")));
+      for (const Json& e : found.value("evidence", Json::array())) {
+        text += remark(fmt::format("  [{}] {}: {}", e.value("standing", ""), e.value("looks_for", ""), e.value("found", "")));
+        if (e.contains("ask")) text += remark("  ? " + e.value("ask", ""));
+      }
       if (found.contains("suggested")) text += remark(fmt::format("  suggested: {} ({})", number(found.value("suggested", 0.0)), found.value("because", "")));
     }
     for (const std::string& question : criterion.questions) text += remark("  ? " + question);

@@ -14,10 +14,11 @@ class Sheet : public testing::GradebookTest {
 };
 
 TEST_F(Sheet, AsMadeItGivesNoMarkAndFilledInItGivesThem) {
-  Json evidence{{"criteria", {{{"id", "depth"}, {"suggested", 22.5}, {"because", "5 of 7"}, {"evidence", {{{"standing", "met"}, {"looks_for", "two\nversions"}, {"found", "v1, v2"}}}}}}}};
+  Json evidence{{"criteria", {{{"id", "depth"}, {"suggested", 22.5}, {"because", "5 of 7"}, {"evidence", {{{"standing", "met"}, {"looks_for", "two\nversions"}, {"found", "v1, v2"}, {"ask", "Why\ntwo?"}}}}}}}};
   std::string sheet = marking_sheet(rows()[0], rubric, evidence, comments);
   EXPECT_NE(sheet.find("#   suggested: 22.5 (5 of 7)"), std::string::npos) << sheet;
   EXPECT_NE(sheet.find("#   [met] two versions: v1, v2"), std::string::npos) << "a line break in a text must not end the comment";
+  EXPECT_NE(sheet.find("#   ? Why two?"), std::string::npos) << sheet;
   auto none = read(sheet);
   ASSERT_TRUE(none) << none.error().what << none.error().where;
   EXPECT_TRUE(none->empty());

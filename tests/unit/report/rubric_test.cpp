@@ -211,14 +211,55 @@ TEST_F(RubricTest, WithoutAGpuTheCountsAreEvidence) {
   EXPECT_EQ(found->records, (std::vector<std::int64_t>{12}));
 }
 
-TEST_F(RubricTest, ASuspiciousWinThatNobodyExplainsScoresLessThanTheHonestLoss) {
+// A win that the judge labels, and what the worklog says of it: one paragraph of section 4 that names v4.
+struct SuspiciousWin : RubricTest {
+  ScoreSheet with(const std::string& prose, const std::string& label = "needs an explanation: below the memory floor") {
+    for (Measurement& m : capstone.ledger.human)
+      if (m.version == "v4") m.labels = {label};
+    std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
+    text = replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", "");
+    testing::write_worklog(capstone, replace_all(text, "Nothing is below the floor of 0.24 ms.", prose));
+    return sheet();
+  }
+  static std::vector<std::string> questions(const ScoreSheet& sheet) {
+    for (const CriterionScore& c : sheet.criteria)
+      if (c.criterion->id == "head_to_head") return questions_of(c);
+    return {};
+  }
+};
+
+TEST_F(SuspiciousWin, ExplainedByAMechanismCostsNothing) {
+  const ScoreSheet result = with("v4 finds half of its input in the L2 cache.");
+  EXPECT_EQ(mark_of(result, "head_to_head"), 30);
+  EXPECT_EQ(questions(result).size(), rubric.criteria[2].questions.size());
+}
+
+TEST_F(SuspiciousWin, PassedOverIsNotYetHeadToHeadAndAsksTheMentor) {
+  const ScoreSheet result = with("v4 is simply the best.");
+  EXPECT_LE(mark_of(result, "head_to_head"), 9.5) << "the level that speaks of a win that goes unquestioned";
+  EXPECT_EQ(mark_of(result, "honesty"), 10);
+  ASSERT_EQ(questions(result).size(), rubric.criteria[2].questions.size() + 1);
+  EXPECT_NE(questions(result).back().find("What lets v4 do this work"), std::string::npos) << questions(result).back();
+}
+
+TEST_F(SuspiciousWin, CalledUnexplainedLiesBetween) {
+  const double silent = mark_of(with("v4 is simply the best."), "head_to_head");
+  const ScoreSheet result = with("I cannot explain why v4 is that fast.");
+  EXPECT_GT(mark_of(result, "head_to_head"), silent + 10);
+  EXPECT_LT(mark_of(result, "head_to_head"), 30);
+  EXPECT_EQ(mark_of(result, "honesty"), 10);
+}
+
+TEST_F(SuspiciousWin, TensorCoresAreExplainedByPrecisionOnly) {
+  const std::string label = "needs an explanation: tensor-core instructions (HMMA) in a problem that is judged in fp32";
+  EXPECT_LT(mark_of(with("v4 needs one launch and has more reuse in registers.", label), "head_to_head"), 10);
+  EXPECT_EQ(mark_of(with("v4 splits each float into three bf16 numbers.", label), "head_to_head"), 30);
+}
+
+TEST_F(SuspiciousWin, ThatIsWrongNeedsNoExplanation) {
   for (Measurement& m : capstone.ledger.human)
-    if (m.version == "v4") m.labels = {"needs an explanation: below the memory floor"};
-  double explained = mark_of(sheet(), "head_to_head");
-  EXPECT_EQ(explained, 30) << "the fixture's prose names v4 and a mechanism";
-  std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
-  testing::write_worklog(capstone, replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", ""));
-  EXPECT_LT(mark_of(sheet(), "head_to_head"), explained - 5);
+    if (m.version == "v4") m.gate_one = GateOne::kWrong;
+  EXPECT_EQ(mark_of(with("It is a pity."), "head_to_head"), 30);
 }
 
 TEST_F(RubricTest, RemovingTheQuestionsDoesNotAnswerThem) {
@@ -379,7 +420,16 @@ TEST_F(ReviewTest, SurpriseThatNobodyNames) {
   Measurement m = testing::passed(capstone.project, "human", "v12", 9.9, Where::kGpu);
   m.labels = {"needs an explanation: below the memory floor"};
   testing::add_measurement(capstone, m);
-  EXPECT_EQ(found(4, "v12 needs an explanation"), Severity::kMissing);
+  EXPECT_EQ(found(4, "no explanation of v12"), Severity::kMissing);
+}
+TEST_F(ReviewTest, SurpriseThatIsNamedButNotExplained) {
+  capstone.ledger.human.back().labels = {"needs an explanation: below the memory floor"};
+  EXPECT_FALSE(found(4, "no explanation of v4")) << "the fixture's prose names v4 and a mechanism";
+  std::string text = replace_all(replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one"), "{{my last one.", "{{v3.");
+  testing::write_worklog(capstone, text + "\nI do not know why v4 is so fast.\n");
+  EXPECT_EQ(found(4, "no explanation of v4"), Severity::kAdvice);
+  testing::write_worklog(capstone, text + "\nv4 is fast.\n");
+  EXPECT_EQ(found(4, "no explanation of v4"), Severity::kMissing);
 }
 TEST_F(ReviewTest, FindingsComeBySectionGravestFirst) {
   testing::write_worklog(capstone, "## The by-hand attempt\n\nIt is 6.1x faster.\n");
