@@ -34,7 +34,8 @@ constexpr const char* kStaticShared = "launch__shared_mem_per_block_static";
 constexpr const char* kDynamicShared = "launch__shared_mem_per_block_dynamic";
 constexpr const char* kBlocks = "launch__grid_size";
 constexpr const char* kThreads = "launch__block_size";
-constexpr const char* kWaves = "launch__waves_per_multiprocessor";
+constexpr const char* kWaves = "launch__waves_per_multiprocessor";  // printed with two digits: one block too many is "1.00"
+constexpr const char* kProcessors = "launch__sm_count";
 
 // The same quantity under the names of different chips and versions: the first that is there counts.
 constexpr std::array kDram{"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed"};
@@ -97,7 +98,7 @@ class Group {
     k.occupancy_percent = mean(kResident);
     k.occupancy_limit_percent = mean(kPossible);
     k.occupancy_limiter = limiter();
-    k.waves = mean(kWaves);
+    k.waves = waves();
     if (k.waves) k.tail_percent = tail_of(*k.waves);
     k.sectors_per_load = ratio(sum(kLoadSectors), sum(kLoads));
     k.sectors_per_store = ratio(sum(kStoreSectors), sum(kStores));
@@ -155,6 +156,15 @@ class Group {
       }
     return name;
   }
+  // From the whole numbers where they are there.
+  std::optional<double> waves() const {
+    double room = 1e300;
+    for (const Limit& limit : kLimits)
+      if (const auto blocks = mean(limit.metric)) room = std::min(room, *blocks);
+    const auto processors = mean(kProcessors), blocks = mean(kBlocks);
+    if (!processors || !blocks || room > 1e299 || room * *processors < 1) return mean(kWaves);
+    return *blocks / (room * *processors);
+  }
   void find_stall(KernelProfile& k) const {
     double all = 0, most = 0;
     for (const char* name : kStalls) {
@@ -188,7 +198,8 @@ std::optional<fs::path> find_ncu(const Resources& resources) {
 
 std::vector<std::string> ncu_metrics() {
   std::vector<std::string> all{kTime,   kCompute,     kMemory,     kResident,        kPossible, kLoads,     kLoadSectors,  kStores,        kStoreSectors, kLocalLoads,
-                               kLocalStores, kWavefronts, kIdealWavefronts, kLanes,    kRegisters, kStaticShared, kDynamicShared, kBlocks,       kThreads,    kWaves};
+                               kLocalStores, kWavefronts, kIdealWavefronts, kLanes,    kRegisters, kStaticShared, kDynamicShared, kBlocks,       kThreads,    kWaves,
+                               kProcessors};
   all.insert(all.end(), kDram.begin(), kDram.end());
   all.insert(all.end(), kTensor.begin(), kTensor.end());
   for (const Limit& limit : kLimits) all.emplace_back(limit.metric);

@@ -28,6 +28,20 @@ TEST(Ncu, LaunchesOfAKernelAreOneEntryInTheOrderOfTheFirst) {
   EXPECT_EQ(kernels[1].launches, 1);
 }
 
+// One block more than fit at once; ncu prints the number of waves with two digits.
+TEST(Ncu, ATailOfOneBlockIsCountedFromWholeNumbers) {
+  const std::string csv =
+      R"x("ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum","launch__block_size","launch__grid_size","launch__occupancy_limit_barriers",)x"
+      R"x("launch__occupancy_limit_blocks","launch__occupancy_limit_registers","launch__occupancy_limit_shared_mem","launch__occupancy_limit_warps",)x"
+      R"x("launch__sm_count","launch__waves_per_multiprocessor")x" "\n"
+      R"x("","","","","ns","","","block","block","block","block","block","SM","")x" "\n"
+      R"x("0","advance(const float *)","(32, 8, 1)","(1057, 1, 1)","261,504","256","1,057","32","32","8","19","8","132","1.00")x" "\n";
+  const auto kernels = kernels_of(csv);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_DOUBLE_EQ(*kernels[0].waves, 1057.0 / (8 * 132));
+  EXPECT_NEAR(*kernels[0].tail_percent, 49.95, 0.01);
+}
+
 TEST(Ncu, CountsOfLaunchesAreAddedAndTheirRatiosAreNot) {
   const KernelProfile k = kernels_of(table())[0];
   EXPECT_DOUBLE_EQ(*k.time_us, 2 * 12.416);
