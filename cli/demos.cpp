@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 #include "cli/rungs.h"
 #include "cli/show.h"
@@ -45,6 +46,39 @@ Result<Explanation> counted(const Session& session, const std::string& id, const
   auto explained = explain({&problem, source, sizes, {}}, session.resources, [&](const std::string& text) { session.terminal.progress(text); });
   session.terminal.end_progress();
   return explained;
+}
+
+// A number that the course says aloud (docs/handbook_numbers.md).
+struct SpokenNumber {
+  double low, high;   ///< the same: not a range
+  const char* text;
+};
+constexpr SpokenNumber kMountain{50, 100, "50 to 100 times, an A6000's first rung"};
+constexpr SpokenNumber kScores{67e6, 67e6, "67 million scores"};
+
+// "the course says X; here Y: 2 % above that"
+std::string beside_the_course(const SpokenNumber& spoken, double here, const std::string& where, const std::string& here_text) {
+  const double end = here > spoken.high ? spoken.high : spoken.low;
+  const bool inside = here >= spoken.low && here <= spoken.high;
+  return fmt::format("the course says {}; {} {}: {}", spoken.text, where, here_text,
+                     inside ? "as it says" : fmt::format("{:.0f} % {} that", 100 * std::fabs(here / end - 1), here > end ? "above" : "below"));
+}
+
+// The first device on which the naive product and the library's were recorded; empty: none.
+std::optional<Ladder> recorded_mountain(const Resources& resources) {
+  for (const std::string& device : recorded_devices(resources)) {
+    const auto results = read_results(resources.reference_kernels() / "results" / (device + ".json"));
+    if (!results) continue;
+    for (const Ladder& ladder : results->ladders)
+      if (ladder.problem == "sgemm" && ladder.library_ms > 0 && !ladder.steps.empty() && ladder.steps.front().timed()) return ladder;
+  }
+  return std::nullopt;
+}
+
+std::string mountain_text(const Ladder& ladder, const std::string& where) {
+  const double naive = ladder.steps.front().ms.point, times = naive / ladder.library_ms;
+  return fmt::format("  naive    {:>10}\n  library  {:>10}   {:.0f} times faster: {} of the time is the mountain\n{}", format_time_ms(naive), format_time_ms(ladder.library_ms), times,
+                     format_time_ms(naive - ladder.library_ms), beside_the_course(kMountain, times, where, fmt::format("{:.0f} times", times)));
 }
 
 // L1 ---------------------------------------------------------------------------------------------------------------------------------
@@ -106,14 +140,13 @@ Result<void> mountain(const Session& session) {
   if (!has_gpu(session)) {
     cannot_show(session, "the race");
     session.terminal.out("what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
+    if (const auto recorded = recorded_mountain(session.resources))
+      session.terminal.out(fmt::format("as recorded on an {}, {}:\n{}", recorded->device, recorded->time.substr(0, 10), mountain_text(*recorded, "there")));
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
-  const LadderStep& naive = ladder.steps.front();
-  if (!naive.timed()) return fail("the naive kernel got no time: " + naive.trouble);
-  session.terminal.out(fmt::format("on {}, at 2048³, so that nobody waits:\n  naive    {:>10}\n  library  {:>10}   {:.0f} times faster: {} of the time is the mountain\nthe course says 50 to 100 times, of an A6000's first rung; here it is {:.0f}", ladder.device,
-                                   format_time_ms(naive.ms.point), format_time_ms(ladder.library_ms), naive.ms.point / ladder.library_ms,
-                                   format_time_ms(naive.ms.point - ladder.library_ms), naive.ms.point / ladder.library_ms));
+  if (!ladder.steps.front().timed()) return fail("the naive kernel got no time: " + ladder.steps.front().trouble);
+  session.terminal.out(fmt::format("on {}, at 2048³, so that nobody waits:\n{}", ladder.device, mountain_text(ladder, "here")));
   return {};
 }
 
@@ -270,7 +303,8 @@ Result<void> flash_traffic(const Session& session) {
   table.row({"write O", mega(operand), mega(operand)});
   const double naive = 4 * operand + 4 * scores, flash = 4 * operand;
   table.row({session.terminal.paint(Tone::kBold, "device memory"), mega(naive), mega(flash)});
-  session.terminal.out(fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB\n", n * n / 1e6, scores / 1e6));
+  session.terminal.out(fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
+  session.terminal.out(beside_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
   session.terminal.out(table.text(session.terminal));
   session.terminal.out(fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
                                    mega(n / tile * 2 * operand), mega(2 * operand)));
