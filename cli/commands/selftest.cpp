@@ -51,8 +51,14 @@ Result<std::vector<Exhibit>> chosen_exhibits(const SelftestArguments& arguments,
   return chosen;
 }
 
-// Every exhibit on `jobs` threads, in the museum's order. A fault of the machine is its rows' failure, not the end of the others.
-Result<std::vector<RowResult>> run_all(const std::vector<Exhibit>& exhibits, const SelftestRequest& request, int jobs, const Session& session) {
+// What was shown, in the museum's order; less than all where it was interrupted.
+struct Shown {
+  std::vector<RowResult> rows;
+  std::optional<Error> interrupted;
+};
+
+// Every exhibit on `jobs` threads. A fault of the machine is its rows' failure, not the end of the others.
+Shown run_all(const std::vector<Exhibit>& exhibits, const SelftestRequest& request, int jobs, const Session& session) {
   const auto groups = groups_of(exhibits, request.backend);
   std::map<std::string, RowResult> rows;
   std::atomic<std::size_t> next{0};
@@ -82,10 +88,10 @@ Result<std::vector<RowResult>> run_all(const std::vector<Exhibit>& exhibits, con
   work();
   for (std::thread& other : others) other.join();
   session.terminal.end_progress();
-  if (interrupted) return fail(*interrupted);
-  std::vector<RowResult> ordered;
-  for (const Exhibit& exhibit : exhibits) ordered.push_back(std::move(rows[exhibit.name]));
-  return ordered;
+  Shown shown{{}, interrupted};
+  for (const Exhibit& exhibit : exhibits)
+    if (auto row = rows.find(exhibit.name); row != rows.end()) shown.rows.push_back(std::move(row->second));
+  return shown;
 }
 
 Tone tone_of(RowState state) {
@@ -152,9 +158,10 @@ Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& ses
   request.budget_seconds = arguments.budget_seconds;
   request.readers = input_readers();
   request.readers["worklog"] = read_worklog;
-  CAPSTONE_TRY(const auto rows, run_all(exhibits, request, arguments.jobs, session));
+  const auto [rows, interrupted] = run_all(exhibits, request, arguments.jobs, session);
   const Json record = record_of(rows, request, session.resources);
   if (!arguments.record.empty()) CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.record, with_earlier(record, session.cwd / arguments.record).dump(1) + "\n"));
+  if (interrupted) return fail(*interrupted);
   const Rate rate = rate_of(rows);
   if (session.json) {
     session.terminal.out(record.dump(2));
@@ -178,7 +185,7 @@ void add_selftest(CLI::App& app, Session& session, Action& action) {
   command->add_option("--tier", arguments->tier, "on a GPU: auto (default), sealed or host")->transform(CLI::CheckedTransformer(tiers, CLI::ignore_case));
   command->add_option("--budget", arguments->budget_seconds, "seconds of GPU timing a kernel (default 3)")->check(CLI::Range(1.0, 3600.0));
   command->add_option("--only", arguments->only, "these exhibits alone; names or patterns: 'honest_*'");
-  command->add_option("--record", arguments->record, "put the whole record into this file, as JSON; rows of an earlier run of the same machine and version stay");
+  command->add_option("--record", arguments->record, "put the whole record into this file, as JSON, what was shown of it when interrupted; rows of an earlier run of the same machine and version stay");
   command->add_option("-j,--jobs", arguments->jobs, "exhibits at a time (default 1)")->check(CLI::Range(1, 64));
   add_format(*command, session);
   command->callback([arguments, &session, &action] { action = [arguments, &session] { return selftest(*arguments, session); }; });

@@ -50,6 +50,16 @@ TEST_F(Selftest, TableEndsWithTheRateAndRowsThatCannotRunDoNotCount) {
   EXPECT_EQ(record["rows"][0]["measurement"]["gate_one"], "wrong");
 }
 
+TEST_F(Selftest, WhatWasShownBeforeAnInterruptionIsInTheRecord) {
+  Outcome shown = program({"timeout", "-s", "INT", "2", CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "11_patches_event_timer", "13_endless_kernel",
+                           "--record", (home_ / "record.json").string()});
+  EXPECT_NE(shown.code, 0) << shown;
+  const Json record = Json::parse(slurp(home_ / "record.json"), nullptr, false);
+  ASSERT_TRUE(record.is_object()) << shown;
+  ASSERT_EQ(record["rows"].size(), 1u);
+  EXPECT_EQ(record["rows"][0]["name"], "11_patches_event_timer");
+}
+
 TEST_F(Selftest, UnknownExhibitIsSaid) {
   Outcome shown = capstone({"selftest", "--only", "nosuch"});
   EXPECT_EQ(shown.code, 2) << shown;

@@ -39,9 +39,20 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 9, d[4], d[4], d[0] * d[4] * d[2] * d[3]};
      }},
+    {"damped_steps", {{70, 45}, {64, 96}}, [](const Dims& d) { return Dims{d[0] * d[1], d[1], 16, d[0] * d[1]}; }},
     {"gemm_bf16", {{129, 72, 136}, {260, 96, 264}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]}; }},
+    {"gpt_attention", {{2, 33, 3, 32}, {1, 70, 1, 64}},
+     [](const Dims& d) {
+       const int64_t wide = d[2] * d[3], x = d[0] * d[1] * wide;
+       return Dims{x, 3 * wide * wide, 3 * wide, wide * wide, wide, x};
+     }},
     {"histogram", {{31}, {200003}}, [](const Dims& d) { return Dims{d[0], 256}; }},
+    {"mamba_block", {{2, 70, 33}, {1, 128, 64}},
+     [](const Dims& d) {
+       const int64_t x = d[0] * d[1] * d[2], state = d[0] * d[1] * 16, e = d[2];
+       return Dims{x, x, x, state, state, e * 4, e, e * 16, e, e, x};
+     }},
     {"matmul_swish_sum_groupnorm", {{129, 65, 160}, {64, 64, 128}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
     {"rgb_to_gray", {{7, 13}, {121, 333}}, [](const Dims& d) { return Dims{3 * d[0] * d[1], d[0] * d[1]}; }},
@@ -50,6 +61,12 @@ const Problem kProblems[] = {
     {"softmax", {{9, 517}, {2, 8191}, {1, 40000}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
     {"sum", {{31}, {100003}}, [](const Dims& d) { return Dims{d[0], 1}; }},
     {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
+    {"vit_block", {{2, 33, 3, 32}, {1, 40, 1, 64}},
+     [](const Dims& d) {
+       const int64_t wide = d[2] * d[3], x = d[0] * d[1] * wide;
+       return Dims{x,    wide, wide, 3 * wide * wide, 3 * wide, wide * wide, wide,
+                   wide, wide, 4 * wide * wide, 4 * wide, 4 * wide * wide, wide, x};
+     }},
     {"vector_add", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
 };
 
@@ -71,7 +88,7 @@ void* allocate(size_t bytes, int fill) {
 }
 
 /// The arguments of one launch, handed out in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in every
-/// type; outputs and workspace are bytes of 0xff.
+/// type but int32_t, whose inputs (counts) are threes; outputs and workspace are bytes of 0xff.
 struct Arguments {
   Dims dims, elements;
   void* workspace = nullptr;
@@ -91,7 +108,12 @@ struct Arguments {
     } else {
       using T = std::remove_pointer_t<P>;
       const bool input = std::is_const_v<T>;
-      owned.push_back(allocate(static_cast<size_t>(elements.at(tensor++)) * sizeof(T), input ? 0x3c : 0xff));
+      const size_t count = static_cast<size_t>(elements.at(tensor++));
+      owned.push_back(allocate(count * sizeof(T), input ? 0x3c : 0xff));
+      if (input && std::is_same_v<std::remove_const_t<T>, int32_t>) {
+        const std::vector<int32_t> threes(count, 3);
+        check(cudaMemcpy(owned.back(), threes.data(), count * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+      }
       return static_cast<P>(owned.back());
     }
   }
@@ -110,6 +132,7 @@ size_t workspace_at(const Dims& d) {
     case 1: return workspace_for(d[0]);
     case 2: return workspace_for(d[0], d[1]);
     case 3: return workspace_for(d[0], d[1], d[2]);
+    case 4: return workspace_for(d[0], d[1], d[2], d[3]);
     case 5: return workspace_for(d[0], d[1], d[2], d[3], d[4]);
   }
   die("a problem with " + std::to_string(d.size()) + " sizes");
