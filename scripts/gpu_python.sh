@@ -1,85 +1,122 @@
 #!/usr/bin/env bash
-# The Python worker on this machine's GPU: alone beside PyTorch's own timers, then as the reference of a measurement, then with the
-# same kernel as a .cu and as a .py that loads it inline.
+# PyTorch's place in the judge, on this machine's GPUs: the worker's times beside PyTorch's own timers, and reference kernels judged as a .cu and as a .py that loads the
+# very same source inline.
 #
-#   scripts/gpu_python.sh CAPSTONE OUT_FOLDER [SECONDS]     # CAPSTONE: bin/capstone of an unpacked package, or of a build; 115 s by default
+#   scripts/gpu_python.sh OUT [CAPSTONE]
 #
-# Writes OUT_FOLDER/python.txt (what was said, with times) and the ledgers. What the seconds do not suffice for is named and left out.
-# Needs nvcc, a python3 on PATH with PyTorch for CUDA; for the .py also ninja.
+# Writes OUT/timers.txt (tests/gpu/python_worker.py), the ledgers, and OUT/cu_and_py.json: of each kernel both cold medians and their quotient. Uses every visible GPU.
+# Exit codes: 0 every pair agrees within 5 % and the timers do · 1 one does not · 2 something is missing. Needs nvcc, a python3 on PATH with PyTorch for CUDA, ninja.
 set -uo pipefail
-
-capstone=${1:?usage: scripts/gpu_python.sh CAPSTONE OUT_FOLDER [SECONDS]}
-out=${2:?usage: scripts/gpu_python.sh CAPSTONE OUT_FOLDER [SECONDS]}
-seconds=${3:-115}
+out=$(mkdir -p "${1:?usage: scripts/gpu_python.sh OUT [CAPSTONE]}" && cd "$1" && pwd) || exit 2
+capstone=$(command -v "${2:-capstone}") || { echo "error: no ${2:-capstone}" >&2; exit 2; }
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-capstone=$(readlink -f "$capstone")
-mkdir -p "$out"
-out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1
-begun=$SECONDS
-left() { echo $((seconds - (SECONDS - begun))); }
-say() { printf '\n=== [%d s] %s\n' $((SECONDS - begun)) "$*"; }
-enough() { [ "$(left)" -gt "$1" ] || { echo "left out: $(left) s left"; return 1; }; }
+for needed in nvcc ninja; do command -v $needed >/dev/null || { echo "error: no $needed on PATH" >&2; exit 2; }; done
 
-try() {  # NAME PROBLEM RUNG, then options of measure
-  local name=$1 problem=$2 rung=$3
-  shift 3
-  "$capstone" init "$problem" "$work/$name" --from "$rung" 2>&1 | head -n 1
-  [ ! -f "$work/$name.py" ] || cp "$work/$name.py" "$work/$name/human/kernel.py"
-  (cd "$work/$name" && timeout "$(left)" "$capstone" measure --verbose "$@" 2>&1 | tail -n 30)
-  cp "$work/$name/.capstone/ledger.jsonl" "$out/$name.jsonl"
-}
+# A rung as a module: the launch() of its file, called with the tensors' addresses on PyTorch's stream.
+module() {  # RUNG_FILE DECLARATION BODY FORWARD_CLASS
+  python3 - "$@" <<'P'
+import pathlib, sys
 
-main() {
-  say environment
-  python3 -c "import sys, torch; print(sys.executable, torch.__version__, torch.version.cuda, torch.cuda.get_device_name())" 2>&1 | tail -n 2
-  python3 -c "import os, sysconfig; print('Python.h', os.path.exists(sysconfig.get_paths()['include'] + '/Python.h'))"
-  command -v ninja nvcc bwrap
-  "$capstone" doctor 2>&1 | grep -A1 -E 'GPU|PyTorch|isolation|nvcc'
-  say "the worker beside PyTorch's own timers"
-  timeout "$(left)" python3 "$root/tests/gpu/python_worker.py" 2>&1 | tail -n 30
-  say "a kernel by hand against eager"
-  try by_hand bias_gelu_layernorm 3 --budget 2 --hidden 0 --baselines eager
-  say "the same addition as .cu (host tier) and as .py"
-  enough 30 && try as_cu vector_add 3 --tier host --budget 2 --hidden 0 --baselines eager
-  cat > "$work/as_py.py" <<'PY'
-import torch
+rung, parameters, body, module = sys.argv[1:]
+source = pathlib.Path(rung).read_text()
+print(f'''import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
 source = r"""
 #include <torch/extension.h>
 #include <ATen/cuda/CUDAContext.h>
-__global__ void add(const float4* x, const float4* y, float4* z, long n) {
-  long i = blockIdx.x * (long)blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  float4 a = x[i], b = y[i];
-  z[i] = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-__global__ void tail(const float* x, const float* y, float* z, long from, long n) {
-  for (long i = from + threadIdx.x; i < n; i += blockDim.x) z[i] = x[i] + y[i];
-}
-torch::Tensor vadd(torch::Tensor x, torch::Tensor y) {
-  auto z = torch::empty_like(x);
-  const long n = x.numel(), vectors = n / 4;
-  auto stream = at::cuda::getCurrentCUDAStream();
-  if (vectors) add<<<(vectors + 255) / 256, 256, 0, stream>>>((const float4*)x.data_ptr<float>(), (const float4*)y.data_ptr<float>(), (float4*)z.data_ptr<float>(), vectors);
-  if (n % 4) tail<<<1, 32, 0, stream>>>(x.data_ptr<float>(), y.data_ptr<float>(), z.data_ptr<float>(), vectors * 4, n);
-  return z;
-}
+{source}
+torch::Tensor forward({parameters}) {{
+{body}
+}}
 """
-module = load_inline("vadd", cpp_sources="torch::Tensor vadd(torch::Tensor x, torch::Tensor y);", cuda_sources=source, functions=["vadd"])
+inline = load_inline("rung", cpp_sources="torch::Tensor forward({parameters});", cuda_sources=source, functions=["forward"], extra_cuda_cflags=["-O3"])
 
 
-class ModelNew(nn.Module):
-    def forward(self, x, y):
-        return module.vadd(x, y)
-PY
-  enough 45 && try as_py vector_add 2 --budget 2 --hidden 0 --baselines eager
-  say "with torch.compile"
-  enough 45 && try compiled softmax 2 --budget 2 --hidden 0
-  say done
+{module}''')
+P
 }
-main 2>&1 | tee "$out/python.txt"
+of() { printf '%s\n' "$root"/reference_kernels/*/"$1"/"$2"_*.cu; }
+stream='nullptr, at::cuda::getCurrentCUDAStream()'
+module "$(of vector_add 03)" "torch::Tensor x, torch::Tensor y" \
+  "  auto z = torch::empty_like(x);
+  launch(x.data_ptr<float>(), y.data_ptr<float>(), z.data_ptr<float>(), x.numel(), $stream);
+  return z;" \
+  "class ModelNew(nn.Module):
+    def forward(self, x, y):
+        return inline.forward(x, y)" > "$work/vector_add.py"
+module "$(of softmax 04)" "torch::Tensor x" \
+  "  auto y = torch::empty_like(x);
+  launch(x.data_ptr<float>(), y.data_ptr<float>(), x.size(0), x.size(1), $stream);
+  return y;" \
+  "class ModelNew(nn.Module):
+    def forward(self, x):
+        return inline.forward(x)" > "$work/softmax.py"
+module "$(of bias_gelu_layernorm 03)" \
+  "torch::Tensor x, torch::Tensor residual, torch::Tensor bias, torch::Tensor gamma, torch::Tensor beta, double eps" \
+  "  auto y = torch::empty_like(x);
+  launch(x.data_ptr<float>(), residual.data_ptr<float>(), bias.data_ptr<float>(), gamma.data_ptr<float>(), beta.data_ptr<float>(), y.data_ptr<float>(), eps, x.size(0),
+         x.size(1), $stream);
+  return y;" \
+  "class ModelNew(nn.Module):
+    def __init__(self, cols, eps=1.0e-5):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(cols) * 0.5)
+        self.norm = nn.LayerNorm(cols, eps=eps)
+
+    def forward(self, x, residual):
+        return inline.forward(x, residual, self.bias, self.norm.weight, self.norm.bias, self.norm.eps)" > "$work/bias_gelu_layernorm.py"
+
+task() {  # timers | PROBLEM RUNG: both ways on one GPU
+  if [ "$1" = timers ]; then
+    python3 "$root/tests/gpu/python_worker.py" >"$out/timers.txt" 2>&1 || touch "$work/timers_differ"
+    return
+  fi
+  local kind project
+  for kind in cu py; do
+    project=$work/$1-$kind
+    "$capstone" init "$1" "$project" --from "$2" >"$out/$1-$kind.txt" 2>&1
+    [ $kind = py ] && cp "$work/$1.py" "$project/human/kernel.py" && rm -f "$project/human/kernel.cu"
+    (cd "$project" && "$capstone" measure --budget 2 --hidden 1 --baselines eager >>"$out/$1-$kind.txt" 2>&1)
+    echo "$1 as .$kind: exit code $?"
+    cp "$project/.capstone/ledger.jsonl" "$out/$1-$kind.jsonl"
+  done
+}
+printf '%s\n' "bias_gelu_layernorm 03" "softmax 04" "vector_add 03" timers >"$work/queue"
+next() { flock "$work/lock" sh -c "head -n 1 '$work/queue'; sed -i 1d '$work/queue'"; }
+gpus=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}
+for gpu in ${gpus//,/ }; do
+  (
+    export CUDA_VISIBLE_DEVICES=$gpu
+    while read -r name rung < <(next) && [ -n "$name" ]; do task "$name" "${rung:-}"; done
+  ) &
+done
+wait
+
+cat "$out/timers.txt"
+python3 - "$out" <<'P'
+import json, pathlib, sys
+
+out, rows = pathlib.Path(sys.argv[1]), []
+for problem in ("vector_add", "softmax", "bias_gelu_layernorm"):
+    row = {"problem": problem}
+    for kind in ("cu", "py"):
+        for line in map(json.loads, (out / f"{problem}-{kind}.jsonl").read_text().splitlines()):
+            if line["kind"] == "measurement" and line["body"].get("measured"):
+                body = line["body"]
+                arm = next(a for a in body["measured"]["arms"] if a["name"].startswith("human"))
+                row[kind] = {"median_ms": arm["median_ms"], "tier": body["tier"], "labels": body["labels"], "gate_one": body["gate_one"]}
+                row.update({"tool": line["tool"], "time": line["time"], "device": body["environment"]["device"], "torch": body["environment"].get("torch")})
+    if "cu" in row and "py" in row:
+        row["py_over_cu"] = row["py"]["median_ms"]["point"] / row["cu"]["median_ms"]["point"]
+    rows.append(row)
+    print(problem, row.get("py_over_cu", "not measured both ways"))
+(out / "cu_and_py.json").write_text(json.dumps(rows, indent=1) + "\n")
+sys.exit(0 if all(abs(row.get("py_over_cu", 9) - 1) <= 0.05 for row in rows) else 1)
+P
+pairs=$?
+[ $pairs = 0 ] && [ ! -e "$work/timers_differ" ]

@@ -1,27 +1,66 @@
 #!/usr/bin/env bash
-# On a GPU machine: judges the last rung of every ladder through the tool itself and keeps its records.
-#   scripts/gpu_record.sh OUT [capstone]
-# OUT gets one ledger a problem (<problem>.jsonl), the printed table (<problem>.txt) and doctor.txt.
+# On a GPU machine: judges the last rung of every ladder against PyTorch, eager and compiled, through the tool itself.
+#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a contestant; TEXT: only problems whose name contains it
+# Uses every visible GPU, one problem each at a time. OUT gets one ledger a problem (<problem>.jsonl), the printed table (<problem>.txt), doctor.txt, and the summary
+# pytorch.json: of each problem the arms' medians, the speedup and the verdict, with device, date and version.
+# Exit codes: 0 every problem was judged · 1 one was not.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
-capstone=${2:-capstone}
+capstone=$(command -v "${2:-capstone}")
+budget=${3:-2}
+only=${4:-}
 work=$(mktemp -d)
-"$capstone" doctor >"$out/doctor.txt" 2>&1
-status=0
-record() {  # problem rung model-rung
-  local problem=$1 human=$2
-  "$capstone" init "$problem" "$work/$problem" --from "$human" >/dev/null || { status=1; return; }
-  ( cd "$work/$problem" && "$capstone" predict memory >/dev/null
-    "$capstone" measure human -m "reference kernel $human" >"$out/$problem.txt" 2>"$out/$problem.log" ) || status=1
-  cp "$work/$problem/.capstone/ledger.jsonl" "$out/$problem.jsonl"
-  echo "== $problem ($human)"
-  cat "$out/$problem.txt"
-}
+trap 'rm -rf "$work"' EXIT
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-for definition in "$root"/problems/*/problem.yaml; do
-  problem=$(basename "$(dirname "$definition")")
-  last=$(printf '%s\n' "$root"/reference_kernels/*/"$problem"/*.cu | sed 's|.*/||; s|\.cu$||' | sort | tail -n 1)
-  record "$problem" "$last"
+"$capstone" doctor >"$out/doctor.txt" 2>&1
+
+record() {  # problem
+  local problem=$1 rung
+  rung=$(printf '%s\n' "$root"/reference_kernels/*/"$problem"/*.cu | sed 's|.*/||; s|\.cu$||' | sort | tail -n 1)
+  "$capstone" init "$problem" "$work/$problem" --from "$rung" >"$out/$problem.log" 2>&1 || { echo "$problem: init failed"; return 1; }
+  ( cd "$work/$problem" &&
+    "$capstone" measure human -m "reference kernel $rung" --baselines eager,compile --budget "$budget" >"$out/$problem.txt" 2>>"$out/$problem.log" )
+  local code=$?
+  cp "$work/$problem/.capstone/ledger.jsonl" "$out/$problem.jsonl"
+  echo "$problem ($rung): exit code $code, $((SECONDS)) s"
+  return $code
+}
+
+mapfile -t problems < <(for definition in "$root"/problems/*/problem.yaml; do basename "$(dirname "$definition")"; done | grep -F -- "$only")
+printf '%s\n' "${problems[@]}" >"$work/queue"
+next() { flock "$work/lock" sh -c "head -n 1 '$work/queue'; sed -i 1d '$work/queue'"; }
+on_gpu() {
+  local problem status=0
+  export CUDA_VISIBLE_DEVICES=$1
+  while problem=$(next) && [ -n "$problem" ]; do record "$problem" || status=1; done
+  return $status
+}
+gpus=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}
+workers=()
+for gpu in ${gpus//,/ }; do
+  on_gpu "$gpu" &
+  workers+=($!)
 done
-rm -rf "$work"
+status=0
+for worker in "${workers[@]}"; do wait "$worker" || status=1; done
+
+python3 - "$out" <<'P'
+import json, pathlib, sys
+
+out = pathlib.Path(sys.argv[1])
+rows = []
+for file in sorted(out.glob("*.jsonl")):
+    for line in map(json.loads, file.read_text().splitlines()):
+        body = line["body"]
+        if line["kind"] != "measurement" or not body.get("measured"):
+            continue
+        measured = body["measured"]
+        rows.append({"problem": body["problem_id"], "problem_digest": body["problem_digest"], "kernel": body["reason"], "source_sha256": body["source_sha256"], "tool": line["tool"],
+                     "time": line["time"], "device": body["environment"].get("device"), "tier": body["tier"], "gate_one": body["gate_one"], "gate_two": body["gate_two"],
+                     "speedup": measured.get("speedup"), "percent_of_peak": measured.get("percent_of_peak"), "bound_by": measured.get("bound_by"), "sizes": measured.get("sizes"),
+                     "arms": [{k: v for k, v in arm.items() if k in ("name", "label", "median_ms")} for arm in measured["arms"] if arm["name"] != "A/A"]})
+(out / "pytorch.json").write_text(json.dumps(rows, indent=1) + "\n")
+for row in rows:
+    print(f"{row['problem']:28} {row['gate_two']:12} " + "  ".join(f"{arm['name']} {1e3 * arm['median_ms']['point']:.0f} us" for arm in row["arms"]))
+P
 exit $status
