@@ -1,6 +1,5 @@
 // Judging on a GPU. The player owns the tensors; a submission is sealed (recorded once, then launched by a process of ours)
 // where that is possible, else it runs in a worker of its own.
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "harness/base/files.h"
 #include "harness/base/parallel.h"
 #include "harness/base/scratch_folder.h"
+#include "harness/base/symbols.h"
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
 #include "harness/judge/backends.h"
@@ -91,16 +91,6 @@ void compare_clocks(const TimedArm& reference, const TimedArm& arm, Measurement&
   m.gate_two_reason = "two clocks disagree about the kernel's time";
 }
 
-// A mangled name as its author wrote it, without the parameters.
-std::string readable(const std::string& mangled) {
-  int status = 0;
-  std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-  std::string name = status == 0 ? text.get() : mangled;
-  if (std::size_t open = name.find('('); open != std::string::npos && open > 0) name.resize(open);
-  if (name.starts_with("void ")) name.erase(0, 5);
-  return name;
-}
-
 // What the build and the plans say about a kernel, whatever its time.
 void add_labels(std::vector<std::string>& labels, const Problem& problem, const Artifact& artifact, const SealedKernel* sealed) {
   if (problem.precision == Precision::kFp32 && !artifact.tensor_instructions.empty())
@@ -110,7 +100,7 @@ void add_labels(std::vector<std::string>& labels, const Problem& problem, const 
   for (const std::string& note : sealed->notes()) labels.push_back("note: " + note);
   std::vector<std::string> unused;
   for (const std::string& name : sealed->defined())
-    if (!sealed->launched().contains(name)) unused.push_back(readable(name));
+    if (!sealed->launched().contains(name)) unused.push_back(demangled(name));
   if (!unused.empty())
     labels.push_back(fmt::format("{} never launched in any case: {}", unused.size() == 1 ? "a kernel is" : "kernels are",
                                  join(unused, ", ").substr(0, 300)));

@@ -1,14 +1,13 @@
 #include "harness/profile/machine_code.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <regex>
 
 #include "harness/base/files.h"
 #include "harness/base/scratch_folder.h"
+#include "harness/base/symbols.h"
 #include "harness/base/text.h"
 #include "harness/build/compiler.h"
 #include "harness/build/cuda.h"
@@ -31,12 +30,6 @@ std::string short_name(const std::string& instruction) {
 }
 
 }  // namespace
-
-std::string demangled(const std::string& symbol) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? kernel_name(text.get()) : symbol;
-}
 
 std::vector<KernelProfile> read_ptxas(const std::string& log) {
   static const std::regex entry(R"(Compiling entry function '([^']+)')"), properties(R"(Function properties for (\S+))"),

@@ -24,7 +24,4 @@ std::vector<KernelProfile> read_ptxas(const std::string& log);
 /// Counts the instructions of `cuobjdump -sass` into the kernels of those mangled names.
 void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels);
 
-/// A mangled name as its author wrote it, without parameters.
-std::string demangled(const std::string& symbol);
-
 }  // namespace capstone

@@ -10,6 +10,7 @@
 #include "harness/base/csv.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
+#include "harness/base/symbols.h"
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -240,26 +241,6 @@ std::string ncu_table(std::string_view output) {
   for (const std::string& line : split(output, '\n'))
     if (line.starts_with('"')) table += line + '\n';
   return table;
-}
-
-std::string kernel_name(std::string_view signature) {
-  // The parameters begin at the first parenthesis that is in no template argument and is no "(anonymous namespace)".
-  int depth = 0;
-  std::size_t end = signature.size();
-  for (std::size_t i = 0; i < signature.size(); ++i) {
-    if (signature[i] == '<') ++depth;
-    if (signature[i] == '>') --depth;
-    if (signature[i] != '(' || depth > 0) continue;
-    if (signature.substr(i).starts_with("(anonymous namespace)")) {
-      i += std::string_view("(anonymous namespace)").size() - 1;
-      continue;
-    }
-    end = i;
-    break;
-  }
-  std::string name = replace_all(std::string(signature.substr(0, end)), "(anonymous namespace)::", "");
-  if (name.starts_with("void ")) name.erase(0, 5);
-  return name;
 }
 
 Result<std::vector<KernelProfile>> read_ncu(const std::string& csv, const std::string& file) {

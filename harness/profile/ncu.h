@@ -36,7 +36,4 @@ std::string ncu_table(std::string_view output);
 /// @error no table, or one without kernel names
 Result<std::vector<KernelProfile>> read_ncu(const std::string& csv, const std::string& file);
 
-/// "void sgemm<16>(const float *, float)" → "sgemm<16>"
-std::string kernel_name(std::string_view signature);
-
 }  // namespace capstone

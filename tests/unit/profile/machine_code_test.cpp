@@ -44,10 +44,5 @@ TEST(Sass, InstructionsAreCountedByWidthAndKernel) {
   EXPECT_TRUE(kernels[0].machine_code_seen);
 }
 
-TEST(Symbol, IsReadAsItsAuthorWroteIt) {
-  EXPECT_EQ(demangled("_Z5sgemmILi16EEvPKfPf"), "sgemm<16>");
-  EXPECT_EQ(demangled("plain_c"), "plain_c");
-}
-
 }  // namespace
 }  // namespace capstone

@@ -106,12 +106,6 @@ TEST(Ncu, AskedMetricsCoverEveryAnswerAndNoneTwice) {
   EXPECT_NE(std::find(arguments.begin(), arguments.end(), "--csv"), arguments.end());
 }
 
-TEST(KernelName, IsWithoutParametersAndReturnType) {
-  EXPECT_EQ(kernel_name("void sgemm<16, (int)4>(const float *, float)"), "sgemm<16, (int)4>");
-  EXPECT_EQ(kernel_name("copy"), "copy");
-  EXPECT_EQ(kernel_name("(anonymous namespace)::add(int)"), "add");
-}
-
 TEST(Tail, IsTheRoomThatTheLastWaveLeavesEmpty) {
   EXPECT_NEAR(*tail_of(1.001), 49.95, 0.01);
   EXPECT_DOUBLE_EQ(*tail_of(4), 0);
