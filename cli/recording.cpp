@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -11,13 +14,30 @@
 
 namespace capstone::cli {
 
-void add_judge_options(CLI::App& command, JudgeOptions& options) {
+namespace {
+
+const std::map<std::string, Backend>& backends() {
   static const std::map<std::string, Backend> names{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
+  return names;
+}
+
+const std::map<std::string, Tier>& tiers() {
+  static const std::map<std::string, Tier> names{{"auto", Tier::kAuto}, {"sealed", Tier::kSealed}, {"host", Tier::kHost}};
+  return names;
+}
+
+template <class Value>
+std::string name_in(const std::map<std::string, Value>& names, Value value) {
+  return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == value; })->first;
+}
+
+}  // namespace
+
+void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("--backend", options.backend, "auto (default): a GPU where there is one, else emulated on the CPU")
-      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
-  static const std::map<std::string, Tier> tiers{{"auto", Tier::kAuto}, {"sealed", Tier::kSealed}, {"host", Tier::kHost}};
+      ->transform(CLI::CheckedTransformer(backends(), CLI::ignore_case));
   command.add_option("--tier", options.tier, "on a GPU: auto (default): sealed where the launch can be recorded, else host")
-      ->transform(CLI::CheckedTransformer(tiers, CLI::ignore_case));
+      ->transform(CLI::CheckedTransformer(tiers(), CLI::ignore_case));
   command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a contestant (default 10)")->check(CLI::Range(1.0, 3600.0));
   command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
   command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
@@ -28,6 +48,16 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   auto* quick = command.add_flag("--quick", options.quick, "on the CPU: outputs alone, without the builds that look for bad accesses and races");
   command.add_flag("--check-races", options.check_races, "on a GPU: also run the instrumented builds on the CPU, which find bad accesses and races")
       ->excludes(quick);
+}
+
+std::vector<std::string> words_of(const JudgeOptions& options) {
+  std::vector<std::string> words{"--backend", name_in(backends(), options.backend), "--tier", name_in(tiers(), options.tier),
+                                 "--budget", fmt::format("{}", options.budget_seconds), "--timeout", fmt::format("{}", options.timeout_seconds),
+                                 "--hidden", std::to_string(options.hidden_cases), "--python", options.python};
+  if (!options.baselines.empty()) words.insert(words.end(), {"--baselines", join(options.baselines, ",")});
+  if (options.quick) words.push_back("--quick");
+  if (options.check_races) words.push_back("--check-races");
+  return words;
 }
 
 JudgeRequest request_of(const Problem& problem, const JudgeOptions& options) {

@@ -23,6 +23,8 @@ struct JudgeOptions {
   std::vector<std::string> baselines;  ///< CUDA: arms of PyTorch; empty: the problem's
 };
 void add_judge_options(CLI::App& command, JudgeOptions& options);
+/// The same options as words of a command line.
+std::vector<std::string> words_of(const JudgeOptions& options);
 /// A request without entries.
 JudgeRequest request_of(const Problem& problem, const JudgeOptions& options);
 

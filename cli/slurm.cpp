@@ -44,7 +44,7 @@ Result<std::string> submit_array(const fs::path& folder, const std::vector<Job>&
   CAPSTONE_CHECK(write_file_atomic(folder / "index", index));
   CAPSTONE_CHECK(write_file_atomic(folder / "task.sh", kScript, 0755));
   ProcessSpec spec;
-  spec.argv = {sbatch->string(), "--parsable", "--job-name=capstone-grade", "--output=/dev/null", "--chdir=" + folder.string(),
+  spec.argv = {sbatch->string(), "--parsable", "--job-name=" + options.name, "--output=/dev/null", "--chdir=" + folder.string(),
                fmt::format("--array=0-{}{}", jobs.size() - 1, options.parallel > 0 ? fmt::format("%{}", options.parallel) : "")};
   if (!options.partition.empty()) spec.argv.push_back("--partition=" + options.partition);
   if (!options.gres.empty()) spec.argv.push_back("--gres=" + options.gres);

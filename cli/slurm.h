@@ -1,5 +1,5 @@
 #pragma once
-// A batch as a Slurm job array: a task a submission, results as files. Slurm schedules; nothing of ours does.
+// Commands as a Slurm job array, results as files. Slurm schedules; nothing of ours does.
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +10,7 @@
 namespace capstone::cli {
 
 struct SlurmOptions {
+  std::string name = "capstone-grade";  ///< as squeue shows it
   std::string partition;            ///< empty: Slurm's default
   std::string gres = "gpu:1";       ///< of each task; empty: none
   int parallel = 0;                 ///< tasks at a time; 0: as many as Slurm likes

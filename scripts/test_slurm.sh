@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `grade --executor slurm` and `--collect` against a real Slurm: slurmctld, slurmd and munge from the distribution, one node, this machine.
+# `grade --executor slurm`, `--collect` and `measure --on slurm` against a real Slurm: slurmctld, slurmd and munge from the distribution, one node, this machine.
 # Debian or Ubuntu, as root (it installs packages and starts daemons; all of them end with it). Not on a machine that belongs to a Slurm cluster.
 #   scripts/test_slurm.sh [CAPSTONE, default build/release/bin/capstone]
 # Exit codes: 0 all is well · 1 something is wrong · 3 Slurm does not come up here.
@@ -84,5 +84,31 @@ grep -q '2 unchanged since they were graded' again || wrong "the same is judged 
 printf '// more\n' >> "in/ada/human/kernel.cu"
 "${grade[@]}" --executor slurm --gres none > /dev/null 2>&1 || true
 scancel --name=capstone-grade || true
-[ "$failed" -eq 0 ] && echo "ok: two submissions graded as a job array, collected, and not judged twice"
+# A student's project: the record comes home; killed while it waits, the same command takes the job up; a job that is cancelled is named.
+measure=("$capstone" measure --on slurm:all --gres none --backend emulated --hidden 0 --quick -m "by Slurm")
+"$capstone" init vector_add student --from 01 >/dev/null
+cd student
+"${measure[@]}" > ../measured 2>&1 || wrong "measure --on slurm: $(cat ../measured)"
+grep -q '1 record from slurm:all added to the ledger' ../measured || wrong "no record came home: $(cat ../measured)"
+printf '// v2\n' >> human/kernel.cu
+scontrol update PartitionName=all State=DOWN   # jobs wait
+"${measure[@]}" > ../killed 2>&1 &
+pid=$!
+for _ in $(seq 30); do [ -n "$(squeue -h)" ] && break; sleep 1; done
+sleep 2
+kill -KILL "$pid"; wait "$pid" 2>/dev/null || true
+scontrol update PartitionName=all State=UP
+"${measure[@]}" > ../resumed 2>&1 || wrong "the job was not taken up: $(cat ../resumed)"
+grep -q 'is with Slurm already' ../resumed || wrong "submitted twice: $(cat ../resumed)"
+[ "$("$capstone" ledger | grep -c 'measurement.*PASS')" -eq 2 ] || wrong "not two records: $("$capstone" ledger)"
+printf '// v3\n' >> human/kernel.cu
+scontrol update PartitionName=all State=DOWN
+"${measure[@]}" > ../cancelled 2>&1 &
+pid=$!
+for _ in $(seq 30); do [ -n "$(squeue -h)" ] && break; sleep 1; done
+scancel --name=capstone-measure
+wait "$pid" && wrong "a cancelled job gave a result" || true
+grep -q 'error: Slurm has lost job' ../cancelled || wrong "cancelled: $(cat ../cancelled)"
+cd ..
+[ "$failed" -eq 0 ] && echo "ok: two submissions graded as a job array, collected, and not judged twice; a project measured by Slurm, taken up again after a kill"
 exit "$failed"

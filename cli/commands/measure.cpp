@@ -3,21 +3,20 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "cli/recording.h"
+#include "cli/bundling.h"
+#include "cli/remote.h"
 #include "cli/replaying.h"
 #include "cli/session.h"
 #include "cli/show.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/project/versions.h"
-#include "harness/submit/bundle.h"
 
 namespace capstone::cli {
 namespace {
 
 struct MeasureArguments {
-  std::string who = "human", reason, bundle, from_bundle, out, replay;
+  std::string who = "human", reason, bundle, from_bundle, out, replay, on, program = "capstone", gres = "gpu:1";
   std::string expected;
   JudgeOptions judge;
 };
@@ -92,64 +91,73 @@ Result<ExitCode> replay(const Session& session, const MeasureArguments& argument
                      fmt::format("capstone measure {} --replay {}", arguments.who, arguments.replay));
 }
 
-// Packs what another machine needs. The version names travel along, so that the record fits when it comes home.
 Result<ExitCode> pack(const Session& session, const MeasureArguments& arguments) {
   CAPSTONE_TRY(Project project, project_here(session));
   CAPSTONE_CHECK(require_pinned_problem(project));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(auto candidates, candidates_of(session, project, ledger, arguments));
-  BundleRequest request;
-  request.tool = session.resources.version;
-  request.contestants.clear();
-  request.options["candidates"] = Json::array();
-  for (const Candidate& candidate : candidates) {
-    CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));
-    CAPSTONE_TRY(std::string digest, keep_source(project.sources(), text));
-    std::string version = candidate.version;
-    if (version.empty()) {
-      CAPSTONE_TRY(version, next_version(ledger, candidate.contestant, digest));
-    }
-    std::error_code code;
-    request.contestants.push_back(candidate.contestant == "llm" ? version : candidate.contestant);
-    Json entry{{"contestant", candidate.contestant}, {"source", fs::relative(candidate.source, project.root, code).string()},
-               {"version", version}, {"reason", candidate.reason}};
-    if (candidate.expected_speedup) entry["expected_speedup"] = *candidate.expected_speedup;
-    request.options["candidates"].push_back(std::move(entry));
-  }
-  CAPSTONE_TRY(Receipt receipt, pack_bundle(project, request, session.cwd / arguments.bundle));
+  CAPSTONE_TRY(Receipt receipt, pack_candidates(session, project, candidates, session.cwd / arguments.bundle));
   session.terminal.out(fmt::format("{} ({} bytes)", receipt.file.string(), receipt.bytes));
   session.terminal.out(fmt::format("next: on the machine with the GPU: capstone measure --from-bundle {0}; bring {0}.result.jsonl home; "
                                    "then: capstone ledger import {0}.result.jsonl", receipt.file.filename().string()));
   return ExitCode::kDone;
 }
 
-Result<ExitCode> judge_bundle(const Session& session, const MeasureArguments& arguments) {
-  fs::path file = session.cwd / arguments.from_bundle;
-  fs::path place = session.resources.cache / "bundles" / fmt::format("{}-{}", file.stem().string(), ::getpid());
-  std::error_code code;
-  fs::remove_all(place, code);
-  CAPSTONE_CHECK(make_folders(place.parent_path()));
-  CAPSTONE_TRY(Bundle bundle, unpack_bundle(file, place));
-  CAPSTONE_TRY(Project project, open_project(bundle.root));
-  std::vector<Candidate> candidates;
-  for (const Json& entry : bundle.options.value("candidates", Json::array())) {
-    fs::path source = project.root / fs::path(entry.value("source", "")).lexically_normal();
-    if (!fs::exists(source, code)) return fail("the bundle lacks " + entry.value("source", ""), file.string(), "pack it again");
-    std::optional<double> expected;
-    if (entry.contains("expected_speedup")) expected = entry["expected_speedup"].get<double>();
-    candidates.push_back({entry.value("contestant", "human"), source, entry.value("reason", ""), expected, entry.value("version", "")});
-  }
-  if (candidates.empty()) return fail("the bundle names no contestant", file.string(), "pack it again with this version of capstone");
-  CAPSTONE_TRY(auto measurements, judge_and_record(project, std::move(candidates), arguments.judge, session));
-  fs::path out = arguments.out.empty() ? fs::path(file.string() + ".result.jsonl") : session.cwd / arguments.out;
-  CAPSTONE_TRY(std::string ledger, read_file(project.ledger()));
-  CAPSTONE_CHECK(write_file_atomic(out, ledger));
-  fs::remove_all(place, code);
-  session.terminal.out(verdict_table(measurements, session.terminal));
-  for (const Measurement& m : measurements)
+Result<ExitCode> judge_here(const Session& session, const MeasureArguments& arguments) {
+  CAPSTONE_TRY(JudgedBundle judged, judge_bundle(session, session.cwd / arguments.from_bundle, arguments.out.empty() ? fs::path() : session.cwd / arguments.out, arguments.judge));
+  session.terminal.out(verdict_table(judged.measurements, session.terminal));
+  for (const Measurement& m : judged.measurements)
     if (std::string why = explain_failure(m, session.terminal, session.verbose); !why.empty()) session.terminal.out(why);
-  session.terminal.out(fmt::format("result: {}\nnext: in the project at home: capstone ledger import {}", out.string(), out.filename().string()));
-  return exit_code_of(measurements);
+  session.terminal.out(fmt::format("result: {}\nnext: in the project at home: capstone ledger import {}", judged.result.string(), judged.result.filename().string()));
+  return exit_code_of(judged.measurements);
+}
+
+// The task of this very project, options and destination: one that was begun before is found again by its id.
+Result<RemoteTask> make_task(const Session& session, const Project& project, const MeasureArguments& arguments) {
+  CAPSTONE_TRY(FileLock lock, lock_project(project));
+  CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_TRY(auto candidates, candidates_of(session, project, ledger, arguments));
+  JudgeOptions options = arguments.judge;
+  if (options.backend == Backend::kAuto) options.backend = Backend::kCuda;   // a machine without a GPU was not meant
+  RemoteTask task;
+  task.options = words_of(options);
+  const fs::path all = project.root / ".capstone" / "remote", packed = all / "packed";
+  CAPSTONE_CHECK(make_folders(all));
+  CAPSTONE_TRY(Receipt receipt, pack_candidates(session, project, candidates, packed));
+  task.id = sha256_hex(receipt.sha256 + arguments.on + join(task.options, " ")).substr(0, 16);
+  task.folder = all / task.id;
+  CAPSTONE_CHECK(make_folders(task.folder));
+  std::error_code code;
+  fs::rename(packed, task.folder / "bundle", code);
+  if (code) return fail("cannot keep the bundle: " + code.message(), task.folder.string(), "is the disk full?", ExitCode::kEnvironment);
+  return task;
+}
+
+Result<ExitCode> measure_elsewhere(const Session& session, const MeasureArguments& arguments) {
+  CAPSTONE_TRY(Destination destination, parse_destination(arguments.on));
+  destination.program = arguments.program;
+  destination.gres = arguments.gres == "none" ? "" : arguments.gres;
+  CAPSTONE_TRY(Project project, project_here(session));
+  CAPSTONE_CHECK(require_pinned_problem(project));
+  CAPSTONE_TRY(RemoteTask task, make_task(session, project, arguments));
+  const bool by_ssh = destination.kind == Destination::Kind::kSsh;
+  const fs::path home = task.folder / "result.jsonl";
+  std::error_code code;
+  if (!fs::exists(home, code)) {   // else an earlier run brought it this far
+    CAPSTONE_TRY(std::string result, by_ssh ? judge_by_ssh(session, destination, task) : judge_by_slurm(session, destination, task));
+    CAPSTONE_CHECK(write_file_atomic(home, result));
+  }
+  CAPSTONE_TRY(LedgerView judged, read_ledger(home));
+  {
+    CAPSTONE_TRY(FileLock lock, FileLock::acquire(project.root / ".capstone" / "working.lock", true));
+    CAPSTONE_TRY(int added, import_records(project.ledger(), home));
+    session.terminal.say(fmt::format("{} {} from {} added to the ledger", added, added == 1 ? "record" : "records", arguments.on));
+  }
+  if (by_ssh) forget_over_ssh(session, destination, task);
+  fs::remove_all(task.folder, code);
+  std::vector<Measurement> measurements = std::move(judged.human);
+  measurements.insert(measurements.end(), judged.llm.begin(), judged.llm.end());
+  return finish(session, project, measurements);
 }
 
 }  // namespace
@@ -164,15 +172,20 @@ void add_measure(CLI::App& app, Session& session, Action& action) {
   auto* from = command->add_option("--from-bundle", arguments->from_bundle, "judge a packed project here");
   bundle->excludes(from);
   command->add_option("--out", arguments->out, "with --from-bundle: where the result goes (default FILE.result.jsonl)")->needs(from);
+  auto* on = command->add_option("--on", arguments->on, "judge it where the GPU is and bring the result home: ssh:HOST, or slurm:PARTITION from a login node; "
+                                                        "killed or cut off, the same command takes it up")->type_name("PLACE")->excludes(bundle)->excludes(from);
+  command->add_option("--program", arguments->program, "with --on ssh: capstone over there (default: capstone, on its PATH)")->needs(on);
+  command->add_option("--gres", arguments->gres, "with --on slurm: what the job needs (default gpu:1; none: nothing)")->needs(on);
   command->add_option("--replay", arguments->replay, "run one case of the last measurement again (check-0, hidden-1, x10 …); nothing is recorded")
-      ->type_name("CASE")->excludes(bundle)->excludes(from);
+      ->type_name("CASE")->excludes(bundle)->excludes(from)->excludes(on);
   add_judge_options(*command, arguments->judge);
   add_format(*command, session);
   command->callback([&session, &action, arguments] {
     action = [&session, arguments] {
       if (!arguments->replay.empty()) return replay(session, *arguments);
       if (!arguments->bundle.empty()) return pack(session, *arguments);
-      if (!arguments->from_bundle.empty()) return judge_bundle(session, *arguments);
+      if (!arguments->from_bundle.empty()) return judge_here(session, *arguments);
+      if (!arguments->on.empty()) return measure_elsewhere(session, *arguments);
       return measure(session, *arguments);
     };
   });

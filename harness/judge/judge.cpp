@@ -53,7 +53,7 @@ Result<GpuIdentity> find_gpu(const Resources& resources) {
   auto smi = find_smi(resources);
   if (!smi)
     return fail("no NVIDIA GPU here: nvidia-smi, which comes with the driver, was not found", {},
-                "use --backend emulated, or measure on a machine with a GPU (capstone measure --bundle FILE)",
+                "use --backend emulated, or measure on a machine with a GPU (capstone measure --on ssh:HOST)",
                 ExitCode::kEnvironment);
   ProcessSpec spec;
   spec.argv = {smi->string(), "--query-gpu=name,uuid,driver_version,compute_cap,memory.total",

@@ -73,8 +73,11 @@ TEST_F(Cohort, KilledTwentyTimesItEndsLikeAnUndisturbedOne) {
   EXPECT_FALSE(fs::exists(home_ / "whole" / "escaped.txt"));
   EXPECT_TRUE(says(whole.out, "never submitted: Never There (1)"));
   // Claims that come from a GPU which is not here cost no honesty.
-  for (const Json& mark : result(home_ / "whole", "s0000")["suggested"])
-    if (mark["criterion"] == "honesty") EXPECT_EQ(mark["points"], 10) << mark;
+  for (const Json& mark : result(home_ / "whole", "s0000")["suggested"]) {
+    if (mark["criterion"] == "honesty") {
+      EXPECT_EQ(mark["points"], 10) << mark;
+    }
+  }
 
   std::mt19937 random(20261122);
   const double seconds = whole.seconds;

@@ -1,0 +1,25 @@
+#pragma once
+// A project on its way to another machine and its result on the way home: what `measure --bundle`, `--from-bundle` and `--on` share.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/recording.h"
+#include "harness/submit/submission.h"
+
+namespace capstone::cli {
+
+/// Packs what judging `candidates` needs. Their version names travel along, so that the record fits when it comes home; their sources are kept.
+/// @return the file, its size and digest: the same project gives the same bytes.
+Result<Receipt> pack_candidates(const Session& session, const Project& project, const std::vector<Candidate>& candidates, const std::filesystem::path& out);
+
+/// What became of a bundle.
+struct JudgedBundle {
+  std::vector<Measurement> measurements;
+  std::filesystem::path result;      ///< the ledger to bring home
+};
+
+/// Judges a bundle here. @param out  where the result goes; empty: `file`.result.jsonl
+Result<JudgedBundle> judge_bundle(const Session& session, const std::filesystem::path& file, const std::filesystem::path& out, const JudgeOptions& options);
+
+}  // namespace capstone::cli

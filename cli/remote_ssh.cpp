@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include "cli/remote.h"
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/cohort/jobs.h"
+#include "templates/encode.h"
+
+namespace capstone::cli {
+namespace {
+
+// What the script answers with where capstone itself did not speak.
+constexpr int kNoFolder = 91, kNoProgram = 92, kNoTools = 93, kDied = 94, kSshItself = 255;
+constexpr std::string_view kMark = "\ncapstone-result ";
+constexpr std::chrono::hours kPatience{7 * 24};
+
+std::string quoted(const std::string& word) { return "'" + replace_all(word, "'", "'\\''") + "'"; }
+
+std::string folder_there(const RemoteTask& task) { return "${XDG_CACHE_HOME:-$HOME/.cache}/capstone/remote/" + task.id; }
+
+// For any POSIX shell over there. It arrives on the shell's standard input, so that nothing has to survive the quoting of a login shell, and brings
+// the bundle along. The judging is a process of its own that holds `lock` while it lives and leaves `exit` at its end: whoever asks later finds it.
+std::string script_of(const Destination& destination, const RemoteTask& task, const std::string& bundle) {
+  std::string words;
+  for (const std::string& word : task.options) words += " " + quoted(word);
+  return fmt::format(R"sh(set -u
+umask 077
+for tool in flock setsid base64 sha256sum; do
+  command -v $tool >/dev/null 2>&1 || {{ echo "error: no $tool there" >&2; exit {no_tools}; }}
+done
+d={folder}
+mkdir -p "$d" && cd "$d" || exit {no_folder}
+program={program}
+case $program in "~/"*) program=$HOME/${{program#"~/"}} ;; esac
+command -v "$program" >/dev/null 2>&1 || exit {no_program}
+base64 -d > bundle.part <<'END' && mv bundle.part bundle || exit {no_folder}
+{bundle}
+END
+exec 9>lock
+if flock -n 9 && [ ! -f exit ]; then
+  rm -f result.jsonl
+  : > log
+  setsid sh -c '"$@" > out 2>> log; echo $? > exit.part; mv exit.part exit' sh "$program" measure --from-bundle bundle --out result.jsonl{words} </dev/null >/dev/null 2>&1 &
+fi
+exec 9>&-
+seen=0
+while :; do
+  over=no
+  [ -f exit ] && over=yes
+  now=$(wc -l < log)
+  [ "$now" -le "$seen" ] || {{ sed -n "$((seen + 1)),${{now}}p" log >&2; seen=$now; }}
+  [ $over = no ] || break
+  if flock -n lock true; then
+    sleep 1
+    [ -f exit ] || exit {died}
+  else
+    sleep 1
+  fi
+done
+code=$(cat exit)
+if [ -f result.jsonl ]; then
+  printf '\ncapstone-result %s\n' "$(sha256sum < result.jsonl | cut -d ' ' -f 1)"
+  cat result.jsonl
+else
+  rm -f exit
+fi
+exit "$code"
+)sh",
+                     fmt::arg("no_tools", kNoTools), fmt::arg("no_folder", kNoFolder), fmt::arg("no_program", kNoProgram), fmt::arg("died", kDied),
+                     fmt::arg("folder", folder_there(task)), fmt::arg("program", quoted(destination.program)), fmt::arg("bundle", base64(bundle)), fmt::arg("words", words));
+}
+
+Result<ProcessSpec> ssh_spec(const Session& session, const Destination& destination, std::string script) {
+  auto ssh = find_program("ssh", session.resources.path_variable);
+  if (!ssh) return fail("no ssh here", {}, "apt-get install openssh-client; or carry the bundle yourself: capstone measure --bundle FILE", ExitCode::kEnvironment);
+  ProcessSpec spec;
+  // Nobody could answer a question: the terminal is not ours to give away.
+  spec.argv = {ssh->string(), "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", destination.place, "sh"};
+  spec.input = std::move(script);
+  spec.timeout = kPatience;
+  spec.max_output = 256u << 20;
+  return spec;
+}
+
+Result<std::string> result_in(const std::string& out, const std::string& host) {
+  const std::size_t mark = out.find(kMark);
+  const std::size_t line = mark == std::string::npos ? mark : out.find('\n', mark + kMark.size());
+  if (line == std::string::npos) return fail("no result came from " + host, {}, "run the command again", ExitCode::kEnvironment);
+  std::string result = out.substr(line + 1);
+  if (sha256_hex(result) != trim(out.substr(mark + kMark.size(), line - mark - kMark.size())))
+    return fail("the result did not arrive whole from " + host, {}, "run the command again: it is kept there", ExitCode::kEnvironment);
+  return result;
+}
+
+Error explain(const ProcessResult& run, const Destination& destination) {
+  const std::string& host = destination.place;
+  const std::string words = last_words(run.err);
+  if (run.end != ProcessResult::End::kExited) return {"ssh to " + host + " was ended", {}, "run the command again: what was begun there is taken up", ExitCode::kEnvironment};
+  switch (run.status) {
+    case kSshItself:
+      return {"no connection to " + host + ": " + words, {},
+              "`ssh " + host + " true` has to work without a question (a key and ssh-agent; ControlMaster in ~/.ssh/config for more); what was begun there goes on, "
+              "and the same command takes it up", ExitCode::kEnvironment};
+    case kNoFolder: return {"no folder can be made on " + host + ": " + words, {}, "is the disk full, or the home not to be written to?", ExitCode::kEnvironment};
+    case kNoProgram:
+      return {"no capstone on " + host + ": " + destination.program + " was not found", {},
+              "unpack capstone there and name it: --program '~/capstone-0.2.0-x86_64/bin/capstone'", ExitCode::kEnvironment};
+    case kNoTools: return {words + " (" + host + ")", {}, "install util-linux and coreutils there", ExitCode::kEnvironment};
+    case kDied: return {"the judging on " + host + " ended without a word", {}, "was the machine restarted, or out of memory? Run the command again", ExitCode::kEnvironment};
+    default: return {host + ": " + words, {}, {}, run.status == static_cast<int>(ExitCode::kUsage) ? ExitCode::kUsage : ExitCode::kEnvironment};
+  }
+}
+
+}  // namespace
+
+Result<std::string> judge_by_ssh(const Session& session, const Destination& destination, const RemoteTask& task) {
+  CAPSTONE_TRY(std::string bundle, read_file(task.folder / "bundle"));
+  CAPSTONE_TRY(ProcessSpec spec, ssh_spec(session, destination, script_of(destination, task, bundle)));
+  session.terminal.progress(fmt::format("{}: {} on their way", destination.place, format_bytes(static_cast<double>(bundle.size()))));
+  ProcessResult run{};
+  JobEvents events;
+  events.starting = [](std::size_t, int, ProcessSpec&) {};
+  events.finished = [&](std::size_t, const ProcessResult& result) { run = result; };
+  events.running = [&](const std::vector<RunningJob>& running) {
+    if (!running.empty() && !running[0].last_line.empty()) session.terminal.progress(destination.place + ": " + to_utf8(running[0].last_line));
+  };
+  auto waited = run_jobs({{task.id, spec}}, 1, events);
+  session.terminal.end_progress();
+  if (!waited && interrupted()) session.terminal.say("what was begun on " + destination.place + " goes on; the same command takes it up");
+  if (!waited) return fail(waited.error());
+  if (run.out.find(kMark) == std::string::npos) return fail(explain(run, destination));
+  return result_in(run.out, destination.place);
+}
+
+void forget_over_ssh(const Session& session, const Destination& destination, const RemoteTask& task) {
+  auto spec = ssh_spec(session, destination, "rm -rf \"" + folder_there(task) + "\"\n");
+  if (spec) spec->timeout = std::chrono::seconds(30);
+  auto run = spec ? run_process(*spec) : Result<ProcessResult>(fail(spec.error()));
+  if (!run || !run->ok()) session.terminal.say(fmt::format("note: {} on {} could not be removed; nothing needs it any more", folder_there(task), destination.place));
+}
+
+}  // namespace capstone::cli
