@@ -11,15 +11,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 shot=${4:+$(realpath -m "$4")}
 
-browser=""
-for name in chromium chromium-browser google-chrome; do
-  if command -v "$name" >/dev/null; then browser=$name; break; fi
-done
-[ -n "$browser" ] || { echo "error: no Chromium found" >&2; echo "  hint: apt-get install chromium" >&2; exit 3; }
-run() {
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --disable-extensions --disable-background-networking \
-    --disable-component-update --disable-sync --user-data-dir="$work/profile" "$@" 2>>"$work/browser.log"
-}
+. "$(dirname "$0")/chromium.sh"
+need_chromium
 
 failed=0
 wrong() { echo "wrong: $1" >&2; failed=1; }
@@ -55,14 +48,14 @@ digest = base64.b64encode(hashlib.sha256(probe.encode()).digest()).decode()
 page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
 print(page.replace("</body>", f"<script>{probe}</script></body>"), end="")
 PY
-run --window-size=1400,1600 --dump-dom "file://$work/probed.html" > "$work/dom"
+browse "$work" --window-size=1400,1600 --dump-dom "file://$work/probed.html" > "$work/dom"
 sed -n '/<pre id="probe">/,/<\/pre>/p' "$work/dom" | sed 's/.*<pre id="probe">//; s/<\/pre>.*//' > "$work/facts"
 [ -s "$work/facts" ] || { echo "error: Chromium did not render the page" >&2; tail -3 "$work/browser.log" >&2; exit 3; }
 for fact in "rows $rows" "found $wanted" "none 0" "rising true" "falling true" "names true" "scripts 2"; do
   grep -qx "$fact" "$work/facts" || wrong "expected \"$fact\", found: $(tr '\n' ';' < "$work/facts")"
 done
 if grep '^request ' "$work/facts"; then wrong "the page makes requests"; fi
-[ -z "$shot" ] || run --window-size=1400,1600 --screenshot="$shot" "file://$page" >/dev/null
+[ -z "$shot" ] || browse "$work" --window-size=1400,1600 --screenshot="$shot" "file://$page" >/dev/null
 
 [ "$failed" -eq 0 ] && echo "ok: $rows rows, search and sort work, no requests"
 exit "$failed"

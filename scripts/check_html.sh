@@ -10,15 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 shot=$(realpath -m "${2:-$work/page.png}")
 
-browser=""
-for name in chromium chromium-browser google-chrome; do
-  if command -v "$name" >/dev/null; then browser=$name; break; fi
-done
-[ -n "$browser" ] || { echo "error: no Chromium found" >&2; echo "  hint: apt-get install chromium" >&2; exit 3; }
-run() {
-  timeout 60 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --disable-extensions --disable-background-networking \
-    --disable-component-update --disable-sync --user-data-dir="$work/profile" "$@" 2>>"$work/browser.log"
-}
+. "$(dirname "$0")/chromium.sh"
+need_chromium
 
 failed=0
 wrong() { echo "wrong: $1" >&2; failed=1; }
@@ -35,8 +28,8 @@ const pre = document.createElement("pre"); pre.id = "probe"; pre.textContent = o
 </script>'
 { sed 's/<meta http-equiv="Content-Security-Policy"[^>]*>//' "$page"; printf '%s' "$probe"; } > "$work/probed.html"
 
-run --window-size=1200,3000 --dump-dom "file://$work/probed.html" > "$work/wide.dom"
-run --window-size=500,3000 --dump-dom "file://$work/probed.html" > "$work/narrow.dom"
+browse "$work" --window-size=1200,3000 --dump-dom "file://$work/probed.html" > "$work/wide.dom"
+browse "$work" --window-size=500,3000 --dump-dom "file://$work/probed.html" > "$work/narrow.dom"
 facts() { sed -n '/<pre id="probe">/,/<\/pre>/p' "$1" | sed 's/.*<pre id="probe">//; s/<\/pre>.*//'; }
 facts "$work/wide.dom" > "$work/facts"
 [ -s "$work/facts" ] || { echo "error: Chromium did not render the page" >&2; tail -3 "$work/browser.log" >&2; exit 3; }
@@ -58,7 +51,7 @@ facts "$work/narrow.dom" | awk '$1 == "overflow" && $2 > 0 { exit 1 }' || wrong 
 grep -q "Content-Security-Policy\" content=\"default-src 'none'" "$page" || wrong "no content security policy"
 if grep -qiE '<(script|iframe|object|embed|img|link)[ >]' "$page"; then wrong "an element that runs or loads"; fi
 
-run --window-size=1200,3000 --screenshot="$shot" "file://$page" >/dev/null
+browse "$work" --window-size=1200,3000 --screenshot="$shot" "file://$page" >/dev/null
 [ "$(stat -c %s "$shot" 2>/dev/null || echo 0)" -gt 20000 ] || wrong "the screenshot is blank"
 
 [ "$failed" -eq 0 ] && echo "ok: five sections, $plots plots, no requests"

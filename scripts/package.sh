@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # dist/capstone-<version>-<machine>.tar.gz: a folder that runs anywhere with a glibc as new as this machine's, without root and
 # without our libraries. CUDA programs are built on the target by its own nvcc on first use.
+#   scripts/package.sh [--student]
+# --student: dist/capstone-student-…, without what would solve a problem that counts for a grade (scripts/package_files.sh says which files).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-root=$PWD
+scripts/package_files.sh "$@" >/dev/null   # refuses what it does not know before anything is built
 scripts/install_deps.sh
 version=$(sed -n 's/.*kToolVersion = "\(.*\)".*/\1/p' harness/base/version.h)
-name=capstone-$version-$(uname -m)
+name=capstone-${1:+student-}$version-$(uname -m)
 build=build/package
 mkdir -p build
 cmake --preset release -B "$build" -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF -DCAPSTONE_STATIC_DEPS=ON \
@@ -20,8 +22,7 @@ top=$stage/$name
 mkdir -p "$top"/{bin,lib,libexec,share/capstone/include}
 cp "$build/bin/capstone" "$top/bin/"
 cp -r "$build/libexec/capstone" "$top/libexec/"
-git ls-files problems reference_kernels templates rubric examples harness | tar -cf - -T - | tar -xf - -C "$top/share/capstone"
-git -C tests ls-files museum | tar -C tests -cf - -T - | tar -xf - -C "$top/share/capstone"
+scripts/package_files.sh "$@" | tar --transform 's,^tests/,,' -cf - -T - | tar -xf - -C "$top/share/capstone"
 cp README.md "$top/"
 # Headers that the on-the-spot CUDA builds include.
 cp -r /usr/include/nlohmann "$top/share/capstone/include/"

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The files of the repository that a package carries, one a line.
+#   scripts/package_files.sh [--student]
+# --student leaves out what would solve a problem that counts for a grade (`graded: true` in its problem.yaml): every rung of its ladders but the first, which is where
+# `init --from` may begin, the ladders' own pages, and the finished capstones of it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+student=no
+case ${1:-} in
+  "") ;;
+  --student) student=yes ;;
+  *) echo "usage: scripts/package_files.sh [--student]" >&2; exit 2 ;;
+esac
+files=$(git ls-files problems reference_kernels templates rubric examples harness tests/museum)
+if [ $student = yes ]; then
+  leave=$(mktemp)
+  trap 'rm -f "$leave"' EXIT
+  for definition in $(grep -l '^graded: *true' problems/*/problem.yaml); do
+    id=$(basename "$(dirname "$definition")")
+    grep -E "^reference_kernels/[^/]*/$id/" <<< "$files" | grep -vE '/01_[^/]*$' >> "$leave" || true
+    for finished in $(grep -lE "^ +id: *[\"']?$id[\"']? *$" examples/*/capstone.yaml 2>/dev/null || true); do
+      grep -F "$(dirname "$finished")/" <<< "$files" >> "$leave" || true
+    done
+  done
+  grep -q '^examples/' "$leave" && echo examples/README.md >> "$leave"   # it tells of them, marks and all
+  files=$(grep -vxFf "$leave" <<< "$files")
+fi
+printf '%s\n' "$files"

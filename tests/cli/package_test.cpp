@@ -1,0 +1,44 @@
+// What a package carries: for students without what would solve a problem that counts.
+#include <algorithm>
+#include <sstream>
+
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+using Package = CliTest;
+
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) all.push_back(line);
+  return all;
+}
+
+TEST_F(Package, OfStudentsLeavesOutWhatSolvesAGradedProblem) {
+  const std::string script = CAPSTONE_SOURCE_DIR "/scripts/package_files.sh";
+  if (program({"git", "-C", CAPSTONE_SOURCE_DIR, "rev-parse"}).code != 0) GTEST_SKIP() << "no git checkout";
+  Outcome whole = program({script}), student = program({script, "--student"});
+  ASSERT_EQ(whole.code, 0) << whole;
+  ASSERT_EQ(student.code, 0) << student;
+  const auto all = lines(whole.out), rest = lines(student.out);
+  auto has = [&](const std::string& file) { return std::find(rest.begin(), rest.end(), file) != rest.end(); };
+  int checked = 0;
+  for (const std::string& file : all) {
+    if (!file.starts_with("reference_kernels/") || std::count(file.begin(), file.end(), '/') != 3) continue;
+    const std::string problem = fs::path(file).parent_path().filename();
+    const std::string definition = slurp(fs::path(CAPSTONE_SOURCE_DIR) / "problems" / problem / "problem.yaml");
+    const bool graded = definition.find("\ngraded: true") != std::string::npos, first = fs::path(file).filename().string().starts_with("01_");
+    EXPECT_EQ(has(file), !graded || first) << file;
+    checked += graded;
+  }
+  EXPECT_GT(checked, 20);
+  for (const std::string& file : rest) EXPECT_FALSE(file.starts_with("examples/") && !file.starts_with("examples/demos/")) << file;
+  EXPECT_TRUE(has("problems/sgemm/baseline.cu")) << "the opponent stays";
+  EXPECT_TRUE(has("tests/museum/README.md"));
+  EXPECT_EQ(program({script, "--students"}).code, 2);
+}
+
+}  // namespace
+}  // namespace capstone::cli_test
