@@ -16,4 +16,7 @@ Result<ExitCode> show_agreement(const Session& session, const OpenCohort& cohort
 /// @param least  [%] shares below it are left out
 Result<ExitCode> compare_kernels(const Session& session, OpenCohort& cohort, double least);
 
+/// Who needs help, from check-ins in files and folders. @param cohort  a folder that `grade` made, or none yet; @param roster  a file; empty: not told
+Result<ExitCode> show_progress(const Session& session, const std::string& cohort, const std::vector<std::string>& places, const std::string& roster, const std::string& format);
+
 }  // namespace capstone::cli

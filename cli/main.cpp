@@ -156,6 +156,7 @@ int run(int argc, char** argv) {
   add_llm(app, session, action);
   add_report(app, session, action);
   add_check(app, session, action);
+  add_checkin(app, session, action);
   add_submit(app, session, action);
   add_ledger(app, session, action);
   add_run(app, session, action);

@@ -46,6 +46,7 @@ void add_ladder(CLI::App& app, Session& session, Action& action);
 void add_llm(CLI::App& app, Session& session, Action& action);
 void add_report(CLI::App& app, Session& session, Action& action);
 void add_check(CLI::App& app, Session& session, Action& action);
+void add_checkin(CLI::App& app, Session& session, Action& action);
 void add_run(CLI::App& app, Session& session, Action& action);
 void add_submit(CLI::App& app, Session& session, Action& action);
 void add_ledger(CLI::App& app, Session& session, Action& action);

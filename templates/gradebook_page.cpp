@@ -11,6 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/measure/fast_p.h"
+#include "rubric/gradebook/lateness.h"
 #include "templates/cohort_pages.h"
 #include "templates/encode.h"
 #include "templates/page.h"
@@ -49,7 +50,7 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
     r->SetValue("PROBLEM", row.problem);
     r->SetValue("TONE", row.state == "failed" ? "bad" : row.state == "graded" ? "plain" : "strong");
     r->SetValue("STATE", row.fault.empty() ? row.state : row.state + " (" + row.fault + ")");
-    r->SetValue("LATE", (row.late ? std::string("late") : std::string()) + (row.grace_days > 0 ? fmt::format(" {:g} d of grace", row.grace_days) : ""));
+    r->SetValue("LATE", lateness_text(row));
     for (const auto& [contestant, key] : {std::pair{"human", "HUMAN"}, std::pair{"llm", "MODEL"}}) {
       const Outcome* o = summary.of(contestant);
       r->SetValue(key, verdict(o));

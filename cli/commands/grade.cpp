@@ -30,7 +30,7 @@ constexpr std::chrono::hours kPatience{2};
 constexpr std::size_t kLongSummary = 40;   // submissions; of a larger cohort only those that need somebody are listed
 
 struct GradeArguments {
-  std::string folder, out = "graded", roster, rubric;
+  std::string folder, out = "graded", roster, rubric, deadline;
   std::vector<std::string> only;
   int parallel = 1;
   bool force = false, dry_run = false, allow_unisolated = false, collect = false;
@@ -88,6 +88,9 @@ class Batch {
     ignored_ = std::move(found.ignored);
     rubric_file_ = arguments_.rubric.empty() ? session_.resources.share / "rubric" / "rubric.yaml" : session_.cwd / arguments_.rubric;
     CAPSTONE_TRY(rubric_, load_rubric(rubric_file_));
+    if (!arguments_.deadline.empty()) {
+      CAPSTONE_TRY(deadline_, parse_instant(arguments_.deadline));
+    }
     std::error_code code;
     fs::path roster = arguments_.roster.empty() ? where / "roster.csv" : session_.cwd / arguments_.roster;
     has_roster_ = !arguments_.roster.empty() || fs::is_regular_file(roster, code);
@@ -126,7 +129,36 @@ class Batch {
     std::vector<SubmissionResult> results;
     for (const Item& item : items_)
       if (item.result) results.push_back(*item.result);
-    return book.take(results);
+    CAPSTONE_CHECK(book.take(results));
+    return book.keep_times(times());
+  }
+
+  RosterMatch matched() const {
+    std::vector<Claimant> claimants;
+    for (const Item& item : items_) claimants.push_back({item.submission.name, item.result ? item.result->members : std::vector<Person>{}, item.submission.origin});
+    return match_roster(roster_, claimants);
+  }
+
+  // When each came, as its platform tells or else the roster, and by when it should have: what the roster grants, of a team's members the latest, else the class's.
+  std::vector<SubmissionTimes> times() const {
+    std::map<std::string, Instant> came, due;
+    const RosterMatch match = matched();
+    for (std::size_t i = 0; i < roster_.size(); ++i)
+      for (const std::string& name : match.submissions[i]) {
+        auto later = [&name](std::map<std::string, Instant>& all, const std::optional<Instant>& time) {
+          if (time) all[name] = all.contains(name) ? std::max(all[name], *time) : *time;
+        };
+        later(came, roster_[i].submitted);
+        later(due, roster_[i].deadline);
+      }
+    std::vector<SubmissionTimes> all;
+    for (const Item& item : items_) {
+      const std::string& name = item.submission.name;
+      if (auto told = parse_instant(item.submission.origin.submitted)) came[name] = *told;
+      if (!due.contains(name) && deadline_) due[name] = *deadline_;
+      all.push_back({name, came.contains(name) ? utc_text(came[name]) : "", due.contains(name) ? utc_text(due[name]) : ""});
+    }
+    return all;
   }
 
   // Empty: a result is there, of these very inputs.
@@ -366,9 +398,7 @@ class Batch {
 
   void show_roster() const {
     if (!has_roster_) return;
-    std::vector<Claimant> claimants;
-    for (const Item& item : items_) claimants.push_back({item.submission.name, item.result ? item.result->members : std::vector<Person>{}, item.submission.origin});
-    RosterMatch match = match_roster(roster_, claimants);
+    const RosterMatch match = matched();
     const Terminal& t = session_.terminal;
     for (std::size_t i = 0; i < roster_.size(); ++i) {
       if (match.submissions[i].empty()) t.out("never submitted: " + roster_[i].name + (roster_[i].id.empty() ? "" : " (" + roster_[i].id + ")"));
@@ -386,6 +416,7 @@ class Batch {
   std::vector<std::string> ignored_;
   std::vector<RosterRow> roster_;
   bool has_roster_ = false;
+  std::optional<Instant> deadline_;
   std::map<std::string, std::string> problems_;   ///< id → digest of the mentor's
 };
 
@@ -409,6 +440,8 @@ void add_grade(CLI::App& app, Session& session, Action& action) {
   command->add_option("folder", arguments->folder, "folders and archives made by `capstone submit`; or a bulk archive of Canvas, Moodle or Gradescope")->required();
   command->add_option("--out", arguments->out, "where results, score sheets and grades.csv go (default graded/)");
   command->add_option("--roster", arguments->roster, "CSV with name,id,email: who belongs to the course (default: roster.csv beside the submissions)");
+  command->add_option("--deadline", arguments->deadline, "by when it was due, for example 2026-11-20T23:59+01:00; a roster's columns deadline and submitted stand in front; nothing is taken off")
+      ->type_name("TIME");
   command->add_option("--rubric", arguments->rubric, "a rubric of the cohort's own (default: the course's)");
   command->add_option("--only", arguments->only, "grade this submission only; may be given again");
   command->add_option("-j,--jobs", arguments->parallel, "submissions at a time (default 1); timing waits for a GPU of its own")->check(CLI::Range(1, 256));

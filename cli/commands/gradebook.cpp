@@ -4,6 +4,7 @@
 #include "cli/gradebook_tasks.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "rubric/gradebook/lateness.h"
 #include "templates/cohort_pages.h"
 
 namespace capstone::cli {
@@ -13,7 +14,8 @@ struct GradebookArguments {
   std::string cohort = "graded", format = "text", name, grader, reason, member;
   double days = 0, least = 40;
   int count = 5;
-  std::string folder, out;
+  std::string folder, out, roster;
+  std::vector<std::string> progress;
 };
 
 // Pairs that `gradebook similarity` found, if it was asked.
@@ -24,12 +26,6 @@ std::vector<SimilarPair> similar_pairs(const OpenCohort& cohort) {
   if (!json.is_object()) return pairs;
   for (const Json& pair : json.value("pairs", Json::array())) pairs.push_back({pair.value("first", ""), pair.value("second", ""), pair.value("share", 0.0)});
   return pairs;
-}
-
-// "late, 2 d of grace": whether they cover it is for the mentor to say, platforms do not tell by how much.
-std::string lateness(const GradebookRow& row) {
-  const std::string grace = row.grace_days > 0 ? fmt::format("{:g} d of grace", row.grace_days) : "";
-  return row.late && !grace.empty() ? "late, " + grace : row.late ? "late" : grace;
 }
 
 Result<ExitCode> show(const Session& session, const GradebookArguments& arguments) {
@@ -63,7 +59,7 @@ Result<ExitCode> show(const Session& session, const GradebookArguments& argument
   Table table(heading, right);
   bool earlier = false;
   for (const GradebookRow& row : rows) {
-    std::vector<std::string> cells{row.submission, row.person.name, row.state, lateness(row)};
+    std::vector<std::string> cells{row.submission, row.person.name, row.state, lateness_text(row)};
     for (const auto& given : row.marks) {
       cells.push_back(given ? fmt::format("{:g}{}", given->points, given->earlier_version ? "*" : "") : "-");
       earlier |= given && given->earlier_version;
@@ -106,6 +102,8 @@ void add_gradebook(CLI::App& app, Session& session, Action& action) {
   auto a = std::make_shared<GradebookArguments>();
   command->add_option("cohort", a->cohort, "the folder that `grade --out` made (default graded/)");
   command->add_option("--format", a->format, "text (default), csv, json, or html: COHORT/gradebook.html")->check(CLI::IsMember({"text", "csv", "json", "html"}));
+  auto* progress = command->add_option("--progress", a->progress, "who needs help: check-ins of students, files or folders of them; works before there is a cohort")->type_name("CHECKINS");
+  command->add_option("--roster", a->roster, "with --progress: CSV with name,id,email; who never checked in is listed, too")->needs(progress);
   command->require_subcommand(0, 1);
   auto* history = command->add_subcommand("history", "everything that happened to one submission");
   history->add_option("name", a->name, "the submission")->required();
@@ -141,6 +139,7 @@ void add_gradebook(CLI::App& app, Session& session, Action& action) {
         if (merging->parsed()) return merge_blind_copies(session, cohort, a->folder);
         return agreeing->parsed() ? show_agreement(session, cohort) : compare_kernels(session, cohort, a->least);
       }
+      if (!a->progress.empty()) return show_progress(session, a->cohort, a->progress, a->roster, a->format);
       if (history->parsed()) return show_history(session, *a);
       if (granting->parsed()) return grace(session, *a);
       return publishing->parsed() ? publish(session, *a) : show(session, *a);

@@ -21,6 +21,8 @@ std::string line_of(const Record& record, const Terminal& t) {
     text += fmt::format("  {} {}", b.value("contestant", ""), b.value("version", ""));
   } else if (record.kind == "prediction") {
     text += "  " + b.value("bottleneck", "");
+  } else if (record.kind == "checkin") {
+    text += "  " + replace_all(b.value("stuck", ""), "\n", " ");
   } else if (record.kind == "attempt") {
     text += fmt::format("  {} by {}", b.value("number", 0), b.value("model", ""));
   }

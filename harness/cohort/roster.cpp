@@ -79,6 +79,13 @@ std::string cell(const CsvTable& table, std::size_t row, std::initializer_list<c
   return {};
 }
 
+Result<std::optional<Instant>> time_in(const std::string& text, const fs::path& file, int line) {
+  if (text.empty()) return std::optional<Instant>();
+  auto read = parse_instant(text);
+  if (!read) return fail(read.error().what, fmt::format("{}:{}", file.string(), line), read.error().hint);
+  return std::optional(*read);
+}
+
 }  // namespace
 
 Result<std::vector<RosterRow>> read_roster(const fs::path& file) {
@@ -99,6 +106,8 @@ Result<std::vector<RosterRow>> read_roster(const fs::path& file) {
     }
     row.id = cell(table, i, {"id", "sid", "student id", "id number", "sis user id", "username"});
     row.email = cell(table, i, {"email", "e-mail", "email address"});
+    CAPSTONE_TRY(row.submitted, time_in(cell(table, i, {"submitted", "submission time"}), file, row.line));
+    CAPSTONE_TRY(row.deadline, time_in(cell(table, i, {"deadline", "due"}), file, row.line));
     if (row.name.empty()) return fail("a row without a name", fmt::format("{}:{}", file.string(), row.line), "give everybody a name, or take the row out");
     if (!row.id.empty()) {
       auto [known, fresh] = ids.emplace(lower(row.id), row.line);

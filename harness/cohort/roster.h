@@ -1,9 +1,11 @@
 #pragma once
 // Who belongs to the course, and which submission is whose.
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/base/instant.h"
 #include "harness/cohort/submissions.h"
 #include "harness/project/project.h"
 
@@ -12,11 +14,13 @@ namespace capstone {
 struct RosterRow {
   std::string name, id, email;
   int line = 0;   ///< of the file
+  std::optional<Instant> submitted = {}, deadline = {};   ///< of this person's; absent: the file does not tell
 };
 
 /// Reads a CSV with a heading: a column `name`, and `id` and `email` if it has them (the names that Canvas, Moodle and Gradescope
-/// export are known, too); other columns are ignored.
-/// @error not readable; no name column; a row without a name; an id that stands there twice (names both lines).
+/// export are known, too), `submitted` and `deadline` with their zone; other columns are ignored.
+/// @error not readable; no name column; a row without a name; an id that stands there twice (names both lines); a time
+/// that is none.
 Result<std::vector<RosterRow>> read_roster(const std::filesystem::path& file);
 
 /// A submission as far as people go.

@@ -48,6 +48,9 @@ Result<std::string> keep_source(const std::filesystem::path& sources, std::strin
 /// What `capstone ledger --verify` reports: every broken link, changed source and torn line, each with its line number.
 Result<std::vector<std::string>> verify_ledger(const std::filesystem::path& ledger, const std::filesystem::path& sources);
 
+/// SHA-256 of each whole line, in order: the last is the ledger's head. @error no such file.
+Result<std::vector<std::string>> line_digests(const std::filesystem::path& ledger);
+
 /// Merges records made on another machine (their own chain) into this ledger, byte for byte; ones already here are
 /// skipped. Their sources come along when they lie in `sources/` beside the other ledger. All or nothing; a torn last
 /// line of the other ledger is left out.

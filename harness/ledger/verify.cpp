@@ -62,4 +62,12 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
   return findings;
 }
 
+Result<std::vector<std::string>> line_digests(const fs::path& ledger) {
+  CAPSTONE_TRY(std::string bytes, read_file(ledger));
+  std::vector<std::string> digests;
+  for (const Line& line : lines_of(bytes))
+    if (line.ended) digests.push_back(sha256_hex(line.text));
+  return digests;
+}
+
 }  // namespace capstone

@@ -81,6 +81,15 @@ Result<void> Gradebook::take(const std::vector<SubmissionResult>& results) {
   return transaction.commit();
 }
 
+Result<void> Gradebook::keep_times(const std::vector<SubmissionTimes>& times) {
+  CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
+  for (const SubmissionTimes& each : times) {
+    CAPSTONE_TRY(Statement keep, database_->prepare("UPDATE submission SET submitted=?, deadline=CASE WHEN ?='' THEN deadline ELSE ? END WHERE name=?"));
+    CAPSTONE_CHECK(keep.bind(each.submitted).bind(each.deadline).bind(each.deadline).bind(each.submission).run());
+  }
+  return transaction.commit();
+}
+
 Result<std::vector<std::string>> Gradebook::submissions() const {
   CAPSTONE_TRY(Statement all, database_->prepare("SELECT name FROM submission ORDER BY name"));
   std::vector<std::string> names;
@@ -165,7 +174,7 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
   }
   CAPSTONE_TRY(auto grace, all_grace());
   std::vector<GradebookRow> rows;
-  CAPSTONE_TRY(Statement all, database_->prepare("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, m.email "
+  CAPSTONE_TRY(Statement all, database_->prepare("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, m.email, s.submitted, s.deadline "
                                                  "FROM submission s JOIN member m ON m.submission = s.name ORDER BY s.name, m.place"));
   for (;;) {
     CAPSTONE_TRY(bool more, all.step());
@@ -174,6 +183,7 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
     row.submission = all.text(0), row.problem = all.text(1), row.state = all.text(2), row.fault = all.text(3), row.why = all.text(4), row.digest = all.text(5);
     row.late = all.integer(6) != 0;
     row.person = {all.text(7), all.text(8), all.text(9)};
+    row.submitted = all.text(10), row.deadline = all.text(11);
     for (const std::string& whom : {std::string(), key_of(row.person)})   // a member's own stands in front of the team's
       if (auto days = grace.find({row.submission, whom}); days != grace.end()) row.grace_days = days->second;
     row.marks.resize(rubric.criteria.size());

@@ -31,11 +31,15 @@ struct GradebookRow {
   std::string submission, problem, state, fault, why, digest;
   Person person;
   bool late = false;                        ///< its platform says so
+  std::string submitted = {}, deadline = {};   ///< UTC; empty: not known
   double grace_days = 0;                    ///< granted; the last grant counts
   std::vector<std::optional<Mark>> marks;   ///< in the rubric's order; absent: not marked
   std::optional<double> total() const;      ///< absent while a criterion is unmarked
   bool published = false;                   ///< what was published last says the same as this row
 };
+
+/// When a submission came, and by when it should have.
+struct SubmissionTimes { std::string submission, submitted, deadline; };   ///< UTC; empty: not known
 
 /// One line of a submission's history, oldest first.
 struct HistoryEntry { std::string time, text; };
@@ -51,6 +55,9 @@ class Gradebook {
 
   /// Takes in results of `grade`. One that is there already changes nothing. All or nothing.
   Result<void> take(const std::vector<SubmissionResult>& results);
+
+  /// Keeps when submissions came; a deadline that is not told leaves the one that is kept. All or nothing; unknown submissions are passed over.
+  Result<void> keep_times(const std::vector<SubmissionTimes>& times);
 
   /// Adds drafts, all or nothing; time and digest are filled in.
   /// @error unknown submission, criterion or member (hint: the nearest); points below 0 or above the criterion's weight; no

@@ -35,6 +35,10 @@ CREATE TABLE blind (code TEXT PRIMARY KEY, submission TEXT NOT NULL REFERENCES s
   UNIQUE (submission, grader));
 CREATE TABLE second_mark (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), criterion TEXT NOT NULL,
   points REAL NOT NULL, reason TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL, digest TEXT NOT NULL);
+)",
+    R"(
+ALTER TABLE submission ADD COLUMN submitted TEXT NOT NULL DEFAULT '';
+ALTER TABLE submission ADD COLUMN deadline TEXT NOT NULL DEFAULT '';
 )"};
 
 Result<std::size_t> version_of(const Database& database, const std::filesystem::path& file) {

@@ -10,6 +10,7 @@
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
+#include "rubric/gradebook/lateness.h"
 
 namespace capstone {
 namespace {
@@ -74,6 +75,8 @@ Result<Comments> read_comments(const fs::path& file) {
 std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence, const Comments& comments) {
   std::string text = remark(fmt::format("{}: {} {}, {}, {}{}", row.submission, row.person.name, row.person.id, row.problem, row.state, row.fault.empty() ? "" : " (" + row.fault + ")"));
   if (!row.why.empty()) text += remark(row.why);
+  if (std::string late = lateness_text(row); !late.empty())
+    text += remark(fmt::format("{}{}. Nothing is taken off for it unless you do.", row.submitted.empty() ? "" : "handed in " + row.submitted + ": ", late));
   text += remark("Fill in points and reason and leave the editor. What has no points waits for another time.");
   for (const auto& [name, comment] : comments) text += remark("@" + name + ": " + comment);
   text += "marks:\n";
@@ -140,12 +143,14 @@ Result<std::vector<Mark>> read_marks(const std::string& text, const std::string&
 }
 
 std::string gradebook_csv(const std::vector<GradebookRow>& rows, const Rubric& rubric) {
-  std::vector<std::string> heading{"name", "person", "id", "email", "problem", "state", "late", "grace_days"};
+  std::vector<std::string> heading{"name", "person", "id", "email", "problem", "state", "late", "submitted", "deadline", "days_late", "grace_days"};
   for (const Criterion& criterion : rubric.criteria) heading.push_back(criterion.id);
   heading.insert(heading.end(), {"total", "published", "for_an_earlier_version"});
   std::string text = csv_row(heading);
   for (const GradebookRow& row : rows) {
-    std::vector<std::string> cells{row.submission, row.person.name, row.person.id, row.person.email, row.problem, row.state, row.late ? "late" : "", row.grace_days > 0 ? number(row.grace_days) : ""}, earlier;
+    const auto late = days_late(row);
+    std::vector<std::string> cells{row.submission, row.person.name, row.person.id, row.person.email, row.problem, row.state, row.late || (late && *late > 0) ? "late" : "",
+                                   row.submitted, row.deadline, late && *late > 0 ? fmt::format("{:.2f}", *late) : "", row.grace_days > 0 ? number(row.grace_days) : ""}, earlier;
     for (const auto& mark : row.marks) {
       cells.push_back(mark ? number(mark->points) : "");
       if (mark && mark->earlier_version) earlier.push_back(mark->criterion);
@@ -162,11 +167,13 @@ Json gradebook_json(const std::vector<GradebookRow>& rows, const Rubric& rubric)
   Json out{{"schema_version", 1}, {"rubric", rubric.digest}, {"rows", Json::array()}};
   for (const GradebookRow& row : rows) {
     Json marks = Json::object();
+    const auto late = days_late(row);
     for (const auto& mark : row.marks)
       if (mark)
         marks[mark->criterion] = {{"points", mark->points}, {"reason", mark->reason}, {"grader", mark->grader}, {"time", mark->time}, {"digest", mark->digest}, {"earlier_version", mark->earlier_version}};
     out["rows"].push_back({{"name", row.submission}, {"person", row.person.name}, {"id", row.person.id}, {"email", row.person.email}, {"problem", row.problem},
-                           {"state", row.state}, {"fault", row.fault}, {"late", row.late}, {"grace_days", row.grace_days}, {"digest", row.digest}, {"marks", std::move(marks)},
+                           {"state", row.state}, {"fault", row.fault}, {"late", row.late},
+                           {"submitted", row.submitted}, {"deadline", row.deadline}, {"days_late", late ? Json(*late) : Json(nullptr)}, {"grace_days", row.grace_days}, {"digest", row.digest}, {"marks", std::move(marks)},
                            {"total", row.total() ? Json(*row.total()) : Json(nullptr)}, {"published", row.published}});
   }
   return out;

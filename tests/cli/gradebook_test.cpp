@@ -45,7 +45,7 @@ TEST_F(Gradebook, FromTheFirstMarkToASecondVersion) {
 
 TEST_F(Gradebook, TablesAreSafeInSpreadsheetsAndWholeInJson) {
   Outcome csv = capstone({"gradebook", "graded", "--format", "csv"});
-  EXPECT_TRUE(csv.out.starts_with("name,person,id,email,problem,state,late,grace_days,correctness,depth,head_to_head,honesty,total,published,")) << csv;
+  EXPECT_TRUE(csv.out.starts_with("name,person,id,email,problem,state,late,submitted,deadline,days_late,grace_days,correctness,depth,head_to_head,honesty,total,published,")) << csv;
   EXPECT_TRUE(says(csv.out, "eve,\"'=cmd, \"\"Eve\"\"\",7,"));
   EXPECT_TRUE(csv.out.ends_with("\r\n"));
   Json json = Json::parse(capstone({"gradebook", "graded", "--format", "json"}).out, nullptr, false);
@@ -93,6 +93,37 @@ TEST_F(Gradebook, DaysOfGraceStandInTableAndHistory) {
   EXPECT_TRUE(says(capstone({"gradebook", "history", "ada"}).out, "2 days of grace by Grace: illness"));
   Outcome bad = capstone({"gradebook", "grace", "ada", "--days", "-2", "--reason", "x", "--grader", "Grace"});
   EXPECT_EQ(bad.code, 2) << bad;
+}
+
+TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
+  spit(home_ / "in" / "roster.csv", "name,id,submitted,deadline\nAda Lovelace,1815,2026-03-02T18:00Z,\nEve,7,2026-03-02 18:00 +00:00,2026-03-05T12:00Z\n");
+  auto again = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+    return capstone(more);
+  };
+  Outcome told = again({"--deadline", "2026-03-01T13:00+01:00"});
+  EXPECT_EQ(told.code, 0) << told;
+  EXPECT_TRUE(says(told.err, "2 unchanged")) << "a deadline judges nothing again";
+  Outcome table = capstone({"gradebook"});
+  EXPECT_TRUE(says(table.out, "1.3 d late")) << table;
+  EXPECT_EQ(capstone({"gradebook", "grace", "ada", "--days", "2", "--reason", "illness", "--grader", "Grace"}).code, 0);
+  EXPECT_TRUE(says(capstone({"gradebook"}).out, "1.3 d late, 2 d of grace cover it"));
+  const Json rows = Json::parse(capstone({"gradebook", "--format", "json"}).out, nullptr, false)["rows"];
+  EXPECT_EQ(rows[0]["deadline"], "2026-03-01T12:00:00Z");
+  EXPECT_EQ(rows[1]["deadline"], "2026-03-05T12:00:00Z") << "the roster's own stands in front";
+  EXPECT_LT(rows[1]["days_late"], 0);
+  EXPECT_EQ(capstone({"gradebook", "--format", "html"}).code, 0);
+  EXPECT_TRUE(says(slurp(home_ / "graded" / "gradebook.html"), "1.3 d late, 2 d of grace cover it"));
+  Outcome sheet = capstone({"mark", "--next", "--grader", "Grace"}, {.env = {{"EDITOR", "true"}, {"VISUAL", ""}}});
+  EXPECT_EQ(sheet.code, 0) << sheet;
+  EXPECT_TRUE(says(slurp(home_ / "graded" / "marking" / "ada.yaml"), "handed in 2026-03-02T18:00:00Z: 1.3 d late, 2 d of grace cover it. Nothing is taken off"));
+  Outcome vague = again({"--deadline", "2026-03-01T12:00"});
+  EXPECT_EQ(vague.code, 2) << vague;
+  EXPECT_TRUE(says(vague.err, "error: a time without its zone"));
+  spit(home_ / "in" / "roster.csv", "name,id,deadline\nAda Lovelace,1815,tomorrow\n");
+  Outcome row = again({});
+  EXPECT_EQ(row.code, 2) << row;
+  EXPECT_TRUE(says(row.err, "roster.csv:2"));
 }
 
 TEST_F(Gradebook, PublishedMarksFillACanvasFileAndDraftsDoNot) {
