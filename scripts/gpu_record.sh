@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a GPU machine: judges the last rung of every ladder against PyTorch, eager and compiled, through the tool itself.
-#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a contestant; TEXT: only problems whose name contains it
+#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a contestant; TEXT: only problems whose name matches it, a regular expression
 # Uses every visible GPU, one problem each at a time. OUT gets one ledger a problem (<problem>.jsonl), the printed table (<problem>.txt), doctor.txt, and the summary
 # pytorch.json: of each problem the arms' medians, the speedup and the verdict, with device, date and version.
 # Exit codes: 0 every problem was judged · 1 one was not.
@@ -26,7 +26,7 @@ record() {  # problem
   return $code
 }
 
-mapfile -t problems < <(for definition in "$root"/problems/*/problem.yaml; do basename "$(dirname "$definition")"; done | grep -F -- "$only")
+mapfile -t problems < <(for definition in "$root"/problems/*/problem.yaml; do basename "$(dirname "$definition")"; done | grep -E -- "$only")
 printf '%s\n' "${problems[@]}" >"$work/queue"
 next() { flock "$work/lock" sh -c "head -n 1 '$work/queue'; sed -i 1d '$work/queue'"; }
 on_gpu() {
