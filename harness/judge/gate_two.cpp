@@ -22,6 +22,7 @@ namespace {
 constexpr int kMaxRestarts = 12;
 constexpr int kBlocks = 4;            // per restart
 constexpr int kDropped = 2;           // samples after a switch of arms
+constexpr double kLong = 20;          // ms; a launch this long has forgotten what ran before it: one sample is dropped
 constexpr int kWarmUpMost = 30;
 constexpr int kOutside = 3;           // launches a block that the judge times itself
 constexpr int kAgain = 3;             // times that a disturbed block is run again
@@ -173,9 +174,11 @@ class Session {
     for (std::size_t a : order) {
       if (!alive(a)) continue;
       std::vector<double> kept;
-      for (int i = 0; i < count + kDropped && alive(a); ++i) {
+      int dropped = kDropped;
+      for (int i = 0; i < count + dropped && alive(a); ++i) {
         CAPSTONE_TRY(double ms, sample(a));
-        if (i >= kDropped && alive(a)) kept.push_back(ms);
+        if (i == 0 && ms > kLong) dropped = 1;
+        if (i >= dropped && alive(a)) kept.push_back(ms);
       }
       if (alive(a) && any_claims())
         for (int i = 0; i < kOutside && alive(a); ++i) CAPSTONE_CHECK(outside_sample(a));
