@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cli/remote.h"
 #include "harness/project/versions.h"
 #include "harness/submit/bundle.h"
 
@@ -10,6 +11,7 @@ namespace capstone::cli {
 
 Result<Receipt> pack_candidates(const Session& session, const Project& project, const std::vector<Candidate>& candidates, const fs::path& out) {
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+  add_pending_versions(project, ledger);
   BundleRequest request;
   request.tool = session.resources.version;
   request.contestants.clear();

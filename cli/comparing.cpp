@@ -49,7 +49,7 @@ std::vector<NamedSource> public_sources(const Session& session, const std::strin
     auto config = read_config(example.path() / "capstone.yaml");
     if (!config || config->problem_id != problem) continue;
     for (const fs::path& file : files_below(example.path(), ".cu"))
-      if (file.parent_path().filename() != "problem")
+      if (const fs::path part = *file.lexically_relative(example.path()).begin(); part == "human" || part == "llm")
         if (auto source = source_of("the example " + file.lexically_relative(session.resources.share / "examples").string(), problem, file)) sources.push_back(std::move(*source));
   }
   return sources;

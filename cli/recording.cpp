@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/remote.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -143,6 +144,7 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project, std::v
     m.version = candidates[i].version;
     if (m.version.empty()) {
       CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+      add_pending_versions(project, ledger);
       CAPSTONE_TRY(m.version, next_version(ledger, m.contestant, m.source_sha256));
     }
     CAPSTONE_TRY(Record record, append_record(project.ledger(), "measurement", Json(m), machine));

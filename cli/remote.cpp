@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/project/versions.h"
 
 namespace capstone::cli {
 
@@ -19,6 +22,32 @@ Result<Destination> parse_destination(const std::string& text) {
   destination.kind = kind == "ssh" ? Destination::Kind::kSsh : Destination::Kind::kSlurm;
   destination.place = kind == "ssh" && rest.starts_with("//") ? text : rest;
   return destination;
+}
+
+void add_pending_versions(const Project& project, LedgerView& ledger) {
+  std::error_code code;
+  for (const auto& task : fs::directory_iterator(project.root / ".capstone" / "remote", code)) {
+    auto text = read_file(task.path() / "versions.json", 1u << 20);
+    const Json named = text ? Json::parse(*text, nullptr, false) : Json();
+    if (!named.is_array()) continue;
+    for (const Json& entry : named) {
+      Measurement m;
+      m.contestant = entry.value("contestant", ""), m.version = entry.value("version", ""), m.source_sha256 = entry.value("source_sha256", "");
+      (m.contestant == "llm" ? ledger.llm : ledger.human).push_back(std::move(m));
+    }
+  }
+}
+
+Result<void> name_versions(const fs::path& file, const LedgerView& ledger, std::vector<Candidate>& candidates) {
+  Json named = Json::array();
+  for (Candidate& candidate : candidates) {
+    CAPSTONE_TRY(std::string digest, sha256_file(candidate.source));
+    if (candidate.version.empty()) {
+      CAPSTONE_TRY(candidate.version, next_version(ledger, candidate.contestant, digest));
+    }
+    named.push_back({{"contestant", candidate.contestant}, {"version", candidate.version}, {"source_sha256", digest}});
+  }
+  return write_file_atomic(file, named.dump());
 }
 
 std::string last_words(std::string_view err) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/recording.h"
 #include "cli/session.h"
 
 namespace capstone::cli {
@@ -26,6 +27,12 @@ struct RemoteTask {
   std::filesystem::path folder;          ///< its own, in the project; holds `bundle`
   std::vector<std::string> options;      ///< of the judge, as words of a command line
 };
+
+/// Versions that are being judged elsewhere have their names already: adds them to the view, for next_version().
+void add_pending_versions(const Project& project, LedgerView& ledger);
+/// Gives every candidate that has none its version's name, and writes the names into `file`: a task's versions.json, which add_pending_versions() reads.
+/// @param ledger  with pending versions
+Result<void> name_versions(const std::filesystem::path& file, const LedgerView& ledger, std::vector<Candidate>& candidates);
 
 /// Waits until the bundle is judged. @return the result: a ledger's bytes
 /// @error not reachable; no capstone there; what the other side said; the result did not arrive whole; interrupted.

@@ -31,6 +31,7 @@ for tool in flock setsid base64 sha256sum; do
 done
 d={folder}
 mkdir -p "$d" && cd "$d" || exit {no_folder}
+find .. -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {{}} + 2>/dev/null   # what nobody came back for
 program={program}
 case $program in "~/"*) program=$HOME/${{program#"~/"}} ;; esac
 command -v "$program" >/dev/null 2>&1 || exit {no_program}

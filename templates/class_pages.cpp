@@ -138,7 +138,7 @@ Result<std::string> certificate_svg(const Certificate& certificate, const Certif
   dict.SetValue("NAME", name);
   dict.SetIntValue("NAME_SIZE", name_size(name));
   dict.SetValue("DIRECTION", direction_of(name));
-  dict.SetValue("PROBLEM", to_utf8(problem_text(certificate.problem)));
+  dict.SetValue("PROBLEM", to_utf8(certificate.problem));
   dict.SetValue("COURSE", to_utf8(text.course));
   dict.SetValue("DATE", to_utf8(text.date));
   dict.SetValue("SIGNATORY", to_utf8(text.signatory));

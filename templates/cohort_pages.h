@@ -32,7 +32,7 @@ Result<std::string> leaderboard_page(const std::vector<Board>& boards, const std
 Result<std::string> present_page(const std::vector<GradebookRow>& rows, const std::map<std::string, ResultSummary>& summaries, const std::vector<std::string>& running_order,
                                  const std::string& title, const std::filesystem::path& templates);
 
-struct Certificate { std::string name, problem; };
+struct Certificate { std::string name, problem; };   ///< problem: its title
 struct CertificateText {
   std::string course, date, signatory;
   std::string logo;                ///< a data: URI of our own making; empty: none

@@ -25,6 +25,13 @@ std::string number(double value) { return fmt::format("{:g}", std::round(value *
 
 std::string verdict(const Outcome* o) { return !o ? "" : o->correct && o->gate_two != "NOT JUDGED" ? o->gate_two : o->gate_one; }
 
+// "head_to_head" as the other headings are written.
+std::string heading_of(const std::string& id) {
+  std::string text = replace_all(id, "_", " ");
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 void fill_table(Dictionary& dict, const GradebookPage& page) {
   auto column = [&](const std::string& name, bool is_number) {
     auto* head = dict.AddSectionDictionary("COLUMN");
@@ -35,7 +42,7 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
   column("Speedup", true);
   column("Model", false);
   column("Speedup", true);
-  for (const Criterion& c : page.rubric.criteria) column(replace_all(c.id, "_", " "), true);
+  for (const Criterion& c : page.rubric.criteria) column(heading_of(c.id), true);
   column("Total", true);
   column("Published", false);
   static const ResultSummary kNothing;
@@ -43,8 +50,11 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
     auto found = page.summaries.find(row.submission);
     const ResultSummary& summary = found == page.summaries.end() ? kNothing : found->second;
     auto* r = dict.AddSectionDictionary("ROW");
-    r->SetValue("PLACE", percent_encoded(row.submission));
-    r->SetValue("NAME", row.submission);
+    // What could not be judged has no score sheet to lead to, but a reason.
+    auto* name = r->AddSectionDictionary(summary.outcomes.empty() ? "NO_SHEET" : "SHEET");
+    name->SetValue("PLACE", percent_encoded(row.submission));
+    name->SetValue("NAME", row.submission);
+    if (!row.why.empty()) r->AddSectionDictionary("WHY")->SetValue("TEXT", row.why);
     r->SetValue("PERSON", row.person.name);
     r->SetValue("ID", row.person.id);
     r->SetValue("PROBLEM", row.problem);

@@ -141,6 +141,7 @@ Result<std::vector<Certificate>> eligible(const Session& session, OpenCohort& co
   CAPSTONE_TRY(auto rows, cohort.book.published_rows(cohort.rubric));
   std::vector<Certificate> certificates;
   std::map<std::string, int> members;
+  std::map<std::string, std::string> titles;   // id → the mentor's title of it
   for (const GradebookRow& row : rows) {
     if (!arguments.all && std::find(arguments.names.begin(), arguments.names.end(), row.submission) == arguments.names.end()) continue;
     const int member = ++members[row.submission];
@@ -150,7 +151,10 @@ Result<std::vector<Certificate>> eligible(const Session& session, OpenCohort& co
                                                total ? fmt::format("{:g} of the {:g} points that it takes", *total, arguments.at_least) : "no published marks")));
       continue;
     }
-    certificates.push_back({row.person.name, row.problem});
+    auto [title, fresh] = titles.try_emplace(row.problem, replace_all(row.problem, "_", " "));
+    if (auto problem = fresh ? find_problem(session.resources.problems(), row.problem) : Result<Problem>(fail("known")))
+      title->second = problem->title;
+    certificates.push_back({row.person.name, title->second});
     files.push_back(row.submission + (member > 1 ? "~" + std::to_string(member) : "") + ".svg");
   }
   return certificates;

@@ -116,21 +116,37 @@ Result<ExitCode> judge_here(const Session& session, const MeasureArguments& argu
 Result<RemoteTask> make_task(const Session& session, const Project& project, const MeasureArguments& arguments) {
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+  add_pending_versions(project, ledger);
   CAPSTONE_TRY(auto candidates, candidates_of(session, project, ledger, arguments));
   JudgeOptions options = arguments.judge;
   if (options.backend == Backend::kAuto) options.backend = Backend::kCuda;   // a machine without a GPU was not meant
   RemoteTask task;
   task.options = words_of(options);
-  const fs::path all = project.root / ".capstone" / "remote", packed = all / "packed";
+  const fs::path all = project.root / ".capstone" / "remote", packed = all / "packed", named = all / "named";
   CAPSTONE_CHECK(make_folders(all));
+  CAPSTONE_CHECK(name_versions(named, ledger, candidates));
   CAPSTONE_TRY(Receipt receipt, pack_candidates(session, project, candidates, packed));
   task.id = sha256_hex(receipt.sha256 + arguments.on + join(task.options, " ")).substr(0, 16);
   task.folder = all / task.id;
   CAPSTONE_CHECK(make_folders(task.folder));
   std::error_code code;
   fs::rename(packed, task.folder / "bundle", code);
+  if (!code) fs::rename(named, task.folder / "versions.json", code);
   if (code) return fail("cannot keep the bundle: " + code.message(), task.folder.string(), "is the disk full?", ExitCode::kEnvironment);
   return task;
+}
+
+// What Slurm's jobs of earlier versions left, which nobody waited for.
+Result<int> bring_earlier(const Project& project, const fs::path& present) {
+  std::error_code code;
+  int added = 0;
+  for (const auto& task : fs::directory_iterator(present.parent_path(), code)) {
+    if (task.path() == present || !fs::exists(task.path() / "result.jsonl", code)) continue;
+    CAPSTONE_TRY(int records, import_records(project.ledger(), task.path() / "result.jsonl"));
+    added += records;
+    fs::remove_all(task.path(), code);
+  }
+  return added;
 }
 
 Result<ExitCode> measure_elsewhere(const Session& session, const MeasureArguments& arguments) {
@@ -150,6 +166,8 @@ Result<ExitCode> measure_elsewhere(const Session& session, const MeasureArgument
   CAPSTONE_TRY(LedgerView judged, read_ledger(home));
   {
     CAPSTONE_TRY(FileLock lock, FileLock::acquire(project.root / ".capstone" / "working.lock", true));
+    CAPSTONE_TRY(int earlier, bring_earlier(project, task.folder));
+    if (earlier) session.terminal.say(fmt::format("{} of earlier versions, which nobody had waited for, added to the ledger", earlier));
     CAPSTONE_TRY(int added, import_records(project.ledger(), home));
     session.terminal.say(fmt::format("{} {} from {} added to the ledger", added, added == 1 ? "record" : "records", arguments.on));
   }

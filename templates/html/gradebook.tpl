@@ -22,7 +22,10 @@ th[aria-sort="descending"] button::after { content: " \2193"; }
 .curve .human { stroke: var(--human); }
 .curve .llm { stroke: var(--llm); stroke-dasharray: 6 3; }
 .curve line { stroke: var(--plot-grid); }
-.curve text { fill: var(--plot-ink); font: 12px var(--sans); }
+.curve text { fill: var(--plot-ink); font: 10px var(--sans); }
+.grades :is(th, td) { padding-right: .55rem; }
+.grades td { overflow-wrap: anywhere; min-width: 2.5rem; }
+.grades .fine { font-family: var(--sans); font-weight: 400; }
 .bars rect { fill: var(--human); }
 svg.plot { min-width: 0; }
 @media print { .tools { display: none; } }
@@ -39,7 +42,7 @@ svg.plot { min-width: 0; }
 <div class="scroll"><table class="grades">
 <thead><tr>{{#COLUMN}}<th scope="col" class="{{KIND}}"><button type="button">{{NAME}}</button></th>{{/COLUMN}}</tr></thead>
 <tbody>{{#ROW}}
-<tr><td><a href="submissions/{{PLACE:none}}/score_sheet.html">{{NAME}}</a></td><td class="strong">{{PERSON}}</td><td>{{ID}}</td><td>{{PROBLEM}}</td><td class="{{TONE}}">{{STATE}}</td><td>{{LATE}}</td><td>{{HUMAN}}</td><td class="number">{{HUMAN_SPEEDUP}}</td><td>{{MODEL}}</td><td class="number">{{MODEL_SPEEDUP}}</td>{{#MARK}}<td class="number {{MARK_TONE}}">{{POINTS}}</td>{{/MARK}}<td class="number strong">{{TOTAL}}</td><td>{{PUBLISHED}}</td></tr>{{/ROW}}
+<tr><td>{{#SHEET}}<a href="submissions/{{PLACE:none}}/score_sheet.html">{{NAME}}</a>{{/SHEET}}{{#NO_SHEET}}{{NAME}}{{/NO_SHEET}}</td><td class="strong">{{PERSON}}</td><td>{{ID}}</td><td>{{PROBLEM}}</td><td class="{{TONE}}">{{STATE}}{{#WHY}}<br><span class="fine">{{TEXT}}</span>{{/WHY}}</td><td>{{LATE}}</td><td>{{HUMAN}}</td><td class="number">{{HUMAN_SPEEDUP}}</td><td>{{MODEL}}</td><td class="number">{{MODEL_SPEEDUP}}</td>{{#MARK}}<td class="number {{MARK_TONE}}">{{POINTS}}</td>{{/MARK}}<td class="number strong">{{TOTAL}}</td><td>{{PUBLISHED}}</td></tr>{{/ROW}}
 </tbody></table></div>
 <p class="fine">A mark in grey was given for an earlier version.</p>
 <h2>The class</h2>

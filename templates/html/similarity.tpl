@@ -16,7 +16,7 @@ body.similarity { max-width: 100rem; }
 </head>
 <body class="similarity">
 <header class="masthead"><p class="kicker">For mentors only</p><h1>{{TITLE}}</h1>
-<p class="note plain">Evidence for a person to look at, never a penalty. Names and layout do not count; scaffold and problem files are left out. Two people who were taught the same thing write the same loop.</p></header>
+<p class="note plain">Evidence for a person to look at, never a penalty. Names and layout do not count; scaffold and problem files are left out, and so is what more than a quarter of a class of more than twelve has in common. Two people who were taught the same thing write the same loop.</p></header>
 <main><h2>Students among each other</h2>
 <p>The share is of the shorter kernel.</p>
 {{#PAIR}}<details><summary>{{FIRST}} and {{SECOND}}: {{SHARE}}</summary>{{#FRAGMENT}}

@@ -160,6 +160,42 @@ TEST_F(Elsewhere, ASlurmJobOfTheSameProjectIsNotSubmittedTwice) {
   expect_home(root);
 }
 
+TEST_F(Elsewhere, WhatNobodyWaitedForComesHomeWithTheNext) {
+  const fs::path root = project("p", "01", "vector_add");
+  Child node = start_node();
+  Child first = start(words("slurm"), how(root));
+  ASSERT_TRUE(wait_for(first, "job 42: ")) << first.err_so_far();
+  ::kill(first.pid(), SIGKILL);
+  first.finish(std::chrono::seconds(5));
+  for (int i = 0; i < 3000 && slurp(home_ / "taken").empty(); ++i) ::usleep(10'000);
+  spit(root / "human" / "kernel.cu", slurp(root / "human" / "kernel.cu") + "// v2\n");
+  Outcome second = capstone(words("slurm"), how(root));
+  EXPECT_EQ(second.code, 0) << second;
+  EXPECT_TRUE(says(second.err, "1 of earlier versions, which nobody had waited for, added to the ledger"));
+  const auto found = records(root, "measurement");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0]["body"]["version"], "v1");
+  EXPECT_EQ(found[1]["body"]["version"], "v2") << "v1 was on its way";
+  expect_ledger_intact(root);
+  EXPECT_TRUE(fs::is_empty(root / ".capstone" / "remote"));
+}
+
+TEST_F(Elsewhere, AVersionMeasuredHereMeanwhileHasAnotherName) {
+  const fs::path root = project("p", "01", "vector_add");
+  spit(home_ / "there" / "cut", "");
+  ASSERT_EQ(capstone(words("ssh:lab"), how(root)).code, 3);
+  const std::string first = slurp(root / "human" / "kernel.cu");
+  spit(root / "human" / "kernel.cu", first + "// v2\n");
+  ASSERT_EQ(measure(root, {"--quick"}).code, 0);
+  EXPECT_EQ(records(root, "measurement")[0]["body"]["version"], "v2");
+  spit(root / "human" / "kernel.cu", first);
+  fs::remove(home_ / "there" / "cut");
+  Outcome whole = capstone(words("ssh:lab"), how(root));
+  EXPECT_EQ(whole.code, 0) << whole;
+  EXPECT_EQ(records(root, "measurement")[1]["body"]["version"], "v1");
+  expect_ledger_intact(root);
+}
+
 TEST_F(Elsewhere, SlurmsOwnWordsAreShownWhereItRefuses) {
   program_file("bin/sbatch", "#!/bin/sh\necho 'sbatch: error: invalid partition specified: gpus' >&2\nexit 1\n");
   const fs::path root = project("p", "01", "vector_add");

@@ -58,6 +58,17 @@ TEST_F(CohortPages, TheGradebookHasATableCurvesWinsAndMarks) {
   EXPECT_FALSE(has(page, "{{"));
 }
 
+TEST_F(CohortPages, WhatWasNotJudgedHasAReasonAndNoLinkToASheetThatIsNotThere) {
+  add("a", "Ada", 2.0, 1.0);
+  add("b", "Bob", 2.0, 1.0);
+  rows[1].state = "failed", rows[1].fault = "refused", rows[1].why = "archive refused: a link";
+  summaries["b"].outcomes.clear();
+  const std::string page = gradebook();
+  EXPECT_TRUE(has(page, "<td>b</td>"));
+  EXPECT_TRUE(has(page, "archive refused: a link"));
+  EXPECT_FALSE(has(page, "submissions/b/"));
+}
+
 TEST_F(CohortPages, ItsScriptIsTheOneThatThePolicyNames) {
   add("a", "Ada", 2.0, 1.0);
   const std::string page = gradebook();
