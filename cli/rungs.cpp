@@ -52,6 +52,8 @@ Result<fs::path> find_rung(const Session& session, const std::string& problem, c
   }
   std::string hint = "rungs of this problem: ";
   for (const fs::path& rung : rungs) hint += rung.stem().string() + " ";
+  if (auto defined = find_problem(session.resources.problems(), problem); defined && defined->graded && rungs.size() == 1)
+    hint += "(students are given the first one of a problem that counts)";
   if (auto meant = nearest(wanted, names)) hint = "did you mean `" + *meant + "`?  " + hint;
   else if (auto elsewhere = rung_elsewhere(session, wanted, command)) hint = *elsewhere + "; " + hint;
   return fail("no rung named " + wanted + " for " + problem, session.resources.reference_kernels().string(),

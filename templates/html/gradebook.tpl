@@ -24,8 +24,7 @@ th[aria-sort="descending"] button::after { content: " \2193"; }
 .curve line { stroke: var(--plot-grid); }
 .curve text { fill: var(--plot-ink); font: 10px var(--sans); }
 .grades :is(th, td) { padding-right: .55rem; }
-.grades td { overflow-wrap: anywhere; min-width: 2.5rem; }
-.grades .fine { font-family: var(--sans); font-weight: 400; }
+.grades .fine { display: inline-block; max-width: 14rem; font: .92em/1.35 var(--sans); overflow-wrap: anywhere; }
 .bars rect { fill: var(--human); }
 svg.plot { min-width: 0; }
 @media print { .tools { display: none; } }
