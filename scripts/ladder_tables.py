@@ -3,7 +3,7 @@
 
     scripts/ladder_tables.py [--check] [--root FOLDER]
 
-Reads reference_kernels/results/*.json and writes, between `<!-- measured -->` and `<!-- end of measured -->`, the table of every ladder's README, the overview in
+Reads reference_kernels/results/*.json (and, for the comparison with PyTorch, tests/gpu/records/*/pytorch.json) and writes, between `<!-- measured -->` and `<!-- end of measured -->`, the table of every ladder's README, the overview in
 reference_kernels/README.md and what was measured of each number in docs/handbook_numbers.md. A rung that the file lacks is "not measured"; one whose source has changed
 since says so. --check writes nothing and exits 1 where a file would change. Exit code 2: a file or a marker is missing.
 """
@@ -31,6 +31,12 @@ def time_text(ms):
 
 def percent(value):
     return f"{value:.1f} %" if value else "n/a"
+
+
+def code_digest(source):
+    """As harness/ladder/ladder.h says: lines that are comment alone, and empty ones, do not count."""
+    lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("//")]
+    return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
 
 
 def sizes_text(sizes):
@@ -85,7 +91,7 @@ def ladder_table(ladder, rungs):
             lines.append(f"| {rung.stem} | no time: {step.get('trouble') or step['gate_one']} |" + " |" * (len(head) - 2))
             continue
         ms = step["ms"][0]
-        changed = hashlib.sha256(rung.read_bytes()).hexdigest() != step["sha256"]
+        changed = code_digest(rung.read_text()) != step["code_sha256"]
         cells = [rung.stem + (" (of an earlier version)" if changed else ""), time_text(ms), figure(ladder, ms), percent(step.get("percent_of_peak"))]
         cells += [] if compute else [percent(copy_percent(ladder, ms))]
         cells += [percent(100 * step["of_library"][0]), f"{below / ms:.2f}×" if below else ""]
@@ -122,6 +128,25 @@ def overview(results, ladders):
             unit = "TFLOP/s" if is_compute(ladder) else "GB/s"
             lines.append(f"| {link} | {session} | {len(rungs)} | {device}, {sizes_text(ladder['sizes'])} | {best['rung']} | {time_text(ms)} | {figure(ladder, ms)} {unit} | "
                          f"{percent(best.get('percent_of_peak'))} | {percent(100 * best['of_library'][0])} |")
+    return "\n".join(lines)
+
+
+def against_pytorch(root):
+    """The last rung of each problem beside PyTorch in one run each: tests/gpu/records/<device>/pytorch.json, made by scripts/gpu_record.sh."""
+    lines = []
+    for path in sorted(root.glob("tests/gpu/records/*/pytorch.json")):
+        rows = json.loads(path.read_text())
+        if not rows:
+            continue
+        lines += ["", f"The last rung beside PyTorch, each in a run of its own on {rows[0]['device']} ({rows[0]['time'][:10]}, capstone {rows[0]['tool']}, "
+                  f"{next(a['label'] for a in rows[0]['arms'] if a['name'] == 'eager').split(' eager')[0]}); the verdict is against eager.", "",
+                  "| problem | kernel | time | eager | torch.compile | over eager | over torch.compile | verdict |", "|" + "---|" * 8]
+        for row in rows:
+            ms = {arm["name"]: arm["median_ms"]["point"] for arm in row["arms"]}
+            human = next(value for name, value in ms.items() if name.startswith("human"))
+            compiled = ms.get("compile")
+            lines.append(f"| {row['problem']} | {row['kernel'].removeprefix('reference kernel ')} | {time_text(human)} | {time_text(ms['eager'])} | "
+                         f"{time_text(compiled) if compiled else 'n/a'} | {ms['eager'] / human:.2f}× | {f'{compiled / human:.2f}×' if compiled else 'n/a'} | {row['gate_two'].upper()} |")
     return "\n".join(lines)
 
 
@@ -186,7 +211,7 @@ def main():
         readme = rungs[0].parent / "README.md"
         wanted[readme] = with_section(readme, ladder_section(results, problem, rungs))
     readme = root / "reference_kernels/README.md"
-    wanted[readme] = with_section(readme, overview(results, ladders))
+    wanted[readme] = with_section(readme, "\n".join(part for part in (overview(results, ladders), against_pytorch(root)) if part))
     handbook = root / "docs/handbook_numbers.md"
     if handbook.exists():
         wanted[handbook] = numbers(results, handbook.read_text())

@@ -90,6 +90,13 @@ std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung
 
 }  // namespace
 
+std::string code_digest(std::string_view source) {
+  std::string code;
+  for (const std::string& line : split(source, '\n'))
+    if (const std::string_view words = trim(line); !words.empty() && !words.starts_with("//")) code += line + "\n";
+  return sha256_hex(code);
+}
+
 std::vector<std::string> ladders_of(const Resources& resources, const std::string& session) {
   std::vector<std::string> problems;
   std::error_code code;
@@ -147,7 +154,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     const Measurement& m = measurements[i];
     CAPSTONE_TRY(const std::string text, read_file(request.rungs[i].source));
     LadderStep step = step_of(request.rungs[i], m);
-    step.sha256 = sha256_hex(text);
+    step.code_sha256 = code_digest(text);
     if (request.timing && m.backend == "emulated" && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
     ladder.steps.push_back(std::move(step));
     ladder.backend = m.backend;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/json.h"
@@ -33,10 +34,15 @@ struct LadderRequest {
   bool timing = true;                 ///< false: built and checked, nothing else
 };
 
+/// SHA-256 of a source without the lines that are comment alone, and without empty ones: a comment may be mended, and what was measured is still of this code.
+/// scripts/ladder_tables.py computes the same.
+std::string code_digest(std::string_view source);
+
 /// What judging a ladder gave. As JSON it is an entry of a results file.
 struct LadderStep {
   Rung rung;
-  std::string sha256, tier;
+  std::string code_sha256;            ///< code_digest() of the source that was judged
+  std::string tier;
   std::string gate_one;               ///< "PASS", "WRONG" …
   std::string trouble;                ///< why it did not pass, or has no time
   std::vector<std::string> labels;

@@ -19,7 +19,7 @@ void to_json(Json& json, const Ladder& l) {
               {"flops", l.flops}, {"bytes", l.bytes}, {"library", l.library}, {"library_ms", l.library_ms}, {"seconds", l.seconds}};
   for (const LadderStep& s : l.steps) {
     Json step{{"rung", s.rung.name}, {"session", s.rung.session}, {"title", s.rung.title}, {"changed", s.rung.changed},
-              {"sha256", s.sha256}, {"tier", s.tier}, {"gate_one", s.gate_one}};
+              {"code_sha256", s.code_sha256}, {"tier", s.tier}, {"gate_one", s.gate_one}};
     if (!s.trouble.empty()) step["trouble"] = s.trouble;
     if (!s.labels.empty()) step["labels"] = s.labels;
     if (s.timed())
@@ -51,7 +51,7 @@ void from_json(const Json& json, Ladder& l) {
   for (const Json& step : json.value("steps", Json::array())) {
     LadderStep s;
     s.rung = {{}, step.at("rung"), step.value("session", ""), step.value("title", ""), step.value("changed", "")};
-    s.sha256 = step.value("sha256", "");
+    s.code_sha256 = step.value("code_sha256", "");
     s.tier = step.value("tier", "");
     s.gate_one = step.at("gate_one");
     s.trouble = step.value("trouble", "");

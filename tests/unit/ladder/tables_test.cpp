@@ -49,7 +49,7 @@ class MadeUp : public testing::Test {
     for (double ms : {0.8, 0.25}) {
       LadderStep step;
       step.rung.name = ms > 0.5 ? "01_naive" : "02_shared";
-      step.sha256 = sha256_hex(ms > 0.5 ? "01_naive" : "another source");
+      step.code_sha256 = code_digest(ms > 0.5 ? "// as it was then\n01_naive\n" : "another source");
       step.gate_one = "PASS";
       step.ms = {ms, ms, ms};
       step.percent_of_peak = 40;
