@@ -82,11 +82,11 @@ std::vector<ProgressRow> progress_of(std::vector<CheckIn> checkins, const std::v
 }
 
 std::string progress_csv(const std::vector<ProgressRow>& rows) {
-  std::string text = csv_row({"person", "id", "problem", "last_checkin", "checkins", "records", "versions", "attempts", "predicted", "last_verdict", "last_measured", "failing_since", "stuck", "handed_in", "needs"});
+  std::string text = csv_row({"person", "id", "problem", "last_checkin", "checkins", "records", "versions", "attempts", "predicted", "last_verdict", "last_measured", "failing_since", "stuck", "ledger_head", "handed_in", "needs"});
   for (const ProgressRow& row : rows) {
     const CheckIn none, &c = row.last ? *row.last : none;
     text += csv_row({row.person, row.id, row.problem, c.time, std::to_string(row.checkins), std::to_string(c.records), std::to_string(c.versions), std::to_string(c.attempts), c.predicted,
-                     c.last_verdict, c.last_time, c.failing_since, c.stuck, row.handed_in, join(row.needs, "; ")});
+                     c.last_verdict, c.last_time, c.failing_since, c.stuck, c.head, row.handed_in, join(row.needs, "; ")});
   }
   return text;
 }
