@@ -74,9 +74,9 @@ double relative_error(const Interval& interval) { return interval.point > 0 ? er
 constexpr std::regex::flag_type kAnyCase = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
 
 // The library's matcher recurses once a character: every repetition below is bounded, and so is every text it is given.
-// "2.1x", "2.1×", "1.8 times faster": the number, then what makes it a speedup.
+// "2.1x", "2.1×", "1.8 times faster": the number, then what makes it a speedup. "8 × 8" is a size.
 const std::regex& claim_pattern() {
-  static const std::regex pattern(R"((\d{1,6}(?:[.,]\d{1,6})?)(?:\s?(?:x|×)(?![a-z0-9_(])|\s{1,3}times\s{1,3}(?:as\sfast|faster|slower|quicker)))", kAnyCase);
+  static const std::regex pattern(R"((\d{1,6}(?:[.,]\d{1,6})?)(?:\s?(?:x|×)(?!\s?\d|[a-z_(])|\s{1,3}times\s{1,3}(?:as\sfast|faster|slower|quicker)))", kAnyCase);
   return pattern;
 }
 
@@ -142,12 +142,12 @@ std::string bottleneck_when(const Prediction& p) {
 LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
   for (const char* contestant : {"human", "llm"}) {
     for (const Measurement* m : ledger.versions(contestant)) {
-      add_version(m->version, *m);
+      add_version(m->version, *m, ledger);
       versions_[m->version] = m;
       if (const Explanation* e = ledger.explanation(contestant, m->version)) add_counts(m->version, *e);
     }
     if (const Measurement* best = ledger.best(contestant)) {
-      add_version(std::string("best.") + contestant, *best);
+      add_version(std::string("best.") + contestant, *best, ledger);
       if (const Explanation* e = ledger.explanation(contestant, best->version)) add_counts(std::string("best.") + contestant, *e);
       values_[std::string("best.") + contestant + ".version"] = best->version;
     }
@@ -182,7 +182,7 @@ LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
   add_ratios(ledger);
 }
 
-void LedgerNumbers::add_version(const std::string& name, const Measurement& m) {
+void LedgerNumbers::add_version(const std::string& name, const Measurement& m, const LedgerView& ledger) {
   auto put = [&](const char* field, std::string value) { values_[name + "." + field] = std::move(value); };
   bool judged = has_speedup(m);
   put("speedup", judged ? format_speedup(m.measured->speedup->point) : "not judged");
@@ -193,8 +193,9 @@ void LedgerNumbers::add_version(const std::string& name, const Measurement& m) {
   put("bound", m.measured && !m.measured->bound_by.empty() ? m.measured->bound_by : "unknown");
   put("gate-one", std::string(label_of(m.gate_one)));
   put("gate-two", std::string(label_of(m.gate_two)));
-  put("reason", m.reason);
-  put("expected", m.expected_speedup ? format_speedup(*m.expected_speedup) : "none given");
+  put("reason", ledger.reason(m.contestant, m.version));
+  const auto expected = ledger.expected_speedup(m.contestant, m.version);
+  put("expected", expected ? format_speedup(*expected) : "none given");
   const Arm* baseline = baseline_arm(m);
   put("baseline", baseline == nullptr ? "not timed" : format_time_ms(baseline->median_ms.point) + (is_emulated(m) ? " (emulated)" : ""));
 }

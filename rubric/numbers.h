@@ -67,7 +67,7 @@ class LedgerNumbers {
     bool agrees(double claim) const;  // within max(5 %, 3 standard errors)
   };
   static std::optional<Known> ratio(const Arm* first, const Arm* second, bool emulated);
-  void add_version(const std::string& name, const Measurement& measurement);
+  void add_version(const std::string& name, const Measurement& measurement, const LedgerView& ledger);
   void add_counts(const std::string& name, const Explanation& explanation);
   void add_ratios(const LedgerView& ledger);
   void add_ratio(const Measurement& a, const Measurement& b);

@@ -16,8 +16,6 @@ namespace {
 
 constexpr const char* kLedger = ".capstone/ledger.jsonl";
 
-bool is_stub_reason(const std::string& reason) { return trim(reason).empty(); }
-
 class Reviewer {
  public:
   Reviewer(const Project& project, const LedgerView& ledger, const Worklog& worklog)
@@ -87,8 +85,8 @@ class Reviewer {
           "change one thing, say why with -m, and measure again: the worklog lives from the comparison");
     std::vector<std::string> silent, unexpected;
     for (const Measurement* m : versions) {
-      if (!has_reason(m->version)) silent.push_back(m->version);
-      if (m != versions.front() && !has_expectation(m->version)) unexpected.push_back(m->version);
+      if (ledger_.reason("human", m->version).empty()) silent.push_back(m->version);
+      if (m != versions.front() && !ledger_.expected_speedup("human", m->version)) unexpected.push_back(m->version);
     }
     if (!silent.empty())
       add(2, Severity::kMissing, fmt::format("no reason was given for {}", join(silent, ", ")), kLedger,
@@ -96,16 +94,6 @@ class Reviewer {
     if (!unexpected.empty())
       add(2, Severity::kAdvice, fmt::format("no expected speedup was recorded for {}", join(unexpected, ", ")), kLedger,
           "capstone measure --expect 1.5 before you look; being wrong teaches most");
-  }
-
-  // Some measurement of the version carries it: a re-measurement without -m does not erase the reason.
-  bool has_reason(const std::string& version) const {
-    return std::any_of(ledger_.human.begin(), ledger_.human.end(),
-                       [&](const Measurement& m) { return m.version == version && !is_stub_reason(m.reason); });
-  }
-  bool has_expectation(const std::string& version) const {
-    return std::any_of(ledger_.human.begin(), ledger_.human.end(),
-                       [&](const Measurement& m) { return m.version == version && m.expected_speedup; });
   }
 
   void kernel_file() {

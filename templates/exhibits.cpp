@@ -91,10 +91,6 @@ Cell bound_cell(const Measurement& m) {
   return cell(m.measured->bound_by);
 }
 
-Cell expected_cell(const Measurement& m) {
-  return m.expected_speedup ? cell(format_speedup(*m.expected_speedup)) : muted("–");
-}
-
 Cell text_or_dash(const std::string& text) { return trim(text).empty() ? muted("–") : cell(text); }
 
 std::string when(const LedgerEntry& entry) { return entry.time.empty() ? "" : entry.time.substr(0, 16); }
@@ -215,9 +211,9 @@ class Maker {
     if (list.empty()) return {NoteBlock{"The human kernel was never judged.", Tone::kBad}};
     TableBlock table;
     table.columns = {{"Version"}, {"Why it changed", false, true}, {"Expected", true}, {"Median [95 %]", true}, {"Speedup [95 %]", true},
-                     {"Of peak", true}, {"Bound by"}, {"Gate one"}, {"Gate two"}};
+                     {"Of peak", true}, {"Bound by"}, {"Gate one", false, true}, {"Gate two"}};
     for (const Measurement* m : list)
-      table.rows.push_back({cell(m->version, Tone::kPlain, true), text_or_dash(reason_of(*m)), expected_of(*m), median_cell(*m), speedup_cell(*m),
+      table.rows.push_back({cell(m->version, Tone::kPlain, true), text_or_dash(ledger_.reason("human", m->version)), expected_of(*m), median_cell(*m), speedup_cell(*m),
                             percent_cell(*m), bound_cell(*m), gate_one_cell(*m), gate_two_cell(*m)});
     table.caption = peaks_text(list);
     std::vector<Block> blocks{table};
@@ -226,18 +222,9 @@ class Maker {
     return blocks;
   }
 
-  // The last measurement may lack what an earlier one of the same version said.
-  std::string reason_of(const Measurement& m) const {
-    if (!trim(m.reason).empty()) return m.reason;
-    for (const Measurement& other : ledger_.human)
-      if (other.version == m.version && !trim(other.reason).empty()) return other.reason;
-    return {};
-  }
   Cell expected_of(const Measurement& m) const {
-    if (m.expected_speedup) return expected_cell(m);
-    for (const Measurement& other : ledger_.human)
-      if (other.version == m.version && other.expected_speedup) return expected_cell(other);
-    return muted("–");
+    const auto expected = ledger_.expected_speedup(m.contestant, m.version);
+    return expected ? cell(format_speedup(*expected)) : muted("–");
   }
 
   static void add_labels(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) {
@@ -317,6 +304,7 @@ class Maker {
       }
       blocks.emplace_back(table);
     }
+    add_labels(blocks, ledger_.versions("llm"));
     return blocks;
   }
 

@@ -327,7 +327,7 @@ std::optional<Draft> draft_head_to_head(const LedgerView& ledger, bool emulated)
   std::vector<BarRow> rows = bar_rows(ledger, emulated);
   if (rows.size() < (emulated ? 1u : 2u)) return std::nullopt;
   std::string data;
-  double top = 0;
+  double top = 0, top_percent = 100;
   bool percents = false;
   std::vector<std::string> story;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -335,6 +335,7 @@ std::optional<Draft> draft_head_to_head(const LedgerView& ledger, bool emulated)
     data += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", i + 1, r.value.point, r.value.low, r.value.high, r.percent, r.label);
     top = std::max({top, r.value.point, r.value.high});
     percents |= r.percent > 0;
+    top_percent = std::max(top_percent, r.percent * 1.1);   // above 100 is what a reader must see
     story.push_back(r.label + ": " + (emulated ? format_time_ms(r.value.point) + " emulated" : format_speedup(r.value.point)) +
                     (r.percent > 0 ? fmt::format(", {:.0f} % of peak", r.percent) : ""));
   }
@@ -346,8 +347,8 @@ std::optional<Draft> draft_head_to_head(const LedgerView& ledger, bool emulated)
   d.commands += axes("", emulated ? "emulated CPU time [ms]" : "speedup over the reference") + bar_panel(rows, "bars.dat", top * 1.15) +
                 ", " + interval_bars("bars.dat", ink("ink")) + "\n";
   if (percents)
-    d.commands += axes("", "percent of peak [%]") + replace_all(bar_panel(rows, "bars.dat", 100), "using 1:2 every", "using 1:5 every") +
-                  "\nunset multiplot\n";
+    d.commands += axes("", "percent of peak [%]") + replace_all(bar_panel(rows, "bars.dat", top_percent), "using 1:2 every", "using 1:5 every") +
+                  (top_percent > 100 ? ", 100 with lines dt 2 " + ink("ink") + " notitle" : "") + "\nunset multiplot\n";
   d.commands += "set xtics norotate\n";
   return d;
 }

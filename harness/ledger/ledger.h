@@ -3,6 +3,7 @@
 // same machine wrote. A machine's chain begins with a record that names no previous one; a ledger may hold several
 // chains of one machine (from several bundles judged there). Nothing is ever rewritten.
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct LedgerView {
   const Measurement* best(const std::string& contestant) const;
   /// "v2" or "attempt-1", as versions() gives it; null if it was never measured.
   const Measurement* find(const std::string& version) const;
+  /// What was said of a version when it was new: the first reason and the first expectation that any of its measurements has.
+  /// Measuring it again, for whatever reason, changes neither.
+  std::string reason(const std::string& contestant, const std::string& version) const;
+  std::optional<double> expected_speedup(const std::string& contestant, const std::string& version) const;
   /// The last explanation of a contestant's version; null if it was never explained.
   const Explanation* explanation(const std::string& contestant, const std::string& version) const;
 };

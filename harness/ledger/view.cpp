@@ -2,6 +2,7 @@
 #include <map>
 
 #include "harness/base/files.h"
+#include "harness/base/text.h"
 #include "harness/ledger/chain.h"
 #include "harness/ledger/ledger.h"
 
@@ -114,6 +115,18 @@ const Measurement* LedgerView::best(const std::string& contestant) const {
     if (!fastest || each->measured->speedup->point > fastest->measured->speedup->point) fastest = each;
   }
   return fastest ? fastest : last;
+}
+
+std::string LedgerView::reason(const std::string& contestant, const std::string& version) const {
+  for (const Measurement& each : list_of(*this, contestant))
+    if (each.version == version && !trim(each.reason).empty()) return each.reason;
+  return {};
+}
+
+std::optional<double> LedgerView::expected_speedup(const std::string& contestant, const std::string& version) const {
+  for (const Measurement& each : list_of(*this, contestant))
+    if (each.version == version && each.expected_speedup) return each.expected_speedup;
+  return std::nullopt;
 }
 
 const Explanation* LedgerView::explanation(const std::string& contestant, const std::string& version) const {

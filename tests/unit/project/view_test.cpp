@@ -147,6 +147,21 @@ TEST(Best, WithoutAGpuItIsTheLastCorrectOneAndNullWhenNonePassed) {
   EXPECT_EQ(view.best("human"), nullptr);
 }
 
+// "measure all" repeats the last version beside the model's kernel, for a reason of its own.
+TEST(Reason, AndExpectationAreThoseOfTheFirstMeasurement) {
+  LedgerView view;
+  Measurement again = measurement("v1");
+  again.reason = "both together";
+  view.human = {measurement("v1"), again};
+  view.human[0].reason = "  ";
+  view.human.insert(view.human.begin() + 1, measurement("v1"));
+  view.human[1].expected_speedup = 1.2;
+  EXPECT_EQ(view.reason("human", "v1"), "why v1");
+  EXPECT_EQ(view.expected_speedup("human", "v1"), 1.2);
+  EXPECT_EQ(view.reason("human", "v2"), "");
+  EXPECT_FALSE(view.expected_speedup("llm", "v1"));
+}
+
 TEST(Find, LooksAtBothContestants) {
   LedgerView view;
   view.human = {measurement("v1")};

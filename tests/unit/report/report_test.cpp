@@ -185,6 +185,24 @@ TEST_F(ReportTest, FourPlotsAreInlineSvgWithNamesAndTheirOwnIds) {
   for (const std::string& name : ids) EXPECT_EQ(ids.count(name), 1u) << name;
 }
 
+TEST_F(ReportTest, AResultAboveThePeakIsSeenAsOne) {
+  capstone.ledger.llm.back().measured->percent_of_peak = 192;
+  capstone.ledger.llm.back().labels = {"needs an explanation: less than the data sheet allows"};
+  std::string page = html();
+  EXPECT_TRUE(has(page, "attempt-2 needs an explanation: less than the data sheet allows"));
+  EXPECT_TRUE(has(page, "192 % of peak"));
+  EXPECT_TRUE(std::regex_search(page, std::regex(">\\s*200\\s*<"))) << "the axis ends at 100 and cuts the bar off";
+}
+
+TEST_F(ReportTest, AVersionKeepsItsReasonWhenItIsMeasuredAgain) {
+  Measurement again = capstone.ledger.human.back();
+  const std::string reason = again.reason;
+  again.reason = "once more beside the model";
+  testing::add_measurement(capstone, again);
+  std::string text = render().at("worklog.md");
+  EXPECT_TRUE(has(text, "| **v4** | " + reason)) << text.substr(text.find("### Every version"), 800);
+}
+
 TEST_F(ReportTest, PlotsUseThePagesColours) {
   std::string page = html();
   std::string svg = page.substr(page.find("<svg class=\"plot\""));
