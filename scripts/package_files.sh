@@ -22,7 +22,7 @@ if [ $student = yes ]; then
       grep -F "$(dirname "$finished")/" <<< "$files" >> "$leave" || true
     done
   done
-  grep -q '^examples/' "$leave" && echo examples/README.md >> "$leave"   # it tells of them, marks and all
+  grep -q '^examples/' "$leave" && printf '%s\n' examples/README.md examples/agreed_marks.csv >> "$leave"   # they tell of them, marks and all
   files=$(grep -vxFf "$leave" <<< "$files")
 fi
 printf '%s\n' "$files"

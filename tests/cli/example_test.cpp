@@ -6,6 +6,8 @@
 namespace capstone::cli_test {
 namespace {
 
+constexpr const char* kFinished[] = {"fusion_wins", "library_wins", "machine_wins", "unexplained_win"};
+
 class Example : public CliTest {
  protected:
   // A copy, so that rendering never touches the committed one.
@@ -16,16 +18,26 @@ class Example : public CliTest {
   }
 };
 
-TEST_F(Example, FusionWinsHasAWholeLedgerAndNothingMissing) {
-  fs::path root = copy_of("fusion_wins");
+class FinishedExample : public Example, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, FinishedExample, ::testing::ValuesIn(kFinished),
+                         [](const auto& name) { return name.param; });
+
+TEST_P(FinishedExample, HasAWholeLedgerAndOnlyTheSuspiciousOneLacksSomething) {
+  fs::path root = copy_of(GetParam());
   expect_ledger_intact(root);
   Outcome check = capstone({"check"}, {.cwd = root});
   EXPECT_EQ(check.code, 0) << check;
-  EXPECT_TRUE(says(check.out, "nothing is missing"));
+  if (GetParam() != std::string("unexplained_win")) {
+    EXPECT_TRUE(says(check.out, "nothing is missing"));
+    return;
+  }
+  EXPECT_TRUE(says(check.out, "not answered: If a result is better than it should be"));
+  EXPECT_TRUE(says(check.out, "no explanation of v3"));
+  EXPECT_TRUE(says(check.out, "2 to mend before handing in"));
 }
 
-TEST_F(Example, FusionWinsRendersFourPlotsWithinASecond) {
-  fs::path root = copy_of("fusion_wins");
+TEST_P(FinishedExample, RendersItsPlotsWithinASecond) {
+  fs::path root = copy_of(GetParam());
   Outcome report = capstone({"report"}, {.cwd = root});
   ASSERT_EQ(report.code, 0) << report;
   EXPECT_LT(report.seconds, std::getenv("CI") ? 3.0 : 1.0);
@@ -38,11 +50,29 @@ TEST_F(Example, FusionWinsRendersFourPlotsWithinASecond) {
   EXPECT_TRUE(says(html, "NVIDIA H200"));
 }
 
-TEST_F(Example, FusionWinsIsSubmittedWithoutAnythingThatNamesTheMachine) {
-  fs::path root = copy_of("fusion_wins");
+TEST_P(FinishedExample, IsSubmittedWithoutAnythingThatNamesTheMachine) {
+  fs::path root = copy_of(GetParam());
   Outcome plan = capstone({"submit", "--dry-run"}, {.cwd = root});
   EXPECT_EQ(plan.code, 0) << plan;
   EXPECT_EQ(slurp(root / ".capstone" / "ledger.jsonl").find("/home/"), std::string::npos);
+}
+
+// What examples/README.md tells a mentor to do, with the agreed marks as another mentor's.
+TEST_F(Example, AreGradedWithoutAGpuAndCalibratedOn) {
+  const fs::path four = home_ / "four", cohort = home_ / "calibration", agreed_marks = fs::path(CAPSTONE_SOURCE_DIR) / "examples" / "agreed_marks.csv";
+  fs::create_directory(four);
+  for (const char* name : kFinished) fs::copy(agreed_marks.parent_path() / name, four / name, fs::copy_options::recursive);
+  Outcome graded = capstone({"grade", four.string(), "--backend", "emulated", "--quick", "-j", "2", "--out", cohort.string()}, {.patience = std::chrono::seconds(120)});
+  ASSERT_EQ(graded.code, 0) << graded;
+  EXPECT_TRUE(says(graded.out, "4 submissions: 4 graded"));
+  Outcome mine = capstone({"mark", "fusion_wins", "--cohort", cohort.string(), "--criterion", "honesty", "--points", "10", "--reason", "all told", "--grader", "me"});
+  ASSERT_EQ(mine.code, 0) << mine;
+  Outcome agreed = capstone({"mark", "--from", agreed_marks.string(), "--cohort", cohort.string()});
+  ASSERT_EQ(agreed.code, 0) << agreed;
+  EXPECT_TRUE(says(agreed.out, "16 marks"));
+  Outcome agreement = capstone({"gradebook", "agreement", "--cohort", cohort.string()});
+  ASSERT_EQ(agreement.code, 0) << agreement;
+  EXPECT_TRUE(says(agreement.out, "honesty           1"));
 }
 
 // The ledger is handed in byte for byte, so it must not say where on the machine the project lies.
