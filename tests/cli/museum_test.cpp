@@ -51,12 +51,13 @@ TEST_F(Selftest, TableEndsWithTheRateAndRowsThatCannotRunDoNotCount) {
 }
 
 TEST_F(Selftest, WhatWasShownBeforeAnInterruptionIsInTheRecord) {
-  Outcome shown = program({"timeout", "-s", "INT", "2", CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "11_patches_event_timer", "13_endless_kernel",
+  Outcome shown = program({"timeout", "-s", "INT", "3", CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "11_patches_event_timer", "13_*",
                            "--record", (home_ / "record.json").string()});
   EXPECT_NE(shown.code, 0) << shown;
   const Json record = Json::parse(slurp(home_ / "record.json"), nullptr, false);
   ASSERT_TRUE(record.is_object()) << shown;
-  ASSERT_EQ(record["rows"].size(), 1u);
+  ASSERT_FALSE(record["rows"].empty());
+  EXPECT_LT(record["rows"].size(), 7u) << "six exhibits take longer than that";
   EXPECT_EQ(record["rows"][0]["name"], "11_patches_event_timer");
 }
 
