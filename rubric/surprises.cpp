@@ -67,10 +67,14 @@ std::vector<Surprise> surprises_in(const LedgerView& ledger, const Worklog& work
 }
 
 std::string question_about(const Surprise& surprise) {
-  const bool tensor_cores = std::any_of(surprise.reasons.begin(), surprise.reasons.end(), [](const std::string& r) { return r.starts_with(kTensorLabel); });
-  return fmt::format("What lets {} do this work in less than the hardware seems to allow? {}", surprise.version,
-                     tensor_cores ? "Ask in which precision its inner loop multiplies and adds, how the result stays correct, and where the idea comes from."
-                                  : "Ask which of the counted bytes or operations it never moves or carries out.");
+  const auto is_tensor = [](const std::string& reason) { return reason.starts_with(kTensorLabel); };
+  std::vector<std::string> questions;
+  if (!std::all_of(surprise.reasons.begin(), surprise.reasons.end(), is_tensor))
+    questions.push_back(fmt::format("What lets {} do this work in less time than the data sheet allows? Ask which of the counted bytes or operations it never moves or carries out.",
+                                    surprise.version));
+  if (std::any_of(surprise.reasons.begin(), surprise.reasons.end(), is_tensor))
+    questions.push_back(fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and where the idea comes from.", surprise.version));
+  return join(questions, " ");
 }
 
 std::string describe(const Surprise& surprise) {
