@@ -151,6 +151,7 @@ int run(int argc, char** argv) {
   add_profile(app, session, action);
   add_ladder(app, session, action);
   add_fast_p(app, session, action);
+  add_kernelbench(app, session, action);
   add_demo(app, session, action);
   add_map(app, session, action);
   add_llm(app, session, action);

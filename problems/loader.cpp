@@ -16,6 +16,7 @@
 namespace capstone {
 namespace {
 
+constexpr std::size_t kMostParameters = 1024;  // deep networks have hundreds of tensors
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
 
 struct Key {
@@ -207,6 +208,7 @@ class Loader {
   Result<Problem> load(const YamlNode& root) {
     CAPSTONE_CHECK(check_root(root));
     CAPSTONE_CHECK(read_head(root));
+    CAPSTONE_CHECK(read_oracle(root));
     CAPSTONE_CHECK(read_signature(*root.find("signature")));
     CAPSTONE_CHECK(read_sizes(*root.find("sizes")));
     CAPSTONE_CHECK(read_relations(root));
@@ -229,7 +231,8 @@ class Loader {
                                             {"where", false},   {"arch", false},
                                             {"prepare", false}, {"fast_math", false},
                                             {"graded", false},  {"link", false},
-                                            {"because", false}, {"outside_domain", false}});
+                                            {"because", false}, {"outside_domain", false},
+                                            {"oracle", false}});
   }
 
   Result<void> read_head(const YamlNode& root) {
@@ -256,12 +259,21 @@ class Loader {
     return {};
   }
 
+  Result<void> read_oracle(const YamlNode& root) {
+    const YamlNode* node = root.find("oracle");
+    if (node == nullptr) return {};
+    CAPSTONE_TRY(const std::size_t which, reader_.choice(*node, "oracle", {"oracle.cpp", "reference.py"}));
+    problem_.oracle_is_reference = which == 1;
+    return {};
+  }
+
   // --- signature
   // ---------------------------------------------------------------------------------------------
 
   Result<void> read_signature(const YamlNode& node) {
     CAPSTONE_CHECK(reader_.list(node, "signature"));
-    if (node.items.size() > 64) return reader_.error(node, "signature has more than 64 parameters");
+    if (node.items.size() > kMostParameters)
+      return reader_.error(node, fmt::format("signature has more than {} parameters", kMostParameters));
     for (const YamlNode& item : node.items) {
       CAPSTONE_CHECK(read_parameter(item));
     }
@@ -327,8 +339,7 @@ class Loader {
     if (shape == nullptr)
       return reader_.error(node, "a tensor needs a `shape`", "for example `shape: [rows, cols]`");
     CAPSTONE_CHECK(reader_.list(*shape, "shape"));
-    if (shape->items.empty() || shape->items.size() > 8)
-      return reader_.error(*shape, "shape must have 1 to 8 dimensions");
+    if (shape->items.size() > 8) return reader_.error(*shape, "shape must have 8 dimensions at most");
     for (const YamlNode& dimension : shape->items) {
       CAPSTONE_TRY(Expression extent, signature_expression(dimension, "shape", true));
       parameter.shape.push_back(std::move(extent));
@@ -346,12 +357,19 @@ class Loader {
     const YamlNode* python = node.find("python");
     if (python == nullptr) return {};
     CAPSTONE_TRY(parameter.python, reader_.text(*python, "python", 120));
-    const auto parts = split(parameter.python, '.');
-    if (!std::all_of(parts.begin(), parts.end(), is_identifier))
-      return reader_.error(*python, fmt::format("{} is no attribute of a module", describe(*python)),
-                           "for example `weight` or `norm.weight`");
+    const bool truth = parameter.role == Role::kInput && parameter.dtype == DType::kU8 && parameter.python == "bool";
+    const bool argument = parameter.is_scalar() && parameter.python == "forward";
+    if (truth || argument) return {};
     if (parameter.role != Role::kParameter)
-      return reader_.error(*python, "only a `role: parameter` becomes a parameter of the nn.Module");
+      return reader_.error(*python, "only a `role: parameter` becomes a parameter of the nn.Module",
+                           "an input of type u8 may be `python: bool`, a scalar `python: forward`");
+    const auto parts = split(parameter.python, '.');
+    auto is_number = [](const std::string& part) {  // a place in a Sequential or a ModuleList
+      return !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
+    };
+    if (!std::all_of(parts.begin(), parts.end(), [&](const std::string& part) { return is_identifier(part) || is_number(part); }))
+      return reader_.error(*python, fmt::format("{} is no attribute of a module", describe(*python)),
+                           "for example `weight`, `norm.weight` or `layers.0.weight`");
     return {};
   }
 
@@ -562,7 +580,7 @@ class Loader {
                                did_you_mean(use.name, given), use.position);
         CAPSTONE_CHECK(add_symbol(use, located));
       }
-    if (problem_.symbols.empty())
+    if (problem_.symbols.empty() && !problem_.oracle_is_reference)
       return reader_.error(*in_signature_.front().node, "the signature has no size symbol",
                            "at least one dimension must vary: hidden sizes are drawn from `vary`");
     return {};
@@ -582,6 +600,7 @@ class Loader {
 
   Result<void> check_symbols(const SizeList& list) const {
     const auto& symbols = problem_.symbols;
+    if (problem_.oracle_is_reference && list.name == "`vary`" && list.node->entries.empty()) return {};
     for (const auto& [key, value] : list.node->entries)
       if (std::find(symbols.begin(), symbols.end(), key.text) == symbols.end())
         return reader_.error(

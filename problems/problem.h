@@ -52,7 +52,9 @@ struct Parameter {
   std::vector<Expression> shape;   ///< empty for scalars
   Init init = InitNormal{};        ///< inputs, parameters, inouts
   std::optional<Expression> value; ///< scalars
-  std::string python;              ///< the nn.Module parameter it becomes; empty: none
+  /// Of a parameter: the nn.Module attribute it becomes. Of an input: "bool" where forward() gets truth values. Of a scalar: "forward"
+  /// where it is an argument of forward(). Empty: none of these.
+  std::string python;
   bool is_scalar() const { return role == Role::kScalar; }
   bool is_written() const { return role == Role::kOutput || role == Role::kInout; }
 };
@@ -85,9 +87,9 @@ struct Problem {
   std::string edge;                       ///< where the human's edge is
   std::string bottleneck;                 ///< "memory", "compute" or "latency"
   std::vector<Parameter> signature;
-  std::vector<std::string> symbols;       ///< size symbols in order of first appearance in the signature
+  std::vector<std::string> symbols;       ///< size symbols in order of first appearance in the signature; none: all shapes are fixed
   std::vector<Sizes> check;
-  std::map<std::string, Vary> vary;
+  std::map<std::string, Vary> vary;       ///< empty: hidden sizes are not drawn (only where the oracle is reference.py)
   Sizes measure, emulate;
   std::vector<std::pair<std::string, Sizes>> published;
   std::vector<Expression> where;
@@ -96,6 +98,7 @@ struct Problem {
   Precision precision = Precision::kFp32;
   std::vector<Baseline> baselines;        ///< the first is gate two's
   std::string arch = "sm_75";             ///< least architecture
+  bool oracle_is_reference = false;       ///< what is right is reference.py in float64: there is no oracle.cpp and no baseline.cu
   bool prepare = false;
   bool fast_math = false;
   bool graded = false;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "cli/gpu_memory.h"
 #include "cli/rungs.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
+#include "harness/base/scratch_folder.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
+#include "harness/kernelbench/import.h"
 #include "harness/project/init.h"
 #include "rubric/worklog.h"
 
@@ -16,7 +19,10 @@ namespace {
 constexpr const char* kDefaultProblem = "bias_gelu_layernorm";
 
 struct InitArguments {
-  std::string problem = kDefaultProblem, directory, rung;
+  std::string problem, directory, rung;
+  std::string kernelbench, python = "auto";  ///< a file in KernelBench's form, and whose PyTorch runs it
+  int level = 0;
+  double memory_gb = 0;
   std::vector<std::string> members;
 };
 
@@ -38,8 +44,26 @@ Person parse_member(const std::string& text) {
   return person;
 }
 
+Result<ExitCode> make_project(const Session& session, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes);
+
 Result<ExitCode> init(const Session& session, const InitArguments& arguments) {
-  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), arguments.problem));
+  if (arguments.kernelbench.empty()) {
+    CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), arguments.problem.empty() ? kDefaultProblem : arguments.problem));
+    return make_project(session, arguments, problem, {});
+  }
+  // With --kernelbench the first word is the folder.
+  InitArguments imported = arguments;
+  if (!arguments.directory.empty()) return fail("too many words: with --kernelbench FILE there is only a folder", {}, "capstone init --kernelbench FILE.py DIR");
+  imported.directory = arguments.problem;
+  const ScratchFolder scratch(session.resources.cache / "kernelbench");
+  CAPSTONE_TRY(const double memory, memory_for(arguments.memory_gb, Backend::kAuto, session.resources));
+  ImportRequest request{kernelbench_file(session.cwd / arguments.kernelbench, arguments.level), scratch.path() / "problem", arguments.python, memory};
+  CAPSTONE_TRY(const ImportedProblem found, import_kernelbench(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
+  session.terminal.end_progress();
+  return make_project(session, imported, found.problem, found.notes);
+}
+
+Result<ExitCode> make_project(const Session& session, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes) {
   InitOptions options;
   options.problem = problem;
   options.directory = session.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
@@ -55,6 +79,8 @@ Result<ExitCode> init(const Session& session, const InitArguments& arguments) {
   std::size_t width = 0;
   for (const CreatedFile& file : report.files) width = std::max(width, file.path.size());
   for (const CreatedFile& file : report.files) t.out(fmt::format("  {:<{}}  {}", file.path, width, t.paint(Tone::kDim, file.purpose)));
+  if (!notes.empty()) t.out("\nof this import:");
+  for (const std::string& note : notes) t.out("  - " + note);
   t.out();
   t.out(fmt::format("next: cd {} && capstone predict memory|compute|latency --because \"…\"",
                     fs::proximate(report.root, session.cwd).string()));
@@ -68,7 +94,11 @@ void add_init(CLI::App& app, Session& session, Action& action) {
   auto arguments = std::make_shared<InitArguments>();
   command->add_option("problem", arguments->problem, fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
   command->add_option("dir", arguments->directory, "where the project shall be (default: the problem's id)");
-  command->add_option("--from", arguments->rung, "begin with a reference kernel (number, name or path) instead of the stub");
+  auto* from = command->add_option("--from", arguments->rung, "begin with a reference kernel (number, name or path) instead of the stub");
+  command->add_option("--kernelbench", arguments->kernelbench, "make a problem of a file in KernelBench's form: capstone init --kernelbench FILE.py DIR")->type_name("FILE")->excludes(from);
+  command->add_option("--level", arguments->level, "with --kernelbench: its level (default: the folder's name says it)")->check(CLI::Range(1, 3));
+  command->add_option("--python", arguments->python, "with --kernelbench: the python3 whose PyTorch runs it (default: the first on PATH that has it)")->type_name("PATH");
+  add_memory_option(*command, arguments->memory_gb);
   command->add_option("--member", arguments->members, "an author, once each: \"Name <e-mail> (id)\"")->type_name("WHO");
   command->callback([&session, &action, arguments] { action = [&session, arguments] { return init(session, *arguments); }; });
 }

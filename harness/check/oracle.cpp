@@ -179,6 +179,7 @@ Result<void> Oracle::evaluate(const Problem& problem, const Sizes& sizes,
                               const std::vector<std::span<const std::byte>>& tensors, int output_parameter,
                               std::span<const std::int64_t> indices, std::span<double> value,
                               std::span<double> scale, int threads) const {
+  if (source_) return source_->evaluate(problem, sizes, tensors, output_parameter, indices, value, scale);
   CAPSTONE_TRY(const auto prepared, make_case(problem, sizes, tensors));
   if (output_parameter < 0 || output_parameter >= static_cast<int>(problem.signature.size()) ||
       !problem.signature[static_cast<std::size_t>(output_parameter)].is_written())

@@ -15,6 +15,17 @@ namespace capstone {
 
 class Oracle {
  public:
+  /// Something else than an oracle.cpp that knows what is right; see evaluate() for the arguments.
+  class Source {
+   public:
+    virtual ~Source() = default;
+    virtual Result<void> evaluate(const Problem& problem, const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors,
+                                  int output_parameter, std::span<const std::int64_t> indices, std::span<double> value,
+                                  std::span<double> scale) = 0;
+  };
+  explicit Oracle(std::shared_ptr<Source> source) : source_(std::move(source)) {}
+
+  /// For problems with an oracle.cpp; load_oracle() (harness/python) serves every problem.
   /// Loads the oracle that was built with capstone when the problem's oracle.cpp is the shipped one, byte for
   /// byte; else compiles the problem's own once and keeps it in the cache under the digest of source and
   /// compiler.
@@ -48,6 +59,7 @@ class Oracle {
       : library_(std::move(library)), function_(function) {}
   static Result<Oracle> open(const std::filesystem::path& library);
 
+  std::shared_ptr<Source> source_;  ///< null: function_ of library_
   std::shared_ptr<void> library_;
   Function function_ = nullptr;
 };

@@ -56,7 +56,7 @@ struct GateTwoOutcome {
 
 /// Times the arms at the `measure` size. Every timed run has inputs that never existed before, and its output is compared
 /// with what arms[0], the native baseline, makes of the same inputs; that is checked against the oracle at 2,048 random elements
-/// first. PyTorch's arms are the specification: where their rounding leaves the tolerance, a note says so, and they run on.
+/// first. Where the oracle is reference.py, arms[0] is PyTorch's eager, checked once against float64 on the GPU. PyTorch's arms are the specification: where their rounding leaves the tolerance, a note says so, and they run on.
 /// @error the machine's fault (the reference itself wrong, no GPU memory), interrupted.
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms);
 

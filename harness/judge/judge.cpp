@@ -13,6 +13,7 @@
 #include "harness/build/cuda.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/python_entries.h"
+#include "harness/judge/reference_oracle.h"
 #include "harness/judge/sanitize.h"
 
 namespace capstone {
@@ -120,7 +121,7 @@ namespace {
 
 // After a verdict of a GPU: what the instrumented builds for the CPU say about the same sources.
 Result<void> check_on_cpu(const JudgeRequest& request, const Resources& resources, const Narration& say, std::vector<Measurement>& measurements) {
-  CAPSTONE_TRY(Oracle oracle, Oracle::load(*request.problem, resources));
+  CAPSTONE_TRY(Oracle oracle, load_oracle(*request.problem, resources, request.python));
   const Sandbox sandbox = Sandbox::detect(resources);
   std::vector<Suspect> suspects;
   for (std::size_t i = 0; i < measurements.size(); ++i)

@@ -16,6 +16,7 @@
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_two.h"
 #include "harness/judge/python_entries.h"
+#include "harness/judge/reference_oracle.h"
 #include "harness/judge/sealed.h"
 #include "harness/measure/statistics.h"
 #include "harness/model/roofline.h"
@@ -172,11 +173,12 @@ Result<tl::expected<Packet, WorkerFailure>> try_eager(const CudaSession& session
 Result<Opponents> find_opponents(const CudaSession& session, const Oracle& oracle) {
   const JudgeRequest& request = session.request;
   Opponents found;
-  const bool needed = std::any_of(request.entries.begin(), request.entries.end(), [](const Entry& entry) { return is_python(entry.source); });
+  const bool needed = request.problem->oracle_is_reference ||
+                      std::any_of(request.entries.begin(), request.entries.end(), [](const Entry& entry) { return is_python(entry.source); });
   if (request.python == "none") found.why_native = "PyTorch was not asked for";
   if (request.python == "none" && !needed) return found;
   auto python = find_python(request.python == "none" ? "auto" : request.python, session.resources);
-  const bool asked_for = request.python != "none" && request.python != "auto";
+  const bool asked_for = request.problem->oracle_is_reference || (request.python != "none" && request.python != "auto");
   if (!python) {
     if (asked_for || python.error().code == ExitCode::kInterrupted) return fail(python.error());
     found.why_native = python.error().what;
@@ -271,19 +273,36 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
   return {};
 }
 
-// All entries, then the opponent, side by side: nvcc takes seconds for each and one core.
+// What a build is for a .cu: the process that loaded the file; null: it cannot run, and the measurement says why.
+Result<std::unique_ptr<Runner>> load_python(const CudaSession& session, const Entry& entry, Contestant& c) {
+  if (!session.opponents.python) {
+    not_judgeable_here(c.measurement, {session.opponents.why_native, {}, "give --python the path of a python3 with PyTorch for CUDA", ExitCode::kEnvironment});
+    return nullptr;
+  }
+  session.say("loading " + entry.contestant);
+  c.builds = std::make_shared<ScratchFolder>(session.resources.cache / "python" / "contestant");
+  c.python = session.python_work(*session.opponents.python);
+  c.python->candidate = entry.source;
+  c.python->builds = c.builds->path();
+  CAPSTONE_TRY(std::unique_ptr<Runner> loaded, load_candidate(*c.python, session.sandbox, c.measurement));
+  if (!loaded) c.measurement.gate_two_reason = "it does not load";
+  c.artifact.result = c.measurement.build;
+  return loaded;
+}
+
+// All entries, then the opponent (none where its path is empty), side by side: nvcc takes seconds for each and one core.
 Result<std::vector<Artifact>> build_all(const CudaSession& session, const fs::path& opponent, const std::string& arch) {
   const JudgeRequest& request = session.request;
   std::vector<std::string> names;
   for (const Entry& entry : request.entries) names.push_back(entry.contestant);
-  session.say(fmt::format("building {} and the native baseline with nvcc", join(names, ", ")));
+  session.say(fmt::format("building {}{} with nvcc", join(names, ", "), opponent.empty() ? "" : " and the native baseline"));
   std::vector<std::optional<Result<Artifact>>> built(request.entries.size() + 1);
   parallel_for(static_cast<std::int64_t>(built.size()), 1, threads_or_all(0), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       const bool ours = i == request.entries.size();
       const std::string name = ours ? "native" : names[i];
       const fs::path& source = ours ? opponent : request.entries[i].source;
-      if (is_python(source)) built[i] = Artifact{};
+      if (source.empty() || is_python(source)) built[i] = Artifact{};
       else built[i] = build_cuda({request.problem, source, &session.resources, ours ? nullptr : &session.sandbox, name, 900}, arch,
                                  ours ? request.problem->link : std::vector<std::string>{});
     }
@@ -332,15 +351,16 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   session.toolkit = toolkit.root;
 
   const auto begun = std::chrono::steady_clock::now();
-  const fs::path native = request.baseline.empty() ? problem.folder / "baseline.cu" : request.baseline;
+  const bool has_native = !problem.oracle_is_reference;  // else PyTorch's eager is the opponent, and says what timed runs should give
+  const fs::path native = !has_native ? fs::path() : request.baseline.empty() ? problem.folder / "baseline.cu" : request.baseline;
   CAPSTONE_TRY(std::vector<Artifact> artifacts, build_all(session, native, arch));
   session.baseline = std::move(artifacts.back());
   artifacts.pop_back();
-  if (!session.baseline.result.ok)
+  if (has_native && !session.baseline.result.ok)
     return fail("the problem's baseline.cu does not build: " + session.baseline.result.first_error->text,
                 session.baseline.result.first_error->file, "see `capstone doctor` for missing libraries", ExitCode::kEnvironment);
   const double building = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  CAPSTONE_TRY(Oracle oracle, Oracle::load(problem, resources));
+  CAPSTONE_TRY(Oracle oracle, load_oracle(problem, resources, request.python));
   CAPSTONE_TRY(FileLock gpu_lock, take_gpu(session.gpu, say));
   CAPSTONE_TRY(session.player, Player::start(player_program, session.trusted));
   const Json& device = session.player->device();
@@ -368,37 +388,26 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     CAPSTONE_TRY(environment["copy_bytes_per_second"], session.player->copy_bandwidth());
   }
 
-  // Gate one: sizes and seeds are drawn after every build.
+  std::vector<Contestant> built_contestants;
+  std::vector<std::unique_ptr<Runner>> loaded(request.entries.size());
+  for (std::size_t i = 0; i < request.entries.size(); ++i) {
+    Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr, nullptr, {}};
+    c.measurement.backend = "cuda";
+    if (is_python(request.entries[i].source)) { CAPSTONE_TRY(loaded[i], load_python(session, request.entries[i], c)); }
+    else c.measurement.build = c.artifact.result;
+    built_contestants.push_back(std::move(c));
+  }
+
+  // Gate one: sizes and seeds are drawn after every build, and after Python contestants were loaded.
   const auto built = std::chrono::steady_clock::now();
   DrawLimits draw{2e8, 256e6};
   CAPSTONE_TRY(auto plans, cases_for(request, draw));
   std::vector<Contestant> contestants;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
-    Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr, nullptr, {}};
-    std::unique_ptr<Runner> loaded;
-    c.measurement.backend = "cuda";
-    if (is_python(request.entries[i].source)) {
-      if (!session.opponents.python) {
-        not_judgeable_here(c.measurement, {session.opponents.why_native, {}, "give --python the path of a python3 with PyTorch for CUDA", ExitCode::kEnvironment});
-        contestants.push_back(std::move(c));
-        continue;
-      }
-      say("loading " + request.entries[i].contestant);
-      c.builds = std::make_shared<ScratchFolder>(resources.cache / "python" / "contestant");
-      c.python = session.python_work(*session.opponents.python);
-      c.python->candidate = request.entries[i].source;
-      c.python->builds = c.builds->path();
-      CAPSTONE_TRY(loaded, load_candidate(*c.python, session.sandbox, c.measurement));
-      if (!loaded) {
-        c.measurement.gate_two_reason = "it does not load";
-        contestants.push_back(std::move(c));
-        continue;
-      }
-      c.artifact.result = c.measurement.build;
-    }
-    c.measurement.build = c.artifact.result;
-    CAPSTONE_CHECK(check_contestant(session, oracle, plans, c, std::move(loaded)));
-    for (int arm = 1; arm < request.arms; ++arm) contestants.push_back(c);
+    Contestant& c = built_contestants[i];
+    const bool can_run = !is_python(request.entries[i].source) || loaded[i];
+    if (can_run) CAPSTONE_CHECK(check_contestant(session, oracle, plans, c, std::move(loaded[i])));
+    for (int arm = 1; can_run && arm < request.arms; ++arm) contestants.push_back(c);
     contestants.push_back(std::move(c));
   }
 
@@ -408,7 +417,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   std::vector<Contestant*> racing;  // arms[first + i]
   GateTwoOutcome outcome;
   std::size_t first = 0;            // contestant among the arms
-  const std::size_t reference = session.opponents.arms.empty() ? 0 : 1;
+  const std::size_t reference = has_native && !session.opponents.arms.empty() ? 1 : 0;
   for (bool again = true; again;) {
     arms.clear();
     auto add = [&arms](std::string name, std::function<StartedRunner()> start, bool is_python_arm) {
@@ -419,15 +428,17 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       arm.python = is_python_arm;
       arms.push_back(std::move(arm));
     };
-    add("native", [&session] { return session.start_worker(session.baseline.program, true); }, false);
-    CAPSTONE_TRY(arms[0].wants, wants_of(problem, arms[0].start_worker));
+    if (has_native) {
+      add("native", [&session] { return session.start_worker(session.baseline.program, true); }, false);
+      CAPSTONE_TRY(arms[0].wants, wants_of(problem, arms[0].start_worker));
+    }
     for (std::size_t i = 0; i < session.opponents.arms.size(); ++i) {
       const std::string& name = session.opponents.arms[i];
       add(name, session.python_arm(name), true);
       if (i == 0) add("A/A", session.python_arm(name), true);
       else arms.back().optional = true;
     }
-    if (reference == 0) {
+    if (session.opponents.arms.empty()) {
       add("A/A", arms[0].start_worker, false);
       arms.back().wants = arms[0].wants;
     }
@@ -449,7 +460,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       racing.push_back(&c);
     }
     if (racing.empty()) break;
-    const auto timeout = run_timeout(request) + (reference == 0 ? std::chrono::seconds(60) : std::chrono::seconds(300));  // torch.compile takes its time
+    const auto timeout = run_timeout(request) + (session.opponents.arms.empty() ? std::chrono::seconds(60) : std::chrono::seconds(300));  // torch.compile takes its time
     GateTwoSetup setup{&problem, &oracle, session.player.get(), request.budget_seconds, timeout, say, request.restarts, reference, first};
     CAPSTONE_TRY(outcome, gate_two(setup, arms));
     // A launch that changes its ways at the measured size is judged again, all arms together, where it can run.

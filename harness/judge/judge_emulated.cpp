@@ -9,6 +9,7 @@
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_one.h"
 #include "harness/judge/python_entries.h"
+#include "harness/judge/reference_oracle.h"
 #include "harness/judge/sanitize.h"
 #include "harness/measure/statistics.h"
 
@@ -65,27 +66,43 @@ Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Me
   return {};
 }
 
-// A contestant in Python runs its PyTorch on the CPU: gate one alone.
-Result<void> judge_python(const JudgeRequest& request, const Entry& entry, const Resources& resources, const Sandbox& sandbox, const Oracle& oracle,
-                          const std::vector<CasePlan>& plans, const Narration& say, Measurement& m) {
+// A contestant in Python: its PyTorch runs on the CPU.
+struct PythonContestant {
+  std::optional<Python> python;
+  std::unique_ptr<ScratchFolder> builds;  ///< what one contestant compiles is not handed on to another judgement
+  PythonWork work;
+  std::unique_ptr<Runner> loaded;         ///< null: it cannot be judged, and the measurement says why
+};
+
+// What a build is for a .cu.
+Result<std::unique_ptr<PythonContestant>> load_python(const JudgeRequest& request, const Entry& entry, const Resources& resources, const Sandbox& sandbox,
+                                                      const Narration& say, Measurement& m) {
+  auto contestant = std::make_unique<PythonContestant>();
   m.tier = "host";
   m.tier_reason = "a Python process cannot be recorded";
   auto python = find_python(request.python == "none" ? "auto" : request.python, resources);
   if (!python) {
     if (python.error().code == ExitCode::kInterrupted) return fail(python.error());
     not_judgeable_here(m, python.error());
-    return {};
+    return contestant;
   }
   m.environment["device"] = "CPU (PyTorch)";
   m.environment["torch"] = python->torch;
-  // What one contestant compiles is not handed on to another judgement.
-  const ScratchFolder builds(resources.cache / "python" / "contestant");
-  PythonWork work{request.problem, &resources, &*python, {}, entry.source, builds.path(), false, {}};
+  contestant->python = std::move(*python);
+  contestant->builds = std::make_unique<ScratchFolder>(resources.cache / "python" / "contestant");
+  contestant->work = {request.problem, &resources, &*contestant->python, {}, entry.source, contestant->builds->path(), false, {}};
   say("loading " + entry.contestant);
-  CAPSTONE_TRY(std::unique_ptr<Runner> loaded, load_candidate(work, sandbox, m));
-  if (!loaded) return {};
+  CAPSTONE_TRY(contestant->loaded, load_candidate(contestant->work, sandbox, m));
+  return contestant;
+}
+
+// Gate one alone.
+Result<void> judge_python(const JudgeRequest& request, PythonContestant& contestant, const Sandbox& sandbox, const Oracle& oracle, const std::vector<CasePlan>& plans,
+                          const Narration& say, Measurement& m) {
+  if (!contestant.loaded) return {};
   MemfdArena arena;
-  GateOneSetup setup{request.problem, &oracle, &arena, {"", ""}, starting_with(std::move(loaded), [&] { return start_python(work, sandbox); }),
+  GateOneSetup setup{request.problem, &oracle, &arena, {"", ""},
+                     starting_with(std::move(contestant.loaded), [&] { return start_python(contestant.work, sandbox); }),
                      run_timeout(request) + kFirstRunOfPython, say, m.contestant};
   return gate_one(setup, plans, m);
 }
@@ -109,7 +126,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     else builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
     measurements.push_back(blank_measurement(request, entry, sandbox, environment));
   }
-  auto loading = Oracle::load(problem, resources);
+  auto loading = load_oracle(problem, resources, request.python);
   std::vector<EmulatedArtifact> artifacts;
   std::optional<Error> broken;
   for (auto& build : builds) {
@@ -121,16 +138,20 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   if (!loading) return fail(loading.error());
   Oracle oracle = std::move(*loading);
 
-  // Sizes and seeds are drawn only now, after every build. Both contestants face the same ones.
+  std::vector<std::unique_ptr<PythonContestant>> pythons(request.entries.size());
+  for (std::size_t i = 0; i < request.entries.size(); ++i)
+    if (is_python(request.entries[i].source)) { CAPSTONE_TRY(pythons[i], load_python(request, request.entries[i], resources, sandbox, say, measurements[i])); }
+
+  // Sizes and seeds are drawn only now, after every build, and after Python contestants were loaded. Both contestants face the same ones.
   CAPSTONE_TRY(auto plans, cases_for(request, DrawLimits{}));
   std::vector<Suspect> suspects;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
     Measurement& m = measurements[i];
     const EmulatedArtifact& artifact = artifacts[i];
     m.backend = "emulated";
-    if (is_python(request.entries[i].source)) {
+    if (pythons[i]) {
       m.gate_two_reason = why_not_cuda.empty() ? "PyTorch on the CPU is never timed" : why_not_cuda;
-      CAPSTONE_CHECK(judge_python(request, request.entries[i], resources, sandbox, oracle, plans, say, m));
+      CAPSTONE_CHECK(judge_python(request, *pythons[i], sandbox, oracle, plans, say, m));
       continue;
     }
     m.tier = "emulated";

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "harness/check/narrow.h"
 
 namespace capstone {
@@ -79,9 +81,17 @@ Result<void> Player::fetch(std::span<std::byte> image) {
 }
 
 Result<Json> Player::batch(Json steps) {
-  auto answer = worker_.ask({{"op", "batch"}, {"steps", std::move(steps)}}, std::chrono::seconds(60));
-  if (!answer) return fail(machine_fault(answer.error()));
-  return answer->message.at("results");
+  // A packet holds 192 KiB, and a deep network has hundreds of tensors.
+  constexpr std::size_t kMost = 150;
+  Json results = Json::array();
+  for (std::size_t first = 0; first == 0 || first < steps.size(); first += kMost) {
+    Json some = Json::array();
+    for (std::size_t i = first; i < std::min(first + kMost, steps.size()); ++i) some.push_back(std::move(steps[i]));
+    auto answer = worker_.ask({{"op", "batch"}, {"steps", std::move(some)}}, std::chrono::seconds(60));
+    if (!answer) return fail(machine_fault(answer.error()));
+    for (Json& result : answer->message.at("results")) results.push_back(std::move(result));
+  }
+  return results;
 }
 
 Result<Json> Player::telemetry() {

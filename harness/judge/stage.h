@@ -41,7 +41,8 @@ class Stage {
   Result<std::string> verify(const std::vector<std::uint64_t>& before);
   /// The oracle's word on 2,048 random elements of every output: of the reference's copy or of the contestant's. The first
   /// one also fixes the scale of the comparisons on the device. Making gigabytes of inputs on the host takes seconds: probes of
-  /// one seed share the oracle's answers. Empty text: all well.
+  /// one seed share the oracle's answers. Where the oracle is the reference itself, there is nothing to ask at this size: the
+  /// reference's copy gives the scale alone. Empty text: all well.
   Result<std::string> probe(bool expected_copy);
 
  private:
@@ -49,6 +50,8 @@ class Stage {
   Result<void> fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed);
   void add_fingerprints(Json& steps) const;
   Result<void> ask_oracle();
+  /// The root mean square of random elements of what the reference made.
+  Result<void> take_scale_of_reference();
 
   struct Probe {
     std::vector<std::int64_t> indices;  ///< ascending

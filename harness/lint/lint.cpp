@@ -13,6 +13,7 @@
 #include "harness/base/text.h"
 #include "harness/check/dtype_convert.h"
 #include "harness/judge/cases.h"
+#include "harness/judge/reference_oracle.h"
 #include "harness/lint/reference.h"
 #include "harness/lint/triviality.h"
 
@@ -51,7 +52,7 @@ class Lint {
     auto problem = load_problem(folder_);
     if (!problem) return not_loaded(problem.error());
     problem_ = std::move(*problem);
-    auto oracle = Oracle::load(problem_, resources_);
+    auto oracle = load_oracle(problem_, resources_);
     if (!oracle) {
       if (oracle.error().code == ExitCode::kEnvironment) return fail(oracle.error());
       return not_loaded(oracle.error());

@@ -14,6 +14,7 @@
 #include "harness/check/dtype_convert.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_one.h"
+#include "harness/judge/reference_oracle.h"
 #include "harness/judge/sealed.h"
 #include "harness/profile/ncu.h"
 
@@ -157,7 +158,7 @@ Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& 
   if (!artifact.result.ok)
     return fail("it does not compile: " + artifact.result.first_error->text,
                 fmt::format("{}:{}", artifact.result.first_error->file, artifact.result.first_error->line), "mend the compiler's first error", ExitCode::kGateOneFailed);
-  CAPSTONE_TRY(const Oracle oracle, Oracle::load(problem, resources));
+  CAPSTONE_TRY(const Oracle oracle, load_oracle(problem, resources));
   CAPSTONE_TRY(const FileLock lock, take_gpu(gpu, say));
   sandbox.allow_reading(toolkit.root);
   say("recording the launch");

@@ -46,14 +46,23 @@ class PythonRunner : public Runner {
     const std::string op = request.value("op", "");
     if (op == "workspace" || op == "prepared") return Packet{{{"ok", true}, {"bytes", 0u}}, {}};
     if (op == "prepare") return Packet{{{"ok", true}}, {}};
-    if (op != "run") return worker_->ask(request, timeout, fd);
+    if (op != "run" && op != "exact" && op != "self_check") return worker_->ask(request, timeout, fd);
     auto call = translated(request);
     if (!call) return tl::unexpected(bad_request(call.error().what));
-    last_ = *call;
+    if (op == "run") {
+      last_ = *call;
+    } else {
+      (*call)["op"] = op;
+      (*call)["atol"] = problem_.tolerance.atol;
+      (*call)["rtol"] = problem_.tolerance.rtol;
+    }
+    if (op == "exact")
+      for (std::size_t i = 0; i < (*call)["outputs"].size(); ++i) (*call)["outputs"][i].update(request.at("places").at(i));
     return worker_->ask(*call, timeout);
   }
 
  private:
+  // A request of the gates with names, shapes and types. An inout is not expected elsewhere than it is read: PyTorch's arms have none.
   Result<Json> translated(const Json& request) const {
     const Json& args = request.at("args");
     const std::size_t first_size = problem_.signature.size();
@@ -65,11 +74,18 @@ class PythonRunner : public Runner {
     }
     for (std::size_t i = 0; i < first_size; ++i) {
       const Parameter& p = problem_.signature[i];
-      if (p.is_scalar()) continue;  // a constant of reference.py
+      if (p.is_scalar()) {
+        // The others are constants of reference.py.
+        if (!p.python.empty()) call["inputs"].push_back({{"value", args.at(i).begin().value()}});
+        continue;
+      }
       CAPSTONE_TRY(auto shape, shape_at(p, sizes));
-      const Json tensor{{"name", p.name}, {"at", args.at(i).at("at")}, {"shape", shape}, {"dtype", name_of(p.dtype)}, {"python", p.python}};
-      if (p.role != Role::kOutput) call[p.python.empty() ? "inputs" : "parameters"].push_back(tensor);
-      if (p.is_written()) call["outputs"].push_back(tensor);
+      const bool expected = args.at(i).contains("expected");
+      Json tensor{{"name", p.name}, {"at", args.at(i).at(expected ? "expected" : "at")}, {"shape", shape}, {"dtype", name_of(p.dtype)}, {"python", p.python}};
+      const bool is_attribute = p.role == Role::kParameter && !p.python.empty();
+      if (p.role != Role::kOutput) call[is_attribute ? "parameters" : "inputs"].push_back(tensor);
+      if (expected) tensor["expected"] = true;
+      if (p.is_written()) call["outputs"].push_back(std::move(tensor));
     }
     for (const char* key : {"repeat", "hide_ns"})
       if (auto at = request.find(key); at != request.end()) call[key] = *at;

@@ -14,7 +14,7 @@
 
 namespace capstone {
 namespace {
-constexpr std::size_t kMaxPacket = 64 * 1024;
+constexpr std::size_t kMaxPacket = 192 * 1024;  // below the least send buffer of a Linux socket
 }
 
 Descriptor::~Descriptor() {

@@ -19,7 +19,7 @@ class Wire {
   /// Waits for the judge. False when it is gone. `fd` is -1 unless a descriptor came along (then it is ours).
   bool receive(Json& message, int& fd) {
     fd = -1;
-    std::string text(64 * 1024, '\0');
+    std::string text(192 * 1024, '\0');
     iovec part{text.data(), text.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
     msghdr header{};

@@ -8,7 +8,7 @@
 
 namespace capstone_emu {
 namespace {
-constexpr std::size_t kMaxPacket = 64 * 1024;
+constexpr std::size_t kMaxPacket = 192 * 1024;
 }  // namespace
 
 std::optional<Packet> receive_packet(int socket) {

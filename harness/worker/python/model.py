@@ -1,9 +1,13 @@
 """The modules that are run: the reference's Model in one of its arms, or a candidate's ModelNew, at any sizes."""
 
+import ast
 import importlib.util
 import os
+import re
 
 import torch
+
+from constants import module_at
 
 
 def load_module(path, name):
@@ -56,10 +60,40 @@ ARMS = {
 }
 
 
-def set_sizes(module, sizes):
-    """Sizes are constants of the module."""
-    for symbol, value in sizes.items():
-        setattr(module, symbol, value)
+RUNNING_STATISTICS = re.compile(r"(^|\.)running_(mean|var)$")
+
+
+def state_of(model):
+    """What the judge gives a model: parameters, and running statistics of normalisations. Name → tensor."""
+    state = dict(model.named_parameters())
+    state.update((name, buffer) for name, buffer in model.named_buffers() if RUNNING_STATISTICS.search(name))
+    return state
+
+
+def owner_of(model, path):
+    for name in path.split(".")[:-1]:
+        model = getattr(model, name, None)
+    return model
+
+
+def widen(model):
+    """Everything in a model that is floating point becomes float64: also tensors that are plain attributes."""
+    model.double()
+    for module in model.modules():
+        for name, value in vars(module).items():
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                setattr(module, name, value.double())
+    return model
+
+
+def in_double(model, inputs):
+    """What a widened model makes of its inputs, tensors that it makes on the way included."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return model(*[x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs])
+    finally:
+        torch.set_default_dtype(before)
 
 
 def attribute(model, path):
@@ -78,31 +112,46 @@ class Subject:
     """What is run: made once, instantiated for each set of sizes."""
 
     def __init__(self, reference, candidate, arm, device):
-        self._reference = load_module(reference, "reference")
+        with open(reference, encoding="utf-8") as text:
+            self._tree = ast.parse(text.read(), reference)
+        self._path = reference
+        self._reference = module_at(self._tree, reference, {})
         self._candidate = None
         self._wrap = lambda model: model
         self._class = None
         self._device = device
+        self._name = None if candidate else ARMS[arm][0]
         if candidate:
             self._candidate = load_module(candidate, "candidate")
             self._class = getattr(self._candidate, "ModelNew", None)
             if self._class is None:
                 raise AttributeError(f"{os.path.basename(candidate)} defines no class ModelNew")
         else:
-            name, self._wrap, _ = ARMS[arm]
-            self._class = getattr(self._reference, name, None)
-            if self._class is None:
-                raise NoSuchArm(f"the problem's reference.py defines no class {name}, which the arm {arm} runs")
+            self._wrap = ARMS[arm][1]
+            if not hasattr(self._reference, self._name):
+                raise NoSuchArm(f"the problem's reference.py defines no class {self._name}, which the arm {arm} runs")
 
     def at(self, sizes, parameters):
         """A callable at these sizes. `parameters`: (python name, tensor) pairs; the model's become these very tensors."""
-        set_sizes(self._reference, sizes)
-        if self._candidate is not None:
-            set_sizes(self._candidate, {s: v for s, v in sizes.items() if hasattr(self._candidate, s)})
+        self._reference = module_at(self._tree, self._path, sizes)
+        for symbol, value in sizes.items():
+            if hasattr(self._candidate, symbol):
+                setattr(self._candidate, symbol, value)
         arguments = self._reference.get_init_inputs()
-        model = self._class(*arguments).to(self._device).eval()
+        torch.manual_seed(0)  # what a constructor draws besides its parameters is the same for all
+        model = (self._class or getattr(self._reference, self._name))(*arguments).to(self._device).eval()
         refresh = self._share(model, parameters, arguments)
         return self._wrap(model), refresh
+
+    def in_double(self, sizes, inputs, parameters):
+        """The outputs in float64, of copies of all tensors."""
+        reference = module_at(self._tree, self._path, sizes)
+        torch.manual_seed(0)
+        model = widen(reference.Model(*reference.get_init_inputs()).to(self._device).eval())
+        for python, tensor in parameters:
+            name, transposed = name_and_transpose(python)
+            attribute(model, name).data = (tensor.t() if transposed else tensor).double().contiguous()
+        return in_double(model, inputs)
 
     def _share(self, model, parameters, arguments):
         """Gives the model its parameters. Where memory cannot be shared (a transpose), the returned function copies."""
@@ -113,8 +162,10 @@ class Subject:
             wanted = tensor.t() if transposed else tensor
             if tuple(place.shape) != tuple(wanted.shape):
                 raise ValueError(f"the parameter {python} has the shape {list(place.shape)}, the problem's {list(wanted.shape)}")
-            if transposed:
-                place.data = wanted.contiguous()
+            if transposed or isinstance(owner_of(model, name_and_transpose(python)[0]), torch.nn.RNNBase):
+                # Recurrent modules keep their weights in one block, without which cuDNN would copy them in every call.
+                if transposed:
+                    place.data = wanted.contiguous()
                 copies.append((place.data, wanted))
             else:
                 place.data = tensor
@@ -132,8 +183,8 @@ class Subject:
         if all(place is not None for place in places):
             return places
         missing = names[[place is None for place in places].index(True)]
-        ours = list(model.parameters())
-        theirs = dict(self._reference.Model(*arguments).named_parameters())
+        ours = list(state_of(model).values())
+        theirs = state_of(self._reference.Model(*arguments))
         if [p.shape for p in ours] != [p.shape for p in theirs.values()] or not set(names) <= set(theirs):
             raise AttributeError(f"{type(model).__name__} has no parameter {missing}; the problem's Model has {', '.join(theirs)}")
         order = list(theirs)

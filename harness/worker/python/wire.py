@@ -4,7 +4,7 @@ import json
 import socket
 
 DESCRIPTOR = 3
-LARGEST = 64 * 1024
+LARGEST = 192 * 1024
 
 
 class Wire:

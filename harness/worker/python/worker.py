@@ -16,6 +16,11 @@ sys.dont_write_bytecode = True  # neither the problem's folder nor the student's
 from wire import Wire  # noqa: E402
 
 LONGEST_TRACE = 16_000
+NOISE_RMS, NOISE_MOST = 8, 2  # how far beyond the reference's own rounding an element may be off
+
+
+def as_list(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
 class Refusal(Exception):
@@ -58,7 +63,7 @@ class Worker:
         self._options = options
         self._files = [path for path in (options.candidate, options.reference) if path]
         self._subject = None
-        self._ready = {}  # what was asked → callable, inputs, outputs
+        self._ready = {}  # what was asked → callable, what brings its parameters up to date, inputs
 
     def hello(self):
         try:
@@ -80,9 +85,10 @@ class Worker:
                               "install a build for this driver (https://pytorch.org/get-started), or use --python none")
             driver = clock.Driver()
             self._arena, self._clock = memory.DeviceArena(driver), clock.DeviceClock(driver)
+            self._expected = memory.DeviceArena(driver, memory.DeviceArena.EXPECTED)
         else:
             torch.set_num_threads(min(4, os.cpu_count() or 1))
-            self._arena, self._clock = memory.HostArena(), clock.HostClock()
+            self._arena, self._expected, self._clock = memory.HostArena(), memory.HostArena(), clock.HostClock()
         allow_tf32 = self._options.precision != "fp32"
         torch.backends.cuda.matmul.allow_tf32 = allow_tf32
         torch.backends.cudnn.allow_tf32 = allow_tf32
@@ -110,24 +116,83 @@ class Worker:
             self._ready.clear()  # else new memory lies where the old one lay, and what was compiled for it still fits
         return {"ok": True}
 
+    def self_check(self, request):
+        """How far the reference is from itself in float64, at most, in units of the tolerance."""
+        torch = self._torch
+        try:
+            inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
+            exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
+            call, refresh, _ = self._prepared(request)
+            refresh()
+            worst = 0.0
+            for value, got in zip(exact, as_list(call(*inputs))):
+                value = value.double()
+                size = value.abs()
+                typical = torch.where(torch.isfinite(size), size, torch.zeros_like(size)).square().mean().sqrt()
+                allowed = request["atol"] * torch.maximum(size, typical) + request["rtol"] * size
+                off = (got.double() - value).abs() / allowed
+                worst = max(worst, float(torch.nan_to_num(off, 0.0, 0.0, 0.0).max()))  # infinite or exact alike
+            return {"ok": True, "worst": worst}
+        finally:
+            if self._options.device == "cuda":
+                torch.cuda.empty_cache()
+
+    def expected(self, request, descriptor):
+        """Memory for what outputs should be; trusted workers alone map it."""
+        self._expected.map(descriptor, request["bytes"])
+        self._ready.clear()
+        return {"ok": True}
+
     def _prepared(self, request):
-        key = repr((request["sizes"], request["inputs"], request["parameters"], request["outputs"]))
+        key = repr((request["sizes"], request["inputs"], request["parameters"]))
         if key not in self._ready:
             self._ready.clear()
 
-            def tensors(places):
-                return [self._arena.tensor(place["at"], place["shape"], place["dtype"]) for place in places]
-
-            names = [place["python"] for place in request["parameters"]]
-            call, refresh = self._subject.at(request["sizes"], list(zip(names, tensors(request["parameters"]))))
-            self._ready[key] = call, refresh, tensors(request["inputs"]), tensors(request["outputs"])
+            call, refresh = self._subject.at(request["sizes"], self._parameters(request))
+            self._ready[key] = call, refresh, self._tensors(request["inputs"])
         return self._ready[key]
 
+    def _tensors(self, places):
+        return [self._tensor(place) for place in places]
+
+    def _tensor(self, place):
+        if "value" in place:
+            return place["value"]  # a number that forward() takes
+        arena = self._expected if place.get("expected") else self._arena
+        tensor = arena.tensor(place["at"], place["shape"], place["dtype"])
+        return tensor.view(self._torch.bool) if place["python"] == "bool" else tensor
+
+    def _parameters(self, request):
+        return [(place["python"], self._tensor(place)) for place in request["parameters"]]
+
+    def exact(self, request):
+        """The reference in float64, and each element's scale: what its error is measured by. Both as float64, where the request says."""
+        torch = self._torch
+        inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
+        exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
+        call, refresh = self._subject.at(request["sizes"], parameters)
+        refresh()
+        plain = as_list(call(*inputs))
+        shapes = [list(tensor.shape) for tensor in exact]
+        if shapes != [place["shape"] for place in request["outputs"]]:
+            raise Refusal("exception", f"the reference's outputs have the shapes {shapes}, the problem says {[place['shape'] for place in request['outputs']]}")
+        for value, rounded, place in zip(exact, plain, request["outputs"]):
+            value = value.double()
+            finite = torch.where(torch.isfinite(value), value, torch.zeros_like(value))
+            noise = torch.nan_to_num((rounded.double() - value).abs(), 0.0, 0.0, 0.0)
+            # An element is as exact as its neighbours' size allows, or as the reference's own type: intermediate results may be larger than both.
+            typical = float(finite.square().mean().sqrt())
+            own = max(NOISE_RMS * float(noise.square().mean().sqrt()), NOISE_MOST * float(noise.max())) / max(request["atol"], 1e-12)
+            scale = finite.abs().clamp(min=max(typical, own))
+            self._arena.tensor(place["value_at"], place["shape"], "f64").copy_(value)
+            self._arena.tensor(place["scale_at"], place["shape"], "f64").copy_(scale)
+        return {"ok": True}
+
     def run(self, request):
-        call, refresh, inputs, outputs = self._prepared(request)
+        call, refresh, inputs = self._prepared(request)
         refresh()
         result, times = self._clock.time(lambda: call(*inputs), max(1, request.get("repeat", 1)), request.get("hide_ns", 0))
-        self._store(result, outputs, [place["name"] for place in request["outputs"]])
+        self._store(result, self._tensors(request["outputs"]), [place["name"] for place in request["outputs"]])
         return {"ok": True, **times}
 
     def kernels(self, request):
@@ -135,7 +200,7 @@ class Worker:
         from torch.autograd import DeviceType
         from torch.profiler import ProfilerActivity, profile
 
-        call, refresh, inputs, _ = self._prepared(request)
+        call, refresh, inputs = self._prepared(request)
         refresh()
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
             call(*inputs)
@@ -145,7 +210,7 @@ class Worker:
 
     def _store(self, result, outputs, names):
         """PyTorch allocates its outputs itself: they are copied to where the judge looks, after the clock has stopped."""
-        results = list(result) if isinstance(result, (tuple, list)) else [result]
+        results = as_list(result)
         if len(results) != len(outputs):
             raise Refusal("wrong_output", f"forward() returns {len(results)} tensors, the problem has {len(outputs)} outputs")
         for got, place, name in zip(results, outputs, names):
@@ -174,6 +239,12 @@ class Worker:
             return self.arena(request, descriptor)
         if operation == "run":
             return self.run(request)
+        if operation == "expected":
+            return self.expected(request, descriptor)
+        if operation == "self_check":
+            return self.self_check(request)
+        if operation == "exact":
+            return self.exact(request)
         if operation == "kernels":
             return self.kernels(request)
         return {"ok": False, "kind": "exception", "message": f"unknown request: {operation}"}

@@ -1,0 +1,16 @@
+#pragma once
+// What is right, by whichever oracle a problem has.
+#include <string>
+
+#include "harness/check/oracle.h"
+
+namespace capstone {
+
+/// The problem's oracle.cpp; or, where the problem says `oracle: reference.py`, the reference itself: a sandboxed Python worker runs it
+/// in float64 on the CPU, all outputs at once. The scale of an element is then the largest of its magnitude, the root mean square of its tensor
+/// and a multiple of the rounding errors that the reference makes in its own precision.
+/// @param python  a program, or "auto" and "none": the first python3 on PATH that has PyTorch
+/// @error no such oracle; no PyTorch (kEnvironment); reference.py does not load
+Result<Oracle> load_oracle(const Problem& problem, const Resources& resources, const std::string& python = "auto");
+
+}  // namespace capstone

@@ -1,0 +1,17 @@
+#pragma once
+// The texts of an imported problem's definition. Private to harness/kernelbench.
+#include <map>
+#include <string>
+
+#include "harness/base/json.h"
+#include "harness/kernelbench/import.h"
+
+namespace capstone {
+
+/// problem.yaml from what examine.py found. `because`: see there.
+/// @error what was found is not in the form that examine.py writes.
+Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& found, const std::map<std::string, std::string>& because);
+/// statement.md: what a student reads first.
+std::string definition_statement(const KernelBenchFile& file, const Json& found, const std::vector<std::string>& notes);
+
+}  // namespace capstone
