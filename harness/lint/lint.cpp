@@ -65,6 +65,11 @@ class Lint {
     say_("the triviality audit");
     CAPSTONE_CHECK(check_answers(*oracle));
     CAPSTONE_CHECK(make_folders(scratch_.path()));
+    if (problem_.oracle_is_reference) {
+      checks_.push_back({State::kNotRun, "baseline", "PyTorch's eager is the opponent", {}, {}});
+      checks_.push_back({State::kNotRun, "reference", "it is the oracle", {}, {}});
+      return std::move(checks_);
+    }
     // Sizes that cannot be drawn, or hide gigabytes, must not be run either.
     if (has_failed("hidden sizes")) {
       checks_.push_back({State::kNotRun, "baseline", "needs hidden sizes", {}, {}});
@@ -170,6 +175,7 @@ class Lint {
   }
 
   void check_hidden_sizes() {
+    if (problem_.vary.empty()) return checks_.push_back({State::kNotRun, "hidden sizes", "`vary` is empty: hidden sizes are not drawn", {}, {}});
     const DrawLimits limits;
     std::mt19937_64 random(1);
     std::set<Sizes> distinct;

@@ -84,6 +84,7 @@ bool is_one_word(const std::string& text) {
 
 // "rows * cols"; empty when the shape cannot be said in C++ this simply.
 std::string element_count(const Parameter& tensor, const Problem& problem) {
+  if (tensor.shape.empty()) return "1";
   std::vector<std::string> factors;
   for (const Expression& dimension : tensor.shape) {
     if (!is_plain_cpp(dimension, problem)) return {};

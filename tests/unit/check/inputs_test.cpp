@@ -149,6 +149,35 @@ TEST(Fill, GeneratorsAreFoundByNameAndMistypedOnesNamed) {
   EXPECT_EQ(result.error().hint, "did you mean 'page_table'?");
 }
 
+TEST(Fill, StructuredRealTensorsKeepTheirStructure) {
+  constexpr std::int64_t n = 9;
+  auto matrix = [&](const char* generator, std::uint64_t seed = 4) {
+    Problem problem = test::vector_problem(DType::kF32, InitGenerator{generator});
+    problem.signature[0].shape = {Expression{"n"}, Expression{"n"}};
+    Bytes bytes(4 * n * n);
+    EXPECT_TRUE(fill_tensor(problem, 0, test::n_is(n), seed, Battery::kPlain, bytes));
+    std::vector<double> out(n * n);
+    load_all(DType::kF32, bytes, std::span<double>(out));
+    return out;
+  };
+  const auto upper = matrix("upper_triangular"), lower = matrix("lower_triangular"), symmetric = matrix("symmetric"), rows = matrix("rows_sum_to_one");
+  for (std::int64_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (j < i) { EXPECT_EQ(upper[i * n + j], 0); }
+      if (j > i) { EXPECT_EQ(lower[i * n + j], 0); }
+      EXPECT_EQ(symmetric[i * n + j], symmetric[j * n + i]);
+      EXPECT_GT(rows[i * n + j], 0);
+      sum += rows[i * n + j];
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+  }
+  EXPECT_GT(std::set<double>(symmetric.begin(), symmetric.end()).size(), 40u);
+  EXPECT_NE(matrix("symmetric", 5), symmetric);
+  Bytes bytes(4 * 8);
+  EXPECT_FALSE(fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"symmetric"}), 0, test::n_is(8), 1, Battery::kPlain, bytes));
+}
+
 TEST(Fill, AnInitThatItsTypeCannotHoldIsAnError) {
   Bytes bytes(8);
   for (const auto& [type, init] : std::vector<std::pair<DType, Init>>{{DType::kU8, InitNormal{}},

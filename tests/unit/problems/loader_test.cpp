@@ -78,6 +78,49 @@ TEST(Loader, ReadsEveryInit) {
   EXPECT_EQ(p.find("nothing"), nullptr);
 }
 
+// Imported problems: the reference is the oracle, shapes may be fixed, a tensor may be a single number.
+TEST(Loader, WhereTheOracleIsTheReferenceShapesMayBeFixedAndNothingVaries) {
+  const std::string definition = R"(schema: 1
+id: kb1_1_loss
+title: A loss
+tier: 1
+sessions: []
+expect: nothing yet
+signature:
+  - {name: x, role: input, dtype: f32, shape: [33, 7]}
+  - {name: mask, role: input, dtype: u8, shape: [33], init: {integer: {min: 0, max: 1}}, python: bool}
+  - {name: w, role: parameter, dtype: f32, shape: [7], python: layers.0.weight}
+  - {name: factor, role: scalar, dtype: f32, value: "2.5", python: forward}
+  - {name: y, role: output, dtype: f32, shape: []}
+sizes:
+  check: [{}]
+  vary: {}
+  measure: {}
+  emulate: {}
+oracle: reference.py
+tolerance: {rtol: 1.0e-4, atol: 1.0e-4}
+cost: {flops: 231, bytes: 924 + 4}
+precision: fp32
+baselines: [eager, compile]
+)";
+  const auto p = load(definition);
+  ASSERT_TRUE(p) << render(p.error());
+  EXPECT_TRUE(p->oracle_is_reference);
+  EXPECT_TRUE(p->symbols.empty());
+  EXPECT_TRUE(p->vary.empty());
+  EXPECT_TRUE(p->find("y")->shape.empty());
+  EXPECT_EQ(elements_at(*p->find("y"), p->measure).value(), 1);
+  EXPECT_EQ(p->find("w")->python, "layers.0.weight");
+  EXPECT_EQ(p->find("mask")->python, "bool");
+  EXPECT_EQ(p->find("factor")->python, "forward");
+  EXPECT_NE(describe_contract(*p).find("reference.py in float64"), std::string::npos);
+  EXPECT_NE(launch_header(*p).find("float* y /* [] output */"), std::string::npos) << launch_header(*p);
+  const auto without = load(replace_all(definition, "oracle: reference.py\n", ""));
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().what, "the signature has no size symbol");
+  EXPECT_EQ(load(replace_all(definition, "reference.py", "reference.cpp")).error().what, "oracle cannot be `reference.cpp`");
+}
+
 TEST(Loader, ShapesAndCostsFollowTheSizes) {
   const Problem p = *load(kDefinition);
   EXPECT_EQ(*shape_at(*p.find("x"), p.emulate), (std::vector<std::int64_t>{16, 128}));
