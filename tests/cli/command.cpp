@@ -56,7 +56,9 @@ std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
 
 std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();  // a process that ends while its file in /proc is read is no exception: the text ends there
+  return text.str();
 }
 
 void spit(const fs::path& path, const std::string& text) {

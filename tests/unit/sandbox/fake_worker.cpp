@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     if (how == "twice") ok();
     if (how == "100 descriptors") say_with_descriptors(100);
     if (how == "2 descriptors") say_with_descriptors(2);
-    if (how == "huge") say("{\"ok\":true,\"text\":\"" + std::string(100000, 'x') + "\"}");
+    if (how == "huge") say("{\"ok\":true,\"text\":\"" + std::string(200000, 'x') + "\"}");
     if (how == "empty packet") say("");
     if (how == "flood")
       for (;;) std::puts("flood flood flood flood flood flood flood");
