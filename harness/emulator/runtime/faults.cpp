@@ -1,4 +1,5 @@
 // Signals become failures: inside a kernel with kernel, launch, block and thread, in the candidate's host code with the line.
+#include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -6,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "harness/emulator/runtime/fiber.h"
 #include "harness/emulator/runtime/scheduler.h"
@@ -37,12 +39,25 @@ Registers registers_of(const void* raw_context) {
 #endif
 }
 
-/// file:line of the interrupted code. Unwinding a stack that was overwritten may fault in its turn: then there is none.
+/// Where a fault during unwinding goes on; null outside of it.
+thread_local sigjmp_buf* unwinding = nullptr;
+
+/// call_chain(). Unwinding a stack that was overwritten, or beyond the first frame of a kernel's thread, may fault in its turn: then it is the
+/// interrupted instruction alone.
+std::vector<const void*> calls_as_far_as_they_go(const void* program_counter) {
+  sigjmp_buf again;
+  std::vector<const void*> chain{program_counter};
+  if (sigsetjmp(again, 0) == 0) {
+    unwinding = &again;
+    chain = call_chain(program_counter);
+  }
+  unwinding = nullptr;
+  return chain;
+}
+
+/// file:line of the interrupted code.
 void locate(const Registers& registers, std::string& file, int& line) {
-  static thread_local bool busy = false;
-  if (std::exchange(busy, true)) return;
-  locate_in_source(call_chain(registers.program_counter), file, line);
-  busy = false;
+  locate_in_source(calls_as_far_as_they_go(registers.program_counter), file, line);
 }
 
 struct Verdict {
@@ -85,6 +100,7 @@ constexpr const char* kHost = "in host code: ";
 constexpr const char* kTooLong = "an endless loop, a wait for a value that never comes, or far too much work: try the smallest check size first";
 
 void on_fault(int signal, siginfo_t* info, void* raw_context) {
+  if (unwinding) ::siglongjmp(*unwinding, 1);
   std::string file;
   int line = 0;
   locate(registers_of(raw_context), file, line);
