@@ -5,6 +5,7 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/base/last_line.h"
 #include "harness/base/text.h"
 #include "harness/project/versions.h"
 
@@ -54,7 +55,7 @@ std::string last_words(std::string_view err) {
   std::string said(trim(to_utf8(err)));
   const std::size_t at = said.rfind("error: ");
   if (at != std::string::npos) return said.substr(at + 7);
-  return said.substr(said.rfind('\n') == std::string::npos ? 0 : said.rfind('\n') + 1);
+  return last_line(said);
 }
 
 }  // namespace capstone::cli

@@ -5,6 +5,7 @@
 #include "cli/remote.h"
 #include "cli/slurm.h"
 #include "harness/base/files.h"
+#include "harness/base/last_line.h"
 #include "harness/base/text.h"
 
 namespace capstone::cli {
@@ -28,9 +29,7 @@ std::string state_of(const Session& session, const std::string& job) {
 
 std::string last_line_of(const fs::path& file) {
   auto text = read_file(file, 16u << 20);
-  if (!text) return {};
-  const std::string said(trim(to_utf8(*text)));
-  return said.substr(said.rfind('\n') == std::string::npos ? 0 : said.rfind('\n') + 1);
+  return text ? last_line(to_utf8(*text)) : std::string();
 }
 
 // The job that was submitted by an earlier run of this very task, or a new one.

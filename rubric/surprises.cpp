@@ -7,12 +7,12 @@
 
 #include "harness/base/ascii.h"
 #include "harness/base/text.h"
+#include "harness/ledger/labels.h"
 
 namespace capstone {
 
 namespace {
 
-constexpr std::string_view kLabel = "needs an explanation: ";
 constexpr std::string_view kTensorLabel = "tensor-core";
 
 // What lets a kernel be faster than a roof: other units than the roof's, or less work than was counted. Occupancy, launches and
@@ -59,7 +59,7 @@ std::vector<Surprise> surprises_in(const LedgerView& ledger, const Worklog& work
       if (m->gate_one != GateOne::kPassed) continue;   // a wrong result needs a repair, not an explanation
       Surprise surprise{m->version, {}, m->measured ? m->measured->percent_of_peak : 0, Surprise::Told::kPassedOver};
       for (const std::string& label : m->labels)
-        if (label.starts_with(kLabel)) surprise.reasons.push_back(label.substr(kLabel.size()));
+        if (label.starts_with(kNeedsExplanation)) surprise.reasons.push_back(label.substr(kNeedsExplanation.size()));
       if (!surprise.reasons.empty()) surprises.push_back(std::move(surprise));
     }
   for (Surprise& s : surprises) s.told = told(s, worklog);

@@ -10,6 +10,8 @@ set -uo pipefail
 out=$(mkdir -p "${1:?usage: scripts/gpu_python.sh OUT [CAPSTONE]}" && cd "$1" && pwd) || exit 2
 capstone=$(command -v "${2:-capstone}") || { echo "error: no ${2:-capstone}" >&2; exit 2; }
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=scripts/gpu_queue.sh
+. "$root/scripts/gpu_queue.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1
@@ -86,16 +88,7 @@ task() {  # timers | PROBLEM RUNG: both ways on one GPU
     cp "$project/.capstone/ledger.jsonl" "$out/$1-$kind.jsonl"
   done
 }
-printf '%s\n' "bias_gelu_layernorm 03" "softmax 04" "vector_add 03" timers | grep -- "${3:-}" >"$work/queue"
-next() { flock "$work/lock" sh -c "head -n 1 '$work/queue'; sed -i 1d '$work/queue'"; }
-gpus=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}
-for gpu in ${gpus//,/ }; do
-  (
-    export CUDA_VISIBLE_DEVICES=$gpu
-    while read -r name rung < <(next) && [ -n "$name" ]; do task "$name" "${rung:-}"; done
-  ) &
-done
-wait
+printf '%s\n' "bias_gelu_layernorm 03" "softmax 04" "vector_add 03" timers | grep -- "${3:-}" | on_every_gpu task
 
 [ ! -e "$out/timers.txt" ] || cat "$out/timers.txt"
 python3 - "$out" <<'P'

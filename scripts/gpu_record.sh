@@ -12,8 +12,11 @@ only=${4:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=scripts/gpu_queue.sh
+. "$root/scripts/gpu_queue.sh"
 "$capstone" doctor >"$out/doctor.txt" 2>&1
 
+# shellcheck disable=SC2317  # on_every_gpu calls it
 record() {  # problem
   local problem=$1 rung
   rung=$(printf '%s\n' "$root"/reference_kernels/*/"$problem"/*.cu | sed 's|.*/||; s|\.cu$||' | sort | tail -n 1)
@@ -23,26 +26,12 @@ record() {  # problem
   local code=$?
   cp "$work/$problem/.capstone/ledger.jsonl" "$out/$problem.jsonl"
   echo "$problem ($rung): exit code $code, $((SECONDS)) s"
-  return $code
+  return "$code"
 }
 
 mapfile -t problems < <(for definition in "$root"/problems/*/problem.yaml; do basename "$(dirname "$definition")"; done | grep -E -- "$only")
-printf '%s\n' "${problems[@]}" >"$work/queue"
-next() { flock "$work/lock" sh -c "head -n 1 '$work/queue'; sed -i 1d '$work/queue'"; }
-on_gpu() {
-  local problem status=0
-  export CUDA_VISIBLE_DEVICES=$1
-  while problem=$(next) && [ -n "$problem" ]; do record "$problem" || status=1; done
-  return $status
-}
-gpus=${CUDA_VISIBLE_DEVICES:-$(nvidia-smi --query-gpu=index --format=csv,noheader | paste -sd,)}
-workers=()
-for gpu in ${gpus//,/ }; do
-  on_gpu "$gpu" &
-  workers+=($!)
-done
 status=0
-for worker in "${workers[@]}"; do wait "$worker" || status=1; done
+printf '%s\n' "${problems[@]}" | on_every_gpu record || status=1
 
 python3 - "$out" <<'P'
 import json, pathlib, sys

@@ -187,7 +187,7 @@ class KernelBenchRun {
       const Measurement* m = judged_[i].measurement ? &*judged_[i].measurement : nullptr;
       solutions.push_back(solution_of(suite_.samples[i].problem, m));
       refused += m == nullptr || m->gate_one == GateOne::kNotJudgeable;
-      compiled += m && eval_result(*m, 0).value("compiled", false);
+      compiled += m && has_compiled(*m);
       correct += solutions.back().correct;
       timed += solutions.back().speedup.has_value();
     }

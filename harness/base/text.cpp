@@ -7,6 +7,8 @@
 #include <ctime>
 #include <initializer_list>
 
+#include "harness/base/instant.h"
+
 namespace capstone {
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -85,12 +87,7 @@ std::string to_utf8(std::string_view bytes) {
 }
 
 std::string utc_now() {
-  std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
+  return utc_text(std::time(nullptr));
 }
 
 namespace {

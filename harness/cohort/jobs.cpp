@@ -4,7 +4,7 @@
 #include <optional>
 #include <thread>
 
-#include "harness/base/text.h"
+#include "harness/base/last_line.h"
 
 namespace capstone {
 namespace {
@@ -17,11 +17,6 @@ struct Place {
   Child child;
   Clock::time_point deadline;
 };
-
-std::string last_line(std::string_view text) {
-  text = trim(text);
-  return std::string(text.substr(text.rfind('\n') == std::string_view::npos ? 0 : text.rfind('\n') + 1));
-}
 
 }  // namespace
 

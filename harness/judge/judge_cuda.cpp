@@ -18,6 +18,7 @@
 #include "harness/judge/python_entries.h"
 #include "harness/judge/reference_oracle.h"
 #include "harness/judge/sealed.h"
+#include "harness/ledger/labels.h"
 #include "harness/measure/statistics.h"
 #include "harness/model/roofline.h"
 #include "harness/python/arms.h"
@@ -73,7 +74,7 @@ struct Opponents {
 // What a mentor should ask about before believing a time.
 void add_labels(std::vector<std::string>& labels, const Roofline& roof, double ms) {
   if (roof.floor_ms > 0 && ms < roof.floor_ms)
-    labels.push_back(fmt::format("needs an explanation: {} is less than the {} that the data sheet allows for this work",
+    labels.push_back(fmt::format("{}{} is less than the {} that the data sheet allows for this work", kNeedsExplanation,
                                  format_time_ms(ms), format_time_ms(roof.floor_ms)));
 }
 
@@ -95,7 +96,7 @@ void compare_clocks(const TimedArm& reference, const TimedArm& arm, Measurement&
 // What the build and the plans say about a kernel, whatever its time.
 void add_labels(std::vector<std::string>& labels, const Problem& problem, const Artifact& artifact, const SealedKernel* sealed) {
   if (problem.precision == Precision::kFp32 && !artifact.tensor_instructions.empty())
-    labels.push_back(fmt::format("needs an explanation: tensor-core instructions ({}) in a problem that is judged in fp32",
+    labels.push_back(fmt::format("{}tensor-core instructions ({}) in a problem that is judged in fp32", kNeedsExplanation,
                                  artifact.tensor_instructions));
   if (!sealed || sealed->launched().empty()) return;
   for (const std::string& note : sealed->notes()) labels.push_back("note: " + note);

@@ -9,6 +9,7 @@
 
 #include "harness/base/ascii.h"
 #include "harness/base/files.h"
+#include "harness/base/last_line.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
 #include "harness/judge/reference_oracle.h"
@@ -55,9 +56,9 @@ Result<Json> examine(const ImportRequest& request, const Python& python, const R
   auto text = read_file(out, std::size_t{64} << 20);
   Json found = text ? Json::parse(*text, nullptr, false) : Json();
   if (!found.is_object()) {
-    const auto lines = split(std::string(trim(to_utf8(ran.err))), '\n');
+    const std::string said = last_line(to_utf8(ran.err));
     const bool no_torch = ran.err.find("No module named 'torch'") != std::string::npos;
-    return fail("the file could not be run: " + (lines.empty() ? fmt::format("exit code {}", ran.status) : lines.back().substr(0, 300)), where,
+    return fail("the file could not be run: " + (said.empty() ? fmt::format("exit code {}", ran.status) : said.substr(0, 300)), where,
                 no_torch ? "repair PyTorch for " + python.program.string() : "", no_torch ? ExitCode::kEnvironment : ExitCode::kUsage);
   }
   if (auto why = found.find("refused"); why != found.end() && why->is_string()) return fail(to_utf8(why->get<std::string>()), where);

@@ -135,11 +135,15 @@ Result<Suite> match_suite(std::vector<KernelBenchFile> problems, const fs::path&
   return suite;
 }
 
+bool has_compiled(const Measurement& m) {
+  return m.gate_one != GateOne::kBuildFailed && m.gate_one != GateOne::kNotJudgeable && m.gate_one != GateOne::kMachineFault;
+}
+
 Json eval_result(const Measurement& m, int sample) {
   Json metadata{{"verdict", label_of(m.gate_one)}, {"gate_two", label_of(m.gate_two)}, {"labels", m.labels}, {"backend", m.backend}};
   if (m.build.first_error) metadata["compilation_error"] = m.build.first_error->text;
   if (const CaseResult* bad = m.first_failure()) metadata["correctness_issue"] = bad->problem;
-  Json result{{"sample_id", sample}, {"compiled", m.gate_one != GateOne::kBuildFailed && m.gate_one != GateOne::kNotJudgeable && m.gate_one != GateOne::kMachineFault},
+  Json result{{"sample_id", sample}, {"compiled", has_compiled(m)},
               {"correctness", m.gate_one == GateOne::kPassed}, {"metadata", std::move(metadata)}, {"runtime", -1.0}, {"runtime_stats", Json::object()}};
   if (!is_timed(m)) return result;
   const Stats stats = stats_of(m.measured->arms.back());

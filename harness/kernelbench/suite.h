@@ -33,6 +33,8 @@ Result<std::vector<KernelBenchFile>> find_suite_problems(const std::filesystem::
 /// @error no such folder, two files for one sample.
 Result<Suite> match_suite(std::vector<KernelBenchFile> problems, const std::filesystem::path& solutions);
 
+/// Whether it became a program at all, in KernelBench's sense.
+bool has_compiled(const Measurement& m);
 /// One entry of eval_results.json: {"sample_id", "compiled", "correctness", "metadata", "runtime" [ms], "runtime_stats"}; runtime -1 where
 /// nothing was timed.
 Json eval_result(const Measurement& m, int sample);

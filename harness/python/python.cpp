@@ -4,6 +4,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
+#include "harness/base/last_line.h"
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -25,20 +26,15 @@ print(json.dumps({'program': sys.executable, 'version': sys.version.split()[0], 
                   'roots': [sys.prefix, sys.base_prefix] + ([os.path.dirname(os.path.realpath(os.path.dirname(found.origin)))] if version else [])}))
 )";
 
-std::string last_line(const std::string& text) {
-  const auto lines = split(std::string(trim(to_utf8(text))), '\n');
-  return lines.empty() ? std::string() : lines.back();
-}
-
 Result<Python> examine(const fs::path& program) {
   ProcessSpec spec;
   spec.argv = {program.string(), "-c", kProbe};
   spec.timeout = std::chrono::seconds(30);
   CAPSTONE_TRY(auto ran, run_process(spec));
   if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-  const Json said = Json::parse(last_line(ran.out), nullptr, false);
+  const Json said = Json::parse(last_line(to_utf8(ran.out)), nullptr, false);
   if (!ran.ok() || !said.is_object())
-    return fail("this is no Python that runs: " + last_line(ran.err).substr(0, 200), program.string(), "give --python the path of a python3", ExitCode::kEnvironment);
+    return fail("this is no Python that runs: " + last_line(to_utf8(ran.err)).substr(0, 200), program.string(), "give --python the path of a python3", ExitCode::kEnvironment);
   Python python;
   python.program = said.value("program", program.string());
   python.version = said.value("version", "");
