@@ -8,7 +8,8 @@
 # Exit codes: 0 every pair agrees within 5 % and the timers do · 1 one does not · 2 something is missing. Needs nvcc, a python3 on PATH with PyTorch for CUDA, ninja.
 set -uo pipefail
 out=$(mkdir -p "${1:?usage: scripts/gpu_python.sh OUT [CAPSTONE]}" && cd "$1" && pwd) || exit 2
-capstone=$(command -v "${2:-capstone}") || { echo "error: no ${2:-capstone}" >&2; exit 2; }
+capstone=$(readlink -f "$(command -v "${2:-capstone}")")
+[ -x "$capstone" ] || { echo "error: no ${2:-capstone}" >&2; exit 2; }
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=scripts/gpu_queue.sh
 . "$root/scripts/gpu_queue.sh"

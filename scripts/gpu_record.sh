@@ -6,7 +6,7 @@
 # Exit codes: 0 every problem was judged · 1 one was not.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
-capstone=$(command -v "${2:-capstone}")
+capstone=$(readlink -f "$(command -v "${2:-capstone}")")
 budget=${3:-2}
 only=${4:-}
 work=$(mktemp -d)
