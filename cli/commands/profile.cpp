@@ -25,6 +25,7 @@ std::string headline(const Profile& p, const Terminal& t) {
   std::string text = fmt::format("{} of {} at {}", t.paint(Tone::kBold, p.source), p.problem_id, join(sizes, ", "));
   if (!p.ncu.empty()) text += fmt::format("\non {}, driver {}, Nsight Compute {}; the profiled launch's results agree with the oracle", p.device, p.driver, p.ncu);
   else text += "\n" + t.paint(Tone::kWarn, "no counters of a GPU: " + p.because);
+  for (const std::string& missing : p.missing) text += "\n" + t.paint(Tone::kWarn, missing);
   if (!p.counted_at.empty()) text += fmt::format("\ncounts of accesses: by the emulator, at {}", p.counted_at);
   if (!p.arch.empty()) text += fmt::format("\nregisters and machine code: by nvcc for {}", p.arch);
   return text;
@@ -44,8 +45,10 @@ std::string profile_text(const Profile& p, const Terminal& t) {
   for (const KernelProfile& kernel : p.kernels) kernels.push_back(&kernel);
   std::stable_sort(kernels.begin(), kernels.end(), [](const KernelProfile* a, const KernelProfile* b) { return a->time_us.value_or(0) > b->time_us.value_or(0); });
   for (const KernelProfile* kernel : kernels) {
+    const bool only_compiled = !kernel->launches && (p.verified || !p.counted_at.empty());
     text += "\n\n" + t.paint(Tone::kBold, kernel->kernel) + (kernel->time_us ? ": " + format_time_ms(*kernel->time_us / 1e3) : "");
-    for (const Answer& answer : answers(*kernel)) text += fmt::format("\n  {:<18} {}", answer.question, answer.trouble ? t.paint(Tone::kWarn, answer.text) : answer.text);
+    if (only_compiled) text += p.verified ? ": compiled; it may be one of those above" : ": compiled, not launched at " + p.counted_at;
+    for (const Answer& answer : answers(*kernel, !only_compiled)) text += fmt::format("\n  {:<18} {}", answer.question, answer.trouble ? t.paint(Tone::kWarn, answer.text) : answer.text);
   }
   return text;
 }

@@ -4,10 +4,30 @@
 
 #include <cstdlib>
 #include <memory>
+#include <regex>
 
 #include "harness/base/text.h"
 
 namespace capstone {
+namespace {
+
+// Template arguments without their types, nothing between them but commas.
+std::string plain(const std::string& kernel) {
+  static const std::regex type(R"(\([A-Za-z_][A-Za-z_0-9: ]*\)(?=-?[0-9]))"), suffix(R"(([0-9])[uUlL]+(?=[,> ]|$))");
+  std::string text = replace_all(replace_all(kernel, "(bool)1", "true"), "(bool)0", "false");
+  text = std::regex_replace(std::regex_replace(text, type, ""), suffix, "$1");
+  return replace_all(text, " ", "");
+}
+
+}  // namespace
+
+std::string base_name(std::string_view kernel) {
+  const std::string_view bare = kernel.substr(0, kernel.find('<'));
+  const std::size_t scope = bare.rfind("::");
+  return std::string(scope == bare.npos ? bare : bare.substr(scope + 2));
+}
+
+bool same_kernel(const std::string& a, const std::string& b) { return a == b || plain(a) == plain(b); }
 
 std::string kernel_name(std::string_view signature) {
   // The parameters begin at the first parenthesis that is in no template argument and is no "(anonymous namespace)".
@@ -26,7 +46,7 @@ std::string kernel_name(std::string_view signature) {
   }
   std::string name = replace_all(std::string(signature.substr(0, end)), "(anonymous namespace)::", "");
   if (name.starts_with("void ")) name.erase(0, 5);
-  return name;
+  return replace_all(name, "> >", ">>");
 }
 
 std::string demangled(const std::string& symbol) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "harness/base/files.h"
+#include "harness/base/symbols.h"
 #include "harness/base/text.h"
 #include "harness/explain/explain.h"
 #include "harness/explain/remarks.h"
@@ -111,7 +112,9 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
   Sources sources(request.source.parent_path());
   try {
     for (const Json& json : report.at("kernels")) {
-      KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), json.value("dynamic_shared", std::uint64_t{0}), {}};
+      KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), json.value("dynamic_shared", std::uint64_t{0}), {},
+                          demangled(json.value("function", std::string()))};
+      if (!kernel.function.empty() && base_name(kernel.kernel) != base_name(kernel.function)) kernel.kernel = kernel.function;  // it is a variable's name
       for (const Json& line : json.at("lines")) {
         kernel.lines.push_back(line_of(line, sources));
         e.total.add(kernel.lines.back());

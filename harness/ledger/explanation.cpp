@@ -49,13 +49,14 @@ LineCounts line_from(const Json& json) {
 }
 
 Json to(const KernelCounts& k) {
-  Json json{{"kernel", k.kernel}, {"launches", k.launches}, {"blocks", k.blocks}, {"threads", k.threads}, {"dynamic_shared", k.dynamic_shared}, {"lines", Json::array()}};
+  Json json{{"kernel", k.kernel}, {"function", k.function}, {"launches", k.launches}, {"blocks", k.blocks}, {"threads", k.threads}, {"dynamic_shared", k.dynamic_shared}, {"lines", Json::array()}};
   for (const LineCounts& line : k.lines) json["lines"].push_back(to(line));
   return json;
 }
 KernelCounts kernel_from(const Json& json) {
   KernelCounts k;
   read(json, "kernel", k.kernel);
+  read(json, "function", k.function);
   read(json, "launches", k.launches);
   read(json, "blocks", k.blocks);
   read(json, "threads", k.threads);

@@ -41,10 +41,11 @@ struct LineCounts {
 };
 
 struct KernelCounts {
-  std::string kernel;
+  std::string kernel;             ///< as the launch calls it, "sgemm<kTile>"; its function where that is a variable
   std::uint64_t launches = 0, blocks = 0, threads = 0;
   std::uint64_t dynamic_shared = 0;   ///< [B] a block, the most of its launches
   std::vector<LineCounts> lines;  ///< by file and line
+  std::string function;           ///< with its template arguments, "sgemm<16>"; empty: unknown
   LineCounts total() const;       ///< file, line and text empty
 };
 

@@ -119,8 +119,10 @@ Answer accesses(const KernelProfile& k) {
 
 }  // namespace
 
-std::vector<Answer> answers(const KernelProfile& k) {
-  return {peaks(k), bound(k), occupancy(k), grid(k), sectors(k), shared(k), tensor(k), spills(k), divergence(k), stall(k), accesses(k)};
+std::vector<Answer> answers(const KernelProfile& k, bool all) {
+  std::vector<Answer> list{peaks(k), bound(k), occupancy(k), grid(k), sectors(k), shared(k), tensor(k), spills(k), divergence(k), stall(k), accesses(k)};
+  if (!all) std::erase_if(list, [](const Answer& answer) { return answer.text == kNothing; });
+  return list;
 }
 
 }  // namespace capstone

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 
 #include "harness/base/files.h"
+#include "harness/base/last_line.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/symbols.h"
 #include "harness/base/text.h"
@@ -18,11 +20,20 @@ namespace {
 
 constexpr std::size_t kCompilerMemory = std::size_t{8} << 30;  // [B]
 
-// "LDG.E.128.CONSTANT" → "LDG.128". What names no width moves 32 bits.
-std::string short_name(const std::string& instruction) {
-  const std::vector<std::string> parts = split(instruction, '.');
+const std::set<std::string, std::less<>> kMatrixMoves{"LDSM", "STSM"}, kBulkMoves{"UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"},
+    kMoves{"LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "LDGSTS", "ATOM", "ATOMG", "ATOMS", "RED", "REDG"},
+    kTensor{"HMMA", "HGMMA", "IMMA", "IGMMA", "QMMA", "QGMMA", "OMMA", "DMMA", "BMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"};
+// What the listing is searched for: more than the sets above hold ("LDGDEPBAR"), so that a name is found whole.
+constexpr const char* kOpcodes = " (LD|ST|ATOM|RED|UTMA|UBLK|[HIQODB]G?MMA|UTC)[.A-Za-z0-9_]*";
+
+// "LDG.E.128.CONSTANT" → "LDG.128": the bits of one lane. What names no width moves 32; what one thread starts for a block has none.
+std::string short_name(const std::vector<std::string>& parts) {
+  if (kBulkMoves.contains(parts[0])) return parts[0];
+  // One, two or four matrices of 8 x 8 of 16 bits each: "LDSM.16.M88.4".
+  if (kMatrixMoves.contains(parts[0])) return parts[0] + (parts.back() == "4" ? ".128" : parts.back() == "2" ? ".64" : ".32");
   for (const std::string& part : parts) {
-    if (part == "128" || part == "64") return parts[0] + "." + part;
+    if (part == "256" || part == "128" || part == "64") return parts[0] + "." + part;
+    if (part == "F64" || part == "U64" || part == "S64") return parts[0] + ".64";
     if (part == "U8" || part == "S8") return parts[0] + ".8";
     if (part == "U16" || part == "S16") return parts[0] + ".16";
   }
@@ -58,26 +69,23 @@ std::vector<KernelProfile> read_ptxas(const std::string& log) {
 }
 
 void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels) {
-  static const std::regex memory(R"(\b(LDG|STG|LDS|STS|LDL|STL|LDGSTS|UTMALDG|UTMASTG|LDSM)((?:\.[A-Z0-9_]+)*))"),
-      tensor(R"(\b(HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTCHMMA|UTCIMMA|UTCQMMA|UTCOMMA)\b)");
   KernelProfile* into = nullptr;
   for (const std::string& line : split(listing, '\n')) {
     if (line.size() > 4000) continue;
-    std::smatch m;
     if (const auto at = line.find("Function : "); at != line.npos) {
       const std::string name(trim(std::string_view(line).substr(at + 11)));
       const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const KernelProfile& k) { return k.kernel == name; });
       into = found == kernels.end() ? nullptr : &*found;
       if (into) into->machine_code_seen = true;
-    } else if (into && std::regex_search(line, m, memory)) {
-      ++into->memory_instructions[short_name(m[1].str() + m[2].str())];
-    } else if (into && std::regex_search(line, m, tensor)) {
-      ++into->tensor_instructions[m[1]];
+    } else if (into) {
+      const std::vector<std::string> parts = split(std::string(trim(line)), '.');
+      if (kTensor.contains(parts[0])) ++into->tensor_instructions[parts[0]];
+      if (kMoves.contains(parts[0]) || kMatrixMoves.contains(parts[0]) || kBulkMoves.contains(parts[0])) ++into->memory_instructions[short_name(parts)];
     }
   }
 }
 
-Result<std::vector<KernelProfile>> machine_code(const Problem& problem, const fs::path& source, const std::string& arch, const Resources& resources,
+Result<CompiledKernels> machine_code(const Problem& problem, const fs::path& source, const std::string& arch, const Resources& resources,
                                                 const Sandbox* sandbox) {
   CAPSTONE_TRY(const CudaToolkit toolkit, find_toolkit(resources));
   const ScratchFolder scratch(resources.cache / "profile");
@@ -98,7 +106,7 @@ Result<std::vector<KernelProfile>> machine_code(const Problem& problem, const fs
     return fail("it does not compile: " + (error ? error->text : std::string("nvcc failed without an error line")),
                 error ? fmt::format("{}:{}", error->file, error->line) : source.string(), "mend the compiler's first error", ExitCode::kGateOneFailed);
   }
-  std::vector<KernelProfile> kernels = read_ptxas(compiled.err + compiled.out);
+  CompiledKernels result{read_ptxas(compiled.err + compiled.out), {}};
   std::error_code code;
   fs::path cuobjdump = toolkit.nvcc.parent_path() / "cuobjdump";
   if (!fs::exists(cuobjdump, code))
@@ -106,14 +114,15 @@ Result<std::vector<KernelProfile>> machine_code(const Problem& problem, const fs
   if (fs::exists(cuobjdump, code)) {
     read.push_back(cuobjdump.parent_path());
     // A listing of all instructions may be huge: only what counts comes back.
-    const std::string pipeline = "'" + replace_all(cuobjdump.string(), "'", "") +
-                                 "' -sass kernel.cubin | grep -oE 'Function : .*| (LDG|STG|LDS|STS|LDL|STL|LDGSTS|UTMALDG|UTMASTG|LDSM)[.A-Z0-9_]*| "
-                                 "(HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTC[HQIO]MMA)[.A-Z0-9_]*'";
+    const std::string pipeline = fmt::format("'{}' -sass kernel.cubin > listing && grep -oE 'Function : .*|{}' listing", replace_all(cuobjdump.string(), "'", ""), kOpcodes);
     CAPSTONE_TRY(const ProcessResult listed, run({"/bin/sh", "-c", pipeline}));
-    read_sass(listed.out, kernels);
+    read_sass(listed.out, result.kernels);
+    if (!listed.ok()) result.no_listing = fmt::format("{} failed: {}", cuobjdump.string(), last_line(listed.err));
+  } else {
+    result.no_listing = "no cuobjdump beside nvcc or on PATH (cuda-cuobjdump and cuda-nvdisasm of the CUDA Toolkit, nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm on PyPI)";
   }
-  for (KernelProfile& kernel : kernels) kernel.kernel = demangled(kernel.kernel);
-  return kernels;
+  for (KernelProfile& kernel : result.kernels) kernel.kernel = demangled(kernel.kernel);
+  return result;
 }
 
 }  // namespace capstone

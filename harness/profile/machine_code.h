@@ -12,16 +12,21 @@
 
 namespace capstone {
 
+struct CompiledKernels {
+  std::vector<KernelProfile> kernels;  ///< in the order of the compiler
+  std::string no_listing;              ///< why there is no machine code to read; empty: it was read
+};
+
 /// Compiles `source` for `arch` and reads ptxas's words and, where cuobjdump is there, the machine code. Fills registers, static_shared_bytes,
-/// spill_bytes, stack_bytes and the instructions; in the order of the compiler.
+/// spill_bytes, stack_bytes and the instructions.
 /// @param sandbox  nullptr: the source is our own
 /// @error no nvcc; it does not compile (exit code 1).
-Result<std::vector<KernelProfile>> machine_code(const Problem& problem, const std::filesystem::path& source, const std::string& arch, const Resources& resources,
-                                                const Sandbox* sandbox);
+Result<CompiledKernels> machine_code(const Problem& problem, const std::filesystem::path& source, const std::string& arch, const Resources& resources,
+                                     const Sandbox* sandbox);
 
 /// The kernels in what `ptxas -v` printed, by mangled name.
 std::vector<KernelProfile> read_ptxas(const std::string& log);
-/// Counts the instructions of `cuobjdump -sass` into the kernels of those mangled names.
+/// Counts the instructions of a listing (a line each, "Function : NAME" before those of a kernel) into the kernels of those mangled names.
 void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels);
 
 }  // namespace capstone

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "harness/base/symbols.h"
+#include "harness/base/text.h"
 #include "harness/build/cuda.h"
 #include "harness/explain/explain.h"
 #include "harness/model/roofline.h"
@@ -15,15 +16,6 @@
 
 namespace capstone {
 namespace {
-
-// "capstone::sgemm<16>" → "sgemm"
-std::string base_name(const std::string& name) {
-  const std::string bare = name.substr(0, name.find('<'));
-  const std::size_t scope = bare.rfind("::");
-  return scope == bare.npos ? bare : bare.substr(scope + 2);
-}
-
-void add(std::string& because, const std::string& more) { because += because.empty() ? more : "; " + more; }
 
 template <class T>
 void take(std::optional<T>& into, const std::optional<T>& from) {
@@ -68,18 +60,33 @@ Result<void> count_on_cpu(const ProfileRequest& request, const Resources& resour
     return {};
   }
   if (explained.error().code != ExitCode::kEnvironment) return fail(explained.error());
-  add(p.because, "no counts: " + explained.error().what + (explained.error().where.empty() ? "" : " (" + explained.error().where + ")"));
+  p.missing.push_back("no counts: " + explained.error().what + (explained.error().where.empty() ? "" : " (" + explained.error().where + ")"));
   return {};
 }
 
 }  // namespace
 
-void complete(std::vector<KernelProfile>& kernels, const std::vector<KernelProfile>& other) {
+std::vector<std::string> complete(std::vector<KernelProfile>& kernels, const std::vector<KernelProfile>& other, bool rest) {
+  std::vector<bool> taken(other.size());
+  std::vector<std::string> unknown;
   for (KernelProfile& kernel : kernels) {
-    auto found = std::find_if(other.begin(), other.end(), [&](const KernelProfile& o) { return o.kernel == kernel.kernel; });
-    if (found == other.end()) found = std::find_if(other.begin(), other.end(), [&](const KernelProfile& o) { return base_name(o.kernel) == base_name(kernel.kernel); });
-    if (found != other.end()) complete(kernel, *found);
+    std::vector<std::size_t> same, alike;
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      if (same_kernel(other[i].kernel, kernel.kernel)) same.push_back(i);
+      if (base_name(other[i].kernel) == base_name(kernel.kernel)) alike.push_back(i);
+    }
+    const std::vector<std::size_t>& found = same.empty() ? alike : same;
+    if (found.size() != 1) {
+      unknown.push_back(kernel.kernel);
+      continue;
+    }
+    complete(kernel, other[found[0]]);
+    taken[found[0]] = true;
   }
+  if (rest || !unknown.empty())
+    for (std::size_t i = 0; i < other.size(); ++i)
+      if (!taken[i]) kernels.push_back(other[i]);
+  return unknown;
 }
 
 std::vector<KernelProfile> counts_of(const Explanation& explanation) {
@@ -88,7 +95,7 @@ std::vector<KernelProfile> counts_of(const Explanation& explanation) {
   for (const KernelCounts& counts : explanation.kernels) {
     const LineCounts total = counts.total();
     KernelProfile k;
-    k.kernel = counts.kernel;
+    k.kernel = counts.function.empty() ? counts.kernel : counts.function;
     k.launches = double(counts.launches);
     k.blocks = double(counts.blocks);
     k.threads = some(double(counts.threads) / double(std::max<std::uint64_t>(counts.blocks, 1)), counts.blocks > 0);
@@ -129,12 +136,15 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
   if (const auto toolkit = find_toolkit(resources)) {
     say("compiling for " + arch);
     const Sandbox sandbox = Sandbox::detect(resources);
-    CAPSTONE_TRY(const auto compiled, machine_code(*request.problem, request.source, arch, resources, &sandbox));
+    CAPSTONE_TRY(const CompiledKernels compiled, machine_code(*request.problem, request.source, arch, resources, &sandbox));
     p.arch = arch;
-    if (p.kernels.empty()) p.kernels = compiled;
-    else complete(p.kernels, compiled);
+    if (!compiled.no_listing.empty()) p.missing.push_back("no machine code: " + compiled.no_listing);
+    if (p.kernels.empty()) p.kernels = compiled.kernels;
+    // What was launched on the CPU was so at the `emulate` size; at the profiled one launch() may choose another of its kernels.
+    else if (const auto unknown = complete(p.kernels, compiled.kernels, p.ncu.empty()); !unknown.empty())
+      p.missing.push_back(fmt::format("which compiled kernel {} is, its name does not tell: what it may be follows what was launched", join(unknown, ", ")));
   } else {
-    add(p.because, "no registers and no machine code: " + toolkit.error().what);
+    p.missing.push_back("no registers and no machine code: " + toolkit.error().what);
   }
   for (KernelProfile& kernel : p.kernels) model_occupancy(kernel, arch);
   std::optional<DevicePeaks> peaks = request.device;

@@ -26,9 +26,11 @@ struct ProfileRequest {
 /// @error the kernel does not build, or what it computes is wrong: exit code 1.
 Result<Profile> profile(const ProfileRequest& request, const Resources& resources, const Narration& say);
 
-/// Puts what another source knows of the kernels into `kernels` where these do not know it. A kernel that only the other source has is left out.
-/// Names agree whole, else without template arguments and namespaces.
-void complete(std::vector<KernelProfile>& kernels, const std::vector<KernelProfile>& other);
+/// Puts what another source knows of the kernels into `kernels` where these do not know it. Names agree whole, else without template arguments and
+/// namespaces where just one does.
+/// @param rest  what only the other source has follows; it does in any case where one here has no namesake there: it may be any of them
+/// @return  names of those that have none
+std::vector<std::string> complete(std::vector<KernelProfile>& kernels, const std::vector<KernelProfile>& other, bool rest = false);
 
 /// What an explanation counts, as a profile.
 std::vector<KernelProfile> counts_of(const Explanation& explanation);
@@ -38,6 +40,7 @@ struct Answer {
   std::string question, text;
   bool trouble = false;                 ///< worth looking at first
 };
-std::vector<Answer> answers(const KernelProfile& kernel);
+/// @param all  also the questions that nobody can answer
+std::vector<Answer> answers(const KernelProfile& kernel, bool all = true);
 
 }  // namespace capstone

@@ -16,12 +16,14 @@ std::optional<double> tail_of(double waves) {
 
 std::optional<double> Profile::time_ms() const {
   double sum = 0;
+  bool any = false;
   for (const KernelProfile& kernel : kernels) {
+    if (!kernel.launches) continue;  // compiled only
     if (!kernel.time_us) return std::nullopt;
     sum += *kernel.time_us / 1e3;
+    any = true;
   }
-  if (kernels.empty()) return std::nullopt;
-  return sum;
+  return any ? std::optional<double>(sum) : std::nullopt;
 }
 
 void to_json(Json& json, const KernelProfile& k) {
@@ -60,6 +62,7 @@ void to_json(Json& json, const Profile& p) {
   json = Json{{"contestant", p.contestant}, {"version", p.version},   {"source", p.source},         {"source_sha256", p.source_sha256},
               {"problem_id", p.problem_id}, {"sizes", p.sizes},       {"device", p.device},         {"driver", p.driver},
               {"arch", p.arch},             {"ncu", p.ncu},           {"because", p.because},       {"verified", p.verified},
+              {"missing", p.missing},
               {"counted_at", p.counted_at}, {"kernels", p.kernels},   {"time_ms", known(p.time_ms())}, {"floor_ms", p.floor_ms},
               {"bound_by", p.bound_by},     {"peak", p.peak},         {"csv", p.csv}};
 }

@@ -41,11 +41,12 @@ struct Profile {
   std::string device, driver;                      ///< empty without a GPU
   std::string arch;                                ///< of the machine code: "sm_90a"; empty: none was built
   std::string ncu;                                 ///< its version; empty: ncu has not measured
-  std::string because;                             ///< why ncu has not measured, or why something else is missing
+  std::string because;                             ///< why ncu has not measured
+  std::vector<std::string> missing;                ///< what else is not known, each with the reason
   bool verified = false;                           ///< the profiled launch's outputs agree with the oracle
   std::string counted_at;                          ///< sizes of the counts on the CPU; empty: none were made
   std::string csv;                                 ///< what ncu printed
-  std::vector<KernelProfile> kernels;              ///< in launch order
+  std::vector<KernelProfile> kernels;              ///< in launch order; then, without `launches`, what was compiled and not seen launched
   double floor_ms = 0;                             ///< what the cost model allows at least; 0: unknown
   std::string bound_by, peak;                      ///< by the cost model
 

@@ -31,6 +31,54 @@ TEST_F(Profiles, OfAProjectIsKeptInItsLedger) {
   expect_ledger_intact(root);
 }
 
+constexpr const char* kByPointer = R"(#include <cuda_runtime.h>
+#include <cstdint>
+template <int kElements>
+__global__ void add(const float* a, const float* b, float* c, int64_t n) {
+  for (int e = 0; e < kElements; ++e) {
+    const int64_t i = (int64_t(blockIdx.x) * blockDim.x + threadIdx.x) * kElements + e;
+    if (i < n) c[i] = a[i] + b[i];
+  }
+}
+extern "C" void launch(const float* a, const float* b, float* c, int64_t n, void*, cudaStream_t stream) {
+  const int elements = n > 1 << 20 ? 4 : 1;
+  const auto kernel = n > 1 << 20 ? add<4> : add<1>;
+  kernel<<<unsigned((n + 256 * elements - 1) / (256 * elements)), 256, 0, stream>>>(a, b, c, n);
+}
+)";
+
+TEST_F(Profiles, AKernelLaunchedThroughAVariableHasItsFactsUnderItsOwnName) {
+  spit(home_ / "pointer.cu", kByPointer);
+  Outcome shown = capstone({"profile", (home_ / "pointer.cu").string(), "--problem", "vector_add", "--no-ncu", "--format", "json"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const Json json = Json::parse(shown.out);
+  ASSERT_GE(json["kernels"].size(), 1u);
+  const Json& launched = json["kernels"][0];
+  EXPECT_EQ(launched["kernel"], "add<1>");
+  EXPECT_EQ(launched["launches"], 1);
+  if (json["arch"] == "") GTEST_SKIP() << "no nvcc here";
+  EXPECT_TRUE(launched["registers"].is_number()) << launched;
+  ASSERT_EQ(json["kernels"].size(), 2u) << "at the measured size launch() takes the other one";
+  EXPECT_EQ(json["kernels"][1]["kernel"], "add<4>");
+  EXPECT_TRUE(json["kernels"][1]["launches"].is_null());
+  EXPECT_TRUE(json["kernels"][1]["registers"].is_number());
+  Outcome text = capstone({"profile", (home_ / "pointer.cu").string(), "--problem", "vector_add", "--no-ncu"});
+  EXPECT_TRUE(says(text.out, "add<4>: compiled, not launched at n="));
+}
+
+// A toolkit may come without the disassembler; the answer then says so instead of a bare "n/a".
+TEST_F(Profiles, MachineCodeIsReadOrTheReasonSaid) {
+  Outcome shown = capstone({"profile", "02", "--problem", "damped_steps", "--no-ncu", "--format", "json"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const Json json = Json::parse(shown.out);
+  if (json["kernels"][0]["memory_instructions"].is_null()) {
+    EXPECT_TRUE(says(json["missing"].dump(), "machine code: "));
+    return;
+  }
+  EXPECT_TRUE(json["kernels"][0]["memory_instructions"].contains("LDG.32")) << json["kernels"][0];
+  EXPECT_TRUE(json["missing"].empty()) << json["missing"];
+}
+
 TEST_F(Profiles, MistakesSayWhatToDo) {
   Outcome arch = capstone({"profile", "02", "--problem", "damped_steps", "--arch", "hopper"});
   EXPECT_EQ(arch.code, 2) << arch;

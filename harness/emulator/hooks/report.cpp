@@ -7,6 +7,7 @@
 #include "harness/emulator/hooks/flops.h"
 #include "harness/emulator/hooks/sites.h"
 #include "harness/emulator/hooks/source_lines.h"
+#include "harness/emulator/hooks/symbols.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using capstone::Json;
 
 struct KernelCounts {
-  std::string name;
+  std::string name, function;                          // as the launch calls it; its symbol, where it has one
   std::uint64_t launches = 0, blocks = 0, threads = 0, dynamic_shared = 0;
   std::map<std::uint32_t, Counts> sites;               // by return address
   std::map<std::uint32_t, std::uint64_t> executed;     // basic blocks, by return address of their counting call
@@ -22,11 +23,19 @@ struct KernelCounts {
 // In the order of their first launch. Never destroyed: a program reports when its own statics are gone.
 std::vector<KernelCounts>& g_kernels = *new std::vector<KernelCounts>;
 
-KernelCounts& kernel_called(const std::string& name) {
+// One expression may launch several kernels: `kernel<<<…>>>` of a variable.
+KernelCounts& kernel_called(const std::string& name, const std::string& function) {
   for (KernelCounts& kernel : g_kernels)
-    if (kernel.name == name) return kernel;
-  g_kernels.push_back({name, 0, 0, 0, 0, {}, {}});
+    if (kernel.name == name && kernel.function == function) return kernel;
+  g_kernels.push_back({name, function, 0, 0, 0, 0, {}, {}});
   return g_kernels.back();
+}
+
+// Nothing of a launch runs before the kernel but what hands over its arguments.
+std::string launched_function(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& blocks) {
+  for (const auto& [pc, times] : blocks)
+    if (std::string function = function_at(pc - 1); !function.empty() && !belongs_to_a_launch(function)) return function;
+  return {};
 }
 
 std::array<unsigned, 3> array_of(const Index3& i) { return {i.x, i.y, i.z}; }
@@ -94,14 +103,15 @@ Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& in
     line.update(json_of(counts));
     list.push_back(std::move(line));
   }
-  return {{"kernel", kernel.name}, {"launches", kernel.launches}, {"blocks", kernel.blocks}, {"threads", kernel.threads},
+  return {{"kernel", kernel.name}, {"function", kernel.function}, {"launches", kernel.launches}, {"blocks", kernel.blocks}, {"threads", kernel.threads},
           {"dynamic_shared", kernel.dynamic_shared}, {"lines", std::move(list)}};
 }
 
 }  // namespace
 
 void add_launch(const LaunchConfig& config) {
-  KernelCounts& kernel = kernel_called(config.kernel);
+  const auto executed_blocks = take_executed_blocks();
+  KernelCounts& kernel = kernel_called(config.kernel, launched_function(executed_blocks));
   const std::uint64_t blocks = static_cast<std::uint64_t>(config.grid.x) * config.grid.y * config.grid.z;
   ++kernel.launches;
   kernel.blocks += blocks;
@@ -114,7 +124,7 @@ void add_launch(const LaunchConfig& config) {
     site.counts = {};
     site.used = false;
   }
-  for (const auto& [pc, times] : take_executed_blocks()) kernel.executed[pc] += times;
+  for (const auto& [pc, times] : executed_blocks) kernel.executed[pc] += times;
 }
 
 void clear_report() {

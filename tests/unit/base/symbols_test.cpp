@@ -21,5 +21,23 @@ TEST(Symbol, OfATemplateInAnUnnamedNamespaceKeepsItsName) {
   EXPECT_EQ(demangled("_ZN12_GLOBAL__N_17softmaxILi4EEEvPKfPfi"), "softmax<4>");
 }
 
+TEST(Symbol, OfNestedTemplatesClosesThemAsPeopleDo) {
+  EXPECT_EQ(demangled("_Z5fusedI5ShapeILi128ELi64EEEvPKf"), "fused<Shape<128, 64>>");
+}
+
+TEST(KernelName, WithoutScopeAndArgumentsIsItsBase) {
+  EXPECT_EQ(base_name("capstone::sgemm<ns::Shape<16>>"), "sgemm");
+  EXPECT_EQ(base_name("copy"), "copy");
+}
+
+TEST(KernelName, IsTheSameForCompilerProfilerAndPeople) {
+  EXPECT_TRUE(same_kernel("fused<true, 4>", "fused<(bool)1, (int)4>"));
+  EXPECT_TRUE(same_kernel("fused<false,-4,16u>", "fused<(bool)0, (int)-4, (unsigned int)16>"));
+  EXPECT_TRUE(same_kernel("gemm<Shape<128, 64>>", "gemm<Shape<(int)128, (int)64>>"));
+  EXPECT_FALSE(same_kernel("fused<true>", "fused<false>"));
+  EXPECT_FALSE(same_kernel("fused<16>", "fused<1>"));
+  EXPECT_FALSE(same_kernel("fused", "fused<1>"));
+}
+
 }  // namespace
 }  // namespace capstone

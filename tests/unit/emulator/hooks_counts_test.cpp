@@ -146,6 +146,22 @@ __global__ void long_loop(const float* x, float* y) {
   for (int k = 0; k < 5000; ++k) sum += x[k % 63 * 32 + threadIdx.x];  // long loop
   y[threadIdx.x] = sum;
 }
+__device__ __noinline__ float helper(float v) { return v + 1; }
+template <bool kAligned>
+__global__ void by_pointer(const float* x, float* y) { y[threadIdx.x] = helper(x[threadIdx.x]); }
+void launch_by_pointer(const float* x, float* y) {
+  for (bool aligned : {true, false}) {
+    const auto kernel = aligned ? by_pointer<true> : by_pointer<false>;
+    kernel<<<1, 32>>>(x, y);
+  }
+}
+void launch_through_the_runtime(const float* x, float* y) {
+  void* arguments[] = {&x, &y};
+  cudaLaunchKernel(by_pointer<true>, dim3(1), dim3(32), arguments, 0, 0);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(1), config.blockDim = dim3(32);
+  cudaLaunchKernelEx(&config, coalesced, x, y);
+}
 extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {
   switch (int(x[0])) {
     case 0: coalesced<<<4, 64>>>(x, y); break;
@@ -169,6 +185,8 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 18: pipelined<<<1, 32>>>(x, y); break;
     case 19: long_loop<<<1, 64>>>(x, y); break;
     case 20: sgemm<16><<<dim3(8, 8), dim3(16, 16)>>>(x, x + 128 * 128, y, 128); break;
+    case 21: launch_by_pointer(x, y); break;
+    case 22: launch_through_the_runtime(x, y); break;
   }
 }
 )";
@@ -306,6 +324,20 @@ TEST_F(HooksCounts, ALongLoopWithoutBarriersIsCountedWhole) {
   const Json line = line_of_kernel(19, "// long loop");
   EXPECT_EQ(line["global"].value("requests", 0), 2 * 5000);
   EXPECT_EQ(line["global"].value("active_lanes", 0), 64 * 5000);
+}
+TEST_F(HooksCounts, AKernelThatAVariableNamesIsKnownByItsFunction) {
+  const Json kernels = answer_of(21)["report"]["kernels"];
+  ASSERT_EQ(kernels.size(), 2u) << "one variable, two kernels: " << kernels.dump();
+  EXPECT_EQ(kernels[0]["kernel"], "kernel");
+  EXPECT_EQ(kernels[0]["function"], "_Z10by_pointerILb1EEvPKfPf");
+  EXPECT_EQ(kernels[1]["function"], "_Z10by_pointerILb0EEvPKfPf");
+  EXPECT_EQ(kernel_of(15)["function"], "_Z5sgemmILi16EEvPKfS1_Pfi") << "so is one that the launch names";
+}
+TEST_F(HooksCounts, AKernelThatTheRuntimeLaunchesIsKnownByItsFunction) {
+  const Json kernels = answer_of(22)["report"]["kernels"];
+  ASSERT_EQ(kernels.size(), 2u) << kernels.dump();
+  EXPECT_EQ(kernels[0]["function"], "_Z10by_pointerILb1EEvPKfPf");
+  EXPECT_EQ(kernels[1]["function"], "_Z9coalescedPKfPf");
 }
 TEST_F(HooksCounts, CountsAreTheSameOnEveryRunAndUnderEverySchedule) {
   const Json first = answer_of(15)["report"]["kernels"];

@@ -90,6 +90,20 @@ TEST_F(Interpret, AModelledFloorIsTheLargestOfThreeAndNeverCalledMeasured) {
   EXPECT_EQ(Json(*e)["floor"]["modelled_not_measured"], true);
 }
 
+TEST_F(Interpret, AKernelThatAVariableNamesIsCalledByItsFunction) {
+  Json report = sample();
+  report["kernels"][0]["function"] = "_Z5sgemmILi16EEvPKfPf";
+  for (const auto& [launched, shown] : std::vector<std::pair<std::string, std::string>>{{"kernel", "sgemm<16>"}, {"sgemm<kTile>", "sgemm<kTile>"}}) {
+    report["kernels"][0]["kernel"] = launched;
+    const auto e = interpret(report, request_);
+    ASSERT_TRUE(e);
+    EXPECT_EQ(e->kernels[0].kernel, shown);
+    EXPECT_EQ(e->kernels[0].function, "sgemm<16>");
+    ASSERT_FALSE(e->remarks.empty());
+    EXPECT_EQ(e->remarks[0].kernel, shown);
+  }
+}
+
 TEST_F(Interpret, AReportThatIsNoneIsAnError) {
   EXPECT_FALSE(interpret(Json{{"kernels", {{{"kernel", "k"}}}}}, request_));
   EXPECT_FALSE(interpret(Json::object(), request_));

@@ -85,15 +85,78 @@ TEST(Complete, TakesWhatIsMissingByNameAndKeepsWhatIsKnown) {
   other.kernel = "copy";
   other.registers = 16;
   std::vector<KernelProfile> kernels{counted};
-  complete(kernels, {other, compiled});
+  EXPECT_TRUE(complete(kernels, {other, compiled}).empty());
   ASSERT_EQ(kernels.size(), 1u) << "what is defined and not launched is left out";
   EXPECT_EQ(*kernels[0].registers, 128);
   EXPECT_EQ(*kernels[0].sectors_per_request, 4);
 }
 
+KernelProfile compiled_kernel(const std::string& name, double registers) {
+  KernelProfile k;
+  k.kernel = name;
+  k.registers = registers;
+  return k;
+}
+
+TEST(Complete, TellsInstantiationsApartAsProfilersWriteThem) {
+  std::vector<KernelProfile> kernels(1);
+  kernels[0].kernel = "fused<(bool)0, (int)4>";
+  EXPECT_TRUE(complete(kernels, {compiled_kernel("fused<true, 4>", 128), compiled_kernel("fused<false, 4>", 96)}).empty());
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(*kernels[0].registers, 96);
+}
+
+TEST(Complete, NamesAllThatAKernelMayBeWhereItsNameDoesNotTell) {
+  const std::vector<KernelProfile> compiled{compiled_kernel("fused<true>", 128), compiled_kernel("fused<false>", 96), compiled_kernel("turn", 28)};
+  for (const std::string name : {"fused<kAligned>", "kernel"}) {
+    std::vector<KernelProfile> kernels(2);
+    kernels[0].kernel = "turn", kernels[1].kernel = name;
+    EXPECT_EQ(complete(kernels, compiled), std::vector<std::string>{name});
+    ASSERT_EQ(kernels.size(), 4u) << name;
+    EXPECT_FALSE(kernels[1].registers) << "no guess";
+    EXPECT_EQ(kernels[2].kernel, "fused<true>");
+    EXPECT_EQ(kernels[3].kernel, "fused<false>");
+  }
+}
+
+TEST(Complete, LeavesOutOrKeepsWhatIsOnlyCompiledAsAsked) {
+  const std::vector<KernelProfile> compiled{compiled_kernel("row<1>", 32), compiled_kernel("row<4>", 56)};
+  std::vector<KernelProfile> launched(1), both(1);
+  launched[0].kernel = both[0].kernel = "row<1>";
+  complete(launched, compiled);
+  EXPECT_EQ(launched.size(), 1u);
+  complete(both, compiled, true);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(*both[1].registers, 56);
+}
+
+TEST(Answers, CanLeaveOutWhatNobodyKnows) {
+  const auto known = answers(compiled_kernel("row<4>", 56), false);
+  ASSERT_EQ(known.size(), 1u);
+  EXPECT_EQ(known[0].question, "registers, spills");
+  EXPECT_EQ(answers(compiled_kernel("row<4>", 56)).size(), 11u);
+}
+
+TEST(Times, AreOfWhatWasLaunched) {
+  Profile p;
+  p.kernels = {compiled_kernel("fused<true>", 128)};
+  EXPECT_FALSE(p.time_ms());
+  p.kernels.emplace_back();
+  p.kernels.back().launches = 1, p.kernels.back().time_us = 500;
+  EXPECT_DOUBLE_EQ(*p.time_ms(), 0.5);
+  p.kernels.back().time_us.reset();
+  EXPECT_FALSE(p.time_ms());
+}
+
+TEST(Counts, BecomeAProfileUnderTheFunctionsName) {
+  Explanation e;
+  e.kernels.push_back({"fused<Tuned>", 1, 1, 32, 0, {}, "fused<Shape<128, 64>>"});
+  EXPECT_EQ(counts_of(e).front().kernel, "fused<Shape<128, 64>>");
+}
+
 TEST(Counts, BecomeAProfileWithoutTimes) {
   Explanation e;
-  KernelCounts counts{"k", 2, 8, 1024, 49152, {}};
+  KernelCounts counts{"k", 2, 8, 1024, 49152, {}, {}};
   LineCounts line;
   line.global = {100, 3200, 400, 12800, 3200};
   line.shared = {10, 320, 10, 1280, 160};

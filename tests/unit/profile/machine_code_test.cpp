@@ -44,5 +44,17 @@ TEST(Sass, InstructionsAreCountedByWidthAndKernel) {
   EXPECT_TRUE(kernels[0].machine_code_seen);
 }
 
+// Names that begin alike are told apart: LDGSTS copies past the registers, LDSM feeds the tensor cores, LDGDEPBAR moves nothing.
+TEST(Sass, InstructionsWhoseNamesBeginAlikeAreToldApart) {
+  auto kernels = read_ptxas(kPtxas);
+  read_sass("Function : _Z5sgemmILi16EEvPKfPf\n LDGSTS.E.BYPASS.LTC128B.128\n LDGSTS.E.LTC128B\n LDGDEPBAR\n LDSM.16.MT88.4\n LDSM.16.M88.2\n STSM.16.M88\n LDC.64\n"
+            " LD.E\n ST.E.128\n ATOMG.E.ADD.STRONG.GPU\n ATOMS.POPC.INC.32\n REDG.E.ADD.F64.RN.STRONG.GPU\n UTMALDG.2D\n HGMMA.64x256x16.F32.BF16\n IMMA.16832.S8.S8\n HFMA2.MMA\n",
+            kernels);
+  EXPECT_EQ(kernels[1].memory_instructions,
+            (std::map<std::string, int>{{"LDGSTS.128", 1}, {"LDGSTS.32", 1}, {"LDSM.128", 1}, {"LDSM.64", 1}, {"STSM.32", 1}, {"LD.32", 1}, {"ST.128", 1},
+                                        {"ATOMG.32", 1}, {"ATOMS.32", 1}, {"REDG.64", 1}, {"UTMALDG", 1}}));
+  EXPECT_EQ(kernels[1].tensor_instructions, (std::map<std::string, int>{{"HGMMA", 1}, {"IMMA", 1}}));
+}
+
 }  // namespace
 }  // namespace capstone
