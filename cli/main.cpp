@@ -138,7 +138,7 @@ int run(int argc, char** argv) {
   app.name("capstone");
   app.set_version_flag("--version", std::string("capstone ") + kToolVersion);
   app.require_subcommand(0, 1);
-  app.add_flag("-v,--verbose", session.verbose, "show compiler logs and commands");
+  app.add_flag("-v,--verbose", session.verbose, "show compiler logs, commands and tracebacks");
   app.fallthrough();
   app.footer("Exit codes: 0 done, 1 gate one failed, 2 usage or bad input, 3 environment or not judgeable here, 4 batch partly "
              "ungraded, 70 internal, 130 interrupted.");

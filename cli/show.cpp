@@ -160,7 +160,10 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger) {
   for (const Measurement& m : measurements) {
     if (m.contestant != "human") continue;
-    if (m.gate_one == GateOne::kBuildFailed) return "mend the compiler's first error, then: capstone measure human";
+    if (m.gate_one == GateOne::kBuildFailed) return fmt::format("mend the {}first error, then: capstone measure human", m.source.ends_with(".py") ? "" : "compiler's ");
+    const CaseResult* why = m.first_failure();
+    if (m.gate_one == GateOne::kNotJudgeable && why && !why->hint.empty() && why->hint.find("--bundle") == std::string::npos)
+      return "do what the hint says, then: capstone measure human";
     if (m.gate_one == GateOne::kNotJudgeable) return "judge it on a GPU: capstone measure --bundle project.bundle, there: capstone measure --from-bundle project.bundle";
     if (m.gate_one != GateOne::kPassed) {
       const CaseResult* bad = m.first_failure();

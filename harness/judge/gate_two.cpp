@@ -13,6 +13,7 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/judge/gate_one.h"
 #include "harness/judge/stage.h"
 #include "harness/measure/statistics.h"
 
@@ -254,6 +255,8 @@ class Session {
     if (arms_[a].trusted)
       return fail("the baseline failed: " + failure.what, failure.where, failure.hint.empty() ? "run `capstone doctor`" : failure.hint, ExitCode::kEnvironment);
     arms_[a].failure = this->failed_at_measure(failure.what, failure.where, failure.hint);
+    arms_[a].failure->traceback = failure.trace;
+    arms_[a].failed_as = verdict_of(failure);
     workers_[a].reset();
     return {};
   }

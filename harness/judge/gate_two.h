@@ -31,6 +31,7 @@ struct TimedArm {
   std::optional<std::vector<std::string>> kernels;     ///< a Python contestant's, by name
   double launch_ms = 0;                                ///< of the host, as the process says
   std::optional<CaseResult> failure;                   ///< a timed run that was wrong, crashed or hung
+  GateOne failed_as = GateOne::kWrong;                 ///< which of these
   bool left_out = false;                               ///< an optional baseline that failed
   std::string note;                                    ///< what a reader should know of this baseline
 };

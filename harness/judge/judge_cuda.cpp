@@ -491,7 +491,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     m.environment["telemetry"]["seconds"]["building"] = building;
     m.environment["telemetry"]["seconds"]["checking"] = checking;
     if (arm.failure) {
-      m.gate_one = GateOne::kWrong;
+      m.gate_one = arm.failed_as;
       m.gate_two_reason = "a run at the measured size failed";
       m.cases.push_back(*arm.failure);
       continue;

@@ -20,9 +20,9 @@ Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const San
   if (build.ok) return std::move(*loaded);
   const WorkerFailure& failure = loaded.error();
   if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-  if (failure.report_kind == kNoPyTorch) return fail(failure.what, work.python->program.string(), failure.hint, ExitCode::kEnvironment);
-  if (failure.report_kind == "not_judgeable") {
-    not_judgeable_here(into, {failure.what, failure.where, failure.hint, ExitCode::kEnvironment});
+  if (failure.report_kind == kNoPyTorch || failure.report_kind == "not_judgeable") {
+    not_judgeable_here(into, {failure.what, failure.report_kind == kNoPyTorch ? work.python->program.string() : failure.where, failure.hint, ExitCode::kEnvironment},
+                       failure.trace);
     return nullptr;
   }
   into.gate_one = GateOne::kBuildFailed;
@@ -46,13 +46,14 @@ std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first, std:
   };
 }
 
-void not_judgeable_here(Measurement& into, const Error& because) {
+void not_judgeable_here(Measurement& into, const Error& because, const std::string& traceback) {
   into.gate_one = GateOne::kNotJudgeable;
   CaseResult reason;
   reason.id = "build";
   reason.problem = because.what;
   reason.where = because.where;
   reason.hint = because.hint;
+  reason.traceback = traceback;
   into.cases.push_back(std::move(reason));
 }
 

@@ -19,8 +19,12 @@ constexpr auto kPatience = std::chrono::seconds(300);  // for one set of inputs:
 
 Error oracle_failure(const WorkerFailure& failure) {
   if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
-  const bool surroundings = failure.report_kind == kNoPyTorch || failure.kind != WorkerFailure::Kind::kReported;
-  return {"the reference cannot be computed in float64: " + failure.what, failure.where, failure.hint, surroundings ? ExitCode::kEnvironment : ExitCode::kUsage};
+  using Kind = WorkerFailure::Kind;
+  const bool surroundings = failure.report_kind == kNoPyTorch || failure.report_kind == kOutOfMemory || failure.kind != Kind::kReported;
+  // What a worker is advised to do when it is stopped is meant for kernels.
+  const bool too_large = failure.kind == Kind::kMemory || failure.kind == Kind::kTimedOut;
+  return {"the reference cannot be computed in float64: " + failure.what, failure.where,
+          too_large ? "smaller sizes under `check` and `vary` in problem.yaml" : failure.hint, surroundings ? ExitCode::kEnvironment : ExitCode::kUsage};
 }
 
 class ReferenceOracle : public Oracle::Source {

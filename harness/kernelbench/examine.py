@@ -2,7 +2,8 @@
 
 Runs a file in KernelBench's form on the CPU and writes down what a problem definition needs: which constants are sizes, the shapes of all
 tensors as formulas over them, how values are drawn, smaller sizes to check at, sizes that fit BYTES of a GPU's memory. The file is
-untrusted: this script runs in a sandbox, and what it writes is a proposal that the caller checks. Exit code 3: OUT.json holds {"refused": why}.
+untrusted: this script runs in a sandbox, and what it writes is a proposal that the caller checks. Exit codes: 3: OUT.json holds {"refused": why};
+4: PyTorch cannot be imported.
 """
 
 import argparse
@@ -17,7 +18,11 @@ import traceback
 
 sys.dont_write_bytecode = True
 
-import torch  # noqa: E402
+try:
+    import torch  # noqa: E402
+except Exception as problem:  # a library that it lacks is an OSError
+    print(f"{type(problem).__name__}: {problem}".splitlines()[0], file=sys.stderr)
+    sys.exit(4)
 
 from constants import module_at  # noqa: E402
 from cost import cost_of, fitting, flops_formula, grouped_bytes, needed, tensor_bytes  # noqa: E402

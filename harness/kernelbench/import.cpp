@@ -21,6 +21,7 @@
 namespace capstone {
 namespace {
 
+constexpr int kNoTorch = 4;                            // examine.py's exit code
 constexpr int kSeconds = 90;                           // that examine.py looks for sizes
 constexpr auto kLimit = std::chrono::seconds(240);     // until it is killed
 constexpr std::size_t kHostMemory = std::size_t{12} << 30;  // [B]
@@ -56,10 +57,10 @@ Result<Json> examine(const ImportRequest& request, const Python& python, const R
   auto text = read_file(out, std::size_t{64} << 20);
   Json found = text ? Json::parse(*text, nullptr, false) : Json();
   if (!found.is_object()) {
-    const std::string said = last_line(to_utf8(ran.err));
-    const bool no_torch = ran.err.find("No module named 'torch'") != std::string::npos;
-    return fail("the file could not be run: " + (said.empty() ? fmt::format("exit code {}", ran.status) : said.substr(0, 300)), where,
-                no_torch ? "repair PyTorch for " + python.program.string() : "", no_torch ? ExitCode::kEnvironment : ExitCode::kUsage);
+    const std::string said = last_line(to_utf8(ran.err)).substr(0, 300);
+    if (ran.end == End::kExited && ran.status == kNoTorch)
+      return fail("PyTorch cannot be imported: " + said, python.program.string(), "repair it there, or give --python another python3", ExitCode::kEnvironment);
+    return fail("the file could not be run: " + (said.empty() ? fmt::format("exit code {}", ran.status) : said), where);
   }
   if (auto why = found.find("refused"); why != found.end() && why->is_string()) return fail(to_utf8(why->get<std::string>()), where);
   return found;

@@ -102,7 +102,7 @@ Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, 
   spec.timeout = std::chrono::minutes(3);
   CAPSTONE_TRY(const ProcessResult ran, run_process(spec));
   if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-  if (ran.end == ProcessResult::End::kExited && ran.status == kNoTorch) return LintCheck{State::kNotRun, "reference", "torch not found", {}, {}};
+  if (ran.end == ProcessResult::End::kExited && ran.status == kNoTorch) return LintCheck{State::kNotRun, "reference", fmt::format("PyTorch cannot be imported: {}", trim(ran.err)), {}, {}};
   if (!ran.ok()) {
     const auto lines = split(std::string(trim(ran.err)), '\n');
     return LintCheck{State::kFailed, "reference", "reference.py fails " + lines.back(), where,

@@ -11,8 +11,8 @@ sys.dont_write_bytecode = True  # the problem's folder is not ours to write to
 
 try:
     import torch
-except ImportError as missing:
-    print(missing, file=sys.stderr)
+except Exception as problem:  # a library that it lacks is an OSError
+    print(problem, file=sys.stderr)
     sys.exit(3)
 
 

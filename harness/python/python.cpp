@@ -44,7 +44,7 @@ Result<Python> examine(const fs::path& program) {
   python.roots.insert(python.roots.end(), python.paths.begin(), python.paths.end());
   if (python.torch.empty())
     return fail(fmt::format("Python {} has no PyTorch", python.version), program.string(),
-                "install it there (https://pytorch.org/get-started), or use --python none", ExitCode::kEnvironment);
+                "install it there (https://pytorch.org/get-started), or give --python another python3", ExitCode::kEnvironment);
   return python;
 }
 

@@ -21,10 +21,11 @@ struct PythonWork {
   std::filesystem::path toolkit;        ///< of CUDA, for extensions that are compiled; empty: none
 };
 
-/// `report_kind` of failures before anything ran: the source does not load; there is no such arm; PyTorch does not work here.
+/// `report_kind` of failures before anything ran: the source does not load; there is no such arm; PyTorch does not work here. And of one at any time.
 inline constexpr const char* kDoesNotLoad = "build";
 inline constexpr const char* kNoSuchArm = "no_such_arm";
 inline constexpr const char* kNoPyTorch = "environment";
+inline constexpr const char* kOutOfMemory = "out_of_memory";
 
 /// Starts harness/worker/python/worker.py, which imports PyTorch and loads the sources. Requests of the gates name tensors by
 /// their place alone; shapes, types and names are added on the way. There is no workspace and nothing to prepare().

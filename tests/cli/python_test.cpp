@@ -1,4 +1,5 @@
 // Contestants in Python, from the file to the verdict, on the CPU. Skipped where no python3 on PATH has PyTorch.
+#include "harness/base/files.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -58,6 +59,27 @@ TEST_F(PythonContestant, AnExceptionIsOneLineWithItsPlaceAndTheTracebackOnReques
   EXPECT_TRUE(says(brief.out, "hint: --verbose shows the whole traceback"));
   EXPECT_EQ(brief.out.find("Traceback"), std::string::npos) << brief;
   EXPECT_TRUE(says(measure(root, {"--verbose"}).out, "Traceback (most recent call last)"));
+  const auto judged = records(root, "measurement");
+  ASSERT_FALSE(judged.empty());
+  EXPECT_TRUE(says(judged[0]["body"]["cases"][0].value("traceback", ""), "in forward\n    return x.nothing"));
+}
+
+TEST_F(PythonContestant, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
+  const std::string head = "import torch\n\n\nclass OutOfMemoryError(RuntimeError):\n    pass\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        ";
+  const fs::path root = project_in_python(head + "return x + torch.empty(1 << 50)\n");
+  Outcome host = measure(root);
+  EXPECT_EQ(host.code, 1) << host;
+  EXPECT_TRUE(says(host.out, "CRASH: out of memory: RuntimeError: "));
+  EXPECT_TRUE(says(host.out, "human/kernel.py:10"));
+  EXPECT_TRUE(says(host.out, "hint: smaller intermediates, or a machine with more memory"));
+  EXPECT_EQ(host.out.find("Traceback"), std::string::npos) << host;
+  EXPECT_TRUE(says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""), "in forward"));
+  EXPECT_TRUE(says(measure(root, {"--verbose"}).out, "Traceback (most recent call last)"));
+  // As PyTorch says it on a GPU; and Python's own, which has no words.
+  spit(root / "human" / "kernel.py", head + "raise OutOfMemoryError('CUDA out of memory. Tried to allocate 20.00 GiB')\n");
+  EXPECT_TRUE(says(measure(root).out, "CRASH: out of GPU memory: OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB\n"));
+  spit(root / "human" / "kernel.py", head + "return [0] * (1 << 60)\n");
+  EXPECT_TRUE(says(measure(root).out, "CRASH: out of memory: MemoryError\n"));
 }
 
 TEST_F(PythonContestant, ComesOutOfAModelsReply) {
@@ -74,6 +96,61 @@ TEST_F(PythonContestant, WithoutPyTorchItIsNotJudgeableHere) {
   Outcome measured = measure(root, {"--python", "/bin/true"});
   EXPECT_EQ(measured.code, 3) << measured;
   EXPECT_TRUE(says(measured.both(), "this is no Python that runs"));
+}
+
+// A python3 whose PyTorch is not there, or not what this machine needs; it runs where no PyTorch is installed, too.
+class APythonOfItsOwn : public CliTest {
+ protected:
+  void SetUp() override {
+    CliTest::SetUp();
+    python_ = find_program("python3", "/usr/local/bin:/usr/bin:/bin").value_or(fs::path()).string();
+    if (python_.empty()) GTEST_SKIP() << "no python3";
+  }
+  /// A program that starts it: `how` stands before and behind the name of python3.
+  std::string starting(const std::string& before, const std::string& behind) const {
+    const fs::path file = home_ / "python3";
+    spit(file, "#!/bin/sh\n" + before + " exec " + python_ + " " + behind + " \"$@\"\n");
+    fs::permissions(file, fs::perms::owner_all);
+    return file.string();
+  }
+  std::string with_torch(const std::string& source) const {
+    fs::create_directories(home_ / "packages" / "torch");
+    spit(home_ / "packages" / "torch" / "version.py", "__version__ = '2.11.0+cu130'\n");
+    spit(home_ / "packages" / "torch" / "__init__.py", source);
+    return starting("PYTHONPATH=" + (home_ / "packages").string(), "");
+  }
+  fs::path contestant() const {
+    const fs::path root = project("project", {}, "softmax");
+    spit(root / "human" / "kernel.py", kRight);
+    return root;
+  }
+  std::string python_;
+};
+
+TEST_F(APythonOfItsOwn, WithoutPyTorchSaysWhereToGetIt) {
+  const fs::path root = contestant();
+  Outcome measured = measure(root, {"--python", starting("", "-S")});
+  EXPECT_EQ(measured.code, 3) << measured;
+  EXPECT_TRUE(says(measured.out, " has no PyTorch"));
+  EXPECT_TRUE(says(measured.out, "hint: install it there (https://pytorch.org/get-started)"));
+  EXPECT_TRUE(says(measured.out, "next: do what the hint says"));
+}
+
+TEST_F(APythonOfItsOwn, WhosePyTorchLacksALibraryIsNotTheKernelsFault) {
+  const fs::path root = contestant();
+  const std::string python = with_torch("raise OSError('libcudnn.so.9: cannot open shared object file')\n");
+  Outcome measured = measure(root, {"--python", python});
+  EXPECT_EQ(measured.code, 3) << measured;
+  EXPECT_TRUE(says(measured.out, "NOT JUDGEABLE: PyTorch cannot be imported: OSError: libcudnn.so.9: cannot open shared object file\n"));
+  EXPECT_TRUE(says(measured.out, "hint: repair it for "));
+  EXPECT_EQ(measured.out.find("Traceback"), std::string::npos) << measured;
+  EXPECT_TRUE(says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""), "OSError: libcudnn.so.9"));
+  EXPECT_TRUE(says(measure(root, {"--python", python, "--verbose"}).out, "Traceback (most recent call last)"));
+  spit(home_ / "1_x.py", "class Model: pass\n");
+  Outcome imported = capstone({"init", "--kernelbench", "1_x.py", "other", "--python", python});
+  EXPECT_EQ(imported.code, 3) << imported;
+  EXPECT_TRUE(says(imported.err, "error: PyTorch cannot be imported: OSError: libcudnn.so.9"));
+  EXPECT_TRUE(says(imported.err, "hint: repair it there"));
 }
 
 TEST_F(PythonContestant, ExplainTakesCudaAlone) {

@@ -4,6 +4,7 @@ Shares device memory as the player does, runs each problem's eager arm at its `m
 median of its cold times with torch.utils.benchmark's and, where there is Triton, do_bench's of the same module. Exit code 1: something failed, or two medians over 100 µs differ by more than 5 %.
 """
 
+import ast
 import ctypes
 import json
 import os
@@ -18,6 +19,7 @@ WORKER = os.path.join(ROOT, "harness", "worker", "python")
 sys.path.insert(0, WORKER)
 
 import clock  # noqa: E402
+import constants  # noqa: E402
 import memory  # noqa: E402
 import model as modules  # noqa: E402
 import torch  # noqa: E402
@@ -68,7 +70,9 @@ NAMES = {getattr(torch, kind): name for name, kind in memory.DTYPES.items() if h
 
 def places_of(folder):
     """A request for the problem's own sizes, which are the constants of reference.py, and the bytes that its tensors take."""
-    reference = modules.load_module(os.path.join(folder, "reference.py"), "reference")
+    path = os.path.join(folder, "reference.py")
+    with open(path, encoding="utf-8") as text:
+        reference = constants.module_at(ast.parse(text.read(), path), path, {})
     sizes = {name: value for name, value in vars(reference).items() if type(value) is int}
     run = reference.Model(*reference.get_init_inputs()).cuda()
     parameters = dict(run.named_parameters())

@@ -9,6 +9,10 @@ import types
 
 def module_at(tree, path, sizes, name="reference"):
     """The module whose top level sets each name in `sizes` to that value."""
+    return executed(tree, path, sizes, types.ModuleType(name))
+
+
+def executed(tree, path, sizes, module):
     body = []
     for statement in tree.body:
         body.append(statement)
@@ -17,10 +21,19 @@ def module_at(tree, path, sizes, name="reference"):
                 value = ast.parse(repr(sizes[target]), mode="eval").body
                 setting = ast.Assign(targets=[ast.Name(id=target, ctx=ast.Store())], value=value)
                 body.append(ast.fix_missing_locations(ast.copy_location(setting, statement)))
-    module = types.ModuleType(name)
     module.__file__ = path
     exec(compile(ast.Module(body=body, type_ignores=[]), path, "exec"), module.__dict__)
     return module
+
+
+def names_set_by(tree):
+    """Every name that the module's top level sets."""
+    return {name for statement in tree.body for name in _targets(statement)}
+
+
+def is_size(value):
+    """A whole number, or several."""
+    return type(value) is int or (isinstance(value, (tuple, list)) and all(type(each) is int for each in value))
 
 
 def _targets(statement):
@@ -51,7 +64,7 @@ class Constants:
     def __init__(self, tree):
         self.values, self.order, self._statements = {}, {}, {}
         self._tuples = {}  # name → (statement, [symbol or None])
-        taken = {name for statement in tree.body for name in _targets(statement)}
+        taken = names_set_by(tree)
         for statement in tree.body:
             if not isinstance(statement, ast.Assign):
                 continue

@@ -7,14 +7,35 @@ import re
 
 import torch
 
-from constants import module_at
+from constants import executed, is_size, module_at, names_set_by
 
 
-def load_module(path, name):
-    specification = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+class Candidate:
+    """A candidate's module. Its own copies of the problem's constants are sizes, too: where they change, it is executed again with the new
+    values, so that what it derives from them at its top level (BLOCK = N // 4, a default argument) follows, as it does in the reference."""
+
+    def __init__(self, path, reference):
+        with open(path, "rb") as text:
+            self._tree = ast.parse(text.read(), path)
+        self._path = path
+        self.module = self._executed({})
+        # A constant of the same name and value is the problem's, whether it is a symbol or follows one.
+        self._shared = {name for name in names_set_by(self._tree)
+                        if is_size(getattr(self.module, name, None)) and getattr(self.module, name) == getattr(reference, name, None)}
+
+    def _executed(self, values):
+        specification = importlib.util.spec_from_file_location("candidate", self._path)
+        return executed(self._tree, self._path, values, importlib.util.module_from_spec(specification))
+
+    def at(self, sizes, reference):
+        """Brings the module to these sizes; `reference` is at them already."""
+        wanted = {name: getattr(reference, name) for name in self._shared if hasattr(reference, name)}
+        wanted.update((symbol, value) for symbol, value in sizes.items() if hasattr(self.module, symbol))
+        if any(getattr(self.module, name) != value for name, value in wanted.items()):
+            self.module = self._executed(wanted)
+        for name, value in wanted.items():
+            setattr(self.module, name, value)  # also where it is set by something else than an assignment
+        return self.module.ModelNew
 
 
 class NoSuchArm(Exception):
@@ -118,13 +139,11 @@ class Subject:
         self._reference = module_at(self._tree, reference, {})
         self._candidate = None
         self._wrap = lambda model: model
-        self._class = None
         self._device = device
         self._name = None if candidate else ARMS[arm][0]
         if candidate:
-            self._candidate = load_module(candidate, "candidate")
-            self._class = getattr(self._candidate, "ModelNew", None)
-            if self._class is None:
+            self._candidate = Candidate(candidate, self._reference)
+            if not hasattr(self._candidate.module, "ModelNew"):
                 raise AttributeError(f"{os.path.basename(candidate)} defines no class ModelNew")
         else:
             self._wrap = ARMS[arm][1]
@@ -134,12 +153,10 @@ class Subject:
     def at(self, sizes, parameters):
         """A callable at these sizes. `parameters`: (python name, tensor) pairs; the model's become these very tensors."""
         self._reference = module_at(self._tree, self._path, sizes)
-        for symbol, value in sizes.items():
-            if hasattr(self._candidate, symbol):
-                setattr(self._candidate, symbol, value)
+        kind = self._candidate.at(sizes, self._reference) if self._candidate else getattr(self._reference, self._name)
         arguments = self._reference.get_init_inputs()
         torch.manual_seed(0)  # what a constructor draws besides its parameters is the same for all
-        model = (self._class or getattr(self._reference, self._name))(*arguments).to(self._device).eval()
+        model = kind(*arguments).to(self._device).eval()
         refresh = self._share(model, parameters, arguments)
         return self._wrap(model), refresh
 

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True  # neither the problem's folder nor the student's
 from wire import Wire  # noqa: E402
 
 LONGEST_TRACE = 16_000
+ALLOCATORS_OWN = re.compile(r"\[enforce fail at .*?\] .*?== 0\. |: no message$")  # says nothing to who reads it
 NOISE_RMS, NOISE_MOST = 8, 2  # how far beyond the reference's own rounding an element may be off
 
 
@@ -23,38 +24,62 @@ def as_list(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
+ANOTHER = "give --python another python3 (none: do without, where the problem has a native baseline)"
+
+
+def one_line(problem):
+    return f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0]}"
+
+
 class Refusal(Exception):
     """A failure that has its words already."""
 
-    def __init__(self, kind, message, hint=""):
+    def __init__(self, kind, message, hint="", cause=None):
         super().__init__(message)
-        self.kind, self.hint = kind, hint
+        self.kind, self.hint, self.cause = kind, hint, cause
 
 
-def failure_of(problem, files, on_cpu, kind="exception"):
+def trace_of(problem):
+    return "".join(traceback.format_exception(type(problem), problem, problem.__traceback__))[-LONGEST_TRACE:]
+
+
+def memory_that_ran_out(problem):
+    """"GPU memory" or "memory", where that is what an exception is about."""
+    message = str(problem)
+    if re.search("(CUDA|HIP).*out of memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED", message) or type(problem).__name__ == "OutOfMemoryError":
+        return "GPU memory"
+    return "memory" if isinstance(problem, MemoryError) or "can't allocate memory" in message or "out of memory" in message.lower() else None
+
+
+def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     """An exception as an answer: one line, the last place in one of `files`, a hint where there is one, the whole trace."""
-    message = str(problem).strip().split("\n")[0] or "no message"
-    answer = {"ok": False, "kind": kind, "message": f"{type(problem).__name__}: {message}"}
     if isinstance(problem, Refusal):
-        answer.update(kind=problem.kind, message=message, hint=problem.hint)
+        answer = {"ok": False, "kind": problem.kind, "message": str(problem), "hint": problem.hint}
+        if problem.cause:
+            answer["traceback"] = trace_of(problem.cause)
+        return answer
+    message = one_line(problem)
+    answer = {"ok": False, "kind": kind, "message": message}
     for frame in traceback.extract_tb(problem.__traceback__):
         if frame.filename in files:
             answer.update(file=frame.filename, line=frame.lineno)
     if isinstance(problem, SyntaxError) and problem.filename in files:
         answer.update(file=problem.filename, line=problem.lineno or 0)
-    if on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
+    if memory := memory_that_ran_out(problem):
+        answer.update(kind="out_of_memory", message=f"out of {memory}: {ALLOCATORS_OWN.sub('', message)}")
+        if of_candidate:
+            answer["hint"] = f"smaller intermediates, or a machine with more {memory}; other programs here take some, too"
+        else:
+            answer["hint"] = f"more {memory}, or smaller sizes (of an imported problem: capstone init --kernelbench FILE --memory GB)"
+    elif on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
-    elif "out of memory" in message.lower():
-        answer.update(message="out of GPU memory: " + message, hint="smaller intermediates, or a GPU with more memory; other programs on this GPU take some, too")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
         answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: use a GPU, or a newer PyTorch")
     elif isinstance(problem, ModuleNotFoundError):
         answer.setdefault("hint", f"install it for {sys.executable}, or do without")
     elif "device-side assert" in message or "illegal memory access" in message:
         answer.update(kind="undefined_behaviour", hint="an index leaves its tensor: run compute-sanitizer on it")
-    if isinstance(problem, Refusal):
-        return answer
-    answer["traceback"] = "".join(traceback.format_exception(type(problem), problem, problem.__traceback__))[-LONGEST_TRACE:]
+    answer["traceback"] = trace_of(problem)
     return answer
 
 
@@ -68,8 +93,8 @@ class Worker:
     def hello(self):
         try:
             import torch
-        except ImportError as missing:
-            raise Refusal("environment", f"PyTorch cannot be imported: {missing}", f"repair it for {sys.executable}, or use --python none") from None
+        except Exception as problem:  # a library that it lacks is an OSError
+            raise Refusal("environment", f"PyTorch cannot be imported: {one_line(problem)}", f"repair it for {sys.executable}, or {ANOTHER}", problem) from None
         import clock
         import memory
         from model import ARMS
@@ -82,8 +107,13 @@ class Worker:
             if not torch.cuda.is_available():
                 built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is a build without CUDA"
                 raise Refusal("environment", f"PyTorch {torch.__version__} sees no GPU: it {built}",
-                              "install a build for this driver (https://pytorch.org/get-started), or use --python none")
-            driver = clock.Driver()
+                              f"install a build for this driver (https://pytorch.org/get-started), or {ANOTHER}")
+            try:
+                driver = clock.Driver()
+            except Exception as problem:
+                built = f", a build for CUDA {torch.version.cuda}," if torch.version.cuda else ""
+                raise Refusal("environment", f"PyTorch {torch.__version__}{built} cannot use this GPU: {one_line(problem)}",
+                              f"install a build for this GPU and its driver (https://pytorch.org/get-started), or {ANOTHER}", problem) from None
             self._arena, self._clock = memory.DeviceArena(driver), clock.DeviceClock(driver)
             self._expected = memory.DeviceArena(driver, memory.DeviceArena.EXPECTED)
         else:
@@ -105,7 +135,7 @@ class Worker:
         except NoSuchArm as problem:
             raise Refusal("no_such_arm", str(problem)) from None
         except Exception as problem:
-            return failure_of(problem, self._files, self._options.device == "cpu", kind="build")
+            return failure_of(problem, self._files, self._options.device == "cpu", bool(self._options.candidate), kind="build")
         gc.freeze()  # what is loaded now stays: later collections need not look at it
         return {"ok": True}
 
@@ -252,7 +282,7 @@ class Worker:
         try:
             return self.handle(request, descriptor)
         except Exception as problem:
-            return failure_of(problem, self._files, self._options.device == "cpu")
+            return failure_of(problem, self._files, self._options.device == "cpu", bool(self._options.candidate))
 
 
 def main():

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "harness/base/files.h"
+#include "harness/judge/cases.h"
 #include "harness/judge/reference_oracle.h"
 #include "harness/kernelbench/import.h"
 #include "harness/python/python.h"
@@ -249,6 +250,88 @@ TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
     EXPECT_EQ(imported.error().code, ExitCode::kUsage);
     EXPECT_EQ(imported.error().what.find('\n'), std::string::npos);
   }
+}
+
+// KernelBench's candidates are copies of the problem's file, constants included, and derive from them what they need.
+TEST_F(KernelBenchImport, WhatACandidateDerivesFromTheProblemsConstantsFollowsTheSizes) {
+  const std::string head = R"(
+import math
+
+N = 1024
+M = 1024
+input_shape = (512, 8)
+STRIDE = 2
+)";
+  const std::string tail = R"(
+def get_inputs():
+    return [torch.randn(N, M), torch.randn(*input_shape)]
+
+def get_init_inputs():
+    return [N]
+)";
+  const auto imported = import(head + R"(
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+
+    def forward(self, a, b):
+        return self.fc(a) * M ** -0.5, b.sum(0) / input_shape[0] * STRIDE
+)" + tail);
+  ASSERT_TRUE(imported) << render(imported.error());
+  EXPECT_EQ(imported->problem.symbols, (std::vector<std::string>{"N", "input_shape_0", "input_shape_1"})) << "M goes with N";
+  // At its top level, in a default argument, in the constructor; each in a copy of the original file.
+  const std::string honest = head + R"(
+BLOCK = N // 4
+SCALE = 1.0 / math.sqrt(M)
+ROWS, COLS = input_shape
+
+class ModelNew(nn.Module):
+    def __init__(self, n, quarter=M // 4):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+        self.quarter = quarter
+        self.scale = N ** -0.5
+
+    def forward(self, a, b):
+        assert a.shape[0] == N and N // 4 == self.quarter == BLOCK and abs(self.scale - SCALE) < 1e-9
+        parts = [self.fc(a[i * BLOCK:min(N, (i + 1) * BLOCK)]) for i in range((N + BLOCK - 1) // BLOCK)]
+        return torch.cat(parts) * SCALE, torch.einsum('rc->c', b.view(ROWS, COLS)) / ROWS * STRIDE
+)" + tail;
+  const Measurement right = judged(imported->problem, "right.py", kHead + honest);
+  EXPECT_EQ(right.gate_one, GateOne::kPassed) << first_problem(right);
+  // A constant of its own that only looks like one of the problem's keeps its value.
+  std::string own = honest;
+  own.replace(own.find("STRIDE = 2"), 10, "STRIDE = 3");
+  EXPECT_EQ(judged(imported->problem, "own.py", kHead + own).gate_one, GateOne::kWrong);
+}
+
+TEST_F(KernelBenchImport, AReferenceThatTakesTooMuchMemoryIsNotTheContestantsFault) {
+  const auto imported = import(R"(
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+batch_size = 64
+
+def get_inputs():
+    return [torch.rand(batch_size, 128)]
+
+def get_init_inputs():
+    return []
+)");
+  ASSERT_TRUE(imported) << render(imported.error());
+  std::string text = reference();
+  text.replace(text.find("torch.relu(x)"), 13, "x + torch.empty(1 << 50)");
+  ASSERT_TRUE(write_file_atomic(folder_ / "problem" / "reference.py", text));
+  const Problem problem = load_problem(folder_ / "problem").value();
+  const Oracle oracle = load_oracle(problem, resources_).value();
+  const auto prepared = prepare_case(problem, {"case", problem.check.front(), 1, Battery::kPlain}, oracle, 0);
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code, ExitCode::kEnvironment);
+  EXPECT_TRUE(prepared.error().what.starts_with("the reference cannot be computed in float64: out of memory: RuntimeError: ")) << prepared.error().what;
+  EXPECT_TRUE(prepared.error().where.ends_with("reference.py:8")) << prepared.error().where;
+  EXPECT_TRUE(prepared.error().hint.starts_with("more memory, or smaller sizes")) << prepared.error().hint;
 }
 
 TEST_F(KernelBenchImport, WithoutPyTorchItIsTheEnvironmentsFault) {

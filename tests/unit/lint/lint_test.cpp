@@ -205,7 +205,7 @@ TEST_F(Reference, WithoutPyTorchItIsNotRun) {
   ASSERT_TRUE(write_file_atomic(broken / "torch.py", "raise ImportError('no torch')\n"));
   const LintCheck found = check(definition, broken.string());
   EXPECT_EQ(found.state, State::kNotRun);
-  EXPECT_EQ(found.what, "torch not found");
+  EXPECT_EQ(found.what, "PyTorch cannot be imported: no torch");
 }
 
 TEST_F(Reference, ThatAgreesPasses) {
