@@ -235,7 +235,7 @@ Result<OwnProgram> own_program(const std::string& name, const std::string& arch,
   const std::string& file = files.at(name);
   DigestBuilder digest;
   digest.add("arch", arch).add("nvcc", toolkit.version + toolkit.nvcc.string()).add("version", resources.version);
-  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "shim.h", sources / "wire.h",
+  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "shim.h", sources / "recordings.h", sources / "wire.h",
                                 resources.share / "harness" / "check" / "random.h", resources.share / "harness" / "check" / "narrow.h",
                                 resources.share / "problems" / "dtype.h"}) {
     CAPSTONE_TRY(std::string text, read_file(input));

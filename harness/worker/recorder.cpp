@@ -11,11 +11,13 @@
 
 #include <sys/mman.h>
 
+#include "harness/worker/recordings.h"
 #include "harness/worker/shim.h"
 
 namespace {
 
 using namespace capstone::gpu;
+using capstone::difference;
 using Json = capstone::Wire::Json;
 
 // What no plan can hold; the submission then runs in the host tier, with these words as the reason.
@@ -296,9 +298,9 @@ class Recorder {
       steady = capture(call, translation);
       std::string again_data;
       Translation again(arena_, again_data);
-      std::string before = data;
-      if (!same(steady, data, capture(call, again), again_data))
-        throw NotSealable("launch() does something else from call to call");
+      const Json repeated = capture(call, again);
+      if (const std::string what = difference({steady, data}, {repeated, again_data}); !what.empty())
+        throw NotSealable("launch() does something else from call to call: " + what);
     }
     Shim& shim = Shim::get();
     Json plan{{"plan", 1}, {"scratch", shim.memory.high()}, {"notes", Json::array()}, {"first", first}, {"steady", steady}};
@@ -327,6 +329,7 @@ class Recorder {
     cudaGetLastError();
     CAPSTONE_CUDA(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeRelaxed));
     std::string thrown;
+    capstone::wipe_stack();
     try {
       call();
     } catch (const std::exception& problem) {
@@ -347,23 +350,6 @@ class Recorder {
     if (!thrown.empty()) throw std::runtime_error("launch() threw: " + thrown);
     if (left != cudaSuccess) throw LaunchError{left};
     return translation.nodes(graph.graph);
-  }
-
-  // Equal but for where their host data lies in the blob.
-  static bool same(const Json& a, const std::string& a_data, const Json& b, const std::string& b_data) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      Json x = a[i], y = b[i];
-      if (x["kind"] == "copy" && y["kind"] == "copy" && x["src"].contains("data") && y["src"].contains("data")) {
-        std::size_t bytes = x["width"].get<std::size_t>();
-        if (y["width"] != x["width"] ||
-            a_data.compare(x["src"]["data"].get<std::size_t>(), bytes, b_data, y["src"]["data"].get<std::size_t>(), bytes) != 0)
-          return false;
-        x["src"] = y["src"] = nullptr;
-      }
-      if (x != y) return false;
-    }
-    return true;
   }
 
   static Json send(const Json& plan, const std::string& data, int& give) {

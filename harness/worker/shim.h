@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/worker/cuda_common.h"
+#include "harness/worker/recordings.h"
 
 namespace capstone::gpu {
 
@@ -232,6 +233,21 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const voi
   if (!Shim::get().joined(per_thread(config->stream))) return cudaSuccess;
   static const auto real = next_definition<cudaError_t (*)(const cudaLaunchConfig_t*, const void*, void**)>("cudaLaunchKernelExC_ptsz");
   return real(config, kernel, args);
+}
+
+// ---- padding: arguments of `kernel<<<…>>>(…)` are built after the first of these, of cudaLaunchKernelEx often after the second.
+// A struct's padding is what lay on the stack; the runtime would leave addresses there that are never the same twice.
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+  static const auto real = next_definition<unsigned (*)(dim3, dim3, size_t, cudaStream_t)>("__cudaPushCallConfiguration");
+  const unsigned code = real(grid, block, shared, stream);
+  capstone::wipe_stack();
+  return code;
+}
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  static const auto real = next_definition<cudaError_t (*)(const void*, cudaFuncAttribute, int)>("cudaFuncSetAttribute");
+  const cudaError_t code = real(kernel, attribute, value);
+  capstone::wipe_stack();
+  return code;
 }
 
 // ---- graphs: a recording does not take an instantiated graph, so its nodes are put there
