@@ -30,7 +30,8 @@ constexpr int kAgain = 3;             // times that a disturbed block is run aga
 // A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up to here: during
 // the spin it could work unseen.
 constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3;  // ns
-// Python takes longer to launch the same; its launches are hidden from the judge's own clock, too.
+// Python takes longer to launch the same; its launches are hidden from the judge's own clock, too. Against a contestant in Python no arm is hidden for longer: a copy of a
+// reference whose launches take milliseconds must take what the reference takes.
 constexpr std::int64_t kHidePython = 300'000;              // ns
 
 using Clock = std::chrono::steady_clock;
@@ -282,9 +283,7 @@ class Session {
     return {};
   }
   std::int64_t hide_ns(std::size_t a) const {
-    const bool ours = arms_[a].trusted || arms_[a].trusted_clock;
-    const double most = ours ? kHideTrusted : arms_[a].python ? double(kHidePython) : kHideClaimed;
-    return static_cast<std::int64_t>(std::clamp(arms_[a].launch_ms * 1.5e6 + 5000, 0.0, most));
+    return static_cast<std::int64_t>(std::clamp(arms_[a].launch_ms * 1.5e6 + 5000, 0.0, longest_hidden_ns(arms_, a)));
   }
 
   struct Timed {
@@ -464,6 +463,21 @@ std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedAr
   view.agrees = view.ms <= allowed;
   view.host_bound = !view.agrees && view.ms <= allowed + arm.launch_ms;
   return view;
+}
+
+double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a) {
+  const auto is_claim = [](const TimedArm& arm) { return !arm.trusted && !arm.trusted_clock; };
+  const bool beside_python = std::any_of(arms.begin(), arms.end(), [&](const TimedArm& arm) { return arm.python && is_claim(arm); });
+  if (is_claim(arms[a])) return arms[a].python ? double(kHidePython) : kHideClaimed;
+  return beside_python ? double(kHidePython) : kHideTrusted;
+}
+
+std::string bound_by_launches(const std::vector<TimedArm>& arms, std::size_t a) {
+  std::vector<double> samples;
+  for (const auto& restart : arms[a].samples) samples.insert(samples.end(), restart.begin(), restart.end());
+  const double hidden_ms = longest_hidden_ns(arms, a) / 1e6;
+  if (samples.empty() || arms[a].launch_ms - hidden_ms <= 0.5 * median(samples)) return {};
+  return fmt::format("bound by its launches: the host takes {} for one, {} of it hidden", format_time_ms(arms[a].launch_ms), format_time_ms(hidden_ms));
 }
 
 std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {

@@ -73,6 +73,13 @@ struct OutsideView {
 /// The arm is contradicted where outside > 1.05 · claimed + 3 µs + slack.
 std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm);
 
+/// The longest spin [ns] behind which an arm's launch may hide. What an untrusted process says of its launches is believed up to 50 us, in Python up to 300 us; ours up to 2 ms.
+/// Beside a contestant in Python all have its 300 us at most, since all arms there launch alike.
+double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a);
+
+/// "bound by its launches: the host takes 2.94 ms for one, 0.3 ms of it hidden", where most of an arm's time is that; else empty.
+std::string bound_by_launches(const std::vector<TimedArm>& arms, std::size_t a);
+
 /// [restart][block] log(median of the reference / median of the arm).
 std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm);
 

@@ -504,6 +504,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     measured.arms = {finished_arm(opponent), finished_arm(arms[reference + 1])};
     for (std::size_t a = 0; a < first; ++a) {
       if (!arms[a].note.empty()) m.labels.push_back(fmt::format("baseline {} {}", arms[a].name, arms[a].note));
+      if (std::string bound = bound_by_launches(arms, a); a == reference && !bound.empty()) m.labels.push_back(fmt::format("baseline {} is {}", arms[a].name, bound));
       if (a == reference || a == reference + 1 || arms[a].left_out) continue;
       measured.arms.push_back(finished_arm(arms[a]));
       measured.arms.back().speedup = bootstrap_ratio(log_ratios(arms[a], arm), kResamples, fresh_seed());
@@ -519,6 +520,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     measured.peak = roof.peak;
     measured.bound_by = roof.bound_by;
     add_labels(m.labels, roof, ms);
+    if (std::string bound = bound_by_launches(arms, &arm - arms.data()); !bound.empty()) m.labels.push_back(std::move(bound));
     if (std::string label = label_of_libraries(arm.libraries); !label.empty() && std::find(m.labels.begin(), m.labels.end(), label) == m.labels.end())
       m.labels.push_back(std::move(label));
     if (arm.kernels)
