@@ -29,6 +29,7 @@ struct Judged {
   std::string key;
   std::optional<Measurement> measurement;
   std::string refused;
+  bool before = false;  ///< by an earlier run
 };
 
 constexpr const char* kRecords = "records.jsonl";
@@ -47,7 +48,7 @@ std::map<std::string, Judged> earlier(const fs::path& file) {
   for (std::string line; std::getline(lines, line);) {
     const Json record = Json::parse(line, nullptr, false);
     if (!record.is_object() || !record.contains("measurement")) continue;
-    Judged judged{record.value("key", ""), record["measurement"].get<Measurement>(), {}};
+    Judged judged{record.value("key", ""), record["measurement"].get<Measurement>(), {}, true};
     known[judged.key] = std::move(judged);
   }
   return known;
@@ -71,19 +72,38 @@ class KernelBenchRun {
     if (suite_.samples.empty())
       return fail("no candidate belongs to a problem", (session_.cwd / arguments_.solutions).string(), "names are level_1_problem_3_sample_0_kernel.py, or the problem's own file name");
     const auto known = arguments_.again ? std::map<std::string, Judged>() : earlier(out_ / kRecords);
-    for (std::size_t i = 0; i < suite_.samples.size(); ++i) {
-      const SuiteSample& sample = suite_.samples[i];
-      CAPSTONE_TRY(Judged judged, judge_one(sample, known));
-      session_.terminal.say(fmt::format("{} of {}: {}", i + 1, suite_.samples.size(), line_of(sample, judged)));
-      judged_.push_back(std::move(judged));
-      CAPSTONE_CHECK(write_results());
-    }
+    auto ended = judge_all(known);
+    if (!judged_.empty()) CAPSTONE_CHECK(write_results());  // also of what was judged before an interruption
+    if (!ended) return fail(ended.error());
     return report();
   }
 
  private:
+  // The results are one document, so they are written anew once for each problem; every judgement is in the records at once.
+  Result<void> judge_all(const std::map<std::string, Judged>& known) {
+    bool news = false;
+    for (std::size_t i = 0; i < suite_.samples.size(); ++i) {
+      const SuiteSample& sample = suite_.samples[i];
+      if (news && sample.problem.path != suite_.samples[i - 1].problem.path) {
+        CAPSTONE_CHECK(write_results());
+        news = false;
+      }
+      CAPSTONE_TRY(Judged judged, judge_one(sample, known));
+      news |= !judged.before;
+      session_.terminal.say(fmt::format("{} of {}: {}", i + 1, suite_.samples.size(), line_of(sample, judged)));
+      judged_.push_back(std::move(judged));
+    }
+    return {};
+  }
+
+  // Samples come by problem: what is known of one, or why it is refused, serves all of its samples.
+  const Result<ImportedProblem>& definition(const KernelBenchFile& file) {
+    if (!definition_ || definition_->first != file.path) definition_.emplace(file.path, imported(file));
+    return definition_->second;
+  }
+
   // A problem's definition, imported once for each state of its file.
-  Result<ImportedProblem> definition(const KernelBenchFile& file) {
+  Result<ImportedProblem> imported(const KernelBenchFile& file) const {
     CAPSTONE_TRY(const std::string digest, sha256_file(file.path));
     const fs::path folder = out_ / "problems" / file.id(), mark = out_ / "problems" / (file.id() + ".json");
     const Json wanted{{"source", digest}, {"memory", memory_}, {"tool", session_.resources.version}};
@@ -92,9 +112,9 @@ class KernelBenchRun {
       auto problem = load_problem(folder);
       if (found.is_object() && found.value("import", Json()) == wanted && problem) return ImportedProblem{std::move(*problem), found.value("notes", std::vector<std::string>())};
     }
-    CAPSTONE_TRY(ImportedProblem imported, import_kernelbench({file, folder, arguments_.judge.python, memory_}, session_.resources, narration()));
-    CAPSTONE_CHECK(write_file_atomic(mark, Json{{"import", wanted}, {"notes", imported.notes}}.dump(1)));
-    return imported;
+    CAPSTONE_TRY(ImportedProblem made, import_kernelbench({file, folder, arguments_.judge.python, memory_}, session_.resources, narration()));
+    CAPSTONE_CHECK(write_file_atomic(mark, Json{{"import", wanted}, {"notes", made.notes}}.dump(1)));
+    return made;
   }
 
   // The candidate's file; of a problem itself: its reference as ModelNew.
@@ -124,15 +144,17 @@ class KernelBenchRun {
 
   // Whether an earlier run's judgement served.
   Result<bool> try_one(const SuiteSample& sample, const std::map<std::string, Judged>& known, Judged& judged) {
-    CAPSTONE_TRY(const ImportedProblem imported, definition(sample.problem));
-    CAPSTONE_TRY(const fs::path source, source_of(sample, imported.problem));
+    const auto& defined = definition(sample.problem);
+    if (!defined) return fail(defined.error());
+    const Problem& problem = defined->problem;
+    CAPSTONE_TRY(const fs::path source, source_of(sample, problem));
     CAPSTONE_TRY(const std::string digest, sha256_file(source));
-    judged.key = fmt::format("{} {} {} {}", sample.problem.id(), sample.number, digest, imported.problem.digest);
+    judged.key = fmt::format("{} {} {} {}", sample.problem.id(), sample.number, digest, problem.digest);
     if (const auto before = known.find(judged.key); before != known.end()) {
       judged = before->second;
       return true;
     }
-    JudgeRequest request = request_of(imported.problem, arguments_.judge);
+    JudgeRequest request = request_of(problem, arguments_.judge);
     request.entries = {{fmt::format("{}/{}", sample.problem.level, sample.problem.name), source}};
     CAPSTONE_TRY(auto measurements, judge(request, session_.resources, narration()));
     judged.measurement = std::move(measurements.front());
@@ -170,8 +192,9 @@ class KernelBenchRun {
         if (Json times = baseline_times(*judged_[i].measurement); !times.is_null())
           baselines[fmt::format("level{}", sample.problem.level)][sample.problem.path.filename().string()] = std::move(times);
     }
+    const bool one_level = suite_.samples.front().problem.level == suite_.samples.back().problem.level;  // they are sorted by it
     for (const auto& [level, results] : levels) {
-      const std::string name = levels.size() == 1 ? "eval_results.json" : fmt::format("eval_results_level_{}.json", level);
+      const std::string name = one_level ? "eval_results.json" : fmt::format("eval_results_level_{}.json", level);
       CAPSTONE_CHECK(write_file_atomic(out_ / name, results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
     }
     if (!baselines.empty()) CAPSTONE_CHECK(write_file_atomic(out_ / "baseline_eager.json", baselines.dump(2) + "\n"));
@@ -216,6 +239,7 @@ class KernelBenchRun {
   const fs::path out_;
   double memory_ = 0;
   Suite suite_;
+  std::optional<std::pair<fs::path, Result<ImportedProblem>>> definition_;  ///< of the file that was asked about last
   std::vector<Judged> judged_;  ///< in the order of suite_.samples
 };
 

@@ -23,7 +23,10 @@ std::string headline(const Profile& p, const Terminal& t) {
   std::vector<std::string> sizes;
   for (const auto& [symbol, value] : p.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
   std::string text = fmt::format("{} of {} at {}", t.paint(Tone::kBold, p.source), p.problem_id, join(sizes, ", "));
-  if (!p.ncu.empty()) text += fmt::format("\non {}, driver {}, Nsight Compute {}; the profiled launch's results agree with the oracle", p.device, p.driver, p.ncu);
+  if (!p.ncu.empty())
+    text += fmt::format("\non {}, driver {}, Nsight Compute {}; {}", p.device, p.driver, p.ncu,
+                        p.checked_at.empty() ? "the profiled launch's results agree with the oracle"
+                                             : fmt::format("its results agree with reference.py at {}; those of the profiled launch were not compared", p.checked_at));
   else text += "\n" + t.paint(Tone::kWarn, "no counters of a GPU: " + p.because);
   for (const std::string& missing : p.missing) text += "\n" + t.paint(Tone::kWarn, missing);
   if (!p.counted_at.empty()) text += fmt::format("\ncounts of accesses: by the emulator, at {}", p.counted_at);

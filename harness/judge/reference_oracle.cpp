@@ -27,9 +27,9 @@ Error oracle_failure(const WorkerFailure& failure) {
           too_large ? "smaller sizes under `check` and `vary` in problem.yaml" : failure.hint, surroundings ? ExitCode::kEnvironment : ExitCode::kUsage};
 }
 
-class ReferenceOracle : public Oracle::Source {
+class PythonOracle : public ReferenceOracle {
  public:
-  ReferenceOracle(const Problem& problem, std::unique_ptr<Runner> runner) : runner_(std::move(runner)), id_(problem.id) {}
+  PythonOracle(const Problem& problem, std::unique_ptr<Runner> runner) : runner_(std::move(runner)), id_(problem.id) {}
 
   Result<void> evaluate(const Problem& problem, const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors, int output_parameter,
                         std::span<const std::int64_t> indices, std::span<double> value, std::span<double> scale) override {
@@ -54,6 +54,8 @@ class ReferenceOracle : public Oracle::Source {
     }
     return fail(fmt::format("parameter {} of {} is no output", output_parameter, id_), {}, {}, ExitCode::kInternal);
   }
+
+  double rounding() const override { return rounding_; }
 
  private:
   struct Answer {
@@ -96,6 +98,8 @@ class ReferenceOracle : public Oracle::Source {
     CAPSTONE_TRY(Json args, call_arguments(problem, layout, sizes));
     auto answer = runner_->ask({{"op", "exact"}, {"args", args}, {"places", places}}, kPatience, -1);
     if (!answer) return fail(oracle_failure(answer.error()));
+    const auto worst = answer->message.find("worst");
+    rounding_ = worst != answer->message.end() && worst->is_number() ? worst->get<double>() : 0;
     return arena_.fetch(image_);
   }
 
@@ -105,13 +109,13 @@ class ReferenceOracle : public Oracle::Source {
   MemfdArena arena_;
   std::string key_;               ///< of what answers_ belong to
   std::vector<Answer> answers_;
+  double rounding_ = 0;
   std::vector<std::byte> image_;
 };
 
 }  // namespace
 
-Result<Oracle> load_oracle(const Problem& problem, const Resources& resources, const std::string& wanted) {
-  if (!problem.oracle_is_reference) return Oracle::load(problem, resources);
+Result<std::shared_ptr<ReferenceOracle>> load_reference_oracle(const Problem& problem, const Resources& resources, const std::string& wanted) {
   CAPSTONE_TRY(const Python python, find_python(wanted == "none" ? "auto" : wanted, resources));
   PythonWork work;
   work.problem = &problem;
@@ -120,7 +124,13 @@ Result<Oracle> load_oracle(const Problem& problem, const Resources& resources, c
   work.builds = resources.cache / "python" / "oracle";
   auto runner = start_python(work, Sandbox::detect(resources));
   if (!runner) return fail(oracle_failure(runner.error()));
-  return Oracle(std::make_shared<ReferenceOracle>(problem, std::move(*runner)));
+  return std::make_shared<PythonOracle>(problem, std::move(*runner));
+}
+
+Result<Oracle> load_oracle(const Problem& problem, const Resources& resources, const std::string& wanted) {
+  if (!problem.oracle_is_reference) return Oracle::load(problem, resources);
+  CAPSTONE_TRY(auto reference, load_reference_oracle(problem, resources, wanted));
+  return Oracle(std::move(reference));
 }
 
 }  // namespace capstone

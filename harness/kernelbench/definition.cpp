@@ -65,7 +65,7 @@ std::string precision_of(const Json& signature) {
   return brain ? "bf16" : half ? "f16" : "fp32";
 }
 
-std::string yaml(const KernelBenchFile& file, const Json& found, const std::map<std::string, std::string>& because) {
+std::string yaml(const KernelBenchFile& file, const Json& found, const DefinitionExceptions& exceptions) {
   std::string text = fmt::format("schema: 1\nid: {}\ntitle: {}\ntier: {}\nsessions: []\n", file.id(),
                                  quoted(fmt::format("KernelBench {}/{}", file.level, file.name).substr(0, 110)), file.level);
   text += "expect: imported from KernelBench; nobody has written down yet which fight to expect\n\n";
@@ -82,19 +82,19 @@ std::string yaml(const KernelBenchFile& file, const Json& found, const std::map<
   text += fmt::format("\n# Products and convolutions as they were counted; every tensor once.\ncost:\n  flops: {}\n  bytes: {}\n\n",
                       quoted(found.at("flops").get<std::string>()), quoted(found.at("bytes").get<std::string>()));
   text += fmt::format("precision: {}\nbaselines: [eager, compile]\n", precision);
-  text += "outside_domain:\n";
-  for (const char* variation : {"x10", "offset", "heavy_tails", "sign_flip", "hot_element"}) text += fmt::format("  {}: \"KernelBench names one distribution of inputs\"\n", variation);
-  if (!because.empty()) text += "because:\n";
-  for (const auto& [trick, reason] : because) text += fmt::format("  {}: {}\n", trick, quoted(reason));
+  for (const auto& [key, reasons] : {std::pair{"outside_domain", &exceptions.outside_domain}, {"because", &exceptions.because}}) {
+    if (!reasons->empty()) text += fmt::format("{}:\n", key);
+    for (const auto& [name, reason] : *reasons) text += fmt::format("  {}: {}\n", name, quoted(reason));
+  }
   return text;
 }
 
 }  // namespace
 
-Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& found, const std::map<std::string, std::string>& because) {
+Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& found, const DefinitionExceptions& exceptions) {
   // The file's own code ran in the process that wrote `found`: anything may stand there.
   try {
-    return yaml(file, found, because);
+    return yaml(file, found, exceptions);
   } catch (const Json::exception& problem) {
     return fail("what running the file gave makes no sense: " + std::string(problem.what()), file.path.string(), "look at what the file does when it is imported");
   }

@@ -14,6 +14,7 @@
 #include "harness/base/text.h"
 #include "harness/judge/reference_oracle.h"
 #include "harness/kernelbench/definition.h"
+#include "harness/kernelbench/variations.h"
 #include "harness/lint/triviality.h"
 #include "harness/python/python.h"
 #include "harness/sandbox/sandbox.h"
@@ -74,8 +75,17 @@ std::vector<std::string> notes_of(const Json& found) {
   return notes;
 }
 
-Result<Problem> write_definition(const ImportRequest& request, const Json& found, const std::vector<std::string>& notes, const std::map<std::string, std::string>& because) {
-  CAPSTONE_TRY(const std::string yaml, definition_yaml(request.file, found, because));
+// One line for all variations: those with the same reason together.
+std::string left_out(const std::map<std::string, std::string>& outside) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto& [name, reason] : outside) by_reason[reason].emplace_back(description_of(*battery_named(name)));
+  std::vector<std::string> parts;
+  for (const auto& [reason, names] : by_reason) parts.push_back(fmt::format("{} ({})", join(names, ", "), reason));
+  return "left out of the checks: inputs " + join(parts, "; ");
+}
+
+Result<Problem> write_definition(const ImportRequest& request, const Json& found, const std::vector<std::string>& notes, const DefinitionExceptions& exceptions) {
+  CAPSTONE_TRY(const std::string yaml, definition_yaml(request.file, found, exceptions));
   CAPSTONE_CHECK(make_folders(request.folder));
   CAPSTONE_CHECK(write_file_atomic(request.folder / "problem.yaml", yaml));
   CAPSTONE_CHECK(write_file_atomic(request.folder / "statement.md", definition_statement(request.file, found, notes)));
@@ -115,19 +125,26 @@ Result<ImportedProblem> import_kernelbench(const ImportRequest& request, const R
   ImportedProblem imported;
   CAPSTONE_TRY(imported.problem, write_definition(request, found, notes, {}));
 
+  CAPSTONE_TRY(const auto reference, load_reference_oracle(imported.problem, resources, request.python));
+  DefinitionExceptions exceptions;
+  say("variations of the inputs");
+  CAPSTONE_TRY(exceptions.outside_domain, variations_outside(imported.problem, reference));
+  if (!exceptions.outside_domain.empty()) {
+    notes.push_back(left_out(exceptions.outside_domain));
+    CAPSTONE_TRY(imported.problem, write_definition(request, found, notes, exceptions));
+  }
+
   say("the triviality audit");
-  CAPSTONE_TRY(const Oracle oracle, load_oracle(imported.problem, resources, request.python));
-  CAPSTONE_TRY(const auto tricks, audit_triviality(imported.problem, oracle));
-  std::map<std::string, std::string> because;
+  CAPSTONE_TRY(const auto tricks, audit_triviality(imported.problem, Oracle(reference)));
   std::set<std::string> told;
   for (const Trick& trick : tricks) {
     if (trick.caught) continue;
-    because[trick.name] = "the imported problem is so; see statement.md";
+    exceptions.because[trick.name] = "the imported problem is so; see statement.md";
     if (told.insert(trick.what).second)
       notes.push_back(trick.name == "lower_precision" ? fmt::format("its tolerance does not tell lower precision apart ({})", trick.what)
                                                       : fmt::format("degenerate: gate one cannot tell {} from the right answer", trick.what));
   }
-  if (!because.empty()) { CAPSTONE_TRY(imported.problem, write_definition(request, found, notes, because)); }
+  if (!exceptions.because.empty()) { CAPSTONE_TRY(imported.problem, write_definition(request, found, notes, exceptions)); }
   imported.notes = std::move(notes);
   return imported;
 }

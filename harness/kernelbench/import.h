@@ -35,8 +35,9 @@ struct ImportedProblem {
 };
 
 /// Runs the file in the sandbox (under limits of time and memory) to find inputs, parameters, shapes and types, writes problem.yaml,
-/// statement.md and reference.py, and tries the triviality audit: tricks that pass are excused under `because` and told in the notes. What is
-/// right is the reference itself in float64 (`oracle: reference.py`).
+/// statement.md and reference.py, and tries the variations of the inputs and the triviality audit: variations that the reference cannot be judged by on are
+/// left out under `outside_domain`, tricks that pass are excused under `because`, and both are told in the notes. What is right is the reference itself
+/// in float64 (`oracle: reference.py`).
 /// @error the file is not in KernelBench's form, or cannot be judged: one line says why (kUsage). No PyTorch (kEnvironment).
 Result<ImportedProblem> import_kernelbench(const ImportRequest& request, const Resources& resources, const Narration& say);
 

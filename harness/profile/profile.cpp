@@ -129,6 +129,7 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
       p.csv = std::move(launch.csv);
       p.ncu = launch.ncu;
       p.verified = true;
+      p.checked_at = launch.checked_at;
     }
   }
   if (p.ncu.empty()) CAPSTONE_CHECK(count_on_cpu(request, resources, say, p));

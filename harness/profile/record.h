@@ -43,7 +43,8 @@ struct Profile {
   std::string ncu;                                 ///< its version; empty: ncu has not measured
   std::string because;                             ///< why ncu has not measured
   std::vector<std::string> missing;                ///< what else is not known, each with the reason
-  bool verified = false;                           ///< the profiled launch's outputs agree with the oracle
+  bool verified = false;                           ///< outputs agree with the oracle: those of the profiled launch, else of the one at `checked_at`
+  std::string checked_at;                          ///< other sizes, where the oracle is too slow for the profiled ones; empty: those
   std::string counted_at;                          ///< sizes of the counts on the CPU; empty: none were made
   std::string csv;                                 ///< what ncu printed
   std::vector<KernelProfile> kernels;              ///< in launch order; then, without `launches`, what was compiled and not seen launched

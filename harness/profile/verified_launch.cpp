@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "harness/base/files.h"
+#include "harness/base/last_line.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
 #include "harness/build/cuda.h"
@@ -114,6 +115,18 @@ Result<std::string> probe(const Problem& problem, const Sizes& sizes, const Prep
   return std::string();
 }
 
+// One recorded call, played without a profiler. Empty: it ran to its end.
+Result<std::string> play(const fs::path& launcher, const fs::path& folder) {
+  ProcessSpec spec;
+  spec.argv = {launcher.string(), "--once", folder.string()};
+  spec.timeout = kPatience;
+  CAPSTONE_TRY(const ProcessResult result, run_process(spec));
+  if (result.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+  return result.ok() ? std::string() : "it does not run: " + last_line(to_utf8(result.err));
+}
+
+std::string written_in(const fs::path& folder) { return read_file(folder / "written.bin", std::size_t{1} << 36).value_or(""); }
+
 std::string version_of(const fs::path& ncu) {
   ProcessSpec spec;
   spec.argv = {ncu.string(), "--version"};
@@ -146,10 +159,14 @@ Result<ProcessResult> run_ncu(const fs::path& ncu, const fs::path& launcher, con
 
 }  // namespace
 
+bool oracle_answers_at(const Problem& problem, const Sizes& sizes) {
+  return !problem.oracle_is_reference || std::find(problem.check.begin(), problem.check.end(), sizes) != problem.check.end();
+}
+
 Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& source, const Sizes& sizes, const GpuIdentity& gpu, const Resources& resources,
                                         const Narration& say) {
   const auto ncu = find_ncu(resources);
-  if (!ncu) return LaunchUnderNcu{{}, {}, "Nsight Compute (ncu) is not installed: it comes with the CUDA Toolkit"};
+  if (!ncu) return LaunchUnderNcu{{}, {}, "Nsight Compute (ncu) is not installed: it comes with the CUDA Toolkit", {}};
   CAPSTONE_TRY(const CudaToolkit toolkit, find_toolkit(resources));
   Sandbox sandbox = Sandbox::detect(resources);
   CAPSTONE_TRY(const auto own, own_cuda_programs({"capstone-recorder", "capstone-launcher"}, gpu.arch(), resources, say));
@@ -163,18 +180,39 @@ Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& 
   sandbox.allow_reading(toolkit.root);
   say("recording the launch");
   CAPSTONE_TRY(const auto recorded, record(problem, sizes, artifact, own[0], sandbox));
-  if (!recorded) return LaunchUnderNcu{{}, {}, recorded.error()};
+  if (!recorded) return LaunchUnderNcu{{}, {}, recorded.error(), {}};
   const ScratchFolder scratch(resources.cache / "profile");
   CAPSTONE_CHECK(make_folders(scratch.path()));
+  LaunchUnderNcu done;
+  const auto wrong_at = [&](const Sizes& at, const std::string& wrong) {
+    return fail(fmt::format("the launch at {} is wrong: {}", to_string(at), wrong), source.string(),
+                "a wrong kernel's counters mean nothing: capstone measure shows what is wrong", ExitCode::kGateOneFailed);
+  };
+  const bool too_large = !oracle_answers_at(problem, sizes);
+  if (too_large) {
+    const Sizes& checked = problem.check.front();
+    say("checking the launch at " + to_string(checked));
+    CAPSTONE_TRY(const auto small, record(problem, checked, artifact, own[0], sandbox));
+    if (!small) return LaunchUnderNcu{{}, {}, small.error(), {}};
+    const fs::path apart = scratch.path() / "checked";
+    CAPSTONE_CHECK(make_folders(apart));
+    CAPSTONE_CHECK(lay_out(apart, *small, artifact));
+    CAPSTONE_TRY(const std::string wrong, play(own[1], apart));
+    if (!wrong.empty()) return wrong_at(checked, wrong);
+    CAPSTONE_TRY(const std::string outside, probe(problem, checked, small->prepared, written_in(apart), oracle));
+    if (!outside.empty()) return wrong_at(checked, outside);
+    done.checked_at = to_string(checked);
+  }
   CAPSTONE_CHECK(lay_out(scratch.path(), *recorded, artifact));
   say("profiling with ncu");
   CAPSTONE_TRY(const ProcessResult result, run_ncu(*ncu, own[1], scratch.path()));
-  LaunchUnderNcu done{ncu_table(result.out), version_of(*ncu), {}};
-  if (done.csv.empty()) return LaunchUnderNcu{{}, {}, ncu_refusal(result.out + "\n" + result.err)};
-  auto written = read_file(scratch.path() / "written.bin", std::size_t{1} << 36);
-  CAPSTONE_TRY(const std::string wrong, probe(problem, sizes, recorded->prepared, written.value_or(""), oracle));
-  if (!wrong.empty())
-    return fail("the profiled launch is wrong: " + wrong, source.string(), "a wrong kernel's counters mean nothing: capstone measure shows what is wrong", ExitCode::kGateOneFailed);
+  done.csv = ncu_table(result.out);
+  if (done.csv.empty()) return LaunchUnderNcu{{}, {}, ncu_refusal(result.out + "\n" + result.err), {}};
+  done.ncu = version_of(*ncu);
+  if (!too_large) {
+    CAPSTONE_TRY(const std::string wrong, probe(problem, sizes, recorded->prepared, written_in(scratch.path()), oracle));
+    if (!wrong.empty()) return wrong_at(sizes, wrong);
+  }
   return done;
 }
 

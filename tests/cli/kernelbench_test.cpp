@@ -1,4 +1,6 @@
 // KernelBench's files and folders, as a user meets them. Skipped where no python3 on PATH has PyTorch.
+#include <signal.h>
+
 #include <algorithm>
 
 #include "tests/cli/command.h"
@@ -102,6 +104,41 @@ TEST_F(KernelBench, AFolderOfCandidatesIsJudgedOnceAndResumed) {
   EXPECT_EQ(run(command).code, 4);
   EXPECT_EQ(lines(), 4);
   EXPECT_EQ(Json::parse(slurp(home_ / "out" / "eval_results.json")), results);
+}
+
+TEST_F(KernelBench, AProblemIsRunOnceForAllItsSamplesAndEachLevelHasItsResults) {
+  // The file itself tells how often it was run: what it prints is what is said about it.
+  spit(home_ / "problems" / "level1" / "6_Refused.py", "class Model: pass\n");
+  fs::create_directories(home_ / "problems" / "level2");
+  spit(home_ / "problems" / "level2" / "1_Refused.py", "class Model: pass\n");
+  fs::create_directories(home_ / "solutions");
+  for (const char* name : {"level_1_problem_6_sample_0_kernel.py", "level_1_problem_6_sample_1_kernel.py", "level_2_problem_1_sample_0_kernel.py"}) spit(home_ / "solutions" / name, kRight);
+  Outcome refused = run({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated"});
+  EXPECT_EQ(refused.code, 4) << refused;
+  std::size_t runs = 0;
+  for (std::size_t at = refused.err.find("running 6_Refused.py"); at != std::string::npos; at = refused.err.find("running 6_Refused.py", at + 1)) ++runs;
+  EXPECT_EQ(runs, 1u) << refused;
+  EXPECT_TRUE(says(refused.err, "sample 1: not judged: the file defines no get_inputs"));
+  EXPECT_FALSE(fs::exists(home_ / "out" / "eval_results.json")) << "its name would not say which level";
+  EXPECT_EQ(Json::parse(slurp(home_ / "out" / "eval_results_level_1.json"))["6"].size(), 2u);
+  EXPECT_EQ(Json::parse(slurp(home_ / "out" / "eval_results_level_2.json"))["1"].size(), 1u);
+}
+
+TEST_F(KernelBench, WhatWasJudgedBeforeAnInterruptionIsInTheResults) {
+  fs::create_directories(home_ / "solutions");
+  spit(home_ / "solutions" / "level_1_problem_5_sample_0_kernel.py", kRight);
+  spit(home_ / "solutions" / "level_1_problem_5_sample_1_kernel.py",
+       "import time\nimport torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        time.sleep(100)\n        return x\n");
+  Child child = start({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated", "--hidden", "0"});
+  ASSERT_TRUE(wait_for(child, "1 of 2: 1/5_Divide_by_sum sample 0: PASS", std::chrono::seconds(60)));
+  EXPECT_FALSE(fs::exists(home_ / "out" / "eval_results.json")) << "the problem has not ended";
+  ASSERT_TRUE(wait_for(child, "gate one, case", std::chrono::seconds(60)));
+  ::kill(child.pid(), SIGINT);
+  EXPECT_EQ(child.finish(std::chrono::seconds(30)).status, 130);
+  const Json results = Json::parse(slurp(home_ / "out" / "eval_results.json"), nullptr, false);
+  ASSERT_TRUE(results.is_object());
+  ASSERT_EQ(results["5"].size(), 1u);
+  EXPECT_TRUE(results["5"][0]["correctness"].get<bool>());
 }
 
 TEST_F(KernelBench, AProblemsOwnReferenceIsRight) {

@@ -17,6 +17,7 @@ from wire import Wire  # noqa: E402
 
 LONGEST_TRACE = 16_000
 ALLOCATORS_OWN = re.compile(r"\[enforce fail at .*?\] .*?== 0\. |: no message$")  # says nothing to who reads it
+FARTHEST = 1e9  # tolerances
 NOISE_RMS, NOISE_MOST = 8, 2  # how far beyond the reference's own rounding an element may be off
 
 
@@ -148,7 +149,6 @@ class Worker:
 
     def self_check(self, request):
         """How far the reference is from itself in float64, at most, in units of the tolerance."""
-        torch = self._torch
         try:
             inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
             exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
@@ -156,16 +156,20 @@ class Worker:
             refresh()
             worst = 0.0
             for value, got in zip(exact, as_list(call(*inputs))):
-                value = value.double()
-                size = value.abs()
-                typical = torch.where(torch.isfinite(size), size, torch.zeros_like(size)).square().mean().sqrt()
-                allowed = request["atol"] * torch.maximum(size, typical) + request["rtol"] * size
-                off = (got.double() - value).abs() / allowed
-                worst = max(worst, float(torch.nan_to_num(off, 0.0, 0.0, 0.0).max()))  # infinite or exact alike
+                worst = max(worst, self._disagreement(value.double(), got, request))
             return {"ok": True, "worst": worst}
         finally:
             if self._options.device == "cuda":
-                torch.cuda.empty_cache()
+                self._torch.cuda.empty_cache()
+
+    def _disagreement(self, value, got, request):
+        torch, got = self._torch, got.double()
+        size = value.abs()
+        typical = torch.where(torch.isfinite(size), size, torch.zeros_like(size)).square().mean().sqrt()
+        allowed = request["atol"] * torch.maximum(size, typical) + request["rtol"] * size
+        off = (got - value).abs() / allowed
+        off[(got == value) | (torch.isnan(got) & torch.isnan(value))] = 0  # infinite alike, NaN alike
+        return float(off.nan_to_num_(FARTHEST, FARTHEST).max()) if off.numel() else 0.0
 
     def expected(self, request, descriptor):
         """Memory for what outputs should be; trusted workers alone map it."""
@@ -195,7 +199,8 @@ class Worker:
         return [(place["python"], self._tensor(place)) for place in request["parameters"]]
 
     def exact(self, request):
-        """The reference in float64, and each element's scale: what its error is measured by. Both as float64, where the request says."""
+        """The reference in float64, and each element's scale: what its error is measured by. Both as float64, where the request says. And how far the
+        reference is from that, as self_check() has it."""
         torch = self._torch
         inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
         exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
@@ -205,8 +210,10 @@ class Worker:
         shapes = [list(tensor.shape) for tensor in exact]
         if shapes != [place["shape"] for place in request["outputs"]]:
             raise Refusal("exception", f"the reference's outputs have the shapes {shapes}, the problem says {[place['shape'] for place in request['outputs']]}")
+        worst = 0.0
         for value, rounded, place in zip(exact, plain, request["outputs"]):
             value = value.double()
+            worst = max(worst, self._disagreement(value, rounded, request))
             finite = torch.where(torch.isfinite(value), value, torch.zeros_like(value))
             noise = torch.nan_to_num((rounded.double() - value).abs(), 0.0, 0.0, 0.0)
             # An element is as exact as its neighbours' size allows, or as the reference's own type: intermediate results may be larger than both.
@@ -215,7 +222,7 @@ class Worker:
             scale = finite.abs().clamp(min=max(typical, own))
             self._arena.tensor(place["value_at"], place["shape"], "f64").copy_(value)
             self._arena.tensor(place["scale_at"], place["shape"], "f64").copy_(scale)
-        return {"ok": True}
+        return {"ok": True, "worst": worst}
 
     def run(self, request):
         call, refresh, inputs = self._prepared(request)

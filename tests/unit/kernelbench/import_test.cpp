@@ -252,6 +252,48 @@ TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
   }
 }
 
+TEST_F(KernelBenchImport, VariationsThatTheReferenceCannotBeJudgedByOnAreLeftOutWithTheirReason) {
+  const auto with = [this](const std::string& result, const std::string& input) {
+    return import("class Model(nn.Module):\n    def forward(self, x):\n        return " + result + "\n\nn = 64\n\ndef get_inputs():\n    return [" + input +
+                  "]\n\ndef get_init_inputs():\n    return []\n");
+  };
+  const auto why = [](const ImportedProblem& imported, const std::string& name) {
+    const auto found = imported.problem.outside_domain.find(name);
+    return found == imported.problem.outside_domain.end() ? std::string() : found->second;
+  };
+  const std::string infinite = "the reference gives NaN or infinity there", refused = "the reference raises an exception there",
+                    inexact = "the reference disagrees with itself in float64 beyond the tolerance there";
+  // Works everywhere.
+  const auto relu = with("torch.relu(x)", "torch.randn(n, 500)");
+  ASSERT_TRUE(relu) << render(relu.error());
+  EXPECT_TRUE(relu->problem.outside_domain.empty());
+  EXPECT_FALSE(notes_say(*relu, "left out of the checks"));
+  // A logarithm has a domain; normals plus six stay inside it, normals times ten do not.
+  const auto log = with("torch.log(x + 6)", "torch.randn(n, 500)");
+  ASSERT_TRUE(log) << render(log.error());
+  EXPECT_EQ(why(*log, "x10"), infinite);
+  EXPECT_EQ(why(*log, "heavy_tails"), infinite);
+  EXPECT_EQ(why(*log, "offset"), "");
+  EXPECT_EQ(why(*log, "sign_flip"), "");
+  EXPECT_TRUE(notes_say(*log, "left out of the checks: inputs with heavy tails, times ten (the reference gives NaN or infinity there)"));
+  EXPECT_EQ(judged(log->problem, "log.py", reference() + "\nModelNew = Model\n").gate_one, GateOne::kPassed);
+  // A product of a thousand factors overflows; an exception refuses; rounding eats up what large arguments leave of a sine.
+  const auto product = with("torch.prod(x * 0.1 + 1, dim=1)", "torch.randn(n, 1000)");
+  ASSERT_TRUE(product) << render(product.error());
+  EXPECT_EQ(why(*product, "offset"), inexact);
+  EXPECT_EQ(judged(product->problem, "product.py", reference() + "\nModelNew = Model\n").gate_one, GateOne::kPassed);
+  const auto probability = with("F.binary_cross_entropy(x * 0.01 + 0.5, torch.zeros_like(x), reduction='none')", "torch.randn(n, 500)");
+  ASSERT_TRUE(probability) << render(probability.error());
+  EXPECT_EQ(why(*probability, "heavy_tails"), refused);
+  const auto sine = with("torch.sin(30 * x)", "torch.randn(n, 500)");
+  ASSERT_TRUE(sine) << render(sine.error());
+  EXPECT_TRUE(why(*sine, "x10").ends_with("of the tolerance there")) << why(*sine, "x10");
+  EXPECT_EQ(why(*sine, "sign_flip"), "");
+  const auto logarithm = with("torch.log(x)", "torch.rand(n, 500)");
+  ASSERT_TRUE(logarithm) << render(logarithm.error());
+  EXPECT_TRUE(logarithm->problem.outside_domain.empty()) << "uniform inputs have a domain of their own: they are never varied";
+}
+
 // KernelBench's candidates are copies of the problem's file, constants included, and derive from them what they need.
 TEST_F(KernelBenchImport, WhatACandidateDerivesFromTheProblemsConstantsFollowsTheSizes) {
   const std::string head = R"(

@@ -7,6 +7,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/profile/verified_launch.h"
 
 namespace capstone {
 namespace {
@@ -111,6 +112,16 @@ TEST(Tail, IsTheRoomThatTheLastWaveLeavesEmpty) {
   EXPECT_DOUBLE_EQ(*tail_of(4), 0);
   EXPECT_NEAR(*tail_of(31.03), 3.03, 0.01);
   EXPECT_FALSE(tail_of(0.4)) << "no wave is full: another question";
+}
+
+TEST(VerifiedLaunch, AReferenceInFloat64IsAskedAtCheckSizesAlone) {
+  Problem problem;
+  problem.check = {{{"n", 16}}, {{"n", 32}}};
+  problem.measure = {{"n", 1 << 28}};
+  EXPECT_TRUE(oracle_answers_at(problem, problem.measure)) << "an oracle.cpp computes single elements";
+  problem.oracle_is_reference = true;
+  EXPECT_FALSE(oracle_answers_at(problem, problem.measure));
+  EXPECT_TRUE(oracle_answers_at(problem, problem.check[1]));
 }
 
 }  // namespace
