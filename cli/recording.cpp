@@ -42,7 +42,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
   command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a contestant (default 10)")->check(CLI::Range(1.0, 3600.0));
   command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
   command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
-  command.add_option("--python", options.python, "on a GPU: the python3 whose PyTorch runs the reference: auto (default: the first on PATH that has it), "
+  command.add_option("--python", options.python, "the python3 whose PyTorch runs contestants in Python and, on a GPU, the reference: auto (default: the first on PATH that has it), "
                                                  "a program, or none (the native baseline is the reference)")->type_name("PATH");
   command.add_option("--baselines", options.baselines, "on a GPU: arms of PyTorch to be timed against; the first is gate two's: " + join(python_arms(), ","))
       ->delimiter(',')->check(CLI::IsMember(python_arms()));

@@ -146,6 +146,8 @@ TEST_F(APythonOfItsOwn, WhosePyTorchLacksALibraryIsNotTheKernelsFault) {
   EXPECT_EQ(measured.out.find("Traceback"), std::string::npos) << measured;
   EXPECT_TRUE(says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""), "OSError: libcudnn.so.9"));
   EXPECT_TRUE(says(measure(root, {"--python", python, "--verbose"}).out, "Traceback (most recent call last)"));
+  Outcome machine = capstone({"doctor"}, {.env = {{"PATH", home_.string() + ":/usr/bin:/bin"}}});
+  EXPECT_TRUE(says(machine.out, "which cannot be imported"));
   spit(home_ / "1_x.py", "class Model: pass\n");
   Outcome imported = capstone({"init", "--kernelbench", "1_x.py", "other", "--python", python});
   EXPECT_EQ(imported.code, 3) << imported;
