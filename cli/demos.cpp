@@ -22,8 +22,10 @@ namespace {
 
 bool has_gpu(const Session& session) { return choose_backend(Backend::kAuto, session.resources).backend == Backend::kCuda; }
 
+void tell(const Session& session, const std::string& text) { session.terminal.out(session.terminal.fold(text)); }
+
 void cannot_show(const Session& session, const std::string& what) {
-  session.terminal.out(session.terminal.paint(Tone::kWarn, "not shown here: " + what + " (" + choose_backend(Backend::kAuto, session.resources).because + ")"));
+  tell(session, session.terminal.paint(Tone::kWarn, "not shown here: " + what + " (" + choose_backend(Backend::kAuto, session.resources).because + ")"));
 }
 
 // Rungs of a ladder, timed on the GPU at some sizes.
@@ -98,9 +100,9 @@ Result<void> receipt(const Session& session) {
       }
       table.row({fmt::format("C[{}][{}]", i, j), terms, steps, fmt::format("{:g}", sum)});
     }
-  session.terminal.out("A = [1 2; 3 4]    B = [5 6; 7 8]\n");
-  session.terminal.out(table.text(session.terminal));
-  session.terminal.out(fmt::format("\nthe receipt: {} multiply-adds = {} FLOPs = 2·2³. At 4096³ it is {:.0f} billion FLOPs, on {:.0f} MB of data.", multiply_adds,
+  tell(session, "A = [1 2; 3 4]    B = [5 6; 7 8]\n");
+  tell(session, table.text(session.terminal));
+  tell(session, fmt::format("\nthe receipt: {} multiply-adds = {} FLOPs = 2·2³. At 4096³ it is {:.0f} billion FLOPs, on {:.0f} MB of data.", multiply_adds,
                                    2 * multiply_adds, 2 * std::pow(4096.0, 3) / 1e9, 3 * 4.0 * 4096 * 4096 / 1e6));
   return {};
 }
@@ -121,32 +123,37 @@ Result<void> cpu_vs_gpu(const Session& session) {
   double seconds = cpu_multiply_seconds(n);
   for (int i = 0; i < 2; ++i) seconds = std::min(seconds, cpu_multiply_seconds(n));
   const double flops = 2.0 * n * n * n, large = 2 * std::pow(4096.0, 3);
-  session.terminal.out(fmt::format("one CPU core, three loops, {0}³: {1} = {2:.1f} GFLOP/s; 4096³ at this rate: {3:.0f} s", n, format_time_ms(seconds * 1e3), flops / seconds / 1e9,
+  tell(session, fmt::format("one CPU core, three loops, {0}³: {1} = {2:.1f} GFLOP/s; 4096³ at this rate: {3:.0f} s", n, format_time_ms(seconds * 1e3), flops / seconds / 1e9,
                                    large / (flops / seconds)));
   if (!has_gpu(session)) {
     cannot_show(session, "the GPU's half");
+    if (const auto recorded = recorded_mountain(session.resources)) {
+      const double core = large / (flops / seconds) * 1e3, naive = recorded->steps.front().ms.point;
+      tell(session, fmt::format("as recorded on an {}, {}, at 4096³: a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", recorded->device,
+                                recorded->time.substr(0, 10), format_time_ms(naive), core / naive, format_time_ms(recorded->library_ms), core / recorded->library_ms));
+    }
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", n}, {"k", n}, {"n", n}}));
   const LadderStep& naive = ladder.steps.front();
   if (!naive.timed()) return fail("the naive kernel got no time: " + naive.trouble);
-  session.terminal.out(fmt::format("{}, the same three loops, a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", ladder.device,
+  tell(session, fmt::format("{}, the same three loops, a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", ladder.device,
                                    format_time_ms(naive.ms.point), seconds * 1e3 / naive.ms.point, format_time_ms(ladder.library_ms), seconds * 1e3 / ladder.library_ms));
   return {};
 }
 
 Result<void> mountain(const Session& session) {
-  session.terminal.out("C = A·B, 4096 × 4096, fp32: 137 billion FLOPs. Nine lines of code against the vendor's library.");
+  tell(session, "C = A·B, 4096 × 4096, fp32: 137 billion FLOPs. Nine lines of code against the vendor's library.");
   if (!has_gpu(session)) {
     cannot_show(session, "the race");
-    session.terminal.out("what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
+    tell(session, "what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
     if (const auto recorded = recorded_mountain(session.resources))
-      session.terminal.out(fmt::format("as recorded on an {}, {}:\n{}", recorded->device, recorded->time.substr(0, 10), mountain_text(*recorded, "there")));
+      tell(session, fmt::format("as recorded on an {}, {}:\n{}", recorded->device, recorded->time.substr(0, 10), mountain_text(*recorded, "there")));
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
   if (!ladder.steps.front().timed()) return fail("the naive kernel got no time: " + ladder.steps.front().trouble);
-  session.terminal.out(fmt::format("on {}, at 2048³, so that nobody waits:\n{}", ladder.device, mountain_text(ladder, "here")));
+  tell(session, fmt::format("on {}, at 2048³, so that nobody waits:\n{}", ladder.device, mountain_text(ladder, "here")));
   return {};
 }
 
@@ -155,13 +162,13 @@ Result<void> mountain(const Session& session) {
 Result<void> warmup(const Session& session) {
   if (!has_gpu(session)) {
     cannot_show(session, "a kernel cold and warm");
-    session.terminal.out("what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A benchmark that repeats itself times the first.");
+    tell(session, "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A benchmark that repeats itself times the first.");
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(session, "vector_add", {"01_"}, {{"n", 1 << 21}}));
   const LadderStep& step = ladder.steps.front();
   if (!step.timed()) return fail("the kernel got no time: " + step.trouble);
-  session.terminal.out(fmt::format("{}, z = x + y over 2 million floats (25 MB):\n  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, and nobody changed the kernel",
+  tell(session, fmt::format("{}, z = x + y over 2 million floats (25 MB):\n  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, and nobody changed the kernel",
                                    ladder.device, format_time_ms(step.ms.point), format_time_ms(step.hot_ms), step.ms.point / step.hot_ms));
   return {};
 }
@@ -181,15 +188,15 @@ Result<std::vector<Measurement>> judged(const Session& session, const std::vecto
 }
 
 Result<void> off_by_one(const Session& session) {
-  session.terminal.out("if (i < n - 1) z[i] = x[i] + y[i];\n");
+  tell(session, "if (i < n - 1) z[i] = x[i] + y[i];\n");
   CAPSTONE_TRY(const auto measurements, judged(session, {"off_by_one"}));
-  session.terminal.out(explain_failure(measurements.front(), session.terminal, false));
+  tell(session, explain_failure(measurements.front(), session.terminal, false));
   return {};
 }
 
 Result<void> two_gates(const Session& session) {
   CAPSTONE_TRY(const auto measurements, judged(session, {"fast_and_wrong", "slow_and_right"}));
-  session.terminal.out(verdict_table(measurements, session.terminal));
+  tell(session, verdict_table(measurements, session.terminal));
   return {};
 }
 
@@ -203,8 +210,8 @@ Result<void> coalescing(const Session& session) {
     const Traffic& t = e.total.global;
     table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request()), fmt::format("{:.2f}", t.ideal_per_request())});
   }
-  session.terminal.out("sgemm 128³, counted on the CPU; a sector is 32 bytes. The two kernels differ in which index threadIdx.x is.\n");
-  session.terminal.out(table.text(session.terminal));
+  tell(session, "sgemm 128³, counted on the CPU; a sector is 32 bytes. The two kernels differ in which index threadIdx.x is.\n");
+  tell(session, table.text(session.terminal));
   return {};
 }
 
@@ -216,8 +223,8 @@ Result<void> bank_conflict(const Session& session) {
     const Traffic& t = e.total.shared;
     table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request())});
   }
-  session.terminal.out("transpose 256², counted on the CPU. The two kernels differ in one character: tile[32][32] and tile[32][33].\n");
-  session.terminal.out(table.text(session.terminal));
+  tell(session, "transpose 256², counted on the CPU. The two kernels differ in one character: tile[32][32] and tile[32][33].\n");
+  tell(session, table.text(session.terminal));
   return {};
 }
 
@@ -226,7 +233,7 @@ Result<void> roofline_demo(const Session& session) {
   const auto gpu = find_gpu(session.resources);
   CAPSTONE_TRY(peaks, find_device_like(gpu ? gpu->name : "h100"));
   const double ridge = peaks.fp32 / peaks.bandwidth;
-  session.terminal.out(fmt::format("{}{}: {} of memory, {} of FP32: the ridge is at {:.1f} FLOP/B\n", gpu ? "" : "no GPU here; as an example ", peaks.name, format_bandwidth(peaks.bandwidth),
+  tell(session, fmt::format("{}{}: {} of memory, {} of FP32: the ridge is at {:.1f} FLOP/B\n", gpu ? "" : "no GPU here; as an example ", peaks.name, format_bandwidth(peaks.bandwidth),
                                    format_flops(peaks.fp32), ridge));
   struct Point {
     std::string id;
@@ -234,9 +241,13 @@ Result<void> roofline_demo(const Session& session) {
     Cost cost;
   };
   std::vector<Point> points;
+  std::vector<std::string> elsewhere;  // under another roof
   for (const std::string& id : ladders_of(session.resources, "")) {
     CAPSTONE_TRY(const Problem problem, find_problem(session.resources.problems(), id));
-    if (problem.precision != Precision::kFp32) continue;
+    if (problem.precision != Precision::kFp32) {
+      elsewhere.push_back(fmt::format("{} ({})", id, name_of(problem.precision)));
+      continue;
+    }
     CAPSTONE_TRY(const Cost cost, cost_at(problem, problem.measure));
     if (cost.bytes <= 0 || cost.flops <= 0) continue;
     const double intensity = cost.flops / cost.bytes;
@@ -259,14 +270,15 @@ Result<void> roofline_demo(const Session& session) {
     const int x = column(points[i].intensity), y = line(points[i].roof);
     if (x >= 0 && x < kWide && y >= 0 && y < kHigh) canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = static_cast<char>('a' + i % 26);
   }
-  for (const std::string& row : canvas) session.terminal.out("  │" + row);
-  session.terminal.out("  └" + std::string(kWide, '-') + "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
+  for (const std::string& row : canvas) tell(session, "  │" + row);
+  tell(session, "  └" + std::string(kWide, '-') + "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
   Table table({"", "problem", "FLOP/B", "roof", "bound by", "no faster than"});
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Roofline roof = roofline(points[i].cost, 0, peaks, Precision::kFp32);
     table.row({std::string(1, static_cast<char>('a' + i % 26)), points[i].id, fmt::format("{:.2f}", points[i].intensity), format_flops(points[i].roof), roof.bound_by, format_time_ms(roof.floor_ms)});
   }
-  session.terminal.out(table.text(session.terminal));
+  tell(session, table.text(session.terminal));
+  if (!elsewhere.empty()) tell(session, "not under the roof of FP32: " + join(elsewhere, ", "));
   return {};
 }
 
@@ -287,8 +299,8 @@ Result<void> online_softmax(const Session& session) {
   }
   double whole = 0;
   for (double x : all) whole += std::exp(x - most);
-  session.terminal.out(table.text(session.terminal));
-  session.terminal.out(fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole, std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
+  tell(session, table.text(session.terminal));
+  tell(session, fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole, std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
   return {};
 }
 
@@ -303,10 +315,10 @@ Result<void> flash_traffic(const Session& session) {
   table.row({"write O", mega(operand), mega(operand)});
   const double naive = 4 * operand + 4 * scores, flash = 4 * operand;
   table.row({session.terminal.paint(Tone::kBold, "device memory"), mega(naive), mega(flash)});
-  session.terminal.out(fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
-  session.terminal.out(beside_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
-  session.terminal.out(table.text(session.terminal));
-  session.terminal.out(fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
+  tell(session, fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
+  tell(session, beside_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
+  tell(session, table.text(session.terminal));
+  tell(session, fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
                                    mega(n / tile * 2 * operand), mega(2 * operand)));
   return {};
 }

@@ -75,15 +75,17 @@ Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& t,
     if (!s.timed()) continue;
     ++shown;
     const auto gain = ladder.gain(i);
-    t.out(clear + t.paint(Tone::kBold, ladder_heading(ladder)) + "\n" + t.paint(recorded ? Tone::kWarn : Tone::kDim, mark) + "\n" + climbed);
-    t.out(fmt::format("rung {} of {}: {}", shown, timed, t.paint(Tone::kBold, s.rung.title)));
-    if (!s.rung.changed.empty() && gain) t.out("  " + s.rung.changed);
+    t.out(clear + t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + t.paint(recorded ? Tone::kWarn : Tone::kDim, mark) + "\n" + climbed);
+    t.out(t.fold(fmt::format("rung {} of {}: {}", shown, timed, t.paint(Tone::kBold, s.rung.title))));
+    if (!s.rung.changed.empty() && gain) t.out(t.fold("  " + s.rung.changed));
     std::optional<double> guess;
     if (gain) {
       t.out("\nhow many times faster than the rung below? (a number, or just Enter)");
-      std::string line;
-      if (!std::getline(room, line)) return {};
-      guess = guess_of(line);
+      for (std::string line; !guess;) {
+        if (!std::getline(room, line)) return {};
+        if (trim(line).empty()) break;
+        if (guess = guess_of(line); !guess) t.out("that is no number: 2.5, 3x, or just Enter");  // a slip of the finger must not give it away
+      }
     }
     t.out("\n" + t.paint(Tone::kGood, large_type(gain ? fmt::format("{:.2f}x", *gain) : fmt::format("{:.1f} %", 100 * s.of_library.point))));
     t.out(fmt::format("{}   {} {}   {}{:.1f} % of the library", format_time_ms(s.ms.point), figure(ladder, s), counts_flops(ladder) ? "TFLOP/s" : "GB/s",

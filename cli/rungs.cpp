@@ -37,6 +37,7 @@ Result<fs::path> find_rung(const Session& session, const std::string& problem, c
   std::error_code code;
   fs::path as_path = session.cwd / wanted;
   if (wanted.ends_with(".cu") && fs::is_regular_file(as_path, code)) return as_path;
+  if (wanted.ends_with(".cu")) return fail("no such source file", as_path.string(), "the path of a .cu file, or a rung by number or name");
   std::vector<fs::path> rungs;
   for (const auto& folder : fs::directory_iterator(session.resources.reference_kernels(), code))
     for (const auto& file : fs::directory_iterator(folder.path() / problem, code))
@@ -50,10 +51,10 @@ Result<fs::path> find_rung(const Session& session, const std::string& problem, c
     names.push_back(stem);
     names.push_back(bare);
   }
-  std::string hint = "rungs of this problem: ";
-  for (const fs::path& rung : rungs) hint += rung.stem().string() + " ";
+  std::string hint = "rungs of this problem:";
+  for (const fs::path& rung : rungs) hint += " " + rung.stem().string();
   if (auto defined = find_problem(session.resources.problems(), problem); defined && defined->graded && rungs.size() == 1)
-    hint += "(students are given the first one of a problem that counts)";
+    hint += " (students are given the first one of a problem that counts)";
   if (auto meant = nearest(wanted, names)) hint = "did you mean `" + *meant + "`?  " + hint;
   else if (auto elsewhere = rung_elsewhere(session, wanted, command)) hint = *elsewhere + "; " + hint;
   return fail("no rung named " + wanted + " for " + problem, session.resources.reference_kernels().string(),

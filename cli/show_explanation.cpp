@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 14;
 constexpr double kLeastShare = 0.005;
-constexpr std::size_t kLeastSource = 30;
+constexpr std::size_t kLeastSource = 20;
 
 // "32.0 (4.0)": per request, and what would do.
 std::string per_request(const Traffic& t) {
@@ -64,22 +64,27 @@ std::string place_of(const LineCounts& c, const std::string& own_file) {
 }
 
 std::string kernel_table(const KernelCounts& kernel, const std::string& own_file, const Terminal& t) {
-  const std::vector<std::string> titles{"line", "sectors", "wavefronts", "lanes", "moved", "FLOP", "FLOP/B", "barriers", "atomics", "cost"};
-  const std::vector<bool> right(titles.size(), true);
+  std::vector<std::string> titles{"line", "sectors", "wavefronts", "lanes", "moved", "FLOP", "FLOP/B", "barriers", "atomics", "cost"};
   const std::vector<const LineCounts*> lines = lines_that_matter(kernel);
   std::vector<std::vector<std::string>> rows;
   for (const LineCounts* c : lines) rows.push_back(cells_of(*c, place_of(*c, own_file), t));
   rows.push_back(cells_of(kernel.total(), "all", t));
-  // The source takes what the numbers leave of the terminal's width.
+  // What does not occur takes no column, and the source what the numbers leave of the terminal's width.
+  for (std::size_t column = titles.size(); column-- > 1;) {
+    if (!std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row[column] == "-"; })) continue;
+    titles.erase(titles.begin() + static_cast<std::ptrdiff_t>(column));
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  }
+  const std::vector<bool> right(titles.size(), true);
   Table numbers(titles, right);
   for (const auto& row : rows) numbers.row(row);
   const std::string measured = numbers.text(t);
   const std::size_t used = display_width(std::string_view(measured).substr(0, measured.find('\n'))) + 2;
   const auto width = static_cast<std::size_t>(t.width());
   const std::size_t room = std::max(kLeastSource, width > used ? width - used : 0);
-  std::vector<std::string> all_titles = titles;
-  all_titles.push_back("source");
-  Table table(all_titles, right);
+  if (!t.fits(std::string(used + kLeastSource, ' '))) return measured;  // line numbers must do
+  titles.emplace_back("source");
+  Table table(titles, right);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].push_back(i < lines.size() ? shortened(lines[i]->text, room) : std::string());
     table.row(std::move(rows[i]));
@@ -114,7 +119,7 @@ std::string explanation_text(const Explanation& e, const Terminal& t) {
     text += fmt::format("\n{}: on {} at least {} ({}): memory {}, shared memory and L1 {}, compute {}", t.paint(Tone::kBold, "modelled, not measured"), e.floor->device,
                         format_time_ms(e.floor->ms()), e.floor->bound_by, format_time_ms(e.floor->memory_ms), format_time_ms(e.floor->wavefront_ms),
                         format_time_ms(e.floor->compute_ms));
-  return text;
+  return t.fold(text, 0);
 }
 
 }  // namespace capstone::cli

@@ -18,7 +18,7 @@ Result<Sizes> parse_sizes(const Problem& problem, Sizes sizes, const std::string
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     if (error != std::errc() || end != number.data() + number.size() || value < 1)
-      return fail("--size takes SYMBOL=NUMBER, not \"" + part + "\"", {}, "for example --size " + replace_all(to_string(sizes), " ", ""));
+      return fail("--size takes SYMBOL=NUMBER, not \"" + part + "\"", {}, "whole numbers from 1, for example --size " + replace_all(to_string(sizes), " ", ""));
     auto it = std::find_if(sizes.begin(), sizes.end(), [&](const auto& pair) { return pair.first == symbol; });
     if (it == sizes.end()) {
       const auto meant = nearest(symbol, problem.symbols);

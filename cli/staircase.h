@@ -10,8 +10,10 @@ namespace capstone::cli {
 /// Heading, table and what stands below it. @param recorded  it was measured elsewhere, and the text says so
 std::string ladder_text(const Ladder& ladder, const Terminal& terminal, bool recorded);
 
-/// The time as a bar: naive rungs are hundreds of times slower, hence by its logarithm.
-std::string time_bar(double ms, double slowest, double fastest);
+inline constexpr int kBarCells = 20;
+
+/// The time as a bar: naive rungs are hundreds of times slower, hence by its logarithm. @param most  cells of the slowest
+std::string time_bar(double ms, double slowest, double fastest, int most = kBarCells);
 /// Which of a rung's two figures means something: FLOP/s, or else bytes a second.
 bool counts_flops(const Ladder& ladder);
 /// "51.60" TFLOP/s or "2731" GB/s, without its unit.

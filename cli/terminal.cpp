@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "harness/base/text.h"
+
 namespace capstone::cli {
 
 Terminal Terminal::detect(bool no_color) {
   Terminal terminal;
   terminal.tty_err_ = ::isatty(STDERR_FILENO);
-  terminal.colour_out_ = ::isatty(STDOUT_FILENO) && !no_color;
+  terminal.tty_out_ = ::isatty(STDOUT_FILENO);
+  terminal.colour_out_ = terminal.tty_out_ && !no_color;
   terminal.colour_err_ = terminal.tty_err_ && !no_color;
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) terminal.width_ = size.ws_col;
@@ -50,6 +53,29 @@ void Terminal::end_progress() const {
   if (!standing_) return;
   std::fputs("\r\x1b[2K", stderr);
   standing_ = false;
+}
+
+std::string Terminal::fold(std::string_view text, std::size_t hang) const {
+  std::vector<std::string> folded;
+  for (std::string line : split(text, '\n')) {
+    const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    const std::string indent(std::max(hang, begin), ' ');
+    for (std::size_t first = begin; !fits(line); first = indent.size()) {
+      std::size_t cut = line.npos;  // the last space that has room before it
+      for (std::size_t at = line.find(' ', first); at != line.npos && fits(std::string_view(line).substr(0, at)); at = line.find(' ', at + 1)) cut = at;
+      if (cut == line.npos) break;  // one long word
+      folded.push_back(line.substr(0, cut));
+      line = indent + std::string(trim(std::string_view(line).substr(cut)));
+    }
+    folded.push_back(std::move(line));
+  }
+  return join(folded, "\n");
+}
+
+bool Terminal::fits(std::string_view text) const {
+  if (!tty_out_) return true;
+  const std::vector<std::string> lines = split(text, '\n');
+  return std::all_of(lines.begin(), lines.end(), [&](const std::string& line) { return display_width(line) <= static_cast<std::size_t>(width_); });
 }
 
 std::string Terminal::dress(Tone tone, std::string_view text) {

@@ -26,11 +26,16 @@ class Terminal {
   std::string paint(Tone tone, std::string_view text) const { return colour_out_ ? dress(tone, text) : std::string(text); }
   std::string paint_err(Tone tone, std::string_view text) const { return colour_err_ ? dress(tone, text) : std::string(text); }
   int width() const { return width_; }
+  /// Lines that are too long for the terminal broken between words, what follows indented like the line itself, or by `hang` columns.
+  /// A file or a pipe gets them whole.
+  std::string fold(std::string_view text, std::size_t hang = 0) const;
+  /// Whether a text's widest line has room on the terminal; a file or a pipe has room for all.
+  bool fits(std::string_view text) const;
   bool interactive() const { return colour_err_ || tty_err_; }
 
  private:
   static std::string dress(Tone tone, std::string_view text);
-  bool colour_out_ = false, colour_err_ = false, tty_err_ = false;
+  bool colour_out_ = false, colour_err_ = false, tty_err_ = false, tty_out_ = false;
   int width_ = 100;
   mutable bool standing_ = false;
   mutable std::string last_;

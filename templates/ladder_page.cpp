@@ -44,6 +44,7 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
     row->SetValue("RUNG", to_utf8(s.rung.name));
     row->SetValue("WHAT", to_utf8(s.rung.title));
     row->SetValue("CHANGED", to_utf8(i > 0 ? s.rung.changed : std::string()));
+    for (const std::string& label : s.labels) row->SetValueAndShowSection("TEXT", to_utf8(label), "LABEL");
     row->SetValue("GATE", to_utf8(s.gate_one));
     row->SetValue("GATE_TONE", s.gate_one == "PASS" ? "good" : "bad");
     if (s.timed()) {
@@ -75,7 +76,8 @@ Result<std::string> ladder_page(const std::vector<Ladder>& ladders, bool recorde
   CAPSTONE_TRY(std::string css, pages.style());
   page.SetValue("CSS", css);
   std::vector<std::string> titles;
-  for (const Ladder& ladder : ladders) titles.push_back(ladder.title);
+  for (const Ladder& ladder : ladders)  // one that was measured at several sizes stands here once
+    if (std::find(titles.begin(), titles.end(), ladder.title) == titles.end()) titles.push_back(ladder.title);
   page.SetValue("HEADING", to_utf8(join(titles, ", ")));
   if (recorded) page.ShowSection("RECORDED");
   for (const Ladder& ladder : ladders) fill(*page.AddSectionDictionary("LADDER"), ladder, recorded);

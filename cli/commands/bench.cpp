@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "cli/results.h"
 #include "cli/rungs.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
@@ -47,11 +48,21 @@ Result<std::vector<Wanted>> wanted_rungs(const Session& session, const std::rege
   return all;
 }
 
-void add_cases(std::vector<Case>& cases, Ladder ladder, const std::regex& filter) {
+// compare.py tells cases apart by their names: what was not measured at the problem's own size says so.
+std::string size_suffix(const Session& session, const Ladder& ladder) {
+  const auto problem = find_problem(session.resources.problems(), ladder.problem);
+  if (problem && sizes_json(problem->measure) == ladder.sizes) return {};
+  std::vector<std::string> sizes;
+  for (const auto& [symbol, value] : ladder.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
+  return "/" + join(sizes, ",");
+}
+
+void add_cases(const Session& session, std::vector<Case>& cases, Ladder ladder, const std::regex& filter) {
   std::vector<LadderStep> steps;
   std::swap(steps, ladder.steps);
+  const std::string suffix = size_suffix(session, ladder);
   for (LadderStep& step : steps)
-    if (const std::string name = name_of(ladder.problem, step.rung); std::regex_search(name, filter)) cases.push_back({name, ladder, std::move(step)});
+    if (const std::string name = name_of(ladder.problem, step.rung); std::regex_search(name, filter)) cases.push_back({name + suffix, ladder, std::move(step)});
 }
 
 Result<std::vector<Case>> measured_cases(const Session& session, const BenchArguments& arguments, const std::vector<Wanted>& wanted, const std::regex& filter) {
@@ -61,7 +72,7 @@ Result<std::vector<Case>> measured_cases(const Session& session, const BenchArgu
     const LadderRequest request{&problem, one.rungs, Backend::kCuda, arguments.budget};
     CAPSTONE_TRY(Ladder ladder, climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(one.problem + ": " + text); }));
     session.terminal.end_progress();
-    add_cases(cases, std::move(ladder), filter);
+    add_cases(session, cases, std::move(ladder), filter);
   }
   return cases;
 }
@@ -93,7 +104,6 @@ void register_case(const Case& one) {
 Result<void> run_benchmarks(const Session& session, const BenchArguments& arguments, const std::vector<Case>& cases) {
   std::vector<std::string> words{"capstone bench", session.json ? "--benchmark_format=json" : "--benchmark_format=console"};
   if (!arguments.out.empty()) {
-    CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.out, ""));  // whether it can be written is known before anything is shown
     words.insert(words.end(), {"--benchmark_out=" + (session.cwd / arguments.out).string(), "--benchmark_out_format=json"});
   }
   std::vector<char*> argv;
@@ -126,16 +136,18 @@ Result<ExitCode> run(const Session& session, const BenchArguments& arguments) {
     for (const std::string& name : names) session.terminal.out(name);
     return ExitCode::kDone;
   }
+  if (!arguments.out.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / arguments.out));
   std::vector<Case> cases;
   if (!arguments.recorded.empty()) {
-    CAPSTONE_TRY(auto results, read_results(session.cwd / arguments.recorded));
-    for (Ladder& ladder : results.ladders) add_cases(cases, std::move(ladder), filter);
-    if (cases.empty()) return fail("none of these kernels was recorded", (session.cwd / arguments.recorded).string(), "capstone ladder PROBLEM --record " + arguments.recorded);
+    CAPSTONE_TRY(const fs::path file, results_file(session, arguments.recorded));
+    CAPSTONE_TRY(auto results, read_results(file));
+    for (Ladder& ladder : results.ladders) add_cases(session, cases, std::move(ladder), filter);
+    if (cases.empty()) return fail("none of these kernels was recorded", file.string(), "capstone ladder PROBLEM --record " + file.filename().string());
   } else {
     const BackendChoice choice = choose_backend(Backend::kAuto, session.resources);
     if (choice.backend != Backend::kCuda)
       return fail(fmt::format("nothing can be timed here: {}; {} {} would be", choice.because, names.size(), names.size() == 1 ? "kernel" : "kernels"), {},
-                  "--list names them, --recorded FILE shows what another machine measured, `capstone explain` counts without a GPU", ExitCode::kEnvironment);
+                  "--list names them, --recorded h200 shows what another machine measured, `capstone explain` counts without a GPU", ExitCode::kEnvironment);
     CAPSTONE_TRY(cases, measured_cases(session, arguments, wanted, filter));
   }
   CAPSTONE_CHECK(run_benchmarks(session, arguments, cases));
@@ -151,7 +163,7 @@ void add_bench(CLI::App& app, Session& session, Action& action) {
   command->add_option("--filter", arguments->filter, "a regular expression on PROBLEM/RUNG: sgemm/0[5-9], softmax (default: all)");
   command->add_flag("--list", arguments->list, "the names of the cases; nothing is run");
   command->add_option("--out", arguments->out, "also write the JSON that Google Benchmark's compare.py reads to this file");
-  command->add_option("--recorded", arguments->recorded, "medians from a results file (results.json) instead; nothing is run");
+  command->add_option("--recorded", arguments->recorded, "medians as recorded on a device (h200) or in a file (results.json); nothing is run");
   command->add_option("--budget", arguments->budget, "seconds of timing a kernel (default 1)")->check(CLI::Range(0.1, 3600.0));
   add_format(*command, session);
   command->callback([&session, &action, arguments] { action = [&session, arguments] { return run(session, *arguments); }; });

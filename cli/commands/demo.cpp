@@ -31,7 +31,7 @@ Result<ExitCode> demo(const Session& session, const std::string& name) {
   }
   t.out(course_line(chosen->session, t) + "\n");
   CAPSTONE_CHECK(chosen->run(session));
-  t.out("\n" + t.paint(Tone::kBold, fmt::format("“{}”", chosen->line)));
+  t.out("\n" + t.paint(Tone::kBold, t.fold(fmt::format("“{}”", chosen->line))));
   return ExitCode::kDone;
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "cli/contestants.h"
+#include "cli/results.h"
 #include "cli/session.h"
 #include "cli/sizes.h"
 #include "cli/show_explanation.h"
@@ -40,6 +41,7 @@ Result<ExitCode> run(const Session& session, const ExplainArguments& arguments) 
     CAPSTONE_TRY(request.device, find_device_like(arguments.device));
   }
   CAPSTONE_TRY(std::string digest, sha256_file(subject.source));
+  if (!arguments.html.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / arguments.html));
   CAPSTONE_TRY(Explanation e, explain(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
   session.terminal.end_progress();
   e.contestant = subject.contestant;

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/live_ladder.h"
+#include "cli/results.h"
 #include "cli/rungs.h"
 #include "cli/session.h"
 #include "cli/sizes.h"
@@ -47,6 +48,7 @@ Result<void> present(const Session& session, const LadderArguments& arguments, c
 
 Result<std::vector<Rung>> chosen_rungs(const Session& session, const LadderArguments& arguments, const std::string& problem) {
   CAPSTONE_TRY(auto rungs, rungs_of(session.resources, problem));
+  std::erase_if(rungs, [&](const Rung& rung) { return !arguments.session.empty() && earlier_session(arguments.session, rung.session); });
   if (arguments.only.empty()) return rungs;
   std::vector<Rung> chosen;
   for (const std::string& wanted : arguments.only) {
@@ -58,15 +60,38 @@ Result<std::vector<Rung>> chosen_rungs(const Session& session, const LadderArgum
   return chosen;
 }
 
-// A results file by its path, or that of a device by a word of its name.
-Result<fs::path> results_file(const Session& session, const std::string& wanted) {
-  if (wanted.ends_with(".json")) return session.cwd / wanted;
-  const auto devices = recorded_devices(session.resources);
-  const fs::path folder = session.resources.reference_kernels() / "results";
-  for (const std::string& name : devices)
-    if (name == results_name(wanted) || name.starts_with(results_name(wanted) + "_")) return folder / (name + ".json");
-  return fail("nothing was recorded on " + wanted, folder.string(),
-              devices.empty() ? "record it: capstone ladder PROBLEM --record FILE.json" : "recorded: " + join(devices, ", ") + "; or the path of a results file");
+// Is this the rung that the user calls "03", "3", "03_shared_tile" or "shared_tile"?
+bool is_called(const std::string& rung, const std::string& wanted) {
+  const std::string number = rung.substr(0, rung.find('_'));
+  return wanted == rung || wanted == number || "0" + wanted == number || wanted == rung.substr(std::min(rung.size(), number.size() + 1));
+}
+
+// What was recorded, as far as it was asked for: sizes, rungs, nothing of later sessions.
+Result<std::vector<Ladder>> as_asked(const Session& session, const LadderArguments& arguments, std::vector<Ladder> ladders) {
+  std::vector<Ladder> chosen;
+  std::vector<std::string> sizes, rungs;
+  for (Ladder& ladder : ladders) {
+    if (!arguments.size.empty()) {
+      CAPSTONE_TRY(const Problem problem, find_problem(session.resources.problems(), ladder.problem));
+      Sizes recorded = problem.measure;
+      for (auto& [symbol, value] : recorded) value = ladder.sizes.value(symbol, value);
+      sizes.push_back(to_string(recorded));
+      CAPSTONE_TRY(const Sizes wanted, parse_sizes(problem, recorded, arguments.size));
+      if (wanted != recorded) continue;
+    }
+    std::erase_if(ladder.steps, [&](const LadderStep& step) { return !arguments.session.empty() && earlier_session(arguments.session, step.rung.session); });
+    for (const LadderStep& step : ladder.steps) rungs.push_back(step.rung.name);
+    for (const std::string& wanted : arguments.only)
+      if (std::none_of(ladder.steps.begin(), ladder.steps.end(), [&](const LadderStep& step) { return is_called(step.rung.name, wanted); }))
+        return fail("no rung " + wanted + " of " + ladder.problem + " was recorded", {}, "recorded: " + join(rungs, " "));
+    if (!arguments.only.empty())
+      std::erase_if(ladder.steps, [&](const LadderStep& step) {
+        return std::none_of(arguments.only.begin(), arguments.only.end(), [&](const std::string& wanted) { return is_called(step.rung.name, wanted); });
+      });
+    chosen.push_back(std::move(ladder));
+  }
+  if (chosen.empty()) return fail("nothing was recorded at " + arguments.size, {}, "recorded: " + join(sizes, "; "));
+  return chosen;
 }
 
 Result<ExitCode> recorded_ladders(const Session& session, const LadderArguments& arguments, const std::vector<std::string>& problems) {
@@ -75,7 +100,14 @@ Result<ExitCode> recorded_ladders(const Session& session, const LadderArguments&
   std::vector<Ladder> chosen;
   for (const Ladder& ladder : results.ladders)
     if (std::find(problems.begin(), problems.end(), ladder.problem) != problems.end()) chosen.push_back(ladder);
-  if (chosen.empty()) return fail("no such ladder was recorded: " + join(problems, ", "), file.string(), "capstone ladder PROBLEM --record " + file.filename().string());
+  if (chosen.empty()) {
+    std::vector<std::string> recorded;
+    for (const Ladder& ladder : results.ladders)
+      if (recorded.empty() || recorded.back() != ladder.problem) recorded.push_back(ladder.problem);
+    const auto meant = nearest(problems.front(), recorded);
+    return fail("no such ladder was recorded: " + join(problems, ", "), file.string(), (meant ? "did you mean `" + *meant + "`?  " : "") + "recorded: " + join(recorded, ", "));
+  }
+  CAPSTONE_TRY(chosen, as_asked(session, arguments, std::move(chosen)));
   CAPSTONE_CHECK(present(session, arguments, chosen, true));
   return ExitCode::kDone;
 }
@@ -101,11 +133,14 @@ Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments
                 "sessions are called L1 to L8 and W1 to W6; ladders: " + join(ladders_of(session.resources, ""), ", "));
   if (arguments.problem.empty() && arguments.session.empty())
     return fail("which ladder?", {}, "capstone ladder PROBLEM, or --session L5; ladders: " + join(problems, ", "));
+  for (const std::string& file : {arguments.html, arguments.record})
+    if (!file.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / file));
   if (!arguments.recorded.empty()) return recorded_ladders(session, arguments, problems);
-  if (arguments.live && !arguments.rehearse)
+  if ((arguments.live && !arguments.rehearse) || !arguments.record.empty())
     if (const BackendChoice choice = choose_backend(arguments.backend, session.resources); choice.backend == Backend::kEmulated)
-      return fail("a live ladder needs times, and nothing can be timed here" + (choice.because.empty() ? "" : ": " + choice.because), {},
-                  "show what another machine recorded: capstone ladder " + problems.front() + " --live --recorded DEVICE", ExitCode::kEnvironment);
+      return fail(fmt::format("{} needs times, and nothing can be timed here{}", arguments.live ? "a live ladder" : "--record", choice.because.empty() ? "" : ": " + choice.because), {},
+                  arguments.live ? "show what another machine recorded: capstone ladder " + problems.front() + " --live --recorded DEVICE" : "run it on a machine with a GPU",
+                  ExitCode::kEnvironment);
   ExitCode code = ExitCode::kDone;
   std::vector<Ladder> ladders;
   for (const std::string& id : problems) {
@@ -122,10 +157,7 @@ Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments
     CAPSTONE_TRY(const Ladder climbed, climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(id + ": " + text); }));
     session.terminal.end_progress();
     if (std::any_of(climbed.steps.begin(), climbed.steps.end(), [](const LadderStep& s) { return s.gate_one != "PASS"; })) code = ExitCode::kGateOneFailed;
-    if (!arguments.record.empty()) {
-      if (climbed.device.empty()) return fail("nothing to record: no times without a GPU", {}, "run it on a machine with one");
-      CAPSTONE_CHECK(record_ladder(session.cwd / arguments.record, climbed));
-    }
+    if (!arguments.record.empty()) CAPSTONE_CHECK(record_ladder(session.cwd / arguments.record, climbed));
     ladders.push_back(climbed);
   }
   if (!arguments.rehearse) CAPSTONE_CHECK(present(session, arguments, ladders, false));
@@ -139,16 +171,17 @@ void add_ladder(CLI::App& app, Session& session, Action& action) {
   auto arguments = std::make_shared<LadderArguments>();
   static const std::map<std::string, Backend> backends{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
   auto* problem = command->add_option("problem", arguments->problem, "whose ladder: sgemm, softmax, transpose …");
-  command->add_option("--session", arguments->session, "all ladders of a session: L5")->excludes(problem);
+  command->add_option("--session", arguments->session, "all ladders of a session: L4; rungs of later sessions are left out")->excludes(problem);
   command->add_option("--only", arguments->only, "these rungs alone: 03 05, or a .cu of your own");
   command->add_option("--size", arguments->size, "the measured size: rows=8192,cols=8192 (default: the problem's)");
-  command->add_option("--budget", arguments->budget, "seconds of timing a rung (default 2)")->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--recorded", arguments->recorded, "as recorded on a device (h200) or in a file (results.json); nothing is run");
-  command->add_option("--record", arguments->record, "put the result into this file: reference_kernels/results/h200.json");
-  command->add_option("--backend", arguments->backend, "auto (default), cuda, or emulated: checks every rung on the CPU, times none")
+  auto* budget = command->add_option("--budget", arguments->budget, "seconds of timing a rung (default 2)")->check(CLI::Range(0.1, 3600.0));
+  auto* recorded = command->add_option("--recorded", arguments->recorded, "as recorded on a device (h200) or in a file (results.json); nothing is run");
+  auto* record = command->add_option("--record", arguments->record, "put the result into this file: reference_kernels/results/h200.json");
+  auto* backend = command->add_option("--backend", arguments->backend, "auto (default), cuda, or emulated: checks every rung on the CPU, times none")
       ->transform(CLI::CheckedTransformer(backends, CLI::ignore_case));
   auto* live = command->add_flag("--live", arguments->live, "for a classroom: one rung at a time, after the room's guess");
-  command->add_flag("--rehearse", arguments->rehearse, "build and check everything now, so that the live run need not")->excludes(live);
+  auto* rehearse = command->add_flag("--rehearse", arguments->rehearse, "build and check everything now, so that the live run need not")->excludes(live);
+  for (auto* measuring : {budget, record, backend, rehearse}) recorded->excludes(measuring);
   command->add_option("--html", arguments->html, "write the staircase as a page that needs nothing else");
   add_format(*command, session);
   command->callback([&session, &action, arguments] { action = [&session, arguments] { return ladder(session, *arguments); }; });

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/contestants.h"
+#include "cli/results.h"
 #include "cli/sizes.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
@@ -42,7 +43,7 @@ std::string floor_text(const Profile& p) {
 }
 
 std::string profile_text(const Profile& p, const Terminal& t) {
-  std::string text = headline(p, t) + "\n" + floor_text(p);
+  std::string text = t.fold(headline(p, t)) + "\n" + t.fold(floor_text(p), 15);
   // The kernels that take the time first; where nothing was timed, as they are launched.
   std::vector<const KernelProfile*> kernels;
   for (const KernelProfile& kernel : p.kernels) kernels.push_back(&kernel);
@@ -51,7 +52,10 @@ std::string profile_text(const Profile& p, const Terminal& t) {
     const bool only_compiled = !kernel->launches && (p.verified || !p.counted_at.empty());
     text += "\n\n" + t.paint(Tone::kBold, kernel->kernel) + (kernel->time_us ? ": " + format_time_ms(*kernel->time_us / 1e3) : "");
     if (only_compiled) text += p.verified ? ": compiled; it may be one of those above" : ": compiled, not launched at " + p.counted_at;
-    for (const Answer& answer : answers(*kernel, !only_compiled)) text += fmt::format("\n  {:<18} {}", answer.question, answer.trouble ? t.paint(Tone::kWarn, answer.text) : answer.text);
+    for (const Answer& answer : answers(*kernel, !only_compiled)) {
+      const std::string line = t.fold(fmt::format("  {:<18} {}", answer.question, answer.text), 21);
+      text += "\n" + (answer.trouble ? line.substr(0, 21) + t.paint(Tone::kWarn, line.substr(21)) : line);
+    }
   }
   return text;
 }
@@ -64,6 +68,7 @@ Result<ExitCode> run(const Session& session, const ProfileArguments& arguments) 
     CAPSTONE_TRY(request.device, find_device_like(arguments.device));
   }
   CAPSTONE_TRY(const std::string digest, sha256_file(subject.source));
+  if (!arguments.csv.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / arguments.csv));
   CAPSTONE_TRY(Profile p, profile(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
   session.terminal.end_progress();
   std::error_code code;

@@ -7,20 +7,22 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/explain/explain.h"
 
 namespace capstone {
+
+// "L1" … "L8", then "W1" …, each by its number.
+bool earlier_session(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty() || a[0] != b[0]) return a.substr(0, 1) < b.substr(0, 1);
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 namespace {
 
 // "L5_gemm_ladder_two" → "L5"
 std::string session_of(const fs::path& folder) { return split(folder.filename().string(), '_').front(); }
-
-// "L1" … "L8", then "W1" …, each by its number.
-bool earlier_session(const std::string& a, const std::string& b) {
-  if (a[0] != b[0]) return a[0] < b[0];
-  return a.size() != b.size() ? a.size() < b.size() : a < b;
-}
 
 std::vector<fs::path> session_folders(const Resources& resources) {
   std::error_code code;
@@ -123,8 +125,11 @@ Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string
       read_header(text, rung);
       rungs.push_back(std::move(rung));
     }
-  if (rungs.empty())
-    return fail("no ladder for " + problem, resources.reference_kernels().string(), "ladders: " + join(ladders_of(resources, ""), ", "));
+  if (rungs.empty()) {
+    const auto ladders = ladders_of(resources, "");
+    const auto meant = nearest(problem, ladders);
+    return fail("no ladder for " + problem, resources.reference_kernels().string(), (meant ? "did you mean `" + *meant + "`?  " : "") + "ladders: " + join(ladders, ", "));
+  }
   std::sort(rungs.begin(), rungs.end(), [](const Rung& a, const Rung& b) { return a.name < b.name; });
   return rungs;
 }

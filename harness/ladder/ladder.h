@@ -22,6 +22,8 @@ struct Rung {
 
 /// The rungs of a problem over all sessions, by number. @error the problem ships none: the hint lists those that do.
 Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string& problem);
+/// Is session `a` ("L5") taught before `b` ("W1")?
+bool earlier_session(const std::string& a, const std::string& b);
 /// Problems that have rungs in a session ("L5"), or in any (""), in the order of the sessions.
 std::vector<std::string> ladders_of(const Resources& resources, const std::string& session);
 

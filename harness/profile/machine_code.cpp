@@ -103,8 +103,10 @@ Result<CompiledKernels> machine_code(const Problem& problem, const fs::path& sou
   CAPSTONE_TRY(const ProcessResult compiled, run(argv));
   if (!compiled.ok()) {
     const auto error = first_compiler_error(compiled.err + compiled.out);
+    if (error && error->text.find("Unsupported gpu architecture") != std::string::npos)
+      return fail(fmt::format("nvcc {} does not know the architecture {}", toolkit.version, arch), toolkit.nvcc.string(), "`nvcc --list-gpu-code` says which it does");
     return fail("it does not compile: " + (error ? error->text : std::string("nvcc failed without an error line")),
-                error ? fmt::format("{}:{}", error->file, error->line) : source.string(), "mend the compiler's first error", ExitCode::kGateOneFailed);
+                error && !error->file.empty() ? fmt::format("{}:{}", error->file, error->line) : source.string(), "mend the compiler's first error", ExitCode::kGateOneFailed);
   }
   CompiledKernels result{read_ptxas(compiled.err + compiled.out), {}};
   std::error_code code;

@@ -1,4 +1,7 @@
 // `capstone bench` without a GPU, and live ladders and pages from recorded results.
+#include <algorithm>
+#include <set>
+
 #include "harness/ladder/ladder.h"
 #include "tests/cli/command.h"
 
@@ -55,6 +58,20 @@ TEST_F(Recorded, BenchmarkIsReadByTheLibrarysOwnTools) {
   }
 }
 
+TEST_F(Recorded, BenchmarkTakesADevicesNameAndTellsSizesApart) {
+  Outcome ran = capstone({"bench", "--recorded", "h200", "--filter", "^(softmax|scan)/", "--format", "json"});
+  ASSERT_EQ(ran.code, 0) << ran;
+  const Json json = Json::parse(ran.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << ran;
+  std::set<std::string> names;
+  for (const Json& one : json["benchmarks"]) EXPECT_TRUE(names.insert(one["name"]).second) << "twice: " << one["name"];
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("softmax/02_online/rows=4096,cols=65536"); }));
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("softmax/02_online/iterations"); }));
+  Outcome nowhere = capstone({"bench", "--recorded", "abacus"});
+  EXPECT_EQ(nowhere.code, 2) << nowhere;
+  EXPECT_TRUE(says(nowhere.err, "recorded: h200"));
+}
+
 TEST_F(Recorded, BenchmarkWithoutAGpuSaysWhatItCannotDo) {
   Outcome list = capstone({"bench", "--list", "--filter", "sgemm/0[12]"});
   ASSERT_EQ(list.code, 0) << list;
@@ -80,6 +97,9 @@ TEST_F(Recorded, LiveLadderTakesTheGuessBeforeItShowsTheGain) {
   EXPECT_TRUE(says(live.out, "1 guess of the room; the farthest was off by 1.04x"));
   EXPECT_LT(live.out.find("how many times faster"), live.out.find("the room said")) << live.out;
   EXPECT_TRUE(says(live.out, "██")) << "large type";
+  Outcome slip = capstone({"ladder", "softmax", "--recorded", file_, "--live"}, {.input = "\nwas?\n2.4\n\n"});
+  EXPECT_TRUE(says(slip.out, "that is no number: 2.5, 3x, or just Enter"));
+  EXPECT_LT(slip.out.find("that is no number"), slip.out.find("the room said 2.4x")) << "a slip of the finger gives nothing away: " << slip;
   Outcome silent = capstone({"ladder", "softmax", "--recorded", file_, "--live"}, {.input = "\n"});
   EXPECT_EQ(silent.code, 0) << "whoever leaves, leaves";
   EXPECT_EQ(silent.out.find("2.50"), std::string::npos) << "nothing is told before the guess";
@@ -100,6 +120,12 @@ TEST_F(Recorded, PageIsWholeEscapedAndMarkedAsRecorded) {
   EXPECT_TRUE(says(page, "2.50×"));
   EXPECT_EQ(page.find("{{"), std::string::npos) << "a placeholder is left";
   EXPECT_EQ(page.find("<script"), std::string::npos);
+}
+
+TEST_F(Recorded, PageOfOneLadderAtTwoSizesHasOneHeading) {
+  Outcome shown = capstone({"ladder", "transpose", "--recorded", "h200", "--html", "stairs.html"}, {.cwd = home_});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(slurp(home_ / "stairs.html"), "<h1>Matrix transpose</h1>"));
 }
 
 TEST_F(Recorded, RehearsalBuildsAndChecksAndTimesNothing) {

@@ -15,7 +15,7 @@ TEST_F(Demos, ByHandCountWhatTheCourseSays) {
   for (const Shows& demo : std::vector<Shows>{{"receipt", {"1·5 + 2·7", "50", "8 multiply-adds = 16 FLOPs"}},
                                                {"online-softmax", {"e^(3 - 5) = 0.1353", "1.203438", "the same, and the row was read once"}},
                                                {"flash-traffic", {"16.8 million entries a head, 67 MB", "the course says 67 million scores; here 16.8 million: 75 % below that", "272.6 MB", "4.2 MB", "65 times less"}},
-                                               {"roofline", {"the ridge is at", "sgemm", "vector_add"}}}) {
+                                               {"roofline", {"the ridge is at", "sgemm", "vector_add", "not under the roof of FP32:", "gemm_bf16 (bf16)"}}}) {
     Outcome shown = capstone({"demo", demo.name});
     ASSERT_EQ(shown.code, 0) << shown;
     for (const char* text : demo.texts) EXPECT_TRUE(says(shown.out, text)) << demo.name;
@@ -60,6 +60,15 @@ TEST_F(Demos, MountainWithoutAGpuShowsWhatWasRecordedBesideTheCoursesNumber) {
   EXPECT_TRUE(says(shown.out, "as recorded on an NVIDIA H200"));
   EXPECT_TRUE(says(shown.out, "the course says 50 to 100 times"));
   EXPECT_TRUE(says(shown.out, "% above that"));
+}
+
+TEST_F(Demos, CpuVsGpuWithoutAGpuShowsWhatWasRecorded) {
+  Outcome shown = capstone({"demo", "cpu-vs-gpu"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "one CPU core, three loops"));
+  if (shown.out.find("not shown here") == std::string::npos) GTEST_SKIP() << "there is a GPU here";
+  EXPECT_TRUE(says(shown.out, "as recorded on an NVIDIA H200"));
+  EXPECT_TRUE(says(shown.out, "times the core; the library"));
 }
 
 TEST_F(Demos, AreListedAndMisspellingsAnswered) {

@@ -83,6 +83,12 @@ TEST_F(Profiles, MistakesSayWhatToDo) {
   Outcome arch = capstone({"profile", "02", "--problem", "damped_steps", "--arch", "hopper"});
   EXPECT_EQ(arch.code, 2) << arch;
   EXPECT_TRUE(says(arch.err, "an architecture is called sm_80"));
+  Outcome unknown = capstone({"profile", "02", "--problem", "damped_steps", "--arch", "sm_12", "--no-ncu"});
+  if (unknown.code != 0) {  // 0: there is no nvcc here
+    EXPECT_EQ(unknown.code, 2) << unknown;
+    EXPECT_TRUE(says(unknown.err, "does not know the architecture sm_12"));
+    EXPECT_TRUE(says(unknown.err, "nvcc --list-gpu-code"));
+  }
   Outcome rung = capstone({"profile", "01_naive", "--problem", "damped_steps"});
   EXPECT_EQ(rung.code, 2) << rung;
   EXPECT_TRUE(says(rung.err, "rungs of this problem: 01_uncoalesced"));
