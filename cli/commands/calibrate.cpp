@@ -56,7 +56,11 @@ Result<std::vector<Json>> earlier(const fs::path& file) {
 
 std::string summary(const std::vector<Json>& lines, const Terminal& t) {
   std::string text;
-  struct Group { std::string kind, size; int pairs = 0, hits = 0, narrow = 0; std::vector<double> ms, half; };
+  struct Group {
+    std::string kind, size;
+    int pairs = 0, hits = 0, narrow = 0;
+    std::vector<double> ms{}, half{};
+  };
   std::vector<Group> groups;
   int all = 0, wrong = 0;
   for (const Json& line : lines) {

@@ -158,6 +158,29 @@ Result<random::Draw> draw_of(const InitChoice& init, const Target& target, Batte
   return draw;
 }
 
+/// Structures of real numbers that a computation relies on, drawn element by element.
+constexpr std::pair<const char*, random::Kind> kStructures[] = {{"upper_triangular", random::Kind::kUpperTriangular},
+                                                                {"lower_triangular", random::Kind::kLowerTriangular},
+                                                                {"symmetric", random::Kind::kSymmetric},
+                                                                {"rows_sum_to_one", random::Kind::kRowsSumToOne}};
+
+/// Empty for the generators of whole numbers, which only the host makes, and for names that nobody knows.
+Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target, const Sizes& sizes) {
+  for (const auto& [name, kind] : kStructures) {
+    if (init.name != name) continue;
+    CAPSTONE_CHECK(require_real(target, init.name));
+    CAPSTONE_TRY(const auto shape, shape_at(target.parameter, sizes));
+    random::Draw draw;
+    draw.kind = kind;
+    if (!shape.empty()) draw.columns = std::max<std::int64_t>(1, shape.back());
+    if (shape.size() > 1) draw.rows = std::max<std::int64_t>(1, shape[shape.size() - 2]);
+    if (kind == random::Kind::kSymmetric && draw.rows != draw.columns)
+      return fail(fmt::format("{} is {} x {}, which cannot be symmetric", target.parameter.name, draw.rows, draw.columns), target.where(), "its last two dimensions must be equal");
+    return draw;
+  }
+  return std::nullopt;
+}
+
 /// Words for elements at … at + count of the stream; `at` is a multiple of 4.
 void words_at(const random::Draw& draw, random::Domain domain, std::size_t at, std::size_t count,
               std::uint32_t* words) {
@@ -307,60 +330,6 @@ std::vector<std::int64_t> make_row_permutations(const Target& target,
   return numbers;
 }
 
-/// Tensors of real numbers with a structure that the computation relies on. Values in row-major order.
-struct RealGenerator {
-  const char* name;
-  std::vector<float> (*make)(const Target&, const std::vector<std::int64_t>& shape);
-};
-
-/// Element `i` of a tensor that is uniform in [0, 1), in steps of 2^-24.
-float unit_draw(const Target& target, std::int64_t i) {
-  return static_cast<float>(order_draw(target, static_cast<std::uint64_t>(i), 1u << 24)) * 0x1p-24f;
-}
-
-/// Every matrix of the last two dimensions: `value(row, column)` of a uniform one.
-template <typename Value>
-std::vector<float> make_matrices(const std::vector<std::int64_t>& shape, Value value) {
-  const std::int64_t columns = shape.empty() ? 1 : shape.back(), rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
-  std::vector<float> numbers;
-  numbers.reserve(static_cast<std::size_t>(product_of(shape)));
-  for (std::int64_t first = 0; first < product_of(shape); first += rows * columns)
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t column = 0; column < columns; ++column) numbers.push_back(value(first, row, column, columns));
-  return numbers;
-}
-std::vector<float> make_upper_triangular(const Target& target, const std::vector<std::int64_t>& shape) {
-  return make_matrices(shape, [&](std::int64_t first, std::int64_t row, std::int64_t column, std::int64_t columns) {
-    return column < row ? 0.0f : unit_draw(target, first + row * columns + column);
-  });
-}
-std::vector<float> make_lower_triangular(const Target& target, const std::vector<std::int64_t>& shape) {
-  return make_matrices(shape, [&](std::int64_t first, std::int64_t row, std::int64_t column, std::int64_t columns) {
-    return column > row ? 0.0f : unit_draw(target, first + row * columns + column);
-  });
-}
-std::vector<float> make_symmetric(const Target& target, const std::vector<std::int64_t>& shape) {
-  return make_matrices(shape, [&](std::int64_t first, std::int64_t row, std::int64_t column, std::int64_t columns) {
-    return unit_draw(target, first + std::max(row, column) * columns + std::min(row, column));
-  });
-}
-/// Probabilities: the numbers along the last dimension are positive and sum to one.
-std::vector<float> make_rows_sum_to_one(const Target& target, const std::vector<std::int64_t>& shape) {
-  std::vector<float> numbers(static_cast<std::size_t>(product_of(shape)));
-  const auto columns = static_cast<std::size_t>(shape.empty() ? 1 : shape.back());
-  for (std::size_t row = 0; row < numbers.size(); row += columns) {
-    double sum = 0;
-    for (std::size_t i = row; i < row + columns; ++i) sum += numbers[i] = unit_draw(target, static_cast<std::int64_t>(i)) + 0.01f;
-    for (std::size_t i = row; i < row + columns; ++i) numbers[i] = static_cast<float>(numbers[i] / sum);
-  }
-  return numbers;
-}
-
-constexpr RealGenerator kRealGenerators[] = {{"upper_triangular", make_upper_triangular},
-                                             {"lower_triangular", make_lower_triangular},
-                                             {"symmetric", make_symmetric},
-                                             {"rows_sum_to_one", make_rows_sum_to_one}};
-
 constexpr Generator kGenerators[] = {
     {"iota", make_iota}, {"page_table", make_page_table}, {"row_permutations", make_row_permutations}};
 
@@ -374,18 +343,7 @@ Result<void> fill(const InitGenerator& init, const Target& target, const Sizes& 
     }
     names.emplace_back(generator.name);
   }
-  for (const RealGenerator& generator : kRealGenerators) {
-    names.emplace_back(generator.name);
-    if (init.name != generator.name) continue;
-    if (!is_float(target.parameter.dtype))
-      return fail(fmt::format("{} makes real numbers, {} is {}", init.name, target.parameter.name, name_of(target.parameter.dtype)), target.where(),
-                  "choose a floating-point type");
-    CAPSTONE_TRY(const auto shape, shape_at(target.parameter, sizes));
-    const std::vector<float> numbers = generator.make(target, shape);
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      store_rounded(target.parameter.dtype, out.data(), static_cast<std::int64_t>(i), numbers[i]);
-    return {};
-  }
+  for (const auto& [name, kind] : kStructures) names.emplace_back(name);
   const auto near = nearest(init.name, names);
   return fail(
       fmt::format("no generator '{}'", init.name), target.where(),
@@ -455,7 +413,11 @@ Result<std::optional<random::Draw>> draw_of(const Problem& problem, int paramete
   return std::visit(Overloaded{
                         [](const InitPermutation&) -> Answer { return std::nullopt; },
                         [](const InitOffsets&) -> Answer { return std::nullopt; },
-                        [](const InitGenerator&) -> Answer { return std::nullopt; },
+                        [&](const InitGenerator& init) -> Answer {
+                          CAPSTONE_TRY(auto draw, draw_of(init, target, sizes));
+                          if (draw) draw->seed = seed, draw->stream = target.stream;
+                          return draw;
+                        },
                         [&](const auto& init) -> Answer {
                           CAPSTONE_TRY(random::Draw draw, draw_of(init, target, battery));
                           draw.seed = seed;

@@ -31,8 +31,8 @@ bool battery_applies(const Parameter& parameter, Battery battery);
 bool battery_applies(const Problem& problem, Battery battery);
 
 /// The draw of one parameter, for a device's fill kernel; empty for what only the host makes (permutation,
-/// offsets, generators: fill on the host and copy).
-/// @error an init that its dtype cannot hold.
+/// offsets, generators of whole numbers: fill on the host and copy).
+/// @error an init that its dtype cannot hold, a symmetric matrix that is not square.
 Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
                                             std::uint64_t seed, Battery battery);
 

@@ -167,7 +167,7 @@ CAPSTONE_HD std::int64_t integer_at(std::uint64_t seed, std::uint32_t stream, st
                                    scaled_to(wide_at(seed, stream, kValues, i), span));
 }
 
-enum class Kind : int { kNormal, kUniform, kInteger, kChoice };
+enum class Kind : int { kNormal, kUniform, kInteger, kChoice, kUpperTriangular, kLowerTriangular, kSymmetric, kRowsSumToOne };
 /// What the input battery does to a normal tensor.
 enum class Twist : int { kNone, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
 
@@ -184,6 +184,7 @@ struct Draw {
   double choice[kMaxChoices] = {};  ///< already rounded to the tensor's type
   std::int64_t hot = -1;            ///< the hot element
   float hot_value = 0;
+  std::int64_t rows = 1, columns = 1;  ///< of the matrices that a structured kind draws: the last two dimensions
 };
 
 /// What a twist makes of a normal value; `tail` is the element's word of the domain kTails.
@@ -205,8 +206,42 @@ CAPSTONE_HD float twisted(const Draw& draw, std::int64_t i, float value, std::ui
   return value;
 }
 
-/// Element i of a normal or uniform tensor, before rounding to its type.
+CAPSTONE_HD float quotient(float a, float b) {
+#if defined(__CUDA_ARCH__)
+  return __fdiv_rn(a, b);
+#else
+  return a / b;
+#endif
+}
+
+/// Element i of a structured tensor: numbers in [0, 1) whose place in their matrix matters.
+CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
+  const std::int64_t column = i % draw.columns, row = i / draw.columns % draw.rows, first = i - row * draw.columns - column;
+  const auto unit = [&draw](std::int64_t at) { return uniform_at(draw.seed, draw.stream, static_cast<std::uint64_t>(at), 0, 1); };
+  switch (draw.kind) {
+    case Kind::kUpperTriangular:
+      return column < row ? 0.0f : unit(i);
+    case Kind::kLowerTriangular:
+      return column > row ? 0.0f : unit(i);
+    case Kind::kSymmetric:
+      return row < column ? unit(first + column * draw.columns + row) : unit(i);
+    default:
+      break;
+  }
+  // Positive, and a row's sum is one: every element has a partner, and what one has more than the mean the other has less. So no
+  // sum is needed to make one element. Who is whose partner depends on the seed, and differs from row to row.
+  const auto turn = static_cast<std::int64_t>(
+      scaled_to(wide_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(i / draw.columns)), static_cast<std::uint64_t>(draw.columns)));
+  const std::int64_t partner = (turn + draw.columns - column) % draw.columns;
+  const float mean = quotient(1.0f, static_cast<float>(draw.columns));
+  if (partner == column) return mean;
+  const float more = product(0.99f, unit(i - column + (column < partner ? column : partner)));
+  return fused(mean, column < partner ? more : -more, mean);
+}
+
+/// Element i of a normal, uniform or structured tensor, before rounding to its type.
 CAPSTONE_HD float real_at(const Draw& draw, std::int64_t i) {
+  if (draw.kind >= Kind::kUpperTriangular) return structured_at(draw, i);
   if (draw.kind == Kind::kUniform)
     return uniform_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), draw.a, draw.b);
   const float plain = normal_at(draw.seed, draw.stream, static_cast<std::uint64_t>(i), draw.a, draw.b);
@@ -268,6 +303,10 @@ CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::in
   switch (draw.kind) {
     case Kind::kNormal:
     case Kind::kUniform:
+    case Kind::kUpperTriangular:
+    case Kind::kLowerTriangular:
+    case Kind::kSymmetric:
+    case Kind::kRowsSumToOne:
       store_real(type, tensor, i, real_at(draw, i));
       break;
     case Kind::kInteger:

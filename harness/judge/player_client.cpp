@@ -23,7 +23,7 @@ Json draw_json(const random::Draw& draw) {
   for (int i = 0; i < draw.choices; ++i) choices.push_back(draw.choice[i]);
   return {{"kind", static_cast<int>(draw.kind)}, {"twist", static_cast<int>(draw.twist)}, {"stream", draw.stream},
           {"seed", draw.seed}, {"a", narrow::bits_of(draw.a)}, {"b", narrow::bits_of(draw.b)}, {"min", draw.min},
-          {"max", draw.max}, {"hot", draw.hot}, {"hot_value", narrow::bits_of(draw.hot_value)},
+          {"max", draw.max}, {"rows", draw.rows}, {"columns", draw.columns}, {"hot", draw.hot}, {"hot_value", narrow::bits_of(draw.hot_value)},
           {"choice", std::move(choices)}};
 }
 

@@ -62,7 +62,7 @@ Result<void> Stage::fill_tensor_on_device(Json& steps, const TensorSlot& slot, c
                      {"draw", draw_json(*draw)}});
     return {};
   }
-  // Permutations and offsets are made on the host.
+  // Permutations, offsets and tables of whole numbers are made on the host.
   std::vector<std::byte> bytes(slot.bytes);
   CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain, bytes));
   return player_.upload(place, bytes, arena);

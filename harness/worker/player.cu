@@ -173,6 +173,9 @@ random::Draw draw_of(const Json& json) {
   draw.b = float_bits(json.at("b"));
   draw.min = json.at("min").get<std::int64_t>();
   draw.max = json.at("max").get<std::int64_t>();
+  draw.rows = json.at("rows").get<std::int64_t>();
+  draw.columns = json.at("columns").get<std::int64_t>();
+  if (draw.rows < 1 || draw.columns < 1) throw std::runtime_error("an empty matrix");
   draw.hot = json.at("hot").get<std::int64_t>();
   draw.hot_value = float_bits(json.at("hot_value"));
   for (const Json& value : json.at("choice")) {

@@ -103,6 +103,7 @@ Problem problem_of(DType type, Init init) {
   x.name = "x";
   x.dtype = type;
   x.shape = {Expression{"n"}};
+  if (std::holds_alternative<InitGenerator>(init)) x.shape = {Expression{"1021"}, Expression{"1021"}};  // a matrix of about as many
   x.init = std::move(init);
   problem.signature = {x};
   return problem;
@@ -111,11 +112,12 @@ Problem problem_of(DType type, Init init) {
 bool same_fill(DType type, const Init& init, Battery battery, std::uint64_t seed) {
   const Problem problem = problem_of(type, init);
   const Sizes sizes = {{"n", kElements}};
+  const std::int64_t elements = std::holds_alternative<InitGenerator>(init) ? 1021 * 1021 : kElements;
   const auto draw = draw_of(problem, 0, sizes, seed, battery);
-  std::vector<std::byte> host(kElements * size_of(type));
+  std::vector<std::byte> host(elements * size_of(type));
   if (!draw || !*draw || !fill_tensor(problem, 0, sizes, seed, battery, host)) return false;
   DeviceBytes device(host.size());
-  fill_kernel<<<blocks_for(kElements), kThreads>>>(**draw, type, device.data(), kElements);
+  fill_kernel<<<blocks_for(elements), kThreads>>>(**draw, type, device.data(), elements);
   check(cudaGetLastError(), "fill_kernel");
   return device.read() == host;
 }
@@ -127,6 +129,8 @@ bool fills(DType type) {
     inits = {InitNormal{0, 1},    InitNormal{0.25, 3}, InitUniform{-1, 1},
              InitUniform{0, 0.1}, InitInteger{-8, 8},  InitChoice{{-0.5, 0, 2}}};
   }
+  if (is_float(type))
+    for (const char* structure : {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one"}) inits.push_back(InitGenerator{structure});
   std::uint64_t seed = 0x0123456789abcdefull;
   for (const Init& init : inits)
     for (const Battery battery : kBatteries)

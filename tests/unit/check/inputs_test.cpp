@@ -174,6 +174,7 @@ TEST(Fill, StructuredRealTensorsKeepTheirStructure) {
   }
   EXPECT_GT(std::set<double>(symmetric.begin(), symmetric.end()).size(), 40u);
   EXPECT_NE(matrix("symmetric", 5), symmetric);
+  EXPECT_GT(std::set<double>(rows.begin(), rows.end()).size(), 60u) << "nine rows, each of eight numbers and a mean";
   Bytes bytes(4 * 8);
   EXPECT_FALSE(fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"symmetric"}), 0, test::n_is(8), 1, Battery::kPlain, bytes));
 }
