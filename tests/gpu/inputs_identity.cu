@@ -5,7 +5,7 @@
 // Stand-alone, linked with the host library of a build tree $B:
 //   nvcc -std=c++20 -O2 -arch=native -I. tests/gpu/inputs_identity.cu -o inputs_identity
 //        $B/harness/check/libcapstone_check.a $B/problems/libcapstone_problems.a
-//        $B/harness/base/libcapstone_base.a -lmuparser -lyaml-cpp -lcrypto -ldl
+//        $B/harness/base/libcapstone_base.a -lmuparser -lyaml-cpp -lfmt -lcrypto -ldl
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
