@@ -88,7 +88,7 @@ Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& t,
       }
     }
     t.out("\n" + t.paint(Tone::kGood, large_type(gain ? fmt::format("{:.2f}x", *gain) : fmt::format("{:.1f} %", 100 * s.of_library.point))));
-    t.out(fmt::format("{}   {} {}   {}{:.1f} % of the library", format_time_ms(s.ms.point), figure(ladder, s), counts_flops(ladder) ? "TFLOP/s" : "GB/s",
+    t.out(fmt::format("{}   {} {}   {}{:.1f} % of the library", format_time_ms(s.ms.point), figure(ladder, s), ladder.compute_bound() ? "TFLOP/s" : "GB/s",
                       s.percent_of_peak > 0 ? fmt::format("{:.1f} % of peak   ", s.percent_of_peak) : "", 100 * s.of_library.point));
     if (guess) {
       t.out(verdict_on(*guess, *gain));

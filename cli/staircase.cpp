@@ -30,7 +30,7 @@ std::string staircase(const Ladder& ladder, const Terminal& t, bool whole, int b
   const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
   const bool counted = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.counts.has_value(); });
   const bool passed = std::all_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.gate_one == "PASS"; });
-  const bool compute = counts_flops(ladder), gate = whole || !passed;
+  const bool compute = ladder.compute_bound(), gate = whole || !passed;
   std::vector<std::string> header, titles;
   if (whole) header.emplace_back("session");
   header.emplace_back("rung");
@@ -91,10 +91,8 @@ std::string time_bar(double ms, double slowest, double fastest, int most) {
   return text;
 }
 
-bool counts_flops(const Ladder& ladder) { return ladder.bytes > 0 && ladder.flops / ladder.bytes > 50; }
-
 std::string figure(const Ladder& ladder, const LadderStep& step) {
-  return counts_flops(ladder) ? fmt::format("{:.2f}", ladder.throughput(step) / 1e12) : fmt::format("{:.0f}", ladder.bandwidth(step) / 1e9);
+  return ladder.compute_bound() ? fmt::format("{:.2f}", ladder.throughput(step) / 1e12) : fmt::format("{:.0f}", ladder.bandwidth(step) / 1e9);
 }
 
 std::string ladder_heading(const Ladder& ladder) {

@@ -14,8 +14,6 @@ inline constexpr int kBarCells = 20;
 
 /// The time as a bar: naive rungs are hundreds of times slower, hence by its logarithm. @param most  cells of the slowest
 std::string time_bar(double ms, double slowest, double fastest, int most = kBarCells);
-/// Which of a rung's two figures means something: FLOP/s, or else bytes a second.
-bool counts_flops(const Ladder& ladder);
 /// "51.60" TFLOP/s or "2731" GB/s, without its unit.
 std::string figure(const Ladder& ladder, const LadderStep& step);
 /// The title with its sizes; where, when and beside what it was measured.

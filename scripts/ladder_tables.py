@@ -58,6 +58,10 @@ class Results:
 
 
 def is_compute(ladder):
+    """As Ladder::compute_bound(): the roof that "of peak" is of."""
+    for step in ladder.get("steps", []):
+        if "ms" in step and step.get("bound_by"):
+            return step["bound_by"] == "compute"
     return ladder["bytes"] > 0 and ladder["flops"] / ladder["bytes"] > 50
 
 

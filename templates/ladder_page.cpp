@@ -23,7 +23,7 @@ std::string percent(double value) { return value > 0 ? fmt::format("{:.1f} %", v
 
 void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool recorded) {
   section.SetValue("KIND", recorded ? "recorded" : "measured");
-  const bool compute = ladder.bytes > 0 && ladder.flops / ladder.bytes > 50;
+  const bool compute = ladder.compute_bound();
   const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
   double slowest = 0, fastest = 1e300;
   for (const LadderStep& s : ladder.steps)

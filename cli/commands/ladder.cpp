@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 #include "cli/live_ladder.h"
 #include "cli/results.h"
@@ -40,6 +41,7 @@ Result<void> present(const Session& session, const LadderArguments& arguments, c
     return {};
   }
   for (const Ladder& ladder : ladders) {
+    if (arguments.live && !std::cin) break;  // the room has left during the last one
     if (arguments.live) CAPSTONE_CHECK(live_ladder(ladder, recorded, session.terminal, std::cin));
     else session.terminal.out(ladder_text(ladder, session.terminal, recorded) + (recorded ? "\n" : ""));
   }
@@ -89,6 +91,16 @@ Result<std::vector<Ladder>> as_asked(const Session& session, const LadderArgumen
         return std::none_of(arguments.only.begin(), arguments.only.end(), [&](const std::string& wanted) { return is_called(step.rung.name, wanted); });
       });
     chosen.push_back(std::move(ladder));
+  }
+  // A room guesses the gains of a ladder once: at the problem's own size, where that was recorded.
+  if (arguments.live && arguments.size.empty()) {
+    const std::vector<Ladder> all = std::exchange(chosen, {});
+    for (const Ladder& ladder : all) {
+      const auto rival = std::count_if(all.begin(), all.end(), [&](const Ladder& other) { return other.problem == ladder.problem; });
+      const auto problem = find_problem(session.resources.problems(), ladder.problem);
+      if (rival == 1 || !problem || sizes_json(problem->measure) == ladder.sizes) chosen.push_back(ladder);
+    }
+    if (chosen.empty()) chosen = all;
   }
   if (chosen.empty()) return fail("nothing was recorded at " + arguments.size, {}, "recorded: " + join(sizes, "; "));
   return chosen;

@@ -176,6 +176,12 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   return ladder;
 }
 
+bool Ladder::compute_bound() const {
+  for (const LadderStep& step : steps)
+    if (step.timed() && !step.bound_by.empty()) return step.bound_by == "compute";
+  return bytes > 0 && flops / bytes > 50;  // nothing was timed: on most GPUs
+}
+
 std::optional<double> Ladder::gain(std::size_t step) const {
   if (!steps[step].timed()) return std::nullopt;
   for (std::size_t below = step; below-- > 0;)

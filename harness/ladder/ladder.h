@@ -78,6 +78,8 @@ struct Ladder {
 
   /// How many times faster than the step before it; empty for the first timed step.
   std::optional<double> gain(std::size_t step) const;
+  /// Is arithmetic the roof that percent_of_peak is of? Then FLOP/s is the figure that goes with it, else bytes a second.
+  bool compute_bound() const;
   /// [B/s] and [FLOP/s] of the problem's cost at a step's time.
   double bandwidth(const LadderStep& step) const { return step.timed() ? bytes / step.ms.point * 1e3 : 0; }
   double throughput(const LadderStep& step) const { return step.timed() ? flops / step.ms.point * 1e3 : 0; }

@@ -105,6 +105,16 @@ TEST_F(Recorded, LiveLadderTakesTheGuessBeforeItShowsTheGain) {
   EXPECT_EQ(silent.out.find("2.50"), std::string::npos) << "nothing is told before the guess";
 }
 
+TEST_F(Recorded, LiveSessionEndsWhenTheRoomLeavesAndTakesEachLadderOnce) {
+  Outcome left = capstone({"ladder", "--session", "L3", "--recorded", "h200", "--live"}, {.input = "\n"});
+  ASSERT_EQ(left.code, 0) << left;
+  EXPECT_TRUE(says(left.out, "(histogram, "));
+  EXPECT_EQ(left.out.find("(transpose, "), std::string::npos) << left;
+  Outcome whole = capstone({"ladder", "transpose", "--recorded", "h200", "--live"}, {.input = std::string(40, '\n')});
+  EXPECT_TRUE(says(whole.out, "rows=8192 cols=8192"));
+  EXPECT_EQ(whole.out.find("rows=32768"), std::string::npos) << "one ladder, two sizes: the room guesses once";
+}
+
 TEST_F(Recorded, LiveLadderWithoutTimesNamesTheWay) {
   Outcome live = capstone({"ladder", "softmax", "--live", "--backend", "emulated"});
   EXPECT_EQ(live.code, 3) << live;

@@ -100,6 +100,18 @@ TEST(Ladder, FiguresComeFromTheCostAndTheTime) {
   EXPECT_DOUBLE_EQ(ladder.bandwidth(ladder.steps[1]), 0) << "what has no time has no speed";
 }
 
+// The figure and the percent of peak are of the same roof: 888 GB/s beside 64 % of the FP32 peak would mislead.
+TEST(Ladder, FigureIsOfTheRoofThatItsPercentIsOf) {
+  Ladder ladder = staircase();
+  for (LadderStep& step : ladder.steps) step.bound_by = "memory";
+  EXPECT_FALSE(ladder.compute_bound());
+  for (LadderStep& step : ladder.steps) step.bound_by = "compute";
+  EXPECT_TRUE(ladder.compute_bound());
+  ladder.steps.clear();
+  ladder.bytes = 1, ladder.flops = 100;
+  EXPECT_TRUE(ladder.compute_bound()) << "nothing timed: by the intensity";
+}
+
 TEST_F(Results, AreReadAsTheyWereWritten) {
   ASSERT_TRUE(record_ladder(file_, staircase()));
   const auto read = read_results(file_);
