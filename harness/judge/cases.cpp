@@ -88,28 +88,28 @@ Json sizes_json(const Sizes& sizes) {
   return json;
 }
 
-Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits) {
+Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits, const std::function<std::uint64_t()>& random) {
   std::vector<CasePlan> plans;
   for (std::size_t i = 0; i < problem.check.size(); ++i)
-    plans.push_back({fmt::format("check-{}", i), problem.check[i], fresh_seed(), Battery::kPlain});
+    plans.push_back({fmt::format("check-{}", i), problem.check[i], random(), Battery::kPlain});
   // The first one once more, directly behind itself: other inputs of the same sizes at the same addresses. Whatever was kept
   // from the call before is wrong now.
-  if (!plans.empty()) plans.insert(plans.begin() + 1, {"check-0-again", problem.check.front(), fresh_seed(), Battery::kPlain});
+  if (!plans.empty()) plans.insert(plans.begin() + 1, {"check-0-again", problem.check.front(), random(), Battery::kPlain});
   for (int i = 0; i < hidden && !problem.vary.empty(); ++i) {
-    CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, fresh_seed, Cost{limits.flops, limits.bytes}));
-    plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), fresh_seed(), Battery::kPlain});
+    CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, random, Cost{limits.flops, limits.bytes}));
+    plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), random(), Battery::kPlain});
   }
   // Where `vary` has nothing that small, which only a long search shows, the cheapest size under `check` serves all.
   bool drawable = !problem.vary.empty();
   for (const Battery battery : kBatteries) {
     if (!battery_applies(problem, battery)) continue;
-    auto sizes = drawable ? draw_sizes(problem, fresh_seed, Cost{kBatteryLimits.flops, kBatteryLimits.bytes}) : cheapest_check(problem);
+    auto sizes = drawable ? draw_sizes(problem, random, Cost{kBatteryLimits.flops, kBatteryLimits.bytes}) : cheapest_check(problem);
     if (!sizes && drawable) {
       drawable = false;
       sizes = cheapest_check(problem);
     }
     if (!sizes) return fail(sizes.error());
-    plans.push_back({std::string(name_of(battery)), std::move(*sizes), fresh_seed(), battery});
+    plans.push_back({std::string(name_of(battery)), std::move(*sizes), random(), battery});
   }
   return plans;
 }

@@ -1,5 +1,6 @@
 #pragma once
 // The cases of gate one: which sizes, which inputs, what is expected, and whether an output is right.
+#include <functional>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -32,9 +33,10 @@ std::uint64_t fresh_seed();
 std::string seed_text(std::uint64_t seed);  ///< 16 hexadecimal digits
 
 /// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`, then one small
-/// draw for each battery that the problem's domain allows.
+/// draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
 /// @error `vary` and `where` leave nothing to draw within the limits.
-Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits);
+Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits,
+                                         const std::function<std::uint64_t()>& random = fresh_seed);
 
 /// The plan that a recorded case was made from, so that it can be run again.
 /// @error the case has no inputs of its own (a failed build or start, the timed runs), or was made for other size

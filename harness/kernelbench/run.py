@@ -14,7 +14,8 @@ class Refused(Exception):
 
 
 def one_line(problem):
-    return f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0][:300]}"
+    said = f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0][:300]}"
+    return f"it asks for a GPU; in KernelBench's form get_inputs() makes its tensors on the CPU ({said})" if "CUDA" in said else said
 
 
 class Draws:

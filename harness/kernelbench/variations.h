@@ -7,7 +7,7 @@
 
 namespace capstone {
 
-/// Tries each variation that applies to the problem's inputs (times ten, offset, heavy tails, …) at its first check size. What does not work is
+/// Tries each variation that applies to the problem's inputs (times ten, offset, heavy tails, …) at sizes as the judge draws them. What does not work is
 /// outside the domain of the reference: it raises an exception, gives NaN or infinity, or its own rounding takes more of the tolerance than
 /// an honest kernel can spare.
 /// @return the name of such a variation, as `outside_domain` of problem.yaml has it → why, in words

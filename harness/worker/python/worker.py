@@ -163,12 +163,14 @@ class Worker:
                 self._torch.cuda.empty_cache()
 
     def _disagreement(self, value, got, request):
-        torch, got = self._torch, got.double()
+        torch = self._torch
+        alike = (got == value.to(got.dtype)) | (torch.isnan(got) & torch.isnan(value))  # too large for the type alike, NaN alike
+        got = got.double()
         size = value.abs()
         typical = torch.where(torch.isfinite(size), size, torch.zeros_like(size)).square().mean().sqrt()
         allowed = request["atol"] * torch.maximum(size, typical) + request["rtol"] * size
         off = (got - value).abs() / allowed
-        off[(got == value) | (torch.isnan(got) & torch.isnan(value))] = 0  # infinite alike, NaN alike
+        off[alike] = 0
         return float(off.nan_to_num_(FARTHEST, FARTHEST).max()) if off.numel() else 0.0
 
     def expected(self, request, descriptor):
