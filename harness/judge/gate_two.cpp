@@ -25,6 +25,7 @@ constexpr int kBlocks = 4;            // per restart
 constexpr int kDropped = 2;           // samples after a switch of arms
 constexpr double kLong = 20;          // ms; a launch this long has forgotten what ran before it: one sample is dropped
 constexpr int kWarmUpMost = 30;
+constexpr double kWarmAfter = 500;    // ms of launches; a naive product of 275 ms took a third of its ladder's time to warm up
 constexpr int kOutside = 3;           // launches a block that the judge times itself
 constexpr int kAgain = 3;             // times that a disturbed block is run again
 // A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up to here: during
@@ -377,7 +378,7 @@ class Session {
       if (times.size() >= 10 && stable(times)) break;
       double spent = 0;
       for (double t : times) spent += t;
-      if (times.size() >= 3 && spent > 1500) break;  // slow kernels need no thirty runs to be warm
+      if (times.size() >= 3 && spent > kWarmAfter) break;  // slow kernels need no thirty runs to be warm
     }
     return static_cast<int>(times.size());
   }
@@ -387,7 +388,7 @@ class Session {
     CAPSTONE_TRY(auto right, verified_run(a, 0));  // leaves inputs, and for prepare() its result, in place
     if (!right) return {};
     double ms = arms_[a].samples.back().empty() ? 1 : median(arms_[a].samples.back());
-    int repeat = std::clamp(static_cast<int>(100 / std::max(ms, 0.01)), 3, 50);
+    int repeat = std::clamp(static_cast<int>(100 / std::max(ms, 0.01)), 1, 50);
     auto answer = workers_[a]->ask(stage_.run_request(false, repeat, 0), setup_.run_timeout);
     if (!answer) return take_failure(a, answer.error());
     if (!arms_[a].trusted) arms_[a].libraries.merge(workers_[a]->libraries());
