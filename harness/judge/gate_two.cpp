@@ -25,14 +25,13 @@ constexpr int kBlocks = 4;            // per restart
 constexpr int kDropped = 2;           // samples after a switch of arms
 constexpr double kLong = 20;          // ms; a launch this long has forgotten what ran before it: one sample is dropped
 constexpr int kWarmUpMost = 30;
-constexpr double kWarmAfter = 500;    // ms of launches; a naive product of 275 ms took a third of its ladder's time to warm up
+constexpr double kWarmAfter = 500;    // ms of launches, three at least
 constexpr int kOutside = 3;           // launches a block that the judge times itself
 constexpr int kAgain = 3;             // times that a disturbed block is run again
 // A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up to here: during
 // the spin it could work unseen.
 constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3;  // ns
-// Python takes longer to launch the same; its launches are hidden from the judge's own clock, too. Against a contestant in Python no arm is hidden for longer: a copy of a
-// reference whose launches take milliseconds must take what the reference takes.
+// Python takes longer to launch the same; its launches are hidden from the judge's own clock, too.
 constexpr std::int64_t kHidePython = 300'000;              // ns
 
 using Clock = std::chrono::steady_clock;
@@ -419,8 +418,7 @@ class Session {
  private:
   // The reference alone against the reference in company.
   std::string lonely_difference() const {
-    std::vector<double> company;
-    for (const auto& restart : arms_[setup_.reference].samples) company.insert(company.end(), restart.begin(), restart.end());
+    const std::vector<double> company = arms_[setup_.reference].all_samples();
     if (lonely_.empty() || company.empty()) return {};
     Interval alone = median_interval(lonely_), together = median_interval(company);
     double slack = 0.03 * together.point;
@@ -447,14 +445,20 @@ class Session {
 
 }  // namespace
 
+std::vector<double> TimedArm::all_samples() const {
+  std::vector<double> all;
+  for (const auto& restart : samples) all.insert(all.end(), restart.begin(), restart.end());
+  return all;
+}
+
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms) {
   return Session(setup, arms).run();
 }
 
 std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm) {
-  std::vector<double> way, samples;
+  std::vector<double> way;
   for (std::size_t i = 0; i < reference.outside.size(); ++i) way.push_back(reference.outside[i] - reference.plain[i]);
-  for (const auto& restart : arm.samples) samples.insert(samples.end(), restart.begin(), restart.end());
+  const std::vector<double> samples = arm.all_samples();
   if (way.size() < 6 || arm.outside.size() < 6 || samples.empty()) return std::nullopt;
   const Interval overhead = median_interval(way), outside = median_interval(arm.outside);
   OutsideView view;
@@ -474,8 +478,7 @@ double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a) {
 }
 
 std::string bound_by_launches(const std::vector<TimedArm>& arms, std::size_t a) {
-  std::vector<double> samples;
-  for (const auto& restart : arms[a].samples) samples.insert(samples.end(), restart.begin(), restart.end());
+  const std::vector<double> samples = arms[a].all_samples();
   const double hidden_ms = longest_hidden_ns(arms, a) / 1e6;
   if (samples.empty() || arms[a].launch_ms - hidden_ms <= 0.5 * median(samples)) return {};
   return fmt::format("bound by its launches: the host takes {} for one, {} of it hidden", format_time_ms(arms[a].launch_ms), format_time_ms(hidden_ms));

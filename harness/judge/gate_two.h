@@ -34,6 +34,9 @@ struct TimedArm {
   GateOne failed_as = GateOne::kWrong;                 ///< which of these
   bool left_out = false;                               ///< an optional baseline that failed
   std::string note;                                    ///< what a reader should know of this baseline
+
+  /// The samples of all restarts, in one list.
+  std::vector<double> all_samples() const;
 };
 
 struct GateTwoSetup {
@@ -73,8 +76,9 @@ struct OutsideView {
 /// The arm is contradicted where outside > 1.05 · claimed + 3 µs + slack.
 std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm);
 
-/// The longest spin [ns] behind which an arm's launch may hide. What an untrusted process says of its launches is believed up to 50 us, in Python up to 300 us; ours up to 2 ms.
-/// Beside a contestant in Python all have its 300 us at most, since all arms there launch alike.
+/// The longest spin [ns] behind which an arm's launch may hide. What an untrusted process says of its launches is believed
+/// up to 50 us, in Python up to 300 us; ours up to 2 ms. Beside a contestant in Python nobody has more than its 300 us: a copy
+/// of a reference whose launches take milliseconds must take what the reference takes.
 double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a);
 
 /// "bound by its launches: the host takes 2.94 ms for one, 0.3 ms of it hidden", where most of an arm's time is that; else empty.

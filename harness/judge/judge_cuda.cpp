@@ -45,19 +45,11 @@ DeviceAttributes attributes_of(const Json& hello) {
   return a;
 }
 
-double median_of(const TimedArm& timed) {
-  std::vector<double> all;
-  for (const auto& restart : timed.samples) all.insert(all.end(), restart.begin(), restart.end());
-  return median(all);
-}
-
 Arm finished_arm(const TimedArm& timed) {
   Arm arm;
   arm.name = timed.name;
   arm.label = timed.label;
-  std::vector<double> all;
-  for (const auto& restart : timed.samples) all.insert(all.end(), restart.begin(), restart.end());
-  arm.median_ms = median_interval(all);
+  arm.median_ms = median_interval(timed.all_samples());
   if (!timed.hot.empty()) arm.hot_ms = median(timed.hot);
   if (!timed.host.empty()) arm.host_ms = median(timed.host);
   arm.samples_ms = timed.samples;
@@ -86,7 +78,7 @@ void compare_clocks(const TimedArm& reference, const TimedArm& arm, Measurement&
   m.environment["outside_clock"] = std::move(seen);
   if (view->agrees) return;
   m.labels.push_back(fmt::format("two clocks disagree: the kernel's process claims {}, from outside a launch takes {}{}",
-                                 format_time_ms(median_of(arm)), format_time_ms(view->ms),
+                                 format_time_ms(median(arm.all_samples())), format_time_ms(view->ms),
                                  view->host_bound ? fmt::format("; it says that launch() keeps the host busy for {}", format_time_ms(arm.launch_ms))
                                                   : std::string()));
   m.gate_two = GateTwo::kUnresolved;
