@@ -41,7 +41,7 @@ Json record_of(const SuiteSample& sample, const Judged& judged) {
   return record;
 }
 
-// Judgements of earlier runs by key; what was refused is tried again. A torn last line is left out.
+// Judgements of earlier runs by key; what was refused, or could not be judged there, is tried again. A torn last line is left out.
 std::map<std::string, Judged> earlier(const fs::path& file) {
   std::map<std::string, Judged> known;
   std::ifstream lines(file);
@@ -49,7 +49,7 @@ std::map<std::string, Judged> earlier(const fs::path& file) {
     const Json record = Json::parse(line, nullptr, false);
     if (!record.is_object() || !record.contains("measurement")) continue;
     Judged judged{record.value("key", ""), record["measurement"].get<Measurement>(), {}, true};
-    known[judged.key] = std::move(judged);
+    if (judged.measurement->gate_one != GateOne::kNotJudgeable) known[judged.key] = std::move(judged);
   }
   return known;
 }

@@ -78,6 +78,7 @@ TEST_F(KernelBench, AFolderOfCandidatesIsJudgedOnceAndResumed) {
   fs::create_directories(home_ / "solutions");
   spit(home_ / "solutions" / "level_1_problem_5_sample_0_kernel.py", kRight);
   spit(home_ / "solutions" / "level_1_problem_5_sample_1_kernel.py", "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n");
+  spit(home_ / "solutions" / "level_1_problem_5_sample_2_kernel.py", "raise RuntimeError('Found no CUDA driver')\n");
   spit(home_ / "solutions" / "level_1_problem_6_sample_0_kernel.py", kRight);
   spit(home_ / "solutions" / "99_Nothing.py", kRight);
   const std::vector<std::string> command{"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated", "--hidden", "0"};
@@ -86,23 +87,24 @@ TEST_F(KernelBench, AFolderOfCandidatesIsJudgedOnceAndResumed) {
   EXPECT_TRUE(says(first.err, "99_Nothing.py belongs to no problem here"));
   EXPECT_TRUE(says(first.err, "1/5_Divide_by_sum sample 0: PASS"));
   EXPECT_TRUE(says(first.err, "1/5_Divide_by_sum sample 1: WRONG"));
+  EXPECT_TRUE(says(first.err, "1/5_Divide_by_sum sample 2: NOT JUDGEABLE"));
   EXPECT_TRUE(says(first.err, "1/6_Refused sample 0: not judged: the file defines no get_inputs"));
-  EXPECT_TRUE(says(first.out, "compiled   2 of 3 samples"));
+  EXPECT_TRUE(says(first.out, "compiled   2 of 4 samples"));
   EXPECT_TRUE(says(first.out, "fast_0     1 of 2 (50.0 %)"));
   EXPECT_TRUE(says(first.out, "fast_1     0 of 2 (0.0 %)"));
   const Json results = Json::parse(slurp(home_ / "out" / "eval_results.json"), nullptr, false);
   ASSERT_TRUE(results.is_object());
-  ASSERT_EQ(results["5"].size(), 2u);
+  ASSERT_EQ(results["5"].size(), 3u);
   EXPECT_TRUE(results["5"][0]["correctness"].get<bool>());
   EXPECT_EQ(results["5"][1]["sample_id"], 1);
   EXPECT_FALSE(results["5"][1]["correctness"].get<bool>());
   EXPECT_EQ(results["5"][0]["runtime"], -1.0) << "nothing is timed on a CPU";
   EXPECT_EQ(results["6"][0]["metadata"]["not_judged"].get<std::string>().substr(0, 31), "the file defines no get_inputs:");
-  // Again: what was judged stays judged, what was refused is tried again.
+  // Again: what was judged stays judged; what was refused, or not judgeable on a machine as it was then, is tried again.
   auto lines = [&] { const std::string text = slurp(home_ / "out" / "records.jsonl"); return std::count(text.begin(), text.end(), '\n'); };
-  EXPECT_EQ(lines(), 3);
-  EXPECT_EQ(run(command).code, 4);
   EXPECT_EQ(lines(), 4);
+  EXPECT_EQ(run(command).code, 4);
+  EXPECT_EQ(lines(), 6);
   EXPECT_EQ(Json::parse(slurp(home_ / "out" / "eval_results.json")), results);
 }
 
