@@ -24,6 +24,7 @@
 #include "harness/judge/cases.h"
 #include "harness/judge/gate_one.h"
 #include "harness/worker/worker.h"
+#include "tests/unit/resources.h"
 
 namespace capstone {
 namespace {
@@ -200,14 +201,7 @@ int main(int argc, char** argv) {
     if (flag == "--from") options.from = argv[i + 1];
     if (flag == "--most") options.most = std::atoi(argv[i + 1]);
   }
-  capstone::Resources resources;
-  resources.share = CAPSTONE_SHARE;
-  resources.libexec = CAPSTONE_LIBEXEC;
-  resources.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  resources.path_variable = path ? path : "/usr/bin:/bin";
-  resources.version = "test";
-  const auto status = capstone::run(options, resources);
+  const auto status = capstone::run(options, capstone::test::suite_resources());
   if (status) return *status;
   fmt::print(stderr, "{}\n", capstone::render(status.error()));
   return 2;

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "harness/base/digest.h"
+#include "tests/unit/resources.h"
 
 namespace capstone::test {
 namespace fs = std::filesystem;
@@ -31,39 +32,10 @@ Problem vector_problem() {
   return problem;
 }
 
-namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-/// On a machine without a Toolkit the headers that scripts/fetch_cuda_headers.sh left in the user's cache serve.
-void share_fetched_headers(const fs::path& cache) {
-  fs::path users = environment("CAPSTONE_CACHE");
-  if (users.empty()) {
-    const std::string xdg = environment("XDG_CACHE_HOME");
-    users = (xdg.empty() ? fs::path(environment("HOME")) / ".cache" : fs::path(xdg)) / "capstone";
-  }
-  std::error_code ignored;
-  if (!fs::exists(users / "cuda-headers", ignored)) return;
-  fs::create_directories(cache, ignored);
-  fs::remove(cache / "cuda-headers", ignored);
-  fs::create_directory_symlink(users / "cuda-headers", cache / "cuda-headers", ignored);
-}
-
-}  // namespace
-
 const Resources& test_resources() {
   static const Resources resources = [] {
-    Resources r;
-    r.share = CAPSTONE_TEST_SHARE;
-    r.libexec = CAPSTONE_TEST_LIBEXEC;
-    r.cache = CAPSTONE_TEST_CACHE;  // not deleted: the next run of the suite finds its builds
-    r.path_variable = environment("PATH");
-    r.version = "test";
+    Resources r = suite_resources_and_headers();
     r.ignore_toolkit = !environment("CAPSTONE_TEST_IGNORE_TOOLKIT").empty();
-    share_fetched_headers(r.cache);
     return r;
   }();
   return resources;

@@ -8,7 +8,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/explain/explain.h"
-#include "tests/unit/explain/resources.h"
+#include "tests/unit/resources.h"
 
 namespace capstone::test {
 namespace {
@@ -40,7 +40,7 @@ TEST_P(CountsOfAGpu, AreTheEmulatorsWithinTwoPercent) {
   ASSERT_TRUE(problem) << render(problem.error());
   const fs::path source = kSources / "tests/gpu/counts/kernels" / GetParam();
   const ExplainRequest request{&*problem, source, problem->emulate, {}};
-  const auto explained = explain(request, explain_resources(), [](const std::string&) {});
+  const auto explained = explain(request, suite_resources_and_headers(), [](const std::string&) {});
   ASSERT_TRUE(explained) << render(explained.error());
   std::size_t compared = 0;
   const Json recorded = record();

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "harness/explain/explain.h"
-#include "tests/unit/explain/resources.h"
+#include "tests/unit/resources.h"
 
 namespace capstone::test {
 namespace {
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class ExplainRun : public testing::Test {
  protected:
-  static Resources resources() { return explain_resources(); }
+  static Resources resources() { return suite_resources_and_headers(); }
   static Problem problem(const char* id) { return *load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id); }
   static fs::path rung(const char* path) { return fs::path(CAPSTONE_SOURCES) / "reference_kernels" / path; }
   /// The only line that holds `text`.

@@ -9,20 +9,10 @@
 #include "harness/check/inputs.h"
 #include "harness/judge/gate_one.h"
 #include "harness/judge/judge.h"
+#include "tests/unit/resources.h"
 
 namespace capstone {
 namespace {
-
-Resources test_resources() {
-  Resources resources;
-  resources.share = CAPSTONE_SHARE;
-  resources.libexec = CAPSTONE_LIBEXEC;
-  resources.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  resources.path_variable = path != nullptr ? path : "/usr/bin:/bin";
-  resources.version = "test";
-  return resources;
-}
 
 Problem problem_of(const std::string& id) { return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value(); }
 
@@ -55,7 +45,7 @@ Measurement judged(const std::string& id, const std::string& source, std::option
   request.timing = false;
   request.instrumented = instrumented;
   request.replay = std::move(replay);
-  auto measurements = judge(request, test_resources(), [](const std::string&) {});
+  auto measurements = judge(request, test::suite_resources(), [](const std::string&) {});
   EXPECT_TRUE(measurements) << render(measurements.error());
   return measurements ? measurements->front() : Measurement{};
 }

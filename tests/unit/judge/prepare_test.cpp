@@ -9,6 +9,7 @@
 #include "harness/base/text.h"
 #include "harness/judge/judge.h"
 #include "problems/problem.h"
+#include "tests/unit/resources.h"
 
 namespace capstone {
 namespace {
@@ -44,17 +45,6 @@ extern "C" void launch(const float* x, const float*, float* y, int64_t rows, int
 }
 )";
 
-Resources test_resources() {
-  Resources resources;
-  resources.share = CAPSTONE_SHARE;
-  resources.libexec = CAPSTONE_LIBEXEC;
-  resources.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  resources.path_variable = path != nullptr ? path : "/usr/bin:/bin";
-  resources.version = "test";
-  return resources;
-}
-
 /// The kernel above with one part replaced, judged on the CPU.
 Measurement judged(const std::string& part = {}, const std::string& replacement = {}, bool timing = false) {
   Measurement nothing;
@@ -78,7 +68,7 @@ Measurement judged(const std::string& part = {}, const std::string& replacement 
   request.backend = Backend::kEmulated;
   request.hidden_cases = 1;
   request.timing = timing;
-  auto measurements = judge(request, test_resources(), [](const std::string&) {});
+  auto measurements = judge(request, test::suite_resources(), [](const std::string&) {});
   if (!measurements) {
     ADD_FAILURE() << render(measurements.error());
     return nothing;

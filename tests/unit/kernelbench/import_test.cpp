@@ -9,6 +9,7 @@
 #include "harness/judge/reference_oracle.h"
 #include "harness/kernelbench/import.h"
 #include "harness/python/python.h"
+#include "tests/unit/resources.h"
 
 namespace capstone {
 namespace {
@@ -42,12 +43,6 @@ def get_init_inputs():
 class KernelBenchImport : public testing::Test {
  protected:
   void SetUp() override {
-    resources_.share = CAPSTONE_SHARE;
-    resources_.libexec = CAPSTONE_LIBEXEC;
-    resources_.cache = CAPSTONE_TEST_CACHE;
-    const char* path = std::getenv("PATH");
-    resources_.path_variable = path != nullptr ? path : "/usr/bin:/bin";
-    resources_.version = "test";
     if (auto python = find_python("auto", resources_); !python) GTEST_SKIP() << python.error().what << " (" << python.error().where << ")";
     folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
     std::error_code code;
@@ -76,7 +71,7 @@ class KernelBenchImport : public testing::Test {
 
   std::string reference() const { return read_file(folder_ / "problem" / "reference.py").value(); }
 
-  Resources resources_;
+  Resources resources_ = test::suite_resources();
   fs::path folder_;
 };
 

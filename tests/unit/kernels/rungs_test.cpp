@@ -12,6 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/judge/judge.h"
 #include "problems/problem.h"
+#include "tests/unit/resources.h"
 
 namespace capstone {
 namespace {
@@ -39,17 +40,6 @@ std::string test_name(const testing::TestParamInfo<fs::path>& info) {
   return name;
 }
 
-Resources test_resources() {
-  Resources resources;
-  resources.share = CAPSTONE_SHARE;
-  resources.libexec = CAPSTONE_LIBEXEC;
-  resources.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  resources.path_variable = path != nullptr ? path : "/usr/bin:/bin";
-  resources.version = "test";
-  return resources;
-}
-
 /// Gate one on the CPU: check sizes and hidden sizes, each under all four schedules.
 Result<Measurement> judge_on_cpu(const std::string& problem_id, const fs::path& source) {
   CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / problem_id));
@@ -60,7 +50,7 @@ Result<Measurement> judge_on_cpu(const std::string& problem_id, const fs::path& 
   request.run_timeout_seconds = 60;  // the CPU may be busy with other tests
   request.hidden_cases = 2;
   request.timing = false;
-  CAPSTONE_TRY(auto measurements, judge(request, test_resources(), [](const std::string&) {}));
+  CAPSTONE_TRY(auto measurements, judge(request, test::suite_resources(), [](const std::string&) {}));
   return std::move(measurements.front());
 }
 

@@ -6,19 +6,9 @@
 
 #include "harness/base/resources.h"
 #include "tests/unit/problems/scratch.h"
+#include "tests/unit/resources.h"
 
 namespace capstone::testing {
-
-inline Resources test_resources() {
-  Resources resources;
-  resources.share = CAPSTONE_SHARE;
-  resources.libexec = CAPSTONE_LIBEXEC;
-  resources.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  resources.path_variable = path != nullptr ? path : "/usr/bin:/bin";
-  resources.version = "test";
-  return resources;
-}
 
 /// y[r, c] = x[r, c] * w[c] + shift.
 inline const std::string kYaml = R"(schema: 1

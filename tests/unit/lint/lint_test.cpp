@@ -20,7 +20,7 @@ using testing::kYaml;
 using State = LintCheck::State;
 
 std::vector<LintCheck> lint(const std::filesystem::path& folder) {
-  auto checks = lint_problem(folder, testing::test_resources(), [](const std::string&) {});
+  auto checks = lint_problem(folder, test::suite_resources(), [](const std::string&) {});
   EXPECT_TRUE(checks) << render(checks.error());
   return checks.value_or(std::vector<LintCheck>{});
 }
@@ -174,7 +174,7 @@ TEST(Lint, NoReference) {
 class Reference : public ::testing::Test {
  protected:
   static LintCheck check(const Definition& definition, const std::string& python_path) {
-    Resources resources = testing::test_resources();
+    Resources resources = test::suite_resources();
     const std::filesystem::path tools = definition.path().parent_path() / "tools", scratch = definition.path().parent_path() / "scratch";
     std::filesystem::create_directories(tools);
     std::filesystem::create_directories(scratch);
@@ -186,7 +186,7 @@ class Reference : public ::testing::Test {
     resources.path_variable = tools.string();
     return check_reference(problem, oracle, resources, scratch).value();
   }
-  static bool has_python() { return find_program("python3", testing::test_resources().path_variable).has_value(); }
+  static bool has_python() { return find_program("python3", test::suite_resources().path_variable).has_value(); }
   const std::string torch_ = std::string(CAPSTONE_SOURCES) + "/tests/unit/lint/small_torch";
 };
 
@@ -234,7 +234,7 @@ TEST_F(Reference, ThatFailsIsQuoted) {
 }
 
 TEST(Lint, AFolderThatIsNotThere) {
-  auto checks = lint_problem("/nowhere/at/all", testing::test_resources(), [](const std::string&) {});
+  auto checks = lint_problem("/nowhere/at/all", test::suite_resources(), [](const std::string&) {});
   ASSERT_FALSE(checks);
   EXPECT_EQ(checks.error().what, "no such folder");
 }

@@ -7,20 +7,10 @@
 #include "harness/explain/explain.h"
 #include "harness/profile/profile.h"
 #include "problems/problem.h"
+#include "tests/unit/resources.h"
 
 namespace capstone {
 namespace {
-
-Resources resources() {
-  Resources r;
-  r.share = CAPSTONE_SHARE;
-  r.libexec = CAPSTONE_LIBEXEC;
-  r.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  r.path_variable = path != nullptr ? path : "/usr/bin:/bin";
-  r.version = "test";
-  return r;
-}
 
 /// How bad a kernel is on each headline counter; 1 is perfect or a fixed unit, more is worse.
 using Headline = std::map<std::string, double>;
@@ -29,7 +19,7 @@ Headline headline_of(const std::string& specimen) {
   const std::filesystem::path sources = CAPSTONE_SOURCES;
   const auto problem = load_problem(sources / "problems/damped_steps");
   EXPECT_TRUE(problem) << render(problem.error());
-  const auto explained = explain({&*problem, sources / "reference_kernels/L7_profiling/damped_steps" / (specimen + ".cu"), problem->emulate, {}}, resources(), [](const std::string&) {});
+  const auto explained = explain({&*problem, sources / "reference_kernels/L7_profiling/damped_steps" / (specimen + ".cu"), problem->emulate, {}}, test::suite_resources(), [](const std::string&) {});
   EXPECT_TRUE(explained) << render(explained.error());
   if (!explained) return {};
   const auto kernels = counts_of(*explained);

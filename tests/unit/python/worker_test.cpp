@@ -9,20 +9,10 @@
 #include "harness/judge/python_entries.h"
 #include "harness/python/arms.h"
 #include "harness/python/runner.h"
+#include "tests/unit/resources.h"
 
 namespace capstone {
 namespace {
-
-Resources test_resources() {
-  Resources resources;
-  resources.share = CAPSTONE_SHARE;
-  resources.libexec = CAPSTONE_LIBEXEC;
-  resources.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  resources.path_variable = path != nullptr ? path : "/usr/bin:/bin";
-  resources.version = "test";
-  return resources;
-}
 
 Problem problem_of(const std::string& id) { return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value(); }
 
@@ -49,7 +39,7 @@ class Torch : public testing::Test {
     return measurements ? measurements->front() : Measurement{};
   }
 
-  const Resources resources_ = test_resources();
+  const Resources resources_ = test::suite_resources();
   Python python_;
 };
 
@@ -145,7 +135,7 @@ TEST_F(Torch, AnArmThatTheProblemLacksIsNamed) {
 
 // As much of PyTorch as is asked before anything runs, on a machine with a GPU.
 TEST(WrongBuildOfPyTorch, IsTheEnvironmentsFaultInOneLineWithAHint) {
-  const Resources resources = test_resources();
+  const Resources resources = test::suite_resources();
   const fs::path folder = fs::path(testing::TempDir()) / "wrong_build", real = find_program("python3", "/usr/local/bin:/usr/bin:/bin").value_or(fs::path());
   if (real.empty()) GTEST_SKIP() << "no python3";
   ASSERT_TRUE(make_folders(folder / "torch"));
@@ -208,16 +198,16 @@ TEST(ArmsOfAProblem, EagerFirstThenWhatItNames) {
 // ---- finding one
 
 TEST(FindPython, AFolderWithoutOneAndAProgramThatIsNone) {
-  Resources resources = test_resources();
+  Resources resources = test::suite_resources();
   resources.path_variable = testing::TempDir();
   auto none = find_python("auto", resources);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().what, "no python3 on PATH has PyTorch");
   EXPECT_EQ(none.error().code, ExitCode::kEnvironment);
-  auto wrong = find_python("/bin/true", test_resources());
+  auto wrong = find_python("/bin/true", test::suite_resources());
   ASSERT_FALSE(wrong);
   EXPECT_TRUE(wrong.error().what.starts_with("this is no Python that runs")) << wrong.error().what;
-  auto missing = find_python("/nowhere/python3", test_resources());
+  auto missing = find_python("/nowhere/python3", test::suite_resources());
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().what, "no such Python: /nowhere/python3");
 }

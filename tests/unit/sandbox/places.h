@@ -10,17 +10,12 @@
 
 #include "harness/sandbox/sandbox.h"
 #include "tests/unit/base/scratch.h"
+#include "tests/unit/resources.h"
 
 namespace capstone::test {
 
 inline Resources sandbox_resources(const std::string& isolation) {
-  Resources r;
-  r.share = CAPSTONE_TEST_SHARE;
-  r.libexec = CAPSTONE_TEST_LIBEXEC;
-  r.cache = CAPSTONE_TEST_CACHE;
-  const char* path = std::getenv("PATH");
-  r.path_variable = path ? path : "/usr/bin:/bin";
-  r.version = "test";
+  Resources r = suite_resources();
   r.isolation = isolation;
   return r;
 }
