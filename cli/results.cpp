@@ -17,7 +17,6 @@ Result<fs::path> results_file(const Session& session, const std::string& wanted)
 }
 
 Result<void> expect_writable(const fs::path& path) {
-  if (path.empty()) return {};
   std::error_code code;
   if (fs::is_directory(path, code)) return fail("cannot write: this is a folder, not a file", path.string(), "give the name of a file in it");
   const fs::path beside = temporary_beside(path);

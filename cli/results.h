@@ -7,7 +7,7 @@ namespace capstone::cli {
 /// A results file by its path, or that of a device by a word of its name ("h200"). @error nothing was recorded there: the hint lists the devices.
 Result<std::filesystem::path> results_file(const Session& session, const std::string& wanted);
 
-/// Whether a file can be written, asked before the work whose result it is to keep. What stands there stays. An empty path passes.
+/// Whether a file can be written, asked before the work whose result it is to keep. What stands there stays.
 Result<void> expect_writable(const std::filesystem::path& path);
 
 }  // namespace capstone::cli

@@ -12,6 +12,12 @@
 namespace capstone::cli {
 namespace {
 
+// "03_shared_tile" → "shared_tile"
+std::string bare_name(const std::string& rung) {
+  const std::size_t end = rung.find('_');
+  return end == rung.npos ? std::string() : rung.substr(end + 1);
+}
+
 // Where else a rung of about that name is: "`02_online` is a rung of softmax".
 std::optional<std::string> rung_elsewhere(const Session& session, const std::string& wanted, const char* command) {
   std::error_code code;
@@ -19,7 +25,7 @@ std::optional<std::string> rung_elsewhere(const Session& session, const std::str
   for (const auto& file : fs::recursive_directory_iterator(session.resources.reference_kernels(), code)) {
     if (file.path().extension() != ".cu") continue;
     const std::string stem = file.path().stem();
-    for (const std::string& name : {stem, stem.substr(stem.find('_') + 1)}) {
+    for (const std::string& name : {stem, bare_name(stem)}) {
       names.push_back(name);
       owners.push_back(file.path().parent_path().filename());
     }
@@ -31,6 +37,11 @@ std::optional<std::string> rung_elsewhere(const Session& session, const std::str
 }
 
 }  // namespace
+
+bool is_called(const std::string& rung, const std::string& wanted) {
+  const std::string number = rung.substr(0, rung.find('_'));
+  return wanted == rung || wanted == bare_name(rung) || wanted == number || "0" + wanted == number;
+}
 
 Result<fs::path> find_rung(const Session& session, const std::string& problem, const std::string& wanted,
                            const char* command) {
@@ -45,11 +56,10 @@ Result<fs::path> find_rung(const Session& session, const std::string& problem, c
   std::sort(rungs.begin(), rungs.end(), [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
   std::vector<std::string> names;
   for (const fs::path& rung : rungs) {
-    std::string stem = rung.stem(), number = stem.substr(0, stem.find('_'));
-    std::string bare = stem.substr(std::min(stem.size(), number.size() + 1));
-    if (wanted == stem || wanted == bare || wanted == number || "0" + wanted == number) return rung;
+    const std::string stem = rung.stem();
+    if (is_called(stem, wanted)) return rung;
     names.push_back(stem);
-    names.push_back(bare);
+    names.push_back(bare_name(stem));
   }
   std::string hint = "rungs of this problem:";
   for (const fs::path& rung : rungs) hint += " " + rung.stem().string();

@@ -62,12 +62,6 @@ Result<std::vector<Rung>> chosen_rungs(const Session& session, const LadderArgum
   return chosen;
 }
 
-// Is this the rung that the user calls "03", "3", "03_shared_tile" or "shared_tile"?
-bool is_called(const std::string& rung, const std::string& wanted) {
-  const std::string number = rung.substr(0, rung.find('_'));
-  return wanted == rung || wanted == number || "0" + wanted == number || wanted == rung.substr(std::min(rung.size(), number.size() + 1));
-}
-
 // What was recorded, as far as it was asked for: sizes, rungs, nothing of later sessions.
 Result<std::vector<Ladder>> as_asked(const Session& session, const LadderArguments& arguments, std::vector<Ladder> ladders) {
   std::vector<Ladder> chosen;
