@@ -116,7 +116,8 @@ Json with_earlier(Json record, const fs::path& file) {
   return record;
 }
 
-Json record_of(const std::vector<RowResult>& rows, const SelftestRequest& request, const Resources& resources) {
+// What was shown where. Asked before the first exhibit: an interruption also ends the programs that tell of the machine.
+Json place_of(const SelftestRequest& request, const Resources& resources) {
   Json record{{"selftest", 1}, {"tool", resources.version}};
   record["backend"] = request.backend == Backend::kCuda ? "cuda" : "emulated";
   if (request.backend == Backend::kCuda) {
@@ -124,6 +125,10 @@ Json record_of(const std::vector<RowResult>& rows, const SelftestRequest& reques
     if (auto gpu = find_gpu(resources)) record.update({{"device", gpu->name}, {"driver", gpu->driver}, {"compute_capability", gpu->compute_capability}});
   }
   record["isolation"] = Sandbox::detect(resources).description();
+  return record;
+}
+
+Json record_of(const std::vector<RowResult>& rows, Json record) {
   record["rate"] = rate_of(rows);
   record["rows"] = rows;
   for (Json& row : record["rows"]) row["time"] = utc_now();
@@ -158,8 +163,9 @@ Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& ses
   request.budget_seconds = arguments.budget_seconds;
   request.readers = input_readers();
   request.readers["worklog"] = read_worklog;
+  const Json place = place_of(request, session.resources);
   const auto [rows, interrupted] = run_all(exhibits, request, arguments.jobs, session);
-  const Json record = record_of(rows, request, session.resources);
+  const Json record = record_of(rows, place);
   if (!arguments.record.empty()) CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.record, with_earlier(record, session.cwd / arguments.record).dump(1) + "\n"));
   if (interrupted) return fail(*interrupted);
   const Rate rate = rate_of(rows);

@@ -11,10 +11,11 @@
 namespace capstone {
 namespace {
 
-// Template arguments without their types, nothing between them but commas.
+// Template arguments without their types, nothing between them but commas. A truth is a number: ncu writes "1", with its type
+// or without.
 std::string plain(const std::string& kernel) {
-  static const std::regex type(R"(\([A-Za-z_][A-Za-z_0-9: ]*\)(?=-?[0-9]))"), suffix(R"(([0-9])[uUlL]+(?=[,> ]|$))");
-  std::string text = replace_all(replace_all(kernel, "(bool)1", "true"), "(bool)0", "false");
+  static const std::regex type(R"(\([A-Za-z_][A-Za-z_0-9: ]*\)(?=-?[0-9]))"), suffix(R"(([0-9])[uUlL]+(?=[,> ]|$))"), yes(R"(\btrue\b)"), no(R"(\bfalse\b)");
+  std::string text = std::regex_replace(std::regex_replace(kernel, yes, "1"), no, "0");
   text = std::regex_replace(std::regex_replace(text, type, ""), suffix, "$1");
   return replace_all(text, " ", "");
 }

@@ -147,7 +147,7 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   return Outcome(examine_preparation(*setup.problem, prepared, before, after));
 }
 
-Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into) {
+Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into) {
   const Problem& problem = *setup.problem;
   auto worker = setup.start_worker();
   if (!worker) {
@@ -156,7 +156,7 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
     nothing.plan.id = "start";
     into.cases.push_back(failed_case(nothing, worker.error(), {}));
     into.gate_one = verdict_of(worker.error());
-    return {};
+    return PrivateBytes{};
   }
   into.gate_one = GateOne::kPassed;
   int number = 0;
@@ -223,11 +223,21 @@ Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& pl
       if (into.cases.empty() || into.cases.back().id != plan.id || into.cases.back().passed)
         into.cases.push_back(failed_case(prepared, *broken, {}));
       into.gate_one = verdict_of(*broken);
-      return {};
+      return PrivateBytes{};
     }
   }
   if (std::string label = label_of_libraries((*worker)->libraries()); !label.empty()) add_label(into, std::move(label));
-  return {};
+  if (!setup.ask_ahead || into.gate_one != GateOne::kPassed) return PrivateBytes{};
+  CAPSTONE_TRY(Json question, workspace_arguments(problem, problem.measure));
+  auto wanted = ask_private_bytes(**worker, problem, question);
+  if (wanted) return *wanted;
+  if (wanted.error().kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
+  PreparedCase measured;
+  measured.plan.id = "measure";
+  measured.plan.sizes = problem.measure;
+  into.cases.push_back(failed_case(measured, wanted.error(), {}));
+  into.gate_one = verdict_of(wanted.error());
+  return PrivateBytes{};
 }
 
 }  // namespace capstone

@@ -50,6 +50,7 @@ struct GateOneSetup {
   std::chrono::milliseconds run_timeout;
   Narration say;
   std::string who;                                   ///< for narration
+  bool ask_ahead = false;                            ///< of a kernel that passed: what it will want at the `measure` sizes
 };
 
 /// Bytes that a candidate wants beside the tensors at some sizes; both must be known before the arena is laid out.
@@ -70,8 +71,9 @@ inline constexpr std::string_view kVaries = "results differ from run to run (ato
 
 /// Runs the cases and fills `into.cases`, `into.gate_one` and, where kVaries is due, `into.labels`. Stops at the first
 /// crash or time-out; goes on after a wrong result, because which cases fail is half of the diagnosis.
+/// @return what the kernel wants at the `measure` sizes; nothing where `ask_ahead` is false or it did not pass. Asking may fail like a case.
 /// @error the machine's fault, or interrupted.
-Result<void> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into);
+Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into);
 
 /// The verdict that a worker's failure means.
 GateOne verdict_of(const WorkerFailure& failure);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <thread>
 
 #include "harness/base/files.h"
@@ -137,6 +138,7 @@ struct CudaSession {
   }
 };
 
+// Of the native baseline, which no gate one has asked.
 Result<PrivateBytes> wants_of(const Problem& problem, const std::function<StartedRunner()>& start) {
   auto failed = [](const WorkerFailure& failure) { return fail(failure.what, failure.where, failure.hint, ExitCode::kEnvironment); };
   auto runner = start();
@@ -199,6 +201,7 @@ struct Contestant {
   std::shared_ptr<SealedKernel> sealed;  ///< null: host tier
   std::shared_ptr<ScratchFolder> builds;   ///< of one contestant in Python, not handed on to another judgement; null: a .cu
   std::optional<PythonWork> python;
+  PrivateBytes wants;                    ///< at the `measure` sizes
 
   std::function<StartedRunner()> start(const CudaSession& session) const {
     if (python) return [&session, work = *python] { return start_python(work, session.sandbox); };
@@ -241,11 +244,11 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
     return {};
   }
   const auto timeout = run_timeout(request) + (c.python ? kFirstRunOfPython : std::chrono::milliseconds(0));
-  GateOneSetup setup{request.problem, &oracle, session.player.get(), kRuns, {}, timeout, session.say, m.contestant};
+  GateOneSetup setup{request.problem, &oracle, session.player.get(), kRuns, {}, timeout, session.say, m.contestant, is_timed(request) && !c.python};
   if (request.tier != Tier::kHost && m.tier_reason.empty() && !c.python) {
     CAPSTONE_TRY(c.sealed, seal(session, c.artifact));
     setup.start_worker = c.start(session);
-    CAPSTONE_CHECK(gate_one(setup, plans, m));
+    CAPSTONE_TRY(c.wants, gate_one(setup, plans, m));
     m.tier = "sealed";
     if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
     if (m.gate_one == GateOne::kPassed || m.gate_one == GateOne::kTimedOut) return {};
@@ -261,7 +264,7 @@ Result<void> check_contestant(CudaSession& session, const Oracle& oracle, const 
   m.tier = "host";
   if (c.python) m.tier_reason = "a Python process cannot be recorded";
   setup.start_worker = starting_with(std::move(loaded), c.start(session));
-  CAPSTONE_CHECK(gate_one(setup, plans, m));
+  CAPSTONE_TRY(c.wants, gate_one(setup, plans, m));
   if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
   return {};
 }
@@ -286,14 +289,11 @@ Result<std::unique_ptr<Runner>> load_python(const CudaSession& session, const En
 // All entries, then the opponent (none where its path is empty), side by side: nvcc takes seconds for each and one core.
 Result<std::vector<Artifact>> build_all(const CudaSession& session, const fs::path& opponent, const std::string& arch) {
   const JudgeRequest& request = session.request;
-  std::vector<std::string> names;
-  for (const Entry& entry : request.entries) names.push_back(entry.contestant);
-  session.say(fmt::format("building {}{} with nvcc", join(names, ", "), opponent.empty() ? "" : " and the native baseline"));
   std::vector<std::optional<Result<Artifact>>> built(request.entries.size() + 1);
   parallel_for(static_cast<std::int64_t>(built.size()), 1, threads_or_all(0), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       const bool ours = i == request.entries.size();
-      const std::string name = ours ? "native" : names[i];
+      const std::string name = ours ? "native" : request.entries[i].contestant;
       const fs::path& source = ours ? opponent : request.entries[i].source;
       if (source.empty() || is_python(source)) built[i] = Artifact{};
       else built[i] = build_cuda({request.problem, source, &session.resources, ours ? nullptr : &session.sandbox, name, 900}, arch,
@@ -335,18 +335,22 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   CAPSTONE_TRY(session.gpu, find_gpu(resources));
   const std::string arch = session.gpu.arch();
   CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
-  CAPSTONE_TRY(auto programs, own_cuda_programs({"capstone-player", "capstone-worker-cuda", "capstone-recorder", "capstone-launcher"},
-                                                arch, resources, say));
-  const fs::path player_program = programs[0];
-  session.worker_program = programs[1];
-  session.recorder_program = programs[2];
-  session.launcher_program = programs[3];
   session.toolkit = toolkit.root;
 
   const auto begun = std::chrono::steady_clock::now();
   const bool has_native = !problem.oracle_is_reference;  // else PyTorch's eager is the opponent, and says what timed runs should give
   const fs::path native = !has_native ? fs::path() : request.baseline.empty() ? problem.folder / "baseline.cu" : request.baseline;
-  CAPSTONE_TRY(std::vector<Artifact> artifacts, build_all(session, native, arch));
+  std::vector<std::string> names;
+  for (const Entry& entry : request.entries) names.push_back(entry.contestant);
+  say(fmt::format("building {}{} with nvcc", join(names, ", "), has_native ? " and the native baseline" : ""));
+  auto building_all = std::async(std::launch::async, [&] { return build_all(session, native, arch); });
+  auto programs = own_cuda_programs({"capstone-player", "capstone-worker-cuda", "capstone-recorder", "capstone-launcher"}, arch, resources, say);
+  CAPSTONE_TRY(std::vector<Artifact> artifacts, building_all.get());
+  if (!programs) return fail(programs.error());
+  const fs::path player_program = (*programs)[0];
+  session.worker_program = (*programs)[1];
+  session.recorder_program = (*programs)[2];
+  session.launcher_program = (*programs)[3];
   session.baseline = std::move(artifacts.back());
   artifacts.pop_back();
   if (has_native && !session.baseline.result.ok)
@@ -384,7 +388,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
   std::vector<Contestant> built_contestants;
   std::vector<std::unique_ptr<Runner>> loaded(request.entries.size());
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
-    Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr, nullptr, {}};
+    Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr, nullptr, {}, {}};
     c.measurement.backend = "cuda";
     if (is_python(request.entries[i].source)) { CAPSTONE_TRY(loaded[i], load_python(session, request.entries[i], c)); }
     else c.measurement.build = c.artifact.result;
@@ -445,9 +449,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
       arm.start_worker = c.start(session);
       arm.trusted_clock = c.sealed != nullptr;
       arm.python = c.python.has_value();
-      if (!c.python) {
-        CAPSTONE_TRY(arm.wants, wants_of(problem, arm.start_worker));
-      }
+      arm.wants = c.wants;
       if (c.sealed) c.sealed->close_recorder();
       arms.push_back(std::move(arm));
       racing.push_back(&c);

@@ -104,7 +104,8 @@ Result<void> judge_python(const JudgeRequest& request, PythonContestant& contest
   GateOneSetup setup{request.problem, &oracle, &arena, {"", ""},
                      starting_with(std::move(contestant.loaded), [&] { return start_python(contestant.work, sandbox); }),
                      run_timeout(request) + kFirstRunOfPython, say, m.contestant};
-  return gate_one(setup, plans, m);
+  CAPSTONE_CHECK(gate_one(setup, plans, m));
+  return {};
 }
 
 }  // namespace
@@ -176,7 +177,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     GateOneSetup setup{&problem, &oracle, &arena, {"forward", "reverse", "random", "warp"},
                        [&] { return Worker::start_runner({artifact.program.string()}, sandbox, limits, false); },
                        run_timeout(request), say,
-                       m.contestant};
+                       m.contestant, !request.replay};
     CAPSTONE_CHECK(gate_one(setup, plans, m));
     if (m.gate_one == GateOne::kPassed && is_timed(request)) {
       say(m.contestant + ": emulated times");

@@ -168,6 +168,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     ladder.nvcc = m.environment.value("nvcc", "");
     ladder.copy_bytes_per_second = m.environment.value("copy_bytes_per_second", 0.0);
     if (m.measured && m.backend == "cuda") {
+      for (const char* what : {"seconds", "run_again"}) ladder.telemetry[what] = m.environment["telemetry"][what];
       ladder.library = m.measured->arms.front().label;
       ladder.library_ms = m.measured->arms.front().median_ms.point;
     }

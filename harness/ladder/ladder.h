@@ -73,7 +73,8 @@ struct Ladder {
   double flops = 0, bytes = 0;        ///< of the best possible algorithm
   std::string library;                ///< what the native baseline is
   double library_ms = 0;
-  double seconds = 0;
+  double seconds = 0;                 ///< all of climb()
+  Json telemetry;                     ///< "seconds" by stage (building, checking, starting …), "run_again": why blocks were; null: nothing was timed
   std::vector<LadderStep> steps;
 
   /// How many times faster than the step before it; empty for the first timed step.

@@ -17,6 +17,7 @@ void to_json(Json& json, const Ladder& l) {
   json = Json{{"problem", l.problem}, {"title", l.title}, {"sizes", l.sizes}, {"backend", l.backend}, {"time", l.time}, {"tool", l.tool},
               {"device", l.device}, {"driver", l.driver}, {"nvcc", l.nvcc}, {"copy_bytes_per_second", l.copy_bytes_per_second},
               {"flops", l.flops}, {"bytes", l.bytes}, {"library", l.library}, {"library_ms", l.library_ms}, {"seconds", l.seconds}};
+  if (!l.telemetry.is_null()) json["telemetry"] = l.telemetry;
   for (const LadderStep& s : l.steps) {
     Json step{{"rung", s.rung.name}, {"session", s.rung.session}, {"title", s.rung.title}, {"changed", s.rung.changed},
               {"code_sha256", s.code_sha256}, {"tier", s.tier}, {"gate_one", s.gate_one}};
@@ -48,6 +49,7 @@ void from_json(const Json& json, Ladder& l) {
   l.library = json.value("library", "");
   l.library_ms = json.value("library_ms", 0.0);
   l.seconds = json.value("seconds", 0.0);
+  l.telemetry = json.value("telemetry", Json());
   for (const Json& step : json.value("steps", Json::array())) {
     LadderStep s;
     s.rung = {{}, step.at("rung"), step.value("session", ""), step.value("title", ""), step.value("changed", "")};

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "harness/base/text.h"
+#include "harness/judge/python_entries.h"
 
 namespace capstone {
 namespace {
@@ -94,6 +95,7 @@ std::string hopeless(const Exhibit& exhibit, const SelftestRequest& request) {
   auto why = [](const Expectation& e) { return e.kind == Kind::kCannotShow ? e.text : std::string(); };
   if (request.backend == Backend::kEmulated) return why(exhibit.emulated);
   if (request.tier == Tier::kHost) return why(exhibit.cuda_host);
+  if (request.tier == Tier::kSealed && is_python(exhibit.source)) return "a Python process cannot be recorded";
   if (request.tier == Tier::kSealed) return why(exhibit.cuda_sealed);
   return why(exhibit.cuda_sealed).empty() ? std::string() : why(exhibit.cuda_host);
 }

@@ -61,6 +61,20 @@ TEST_F(Selftest, WhatWasShownBeforeAnInterruptionIsInTheRecord) {
   EXPECT_EQ(record["rows"][0]["name"], "11_patches_event_timer");
 }
 
+TEST_F(Selftest, AnInterruptionKeepsWhatTheRecordHadOfTheSameMachine) {
+  const std::string file = (home_ / "record.json").string();
+  Outcome first = program({CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "11_patches_event_timer", "--record", file});
+  EXPECT_EQ(first.code, 0) << first;
+  const Json before = Json::parse(slurp(file), nullptr, false);
+  Outcome second = program({"timeout", "-s", "INT", "2", CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "13_endless_host_loop", "--record", file});
+  EXPECT_NE(second.code, 0) << second;
+  const Json record = Json::parse(slurp(file), nullptr, false);
+  ASSERT_TRUE(record.is_object()) << second;
+  ASSERT_FALSE(record["rows"].empty());
+  EXPECT_EQ(record["rows"][0]["name"], "11_patches_event_timer");
+  EXPECT_EQ(record["isolation"], before["isolation"]);
+}
+
 TEST_F(Selftest, UnknownExhibitIsSaid) {
   Outcome shown = capstone({"selftest", "--only", "nosuch"});
   EXPECT_EQ(shown.code, 2) << shown;

@@ -34,6 +34,8 @@ TEST(KernelName, IsTheSameForCompilerProfilerAndPeople) {
   EXPECT_TRUE(same_kernel("fused<true, 4>", "fused<(bool)1, (int)4>"));
   EXPECT_TRUE(same_kernel("fused<false,-4,16u>", "fused<(bool)0, (int)-4, (unsigned int)16>"));
   EXPECT_TRUE(same_kernel("gemm<Shape<128, 64>>", "gemm<Shape<(int)128, (int)64>>"));
+  EXPECT_TRUE(same_kernel("sgemm<Shape<128, 1>, 1>", "sgemm<Shape<128, 1>, true>"));
+  EXPECT_FALSE(same_kernel("sgemm<Shape<128, 1>, 1>", "sgemm<Shape<128, 1>, false>"));
   EXPECT_FALSE(same_kernel("fused<true>", "fused<false>"));
   EXPECT_FALSE(same_kernel("fused<16>", "fused<1>"));
   EXPECT_FALSE(same_kernel("fused", "fused<1>"));

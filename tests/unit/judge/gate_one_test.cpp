@@ -213,6 +213,26 @@ TEST(GateOneOnTheCpu, ReplayOfWhatAnInstrumentedBuildFoundLooksThereAgain) {
   EXPECT_EQ(again.first_failure()->seed, bad->seed);
 }
 
+// Right at every small size; what it wants at the measured one overflowed an int.
+TEST(GateOneOnTheCpu, AWorkspaceThatMakesNoSenseAtTheMeasuredSizeIsTheKernelsFailure) {
+  const Measurement m = judged("softmax", softmax_kernel(R"(
+  if (threadIdx.x) return;
+  float sum = 0, most = x[0];
+  for (int64_t j = 0; j < cols; ++j) most = fmaxf(most, x[j]);
+  for (int64_t j = 0; j < cols; ++j) sum += expf(x[j] - most);
+  for (int64_t j = 0; j < cols; ++j) y[j] = expf(x[j] - most) / sum;)") +
+                                          R"(extern "C" size_t workspace_bytes(int64_t rows, int64_t cols) {
+  const int32_t bytes = static_cast<int32_t>(static_cast<uint32_t>(rows * cols) * 32u);
+  return bytes;
+})");
+  EXPECT_EQ(m.gate_one, GateOne::kCrashed);
+  EXPECT_EQ(failed_cases(m), std::set<std::string>{"measure"});
+  const CaseResult* failure = m.first_failure();
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->problem, "workspace_bytes() asks for more than 8 GiB, or for nonsense");
+  EXPECT_EQ(failure->sizes, sizes_json(problem_of("softmax").measure));
+}
+
 TEST(LabelOfLibraries, NamesWhatWorksOnGpusAndNothingElse) {
   EXPECT_EQ(label_of_libraries({"libc.so.6", "libcudart.so.13", "libcuda.so.1"}), "");
   EXPECT_EQ(label_of_libraries({"libc.so.6", "libcublas.so.13", "libcublasLt.so.13"}),

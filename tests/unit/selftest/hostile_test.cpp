@@ -76,6 +76,20 @@ TEST(Selftest, WhatCannotShowIsNotBuilt) {
   EXPECT_EQ(rows->front().why, "nothing is timed");
 }
 
+TEST(Selftest, NothingIsSaidOfPythonWhereOnlyTheSealedTierWasAskedFor) {
+  Exhibit exhibit;
+  exhibit.row = 11;
+  exhibit.cuda_sealed.kind = Expectation::Kind::kFallsBack;
+  exhibit.source = "/nonexistent.py";
+  SelftestRequest request;
+  request.backend = Backend::kCuda;
+  request.tier = Tier::kSealed;
+  auto rows = run_group({exhibit}, request, Resources{}, [](const std::string&) {});
+  ASSERT_TRUE(rows);
+  EXPECT_EQ(rows->front().state, RowState::kNotRun) << "a refusal that every Python file meets catches nobody";
+  EXPECT_EQ(rows->front().why, "a Python process cannot be recorded");
+}
+
 TEST(Selftest, OnAGpuHonestKernelsOfAProblemRaceTogetherAndTricksAlone) {
   auto exhibit = [](std::string name, int row, std::string problem) {
     Exhibit made;
