@@ -201,6 +201,7 @@ int run(int argc, char** argv) {
     blame_own_folders(result.error(), session);
     std::string text = render(result.error());
     text.pop_back();
+    if (const std::string& trace = result.error().trace; !trace.empty()) text += session.verbose ? "\n" + trace : "\n  hint: --verbose shows the whole traceback";
     session.terminal.say(text);
     return static_cast<int>(result.error().code);
   }

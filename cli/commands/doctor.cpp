@@ -16,12 +16,10 @@ struct Row {
   std::string what, state, found, cost;  ///< state: ok, missing, limited
 };
 
-std::string first_line(const std::vector<std::string>& argv, std::chrono::seconds patience = std::chrono::seconds(30),
-                       std::vector<std::pair<std::string, std::string>> env = {}) {
+std::string first_line(const std::vector<std::string>& argv) {
   ProcessSpec spec;
   spec.argv = argv;
-  spec.env = std::move(env);
-  spec.timeout = patience;
+  spec.timeout = std::chrono::seconds(30);
   auto result = run_process(spec);
   if (!result || !result->ok()) return {};
   return std::string(trim(split(result->out.empty() ? result->err : result->out, '\n').front()));
@@ -33,27 +31,15 @@ Row program(const Session& session, const std::string& name, const std::vector<s
   return {name, "ok", first_line(argv), {}};
 }
 
-// "CUDA 13.0 True": what it is built for, and whether this GPU runs what it holds.
-constexpr const char* kTry = R"(import torch
-try:
-    works = torch.cuda.is_available() and torch.zeros(1, device='cuda').item() == 0
-except RuntimeError:
-    works = False
-print(f'CUDA {torch.version.cuda}' if torch.version.cuda else 'the CPU', works))";
-
 // Found as `measure` finds it, and imported.
 Row pytorch(const Resources& resources, bool gpu) {
   constexpr const char* kWithout = "the problem's native baseline is the reference; no contestant in Python can be judged";
   auto python = find_python("auto", resources);
   if (!python) return {"PyTorch", "missing", python.error().what, kWithout};
-  std::vector<std::string> packages;
-  for (const fs::path& path : python->paths) packages.push_back(path.string());
-  const std::string said = first_line({python->program.string(), "-c", kTry}, std::chrono::seconds(100),  // from a cold disk, on a busy machine
-                                      {{"PYTHONPATH", join(packages, ":")}});
   const std::string what = fmt::format("{}, {} (Python {})", python->torch, python->program.string(), python->version);
-  if (said.empty()) return {"PyTorch", "limited", what + ", which cannot be imported", kWithout};
-  if (gpu && !said.ends_with(" True"))
-    return {"PyTorch", "limited", fmt::format("{}: it cannot use this GPU (built for {})", what, said.substr(0, said.rfind(' '))), kWithout};
+  const auto torch = import_torch(*python);
+  if (!torch) return {"PyTorch", "limited", what + ", which cannot be imported", kWithout};
+  if (gpu && !torch->computes) return {"PyTorch", "limited", fmt::format("{}: it cannot use this GPU (built for {})", what, torch->built_for), kWithout};
   return {"PyTorch", "ok", what, {}};
 }
 

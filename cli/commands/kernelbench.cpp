@@ -12,6 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/kernelbench/suite.h"
+#include "harness/python/python.h"
 
 namespace capstone::cli {
 namespace {
@@ -102,8 +103,24 @@ class KernelBenchRun {
     return definition_->second;
   }
 
+  // Before the first work of this run: what is wrong with PyTorch is wrong for all candidates, and said once.
+  Result<void> torch_works() {
+    if (torch_) return *torch_;
+    narration()("starting PyTorch");
+    const std::string& wanted = arguments_.judge.python;
+    auto trial = [&]() -> Result<void> {
+      CAPSTONE_TRY(const Python python, find_python(wanted == "none" ? "auto" : wanted, session_.resources));
+      CAPSTONE_TRY(const ImportedTorch torch, import_torch(python));
+      if (choose_backend(arguments_.judge.backend, session_.resources).backend == Backend::kCuda && !torch.computes)
+        return fail(fmt::format("PyTorch {} cannot use this GPU: it is built for {}", python.torch, torch.built_for), python.program.string(),
+                    "install a build for this GPU's CUDA (https://pytorch.org/get-started), give --python another python3, or --backend emulated", ExitCode::kEnvironment);
+      return {};
+    };
+    return *(torch_ = trial());
+  }
+
   // A problem's definition, imported once for each state of its file.
-  Result<ImportedProblem> imported(const KernelBenchFile& file) const {
+  Result<ImportedProblem> imported(const KernelBenchFile& file) {
     CAPSTONE_TRY(const std::string digest, sha256_file(file.path));
     const fs::path folder = out_ / "problems" / file.id(), mark = out_ / "problems" / (file.id() + ".json");
     const Json wanted{{"source", digest}, {"memory", memory_}, {"tool", session_.resources.version}};
@@ -112,6 +129,7 @@ class KernelBenchRun {
       auto problem = load_problem(folder);
       if (found.is_object() && found.value("import", Json()) == wanted && problem) return ImportedProblem{std::move(*problem), found.value("notes", std::vector<std::string>())};
     }
+    CAPSTONE_CHECK(torch_works());
     CAPSTONE_TRY(ImportedProblem made, import_kernelbench({file, folder, arguments_.judge.python, memory_}, session_.resources, narration()));
     CAPSTONE_CHECK(write_file_atomic(mark, Json{{"import", wanted}, {"notes", made.notes}}.dump(1)));
     return made;
@@ -131,7 +149,7 @@ class KernelBenchRun {
     Judged judged;
     auto outcome = try_one(sample, known, judged);
     if (!outcome) {
-      if (outcome.error().code == ExitCode::kInterrupted) return fail(outcome.error());
+      if (outcome.error().code == ExitCode::kInterrupted || (torch_ && !*torch_)) return fail(outcome.error());
       judged.refused = outcome.error().what + (outcome.error().hint.empty() ? "" : " (" + outcome.error().hint + ")");
     } else if (*outcome) {
       return judged;  // of an earlier run
@@ -154,6 +172,7 @@ class KernelBenchRun {
       judged = before->second;
       return true;
     }
+    CAPSTONE_CHECK(torch_works());
     JudgeRequest request = request_of(problem, arguments_.judge);
     request.entries = {{fmt::format("{}/{}", sample.problem.level, sample.problem.name), source}};
     CAPSTONE_TRY(auto measurements, judge(request, session_.resources, narration()));
@@ -238,6 +257,7 @@ class KernelBenchRun {
   const RunArguments& arguments_;
   const fs::path out_;
   double memory_ = 0;
+  std::optional<Result<void>> torch_;  ///< whether it works, once it was tried
   Suite suite_;
   std::optional<std::pair<fs::path, Result<ImportedProblem>>> definition_;  ///< of the file that was asked about last
   std::vector<Judged> judged_;  ///< in the order of suite_.samples

@@ -23,6 +23,7 @@ struct Error {
   std::string where;  ///< file:line:column, a path or a command; may be empty
   std::string hint;   ///< what the user can do; may be empty
   ExitCode code = ExitCode::kUsage;
+  std::string trace{};  ///< the whole traceback of what failed in Python; shown by --verbose
 };
 
 template <class T>

@@ -249,10 +249,10 @@ class Session {
       return {};
     }
     if (arms_[a].trusted && arms_[a].python)
-      return fail(fmt::format("PyTorch's {} failed: {}", arms_[setup_.reference].name, failure.what), failure.where,
-                  setup_.problem->oracle_is_reference ? failure.hint
-                                                      : "measure against the native baseline: --python none" + (failure.hint.empty() ? std::string() : "; or: " + failure.hint),
-                  ExitCode::kEnvironment);
+      return fail({fmt::format("PyTorch's {} failed: {}", arms_[setup_.reference].name, failure.what), failure.where,
+                   setup_.problem->oracle_is_reference ? failure.hint
+                                                       : "measure against the native baseline: --python none" + (failure.hint.empty() ? std::string() : "; or: " + failure.hint),
+                   ExitCode::kEnvironment, failure.trace});
     if (arms_[a].trusted)
       return fail("the baseline failed: " + failure.what, failure.where, failure.hint.empty() ? "run `capstone doctor`" : failure.hint, ExitCode::kEnvironment);
     arms_[a].failure = this->failed_at_measure(failure.what, failure.where, failure.hint);

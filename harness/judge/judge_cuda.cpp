@@ -184,7 +184,7 @@ Result<Opponents> find_opponents(const CudaSession& session, const Oracle& oracl
   if (!eager) {
     const WorkerFailure& failure = eager.error();
     if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-    if (asked_for) return fail(failure.what, failure.where.empty() ? python->program.string() : failure.where, failure.hint, ExitCode::kEnvironment);
+    if (asked_for) return fail({failure.what, failure.where.empty() ? python->program.string() : failure.where, failure.hint, ExitCode::kEnvironment, failure.trace});
     found.why_native = failure.what;
     return found;
   }

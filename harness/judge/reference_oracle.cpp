@@ -24,7 +24,8 @@ Error oracle_failure(const WorkerFailure& failure) {
   // What a worker is advised to do when it is stopped is meant for kernels.
   const bool too_large = failure.kind == Kind::kMemory || failure.kind == Kind::kTimedOut;
   return {"the reference cannot be computed in float64: " + failure.what, failure.where,
-          too_large ? "smaller sizes under `check` and `vary` in problem.yaml" : failure.hint, surroundings ? ExitCode::kEnvironment : ExitCode::kUsage};
+          too_large ? "smaller sizes under `check` and `vary` in problem.yaml" : failure.hint, surroundings ? ExitCode::kEnvironment : ExitCode::kUsage,
+          failure.trace};
 }
 
 class PythonOracle : public ReferenceOracle {

@@ -27,7 +27,7 @@ Result<fs::path> find_root(const fs::path& start) {
 
 std::string restore_hint(const ProjectConfig& config) {
   return fmt::format(
-      "put problem/ back as it was: `git checkout -- problem`, or copy it from a fresh `capstone init {}`",
+      "put problem/ back as it was: `git checkout -- problem`, or copy it from a fresh project of {}",
       config.problem_id);
 }
 

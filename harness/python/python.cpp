@@ -26,6 +26,14 @@ print(json.dumps({'program': sys.executable, 'version': sys.version.split()[0], 
                   'roots': [sys.prefix, sys.base_prefix] + ([os.path.dirname(os.path.realpath(os.path.dirname(found.origin)))] if version else [])}))
 )";
 
+// "CUDA 13.0 True": what it is built for, and whether this GPU runs what it holds.
+constexpr const char* kTry = R"(import torch
+try:
+    works = torch.cuda.is_available() and torch.zeros(1, device='cuda').item() == 0
+except RuntimeError:
+    works = False
+print(f'CUDA {torch.version.cuda}' if torch.version.cuda else 'the CPU', works))";
+
 Result<Python> examine(const fs::path& program) {
   ProcessSpec spec;
   spec.argv = {program.string(), "-c", kProbe};
@@ -65,6 +73,23 @@ std::vector<std::pair<std::string, std::string>> Python::environment(const fs::p
           {"TORCHINDUCTOR_COMPILE_THREADS", "4"},
           {"TRITON_CACHE_DIR", (builds / "triton").string()},
           {"USER", "capstone"}};  // PyTorch asks for the name, and a sandbox has no list of users
+}
+
+Result<ImportedTorch> import_torch(const Python& python) {
+  std::vector<std::string> packages;
+  for (const fs::path& path : python.paths) packages.push_back(path.string());
+  ProcessSpec spec;
+  spec.argv = {python.program.string(), "-c", kTry};
+  spec.env = {{"PYTHONPATH", join(packages, ":")}};
+  spec.timeout = std::chrono::seconds(100);  // from a cold disk, on a busy machine
+  CAPSTONE_TRY(const auto ran, run_process(spec));
+  if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+  const std::string said = last_line(to_utf8(ran.out));
+  const std::size_t space = said.rfind(' ');
+  if (!ran.ok() || space == said.npos)
+    return fail("PyTorch cannot be imported: " + last_line(to_utf8(ran.err)).substr(0, 300), python.program.string(), "repair it there, or give --python another python3",
+                ExitCode::kEnvironment);
+  return ImportedTorch{said.substr(0, space), said.ends_with(" True")};
 }
 
 Result<Python> find_python(const std::string& wanted, const Resources& resources) {

@@ -27,4 +27,12 @@ struct Python {
 /// @error none has; the one that was asked for does not run or has none. Exit code kEnvironment.
 Result<Python> find_python(const std::string& wanted, const Resources& resources);
 
+/// What an import of PyTorch told.
+struct ImportedTorch {
+  std::string built_for;   ///< "CUDA 13.0", "the CPU"
+  bool computes = false;   ///< on this machine's GPU
+};
+/// Imports it once, which takes seconds. @error what the import said; exit code kEnvironment.
+Result<ImportedTorch> import_torch(const Python& python);
+
 }  // namespace capstone

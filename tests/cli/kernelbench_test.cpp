@@ -73,6 +73,30 @@ TEST_F(KernelBench, AProjectFromAFileIsMeasuredLikeAnyOther) {
   EXPECT_TRUE(says(missing.err, "no such file"));
 }
 
+TEST_F(KernelBench, AnExceptionOfTheReferenceHasItsPlaceAndItsTracebackOnRequest) {
+  ASSERT_EQ(run({"init", "--kernelbench", "problems/level1/5_Divide_by_sum.py", "mine"}).code, 0);
+  // A problem of one's own, whose reference broke.
+  fs::copy(home_ / "mine" / "problem", home_ / "own", fs::copy_options::recursive);
+  std::string text = slurp(home_ / "own" / "reference.py");
+  const std::string line = "return x / x.sum(dim=1, keepdim=True)";
+  ASSERT_NE(text.find(line), std::string::npos);
+  spit(home_ / "own" / "reference.py", text.replace(text.find(line), line.size(), "return x / x.no_such_method()"));
+  ASSERT_EQ(run({"init", "own", "other"}).code, 0);
+  spit(home_ / "other" / "human" / "kernel.py", kRight);
+  auto measured = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"measure", "--backend", "emulated", "--hidden", "0"});
+    return capstone(more, {.cwd = home_ / "other", .patience = std::chrono::seconds(110)});
+  };
+  const Outcome brief = measured({});
+  EXPECT_EQ(brief.code, 2) << brief;
+  EXPECT_TRUE(says(brief.err, "error: the reference cannot be computed in float64: "));
+  EXPECT_TRUE(says(brief.err, "no_such_method"));
+  EXPECT_TRUE(says(brief.err, "reference.py:"));
+  EXPECT_TRUE(says(brief.err, "hint: --verbose shows the whole traceback"));
+  EXPECT_EQ(brief.err.find("Traceback (most recent call last)"), std::string::npos);
+  EXPECT_TRUE(says(measured({"--verbose"}).err, "Traceback (most recent call last)"));
+}
+
 TEST_F(KernelBench, AFolderOfCandidatesIsJudgedOnceAndResumed) {
   spit(home_ / "problems" / "level1" / "6_Refused.py", "class Model: pass\n");
   fs::create_directories(home_ / "solutions");

@@ -155,6 +155,21 @@ TEST_F(APythonOfItsOwn, WhosePyTorchLacksALibraryIsNotTheKernelsFault) {
   EXPECT_TRUE(says(imported.err, "hint: repair it there"));
 }
 
+TEST_F(APythonOfItsOwn, WhosePyTorchIsBrokenIsSaidOnceForAllCandidates) {
+  fs::create_directories(home_ / "problems" / "level1");
+  fs::create_directories(home_ / "solutions");
+  for (const char* name : {"1_x.py", "2_y.py"}) {
+    spit(home_ / "problems" / "level1" / name, "class Model: pass\n");
+    spit(home_ / "solutions" / name, kRight);
+  }
+  const std::string python = with_torch("raise OSError('libcudnn.so.9: cannot open shared object file')\n");
+  Outcome ran = capstone({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated", "--python", python});
+  EXPECT_EQ(ran.code, 3) << ran;
+  EXPECT_TRUE(says(ran.err, "error: PyTorch cannot be imported: OSError: libcudnn.so.9"));
+  EXPECT_EQ(ran.err.find("not judged"), std::string::npos) << ran;
+  EXPECT_FALSE(fs::exists(home_ / "out" / "records.jsonl"));
+}
+
 TEST_F(PythonContestant, ExplainTakesCudaAlone) {
   Outcome explained = capstone({"explain"}, {.cwd = project_in_python(kRight)});
   EXPECT_EQ(explained.code, 3) << explained;
