@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 
+#include "cli/choices.h"
 #include "cli/remote.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
@@ -15,30 +14,9 @@
 
 namespace capstone::cli {
 
-namespace {
-
-const std::map<std::string, Backend>& backends() {
-  static const std::map<std::string, Backend> names{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
-  return names;
-}
-
-const std::map<std::string, Tier>& tiers() {
-  static const std::map<std::string, Tier> names{{"auto", Tier::kAuto}, {"sealed", Tier::kSealed}, {"host", Tier::kHost}};
-  return names;
-}
-
-template <class Value>
-std::string name_in(const std::map<std::string, Value>& names, Value value) {
-  return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == value; })->first;
-}
-
-}  // namespace
-
 void add_judge_options(CLI::App& command, JudgeOptions& options) {
-  command.add_option("--backend", options.backend, "auto (default): a GPU where there is one, else emulated on the CPU")
-      ->transform(CLI::CheckedTransformer(backends(), CLI::ignore_case));
-  command.add_option("--tier", options.tier, "on a GPU: auto (default): sealed where the launch can be recorded, else host")
-      ->transform(CLI::CheckedTransformer(tiers(), CLI::ignore_case));
+  add_backend(command, options.backend, "auto (default): a GPU where there is one, else emulated on the CPU");
+  add_tier(command, options.tier, "on a GPU: auto (default): sealed where the launch can be recorded, else host");
   command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a contestant (default 10)")->check(CLI::Range(1.0, 3600.0));
   command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
   command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
@@ -52,7 +30,7 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
 }
 
 std::vector<std::string> words_of(const JudgeOptions& options) {
-  std::vector<std::string> words{"--backend", name_in(backends(), options.backend), "--tier", name_in(tiers(), options.tier),
+  std::vector<std::string> words{"--backend", name_of(options.backend), "--tier", name_of(options.tier),
                                  "--budget", fmt::format("{}", options.budget_seconds), "--timeout", fmt::format("{}", options.timeout_seconds),
                                  "--hidden", std::to_string(options.hidden_cases), "--python", options.python};
   if (!options.baselines.empty()) words.insert(words.end(), {"--baselines", join(options.baselines, ",")});

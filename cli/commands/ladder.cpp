@@ -5,6 +5,7 @@
 #include <iostream>
 #include <utility>
 
+#include "cli/choices.h"
 #include "cli/live_ladder.h"
 #include "cli/results.h"
 #include "cli/rungs.h"
@@ -175,7 +176,6 @@ Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments
 void add_ladder(CLI::App& app, Session& session, Action& action) {
   auto* command = app.add_subcommand("ladder", "the reference kernels of a problem, rung by rung: how fast, and what made it so");
   auto arguments = std::make_shared<LadderArguments>();
-  static const std::map<std::string, Backend> backends{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
   auto* problem = command->add_option("problem", arguments->problem, "whose ladder: sgemm, softmax, transpose …");
   command->add_option("--session", arguments->session, "all ladders of a session: L4; rungs of later sessions are left out")->excludes(problem);
   command->add_option("--only", arguments->only, "these rungs alone: 03 05, or a .cu of your own");
@@ -183,8 +183,7 @@ void add_ladder(CLI::App& app, Session& session, Action& action) {
   auto* budget = command->add_option("--budget", arguments->budget, "seconds of timing a rung (default 2)")->check(CLI::Range(0.1, 3600.0));
   auto* recorded = command->add_option("--recorded", arguments->recorded, "as recorded on a device (h200) or in a file (results.json); nothing is run");
   auto* record = command->add_option("--record", arguments->record, "put the result into this file: reference_kernels/results/h200.json");
-  auto* backend = command->add_option("--backend", arguments->backend, "auto (default), cuda, or emulated: checks every rung on the CPU, times none")
-      ->transform(CLI::CheckedTransformer(backends, CLI::ignore_case));
+  auto* backend = add_backend(*command, arguments->backend, "emulated: checks every rung on the CPU, times none (default auto)");
   auto* live = command->add_flag("--live", arguments->live, "for a classroom: one rung at a time, after the room's guess");
   auto* rehearse = command->add_flag("--rehearse", arguments->rehearse, "build and check everything now, so that the live run need not")->excludes(live);
   for (auto* measuring : {budget, record, backend, rehearse}) recorded->excludes(measuring);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cli/choices.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -184,11 +185,8 @@ Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& ses
 void add_selftest(CLI::App& app, Session& session, Action& action) {
   auto* command = app.add_subcommand("selftest", "show the judge every known trick and many honest kernels: what does it make of them?");
   auto arguments = std::make_shared<SelftestArguments>();
-  static const std::map<std::string, Backend> backends{{"auto", Backend::kAuto}, {"emulated", Backend::kEmulated}, {"cuda", Backend::kCuda}};
-  static const std::map<std::string, Tier> tiers{{"auto", Tier::kAuto}, {"sealed", Tier::kSealed}, {"host", Tier::kHost}};
-  command->add_option("--backend", arguments->backend, "auto (default): a GPU where there is one, else emulated on the CPU")
-      ->transform(CLI::CheckedTransformer(backends, CLI::ignore_case));
-  command->add_option("--tier", arguments->tier, "on a GPU: auto (default), sealed or host")->transform(CLI::CheckedTransformer(tiers, CLI::ignore_case));
+  add_backend(*command, arguments->backend, "auto (default): a GPU where there is one, else emulated on the CPU");
+  add_tier(*command, arguments->tier, "on a GPU (default auto)");
   command->add_option("--budget", arguments->budget_seconds, "seconds of GPU timing a kernel (default 3)")->check(CLI::Range(1.0, 3600.0));
   command->add_option("--only", arguments->only, "these exhibits alone; names or patterns: 'honest_*'");
   command->add_option("--record", arguments->record, "put the whole record into this file, as JSON, what was shown of it when interrupted; rows of an earlier run of the same machine and version stay");

@@ -38,6 +38,18 @@ TEST_F(BadInput, MistypedFlagGetsTheNearestName) {
   EXPECT_TRUE(says(answer.err, "hint: did you mean `--backend`?"));
 }
 
+TEST_F(BadInput, AValueOutsideItsChoicesIsToldWhichThereAre) {
+  for (const std::string& command : {"measure", "ladder", "selftest"}) {
+    Outcome answer = capstone({command, "--backend", "emulate"});
+    EXPECT_EQ(answer.code, 2) << answer;
+    EXPECT_TRUE(says(answer.err, "error: --backend: emulate is none of auto, cuda, emulated; did you mean emulated?"));
+  }
+  Outcome answer = capstone({"measure", "--tier", "open"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "error: --tier: open is none of auto, host, sealed"));
+  EXPECT_TRUE(says(capstone({"measure", "--help"}).out, "--backend auto|cuda|emulated"));
+}
+
 TEST_F(BadInput, UnknownRungGetsTheNearestName) {
   Outcome answer = capstone({"init", "softmax", "project", "--from", "onlin"});
   EXPECT_EQ(answer.code, 2) << answer;

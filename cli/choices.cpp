@@ -1,0 +1,48 @@
+#include "cli/choices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/base/spelling.h"
+#include "harness/base/text.h"
+
+namespace capstone::cli {
+namespace {
+
+template <class Value>
+using Names = std::map<std::string, Value>;
+
+const Names<Backend> kBackends{{"auto", Backend::kAuto}, {"cuda", Backend::kCuda}, {"emulated", Backend::kEmulated}};
+const Names<Tier> kTiers{{"auto", Tier::kAuto}, {"host", Tier::kHost}, {"sealed", Tier::kSealed}};
+
+template <class Value>
+CLI::Option* add(CLI::App& command, const std::string& option, Value& value, const Names<Value>& names, const std::string& help) {
+  std::vector<std::string> known;
+  for (const auto& [name, meaning] : names) known.push_back(name);
+  auto check = [&names, known](std::string& word) -> std::string {
+    const auto found = names.find(CLI::detail::to_lower(word));
+    if (found == names.end()) {
+      const auto meant = nearest(word, known);
+      return fmt::format("{} is none of {}{}", word, join(known, ", "), meant ? "; did you mean " + *meant + "?" : "");
+    }
+    word = std::to_string(static_cast<int>(found->second));
+    return {};
+  };
+  return command.add_option(option, value, help)->transform(CLI::Validator(check, "", ""))->type_name(join(known, "|"));
+}
+
+template <class Value>
+std::string name_in(const Names<Value>& names, Value value) {
+  return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == value; })->first;
+}
+
+}  // namespace
+
+CLI::Option* add_backend(CLI::App& command, Backend& backend, const std::string& help) { return add(command, "--backend", backend, kBackends, help); }
+CLI::Option* add_tier(CLI::App& command, Tier& tier, const std::string& help) { return add(command, "--tier", tier, kTiers, help); }
+std::string name_of(Backend backend) { return name_in(kBackends, backend); }
+std::string name_of(Tier tier) { return name_in(kTiers, tier); }
+
+}  // namespace capstone::cli

@@ -1,0 +1,19 @@
+#pragma once
+// Options whose value is one of a few names: what the help says, and what is said of another.
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "harness/judge/judge.h"
+
+namespace capstone::cli {
+
+/// --backend auto|cuda|emulated
+CLI::Option* add_backend(CLI::App& command, Backend& backend, const std::string& help);
+/// --tier auto|host|sealed
+CLI::Option* add_tier(CLI::App& command, Tier& tier, const std::string& help);
+/// What the user would have written.
+std::string name_of(Backend backend);
+std::string name_of(Tier tier);
+
+}  // namespace capstone::cli
