@@ -34,16 +34,29 @@ def product(symbols, samples):
     return " * ".join(([str(factor)] if factor > 1 else []) + list(symbols))
 
 
-def floored(symbols, samples):
-    """floor((s + q) / r): what pooling and strides make of an extent."""
+def floors(symbols, samples):
+    """Every (q, r) whose floor((s + q) / r), what pooling and strides make of an extent, goes through all samples: the smallest q first."""
     if len(symbols) != 1:
-        return None
+        return []
     s = symbols[0]
-    for r in range(2, 65):
-        base, extent = samples[0]
-        for q in range(extent * r - base[s], extent * r - base[s] + r):
-            if all((sizes[s] + q) // r == value for sizes, value in samples):
-                return f"floor(({s}{f' + {q}' if q > 0 else f' - {-q}' if q < 0 else ''}) / {r})"
+    base, extent = samples[0]
+    found = [(q, r) for r in range(2, 65) for q in range(extent * r - base[s], extent * r - base[s] + r) if all((sizes[s] + q) // r == value for sizes, value in samples)]
+    return sorted(found, key=lambda pair: (abs(pair[0]), pair))
+
+
+def telling(found, values):
+    """The value at which those formulas differ most; None: they agree at all of them."""
+    def left(value):  # how many are left in the worst case
+        extents = [(value + q) // r for q, r in found]
+        return max(extents.count(extent) for extent in set(extents))
+
+    best = min(values, key=left, default=None)
+    return best if best is not None and left(best) < len(found) else None
+
+
+def floored(symbols, samples):
+    for q, r in floors(symbols, samples)[:1]:
+        return f"floor(({symbols[0]} {'+' if q > 0 else '-'} {abs(q)}) / {r})" if q else f"floor({symbols[0]} / {r})"
     return None
 
 

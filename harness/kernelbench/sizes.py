@@ -4,7 +4,7 @@ import random
 import re
 import time
 
-from formulas import formula
+from formulas import floors, formula, telling
 from run import Refused, Run, one_line
 
 # Constants that say how something is computed, whatever their value, or as long as it is small.
@@ -166,12 +166,28 @@ class Sizes:
                         used.append(s)
                     samples += [(dict(self.base, **{s: value}), shapes[name][axis]) for value, shapes in self.points[s]]
                 samples += [(sizes, shapes[name][axis]) for sizes, shapes in joint]
-                text = formula(used, samples)
+                text = formula(used, self.sharpened(used, samples, name, axis, here))
                 if text is None:
                     return used[-1]
                 extents.append(text)
             self.shapes[name] = extents
         return None
+
+    def sharpened(self, symbols, samples, name, axis, here):
+        """The samples, with more of them while several divisions by a stride go through all: where these differ."""
+        tried = set()
+        patience = 9 if here[2] < QUICK else 4 if here[2] < SLOW else 1
+        while formula(symbols, samples) and len(found := floors(symbols, samples)) > 1 and len(tried) < patience:
+            s = symbols[0]
+            at = telling(found, [v for v in range(max(1, self.base[s] // 2), 4 * self.base[s]) if v not in tried])
+            if at is None:
+                break
+            tried.add(at)
+            sizes = dict(self.base, **{s: at})
+            there = self.run(sizes)
+            if there and name in there[0] and axis < len(there[0][name]):
+                samples = samples + [(sizes, there[0][name][axis])]
+        return samples
 
     def works(self, sizes):
         there = self.run(dict(self.base, **sizes))

@@ -123,6 +123,44 @@ class ModelNew(nn.Module):
   EXPECT_EQ(without_norm.gate_one, GateOne::kWrong) << "statistics of a fresh BatchNorm are 0 and 1: ignoring them must show";
 }
 
+// Between the sizes that are tried first several divisions go through all extents; the size where they differ tells.
+TEST_F(KernelBenchImport, ExtentsBehindStridesAreExactAtEverySize) {
+  const auto imported = import(R"(
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 8, kernel_size=4, stride=3, padding=1)
+        self.pool = nn.AvgPool2d(kernel_size=7)
+
+    def forward(self, x, z):
+        return self.conv(x), self.pool(z)
+
+
+batch_size = 4
+height = 96
+length = 110
+
+
+def get_inputs():
+    return [torch.rand(batch_size, 4, height, height), torch.rand(batch_size, 4, length, length)]
+
+
+def get_init_inputs():
+    return []
+)");
+  ASSERT_TRUE(imported) << render(imported.error());
+  const Problem& p = imported->problem;
+  std::vector<const Parameter*> outputs;
+  for (const Parameter& parameter : p.signature)
+    if (parameter.is_written()) outputs.push_back(&parameter);
+  ASSERT_EQ(outputs.size(), 2u);
+  for (std::int64_t extent = 8; extent < 200; ++extent) {
+    const Sizes sizes{{"batch_size", 2}, {"height", extent}, {"length", extent}};
+    ASSERT_EQ(shape_at(*outputs[0], sizes).value(), (std::vector<std::int64_t>{2, 8, (extent + 2 - 4) / 3 + 1, (extent + 2 - 4) / 3 + 1}));
+    ASSERT_EQ(shape_at(*outputs[1], sizes).value(), (std::vector<std::int64_t>{2, 4, extent / 7, extent / 7}));
+  }
+}
+
 TEST_F(KernelBenchImport, ACudaKernelIsJudgedByTheReferenceInFloat64) {
   const auto imported = import(R"(
 class Model(nn.Module):

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -52,6 +54,19 @@ TEST(Expression, FunctionsRoundUpAndDivide) {
   EXPECT_EQ(value("min(rows, cols)"), 4);
   EXPECT_EQ(value("floor(7/2) + ceil(7/2)"), 7);
   EXPECT_EQ(value("log2(hq) + sqrt(cols) + abs(0-1)"), 8);
+}
+
+// floor((24 - 2) / 11) was 1: the library's optimizer divided each summand.
+TEST(Expression, AQuotientThatIsWholeStaysWhole) {
+  for (int r = 2; r <= 64; ++r)
+    for (int q = -9; q <= 9; ++q)
+      for (int h = 10; h < 80; h += 3) {
+        const auto floored = evaluate_expression("floor((h + " + std::to_string(q) + ") / " + std::to_string(r) + ")", {{"h", h}});
+        ASSERT_TRUE(floored);
+        ASSERT_EQ(*floored, std::floor(double(h + q) / r)) << h << " " << q << " " << r;
+      }
+  EXPECT_EQ(*evaluate_expression("floor((height - 2) / 11)", {{"height", 24}}), 2);
+  EXPECT_EQ(*evaluate_whole("3 * (2 * height + 6) / 9", {{"height", 24}}), 18);
 }
 
 TEST(Expression, UndefinedSymbolNamesTheNearest) {
