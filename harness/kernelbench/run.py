@@ -15,6 +15,8 @@ class Refused(Exception):
 
 def one_line(problem):
     said = f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0][:300]}"
+    if isinstance(problem, AttributeError) and said.startswith("AttributeError: module 'torch"):
+        said += f" (this is PyTorch {torch.__version__})"
     return f"it asks for a GPU; in KernelBench's form get_inputs() makes its tensors on the CPU ({said})" if "CUDA" in said else said
 
 

@@ -50,6 +50,11 @@ class Sizes:
                 self.cache[key] = None
         return self.cache[key]
 
+    def trouble(self):
+        """What went wrong last, in one line; where memory ran out, what went wrong at sizes that fit."""
+        others = [e for e in self.errors if not isinstance(e, MemoryError) and "alloc" not in str(e)]
+        return one_line((others or self.errors)[-1]) if self.errors else ""
+
     def complete(self, sizes):
         """A value for every constant of the file."""
         sizes = dict(self.original, **sizes)
@@ -78,7 +83,7 @@ class Sizes:
         if not self.run(base):
             base = {}
             if not self.run(base):
-                raise Refused(one_line(self.errors[-1]) if self.errors else "it takes too long on the CPU at any size")
+                raise Refused(self.trouble() or "it takes too long on the CPU at any size")
         for name in sorted(names, key=lambda n: -self.original[n]):
             for cap in CAPS:
                 smaller = dict(base, **{name: shrunk(self.original[name], cap)})
@@ -98,7 +103,8 @@ class Sizes:
             self.base = {n: v for n, v in base.items() if n not in fixed}
             here = self.run(self.base)
             if not here:
-                raise Refused("its constants depend on each other in a way that is not understood: " + one_line(self.errors[-1]) if self.errors else "it takes too long on the CPU")
+                trouble = self.trouble()
+                raise Refused(f"its constants depend on each other in a way that is not understood: {trouble}" if trouble else "it takes too long on the CPU")
             self.points, self.values, self.symbols = {}, {}, []
             drop = None
             for name in sorted(self.base, key=lambda n: self.file.constants.order[n]):

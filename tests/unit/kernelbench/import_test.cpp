@@ -267,7 +267,7 @@ def get_init_inputs():
 TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
   const std::string tail = "\n\nbatch_size = 8\n\ndef get_inputs():\n    return [torch.rand(batch_size, 16)]\n\ndef get_init_inputs():\n    return []\n";
   const std::string model = "class Model(nn.Module):\n    def forward(self, x):\n        ";
-  const std::vector<std::pair<std::string, std::string>> cases{
+  std::vector<std::pair<std::string, std::string>> cases{
       {model + "return F.dropout(x, 0.5, training=True)" + tail, "forward() gives other results for the same inputs when it is called again"},
       {model + "return x.relu_()" + std::string(tail).replace(tail.find("torch.rand("), 11, "torch.randn("), "forward() changes its own input (x)"},
       {model + "return x, None" + tail, "forward() returns a NoneType among its outputs"},
@@ -276,6 +276,9 @@ TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
       {"class Model(:\n", "it is no Python: line 5"},
       {"import no_such_module\n" + model + "return x" + tail, "ModuleNotFoundError: No module named 'no_such_module'"},
   };
+  // At its own sizes it needs 64 GB; what is wrong with it shows at small ones.
+  cases.push_back({model + "return F.no_such_function(x)\n\nn = 131072\n\ndef get_inputs():\n    return [torch.rand(n, n)]\n\ndef get_init_inputs():\n    return []\n",
+                   "AttributeError: module 'torch.nn.functional' has no attribute 'no_such_function' (this is PyTorch "});
   for (const auto& [text, why] : cases) {
     const auto imported = import(text);
     ASSERT_FALSE(imported) << text;
