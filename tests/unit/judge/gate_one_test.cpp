@@ -141,13 +141,15 @@ TEST(GateOneOnTheCpu, AtomicsInAnyOrderPassAndAreLabelled) {
   EXPECT_EQ(m.labels, std::vector<std::string>{std::string(kVaries)});
 }
 
-TEST(GateOneOnTheCpu, AKernelWithoutAtomicsHasNoSuchLabel) {
-  const Measurement m = judged("softmax", softmax_kernel(R"(
+const std::string kRight = softmax_kernel(R"(
   if (threadIdx.x) return;
   float sum = 0, most = x[0];
   for (int64_t j = 0; j < cols; ++j) most = fmaxf(most, x[j]);
   for (int64_t j = 0; j < cols; ++j) sum += expf(x[j] - most);
-  for (int64_t j = 0; j < cols; ++j) y[j] = expf(x[j] - most) / sum;)"));
+  for (int64_t j = 0; j < cols; ++j) y[j] = expf(x[j] - most) / sum;)");
+
+TEST(GateOneOnTheCpu, AKernelWithoutAtomicsHasNoSuchLabel) {
+  const Measurement m = judged("softmax", kRight);
   EXPECT_EQ(m.gate_one, GateOne::kPassed);
   EXPECT_TRUE(m.labels.empty()) << m.labels.front();
 }
@@ -215,13 +217,7 @@ TEST(GateOneOnTheCpu, ReplayOfWhatAnInstrumentedBuildFoundLooksThereAgain) {
 
 // Right at every small size; what it wants at the measured one overflowed an int.
 TEST(GateOneOnTheCpu, AWorkspaceThatMakesNoSenseAtTheMeasuredSizeIsTheKernelsFailure) {
-  const Measurement m = judged("softmax", softmax_kernel(R"(
-  if (threadIdx.x) return;
-  float sum = 0, most = x[0];
-  for (int64_t j = 0; j < cols; ++j) most = fmaxf(most, x[j]);
-  for (int64_t j = 0; j < cols; ++j) sum += expf(x[j] - most);
-  for (int64_t j = 0; j < cols; ++j) y[j] = expf(x[j] - most) / sum;)") +
-                                          R"(extern "C" size_t workspace_bytes(int64_t rows, int64_t cols) {
+  const Measurement m = judged("softmax", kRight + R"(extern "C" size_t workspace_bytes(int64_t rows, int64_t cols) {
   const int32_t bytes = static_cast<int32_t>(static_cast<uint32_t>(rows * cols) * 32u);
   return bytes;
 })");
