@@ -120,7 +120,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   // All builds at once: each is one compiler process of about a second.
   std::vector<Measurement> measurements;
   std::vector<std::future<Result<EmulatedArtifact>>> builds;
-  say(fmt::format("building {} for the CPU", request.entries.size() == 1 ? request.entries.front().contestant : "both kernels"));
+  say(fmt::format("building {} for the CPU", request.entries.size() == 1 ? request.entries.front().contestant : fmt::format("{} kernels", request.entries.size())));
   for (const Entry& entry : request.entries) {
     BuildRequest build{&problem, entry.source, &resources, &sandbox, entry.contestant};
     if (is_python(entry.source)) builds.emplace_back();
