@@ -104,7 +104,7 @@ class KernelBenchRun {
   }
 
   // Before the first work of this run: what is wrong with PyTorch is wrong for all candidates, and said once.
-  Result<void> torch_works() {
+  Result<void> try_torch() {
     if (torch_) return *torch_;
     narration()("starting PyTorch");
     const std::string& wanted = arguments_.judge.python;
@@ -129,7 +129,7 @@ class KernelBenchRun {
       auto problem = load_problem(folder);
       if (found.is_object() && found.value("import", Json()) == wanted && problem) return ImportedProblem{std::move(*problem), found.value("notes", std::vector<std::string>())};
     }
-    CAPSTONE_CHECK(torch_works());
+    CAPSTONE_CHECK(try_torch());
     CAPSTONE_TRY(ImportedProblem made, import_kernelbench({file, folder, arguments_.judge.python, memory_}, session_.resources, narration()));
     CAPSTONE_CHECK(write_file_atomic(mark, Json{{"import", wanted}, {"notes", made.notes}}.dump(1)));
     return made;
@@ -172,7 +172,7 @@ class KernelBenchRun {
       judged = before->second;
       return true;
     }
-    CAPSTONE_CHECK(torch_works());
+    CAPSTONE_CHECK(try_torch());
     JudgeRequest request = request_of(problem, arguments_.judge);
     request.entries = {{fmt::format("{}/{}", sample.problem.level, sample.problem.name), source}};
     CAPSTONE_TRY(auto measurements, judge(request, session_.resources, narration()));
