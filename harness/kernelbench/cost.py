@@ -19,11 +19,10 @@ def needed(signature, sizes, parallel, intermediates):
 
 
 def fitting(signature, sizes, memory, parallel, intermediates):
-    """The original sizes, halved one after the other until a run fits into the memory; batches first."""
+    """The original sizes, halved until a run fits into the memory: batches first, then what is largest by then."""
     now = {s: sizes.original[s] for s in sizes.symbols}
-    order = sorted(sizes.symbols, key=lambda s: ("batch" not in s.lower(), -now[s]))
     while needed(signature, now, parallel, intermediates) > memory:
-        for symbol in order:
+        for symbol in sorted(sizes.symbols, key=lambda s: ("batch" not in s.lower(), -now[s])):
             smaller = dict(now, **{symbol: now[symbol] // 2})
             if now[symbol] % 2 == 0 and smaller[symbol] >= sizes.base[symbol] and (tensor_bytes(signature, smaller) < tensor_bytes(signature, now)):
                 now = smaller
@@ -56,11 +55,13 @@ def grouped_bytes(signature):
             continue
         number, factors = WIDTHS[p["dtype"]], []
         for extent in p["shape"]:
-            if extent.isdigit():
-                number *= int(extent)
-            else:
-                factors.append(f"({extent})" if not extent.isidentifier() else extent)
-        key = " * ".join(sorted(factors))
+            parts = extent.split(" * ")
+            for part in parts if all(each.isidentifier() or each.isdigit() for each in parts) else [f"({extent})"]:
+                if part.isdigit():
+                    number *= int(part)
+                else:
+                    factors.append(part)
+        key = " * ".join(factor if factors.count(factor) == 1 else f"{factor}^{factors.count(factor)}" for factor in sorted(set(factors)))
         terms[key] = terms.get(key, 0) + number
     return " + ".join(f"{number} * {key}" if key else str(number) for key, number in terms.items())
 

@@ -2,6 +2,8 @@
 
 import torch
 
+ENOUGH = 1 << 20  # elements, for three digits of a spread
+
 
 def rounded(value):
     return float(f"{value:.3g}")
@@ -38,8 +40,10 @@ def drawn_as(tensor, draws):
 
 def spread(x):
     """A distribution with the tensor's spread. Where all values are the same, around that one: who ignores the tensor must not be right."""
-    x = x.detach().double().flatten()
-    low, high, std, mean = float(x.min()), float(x.max()), float(x.std(unbiased=False)), float(x.mean())
+    x = x.detach().flatten()
+    low, high = float(x.min()), float(x.max())
+    x = x[:: -(-x.numel() // ENOUGH)].double()  # several copies in float64 of a parameter of gigabytes fit nowhere
+    std, mean = float(x.std(unbiased=False)), float(x.mean())
     if low == high:
         if low == 0:
             return {"uniform": [-0.25, 0.25]}

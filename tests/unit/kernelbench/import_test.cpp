@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <cstdlib>
 
 #include "harness/base/files.h"
@@ -159,6 +161,51 @@ def get_init_inputs():
     ASSERT_EQ(shape_at(*outputs[0], sizes).value(), (std::vector<std::int64_t>{2, 8, (extent + 2 - 4) / 3 + 1, (extent + 2 - 4) / 3 + 1}));
     ASSERT_EQ(shape_at(*outputs[1], sizes).value(), (std::vector<std::int64_t>{2, 4, extent / 7, extent / 7}));
   }
+}
+
+TEST_F(KernelBenchImport, WhatIsTooLargeShrinksEvenlyAndItsCostHasOneTermAKind) {
+  const fs::path file = folder_ / "level3" / "2_Wide.py";
+  ASSERT_TRUE(make_folders(file.parent_path()));
+  ASSERT_TRUE(write_file_atomic(file, std::string(kHead) + R"(
+class Model(nn.Module):
+    def __init__(self, width, hidden):
+        super().__init__()
+        self.a = nn.Linear(width, hidden[0])
+        self.b = nn.Linear(hidden[0], 2 * hidden[1])
+        self.c = nn.Linear(2 * hidden[1], 2 * hidden[1])
+
+    def forward(self, x):
+        return self.c(torch.relu(self.b(torch.relu(self.a(x)))))
+
+
+batch_size = 8
+width = 16384
+hidden = [32768, 16384]
+
+
+def get_inputs():
+    return [torch.rand(batch_size, width)]
+
+
+def get_init_inputs():
+    return [width, hidden]
+)"));
+  const auto imported = import_kernelbench({kernelbench_file(file, 0), folder_ / "problem", "auto", 3e9}, resources_, [](const std::string&) {});
+  ASSERT_TRUE(imported) << render(imported.error());
+  const Problem& p = imported->problem;
+  std::int64_t bytes = 0, smallest = 1 << 30, largest = 0;
+  for (const auto& [name, value] : p.measure) {
+    if (name == "batch_size") continue;
+    smallest = std::min(smallest, value);
+    largest = std::max(largest, value);
+  }
+  EXPECT_LE(largest, 4 * smallest) << to_string(p.measure);
+  for (const Parameter& parameter : p.signature) {
+    const auto shape = shape_at(parameter, p.measure).value();
+    bytes += std::accumulate(shape.begin(), shape.end(), std::int64_t{4}, std::multiplies<>());
+  }
+  EXPECT_DOUBLE_EQ(cost_at(p, p.measure)->bytes, double(bytes));
+  EXPECT_NE(read_file(folder_ / "problem" / "problem.yaml").value().find("16 * hidden_1^2"), std::string::npos);
 }
 
 TEST_F(KernelBenchImport, ACudaKernelIsJudgedByTheReferenceInFloat64) {
