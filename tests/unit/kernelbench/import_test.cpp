@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <numeric>
-#include <cstdlib>
 
 #include "harness/base/files.h"
 #include "harness/judge/cases.h"
