@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
+#include "harness/base/ascii.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 
@@ -23,9 +23,7 @@ CLI::Option* add(CLI::App& command, const std::string& option, Value& value, con
   std::vector<std::string> known;
   for (const auto& [name, meaning] : names) known.push_back(name);
   auto check = [&names, known](std::string& word) -> std::string {
-    std::string lower = word;
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const auto found = names.find(lower);
+    const auto found = names.find(ascii_lower(word));
     if (found == names.end()) {
       const auto meant = nearest(word, known);
       return fmt::format("{} is none of {}{}", word, join(known, ", "), meant ? "; did you mean " + *meant + "?" : "");

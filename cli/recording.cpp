@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-
 #include "cli/choices.h"
 #include "cli/remote.h"
 #include "harness/base/digest.h"

@@ -1,7 +1,7 @@
 #pragma once
 // The cases of gate one: which sizes, which inputs, what is expected, and whether an output is right.
-#include <functional>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>

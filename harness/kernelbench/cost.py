@@ -56,7 +56,9 @@ def grouped_bytes(signature):
         number, factors = WIDTHS[p["dtype"]], []
         for extent in p["shape"]:
             parts = extent.split(" * ")
-            for part in parts if all(each.isidentifier() or each.isdigit() for each in parts) else [f"({extent})"]:
+            if not all(part.isidentifier() or part.isdigit() for part in parts):
+                parts = [f"({extent})"]
+            for part in parts:
                 if part.isdigit():
                     number *= int(part)
                 else:

@@ -55,9 +55,11 @@ def telling(found, values):
 
 
 def floored(symbols, samples):
-    for q, r in floors(symbols, samples)[:1]:
-        return f"floor(({symbols[0]} {'+' if q > 0 else '-'} {abs(q)}) / {r})" if q else f"floor({symbols[0]} / {r})"
-    return None
+    found = floors(symbols, samples)
+    if not found:
+        return None
+    q, r = found[0]
+    return f"floor(({symbols[0]} {'+' if q > 0 else '-'} {abs(q)}) / {r})" if q else f"floor({symbols[0]} / {r})"
 
 
 def formula(symbols, samples):

@@ -59,8 +59,7 @@ Result<Json> examine(const ImportRequest& request, const Python& python, const R
   Json found = text ? Json::parse(*text, nullptr, false) : Json();
   if (!found.is_object()) {
     const std::string said = last_line(to_utf8(ran.err)).substr(0, 300);
-    if (ran.end == End::kExited && ran.status == kNoTorch)
-      return fail("PyTorch cannot be imported: " + said, python.program.string(), "repair it there, or give --python another python3", ExitCode::kEnvironment);
+    if (ran.end == End::kExited && ran.status == kNoTorch) return fail(broken_torch(python, said));
     return fail("the file could not be run: " + (said.empty() ? fmt::format("exit code {}", ran.status) : said), where);
   }
   if (auto why = found.find("refused"); why != found.end() && why->is_string()) return fail(to_utf8(why->get<std::string>()), where);

@@ -4,6 +4,7 @@ import random
 import re
 import time
 
+from failures import memory_that_ran_out
 from formulas import floors, formula, telling
 from run import Refused, Run, one_line
 
@@ -52,7 +53,7 @@ class Sizes:
 
     def trouble(self):
         """What went wrong last, in one line; where memory ran out, what went wrong at sizes that fit."""
-        others = [e for e in self.errors if not isinstance(e, MemoryError) and "alloc" not in str(e)]
+        others = [e for e in self.errors if not memory_that_ran_out(e)]
         return one_line((others or self.errors)[-1]) if self.errors else ""
 
     def complete(self, sizes):
@@ -183,7 +184,7 @@ class Sizes:
         """The samples, with more of them while several divisions by a stride go through all: where these differ."""
         tried = set()
         patience = 9 if here[2] < QUICK else 4 if here[2] < SLOW else 1
-        while formula(symbols, samples) and len(found := floors(symbols, samples)) > 1 and len(tried) < patience:
+        while len(found := floors(symbols, samples)) > 1 and len(tried) < patience:
             s = symbols[0]
             at = telling(found, [v for v in range(max(1, self.base[s] // 2), 4 * self.base[s]) if v not in tried])
             if at is None:

@@ -34,6 +34,13 @@ except RuntimeError:
     works = False
 print(f'CUDA {torch.version.cuda}' if torch.version.cuda else 'the CPU', works))";
 
+// PYTHONPATH for a process of it.
+std::string packages_of(const Python& python) {
+  std::vector<std::string> packages;
+  for (const fs::path& path : python.paths) packages.push_back(path.string());
+  return join(packages, ":");
+}
+
 Result<Python> examine(const fs::path& program) {
   ProcessSpec spec;
   spec.argv = {program.string(), "-c", kProbe};
@@ -59,10 +66,8 @@ Result<Python> examine(const fs::path& program) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> Python::environment(const fs::path& builds, const std::string& path_variable) const {
-  std::vector<std::string> packages;
-  for (const fs::path& path : paths) packages.push_back(path.string());
   std::string programs = program.parent_path().string() + ":" + path_variable;
-  return {{"PYTHONPATH", join(packages, ":")},
+  return {{"PYTHONPATH", packages_of(*this)},
           {"PYTHONNOUSERSITE", "1"},
           {"PYTHONDONTWRITEBYTECODE", "1"},
           {"PATH", programs},
@@ -75,20 +80,20 @@ std::vector<std::pair<std::string, std::string>> Python::environment(const fs::p
           {"USER", "capstone"}};  // PyTorch asks for the name, and a sandbox has no list of users
 }
 
+Error broken_torch(const Python& python, const std::string& said) {
+  return {"PyTorch cannot be imported: " + said.substr(0, 300), python.program.string(), "repair it there, or give --python another python3", ExitCode::kEnvironment};
+}
+
 Result<ImportedTorch> import_torch(const Python& python) {
-  std::vector<std::string> packages;
-  for (const fs::path& path : python.paths) packages.push_back(path.string());
   ProcessSpec spec;
   spec.argv = {python.program.string(), "-c", kTry};
-  spec.env = {{"PYTHONPATH", join(packages, ":")}};
+  spec.env = {{"PYTHONPATH", packages_of(python)}};
   spec.timeout = std::chrono::seconds(100);  // from a cold disk, on a busy machine
   CAPSTONE_TRY(const auto ran, run_process(spec));
   if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
   const std::string said = last_line(to_utf8(ran.out));
   const std::size_t space = said.rfind(' ');
-  if (!ran.ok() || space == said.npos)
-    return fail("PyTorch cannot be imported: " + last_line(to_utf8(ran.err)).substr(0, 300), python.program.string(), "repair it there, or give --python another python3",
-                ExitCode::kEnvironment);
+  if (!ran.ok() || space == said.npos) return fail(broken_torch(python, last_line(to_utf8(ran.err))));
   return ImportedTorch{said.substr(0, space), said.ends_with(" True")};
 }
 

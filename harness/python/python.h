@@ -27,6 +27,9 @@ struct Python {
 /// @error none has; the one that was asked for does not run or has none. Exit code kEnvironment.
 Result<Python> find_python(const std::string& wanted, const Resources& resources);
 
+/// PyTorch is there and cannot be imported. `said`: the last line that Python printed.
+Error broken_torch(const Python& python, const std::string& said);
+
 /// What an import of PyTorch told.
 struct ImportedTorch {
   std::string built_for;   ///< "CUDA 13.0", "the CPU"

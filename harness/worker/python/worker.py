@@ -13,6 +13,7 @@ import traceback
 
 sys.dont_write_bytecode = True  # neither the problem's folder nor the student's is ours to write to
 
+from failures import memory_that_ran_out  # noqa: E402
 from wire import Wire  # noqa: E402
 
 LONGEST_TRACE = 16_000
@@ -42,14 +43,6 @@ class Refusal(Exception):
 
 def trace_of(problem):
     return "".join(traceback.format_exception(type(problem), problem, problem.__traceback__))[-LONGEST_TRACE:]
-
-
-def memory_that_ran_out(problem):
-    """"GPU memory" or "memory", where that is what an exception is about."""
-    message = str(problem)
-    if re.search("(CUDA|HIP).*out of memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED", message) or type(problem).__name__ == "OutOfMemoryError":
-        return "GPU memory"
-    return "memory" if isinstance(problem, MemoryError) or "can't allocate memory" in message or "out of memory" in message.lower() else None
 
 
 def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
