@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # On a GPU machine: judges the last rung of every ladder against PyTorch, eager and compiled, through the tool itself.
-#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a contestant; TEXT: only problems whose name matches it, a regular expression
-# Uses every visible GPU, one problem each at a time. OUT gets one ledger a problem (<problem>.jsonl), the printed table (<problem>.txt), doctor.txt, and the summary
-# pytorch.json: of each problem the arms' medians, the speedup and the verdict, with device, date and version.
+#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a contestant; TEXT: only what matches it, a regular expression
+# Each problem is judged at its measured size (transpose) and at each of its published ones (transpose/large): as a problem of one's own, which differs in that size alone.
+# TEXT '^transpose$' is the former, '^transpose/' the latter. Uses every visible GPU, one problem each at a time. OUT gets one ledger a problem (transpose.jsonl, transpose.large.jsonl),
+# the printed table (.txt), doctor.txt, and the summary pytorch.json: of each the arms' medians, the speedup and the verdict, with device, date and version.
 # Exit codes: 0 every problem was judged · 1 one was not.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -16,20 +17,46 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/scripts/gpu_queue.sh"
 "$capstone" doctor >"$out/doctor.txt" 2>&1
 
+# what_to_judge: problem, or problem/published size, a line each
+what_to_judge() {
+  local definition problem
+  for definition in "$root"/problems/*/problem.yaml; do
+    problem=$(basename "$(dirname "$definition")")
+    echo "$problem"
+    sed -n '/^  published:/,/^[^ ]/s|^    \([a-z0-9_]*\): {.*|'"$problem"'/\1|p' "$definition"
+  done
+}
+
+# at_published PROBLEM SIZE FOLDER: the problem with that size as the measured one
 # shellcheck disable=SC2317  # on_every_gpu calls it
-record() {  # problem
-  local problem=$1 rung
+at_published() {
+  local size
+  cp -r "$root/problems/$1" "$3"
+  size=$(sed -n "/^  published:/,/^[^ ]/s|^    $2: \({.*}\).*|\1|p" "$3/problem.yaml")
+  sed -i "s|^  measure: {.*|  measure: $size|; /^  published:/,/^[^ ]/{/^  published:\|^    /d}" "$3/problem.yaml"
+}
+
+# shellcheck disable=SC2317  # on_every_gpu calls it
+record() {  # problem, or problem/published size
+  local problem=${1%/*} name=${1/\//.} definition file rung
   rung=$(printf '%s\n' "$root"/reference_kernels/*/"$problem"/*.cu | sed 's|.*/||; s|\.cu$||' | sort | tail -n 1)
-  "$capstone" init "$problem" "$work/$problem" --from "$rung" >"$out/$problem.log" 2>&1 || { echo "$problem: init failed"; return 1; }
-  ( cd "$work/$problem" &&
-    "$capstone" measure human -m "reference kernel $rung" --baselines eager,compile --budget "$budget" >"$out/$problem.txt" 2>>"$out/$problem.log" )
+  file=$(echo "$root"/reference_kernels/*/"$problem/$rung.cu")  # of this tree, whatever capstone was built of
+  definition=$problem
+  if [ "$1" != "$problem" ]; then
+    definition=$work/definitions/$name/$problem
+    mkdir -p "$work/definitions/$name" && at_published "$problem" "${1#*/}" "$definition"
+  fi
+  "$capstone" init "$definition" "$work/$name" --from "$file" >"$out/$name.log" 2>&1 || { echo "$1: init failed"; return 1; }
+  ( cd "$work/$name" &&
+    "$capstone" measure human -m "reference kernel $rung" --baselines eager,compile --budget "$budget" >"$out/$name.txt" 2>>"$out/$name.log" )
   local code=$?
-  cp "$work/$problem/.capstone/ledger.jsonl" "$out/$problem.jsonl"
-  echo "$problem ($rung): exit code $code, $((SECONDS)) s"
+  cp "$work/$name/.capstone/ledger.jsonl" "$out/$name.jsonl"
+  echo "$1 ($rung): exit code $code, $((SECONDS)) s"
   return "$code"
 }
 
-mapfile -t problems < <(for definition in "$root"/problems/*/problem.yaml; do basename "$(dirname "$definition")"; done | grep -E -- "$only")
+mapfile -t problems < <(what_to_judge | grep -E -- "$only")
+[ "${#problems[@]}" -gt 0 ] || { echo "error: no problem matches '$only'" >&2; exit 1; }
 status=0
 printf '%s\n' "${problems[@]}" | on_every_gpu record || status=1
 

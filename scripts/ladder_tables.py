@@ -144,12 +144,12 @@ def against_pytorch(root):
             continue
         lines += ["", f"The last rung beside PyTorch, each in a run of its own on {rows[0]['device']} ({rows[0]['time'][:10]}, capstone {rows[0]['tool']}, "
                   f"{next(a['label'] for a in rows[0]['arms'] if a['name'] == 'eager').split(' eager')[0]}); the verdict is against eager.", "",
-                  "| problem | kernel | time | eager | torch.compile | over eager | over torch.compile | verdict |", "|" + "---|" * 8]
+                  "| problem | at | kernel | time | eager | torch.compile | over eager | over torch.compile | verdict |", "|" + "---|" * 9]
         for row in rows:
             ms = {arm["name"]: arm["median_ms"]["point"] for arm in row["arms"]}
             human = next(value for name, value in ms.items() if name.startswith("human"))
             compiled = ms.get("compile")
-            lines.append(f"| {row['problem']} | {row['kernel'].removeprefix('reference kernel ')} | {time_text(human)} | {time_text(ms['eager'])} | "
+            lines.append(f"| {row['problem']} | {sizes_text(row['sizes'])} | {row['kernel'].removeprefix('reference kernel ')} | {time_text(human)} | {time_text(ms['eager'])} | "
                          f"{time_text(compiled) if compiled else 'n/a'} | {ms['eager'] / human:.2f}× | {f'{compiled / human:.2f}×' if compiled else 'n/a'} | {row['gate_two'].upper()} |")
     return "\n".join(lines)
 

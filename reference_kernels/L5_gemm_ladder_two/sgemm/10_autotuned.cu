@@ -3,10 +3,12 @@
 // Changed     the values of the next k are loaded from shared memory into registers while the present ones are multiplied, also
 //             across the end of a tile: the barrier for the next tile stands one step before it. Tiles wait in a ring of
 //             stages and are taken in bands, and every size is a parameter: `Tuned` is the best of those that
-//             scripts/tune_sgemm.sh timed.
+//             scripts/tune_sgemm.sh timed. The products of a step are taken in squares of two by two, not row by row.
 // Why         two warps a scheduler cannot hide the way to shared memory by themselves: rung 9 waits for its first values after
-//             every barrier, and for some of the others. Blocks that run together share rows of A and columns of B in L2.
-// Prediction  1.03x to 1.1x rung 9; 90 to 95 % of cuBLAS.
+//             every barrier, and for some of the others. Blocks that run together share rows of A and columns of B in L2. And
+//             registers have two banks: row by row, the compiler puts all three operands of every fifteenth product into one
+//             (`cuobjdump -sass` shows it), which costs a cycle; in squares, of one in 160.
+// Prediction  1.05x to 1.1x rung 9; 95 % of cuBLAS.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (copies beyond an edge write zeros).
 // Launch      one block a tile in one dimension, in bands of kBand tile rows; threads, tile and stages as in `Tuned`.
@@ -85,6 +87,12 @@ struct Loader {
 /// Row or column, within the block's tile, of a thread's float4 group.
 __device__ int my_offset(int warp_start, int lane, int lanes, int group) { return warp_start + (group * lanes + lane) * 4; }
 
+template <int kGroups>
+__device__ void unpack(const float4 (&from)[kGroups], float (&to)[kGroups * 4]) {
+#pragma unroll
+  for (int i = 0; i < kGroups; ++i) to[4 * i] = from[i].x, to[4 * i + 1] = from[i].y, to[4 * i + 2] = from[i].z, to[4 * i + 3] = from[i].w;
+}
+
 template <bool kAligned>
 __device__ void store4(float* row, int column, int limit, const float (&v)[4]) {
   if (kAligned && column < limit) {
@@ -156,20 +164,18 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
         load_values((step + 1) % 2, present, step + 1);
       else if (depth + S::kDepth < k)
         load_values(0, next(present), 0);
+      float left[kGroupsM * 4], right[kGroupsN * 4];
+      unpack(a_values[step % 2], left);
+      unpack(b_values[step % 2], right);
 #pragma unroll
-      for (int p = 0; p < kGroupsM; ++p) {
-        const float4 here = a_values[step % 2][p];
-        const float left[4] = {here.x, here.y, here.z, here.w};
+      for (int i = 0; i < kGroupsM * 4; i += 2)
 #pragma unroll
-        for (int r = 0; r < 4; ++r)
+        for (int j = 0; j < kGroupsN * 4; j += 2)
 #pragma unroll
-          for (int q = 0; q < kGroupsN; ++q) {
-            sum[p][r][q][0] += left[r] * b_values[step % 2][q].x;
-            sum[p][r][q][1] += left[r] * b_values[step % 2][q].y;
-            sum[p][r][q][2] += left[r] * b_values[step % 2][q].z;
-            sum[p][r][q][3] += left[r] * b_values[step % 2][q].w;
+          for (int corner = 0; corner < 4; ++corner) {  // of a square, around it: each shares a factor with the one before
+            const int row = i + corner / 2, column = j + (corner / 2 ^ corner % 2);
+            sum[row / 4][row % 4][column / 4][column % 4] += left[row] * right[column];
           }
-      }
     }
   }
 #pragma unroll
