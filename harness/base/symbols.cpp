@@ -30,7 +30,8 @@ std::string base_name(std::string_view kernel) {
 
 bool same_kernel(const std::string& a, const std::string& b) { return a == b || plain(a) == plain(b); }
 
-std::string kernel_name(std::string_view signature) {
+std::string kernel_name(std::string_view written) {
+  const std::string signature = replace_all(std::string(written), "<unnamed>::", "(anonymous namespace)::");  // as ncu writes it
   // The parameters begin at the first parenthesis that is in no template argument and is no "(anonymous namespace)".
   int depth = 0;
   std::size_t end = signature.size();
@@ -38,14 +39,14 @@ std::string kernel_name(std::string_view signature) {
     if (signature[i] == '<') ++depth;
     if (signature[i] == '>') --depth;
     if (signature[i] != '(' || depth > 0) continue;
-    if (signature.substr(i).starts_with("(anonymous namespace)")) {
+    if (std::string_view(signature).substr(i).starts_with("(anonymous namespace)")) {
       i += std::string_view("(anonymous namespace)").size() - 1;
       continue;
     }
     end = i;
     break;
   }
-  std::string name = replace_all(std::string(signature.substr(0, end)), "(anonymous namespace)::", "");
+  std::string name = replace_all(signature.substr(0, end), "(anonymous namespace)::", "");
   if (name.starts_with("void ")) name.erase(0, 5);
   return replace_all(name, "> >", ">>");
 }
