@@ -66,16 +66,22 @@ std::string beside_the_course(const SpokenNumber& spoken, double here, const std
                      inside ? "as it says" : fmt::format("{:.0f} % {} that", 100 * std::fabs(here / end - 1), here > end ? "above" : "below"));
 }
 
-// The first device on which the naive product and the library's were recorded; empty: none.
-std::optional<Ladder> recorded_mountain(const Resources& resources) {
+// The first device on which a ladder's first rung and the library were timed at these sizes; empty: none.
+std::optional<Ladder> recorded(const Resources& resources, const std::string& id, const Sizes& sizes) {
   for (const std::string& device : recorded_devices(resources)) {
     const auto results = read_results(resources.reference_kernels() / "results" / (device + ".json"));
     if (!results) continue;
     for (const Ladder& ladder : results->ladders)
-      if (ladder.problem == "sgemm" && ladder.library_ms > 0 && !ladder.steps.empty() && ladder.steps.front().timed()) return ladder;
+      if (ladder.problem == id && ladder.sizes == sizes_json(sizes) && ladder.library_ms > 0 && !ladder.steps.empty() && ladder.steps.front().timed()) return ladder;
   }
   return std::nullopt;
 }
+
+// "as recorded on an NVIDIA H200, 2026-11-22"
+std::string as_recorded(const Ladder& ladder) { return fmt::format("as recorded on an {}, {}", ladder.device, ladder.time.substr(0, 10)); }
+
+const Sizes kMountainSizes{{"m", 4096}, {"k", 4096}, {"n", 4096}};
+const Sizes kWarmupSizes{{"n", 1 << 21}};
 
 std::string mountain_text(const Ladder& ladder, const std::string& where) {
   const double naive = ladder.steps.front().ms.point, times = naive / ladder.library_ms;
@@ -127,10 +133,10 @@ Result<void> cpu_vs_gpu(const Session& session) {
                                    large / (flops / seconds)));
   if (!has_gpu(session)) {
     cannot_show(session, "the GPU's half");
-    if (const auto recorded = recorded_mountain(session.resources)) {
-      const double core = large / (flops / seconds) * 1e3, naive = recorded->steps.front().ms.point;
-      tell(session, fmt::format("as recorded on an {}, {}, at 4096³: a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", recorded->device,
-                                recorded->time.substr(0, 10), format_time_ms(naive), core / naive, format_time_ms(recorded->library_ms), core / recorded->library_ms));
+    if (const auto there = recorded(session.resources, "sgemm", kMountainSizes)) {
+      const double core = large / (flops / seconds) * 1e3, naive = there->steps.front().ms.point;
+      tell(session, fmt::format("{}, at 4096³: a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", as_recorded(*there), format_time_ms(naive),
+                                core / naive, format_time_ms(there->library_ms), core / there->library_ms));
     }
     return {};
   }
@@ -147,8 +153,7 @@ Result<void> mountain(const Session& session) {
   if (!has_gpu(session)) {
     cannot_show(session, "the race");
     tell(session, "what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
-    if (const auto recorded = recorded_mountain(session.resources))
-      tell(session, fmt::format("as recorded on an {}, {}:\n{}", recorded->device, recorded->time.substr(0, 10), mountain_text(*recorded, "there")));
+    if (const auto there = recorded(session.resources, "sgemm", kMountainSizes)) tell(session, as_recorded(*there) + ":\n" + mountain_text(*there, "there"));
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
@@ -159,17 +164,23 @@ Result<void> mountain(const Session& session) {
 
 // L2 ---------------------------------------------------------------------------------------------------------------------------------
 
+std::string warmup_text(const LadderStep& step) {
+  return fmt::format("  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, and nobody changed the kernel", format_time_ms(step.ms.point),
+                     format_time_ms(step.hot_ms), step.ms.point / step.hot_ms);
+}
+
 Result<void> warmup(const Session& session) {
+  tell(session, "z = x + y over 2 million floats (25 MB)");
   if (!has_gpu(session)) {
     cannot_show(session, "a kernel cold and warm");
     tell(session, "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A benchmark that repeats itself times the first.");
+    if (const auto there = recorded(session.resources, "vector_add", kWarmupSizes)) tell(session, as_recorded(*there) + ":\n" + warmup_text(there->steps.front()));
     return {};
   }
-  CAPSTONE_TRY(const Ladder ladder, timed(session, "vector_add", {"01_"}, {{"n", 1 << 21}}));
+  CAPSTONE_TRY(const Ladder ladder, timed(session, "vector_add", {"01_"}, kWarmupSizes));
   const LadderStep& step = ladder.steps.front();
   if (!step.timed()) return fail("the kernel got no time: " + step.trouble);
-  tell(session, fmt::format("{}, z = x + y over 2 million floats (25 MB):\n  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, and nobody changed the kernel",
-                                   ladder.device, format_time_ms(step.ms.point), format_time_ms(step.hot_ms), step.ms.point / step.hot_ms));
+  tell(session, "on " + ladder.device + ":\n" + warmup_text(step));
   return {};
 }
 

@@ -34,6 +34,7 @@ at_published() {
   cp -r "$root/problems/$1" "$3"
   size=$(sed -n "/^  published:/,/^[^ ]/s|^    $2: \({.*}\).*|\1|p" "$3/problem.yaml")
   sed -i "s|^  measure: {.*|  measure: $size|; /^  published:/,/^[^ ]/{/^  published:\|^    /d}" "$3/problem.yaml"
+  [ -n "$size" ] && grep -qxF "  measure: $size" "$3/problem.yaml"
 }
 
 # shellcheck disable=SC2317  # on_every_gpu calls it
@@ -44,7 +45,8 @@ record() {  # problem, or problem/published size
   definition=$problem
   if [ "$1" != "$problem" ]; then
     definition=$work/definitions/$name/$problem
-    mkdir -p "$work/definitions/$name" && at_published "$problem" "${1#*/}" "$definition"
+    mkdir -p "$work/definitions/$name"
+    at_published "$problem" "${1#*/}" "$definition" || { echo "$1: its definition has no line with that size"; return 1; }
   fi
   "$capstone" init "$definition" "$work/$name" --from "$file" >"$out/$name.log" 2>&1 || { echo "$1: init failed"; return 1; }
   ( cd "$work/$name" &&

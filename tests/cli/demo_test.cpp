@@ -62,6 +62,14 @@ TEST_F(Demos, MountainWithoutAGpuShowsWhatWasRecordedBesideTheCoursesNumber) {
   EXPECT_TRUE(says(shown.out, "% above that"));
 }
 
+TEST_F(Demos, WarmupWithoutAGpuShowsWhatWasRecorded) {
+  Outcome shown = capstone({"demo", "warmup"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
+  ASSERT_EQ(shown.code, 0) << shown;
+  if (!says(shown.out, "not shown here")) GTEST_SKIP() << "there is a GPU here";
+  EXPECT_TRUE(says(shown.out, "as recorded on an NVIDIA H200"));
+  EXPECT_TRUE(says(shown.out, "times faster, and nobody changed the kernel"));
+}
+
 TEST_F(Demos, CpuVsGpuWithoutAGpuShowsWhatWasRecorded) {
   Outcome shown = capstone({"demo", "cpu-vs-gpu"}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
   ASSERT_EQ(shown.code, 0) << shown;
