@@ -61,7 +61,7 @@ constexpr SpokenNumber kScores{67e6, 67e6, "67 million scores"};
 // "the course says X; here Y: 2 % above that"
 std::string beside_the_course(const SpokenNumber& spoken, double here, const std::string& where, const std::string& here_text) {
   const double end = here > spoken.high ? spoken.high : spoken.low;
-  const bool inside = here >= spoken.low && here <= spoken.high;
+  const bool inside = here >= spoken.low * 0.995 && here <= spoken.high * 1.005;  // else it would be "0 % above"
   return fmt::format("the course says {}; {} {}: {}", spoken.text, where, here_text,
                      inside ? "as it says" : fmt::format("{:.0f} % {} that", 100 * std::fabs(here / end - 1), here > end ? "above" : "below"));
 }
