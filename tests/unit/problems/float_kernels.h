@@ -114,6 +114,28 @@ inline std::vector<float> vector_add(OracleCase& c) {
   return z;
 }
 
+/// y = x.
+inline std::vector<float> copy(OracleCase& c) { return c.tensor("x"); }
+
+/// a = b + s c.
+inline std::vector<float> triad(OracleCase& k) {
+  const auto &b = k.tensor("b"), &c = k.tensor("c");
+  std::vector<float> a(b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] + k.tensor("s")[0] * c[i];
+  return a;
+}
+
+/// y = the sum of c_k t^k, t = radius x / (1 + |x|), by Horner's rule.
+inline std::vector<float> fma_peak(OracleCase& k) {
+  const auto &x = k.tensor("x"), &c = k.tensor("c");
+  std::vector<float> y(x.size(), 0.0f);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const float t = k.tensor("radius")[0] * x[i] / (1 + std::fabs(x[i]));
+    for (std::size_t term = c.size(); term-- > 0;) y[i] = y[i] * t + c[term];
+  }
+  return y;
+}
+
 /// y = the transpose of x.
 inline std::vector<float> transpose(OracleCase& c) {
   const auto rows = c.size("rows"), cols = c.size("cols");
@@ -172,6 +194,9 @@ inline std::vector<float> float_kernel(OracleCase& c) {
   if (c.problem().id == "sgemm") return sgemm(c);
   if (c.problem().id == "vector_add") return vector_add(c);
   if (c.problem().id == "matmul_swish_sum_groupnorm") return matmul_swish_sum_groupnorm(c);
+  if (c.problem().id == "copy" || c.problem().id == "empty_launch") return copy(c);
+  if (c.problem().id == "triad") return triad(c);
+  if (c.problem().id == "fma_peak") return fma_peak(c);
   if (c.problem().id == "transpose") return transpose(c);
   if (c.problem().id == "sum") return sum(c);
   if (c.problem().id == "scan") return scan(c);
