@@ -39,7 +39,10 @@ const Problem kProblems[] = {
      [](const Dims& d) {
        return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 9, d[4], d[4], d[0] * d[4] * d[2] * d[3]};
      }},
+    {"copy", {{1}, {1027}}, [](const Dims& d) { return Dims{d[0], d[0]}; }},
     {"damped_steps", {{70, 45}, {64, 96}}, [](const Dims& d) { return Dims{d[0] * d[1], d[1], 16, d[0] * d[1]}; }},
+    {"empty_launch", {{1}, {32}}, [](const Dims& d) { return Dims{d[0], d[0]}; }},
+    {"fma_peak", {{31, 5}, {7003, 1100}}, [](const Dims& d) { return Dims{d[0], d[1], d[0]}; }},
     {"gemm_bf16", {{129, 72, 136}, {260, 96, 264}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]}; }},
     {"gpt_attention", {{2, 33, 3, 32}, {1, 70, 1, 64}},
@@ -61,6 +64,7 @@ const Problem kProblems[] = {
     {"softmax", {{9, 517}, {2, 8191}, {1, 40000}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
     {"sum", {{31}, {100003}}, [](const Dims& d) { return Dims{d[0], 1}; }},
     {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
+    {"triad", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
     {"vit_block", {{2, 33, 3, 32}, {1, 40, 1, 64}},
      [](const Dims& d) {
        const int64_t wide = d[2] * d[3], x = d[0] * d[1] * wide;

@@ -2,7 +2,7 @@
 //
 // Changed     nothing yet: a thread moves four bytes.
 // Why         the beginning: an index out of block and thread, a test for the end. Neighbouring threads touch neighbouring words.
-// Prediction  80 to 90 % of the driver's copy: too few bytes under way.
+// Prediction  well below the driver's copy, 65 % on an H200: too few bytes under way.
 //
 // Shapes      x, y [n]; any n up to 2^31 * 256.
 // Launch      <<<ceil(n / 256), 256>>>.

@@ -2,7 +2,7 @@
 //
 // Changed     the eight empty launches are gone.
 // Why         this is the least that a kernel can take: to be started, to read and write once, to be over.
-// Prediction  two to three microseconds. Nothing in this course is faster.
+// Prediction  two to three microseconds; five on an H200 with a cold L2 cache. Nothing in this course is faster.
 //
 // Shapes      x, y [n], n up to 32.
 // Launch      <<<1, 32>>>.

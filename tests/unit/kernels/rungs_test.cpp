@@ -95,6 +95,15 @@ TEST(Ladders, EachProblemHasOne) {
   EXPECT_GE(shipped, 4);
 }
 
+TEST(Ladders, EachCanBeLaunchedUnderTheSanitizers) {
+  const auto text = read_file(kSources / "tests/gpu/launch_small.cu");
+  ASSERT_TRUE(text) << render(text.error());
+  for (const fs::path& rung : all_rungs()) {
+    const std::string problem = rung.parent_path().filename().string();
+    EXPECT_NE(text->find("    {\"" + problem + "\", {{"), std::string::npos) << "tests/gpu/launch_small.cu has no sizes for " << problem;
+  }
+}
+
 /// Takes `what` out of a copy of a rung and expects gate one to notice: the tests above can fail.
 void expect_noticed(const std::string& problem_id, const fs::path& rung, const std::string& what) {
   auto text = read_file(kSources / "reference_kernels" / rung);
