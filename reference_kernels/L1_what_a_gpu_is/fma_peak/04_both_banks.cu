@@ -2,12 +2,11 @@
 //
 // Changed     52 elements a thread instead of eight, and the loop over the coefficients is not unrolled: its body is 208
 //             multiply-adds already.
-// Why         a multiply-add reads three registers, and a scheduler reads one a cycle from each of two banks. The coefficient is kept
-//             from the multiply-add before; v[e] and t[e] have to lie in different banks. In rung 3 the compiler puts 58 % of
-//             these pairs into one (`cuobjdump -sass`: both numbers even, or both odd): 1.6 cycles each, which is the 61 % of the
-//             peak that it reaches. Nothing in C++ names a bank; of the numbers of elements that were compiled, 52 has the
-//             fewest such pairs, 2 %.
-// Prediction  1.4x rung 3, 85 to 92 % of the data sheet's peak.
+// Why         a hypothesis. Registers lie in two banks, those with even numbers and those with odd ones. In rung 3 both factors
+//             of every second multiply-add, v[e] and t[e], come from one bank (`cuobjdump -sass` shows the numbers). If that
+//             costs a cycle, 61 % of the peak is what rung 3 has to reach, and the native baseline its 64 %. Nothing in C++
+//             names a bank; of the numbers of elements that were compiled, 52 has the fewest such pairs: one in 200.
+// Prediction  if the hypothesis is right, 1.4x rung 3, 85 to 92 % of the data sheet's peak; if not, nothing.
 //
 // Shapes      x, y [n], c [terms]; any n up to 2^31 * 6656, any terms.
 // Launch      <<<ceil(n / 6656), 128>>>.
