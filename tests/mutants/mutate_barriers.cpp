@@ -56,22 +56,30 @@ std::vector<Barrier> barriers_in(std::string source) {
   return found;
 }
 
-/// "path:line<blanks>reason"; the path relative to reference_kernels.
-Result<std::map<std::string, std::string>> known_survivors() {
-  CAPSTONE_TRY(std::string text, read_file(kSources / "tests" / "mutants" / "survivors.txt"));
-  std::map<std::string, std::string> reasons;
+/// Lines "key<blanks>text" of a file beside this one; # begins a comment.
+Result<std::map<std::string, std::string>> table(const std::string& file) {
+  CAPSTONE_TRY(std::string text, read_file(kSources / "tests" / "mutants" / file));
+  std::map<std::string, std::string> rows;
   for (const std::string& line : split(text, '\n')) {
     if (line.empty() || line[0] == '#') continue;
     const std::size_t blank = line.find(' ');
-    if (blank == std::string::npos) return fail("a survivor has no reason", "tests/mutants/survivors.txt", line);
-    reasons[line.substr(0, blank)] = std::string(trim(line.substr(blank)));
+    if (blank == std::string::npos) return fail("a line of one word", "tests/mutants/" + file, line);
+    rows[line.substr(0, blank)] = std::string(trim(line.substr(blank)));
   }
-  return reasons;
+  return rows;
+}
+
+/// Sizes of "rows=9 cols=40000", in the problem's order.
+Sizes read_sizes(const std::string& text) {
+  Sizes sizes;
+  for (const std::string& word : split(text, ' '))
+    if (const auto sign = word.find('='); sign != std::string::npos) sizes.emplace_back(word.substr(0, sign), std::stoll(word.substr(sign + 1)));
+  return sizes;
 }
 
 /// Check sizes to look at, the one with most work first: it takes every kernel through more than one tile. Others follow because
 /// ragged shapes may have kernels of their own.
-std::vector<Sizes> sizes_to_try(const Problem& problem) {
+std::vector<Sizes> check_sizes(const Problem& problem) {
   constexpr double kMostWork = 6e6;  // [FLOP]
   constexpr std::size_t kMost = 4;
   auto work = [&](const Sizes& sizes) { return cost_at(problem, sizes)->flops; };
@@ -123,7 +131,7 @@ class Trials {
 };
 
 /// Builds with hooks and runs at each size until something is found.
-Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const Resources& resources) {
+Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const std::vector<Sizes>& sizes_to_try, const Resources& resources) {
   BuildRequest request{&problem, source, &resources, nullptr, "mutant"};
   request.flavour = Flavour::kHooks;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(request));
@@ -133,7 +141,7 @@ Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const R
   if (!worker) return Trial{false, false, worker.error().what};
   Trials trials(problem, std::move(*worker));
   Trial trial;
-  for (const Sizes& sizes : sizes_to_try(problem)) {
+  for (const Sizes& sizes : sizes_to_try) {
     CAPSTONE_TRY(trial, trials.run_at(sizes));
     if (!trial.ran || trial.accused) break;
   }
@@ -146,7 +154,8 @@ struct Options {
 };
 
 Result<int> run(const Options& options, const Resources& resources) {
-  CAPSTONE_TRY(auto survivors, known_survivors());
+  CAPSTONE_TRY(const auto survivors, table("survivors.txt"));
+  CAPSTONE_TRY(const auto more_sizes, table("sizes.txt"));
   std::vector<fs::path> kernels;
   for (const auto& entry : fs::recursive_directory_iterator(kSources / "reference_kernels"))
     if (entry.path().extension() == ".cu" && fs::exists(kSources / "problems" / entry.path().parent_path().filename()))
@@ -162,7 +171,9 @@ Result<int> run(const Options& options, const Resources& resources) {
     const std::string name = fs::relative(kernel, kSources / "reference_kernels").string();
     CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
     CAPSTONE_TRY(std::string source, read_file(kernel));
-    CAPSTONE_TRY(Trial whole, try_kernel(problem, kernel, resources));
+    std::vector<Sizes> sizes = check_sizes(problem);
+    if (const auto more = more_sizes.find(name); more != more_sizes.end()) sizes.push_back(read_sizes(more->second));
+    CAPSTONE_TRY(Trial whole, try_kernel(problem, kernel, sizes, resources));
     ++intact;
     accused += !whole.ran || whole.accused;
     fmt::print("{:<62} {:<22} {} [{} of {} kernels]\n", name, "-", whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what, intact, kernels.size());
@@ -174,7 +185,7 @@ Result<int> run(const Options& options, const Resources& resources) {
       mutant.replace(barrier.at, barrier.length, std::string(1, ';'));
       const fs::path file = scratch / kernel.filename();
       CAPSTONE_CHECK(write_file_atomic(file, mutant));
-      CAPSTONE_TRY(Trial trial, try_kernel(problem, file, resources));
+      CAPSTONE_TRY(Trial trial, try_kernel(problem, file, sizes, resources));
       const std::string place = name + ":" + std::to_string(barrier.line);
       std::string verdict = trial.accused ? "found: " + trial.what : trial.ran ? "ESCAPED" : "ESCAPED: " + trial.what;
       if (trial.accused) ++found;
