@@ -72,7 +72,7 @@ std::optional<Ladder> recorded(const Resources& resources, const std::string& id
     const auto results = read_results(resources.reference_kernels() / "results" / (device + ".json"));
     if (!results) continue;
     for (const Ladder& ladder : results->ladders)
-      if (ladder.problem == id && ladder.sizes == sizes_json(sizes) && ladder.library_ms > 0 && !ladder.steps.empty() && ladder.steps.front().timed()) return ladder;
+      if (ladder.problem == id && ladder.sizes == sizes_json(sizes) && ladder.spans()) return ladder;
   }
   return std::nullopt;
 }

@@ -39,16 +39,16 @@ at_published() {
 
 # shellcheck disable=SC2317  # on_every_gpu calls it
 record() {  # problem, or problem/published size
-  local problem=${1%/*} name=${1/\//.} definition file rung
-  rung=$(printf '%s\n' "$root"/reference_kernels/*/"$problem"/*.cu | sed 's|.*/||; s|\.cu$||' | sort | tail -n 1)
-  file=$(echo "$root"/reference_kernels/*/"$problem/$rung.cu")  # of this tree, whatever capstone was built of
+  local problem=${1%/*} name=${1/\//.} definition rung
+  local rungs=("$root"/reference_kernels/*/"${1%/*}"/*.cu)  # of this tree, whatever capstone was built of
+  rung=$(basename "${rungs[-1]}" .cu)
   definition=$problem
   if [ "$1" != "$problem" ]; then
     definition=$work/definitions/$name/$problem
     mkdir -p "$work/definitions/$name"
     at_published "$problem" "${1#*/}" "$definition" || { echo "$1: its definition has no line with that size"; return 1; }
   fi
-  "$capstone" init "$definition" "$work/$name" --from "$file" >"$out/$name.log" 2>&1 || { echo "$1: init failed"; return 1; }
+  "$capstone" init "$definition" "$work/$name" --from "${rungs[-1]}" >"$out/$name.log" 2>&1 || { echo "$1: init failed"; return 1; }
   ( cd "$work/$name" &&
     "$capstone" measure human -m "reference kernel $rung" --baselines eager,compile --budget "$budget" >"$out/$name.txt" 2>>"$out/$name.log" )
   local code=$?

@@ -30,23 +30,18 @@ std::string base_name(std::string_view kernel) {
 
 bool same_kernel(const std::string& a, const std::string& b) { return a == b || plain(a) == plain(b); }
 
-std::string kernel_name(std::string_view written) {
-  const std::string signature = replace_all(std::string(written), "<unnamed>::", "(anonymous namespace)::");  // as ncu writes it
-  // The parameters begin at the first parenthesis that is in no template argument and is no "(anonymous namespace)".
+std::string kernel_name(std::string_view signature) {
+  // An unnamed namespace as ncu writes it, and as the compiler does.
+  std::string name = replace_all(replace_all(std::string(signature), "<unnamed>::", ""), "(anonymous namespace)::", "");
+  // The parameters begin at the first parenthesis that is in no template argument.
   int depth = 0;
-  std::size_t end = signature.size();
-  for (std::size_t i = 0; i < signature.size(); ++i) {
-    if (signature[i] == '<') ++depth;
-    if (signature[i] == '>') --depth;
-    if (signature[i] != '(' || depth > 0) continue;
-    if (std::string_view(signature).substr(i).starts_with("(anonymous namespace)")) {
-      i += std::string_view("(anonymous namespace)").size() - 1;
-      continue;
-    }
-    end = i;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<') ++depth;
+    if (name[i] == '>') --depth;
+    if (name[i] != '(' || depth > 0) continue;
+    name.resize(i);
     break;
   }
-  std::string name = replace_all(signature.substr(0, end), "(anonymous namespace)::", "");
   if (name.starts_with("void ")) name.erase(0, 5);
   return replace_all(name, "> >", ">>");
 }

@@ -77,6 +77,8 @@ struct Ladder {
   Json telemetry;                     ///< "seconds" by stage (building, checking, starting …), "run_again": why blocks were; null: nothing was timed
   std::vector<LadderStep> steps;
 
+  /// Have its foot and the library a time?
+  bool spans() const { return library_ms > 0 && !steps.empty() && steps.front().timed(); }
   /// How many times faster than the step before it; empty for the first timed step.
   std::optional<double> gain(std::size_t step) const;
   /// Is arithmetic the roof that percent_of_peak is of? Then FLOP/s is the figure that goes with it, else bytes a second.

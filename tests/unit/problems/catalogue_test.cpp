@@ -78,11 +78,10 @@ TEST(Catalogue, EmulatedAndHiddenSizesAreSmall) {
 TEST(Catalogue, BottleneckAgreesWithTheRoofline) {
   constexpr double kRidge = 20;  // FLOP per byte: H100 SXM, 66.9 TFLOP/s of fp32 FMA over 3.35 TB/s
   for (const Problem& problem : shipped()) {
-    const double intensity = cost_at(problem, problem.measure)->intensity();
-    // 10 KB and 10,000 FLOPs are a few nanoseconds: neither rate matters.
-    const bool tiny = cost_at(problem, problem.measure)->bytes < 1e4 && cost_at(problem, problem.measure)->flops < 1e4;
-    EXPECT_EQ(problem.bottleneck, tiny ? "latency" : intensity < kRidge ? "memory" : "compute")
-        << problem.id << ": " << intensity;
+    const Cost cost = cost_at(problem, problem.measure).value();
+    const bool tiny = cost.bytes < 1e4 && cost.flops < 1e4;  // a few nanoseconds: neither rate matters
+    EXPECT_EQ(problem.bottleneck, tiny ? "latency" : cost.intensity() < kRidge ? "memory" : "compute")
+        << problem.id << ": " << cost.intensity();
   }
 }
 
