@@ -3,7 +3,7 @@
 // Changed     a thread evaluates eight polynomials side by side.
 // Why         one load of four coefficients now feeds 32 multiply-adds, and the eight chains do not wait for one another: what
 //             is left besides the multiply-adds is a few percent of all instructions.
-// Prediction  counting instructions, 95 % of the peak. An H200 reaches 61 %: something else is the limit, and rung 4 has a guess.
+// Prediction  counting instructions, 95 % of the peak. An H200 reaches 61 %: something else is the limit, which rung 4 takes away.
 //
 // Shapes      x, y [n], c [terms]; any n up to 2^31 * 2048, any terms.
 // Launch      <<<ceil(n / 2048), 256>>>.

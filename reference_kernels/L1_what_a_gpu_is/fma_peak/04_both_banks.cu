@@ -2,11 +2,13 @@
 //
 // Changed     52 elements a thread instead of eight, and the loop over the coefficients is not unrolled: its body is 208
 //             multiply-adds already.
-// Why         a hypothesis. Registers lie in two banks, those with even numbers and those with odd ones. In rung 3 both factors
-//             of every second multiply-add, v[e] and t[e], come from one bank (`cuobjdump -sass` shows the numbers). If that
-//             costs a cycle, 61 % of the peak is what rung 3 has to reach, and the native baseline its 64 %. Nothing in C++
-//             names a bank; of the numbers of elements that were compiled, 52 has the fewest such pairs: one in 200.
-// Prediction  if the hypothesis is right, 1.4x rung 3, 85 to 92 % of the data sheet's peak; if not, nothing.
+// Why         registers lie in two banks, those with even numbers and those with odd ones. In rung 3 both factors of every
+//             second multiply-add, v[e] and t[e], come from one bank (`cuobjdump -sass` shows the numbers), which costs a
+//             cycle. Nothing in C++ names a bank; of the numbers of elements that were compiled, 52 has the fewest such
+//             pairs: one in 200.
+// Prediction  made before the first run, when the banks were a guess: 1.4x rung 3, 85 to 92 % of the data sheet's peak; no gain
+//             if the guess is wrong. An H200 says 1.36x and 84 %. At 2^24 elements its busiest multiprocessor has 20 blocks to
+//             do, the average one 19.1: that is 5 % of what is missing.
 //
 // Shapes      x, y [n], c [terms]; any n up to 2^31 * 6656, any terms.
 // Launch      <<<ceil(n / 6656), 128>>>.
