@@ -121,8 +121,11 @@ void observed_access(const volatile void* pointer, unsigned bytes, unsigned piec
 /// What a copy engine did for `thread` at the place is done: `finished` says when, and whether it counts as the thread's own.
 void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool writes, Stamp finished);
 
-/// Loads into the block's shared memory that nobody waited for end with it.
+/// Loads into the block's shared memory that nobody waited for end with it, and so do its wgmma.
 void forget_loads(const Block& block);
+void forget_multiplies(Block& block);
+/// What the wgmma of a warp group read in the first `groups` of its groups is read at `done`.
+void finish_reads(Block& block, unsigned warp_group, unsigned groups, Time done);
 
 /// An access that the compiler could not give one size: a structure, or an array.
 void access_range(const volatile void* pointer, std::size_t bytes, bool write, std::uint32_t pc);

@@ -13,6 +13,7 @@
 namespace capstone_emu::hooks {
 
 inline constexpr unsigned kTraceCapacity = 2048;           // accesses of one thread that wait to be grouped
+inline constexpr unsigned kWarpGroupSize = 128;
 inline constexpr std::uint64_t kSharedBit = 1ull << 63;    // in a trace: the address is an offset in shared memory
 
 struct PendingCopy {
@@ -30,6 +31,16 @@ struct PendingResult {
   std::uintptr_t begin, end;
   unsigned group;
   std::uint32_t pc;
+};
+
+/// What the wgmma of a warp group read of shared memory, and when that was over.
+struct MultiplierReads {
+  struct Piece {
+    const void* from;
+    unsigned group;
+  };
+  std::vector<Piece> pending;
+  std::vector<Time> finished;        ///< by group, from 0 on, as far as somebody waited: when
 };
 
 /// One CUDA thread.
@@ -86,6 +97,7 @@ struct Block {
   std::unique_ptr<Knowledge> learnt; ///< by all its threads at the last barrier
   std::vector<Doubt> doubts;
   std::vector<Arrival> arrivals[kNamedBarriers];
+  MultiplierReads multipliers[kMaxThreads / kWarpGroupSize];
 };
 
 /// Blocks that run now.

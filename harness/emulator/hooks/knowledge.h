@@ -14,6 +14,8 @@ using Time = std::uint32_t;
 
 /// Names, in place of a thread, what copy engines do for it: that is ordered by the barrier that they report to alone.
 inline constexpr unsigned kEngine = 1024;
+/// The same for wgmma: ordered by waiting for its group.
+inline constexpr unsigned kMultiplier = 2048;
 
 /// Of one block: everything stamped before `all` by threads, and everything that thread t stamped before the time kept for t.
 class BlockKnowledge {

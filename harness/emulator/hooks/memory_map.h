@@ -16,6 +16,7 @@ struct Stamp {
   std::uint32_t thread : 10;   ///< in its block
   std::uint32_t relaxed : 1;   ///< an atomic, or volatile, access: two of them never race
   std::uint32_t asynchronous : 1;  ///< by a copy engine for the thread; `time` is kUnfinished until somebody could know it done
+  bool multiplies() const { return asynchronous && relaxed; }  ///< wgmma, for a warp group whose first thread it is
   bool unfinished() const { return asynchronous && time == ~Time{0}; }
 };
 inline constexpr Time kUnfinished = ~Time{0};

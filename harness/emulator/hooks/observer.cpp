@@ -185,8 +185,10 @@ void block_ends(bool complete) {
   this_lane = nullptr;
   if (complete) {
     settle_doubts(block);
+    forget_multiplies(block);
   } else {
     block.shadow.reset();  // copies may still be pending there
+    for (MultiplierReads& reads : block.multipliers) reads = {};
   }
   std::erase(live_blocks(), &block);
   forget_loads(block);

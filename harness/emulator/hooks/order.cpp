@@ -77,7 +77,7 @@ bool happened_before(const Stamp& stamp, const Block* home, const Block& block, 
         (stamp.time < block.warp[lane.warp()] || stamp.time < lane.known[stamp.thread % kWarpSize]))
       return true;
   }
-  const unsigned who = stamp.thread + (stamp.asynchronous ? kEngine : 0);
+  const unsigned who = stamp.thread + (stamp.multiplies() ? kMultiplier : stamp.asynchronous ? kEngine : 0);
   return (lane.learnt && covers(*lane.learnt, owner, who, stamp.time)) ||
          (block.learnt && covers(*block.learnt, owner, who, stamp.time));
 }

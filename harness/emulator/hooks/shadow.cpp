@@ -63,7 +63,7 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
 
 /// Two atomic or volatile accesses do not race, except that volatile does not make the lanes of a warp run in lock-step.
 bool excused(const Stamp& a, const Stamp& b, bool shared) {
-  if (!a.relaxed || !b.relaxed) return false;
+  if (!a.relaxed || !b.relaxed || a.multiplies() || b.multiplies()) return false;
   return !shared || a.thread / kWarpSize != b.thread / kWarpSize || sites[a.site].atomic || sites[b.site].atomic;
 }
 
@@ -86,7 +86,10 @@ bool conflicts(const Context& c, const Stamp& before, const Stamp& me) {
 void read_cell(const Context& c, Cell& cell, const Stamp& me) {
   if (conflicts(c, cell.write, me)) report_race(FindingKind::kRace, c.block, c.place, cell.write, true, me, false);
   Stamp &a = cell.reads[0], &b = cell.reads[1];
-  auto same = [&](const Stamp& s) { return s.thread == me.thread && !s.asynchronous && !c.foreign(s); };
+  auto same = [&](const Stamp& s) {
+    if (me.multiplies()) return s.multiplies() && s.unfinished() && s.thread == me.thread;
+    return s.thread == me.thread && !s.asynchronous && !c.foreign(s);
+  };
   auto far = [&](const Stamp& s, const Stamp& t) {  // ordered by fewer kinds of synchronisation
     return s.asynchronous || c.foreign(s) != c.foreign(t) || s.thread / kWarpSize != t.thread / kWarpSize;
   };
@@ -193,7 +196,7 @@ void require_order(Block& block, Lane& lane, const void* pointer, const Stamp& b
 void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool writes, Stamp finished) {
   Shadow& shadow = place.home ? *place.home->shadow : place.allocation->shadow;
   auto finish = [&](Stamp& stamp) {
-    if (!stamp.unfinished() || stamp.thread != thread) return;
+    if (!stamp.unfinished() || stamp.thread != thread || stamp.relaxed != finished.relaxed) return;
     finished.site = stamp.site;
     stamp = finished;
   };

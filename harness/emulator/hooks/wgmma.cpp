@@ -1,9 +1,10 @@
-// Accumulators of wgmma: registers on a GPU, variables on a thread's stack here. From the issue of an instruction until its group
-// was waited for nobody but another wgmma may touch them.
+// What wgmma works on from its issue until its group was waited for. Its accumulators are registers on a GPU and variables on a
+// thread's stack here: nobody but another wgmma may touch them. Its matrices in shared memory may not be overwritten.
 #include <algorithm>
 
 #include "harness/emulator/hooks/access.h"
 #include "harness/emulator/hooks/findings.h"
+#include "harness/emulator/runtime/observe.h"
 
 namespace capstone_emu {
 
@@ -43,16 +44,65 @@ void wgmma_issued(const void* const* results, unsigned count) {
   }
 }
 
-void wgmma_committed() {
+void wgmma_reads(const void* pointer) {
+  if (!this_lane) return;
+  Block& block = *this_block;
+  Lane& lane = *this_lane;
+  if (!block.doubts.empty()) settle_doubts(block);
+  constexpr unsigned kBytes = 16;
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(pointer) - block.shared;
+  const SiteId site = site_at(number(__builtin_return_address(0)), kBytes, false, false);
+  trace(block, lane, site, offset | kSharedBit);
+  require_shared_variable(block, offset, kBytes, false, sites[site].pc);
+  touch_range(block, lane, {nullptr, &block, offset}, kBytes, true, false,
+              {kUnfinished, site, lane.linear / kWarpGroupSize * kWarpGroupSize, true, true});
+  block.multipliers[lane.linear / kWarpGroupSize].pending.push_back({pointer, lane.result_groups});
+}
+
+namespace observe {
+
+void multiplies_committed() {
   if (this_lane) ++this_lane->result_groups;
 }
 
-void wgmma_awaited(unsigned still_pending) {
+void multiplies_awaited(unsigned still_pending) {
   if (!this_lane) return;
-  std::erase_if(this_lane->results, [&](const PendingResult& r) { return r.group + still_pending <= this_lane->result_groups; });
+  Block& block = *this_block;
+  Lane& lane = *this_lane;
+  std::erase_if(lane.results, [&](const PendingResult& r) { return r.group + still_pending <= lane.result_groups; });
+  const unsigned groups = lane.result_groups - still_pending;  // over, for all four warps
+  const unsigned warp_group = lane.linear / kWarpGroupSize;
+  MultiplierReads& reads = block.multipliers[warp_group];
+  if (groups > reads.finished.size()) {
+    const Time done = ++now;
+    finish_reads(block, warp_group, groups, done);
+    reads.finished.resize(groups, done);
+    lane.time = ++now;
+  }
+  Knowledge known;
+  known[block.index].add(kMultiplier + warp_group * kWarpGroupSize, reads.finished[groups - 1] + 1);
+  learn(lane, known);
 }
 
+}  // namespace observe
+
 namespace hooks {
+
+void finish_reads(Block& block, unsigned warp_group, unsigned groups, Time done) {
+  const unsigned thread = warp_group * kWarpGroupSize;
+  std::erase_if(block.multipliers[warp_group].pending, [&](const MultiplierReads::Piece& piece) {
+    if (piece.group >= groups) return false;
+    finish_asynchronous(Spot::in(block, reinterpret_cast<std::uintptr_t>(piece.from)), 16, thread, false, {done, 0, thread, true, true});
+    return true;
+  });
+}
+
+void forget_multiplies(Block& block) {
+  for (unsigned g = 0; g * kWarpGroupSize < block.count; ++g) {
+    finish_reads(block, g, ~0u, now);
+    block.multipliers[g].finished.clear();
+  }
+}
 
 void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write, std::uint32_t pc) {
   if (lane.multiplies) return;

@@ -79,6 +79,10 @@ void copies_complete_on(const void* barrier);
 void barrier_begins(const void* barrier, const void* pc);
 void barrier_used(const void* barrier, const void* pc);
 
+/// wgmma: the running thread commits a group; it knows that all four warps have done all groups but the last ones.
+void multiplies_committed();
+void multiplies_awaited(unsigned still_pending);
+
 void flops(std::uint64_t count, const void* pc);
 
 void allocated(const void* begin, std::size_t bytes, bool written);
@@ -131,6 +135,8 @@ inline void bulk_awaited(unsigned) {}
 inline void copies_complete_on(const void*) {}
 inline void barrier_begins(const void*, const void*) {}
 inline void barrier_used(const void*, const void*) {}
+inline void multiplies_committed() {}
+inline void multiplies_awaited(unsigned) {}
 inline void flops(std::uint64_t, const void*) {}
 inline void allocated(const void*, std::size_t, bool) {}
 inline void freed(const void*) {}

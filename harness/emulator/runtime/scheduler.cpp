@@ -86,6 +86,7 @@ void BlockRunner::prepare_for(Grid& grid) {
   const unsigned warps = (count_ + kWarpSize - 1) / kWarpSize;
   if (threads_.size() < count_) threads_.resize(count_);
   if (copies_.size() < count_) copies_.resize(count_);
+  if (multiply_groups_.size() < count_) multiply_groups_.resize(count_);
   if (warps_.size() < warps) warps_.resize(warps);
   if (at_barrier_.empty()) at_barrier_.resize(kMaxThreads + 1);
   ready_.reset(kMaxThreads);
@@ -122,6 +123,8 @@ void BlockRunner::run_block(std::uint64_t k) {
       barrier.arrived = 0;
       barrier.waiting.clear();
     }
+  if (std::exchange(multiply_groups_used_, false))
+    for (std::vector<unsigned>& groups : multiply_groups_) groups.clear();
   votes_ = {};
   fruitless_yields_ = 0;
   random_ = grid_->settings.seed * 0x2545f4914f6cdd1dull + index + 1;
@@ -137,7 +140,7 @@ void BlockRunner::run_block(std::uint64_t k) {
   for (unsigned first = 0, w = 0; first < count_; first += kWarpSize, ++w) {
     const unsigned lanes = count_ - first;
     warps_[w].present = lanes >= kWarpSize ? ~0u : (1u << lanes) - 1;
-    warps_[w].exited = warps_[w].waiting = 0;
+    warps_[w].exited = warps_[w].waiting = warps_[w].multiplies = 0;
   }
   if (schedule_ == Schedule::kRandom)
     for (unsigned i = count_ - 1; i > 0; --i) std::swap(start_order_[i], start_order_[random() % (i + 1)]);

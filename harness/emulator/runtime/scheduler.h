@@ -65,6 +65,7 @@ static_assert(sizeof(Thread) == 64);
 struct Warp {
   unsigned present, exited, waiting;  // lane masks
   WarpOp* ops[kWarpSize];
+  unsigned multiplies;                // wgmma that it has done
 };
 
 /// A ring of thread numbers that are ready to run.
@@ -196,6 +197,11 @@ class BlockRunner {
   std::uint64_t& cluster_phase() { return cluster_phases_[thread_->linear]; }
   void cluster_arrive();
   std::vector<BulkLoad>& bulk_loads() { return bulk_loads_; }
+  /// Of the running thread: at each commit of a group of wgmma, how many its warp had done.
+  std::vector<unsigned>& multiply_groups() { return multiply_groups_used_ = true, multiply_groups_[thread_->linear]; }
+  Warp& warp() { return warps_[thread_->linear / kWarpSize]; }
+  /// Have all warps of the running thread's warp group done so many wgmma?
+  bool group_multiplied(unsigned count) const;
   Thread& thread() { return *thread_; }
   /// Does the address lie in this block's shared memory?
   bool owns(const void* address) const { return address >= arena_ && address < arena_ + arena_size_; }
@@ -291,6 +297,10 @@ class BlockRunner {
   unsigned cluster_rank_ = 0;
   std::vector<std::uint64_t> cluster_phases_;  // of each thread's last arrival
   std::vector<BulkLoad> bulk_loads_;           // issued, and not yet owed to anybody
+
+  // wgmma
+  std::vector<std::vector<unsigned>> multiply_groups_;  // by thread
+  bool multiply_groups_used_ = false;          // since they were last reset
 
   // shared memory
   char *arena_ = nullptr, *statics_ = nullptr;

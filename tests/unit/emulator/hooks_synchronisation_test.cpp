@@ -268,6 +268,54 @@ __global__ void accumulators(const float* x, float* y, bool wait) {  // two grou
   else asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(1) : "memory");  // the last one is on its way
   y[threadIdx.x] = d[threadIdx.x % 4] + x[threadIdx.x];  // accumulators
 }
+__device__ void multiply(float (&d)[4], const uint32_t* a, const uint32_t* b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(matrix(a)), "l"(matrix(b)));  // of a stage
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Two warp groups multiply, one group of instructions on its way. Of each, one thread says that the stage is free; it knows for all
+// four warps. The third warp group writes the stage anew: a second time, two times around.
+__global__ void freed_stage(const float* x, float* y, bool wait) {
+  __shared__ alignas(128) uint32_t a[2][64 * 8], b[2][8 * 8];
+  __shared__ uint64_t full[2], empty[2];
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 2; ++i) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 128;" ::"r"(smem(full + i)));
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 2;" ::"r"(smem(empty + i)));
+    }
+  }
+  __syncthreads();
+  const auto wait_for = [](uint64_t* barrier, int phase) {
+    for (uint32_t done = 0; !done;)
+      asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                   : "=r"(done) : "r"(smem(barrier)), "r"(phase) : "memory");
+  };
+  const auto arrive = [](uint64_t* barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem(barrier)) : "memory"); };
+  if (threadIdx.x >= 256) {
+    for (int step = 0; step < 6; ++step) {
+      const int stage = step % 2;
+      if (step >= 2) wait_for(empty + stage, step / 2 % 2 ^ 1);
+      for (int i = threadIdx.x - 256; i < 64 * 8; i += 128) a[stage][i] = 0x3f803f80;  // fill
+      if (threadIdx.x < 256 + 64) b[stage][threadIdx.x - 256] = 0x3f803f80;
+      arrive(full + stage);
+    }
+    return;
+  }
+  float d[4] = {};
+  for (int step = 0; step < 6; ++step) {
+    wait_for(full + step % 2, step / 2 % 2);
+    multiply(d, a[step % 2], b[step % 2]);
+    if (wait) {
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+      if (step > 0 && threadIdx.x % 128 == step % 4 * 32) arrive(empty + (step - 1) % 2);
+    } else {  // as if the one on its way were over
+      if (threadIdx.x % 128 == 0) arrive(empty + step % 2);
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    }
+  }
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  y[blockIdx.x * 256 + threadIdx.x] = d[0];
+}
 CUtensorMap tensor_map(const float* x) {
   void* encode = nullptr;
   cudaDriverEntryPointQueryResult result;
@@ -310,6 +358,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 16: atomic_reference<<<2, 64>>>(x, y, wait); break;
     case 17: warp_group_multiply<<<1, 128>>>(x, y, wait); break;
     case 18: accumulators<<<1, 128>>>(x, y, wait); break;
+    case 19: freed_stage<<<2, 384>>>(x, y, wait); break;
   }
 }
 )";
@@ -335,7 +384,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Case{0, "NamedBarrier"}, Case{1, "TileOfTwoWarps"}, Case{2, "CudaBarrier"}, Case{3, "MemcpyAsyncOnABarrier"},
                     Case{4, "PipelineOfAThread"}, Case{5, "PipelineOfABlock"}, Case{6, "Mbarrier"}, Case{8, "BulkLoad"}, Case{9, "BulkLoadThatOneThreadWaitsFor"}, Case{10, "RefilledStage"}, Case{11, "BulkStore"},
                     Case{12, "TensorCopy"}, Case{13, "Grid"}, Case{14, "ReadsAcrossACluster"}, Case{15, "WritesAcrossACluster"},
-                    Case{16, "AtomicReference"}, Case{17, "WarpGroupMultiply"}, Case{18, "Accumulators"}),
+                    Case{16, "AtomicReference"}, Case{17, "WarpGroupMultiply"}, Case{18, "Accumulators"},
+                    Case{19, "StageOfWarpGroups"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(Synchronisation, IsNotAccusedWithItsWait) {
@@ -386,6 +436,13 @@ TEST(HooksWgmma, AnAccumulatorThatIsReadTooEarlyNamesBothLines) {
   EXPECT_NE(finding.value("message", "").find("race on an accumulator of wgmma"), std::string::npos) << finding.dump();
   EXPECT_EQ(finding.value("line", 0), line_of(kSource, "// accumulators")) << finding.dump();
   EXPECT_NE(finding.value("message", "").find("kernel.cu:" + std::to_string(line_of(kSource, "// multiply"))), std::string::npos) << finding.dump();
+  EXPECT_NE(finding.value("hint", "").find("wgmma.wait_group"), std::string::npos) << finding.dump();
+}
+
+TEST(HooksWgmma, AStageThatIsOverwrittenTooEarlyNamesBothLines) {
+  const Json finding = observed(19, false, "forward")["report"]["findings"][0];
+  EXPECT_EQ(finding.value("line", 0), line_of(kSource, "// fill")) << finding.dump();
+  EXPECT_NE(finding.value("message", "").find("kernel.cu:" + std::to_string(line_of(kSource, "// of a stage")) + " may not have read yet"), std::string::npos) << finding.dump();
   EXPECT_NE(finding.value("hint", "").find("wgmma.wait_group"), std::string::npos) << finding.dump();
 }
 

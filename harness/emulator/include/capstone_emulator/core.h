@@ -50,11 +50,11 @@ void release_through(const void* object);
 void acquire_through(const void* object);
 /// Operations of the calling lane inside a warp-wide instruction.
 void note_flops(std::uint64_t count);
-/// The results of wgmma may not be looked at from its issue until its group was waited for.
+/// The results of wgmma may not be looked at, nor its matrices in shared memory overwritten, from its issue until its group was waited for.
 void wgmma_begins();
 void wgmma_issued(const void* const* results, unsigned count);
-void wgmma_committed();
-void wgmma_awaited(unsigned still_pending);
+/// It reads 16 bytes of a matrix in shared memory.
+void wgmma_reads(const void* address);
 /// Accesses of 16 bytes that a collective makes for the calling lane.
 extern "C" void __tsan_read16(void* address);
 extern "C" void __tsan_write16(void* address);
@@ -66,8 +66,7 @@ inline void release_through(const void*) {}
 inline void acquire_through(const void*) {}
 inline void note_flops(std::uint64_t) {}
 inline void wgmma_begins() {}
-inline void wgmma_committed() {}
-inline void wgmma_awaited(unsigned) {}
+inline void wgmma_reads(const void*) {}
 inline void note_read16(const void*) {}
 inline void note_write16(void*) {}
 #endif
@@ -182,6 +181,13 @@ unsigned active_mask(const char* file, int line);
 
 // ---- letting others run ---------------------------------------------------------------------------------------------
 void yield_to_others();
+
+// ---- wgmma: four warps multiply together, each its 16 rows when it issues (warp_group.cpp) ---------------------------
+/// The running warp has done one; told once a warp.
+void wgmma_done();
+void wgmma_committed();
+/// Returns when all four warps have done what is in all groups but the last `still_pending`.
+void wgmma_awaited(unsigned still_pending);
 /// Called by every atomic and fence, so that spin locks end.
 inline void spin_hint() {
   if (__builtin_expect((++thread_state.spin & 63u) == 0, 0)) yield_to_others();
