@@ -55,12 +55,14 @@ FlavourParts parts_of(Flavour flavour) {
               {"-fsanitize=address,signed-integer-overflow,integer-divide-by-zero,shift-exponent,null,alignment,return,unreachable",
                "-fsanitize-recover=all", "--param=asan-use-after-return=0"}};
     // Each access calls a function of ours instead of libtsan's, each basic block one that counts it. A float4 stays one
-    // access, loads stay in the order of the source, and arithmetic stays scalar, so that it can be counted.
+    // access, loads stay in the order of the source, and arithmetic stays scalar, so that it can be counted. GCC tells
+    // nobody of the store in `tile[i] = combine(a, b)` if that is a call and the result a structure: nearly nothing stays one.
     case Flavour::kHooks:
       return {"libcapstone_emulator_hooks.a",
               {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
                "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-ipa-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
-               "-fno-reorder-blocks-and-partition"},
+               "-fno-reorder-blocks-and-partition", "--param=max-inline-insns-single=2000", "--param=max-inline-insns-auto=2000",
+               "--param=inline-unit-growth=1000", "--param=large-function-growth=2000", "--param=large-unit-insns=100000"},
               true};
   }
   return {};

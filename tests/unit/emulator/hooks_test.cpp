@@ -143,5 +143,46 @@ TEST(Hooks, MemoryThatAnEarlierKernelFilledIsInitialised) {
   EXPECT_TRUE(answer.value("ok", false)) << answer.dump(1);
 }
 
+// The compiler does not tell the hooks of a store that a call of a function makes with its own result: of a structure, where the function
+// was not inlined. So all are.
+TEST(Hooks, WhatAFunctionThatReturnsAStructureStoresIsWritten) {
+  const std::string source = R"(
+#include <cuda_fp16.h>
+#include <cstdint>
+struct Partial { float maximum, sum; };
+__device__ Partial combine(Partial a, Partial b) {
+  Partial r;
+  r.maximum = fmaxf(a.maximum, b.maximum);
+  r.sum = a.sum * expf(a.maximum - r.maximum) + b.sum * expf(b.maximum - r.maximum);
+  if (r.sum > 1e30f) { r.sum = sqrtf(r.sum) + cosf(a.sum) * sinf(b.sum) + logf(r.sum); r.maximum += floorf(r.sum) * ceilf(a.sum); }
+  return r;
+}
+__global__ void produce(const float* x, __half* w, Partial* p, __half* last) {
+  const int i = threadIdx.x;
+  w[i] = __float2half(x[i]);
+  p[i] = combine({x[i], 1}, {x[63 - i], 1});
+  p[64 + i] = combine(p[i], {x[i], 2});
+  p[i] = combine(p[64 + i], p[i]);
+  last[i] = __float2half(p[i].sum + x[0]);
+}
+__global__ void consume(const __half* w, const Partial* p, const __half* last, float* y) {
+  const int i = threadIdx.x;
+  y[i] = __half2float(w[i]) + p[i].sum + p[64 + i].maximum + __half2float(last[i]);
+}
+extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {
+  __half *w = (__half*)(y + 64), *last = w + 64;
+  Partial* p = (Partial*)(y + 256);
+  produce<<<1, 64>>>(x, w, p, last);
+  consume<<<1, 64>>>(w, p, last, y);
+}
+)";
+  const EmulatedArtifact artifact = build(source, 64, Flavour::kHooks);
+  ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
+  Workbench bench(artifact.program, std::vector<float>(64, 1.f), 1024);
+  const Json answer = bench.observe();
+  EXPECT_TRUE(answer.value("ok", false)) << answer.dump(1);
+  EXPECT_EQ(answer.value("report", Json::object()).value("findings", Json()), Json::array()) << answer.dump(1);
+}
+
 }  // namespace
 }  // namespace capstone::test
