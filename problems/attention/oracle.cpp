@@ -46,7 +46,8 @@ void compute_weights(const CapstoneCase* c, std::int64_t row, std::int64_t n, st
 
 }  // namespace
 
-/// Scale: the root of the sum of squares of the terms, which is what independent roundings of weights and values add up to.
+/// Scale: the root of the sum of squares of the terms, which is what independent roundings of weights and values add up to. Weights,
+/// and the result, below 2^-14 are subnormal halves, rounded as coarsely as 2^-14 is.
 extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const std::int64_t n = c->sizes[1], d = c->sizes[2];
@@ -55,11 +56,12 @@ extern "C" void capstone_oracle(const CapstoneCase* c, int, const std::int64_t* 
     const std::int64_t row = indices[i] / d, x = indices[i] % d;
     if (row != query.row) compute_weights(c, row, n, d, query);
     const auto* v = static_cast<const std::uint16_t*>(c->parameters[2].data) + row / n * n * d + x;
-    double sum = 0, squares = 0;
+    constexpr double kSmallestNormal = 0x1p-14;
+    double sum = 0, squares = kSmallestNormal * kSmallestNormal;
     for (std::size_t j = 0; j < query.weight.size(); ++j) {
-      const double term = query.weight[j] * value_of(v[static_cast<std::int64_t>(j) * d]);
-      sum += term;
-      squares += term * term;
+      const double factor = value_of(v[static_cast<std::int64_t>(j) * d]), coarse = std::max(query.weight[j], kSmallestNormal) * factor;
+      sum += query.weight[j] * factor;
+      squares += coarse * coarse;
     }
     value[i] = sum;
     scale[i] = std::sqrt(squares);
