@@ -1,0 +1,165 @@
+// Rung 4: whole matrices for the tensor cores.
+//
+// Changed     `wgmma` instead of `mma.sync`: four warps together multiply 64 x 128 x 16, with both operands in shared memory. They get
+//             there by TMA: one thread asks for a box of a matrix, the copy engine brings it, swizzled, and tells a barrier.
+// Why         no fragment passes through registers on its way, no thread computes an address: `ldmatrix` was what fed the tensor
+//             cores too slowly. This is the only way to their full rate on Hopper.
+// Prediction  loading and multiplying take turns, and only blocks beside each other hide that: about as fast as rung 3.
+//
+// Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
+// Launch      one block of 128 threads a tile of 128 x 128, in bands of kBand tile rows.
+// Resources   about 170 registers, 128 of them sums; 32 KB of shared memory: three blocks a multiprocessor.
+// Cost        2 m n k FLOPs; m n k / 32 bytes of global loads.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m anything, boxes are filled up with zeros.
+// Source      PTX ISA 8, "Asynchronous Warpgroup Level Matrix Instructions". Needs sm_90a.
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <stdexcept>
+
+using bf16 = __nv_bfloat16;
+
+constexpr int kTileM = 128, kTileN = 128, kDepth = 64, kThreads = 128, kBand = 8;  // kBand: tile rows
+constexpr int kBox = 64 * 64 * sizeof(bf16);                                         // [B]
+
+__device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
+// A barrier in shared memory: a phase ends with the last of its arrivals, when the bytes it was told to expect are there, too.
+__device__ void init(uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals));
+}
+__device__ void arrive_and_expect(uint64_t* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(barrier)), "r"(bytes) : "memory");
+}
+/// Until the phase of this parity is over.
+__device__ void wait(uint64_t* barrier, int parity) {
+  uint32_t over = 0;
+  while (!over)
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}" : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
+}
+
+/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and tells the barrier.
+__device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
+                   address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row) : "memory");
+}
+
+/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; `leading` and `stride` [B] say where the next 64
+/// columns and the next eight rows begin.
+__device__ uint64_t matrix(const void* start, int leading, int stride) {
+  return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | static_cast<uint64_t>(leading / 16) << 16 |
+         static_cast<uint64_t>(stride / 16) << 32 | uint64_t{1} << 62;
+}
+
+#define D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define D16(i) D4(i), D4(i + 4), D4(i + 8), D4(i + 12)
+/// d = a * b, or d += a * b: 64 x 128 results, 16 deep, by four warps. Starts it, does not wait.
+__device__ void multiply(float (&d)[64], uint64_t a, uint64_t b, bool add) {
+  asm volatile(
+      "{\n"
+      ".reg .pred p;\n"
+      "setp.ne.b32 p, %66, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, p, 1, 1, 0, 1;\n"  // A along k, B along n
+      "}"
+      : D16(0), D16(16), D16(32), D16(48)
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+}
+#undef D16
+#undef D4
+__device__ void begin_multiplying() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int kOnTheirWay>
+__device__ void wait_for_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOnTheirWay) : "memory");
+}
+
+/// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+__device__ void place_of(int tile, int rows, int columns, int& row, int& column) {
+  const int band = tile / (kBand * columns), within = tile % (kBand * columns);
+  const int height = rows - band * kBand < kBand ? rows - band * kBand : kBand;
+  row = band * kBand + within % height, column = within / height;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, bf16* __restrict__ c, int m, int k, int n) {
+  __shared__ alignas(1024) uint8_t a[2 * kBox], b[2 * kBox];  // A: 64 rows after 64 rows; B: 64 columns after 64 columns
+  __shared__ uint64_t full;
+  int row, column;
+  place_of(blockIdx.x, (m + kTileM - 1) / kTileM, (n + kTileN - 1) / kTileN, row, column);
+  row *= kTileM, column *= kTileN;
+  if (threadIdx.x == 0) {
+    init(&full, 1);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine sees it, too
+  }
+  __syncthreads();
+
+  float top[64], bottom[64];
+  for (int depth = 0, phase = 0; depth < k; depth += kDepth, phase ^= 1) {
+    if (threadIdx.x == 0) {
+      arrive_and_expect(&full, sizeof a + sizeof b);
+      load(a, &map_a, depth, row, &full);
+      load(b, &map_b, column, depth, &full);
+      load(b + kBox, &map_b, column + 64, depth, &full);
+    }
+    wait(&full, phase);
+    begin_multiplying();
+#pragma unroll
+    for (int i = 0; i < kDepth / 16; ++i) {  // 16 of k are 32 bytes of A's rows, and 16 rows of B
+      const uint64_t right = matrix(b + i * 2048, kBox, 1024);
+      multiply(top, matrix(a + i * 32, 0, 1024), right, depth + i > 0);
+      multiply(bottom, matrix(a + kBox + i * 32, 0, 1024), right, depth + i > 0);
+    }
+    commit();
+    wait_for_products<0>();
+    __syncthreads();  // of all four warps, before the tiles are overwritten
+  }
+
+  // A lane holds pairs of neighbours: in row lane / 4 of its warp's sixteen, and in the row 8 below.
+  const int lane = threadIdx.x % 32, first = row + threadIdx.x / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int j = 0; j < 16; ++j)
+#pragma unroll
+    for (int half = 0; half < 4; ++half) {
+      const int r = first + half / 2 * 64 + half % 2 * 8, at = column + j * 8 + lane % 4 * 2;
+      const float* pair = (half < 2 ? top : bottom) + j * 4 + half % 2 * 2;
+      if (r < m && at < n) *reinterpret_cast<__nv_bfloat162*>(c + static_cast<int64_t>(r) * n + at) = __floats2bfloat162_rn(pair[0], pair[1]);
+    }
+}
+
+/// A matrix as TMA sees it: boxes of 64 columns, which make 128 bytes, and so many rows.
+CUtensorMap map_of(const bf16* matrix, int64_t rows, int64_t columns, int box_rows) {
+  static const auto encode = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+    if (found != cudaDriverEntryPointSuccess) throw std::runtime_error("the driver has no cuTensorMapEncodeTiled");
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+  }();
+  const cuuint64_t size[] = {static_cast<cuuint64_t>(columns), static_cast<cuuint64_t>(rows)};
+  const cuuint64_t pitch[] = {static_cast<cuuint64_t>(columns) * sizeof(bf16)};
+  const cuuint32_t box[] = {64, static_cast<cuuint32_t>(box_rows)}, step[] = {1, 1};
+  CUtensorMap map;
+  if (encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<bf16*>(matrix), size, pitch, box, step,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
+    throw std::runtime_error("cuTensorMapEncodeTiled refuses the matrix");
+  return map;
+}
+
+extern "C" void launch(const bf16* a /*[m,k]*/, const bf16* b /*[k,n]*/, bf16* c /*[m,n]*/, int64_t m, int64_t k, int64_t n,
+                       void* /*workspace*/, cudaStream_t stream) {
+  const int64_t tiles = (m + kTileM - 1) / kTileM * ((n + kTileN - 1) / kTileN);
+  gemm<<<static_cast<unsigned>(tiles), kThreads, 0, stream>>>(map_of(a, m, k, kTileM), map_of(b, k, n, kDepth), c, static_cast<int>(m),
+                                                              static_cast<int>(k), static_cast<int>(n));
+}
