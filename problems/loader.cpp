@@ -794,14 +794,14 @@ class Loader {
   /// obeys `where`.
   Result<void> check_everywhere() const {
     for (const auto& [node, sizes] : size_lists_) {
-      CAPSTONE_CHECK(check_signature_at(sizes));
+      CAPSTONE_CHECK(check_signature_at(*node, sizes));
       CAPSTONE_CHECK(check_relations_at(*node, sizes));
       CAPSTONE_CHECK(check_cost_at(sizes));
     }
     return {};
   }
 
-  Result<void> check_signature_at(const Sizes& sizes) const {
+  Result<void> check_signature_at(const YamlNode& node, const Sizes& sizes) const {
     for (const Located& located : in_signature_) {
       CAPSTONE_TRY(const double value, try_expression(*located.node, located.expression, sizes));
       if (!located.is_count) continue;
@@ -811,16 +811,16 @@ class Loader {
                              fmt::format("`{}` is {} at {}; it must be a positive whole number",
                                          located.expression.text, value, to_string(sizes)));
     }
-    for (const Parameter& parameter : problem_.signature) {
-      CAPSTONE_CHECK(elements_at(parameter, sizes));
-    }
+    for (const Parameter& parameter : problem_.signature)
+      if (auto elements = elements_at(parameter, sizes); !elements) return reader_.error(node, elements.error().what, "make these sizes smaller");
     return {};
   }
 
   Result<void> check_relations_at(const YamlNode& node, const Sizes& sizes) const {
     for (const Expression& relation : problem_.where) {
-      CAPSTONE_TRY(const double holds, relation.evaluate(sizes));
-      if (holds == 0)
+      const auto holds = relation.evaluate(sizes);
+      if (!holds) return reader_.error(node, fmt::format("{} at {}", holds.error().what, to_string(sizes)), "correct the sizes, or the relation under `where`");
+      if (*holds == 0)
         return reader_.error(node,
                              fmt::format("sizes {} break the relation `{}`", to_string(sizes), relation.text),
                              "correct the sizes, or the relation under `where`");

@@ -240,6 +240,8 @@ const Mistake kMistakes[] = {
      "[5, 7]", ""},
     {"BrokenRelation", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1024, cols: 4094,", "break the relation `cols % 4 == 0`",
      "{rows: 1024, cols: 4094", "where"},
+    {"TooManyElements", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1099511627776, cols: 1099511627776,", "has too many elements at",
+     "{rows: 1099511627776", "smaller"},
     {"FractionalShape", "shape: [rows, 2*cols]", "shape: [rows, cols/8]", "must be a positive whole number", "cols/8", ""},
     {"PublishedLacksSymbol", "cols: 65536, groups: 1}", "cols: 65536}", "lacks size `groups`", "{rows: 4096, cols: 65536}", ""},
     {"NegativeTolerance", "rtol: 1.0e-4", "rtol: -1", "rtol must lie between 0 and 1", "-1, atol", ""},
