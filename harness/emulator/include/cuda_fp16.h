@@ -6,7 +6,8 @@
 #include "capstone_emulator/device_view.h"
 #include "capstone_emulator/half_functions.h"
 
-CAPSTONE_HALF_FUNCTIONS(__half, __half2, __half2float, __float2half_rn, __halves2half2, __low2half, __high2half)
+template <>
+inline constexpr bool capstone_emu::kCopiedAsBytes<__half2> = true;
 
-static inline __half hsin(__half a) { return __float2half_rn(sinf(__half2float(a))); }
-static inline __half hcos(__half a) { return __float2half_rn(cosf(__half2float(a))); }
+CAPSTONE_HALF_FUNCTIONS(__half, __half2, __half2float, __float2half_rn, __halves2half2, __low2half, __high2half)
+CAPSTONE_HALF_TO_INTEGERS(__half, __half2float, __half)

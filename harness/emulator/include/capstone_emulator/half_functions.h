@@ -2,6 +2,7 @@
 #pragma GCC system_header
 // Arithmetic that cuda_fp16.h and cuda_bf16.h offer to device compilers only. A product of two narrow values is exact in
 // double; the sum is rounded to odd on its way to float, so that only the last step, to the narrow type, rounds.
+#include "intrinsics.h"
 #include "synchronisation.h"
 
 #define CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, name, pair_name, expression) \
@@ -22,10 +23,20 @@
   }                                                                                                                 \
   static inline T __hfma_sat(T a, T b, T c) {                                                                       \
     const float r = WIDEN(__hfma(a, b, c));                                                                         \
-    return NARROW(r < 0 ? 0.f : r > 1 ? 1.f : r);                                                                   \
+    return NARROW(r > 0 ? (r < 1 ? r : 1.f) : 0.f);                                                                 \
   }                                                                                                                 \
   static inline T2 __hfma2(T2 a, T2 b, T2 c) {                                                                      \
     return PAIR(__hfma(LOW(a), LOW(b), LOW(c)), __hfma(HIGH(a), HIGH(b), HIGH(c)));                                 \
+  }                                                                                                                 \
+  static inline T2 __hfma2_relu(T2 a, T2 b, T2 c) {                                                                 \
+    return PAIR(__hfma_relu(LOW(a), LOW(b), LOW(c)), __hfma_relu(HIGH(a), HIGH(b), HIGH(c)));                       \
+  }                                                                                                                 \
+  static inline T2 __hfma2_sat(T2 a, T2 b, T2 c) {                                                                  \
+    return PAIR(__hfma_sat(LOW(a), LOW(b), LOW(c)), __hfma_sat(HIGH(a), HIGH(b), HIGH(c)));                         \
+  }                                                                                                                 \
+  static inline T2 __hcmadd(T2 a, T2 b, T2 c) { /* complex a * b + c, in the order that CUDA gives */               \
+    return PAIR(__hfma(__hneg(HIGH(a)), HIGH(b), __hfma(LOW(a), LOW(b), LOW(c))),                                   \
+                __hfma(HIGH(a), LOW(b), __hfma(LOW(a), HIGH(b), HIGH(c))));                                         \
   }                                                                                                                 \
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hexp, h2exp, expf(x))                                  \
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hexp2, h2exp2, exp2f(x))                               \
@@ -41,7 +52,22 @@
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hfloor, h2floor, floorf(x))                            \
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hceil, h2ceil, ceilf(x))                               \
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, htrunc, h2trunc, truncf(x))                            \
-  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hrint, h2rint, rintf(x))
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hrint, h2rint, rintf(x))                                \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hsin, h2sin, sinf(x))                                  \
+  CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hcos, h2cos, cosf(x))
+
+// Those that round towards zero a host compiler is shown.
+#define CAPSTONE_HALF_TO_INTEGER(T, WIDEN, name, Integer)                                                     \
+  static inline Integer name##_rn(T x) { return capstone_emu::saturate_to<Integer>(rintf(WIDEN(x))); }        \
+  static inline Integer name##_rd(T x) { return capstone_emu::saturate_to<Integer>(floorf(WIDEN(x))); }       \
+  static inline Integer name##_ru(T x) { return capstone_emu::saturate_to<Integer>(ceilf(WIDEN(x))); }
+#define CAPSTONE_HALF_TO_INTEGERS(T, WIDEN, prefix)                            \
+  CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2int, int)                        \
+  CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2uint, unsigned)                  \
+  CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2short, short)                    \
+  CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2ushort, unsigned short)          \
+  CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2ll, long long)                   \
+  CAPSTONE_HALF_TO_INTEGER(T, WIDEN, prefix##2ull, unsigned long long)
 
 namespace capstone_emu {
 

@@ -189,9 +189,11 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
 
 // ---- conversions: out of range saturates, as it does on the device --------------------------------------------------
 namespace capstone_emu {
-template <class Integer>
-inline Integer saturate_to(double x) {
-  if (!(x == x)) return 0;
+/// What is not a number becomes 0, or the top bit alone where one of the types has 64 bits.
+template <class Integer, class Float>
+inline Integer saturate_to(Float number) {
+  const double x = number;
+  if (!(x == x)) return sizeof(Integer) == 8 || sizeof(Float) == 8 ? static_cast<Integer>(Integer(1) << (sizeof(Integer) * 8 - 1)) : 0;
   if (x <= static_cast<double>(static_cast<Integer>(std::is_signed_v<Integer> ? Integer(1) << (sizeof(Integer) * 8 - 1) : 0)))
     return std::is_signed_v<Integer> ? static_cast<Integer>(Integer(1) << (sizeof(Integer) * 8 - 1)) : 0;
   const Integer most = static_cast<Integer>(~static_cast<Integer>(0)) > 0
@@ -232,7 +234,6 @@ static inline double __hiloint2double(int high, int low) {
 
 // ---- clocks, traps, addresses ---------------------------------------------------------------------------------------
 static inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-static inline unsigned long long globaltimer() { return static_cast<unsigned long long>(clock64()); }
 static inline void __trap(CAPSTONE_SITE) { capstone_emu::trap(file, line, "__trap()"); }
 static inline void __brkpt() {}
 static inline std::size_t __cvta_generic_to_shared(const void* p) { return capstone_emu::shared_address(p); }

@@ -57,6 +57,18 @@ inline std::uint16_t float_to_bfloat(float value) {  // round to nearest, ties t
   if (!(value == value)) return 0x7fff;
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
+/// An integer, rounded once: 'z' towards zero, 'd' down, 'u' up.
+template <char kDirection, class Integer>
+inline std::uint16_t integer_to_bfloat(Integer value) {
+  if (value == 0) return 0;
+  const bool negative = value < 0;
+  const std::uint64_t word = static_cast<std::uint64_t>(value), magnitude = negative ? 0 - word : word;
+  const int exponent = 63 - __builtin_clzll(magnitude);
+  const std::uint64_t left = magnitude << (63 - exponent);  // the leading one is the top bit; eight bits stay
+  std::uint32_t bits = static_cast<std::uint32_t>(exponent + 127) << 7 | (static_cast<std::uint32_t>(left >> 56) & 0x7fu);
+  if ((left << 8) != 0 && kDirection == (negative ? 'd' : 'u')) ++bits;
+  return static_cast<std::uint16_t>(bits | (negative ? 0x8000u : 0));
+}
 
 inline float e4m3_to_float(std::uint8_t bits) {
   const int exponent = bits >> 3 & 15, mantissa = bits & 7;

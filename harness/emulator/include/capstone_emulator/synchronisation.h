@@ -40,9 +40,13 @@ static inline void __syncwarp(unsigned mask = ~0u, CAPSTONE_SITE) {
 
 namespace capstone_emu {
 
+/// May a value be moved as bytes? CUDA's pairs of narrow floats may, though they write out their copies.
+template <class T>
+inline constexpr bool kCopiedAsBytes = std::is_trivially_copyable_v<T>;
+
 template <class T>
 inline T shuffle(unsigned mask, T value, int source, const char* file, int line) {
-  static_assert(std::is_trivially_copyable_v<T>, "a shuffled value must be trivially copyable");
+  static_assert(kCopiedAsBytes<T>, "a shuffled value must be trivially copyable");
   T result = value;
   WarpOp op{WarpKind::kShuffle, mask, file, line};
   op.in = &value;
