@@ -41,6 +41,7 @@
 #ifndef __align__
 #define __align__(n) __attribute__((aligned(n)))
 #endif
+#define __builtin_assume(...) static_cast<void>(sizeof(static_cast<bool>(__VA_ARGS__)))  // not evaluated, as by nvcc
 
 #include "capstone_emulator/execution.h"
 #include "capstone_emulator/synchronisation.h"

@@ -25,14 +25,14 @@ std::string special_register(std::string_view name) {
       {"cluster_ctaid.z", "capstone_emu::cluster_view().block.z"},
       {"cluster_nctaid.x", "capstone_emu::cluster_view().dim.x"}, {"cluster_nctaid.y", "capstone_emu::cluster_view().dim.y"},
       {"cluster_nctaid.z", "capstone_emu::cluster_view().dim.z"},
-      {"dynamic_smem_size", "0"}, {"clock_hi", "clock64() >> 32"}, {"globaltimer_lo", "globaltimer()"},
+      {"dynamic_smem_size", "0"}, {"clock_hi", "clock64() >> 32"}, {"globaltimer_lo", "clock64()"}, {"globaltimer_hi", "clock64() >> 32"},
       {"smid", "0"}, {"nsmid", "8"}, {"nwarpid", "64"},
       {"lanemask_lt", "capstone_emu::ptx::lane_mask_below()"},
       {"lanemask_eq", "1u << capstone_emu::thread_state.lane"},
       {"lanemask_le", "capstone_emu::ptx::lane_mask_below() | 1u << capstone_emu::thread_state.lane"},
       {"lanemask_gt", "~(capstone_emu::ptx::lane_mask_below() | 1u << capstone_emu::thread_state.lane) & 0xffffffffu"},
       {"lanemask_ge", "~capstone_emu::ptx::lane_mask_below() & 0xffffffffu"},
-      {"clock", "clock64()"}, {"clock64", "clock64()"}, {"globaltimer", "globaltimer()"},
+      {"clock", "clock64()"}, {"clock64", "clock64()"}, {"globaltimer", "clock64()"},
   };
   for (auto& [key, code] : kTable)
     if (key == name)

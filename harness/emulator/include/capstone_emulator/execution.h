@@ -50,6 +50,10 @@ inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), di
       kernel, arguments, std::index_sequence_for<Parameters...>{});
 }
 
+// Programmatic dependent launch: a kernel starts when those before it have ended.
+static inline void cudaGridDependencySynchronize() {}
+static inline void cudaTriggerProgrammaticLaunchCompletion() {}
+
 #if CUDART_VERSION >= 11080
 // CUDA's own template hands the runtime a bare address, from which the parameters' types cannot be told.
 #define cudaLaunchKernelEx(...) capstone_emu::launch_extended(__FILE__, __LINE__, __VA_ARGS__)

@@ -19,13 +19,21 @@ inline cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::si
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, std::size_t bytes,
                                            std::size_t offset = 0, cudaMemcpyKind kind = cudaMemcpyHostToDevice,
-                                           cudaStream_t = nullptr) {
-  return ::cudaMemcpyToSymbol(capstone_emu::address_of_symbol(symbol), from, bytes, offset, kind);
+                                           cudaStream_t stream = nullptr) {
+  char* to = static_cast<char*>(const_cast<void*>(capstone_emu::address_of_symbol(symbol)));
+  return ::cudaMemcpyAsync(to + offset, from, bytes, kind, stream);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
   return ::cudaMemcpyFromSymbol(to, capstone_emu::address_of_symbol(symbol), bytes, offset, kind);
+}
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyDeviceToHost,
+                                             cudaStream_t stream = nullptr) {
+  const char* from = static_cast<const char*>(capstone_emu::address_of_symbol(symbol));
+  return ::cudaMemcpyAsync(to, from + offset, bytes, kind, stream);
 }
 template <class T>
 inline cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
