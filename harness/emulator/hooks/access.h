@@ -133,6 +133,9 @@ void access_range(const volatile void* pointer, std::size_t bytes, bool write, s
 /// Reports a race when the write `before` at `pointer` did not happen before the running thread's use of it.
 void require_order(Block& block, Lane& lane, const void* pointer, const Stamp& before, std::uint32_t pc);
 
+/// A compare-and-swap comes: what this thread read there before, plainly, is the first half of the usual loop.
+void swap_begins(const volatile void* pointer, unsigned bytes);
+
 /// An atomic operation; `order` is one of __ATOMIC_….
 void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, bool writes, int order, std::uint32_t pc);
 

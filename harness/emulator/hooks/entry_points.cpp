@@ -11,6 +11,7 @@ using capstone_emu::hooks::access_range;
 using capstone_emu::hooks::atomic_access;
 using capstone_emu::hooks::block_executed;
 using capstone_emu::hooks::this_block;
+using capstone_emu::hooks::swap_begins;
 using capstone_emu::hooks::this_lane;
 
 #define CAPSTONE_PC static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)))
@@ -43,10 +44,12 @@ using capstone_emu::hooks::this_lane;
     return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                                \
   }                                                                                                                    \
   int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T v, int order, int) {                 \
+    swap_begins(p, sizeof(T));                                                                                         \
     atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                                  \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
   }                                                                                                                    \
   int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T v, int order, int) {                   \
+    swap_begins(p, sizeof(T));                                                                                         \
     atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                                  \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
   }                                                                                                                    \

@@ -106,7 +106,7 @@ void read_cell(const Context& c, Cell& cell, const Stamp& me) {
 
 void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
   if (conflicts(c, cell.write, me)) {
-    if (cell.write.relaxed || me.relaxed || cell.write.asynchronous || me.asynchronous) {
+    if (sites[cell.write.site].atomic || sites[me.site].atomic || cell.write.asynchronous || me.asynchronous) {
       report_race(FindingKind::kRace, c.block, c.place, cell.write, true, me, true);
     } else if (!is_known(FindingKind::kRace, sites[me.site].pc, sites[cell.write.site].pc)) {
       Doubt doubt{c.place.address(), bytes, 0, cell.write, me};
@@ -209,6 +209,19 @@ void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool write
     finish_cell(word);
     for (unsigned i = 0; word.ready == kSplit && i < 4; ++i) finish_cell(shadow.byte(at + i));
   }
+}
+
+void swap_begins(const volatile void* pointer, unsigned bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (!this_lane || on_a_stack(address) || address % bytes != 0) return;
+  Block* home = home_of(*this_block, address);
+  Allocation* allocation = home ? nullptr : find_allocation(address);
+  if (!home && !allocation) return;
+  const std::size_t offset = address - (home ? home->shared : allocation->begin);
+  Shadow& shadow = home ? *home->shadow : allocation->shadow;
+  Cell& word = shadow.word(offset);
+  for (const Stamp& read : (word.ready == kSplit ? shadow.byte(offset) : word).reads)
+    if (read.time >= this_block->begin && !read.relaxed && !read.asynchronous && read.thread == this_lane->linear) sites[read.site].begins_swap = true;
 }
 
 void settle_doubts(Block& block) {

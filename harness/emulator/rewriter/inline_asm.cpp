@@ -141,6 +141,12 @@ class Translator : OperandCode {
       if (in_->has(bad)) throw Unsupported{};
     if (in_->mnemonic.find("mbarrier") != std::string::npos) throw Unsupported{};
   }
+  /// Of ld and st that are atomic; empty: they are not. `.volatile` is `.relaxed` with some more (PTX ISA, "Volatile Operation").
+  std::string memory_order() const {
+    if (in_->has("acquire")) return "capstone_emu::ptx::kAcquire";
+    if (in_->has("release")) return "capstone_emu::ptx::kRelease";
+    return in_->has("volatile") || in_->has("relaxed") || in_->has("mmio") ? "capstone_emu::ptx::kRelaxed" : "";
+  }
   std::string load() const {
     require_plain_memory();
     const std::string type = type_or_fail(in_->type());
@@ -148,10 +154,11 @@ class Translator : OperandCode {
     const auto to = vector(0);
     code += "capstone_emu::ptx::require_aligned(capstone_m, " + std::to_string(to.size()) + " * sizeof(" + type +
             "), \"" + in_->mnemonic + "\", " + kSite + "); ";
+    const std::string order = memory_order();
     for (std::size_t i = 0; i < to.size(); ++i)
-      code += "capstone_emu::ptx::load<" + type + ">(" + to[i] + ", capstone_m + " + std::to_string(i) + " * sizeof(" +
-              type + ")); ";
-    if (in_->has("acquire") || in_->has("volatile") || in_->has("relaxed")) code += "capstone_emu::spin_hint(); ";
+      code += "capstone_emu::ptx::load" + (order.empty() ? "<" + type : "_atomic<" + type + ", " + order) + ">(" + to[i] + ", capstone_m + " +
+              std::to_string(i) + " * sizeof(" + type + ")); ";
+    if (!order.empty()) code += "capstone_emu::spin_hint(); ";
     return code + "}";
   }
   std::string store() const {
@@ -162,9 +169,10 @@ class Translator : OperandCode {
     const auto from = vector(1);
     code += "capstone_emu::ptx::require_aligned(capstone_m, " + std::to_string(from.size()) + " * sizeof(" + type +
             "), \"" + in_->mnemonic + "\", " + kSite + "); ";
+    const std::string order = memory_order();
     for (std::size_t i = 0; i < from.size(); ++i)
-      code += "capstone_emu::ptx::store<" + type + ">(capstone_m + " + std::to_string(i) + " * sizeof(" + type + "), " +
-              from[i] + "); ";
+      code += "capstone_emu::ptx::store" + (order.empty() ? "<" + type : "_atomic<" + type + ", " + order) + ">(capstone_m + " +
+              std::to_string(i) + " * sizeof(" + type + "), " + from[i] + "); ";
     return code + "}";
   }
   std::string atomic() const {

@@ -250,10 +250,7 @@ class Rewriter {
     if (!is(i + 1, "(")) return;
     const std::size_t close = match_forward(i + 1);
     if (close >= count()) return;
-    if (is(i, "for")) {  // for (;;) only
-      if (close == i + 4 && is(i + 2, ";") && is(i + 3, ";")) after_[i + 2] += "capstone_emu::loop_hint(), true";
-      return;
-    }
+    if (is(i, "for")) return inspect_for(i, close);
     int depth = 0;
     for (std::size_t k = i + 2; k < close; ++k) {
       if (opens(k)) ++depth;
@@ -262,6 +259,28 @@ class Rewriter {
     }
     after_[i + 1] += "capstone_emu::loop_hint(), (";
     after_[close - 1] += ")";
+  }
+
+  /// for (;;), and for (…; condition; …) that does nothing else.
+  void inspect_for(std::size_t i, std::size_t close) {
+    std::vector<std::size_t> ends;
+    for (std::size_t k = i + 2; k < close; ++k) {
+      if (opens(k)) k = match_forward(k);
+      else if (is(k, ";")) ends.push_back(k);
+    }
+    if (ends.size() != 2) return;
+    const std::size_t first = ends[0], second = ends[1];
+    if (second == first + 1) {
+      after_[first] += "capstone_emu::loop_hint(), true";
+      return;
+    }
+    if (!is(close + 1, ";") && !(is(close + 1, "{") && is(close + 2, "}"))) return;
+    for (std::size_t k = first + 1; k < second; ++k) {
+      if (opens(k)) k = match_forward(k);
+      else if (is(k, "=")) return;  // for (…; T x = …; …)
+    }
+    after_[first] += "capstone_emu::loop_hint(), (";
+    after_[second - 1] += ")";
   }
 
   // cudaLaunchKernel((void*)kernel, …): the types of the parameters would be lost with the cast.
@@ -475,8 +494,10 @@ class Rewriter {
   }
 
   bool needs_literal(const std::pair<std::size_t, std::size_t>& argument) const {
-    return argument.second - argument.first == 1 && (is(argument.first, "0") || is(argument.first, "__null"));
+    return (argument.second - argument.first == 1 && (is(argument.first, "0") || is(argument.first, "__null"))) || is_braced(argument);
   }
+  /// k<<<…>>>({x, n}): the kernel's parameter gives it a type.
+  bool is_braced(const std::pair<std::size_t, std::size_t>& argument) const { return is(argument.first, "{"); }
   /// Lambdas may not stand in an unevaluated operand before C++20.
   bool may_repeat_arguments(const Launch& launch) const {
     for (auto [begin, end] : launch.arguments)
@@ -508,9 +529,10 @@ class Rewriter {
         const bool keep = needs_literal(launch.arguments[i]);
         const std::string name = "capstone_v" + std::to_string(i);
         if (!keep) parameters += (parameters.empty() ? "auto& " : ", auto& ") + name;
-        values += (i ? ", " : "") + (keep ? std::string(text(launch.arguments[i].first)) : name);
+        values += (i ? ", " : "") + (keep ? joined(launch.arguments[i].first, launch.arguments[i].second) : name);
       }
-      emitter_.raw("[&](" + parameters + ") " + kUnobserved + " {");
+      const bool braced = std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const auto& argument) { return is_braced(argument); });
+      emitter_.raw((braced ? "[=](" : "[&](") + parameters + ") " + kUnobserved + " {");  // a graph runs it when its variables are gone
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(" + values + "); }");
     } else {
@@ -595,7 +617,11 @@ class Rewriter {
     int angle = 0;
     for (std::size_t i = declaration.begin; i + 1 < declaration.end; ++i) {
       if (is(i, "(")) {
-        i = match_forward(i);
+        const std::size_t close = match_forward(i);
+        if (is(i + 1, "*") || is(i + 1, "&"))  // (*rows)[8]
+          for (std::size_t k = i + 1; k < close; ++k)
+            if (is_identifier(k)) last = text(k);
+        i = close;
       } else if (is(i, "{") && (is_class_body(declaration.begin, i))) {
         i = match_forward(i);
       } else if (is(i, "=") || is(i, "{")) {

@@ -50,7 +50,10 @@ inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* f
     votes_.any = votes_.any || predicate;
   }
   at_barrier_[arrived_++] = thread.linear;
-  if (arrived_ + done_ == count_) release_barrier();
+  if (arrived_ + done_ == count_) {
+    release_barrier();
+    count_barrier();
+  }
   *save = &thread.stack_pointer;
   Thread* next = pick();
   return next == &thread ? nullptr : next->stack_pointer;

@@ -19,6 +19,10 @@ constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorLaun
               kErrorCooperativeLaunchTooLarge = 720, kErrorInvalidClusterSize = 912;
 // Stacks are two memory mappings each, and Linux allows 65530 of them.
 constexpr unsigned kMaxStacks = 28000;
+// OS threads that blocks which wait for each other get one by one; a sandbox counts them as processes.
+constexpr unsigned kMaxHelpers = 160;
+// What the largest GPU has today: a grid that fits there is no mistake.
+constexpr std::uint64_t kLargestMultiprocessors = 160;
 
 int g_last_error = 0;
 std::size_t g_dynamic_limit = kStaticSharedLimit;
@@ -40,7 +44,7 @@ class Pool {
     const std::uint64_t together = grid.config.cooperative ? grid.blocks : grid.cluster_blocks;
     const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, grid.blocks});
     const unsigned wanted = static_cast<unsigned>(std::max(together, beside));
-    limit_ = std::max(most, wanted);
+    limit_ = std::max(std::min(most, kMaxHelpers), wanted);
     in_progress_ = &grid.config;
     observe::launch_begins(grid);
     observe::take_turn();
@@ -110,9 +114,9 @@ class Pool {
   unsigned helpers_ = 0, active_ = 0, openings_ = 0, limit_ = 1;
 };
 
-void refuse(const LaunchConfig& config, int error, std::string message, std::string hint) {
+void refuse(const LaunchConfig& config, int error, std::string message, std::string hint, FailureKind kind = FailureKind::kLaunchError) {
   g_last_error = error;
-  record_failure({FailureKind::kLaunchError, std::move(message), config.kernel,
+  record_failure({kind, std::move(message), config.kernel,
                   std::string(config.file) + ":" + std::to_string(config.line), std::nullopt, std::nullopt,
                   config.file, config.line, std::move(hint)});
 }
@@ -159,9 +163,10 @@ bool acceptable(const LaunchConfig& config) {
   const int resident = resident_blocks(static_cast<unsigned>(threads), config.dynamic_shared) * kMultiprocessors;
   if (config.cooperative && blocks > static_cast<std::uint64_t>(resident)) {
     refuse(config, kErrorCooperativeLaunchTooLarge,
-           "a cooperative launch of " + std::to_string(blocks) + " blocks, of which the device holds " +
-               std::to_string(resident) + " at the same time",
-           "size the grid with cudaOccupancyMaxActiveBlocksPerMultiprocessor and the number of multiprocessors");
+           "a cooperative launch of " + std::to_string(blocks) + " blocks, of which the device, which has " + std::to_string(kMultiprocessors) +
+               " multiprocessors here, holds " + std::to_string(resident) + " at the same time",
+           "size the grid with cudaOccupancyMaxActiveBlocksPerMultiprocessor and the number of multiprocessors",
+           blocks <= static_cast<std::uint64_t>(resident) / kMultiprocessors * kLargestMultiprocessors ? FailureKind::kNotJudgeable : FailureKind::kLaunchError);
     return false;
   }
   return acceptable_cluster(config);

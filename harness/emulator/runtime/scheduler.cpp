@@ -22,6 +22,9 @@ thread_local __constinit Index3 grid_dim{};
 namespace {
 constexpr unsigned kYieldsBetweenLooks = 64;
 constexpr std::chrono::milliseconds kPatience{5};
+// Barriers may be part of the waiting, as in `while (__syncthreads_and(flag == 0))`; but most loops with barriers do work.
+constexpr unsigned kBarriersBetweenLooks = 64, kBarriersBetweenRequests = 1024;
+constexpr std::chrono::milliseconds kPatienceWithBarriers{100};
 }  // namespace
 
 thread_local __constinit BlockRunner* g_runner = nullptr;
@@ -126,7 +129,7 @@ void BlockRunner::run_block(std::uint64_t k) {
   if (std::exchange(multiply_groups_used_, false))
     for (std::vector<unsigned>& groups : multiply_groups_) groups.clear();
   votes_ = {};
-  fruitless_yields_ = 0;
+  fruitless_yields_ = barriers_ = 0;
   random_ = grid_->settings.seed * 0x2545f4914f6cdd1dull + index + 1;
   thread_state.epoch = ++epoch_;
   thread_state.spin = 0;
@@ -230,7 +233,7 @@ inline void BlockRunner::finish_thread() {
   if (warps_[warp].exited == warps_[warp].present) observe::warp_ends(warp);
   if (arrived_ && arrived_ + done_ == count_) release_barrier();
   if (warps_[warp].waiting) recheck_after_exit(warp);
-  fruitless_yields_ = 0;
+  fruitless_yields_ = barriers_ = 0;
 }
 
 /// Nobody is ready: starts a thread that has not run yet, or lets the ones at __activemask() go.
@@ -264,6 +267,26 @@ void BlockRunner::look_for_standstill() {
     standstill_since_ = now;
     ask_for_another_runner(*grid_);
   }
+}
+
+/// The block passed a barrier, and nobody has ended for a while.
+void BlockRunner::look_for_rounds() {
+  if (grid_->failed) leave_kernel();
+  if (grid_->next.load() >= grid_->blocks && !observe::kOn) return;
+  if (observe::kOn) {
+    if (barriers_ % kBarriersBetweenRequests == 0 && ask_for_another_runner(*grid_)) observe::await_newcomers(1);
+    return observe::pass_turn();
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (barriers_ == kBarriersBetweenLooks) {
+    rounds_since_ = now;
+  } else if (now - rounds_since_ > kPatienceWithBarriers) {
+    rounds_since_ = now;
+    ask_for_another_runner(*grid_);
+  }
+}
+void BlockRunner::count_barrier() {
+  if (++barriers_ % kBarriersBetweenLooks == 0) look_for_rounds();
 }
 
 // A thread that spins (atomics, fences, __nanosleep) lets the others of its block in; a block that spins alone waits

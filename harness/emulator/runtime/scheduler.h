@@ -237,6 +237,8 @@ class BlockRunner {
   Thread* pick_cold();
   void switch_from(Thread& thread);
   void look_for_standstill();
+  void look_for_rounds();
+  void count_barrier();
   void finish_thread();
   void enter(Thread& thread);
   void make_ready(Thread& thread) {
@@ -280,7 +282,8 @@ class BlockRunner {
   std::uint64_t random_ = 1;
   Index3 block_{};
   unsigned fruitless_yields_ = 0;         // since a thread last ended or passed a barrier
-  std::chrono::steady_clock::time_point standstill_since_;
+  unsigned barriers_ = 0;                 // passed by the block since a thread last ended
+  std::chrono::steady_clock::time_point standstill_since_, rounds_since_;
 
   // barrier: who waits, and the sums of the present and of the last phase
   struct Votes { int count = 0; bool all = true, any = false; };

@@ -268,6 +268,34 @@ __global__ void accumulators(const float* x, float* y, bool wait) {  // two grou
   else asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(1) : "memory");  // the last one is on its way
   y[threadIdx.x] = d[threadIdx.x % 4] + x[threadIdx.x];  // accumulators
 }
+__global__ void ptx_flag(const float* x, float* y, bool wait) {  // a release carries what came before it, a relaxed store does not
+  if (blockIdx.x == 0) {
+    if (threadIdx.x == 0) {
+      y[0] = x[0];
+      if (wait) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(&turn) : "memory");
+      else asm volatile("st.relaxed.gpu.global.s32 [%0], 1;" ::"l"(&turn) : "memory");
+    }
+  } else if (threadIdx.x == 0) {
+    for (int seen = 0; !seen;) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(&turn) : "memory");
+    y[1] = y[0];
+  }
+}
+__global__ void swap_loop(const float* x, float* y, bool wait) {  // the plain read belongs to the loop, one without a loop does not
+  unsigned* word = (unsigned*)y;
+  if (threadIdx.x == 0 && blockIdx.x == 0) y[0] = x[2];
+  if (blockIdx.x) return;
+  __syncthreads();
+  if (wait) {
+    unsigned old = *word, assumed;
+    do {
+      assumed = old;
+      old = atomicCAS(word, assumed, assumed + 1);
+    } while (assumed != old);
+  } else {
+    atomicAdd(word, 1u);
+    y[1 + threadIdx.x] = y[0];
+  }
+}
 __device__ void multiply(float (&d)[4], const uint32_t* a, const uint32_t* b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;"
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(matrix(a)), "l"(matrix(b)));  // of a stage
@@ -359,6 +387,8 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
     case 17: warp_group_multiply<<<1, 128>>>(x, y, wait); break;
     case 18: accumulators<<<1, 128>>>(x, y, wait); break;
     case 19: freed_stage<<<2, 384>>>(x, y, wait); break;
+    case 20: ptx_flag<<<2, 32>>>(x, y, wait); break;
+    case 21: swap_loop<<<1, 64>>>(x, y, wait); break;
   }
 }
 )";
@@ -385,7 +415,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{4, "PipelineOfAThread"}, Case{5, "PipelineOfABlock"}, Case{6, "Mbarrier"}, Case{8, "BulkLoad"}, Case{9, "BulkLoadThatOneThreadWaitsFor"}, Case{10, "RefilledStage"}, Case{11, "BulkStore"},
                     Case{12, "TensorCopy"}, Case{13, "Grid"}, Case{14, "ReadsAcrossACluster"}, Case{15, "WritesAcrossACluster"},
                     Case{16, "AtomicReference"}, Case{17, "WarpGroupMultiply"}, Case{18, "Accumulators"},
-                    Case{19, "StageOfWarpGroups"}),
+                    Case{19, "StageOfWarpGroups"}, Case{20, "FlagThroughPtx"}, Case{21, "CompareAndSwapLoop"}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(Synchronisation, IsNotAccusedWithItsWait) {

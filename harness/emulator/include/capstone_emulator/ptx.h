@@ -91,6 +91,19 @@ inline void store(char* to, const Operand& from) {
   std::memcpy(to, &value, sizeof value);
 }
 
+/// The same with an order: the hooks see that it is atomic. Rewritten code has been preprocessed, so that it needs names for it.
+inline constexpr int kRelaxed = __ATOMIC_RELAXED, kAcquire = __ATOMIC_ACQUIRE, kRelease = __ATOMIC_RELEASE;
+template <class T, int kOrder, class Operand>
+inline void load_atomic(Operand& to, const char* from) {
+  using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+  put<T>(to, __builtin_bit_cast(T, __atomic_load_n(reinterpret_cast<const Word*>(from), kOrder)));
+}
+template <class T, int kOrder, class Operand>
+inline void store_atomic(char* to, const Operand& from) {
+  using Word = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::conditional_t<sizeof(T) == 2, std::uint16_t, std::uint8_t>>>;
+  __atomic_store_n(reinterpret_cast<Word*>(to), __builtin_bit_cast(Word, get<T>(from)), kOrder);
+}
+
 inline void copy_async(char* to, const char* from, unsigned bytes, unsigned source_bytes, const char* file, int line) {
   if (bytes != 4 && bytes != 8 && bytes != 16)
     undefined_behaviour(file, line, "cp.async copies 4, 8 or 16 bytes, not %u", bytes);
