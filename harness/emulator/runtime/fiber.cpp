@@ -38,6 +38,7 @@ void* next_stack() {
 }  // namespace
 
 StackRange fiber_stacks;
+bool is_local(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) - fiber_stacks.begin < fiber_stacks.bytes; }
 
 std::size_t stack_size() { return shadow_active() ? kCheckedStackSize : kStackSize; }
 

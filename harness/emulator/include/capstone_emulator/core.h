@@ -96,6 +96,8 @@ CAPSTONE_UNOBSERVED inline Tag& shared() {
 }
 /// Does the pointer lie in this block's shared memory?
 bool is_shared(const void* pointer);
+/// In the stack of a CUDA thread?
+bool is_local(const void* pointer);
 inline void* dynamic_shared() { return thread_state.dynamic_shared; }
 
 /// A pointer's 32-bit address in the shared window, and back. The upper byte of a shared::cluster address is the rank of

@@ -50,6 +50,24 @@ inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), di
       kernel, arguments, std::index_sequence_for<Parameters...>{});
 }
 
+// ---- clusters -------------------------------------------------------------------------------------------------------
+namespace capstone_emu {
+inline dim3 dim_of(const Index3& i) { return dim3(i.x, i.y, i.z); }
+}  // namespace capstone_emu
+static inline dim3 __clusterDim() { return capstone_emu::dim_of(capstone_emu::cluster_view().dim); }
+static inline dim3 __clusterIdx() { return capstone_emu::dim_of(capstone_emu::cluster_view().index); }
+static inline dim3 __clusterRelativeBlockIdx() { return capstone_emu::dim_of(capstone_emu::cluster_view().block); }
+static inline dim3 __clusterGridDimInClusters() { return capstone_emu::dim_of(capstone_emu::cluster_view().grid); }
+static inline unsigned __clusterRelativeBlockRank() { return capstone_emu::thread_state.cluster_rank; }
+static inline unsigned __clusterSizeInBlocks() { return capstone_emu::cluster_size(); }
+static inline void __cluster_barrier_arrive() { capstone_emu::cluster_arrive(); }
+static inline void __cluster_barrier_arrive_relaxed() { capstone_emu::cluster_arrive(); }
+static inline void __cluster_barrier_wait() { capstone_emu::cluster_wait(); }
+static inline void* __cluster_map_shared_rank(const void* address, unsigned rank) {
+  return capstone_emu::remote_shared_memory(rank, capstone_emu::shared_address(address));
+}
+static inline unsigned __cluster_query_shared_rank(const void* address) { return capstone_emu::rank_of_shared_memory(address); }
+
 // Programmatic dependent launch: a kernel starts when those before it have ended.
 static inline void cudaGridDependencySynchronize() {}
 static inline void cudaTriggerProgrammaticLaunchCompletion() {}

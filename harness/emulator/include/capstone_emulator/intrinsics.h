@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core.h"
+#include "math_functions.h"
 #include "narrow.h"
 
 // glibc declares __expf and its like for itself.
@@ -71,25 +72,7 @@ static inline void __sincosf(float x, float* s, float* c) {
 }
 static inline float __fdividef(float a, float b) { return a / b; }
 static inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1) : 0; }
-static inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
-static inline double rsqrt(double x) { return 1. / sqrt(x); }
-static inline float rcbrtf(float x) { return 1.f / cbrtf(x); }
-static inline float normcdff(float x) { return 0.5f * erfcf(x * -0.70710678118654752f); }
-static inline double normcdf(double x) { return 0.5 * erfc(x * -0.70710678118654752); }
-static inline float sinpif(float x) { return static_cast<float>(sin(x * 3.14159265358979323846)); }
-static inline float cospif(float x) { return static_cast<float>(cos(x * 3.14159265358979323846)); }
-static inline double sinpi(double x) { return sin(x * 3.14159265358979323846); }
-static inline double cospi(double x) { return cos(x * 3.14159265358979323846); }
-static inline void sincospif(float x, float* s, float* c) {
-  *s = sinpif(x);
-  *c = cospif(x);
-}
 static inline float fdividef(float a, float b) { return a / b; }
-static inline float rhypotf(float a, float b) { return 1.f / sqrtf(a * a + b * b); }
-static inline float rnorm3df(float a, float b, float c) { return 1.f / sqrtf(a * a + b * b + c * c); }
-static inline float norm4df(float a, float b, float c, float d) { return sqrtf(a * a + b * b + c * c + d * d); }
-static inline float erfcxf(float x) { return expf(x * x) * erfcf(x); }
-static inline float norm3df(float a, float b, float c) { return sqrtf(a * a + b * b + c * c); }
 
 // These functions promise that a product and a sum are not fused.
 namespace capstone_emu {
@@ -105,6 +88,7 @@ inline T unfused(T value) {
   static inline float __fmul_##suffix(float a, float b) { return capstone_emu::unfused(a * b); }         \
   static inline float __fdiv_##suffix(float a, float b) { return a / b; }                                \
   static inline float __fmaf_##suffix(float a, float b, float c) { return fmaf(a, b, c); }               \
+  static inline float __fmaf_ieee_##suffix(float a, float b, float c) { return fmaf(a, b, c); }          \
   static inline float __frcp_##suffix(float a) { return 1.f / a; }                                       \
   static inline float __fsqrt_##suffix(float a) { return sqrtf(a); }                                     \
   static inline double __dadd_##suffix(double a, double b) { return capstone_emu::unfused(a + b); }      \
@@ -158,6 +142,19 @@ static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shi
 }
 static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> (shift & 31));
+}
+
+static inline unsigned short __nv_bswap16(unsigned short x) { return __builtin_bswap16(x); }
+static inline unsigned __nv_bswap32(unsigned x) { return __builtin_bswap32(x); }
+static inline unsigned long long __nv_bswap64(unsigned long long x) { return __builtin_bswap64(x); }
+/// The n-th set bit from `base` on, upwards, or downwards for a negative n; n = 0 asks for `base` itself.
+static inline unsigned __fns(unsigned mask, unsigned base, int n) {
+  const int step = n < 0 ? -1 : 1;
+  int left = n < 0 ? -n : n;
+  if (left == 0) return base < 32 && (mask >> base & 1u) ? base : ~0u;
+  for (int at = static_cast<int>(base); at >= 0 && at < 32; at += step)
+    if ((mask >> at & 1u) && --left == 0) return static_cast<unsigned>(at);
+  return ~0u;
 }
 
 // ---- integers -------------------------------------------------------------------------------------------------------
@@ -238,13 +235,20 @@ static inline void __trap(CAPSTONE_SITE) { capstone_emu::trap(file, line, "__tra
 static inline void __brkpt() {}
 static inline std::size_t __cvta_generic_to_shared(const void* p) { return capstone_emu::shared_address(p); }
 static inline std::size_t __cvta_generic_to_global(const void* p) { return reinterpret_cast<std::size_t>(p); }
+static inline std::size_t __cvta_generic_to_local(const void* p) { return reinterpret_cast<std::size_t>(p); }
+static inline std::size_t __cvta_generic_to_constant(const void* p) { return reinterpret_cast<std::size_t>(p); }
+static inline std::size_t __cvta_generic_to_grid_constant(const void* p) { return reinterpret_cast<std::size_t>(p); }
+static inline void* __cvta_local_to_generic(std::size_t a) { return reinterpret_cast<void*>(a); }
+static inline void* __cvta_constant_to_generic(std::size_t a) { return reinterpret_cast<void*>(a); }
+static inline void* __cvta_grid_constant_to_generic(std::size_t a) { return reinterpret_cast<void*>(a); }
 static inline void* __cvta_shared_to_generic(std::size_t a) { return capstone_emu::from_shared_address(a); }
 static inline void* __cvta_global_to_generic(std::size_t a) { return reinterpret_cast<void*>(a); }
 static inline unsigned __isShared(const void* p) {
   const char* address = static_cast<const char*>(p);
   return capstone_emu::is_shared(address);
 }
-static inline unsigned __isGlobal(const void* p) { return !__isShared(p); }
+static inline unsigned __isLocal(const void* p) { return capstone_emu::is_local(p); }
+static inline unsigned __isGlobal(const void* p) { return !__isShared(p) && !__isLocal(p); }
 
 // ---- min and max without std:: --------------------------------------------------------------------------------------
 template <class A, class B>

@@ -29,6 +29,7 @@ static inline void __threadfence_block() {
   capstone_emu::spin_hint();
 }
 static inline void __threadfence_system() { __threadfence(); }
+static inline void __threadfence_cluster() { __threadfence(); }
 static inline void __nanosleep(unsigned) { capstone_emu::yield_to_others(); }
 
 // ---- warp -----------------------------------------------------------------------------------------------------------
