@@ -1,9 +1,14 @@
 #include "cli/bundling.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
+
+#include "cli/grading.h"
 #include "cli/remote.h"
+#include "harness/base/scratch_folder.h"
+#include "harness/base/text.h"
+#include "harness/ledger/labels.h"
 #include "harness/project/versions.h"
 #include "harness/submit/bundle.h"
 
@@ -33,29 +38,79 @@ Result<Receipt> pack_candidates(const Session& session, const Project& project, 
   return pack_bundle(project, request, out);
 }
 
-Result<JudgedBundle> judge_bundle(const Session& session, const fs::path& file, const fs::path& out, const JudgeOptions& options) {
-  const fs::path place = session.resources.cache / "bundles" / fmt::format("{}-{}", file.stem().string(), ::getpid());
+namespace {
+
+constexpr const char* kPackAgain = "pack it again: capstone measure --bundle FILE";
+
+// A bundle is a stranger's word: the compiler shows what it reads, so it may read nothing but what was packed.
+Result<fs::path> source_in(const Bundle& bundle, const std::string& named, const fs::path& file) {
+  const fs::path source(named);
+  if (source.is_absolute() || std::find(source.begin(), source.end(), "..") != source.end())
+    return fail("bundle refused: it names a kernel outside itself: " + to_utf8(named), file.string(), kPackAgain);
+  const bool kernel = source.filename() == "kernel.cu" || source.filename() == "kernel.py";
+  if (source.empty() || !kernel || (*source.begin() != "human" && *source.begin() != "llm"))
+    return fail("bundle refused: no contestant's kernel is called " + to_utf8(named), file.string(), "human/kernel.cu or llm/attempt-N/kernel.cu is one; " + std::string(kPackAgain));
   std::error_code code;
-  fs::remove_all(place, code);
-  CAPSTONE_CHECK(make_folders(place.parent_path()));
-  CAPSTONE_TRY(Bundle bundle, unpack_bundle(file, place));
-  CAPSTONE_TRY(Project project, open_project(bundle.root));
+  if (!fs::is_regular_file(fs::symlink_status(bundle.root / source, code))) return fail("the bundle lacks " + to_utf8(named), file.string(), kPackAgain);
+  return bundle.root / source.lexically_normal();
+}
+
+Result<std::vector<Candidate>> candidates_in(const Bundle& bundle, const fs::path& file) {
+  auto text = [](const Json& entry, const char* key) { return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string(); };
   std::vector<Candidate> candidates;
   for (const Json& entry : bundle.options.value("candidates", Json::array())) {
-    fs::path source = project.root / fs::path(entry.value("source", "")).lexically_normal();
-    if (!fs::exists(source, code)) return fail("the bundle lacks " + entry.value("source", ""), file.string(), "pack it again");
+    const std::string contestant = entry.is_object() ? text(entry, "contestant") : std::string();
+    if (contestant != "human" && contestant != "llm") return fail("bundle refused: a contestant is neither human nor llm", file.string(), kPackAgain);
+    CAPSTONE_TRY(fs::path source, source_in(bundle, text(entry, "source"), file));
     std::optional<double> expected;
-    if (entry.contains("expected_speedup")) expected = entry["expected_speedup"].get<double>();
-    candidates.push_back({entry.value("contestant", "human"), source, entry.value("reason", ""), expected, entry.value("version", "")});
+    if (entry.contains("expected_speedup") && entry["expected_speedup"].is_number()) expected = entry["expected_speedup"].get<double>();
+    candidates.push_back({contestant, source, text(entry, "reason"), expected, text(entry, "version")});
   }
   if (candidates.empty()) return fail("the bundle names no contestant", file.string(), "pack it again with this version of capstone");
+  return candidates;
+}
+
+// The definition decides what is right, and its oracle is code that runs in this process, outside any sandbox: the catalogue's own, or one that was
+// asked for by name. The catalogue's replaces an equal copy.
+// @return what the record has to say about it
+Result<std::vector<std::string>> settle_definition(const Session& session, Project& project, const fs::path& file, bool trust) {
+  const Problem& packed = project.problem;
+  auto ours = mentors_problem(session, packed.id);
+  if (ours && ours->digest == packed.digest) {
+    project.problem = std::move(*ours);
+    return std::vector<std::string>{};
+  }
+  const std::string why = ours ? "differs from the one of that name in the catalogue here" : "is not in the catalogue here";
+  if (trust)
+    return std::vector<std::string>{fmt::format("{}{} {}; it came with the bundle (SHA-256 {}) and was trusted", kForeignDefinition, packed.id, why, packed.digest.substr(0, 12))};
+  return fail(fmt::format("the bundle's problem, {}, {}, and judging would run its oracle on this machine", packed.id, why), file.string(),
+              std::string(ours ? "pack it with the same version of capstone; or, " : "") + "if you know who made it: --trust-problem");
+}
+
+Result<JudgedBundle> judge_unpacked(const Session& session, const Bundle& bundle, const fs::path& file, const fs::path& out, const JudgeOptions& options, bool trust_problem) {
+  CAPSTONE_TRY(Project project, open_project(bundle.root));
+  CAPSTONE_CHECK(require_pinned_problem(project));
+  CAPSTONE_TRY(std::vector<Candidate> candidates, candidates_in(bundle, file));
+  CAPSTONE_TRY(const std::vector<std::string> labels, settle_definition(session, project, file, trust_problem));
   JudgedBundle judged;
-  CAPSTONE_TRY(judged.measurements, judge_and_record(project, std::move(candidates), options, session));
+  CAPSTONE_TRY(judged.measurements, judge_and_record(project, std::move(candidates), options, session, labels));
   judged.result = out.empty() ? fs::path(file.string() + ".result.jsonl") : out;
   CAPSTONE_TRY(std::string ledger, read_file(project.ledger()));
   CAPSTONE_CHECK(write_file_atomic(judged.result, ledger));
-  fs::remove_all(place, code);
   return judged;
+}
+
+}  // namespace
+
+Result<JudgedBundle> judge_bundle(const Session& session, const fs::path& file, const fs::path& out, const JudgeOptions& options, bool trust_problem) {
+  const ScratchFolder place(session.resources.cache / "bundles" / file.stem());
+  CAPSTONE_CHECK(make_folders(place.path().parent_path()));
+  CAPSTONE_TRY(Bundle bundle, unpack_bundle(file, place.path()));
+  auto judged = judge_unpacked(session, bundle, file, out, options, trust_problem);
+  if (judged) return judged;
+  Error error = judged.error();
+  error.where = replace_all(error.where, place.path().string() + "/", file.string() + ": ");   // what was unpacked is gone
+  return fail(std::move(error));
 }
 
 }  // namespace capstone::cli

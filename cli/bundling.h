@@ -19,7 +19,10 @@ struct JudgedBundle {
   std::filesystem::path result;      ///< the ledger to bring home
 };
 
-/// Judges a bundle here. @param out  where the result goes; empty: `file`.result.jsonl
-Result<JudgedBundle> judge_bundle(const Session& session, const std::filesystem::path& file, const std::filesystem::path& out, const JudgeOptions& options);
+/// Judges a bundle here, by the catalogue's definition of its problem.
+/// @param out            where the result goes; empty: `file`.result.jsonl
+/// @param trust_problem  a definition that is not the catalogue's judges, too: its oracle runs in this process. Each record is labelled kForeignDefinition.
+/// @error a definition that is not the catalogue's, unless trusted; a kernel that is no contestant's in the bundle.
+Result<JudgedBundle> judge_bundle(const Session& session, const std::filesystem::path& file, const std::filesystem::path& out, const JudgeOptions& options, bool trust_problem);
 
 }  // namespace capstone::cli

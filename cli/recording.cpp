@@ -94,7 +94,8 @@ void forget_places(Measurement& m, const fs::path& root, const std::string& home
 }  // namespace
 
 Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
-                                                  const JudgeOptions& options, const Session& session) {
+                                                  const JudgeOptions& options, const Session& session,
+                                                  const std::vector<std::string>& labels) {
   CAPSTONE_TRY(std::string machine, chain_id(session));
   JudgeRequest request = request_of(project.problem, options);
   std::vector<std::string> digests;
@@ -116,6 +117,7 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project, std::v
     m.source = fs::relative(candidates[i].source, project.root, code).string();
     m.source_sha256 = digests[i];
     forget_places(m, project.root, session.home);
+    m.labels.insert(m.labels.begin(), labels.begin(), labels.end());
     m.reason = candidates[i].reason;
     m.expected_speedup = candidates[i].expected_speedup;
     m.version = candidates[i].version;

@@ -41,8 +41,10 @@ struct Candidate {
 std::optional<Candidate> latest_attempt(const Project& project, const LedgerView& ledger);
 
 /// Snapshots the sources, judges, and appends one record a candidate. Returns what was recorded.
+/// @param labels  of every record, before its own
 Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
-                                                  const JudgeOptions& options, const Session& session);
+                                                  const JudgeOptions& options, const Session& session,
+                                                  const std::vector<std::string>& labels = {});
 
 /// Only one command at a time works in a project.
 Result<FileLock> lock_project(const Project& project);

@@ -41,7 +41,8 @@ Result<std::string> job_of(const Session& session, const Destination& destinatio
     }
   Job job;
   job.name = kTask;
-  job.spec.argv = {session.program.string(), "measure", "--from-bundle", (task.folder / "bundle").string(), "--out", (task.folder / "result.jsonl").string()};
+  // The project is the user's own, and so is the job: its problem need not be the catalogue's.
+  job.spec.argv = {session.program.string(), "measure", "--from-bundle", (task.folder / "bundle").string(), "--trust-problem", "--out", (task.folder / "result.jsonl").string()};
   job.spec.argv.insert(job.spec.argv.end(), task.options.begin(), task.options.end());
   job.spec.cwd = task.folder;
   CAPSTONE_TRY(std::string id, submit_array(task.folder, {job}, {"capstone-measure", destination.place, destination.gres, 0}, session.resources.path_variable));

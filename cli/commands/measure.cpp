@@ -18,6 +18,7 @@ namespace {
 struct MeasureArguments {
   std::string who = "human", reason, bundle, from_bundle, out, replay, on, program = "capstone", gres = "gpu:1";
   std::string expected;
+  bool trust_problem = false;
   JudgeOptions judge;
 };
 
@@ -104,7 +105,7 @@ Result<ExitCode> pack(const Session& session, const MeasureArguments& arguments)
 }
 
 Result<ExitCode> judge_here(const Session& session, const MeasureArguments& arguments) {
-  CAPSTONE_TRY(JudgedBundle judged, judge_bundle(session, session.cwd / arguments.from_bundle, arguments.out.empty() ? fs::path() : session.cwd / arguments.out, arguments.judge));
+  CAPSTONE_TRY(JudgedBundle judged, judge_bundle(session, session.cwd / arguments.from_bundle, arguments.out.empty() ? fs::path() : session.cwd / arguments.out, arguments.judge, arguments.trust_problem));
   session.terminal.out(verdict_table(judged.measurements, session.terminal));
   for (const Measurement& m : judged.measurements)
     if (std::string why = explain_failure(m, session.terminal, session.verbose); !why.empty()) session.terminal.out(why);
@@ -190,6 +191,8 @@ void add_measure(CLI::App& app, Session& session, Action& action) {
   auto* from = command->add_option("--from-bundle", arguments->from_bundle, "judge a packed project here");
   bundle->excludes(from);
   command->add_option("--out", arguments->out, "with --from-bundle: where the result goes (default FILE.result.jsonl)")->needs(from);
+  command->add_flag("--trust-problem", arguments->trust_problem, "with --from-bundle: judge by the bundle's own definition where it is not the catalogue's: "
+                                                                 "this runs the bundle's oracle on this machine, outside the sandbox")->needs(from);
   auto* on = command->add_option("--on", arguments->on, "judge it where the GPU is and bring the result home: ssh:HOST, or slurm:PARTITION from a login node; "
                                                         "killed or cut off, the same command takes it up")->type_name("PLACE")->excludes(bundle)->excludes(from);
   command->add_option("--program", arguments->program, "with --on ssh: capstone over there (default: capstone, on its PATH)")->needs(on);

@@ -74,8 +74,8 @@ Result<std::string> text_at(const Json& json, const char* key, const fs::path& w
 }
 
 Result<Bundle> read_manifest(const fs::path& root) {
-  fs::path path = root / kManifest;
-  CAPSTONE_TRY(auto text, read_file(path, 1 << 20));
+  const fs::path path = kManifest;   // as the bundle has it: where it was unpacked is nobody's business
+  CAPSTONE_TRY(auto text, read_file(root / path, 1 << 20));
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return fail("not JSON", path.string());
   if (json.value("schema", Json()) != Json(kBundleSchema))
@@ -87,6 +87,7 @@ Result<Bundle> read_manifest(const fs::path& root) {
   CAPSTONE_TRY(bundle.problem_id, text_at(json, "problem_id", path));
   CAPSTONE_TRY(bundle.problem_digest, text_at(json, "problem_digest", path));
   bundle.options = json.value("options", Json::object());
+  if (!bundle.options.is_object()) return fail("\"options\" is no object", path.string());
   Json contestants = json.value("contestants", Json::array());
   for (const Json& contestant : contestants) {
     if (!contestant.is_string()) return fail("\"contestants\" is not a list of names", path.string());

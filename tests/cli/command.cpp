@@ -162,6 +162,18 @@ fs::path CliTest::project(const std::string& name, const std::string& from, cons
   return home_ / name;
 }
 
+fs::path CliTest::project_of_own_problem(const std::string& id, const std::string& name, const std::string& oracle) const {
+  const fs::path definition = home_ / ("definition_of_" + name) / id, problems = fs::path(CAPSTONE_BINARY).parent_path().parent_path() / "share" / "capstone" / "problems";
+  fs::create_directories(definition);
+  fs::copy(problems / "vector_add", definition, fs::copy_options::recursive);
+  std::string text = slurp(definition / "problem.yaml");
+  spit(definition / "problem.yaml", text.replace(text.find("id: vector_add"), 14, "id: " + id) + "\n# of one's own\n");
+  spit(definition / "oracle.cpp", slurp(definition / "oracle.cpp") + oracle);
+  const fs::path root = project(name, {}, definition.string()), like = project("like_" + name, "01", "vector_add");
+  fs::copy_file(like / "human" / "kernel.cu", root / "human" / "kernel.cu", fs::copy_options::overwrite_existing);
+  return root;
+}
+
 fs::path CliTest::project_with(const std::string& source) const {
   fs::path root = project();
   spit(root / "human" / "kernel.cu", source);

@@ -69,6 +69,8 @@ class CliTest : public ::testing::Test {
   /// A new project in `name`; `from`: the rung to begin with, empty for the stub.
   fs::path project(const std::string& name = "project", const std::string& from = {},
                    const std::string& problem = "bias_gelu_layernorm") const;
+  /// A project with a right kernel for a problem called `id` that is not the catalogue's: vector_add with `oracle` below its oracle.
+  fs::path project_of_own_problem(const std::string& id, const std::string& name, const std::string& oracle = {}) const;
   /// A project whose human/kernel.cu is `source`.
   fs::path project_with(const std::string& source) const;
   /// `measure --backend emulated` without hidden cases: for verdicts that do not need them. A run may take 5 s.

@@ -78,6 +78,18 @@ TEST_F(Elsewhere, SshJudgesThereAndTheRecordComesHome) {
   EXPECT_EQ(calls(), 2) << "asked anew, it is measured anew";
 }
 
+TEST_F(Elsewhere, AProblemOfOnesOwnIsTrustedThere) {
+  const fs::path root = project_of_own_problem("mine", "p");
+  Outcome by_ssh = capstone(words("ssh:lab"), how(root));
+  EXPECT_EQ(by_ssh.code, 0) << by_ssh;
+  expect_home(root);
+  EXPECT_TRUE(says(records(root, "measurement")[0]["body"]["labels"].dump(), "not the catalogue's definition: mine is not in the catalogue here"));
+  Child node = start_node();
+  Outcome by_slurm = capstone(words("slurm:gpus"), how(root));
+  EXPECT_EQ(by_slurm.code, 0) << by_slurm;
+  EXPECT_EQ(records(root, "measurement").size(), 2u);
+}
+
 TEST_F(Elsewhere, AWrongKernelIsAVerdictAndNoFaultOfTheWay) {
   const fs::path root = project("p", {}, "vector_add");
   Outcome there = capstone(words("ssh:lab"), how(root));

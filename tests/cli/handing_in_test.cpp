@@ -7,7 +7,26 @@ namespace capstone::cli_test {
 namespace {
 
 using Submit = CliTest;
-using Bundle = CliTest;
+class Bundle : public CliTest {
+ protected:
+  // `bundle` with one of its files changed.
+  void tamper(const fs::path& bundle, const std::string& file, const std::string& from, const std::string& to) const {
+    const fs::path inside = home_ / "inside";
+    fs::create_directories(inside);
+    ASSERT_EQ(program({"tar", "-xf", bundle.string(), "-C", inside.string()}).code, 0);
+    std::string text = slurp(inside / file);
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    spit(inside / file, text.replace(at, from.size(), to));
+    ASSERT_EQ(program({"tar", "-cf", bundle.string(), "-C", inside.string(), "capstone.yaml", "problem", "human", ".capstone"}).code, 0);
+    fs::remove_all(inside);
+  }
+  Outcome judge_here(const fs::path& bundle, std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"measure", "--from-bundle", bundle.string(), "--backend", "emulated", "--hidden", "0", "--quick"};
+    words.insert(words.end(), more.begin(), more.end());
+    return capstone(words);
+  }
+};
 using Grade = CliTest;
 
 std::string wrong_kernel() {
@@ -103,6 +122,73 @@ TEST_F(Bundle, DamagedBundleOrResultIsRefused) {
   EXPECT_EQ(imported.code, 2) << imported;
   EXPECT_TRUE(says(imported.err, "bad.result.jsonl"));
   expect_ledger_intact(root);
+}
+
+TEST_F(Bundle, AProblemThatIsNotTheCataloguesRunsNoCodeUnlessItIsTrusted) {
+  const fs::path ran = home_ / "the_oracle_ran";
+  const std::string oracle = "\n#include <cstdio>\nstatic const bool kRan = [] { std::FILE* f = std::fopen(\"" + ran.string() + "\", \"w\"); return f && std::fclose(f) == 0; }();\n";
+  for (const auto& [id, why] : {std::pair<std::string, std::string>{"vector_add", "differs from the one of that name in the catalogue here"}, {"mine", "is not in the catalogue here"}}) {
+    const fs::path root = project_of_own_problem(id, "project_" + id, oracle);
+    ASSERT_EQ(capstone({"measure", "--bundle", "own.bundle"}, {.cwd = root}).code, 0);
+    Outcome refused = judge_here(root / "own.bundle");
+    EXPECT_EQ(refused.code, 2) << refused;
+    EXPECT_TRUE(says(refused.err, "error: the bundle's problem, " + id + ", " + why + ", and judging would run its oracle on this machine"));
+    EXPECT_TRUE(says(refused.err, "--trust-problem"));
+    EXPECT_FALSE(fs::exists(ran));
+    EXPECT_FALSE(fs::exists(root / "own.bundle.result.jsonl"));
+
+    Outcome trusted = judge_here(root / "own.bundle", {"--trust-problem"});
+    EXPECT_EQ(trusted.code, 0) << trusted;
+    EXPECT_TRUE(fs::exists(ran)) << "the oracle would have run";
+    ASSERT_EQ(capstone({"ledger", "import", "own.bundle.result.jsonl"}, {.cwd = root}).code, 0);
+    EXPECT_TRUE(says(records(root, "measurement")[0]["body"]["labels"].dump(), "not the catalogue's definition: " + id + " " + why));
+    fs::remove(ran);
+  }
+}
+
+TEST_F(Bundle, TheCataloguesProblemNeedsNoTrustAndHasNoLabel) {
+  const fs::path root = project("project", "01", "vector_add");
+  ASSERT_EQ(capstone({"measure", "--bundle", "own.bundle"}, {.cwd = root}).code, 0);
+  EXPECT_EQ(judge_here(root / "own.bundle").code, 0);
+  ASSERT_EQ(capstone({"ledger", "import", "own.bundle.result.jsonl"}, {.cwd = root}).code, 0);
+  EXPECT_EQ(records(root, "measurement")[0]["body"]["labels"].dump().find("catalogue"), std::string::npos);
+}
+
+TEST_F(Bundle, AKernelOutsideTheBundleIsRefusedAndNotShown) {
+  const fs::path root = project("project", "01", "vector_add");
+  spit(home_ / "secret" / "human" / "kernel.cu", "the_secret_words = 1\n");
+  for (const std::string& source : {(home_ / "secret" / "human" / "kernel.cu").string(), std::string("human/../../../../../../../../../../etc/passwd"),
+                                    std::string("human/../../secret/human/kernel.cu"), std::string("problem/oracle.cpp"), std::string("llm/attempt-9/kernel.cu"), std::string()}) {
+    ASSERT_EQ(capstone({"measure", "--bundle", "bad.bundle"}, {.cwd = root}).code, 0);
+    tamper(root / "bad.bundle", ".capstone/bundle.json", "human/kernel.cu", source);
+    Outcome refused = judge_here(root / "bad.bundle", {"--trust-problem"});
+    EXPECT_EQ(refused.code, 2) << source << refused;
+    EXPECT_EQ(refused.both().find("the_secret_words"), std::string::npos) << refused;
+    EXPECT_TRUE(says(refused.err, source.starts_with("/") || source.find("..") != std::string::npos ? "bundle refused: it names a kernel outside itself: " + source
+                                  : source.starts_with("llm") ? "the bundle lacks llm/attempt-9/kernel.cu" : "bundle refused: no contestant's kernel is called " + source));
+    EXPECT_FALSE(fs::exists(root / "bad.bundle.result.jsonl"));
+  }
+}
+
+TEST_F(Bundle, AProblemChangedSinceItWasPinnedIsRefused) {
+  const fs::path root = project("project", "01", "vector_add");
+  ASSERT_EQ(capstone({"measure", "--bundle", "bad.bundle"}, {.cwd = root}).code, 0);
+  tamper(root / "bad.bundle", "problem/problem.yaml", "schema: 1", "schema: 1 # changed");
+  Outcome refused = judge_here(root / "bad.bundle", {"--trust-problem"});
+  EXPECT_EQ(refused.code, 2) << refused;
+  EXPECT_TRUE(says(refused.err, "the project's pinned copy of the problem was changed"));
+  EXPECT_TRUE(says(refused.err, "bad.bundle: problem"));
+}
+
+TEST_F(Bundle, AManifestOfOtherShapesIsRefused) {
+  const fs::path root = project("project", "01", "vector_add");
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"\"candidates\": [", "\"candidates\": [7,"}, {"\"contestant\": \"human\"", "\"contestant\": \"../x\""}, {"\"options\": {", "\"options\": 7, \"other\": {"}}) {
+    ASSERT_EQ(capstone({"measure", "--bundle", "bad.bundle"}, {.cwd = root}).code, 0);
+    tamper(root / "bad.bundle", ".capstone/bundle.json", from, to);
+    Outcome refused = judge_here(root / "bad.bundle");
+    EXPECT_EQ(refused.code, 2) << refused;
+    EXPECT_TRUE(says(refused.err, from.starts_with("\"options") ? "\"options\" is no object" : "bundle refused: a contestant is neither human nor llm"));
+  }
 }
 
 std::vector<std::string> rows_of(const std::string& csv) {
