@@ -14,7 +14,7 @@
 
 namespace capstone::cli {
 
-Result<Receipt> pack_candidates(const Session& session, const Project& project, const std::vector<Candidate>& candidates, const fs::path& out) {
+Result<BundleReceipt> pack_candidates(const Session& session, const Project& project, const std::vector<Candidate>& candidates, const fs::path& out) {
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   add_pending_versions(project, ledger);
   BundleRequest request;
@@ -35,7 +35,10 @@ Result<Receipt> pack_candidates(const Session& session, const Project& project, 
     if (candidate.expected_speedup) entry["expected_speedup"] = *candidate.expected_speedup;
     request.options["candidates"].push_back(std::move(entry));
   }
-  return pack_bundle(project, request, out);
+  CAPSTONE_TRY(BundleReceipt receipt, pack_bundle(project, request, out));
+  for (const SkippedFile& file : receipt.left_out)
+    session.terminal.say(fmt::format("note: {} is not packed: {}; a kernel that includes it will not build elsewhere", file.path, file.reason));
+  return receipt;
 }
 
 namespace {

@@ -5,13 +5,14 @@
 #include <vector>
 
 #include "cli/recording.h"
-#include "harness/submit/submission.h"
+#include "harness/submit/bundle.h"
 
 namespace capstone::cli {
 
 /// Packs what judging `candidates` needs. Their version names travel along, so that the record fits when it comes home; their sources are kept.
+/// What is left out is said.
 /// @return the file, its size and digest: the same project gives the same bytes.
-Result<Receipt> pack_candidates(const Session& session, const Project& project, const std::vector<Candidate>& candidates, const std::filesystem::path& out);
+Result<BundleReceipt> pack_candidates(const Session& session, const Project& project, const std::vector<Candidate>& candidates, const std::filesystem::path& out);
 
 /// What became of a bundle.
 struct JudgedBundle {

@@ -97,7 +97,7 @@ Result<ExitCode> pack(const Session& session, const MeasureArguments& arguments)
   CAPSTONE_CHECK(require_pinned_problem(project));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(auto candidates, candidates_of(session, project, ledger, arguments));
-  CAPSTONE_TRY(Receipt receipt, pack_candidates(session, project, candidates, session.cwd / arguments.bundle));
+  CAPSTONE_TRY(BundleReceipt receipt, pack_candidates(session, project, candidates, session.cwd / arguments.bundle));
   session.terminal.out(fmt::format("{} ({} bytes)", receipt.file.string(), receipt.bytes));
   session.terminal.out(fmt::format("next: on the machine with the GPU: capstone measure --from-bundle {0}; bring {0}.result.jsonl home; "
                                    "then: capstone ledger import {0}.result.jsonl", receipt.file.filename().string()));
@@ -126,7 +126,7 @@ Result<RemoteTask> make_task(const Session& session, const Project& project, con
   const fs::path all = project.root / ".capstone" / "remote", packed = all / "packed", named = all / "named";
   CAPSTONE_CHECK(make_folders(all));
   CAPSTONE_CHECK(name_versions(named, ledger, candidates));
-  CAPSTONE_TRY(Receipt receipt, pack_candidates(session, project, candidates, packed));
+  CAPSTONE_TRY(BundleReceipt receipt, pack_candidates(session, project, candidates, packed));
   task.id = sha256_hex(receipt.sha256 + arguments.on + join(task.options, " ")).substr(0, 16);
   task.folder = all / task.id;
   CAPSTONE_CHECK(make_folders(task.folder));

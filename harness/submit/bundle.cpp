@@ -22,8 +22,6 @@ constexpr std::size_t kMaxFiles = 10000;
 const std::string kManifest = ".capstone/bundle.json";
 const std::string kLedger = ".capstone/ledger.jsonl";
 
-bool is_header(const std::string& path) { return path.ends_with(".h") || path.ends_with(".cuh") || path.ends_with(".hpp"); }
-
 // "llm/attempt-3/kernel.cu" → 3.
 std::optional<int> attempt_of(std::string_view path) {
   constexpr std::string_view kFolder = "llm/attempt-";
@@ -36,12 +34,19 @@ std::optional<int> attempt_of(std::string_view path) {
 
 bool is_kernel(const std::string& path) { return path.ends_with("/kernel.cu") || path.ends_with("/kernel.py"); }
 
-// Whether judging `contestant` needs the file.
-bool needs(const std::string& contestant, const std::string& path) {
-  if (contestant == "human") return path == "human/kernel.cu" || path == "human/kernel.py" || (path.starts_with("human/") && is_header(path));
+// Whether the path lies in a folder of `contestant`.
+bool belongs_to(const std::string& contestant, const std::string& path) {
+  if (contestant == "human") return path.starts_with("human/");
   std::optional<int> attempt = attempt_of(path);
-  if (!attempt || !(is_kernel(path) || path.ends_with("/meta.json") || is_header(path))) return false;
-  return contestant == "llm" || contestant == fmt::format("attempt-{}", *attempt);
+  return attempt && (contestant == "llm" || contestant == fmt::format("attempt-{}", *attempt));
+}
+
+// Whether judging `contestant` may need the file. A kernel includes what it likes, whatever its name; prose is for people.
+bool needs(const std::string& contestant, const std::string& path) { return belongs_to(contestant, path) && !path.ends_with(".md"); }
+
+// The kernel of a contestant's folder itself, not of one below.
+bool is_kernel_of(const std::string& contestant, const std::string& path) {
+  return belongs_to(contestant, path) && is_kernel(path) && std::count(path.begin(), path.end(), '/') == (contestant == "human" ? 1 : 2);
 }
 
 Result<void> check_contestant(const std::string& contestant, const std::vector<CollectedFile>& files) {
@@ -50,7 +55,7 @@ Result<void> check_contestant(const std::string& contestant, const std::vector<C
   if (!known)
     return fail(fmt::format("unknown contestant \"{}\"", contestant), "", "name human, llm or attempt-1, attempt-2 …");
   bool kernel = std::any_of(files.begin(), files.end(), [&](const CollectedFile& f) {
-    return is_kernel(f.path) && needs(contestant, f.path);
+    return is_kernel_of(contestant, f.path);
   });
   if (!kernel)
     return fail(fmt::format("contestant \"{}\" has no kernel to judge", contestant), "",
@@ -109,7 +114,7 @@ Result<void> check_layout(const fs::path& root) {
 
 }  // namespace
 
-Result<Receipt> pack_bundle(const Project& project, const BundleRequest& request, const fs::path& out) {
+Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& request, const fs::path& out) {
   CAPSTONE_TRY(auto collection, collect_files(project.root, kMaxFiles));
   if (request.contestants.empty()) return fail("a bundle needs a contestant", "", "name human, llm or attempt-1, attempt-2 …");
   for (const std::string& contestant : request.contestants) CAPSTONE_CHECK(check_contestant(contestant, collection.files));
@@ -119,19 +124,31 @@ Result<Receipt> pack_bundle(const Project& project, const BundleRequest& request
     contents.push_back(std::move(bytes));
     entries.push_back({path, contents.back()});
   };
+  auto of_any = [&](auto holds, const std::string& path) {
+    return std::any_of(request.contestants.begin(), request.contestants.end(), [&](const std::string& c) { return holds(c, path); });
+  };
+  BundleReceipt receipt;
+  for (const SkippedFile& file : collection.skipped)
+    if (of_any(needs, file.path)) receipt.left_out.push_back(file);
   for (const CollectedFile& file : collection.files) {
-    bool common = file.path == "capstone.yaml" || file.path.starts_with("problem/");
-    bool wanted = std::any_of(request.contestants.begin(), request.contestants.end(),
-                              [&](const std::string& c) { return needs(c, file.path); });
-    if (!common && !wanted) continue;
+    const bool common = file.path == "capstone.yaml" || file.path.starts_with("problem/") || of_any(is_kernel_of, file.path);
+    if (!common && !of_any(needs, file.path)) continue;
+    if (!common && file.bytes > kMaxFile) {
+      receipt.left_out.push_back({file.path, file.bytes, fmt::format("larger than {} MiB", kMaxFile >> 20)});
+      continue;
+    }
     CAPSTONE_TRY(auto bytes, read_file(file.source, kMaxFile));
-    add(file.path, std::move(bytes));
+    if (!common && bytes.find('\0') != std::string::npos) receipt.left_out.push_back({file.path, file.bytes, "not a text"});
+    else add(file.path, std::move(bytes));
   }
   add(kManifest, manifest(project, request));
   add(kLedger, "");
   CAPSTONE_TRY(auto bytes, pack_archive(std::move(entries), Packing::kTar, 0));
   CAPSTONE_CHECK(write_file_atomic(out, bytes));
-  return Receipt{out, bytes.size(), sha256_hex(bytes)};
+  receipt.file = out;
+  receipt.bytes = bytes.size();
+  receipt.sha256 = sha256_hex(bytes);
+  return receipt;
 }
 
 Result<Bundle> unpack_bundle(const fs::path& file, const fs::path& destination) {

@@ -18,10 +18,14 @@ struct BundleRequest {
   std::string tool;                                          ///< version
 };
 
-/// Writes a reproducible tar of capstone.yaml, problem/, the contestants' kernels (and headers beside human/kernel.cu),
+struct BundleReceipt : Receipt {
+  std::vector<SkippedFile> left_out;   ///< of the contestants' folders: what a kernel might have included
+};
+
+/// Writes a reproducible tar of capstone.yaml, problem/, the texts in the contestants' folders but Markdown,
 /// .capstone/bundle.json and an empty ledger. No worklog, no report, no history.
 /// @error a contestant that does not exist; a contestant without a kernel.
-Result<Receipt> pack_bundle(const Project& project, const BundleRequest& request, const std::filesystem::path& out);
+Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& request, const std::filesystem::path& out);
 
 /// A bundle on this machine.
 struct Bundle {

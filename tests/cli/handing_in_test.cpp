@@ -111,6 +111,18 @@ TEST_F(Bundle, ComesHomeFromAnotherMachine) {
   EXPECT_EQ(slurp(root / ".capstone" / "ledger.jsonl"), ledger);
 }
 
+TEST_F(Bundle, AKernelInSeveralFilesBuildsElsewhere) {
+  const fs::path root = project("project", "01", "vector_add");
+  fs::rename(root / "human" / "kernel.cu", root / "human" / "add.inl");
+  spit(root / "human" / "kernel.cu", "#include \"add.inl\"\n");
+  spit(root / "human" / "picture.png", std::string("\x89PNG\0", 5));
+  Outcome packed = capstone({"measure", "--bundle", "own.bundle"}, {.cwd = root});
+  ASSERT_EQ(packed.code, 0) << packed;
+  EXPECT_TRUE(says(packed.err, "note: human/picture.png is not packed: not a text; a kernel that includes it will not build elsewhere"));
+  Outcome judged = judge_here(root / "own.bundle");
+  EXPECT_EQ(judged.code, 0) << judged;
+}
+
 TEST_F(Bundle, DamagedBundleOrResultIsRefused) {
   fs::path root = project();
   spit(root / "bad.bundle", "not an archive");

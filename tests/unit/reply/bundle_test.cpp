@@ -30,6 +30,29 @@ TEST_F(BundleTest, OneAttemptAlone) {
                                       "llm/attempt-2/kernel.cu", "problem/launch.h", "problem/problem.yaml"}));
 }
 
+TEST_F(BundleTest, WhateverAKernelIncludesComesAlongAndWhatDoesNotIsNamed) {
+  for (const char* path : {"human/add.inl", "human/table.inc", "human/steps/one", "human/old/kernel.cu", "llm/attempt-2/part.def"}) put(path, "int x;\n");
+  put("human/weights.bin", std::string("a\0b", 3));
+  put("human/huge.inc", std::string((16u << 20) + 1, ' '));
+  put("human/.hidden.h", "int y;\n");
+  put("human/table.out", "1, 2\n");
+  auto receipt = pack_bundle(project, {{"human", "attempt-2"}, {}, ""}, base / "b.tar");
+  ASSERT_TRUE(receipt) << render(receipt.error());
+  EXPECT_EQ(unpacked_files({{"human", "attempt-2"}, {}, ""}),
+            (std::vector<std::string>{".capstone/bundle.json", ".capstone/ledger.jsonl", "capstone.yaml", "human/add.inl", "human/kernel.cu",
+                                      "human/old/kernel.cu", "human/steps/one", "human/table.inc", "human/tile.cuh", "llm/attempt-2/kernel.cu",
+                                      "llm/attempt-2/part.def", "problem/launch.h", "problem/problem.yaml"}));
+  std::vector<std::string> left_out;
+  for (const SkippedFile& file : receipt->left_out) left_out.push_back(file.path + ": " + file.reason);
+  EXPECT_EQ(left_out, (std::vector<std::string>{"human/.hidden.h: a hidden file", "human/table.out: a build product", "human/huge.inc: larger than 16 MiB", "human/weights.bin: not a text"}));
+}
+
+TEST_F(BundleTest, AKernelInAFolderBelowIsNotTheContestants) {
+  fs::remove(project.root / "human/kernel.cu");
+  put("human/old/kernel.cu", "int x;\n");
+  EXPECT_FALSE(pack_bundle(project, {{"human"}, {}, ""}, base / "b.tar"));
+}
+
 TEST_F(BundleTest, RoundTrip) {
   BundleRequest request{{"human"}, Json{{"min_samples", 50}, {"reason", "on the cluster"}}, "0.1.0"};
   ASSERT_TRUE(pack_bundle(project, request, base / "b.tar"));
