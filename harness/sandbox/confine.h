@@ -17,8 +17,8 @@ struct Paths {
 /// @return what failed; empty when done.
 std::string restrict_files(const Paths& paths);
 
-/// seccomp: no sockets to anywhere, no looking into other processes, no way out of the process group, nothing that asks the
-/// kernel for more rights. Refused calls fail with EPERM. Needs no_new_privs.
+/// seccomp: no sockets to anywhere, no looking into other processes nor scheduling them, nothing that outlives the process (System V's
+/// and POSIX's queues and segments), no way out of the process group, nothing that asks the kernel for more rights. Refused calls fail with EPERM. Needs no_new_privs.
 /// @return what failed; empty when done.
 std::string restrict_system_calls();
 

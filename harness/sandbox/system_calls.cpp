@@ -34,6 +34,10 @@ constexpr long kRefused[] = {
     // other processes: their memory, their descriptors, signals to them
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_kcmp, SYS_pidfd_getfd, SYS_pidfd_send_signal,
     SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpriority, SYS_ioprio_set, SYS_migrate_pages, SYS_move_pages,
+    // what outlives the process, uncounted, and is there for the next one to find; CUDA needs none of it. Identifiers can be guessed: not the
+    // calls that make one alone
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
+    SYS_mq_open, SYS_mq_unlink,
     // out of the process group, which is killed as a whole
     SYS_setsid, SYS_setpgid,
     // connections to services of this machine; io_uring would do all of this behind the filter's back
@@ -119,6 +123,15 @@ Program filter() {
     p.answer_unless(0, kRefuse);
     p.answer(kAllow);
   });
+  // The judge's time is not the submission's to give away. Another thread by its number may be anybody's: refused softly, as by a kernel without
+  // the right; whoever asks lives on with the usual schedule.
+  for (const long number : {SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr})
+    p.for_call(number, [&] {
+      p.load_argument(0);
+      p.answer_if(0, kAllow);
+      p.answer_unless(static_cast<std::uint32_t>(::getpid()), kRefuse);
+      p.answer(kAllow);
+    });
   p.for_call(SYS_tgkill, [&] {  // abort() and raise()
     p.load_argument(0);
     p.answer_unless(static_cast<std::uint32_t>(::getpid()), kRefuse);

@@ -1,16 +1,23 @@
 // Prints the name of every system call that a confined process should not be able to make and that was not refused.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <mqueue.h>
 #include <sched.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 
@@ -54,6 +61,28 @@ int main() {
   rlimit limit{};
   expect_refused("prlimit of another process", ::syscall(SYS_prlimit64, parent, RLIMIT_CPU, nullptr, &limit));
   expect_refused("setpriority", ::setpriority(PRIO_PROCESS, 0, 19));
+  // What would be there after the process, for the next one.
+  expect_refused("shmget", ::shmget(IPC_PRIVATE, 4096, 0600));
+  expect_refused("shmat", reinterpret_cast<long>(::shmat(0, nullptr, 0)));
+  expect_refused("shmctl", ::shmctl(0, IPC_RMID, nullptr));
+  expect_refused("msgget", ::msgget(IPC_PRIVATE, 0600));
+  expect_refused("msgsnd", ::syscall(SYS_msgsnd, 0, nullptr, 0, 0));
+  expect_refused("semget", ::semget(IPC_PRIVATE, 1, 0600));
+  expect_refused("mq_open", ::mq_open("/capstone-test", O_CREAT | O_RDWR, 0600, nullptr));
+  expect_refused("mq_unlink", ::mq_unlink("/capstone-test"));
+  // The judge's schedule.
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  CPU_SET(0, &processors);
+  expect_refused("sched_setaffinity of another process", ::sched_setaffinity(parent, sizeof processors, &processors));
+  sched_param usual{};
+  expect_refused("sched_setscheduler of another process", ::sched_setscheduler(parent, SCHED_OTHER, &usual));
+  expect_refused("sched_setparam of another process", ::sched_setparam(parent, &usual));
+  std::uint32_t attributes[12] = {sizeof attributes, SCHED_OTHER};
+  expect_refused("sched_setattr of another process", ::syscall(SYS_sched_setattr, parent, attributes, 0));
+  if (::sched_getaffinity(0, sizeof processors, &processors) != 0 || ::sched_setaffinity(0, sizeof processors, &processors) != 0 ||
+      ::sched_setaffinity(::getpid(), sizeof processors, &processors) != 0 || ::sched_setscheduler(0, SCHED_OTHER, &usual) != 0)
+    std::puts("its own schedule is refused");
   // And what must work: its own threads, children, limits, sockets in pairs.
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) std::puts("socketpair is refused");
