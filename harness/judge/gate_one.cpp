@@ -222,7 +222,7 @@ Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<CaseP
       if (broken->kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
       if (into.cases.empty() || into.cases.back().id != plan.id || into.cases.back().passed)
         into.cases.push_back(failed_case(prepared, *broken, {}));
-      into.gate_one = verdict_of(*broken);
+      if (into.gate_one != GateOne::kWrong) into.gate_one = verdict_of(*broken);  // what comes after a wrong result excuses nothing
       return PrivateBytes{};
     }
   }

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-/// Scale: the sum of (1 + k) |c_k| |t|^k: what an error of t, and the roundings of k steps, do to each term.
+/// Scale: |t p'(t)|, what an error of t does to the sum; the sum of |c_k t^k|, what roundings of partial sums do; and an eighth of the root of
+/// the sum of (k c_k t^k)^2, what powers that are not all computed from one another in the same way do.
 extern "C" void capstone_oracle(const CapstoneCase* k, int, const std::int64_t* indices, std::int64_t count,
                                 double* value, double* scale) {
   const float* x = static_cast<const float*>(k->parameters[0].data);
@@ -13,11 +14,13 @@ extern "C" void capstone_oracle(const CapstoneCase* k, int, const std::int64_t* 
   const std::int64_t terms = k->sizes[1];
   for (std::int64_t i = 0; i < count; ++i) {
     const double xi = x[indices[i]], t = radius * xi / (1 + std::fabs(xi));
-    double sum = 0, size = 0, power = 1;
+    double sum = 0, slope = 0, size = 0, squares = 0, power = 1;
     for (std::int64_t term = terms - 1; term >= 0; --term) sum = sum * t + c[term];
-    for (std::int64_t term = 0; term < terms; ++term, power *= std::fabs(t))
-      size += static_cast<double>(1 + term) * std::fabs(static_cast<double>(c[term])) * power;
+    for (std::int64_t term = 0; term < terms; ++term, power *= t) {
+      const double part = c[term] * power, times = static_cast<double>(term) * part;
+      slope += times, size += std::fabs(part), squares += times * times;
+    }
     value[i] = sum;
-    scale[i] = size;
+    scale[i] = std::fabs(slope) + size + std::sqrt(squares) / 8;
   }
 }

@@ -1,5 +1,7 @@
 #include "harness/emulator/hooks/access.h"
 
+#include "harness/emulator/hooks/findings.h"
+
 namespace capstone_emu::hooks {
 namespace {
 
@@ -33,6 +35,18 @@ bool find_place(Block& block, std::uintptr_t address, unsigned bytes, bool write
   Allocation* allocation = allocation_for(site, address, bytes, write, pc);
   if (allocation) place = Spot::in(*allocation, address);
   return allocation != nullptr;
+}
+
+void host_access(std::uintptr_t address, bool write, std::uint32_t pc) {
+  const Allocation* allocation = find_allocation(address);
+  if (!allocation || !allocation->tensor || is_known(FindingKind::kHostAccess, pc, 0)) return;
+  Finding finding{};
+  finding.kind = FindingKind::kHostAccess;
+  finding.kernel = "launch()";
+  finding.grid = finding.block_dim = {1, 1, 1};
+  finding.object = "`" + allocation->name + "`";
+  finding.now = {pc, 0, 0, write, false, false};
+  keep_finding(std::move(finding));
 }
 
 void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc) {

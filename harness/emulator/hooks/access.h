@@ -75,10 +75,16 @@ inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned 
 /// Reports an access to an accumulator whose wgmma was not waited for (wgmma.cpp).
 void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write, std::uint32_t pc);
 
+/// Of code that no kernel runs.
+void host_access(std::uintptr_t address, bool write, std::uint32_t pc);
+
 template <unsigned N, bool kWrite, bool kVolatile>
 inline void access(const volatile void* pointer, std::uint32_t pc) {
   Lane* lane = this_lane;
-  if (!lane) return;
+  if (!lane) {
+    if (__builtin_expect(!this_block, 0)) host_access(reinterpret_cast<std::uintptr_t>(pointer), kWrite, pc);
+    return;
+  }
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (on_a_stack(address)) {
     if (__builtin_expect(!lane->results.empty(), 0)) require_finished(*lane, address, N, kWrite, pc);

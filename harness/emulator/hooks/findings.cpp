@@ -36,6 +36,7 @@ const char* name_of(FindingKind kind) {
     case FindingKind::kUninitialised: return "uninitialised_read";
     case FindingKind::kOutOfBounds: return "out_of_bounds";
     case FindingKind::kMisaligned: return "misaligned";
+    case FindingKind::kHostAccess: return "host_access";
     case FindingKind::kUnfinishedResult: return "race";
   }
   return "race";
@@ -90,6 +91,8 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
     case FindingKind::kMisaligned:
       return std::string("misaligned access: a ") + (f.now.write ? "store" : "load") + " of " + std::to_string(f.bytes) +
              " bytes" + at + " at an address that is no multiple of " + std::to_string(f.bytes);
+    case FindingKind::kHostAccess:
+      return std::string("device memory on the host: code of launch() ") + (f.now.write ? "writes" : "reads") + " " + f.object + at + ", and that is no kernel";
     case FindingKind::kUnfinishedResult:
       return "race on an accumulator of wgmma: " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
              " what the wgmma.mma_async" + other_at + " may not have written yet";
@@ -122,6 +125,7 @@ std::string hint_of(const Finding& f) {
                  : "check the index against the array's size";
     case FindingKind::kMisaligned:
       return "rows need not be aligned: use vector accesses only where the row length and the offset allow it";
+    case FindingKind::kHostAccess: return "a GPU's memory can be touched by kernels only: put the loop into a __global__ function and launch that, or copy with cudaMemcpyAsync";
     case FindingKind::kUnfinishedResult: return "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";
   }
   return {};

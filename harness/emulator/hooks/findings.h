@@ -15,6 +15,7 @@ enum class FindingKind {
   kUninitialised,    ///< a read of memory that nobody wrote
   kOutOfBounds,      ///< outside of every allocation and shared variable
   kMisaligned,
+  kHostAccess,       ///< host code touches a tensor: device memory
   kUnfinishedResult, ///< an accumulator is looked at before the wgmma that writes it was waited for
 };
 const char* name_of(FindingKind kind);

@@ -55,6 +55,7 @@ struct Allocation {
   std::string name;   ///< of the parameter, or what else the user knows it by
   bool written;       ///< all of it holds values; else the shadow knows what does
   bool counted;       ///< accesses are traffic: false for variables in static storage
+  bool tensor = false;  ///< an argument of launch(), which the host must not touch
   Shadow shadow;
   bool contains(std::uintptr_t address, std::size_t n) const { return address - begin < bytes && n <= bytes - (address - begin); }
 };

@@ -42,6 +42,7 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
     if (at > arena_bytes || bytes > arena_bytes - at) throw std::runtime_error("an extent lies outside of the arena");
     if (bytes == 0) return;
     hooks::add_allocation(arena + at, bytes, std::move(name), written);
+    if (request.contains("extents")) hooks::find_allocation(reinterpret_cast<std::uintptr_t>(arena + at))->tensor = true;
     known.push_back(arena + at);
   };
   if (!request.contains("extents")) return add(0, arena_bytes, "the arena", true);

@@ -229,6 +229,29 @@ TEST(GateOneOnTheCpu, AWorkspaceThatMakesNoSenseAtTheMeasuredSizeIsTheKernelsFai
   EXPECT_EQ(failure->sizes, sizes_json(problem_of("softmax").measure));
 }
 
+// The verdict is that of the case which is shown, not of what came after it.
+TEST(GateOneOnTheCpu, AWrongResultStaysWrongWhenALaterCaseCrashes) {
+  const Measurement m = judged("softmax", R"(#include <cstdlib>
+extern "C" void launch(const float*, float*, int64_t, int64_t, void*, cudaStream_t) {
+  static int calls = 0;
+  if (++calls > 1) abort();
+})");
+  EXPECT_EQ(m.gate_one, GateOne::kWrong);
+  ASSERT_TRUE(m.first_failure());
+  EXPECT_NE(m.first_failure()->problem.find("wrong result"), std::string::npos) << m.first_failure()->problem;
+}
+
+TEST(GateOneOnTheCpu, AKernelThatIsHostCodeIsNone) {
+  const Measurement m = judged("vector_add", R"(#include <cstdint>
+extern "C" void launch(const float* x, const float* y, float* z, int64_t n, void*, cudaStream_t) {
+  for (int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];  // here
+})", {}, true);
+  EXPECT_EQ(m.gate_one, GateOne::kUndefined);
+  ASSERT_TRUE(m.first_failure());
+  EXPECT_NE(m.first_failure()->problem.find("host"), std::string::npos) << m.first_failure()->problem;
+  EXPECT_NE(m.first_failure()->where.find(":3"), std::string::npos) << m.first_failure()->where;
+}
+
 TEST(LabelOfLibraries, NamesWhatWorksOnGpusAndNothingElse) {
   EXPECT_EQ(label_of_libraries({"libc.so.6", "libcudart.so.13", "libcuda.so.1"}), "");
   EXPECT_EQ(label_of_libraries({"libc.so.6", "libcublas.so.13", "libcublasLt.so.13"}),
