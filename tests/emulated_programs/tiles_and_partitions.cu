@@ -37,7 +37,8 @@ __global__ void groups(int* out) {
   auto half = cg::binary_partition(warp, threadIdx.x % 32 < 20);
   int halves = cg::reduce(half, 1, cg::plus<int>());
   if (threadIdx.x == 31) out[7] = halves;  // 12
-  auto big = cg::tiled_partition<64>(block);
+  __shared__ cg::block_tile_memory<128> exchange;
+  auto big = cg::tiled_partition<64>(cg::this_thread_block(exchange));
   int far = cg::reduce(big, int(threadIdx.x), cg::plus<int>());
   if (threadIdx.x == 64) out[8] = far;  // 64..127
   if (threadIdx.x % 4 == 1) {
@@ -49,15 +50,18 @@ __global__ void groups(int* out) {
   int votes = __popc(warp.ballot(threadIdx.x & 1)) + warp.any(threadIdx.x == 5) + warp.all(1);
   if (threadIdx.x == 0) out[10] = votes;  // 18
   cg::invoke_one(block, [&] { out[11] = 7; });
+  auto self = cg::this_thread();
+  self.sync();
+  if (threadIdx.x == 77) out[12] = self.size() * 10 + self.thread_rank();  // 10
 }
 
 int main() {
-  int *d, h[12];
+  int *d, h[13];
   cudaMalloc(&d, sizeof h);
   groups<<<1, 128>>>(d);
   cudaError_t error = cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
-  const int want[12] = {8128, 16, 47, 14, 4, 6, 11, 12, 6112, 108, 18, 7};
-  for (int i = 0; i < 12; ++i)
+  const int want[13] = {8128, 16, 47, 14, 4, 6, 11, 12, 6112, 108, 18, 7, 10};
+  for (int i = 0; i < 13; ++i)
     if (h[i] != want[i] || error) {
       printf("FAIL: out[%d] = %d, not %d\n", i, h[i], want[i]);
       return 1;

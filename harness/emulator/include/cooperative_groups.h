@@ -32,6 +32,13 @@ class thread_block {
   static dim3 dim_threads() { return blockDim; }
 };
 inline thread_block this_thread_block() { return {}; }
+/// What tiles larger than a warp exchange values through, on a GPU.
+template <unsigned kMaxBlockSize = 1024>
+struct block_tile_memory {};
+template <unsigned kMaxBlockSize>
+inline thread_block this_thread_block(block_tile_memory<kMaxBlockSize>&) {
+  return {};
+}
 
 class grid_group {
  public:
@@ -222,6 +229,8 @@ class thread_block_tile {
   static constexpr unsigned kLanes = N >= 32 ? ~0u : (1u << (N & 31)) - 1;
   static unsigned first_lane() { return capstone_emu::thread_state.lane & ~(N - 1); }
 };
+
+inline thread_block_tile<1> this_thread() { return {}; }
 
 /// Any group, chosen at run time.
 class thread_group {
