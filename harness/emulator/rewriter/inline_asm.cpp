@@ -60,14 +60,15 @@ class Translator : OperandCode {
       return "__threadfence();";
     }
     if (in.is("prefetch") || in.is("prefetchu") || in.is("griddepcontrol") || in.is("applypriority") ||
-        in.is("discard") || in.is("pragma") || in.is("setmaxnreg"))
+        in.is("discard") || in.is("pragma") || in.is("setmaxnreg") || in.is("pmevent") || in.is("brkpt"))
       return ";";
+    if (in.is("isspacep")) return address_space();
     if (in.is("createpolicy")) return "capstone_emu::ptx::put<std::uint64_t>(" + name(0) + ", 0);";
     if (in.is("nanosleep")) return "capstone_emu::yield_to_others();";
     if (in.is("trap")) return std::string("capstone_emu::trap(") + kSite + ", \"trap\");";
     if (in.is("cvta")) return convert_address();
     if (in.is("cvt")) return convert();
-    if (in.is("setp")) return compare();
+    if (in.is("setp") || in.is("set")) return compare();
     if (in.type() == "f16x2" || in.type() == "bf16x2") return packed();
     return arithmetic();
   }
@@ -121,7 +122,11 @@ class Translator : OperandCode {
     const std::size_t a = predicate ? 2 : 1;
     const std::string members = get(a + 1, "std::uint32_t");
     if (in_->is("vote")) {
-      const std::string call = in_->has("ballot") ? "__ballot_sync(" : in_->has("any") ? "__any_sync(" : in_->has("all") ? "__all_sync(" : throw Unsupported{};
+      const std::string call = in_->has("ballot") ? "__ballot_sync(" : in_->has("any") ? "__any_sync(" : in_->has("all") ? "__all_sync(" : in_->has("uni") ? "" : throw Unsupported{};
+      if (call.empty()) {  // all of them the same
+        const std::string ballot = "__ballot_sync(" + members + ", " + get(1, "std::uint32_t") + " & 1)";
+        return "{ const std::uint32_t capstone_v = " + ballot + "; " + put("std::uint32_t", "capstone_v == 0 || capstone_v == " + members) + "}";
+      }
       return put("std::uint32_t", call + members + ", " + get(1, "std::uint32_t") + " & 1)");
     }
     const std::string type = type_or_fail(in_->type());
@@ -177,13 +182,14 @@ class Translator : OperandCode {
   }
   std::string atomic() const {
     require_plain_memory();
-    if (in_->has("async") || in_->has("noftz")) throw Unsupported{};
+    if (in_->has("async")) throw Unsupported{};
     const bool returns = in_->is("atom");
     const std::size_t first = returns ? 1 : 0;
+    if (in_->has("add") && (in_->has("f32") || narrow_type())) return atomic_float_add(returns);
     const std::string type = type_or_fail(in_->type());
     static const std::pair<std::string_view, std::string_view> kFunctions[] = {
         {"add", "atomicAdd"}, {"min", "atomicMin"}, {"max", "atomicMax"}, {"and", "atomicAnd"},
-        {"or", "atomicOr"},   {"xor", "atomicXor"}, {"exch", "atomicExch"}};
+        {"or", "atomicOr"},   {"xor", "atomicXor"}, {"exch", "atomicExch"}, {"inc", "atomicInc"}, {"dec", "atomicDec"}};
     for (auto& [piece, function] : kFunctions) {
       if (!in_->has(piece)) continue;
       if (in_->type().find("16") != std::string::npos) throw Unsupported{};
@@ -195,6 +201,35 @@ class Translator : OperandCode {
       return put(type, "atomicCAS(reinterpret_cast<" + type + "*>(" + address(1, in_shared()) + "), " + get(2, type) +
                            ", " + get(3, type) + ")");
     throw Unsupported{};
+  }
+
+  const char* narrow_type() const {
+    for (const char* type : {"f16x2", "bf16x2", "f16", "bf16"})
+      if (in_->has(type)) return type;
+    return nullptr;
+  }
+  // red.global.add.f32 · red.global.add.noftz.f16x2 · red.global.add.v4.f32 [a], {x, y, z, w}
+  std::string atomic_float_add(bool returns) const {
+    const char* narrow = narrow_type();
+    const std::string type = type_or_fail(narrow ? narrow : "f32");
+    const std::size_t first = returns ? 1 : 0;
+    const auto values = vector(first + 1), results = returns ? vector(0) : values;
+    if (values.size() != results.size()) throw Unsupported{};
+    std::string code = "{ char* capstone_m = " + address(first, in_shared()) + "; ";
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::string call = (!narrow ? std::string("atomicAdd") : std::string("capstone_emu::ptx::add_narrow<") + (narrow[0] == 'b' ? "true>" : "false>")) +
+                               "(reinterpret_cast<" + type + "*>(capstone_m) + " + std::to_string(i) + ", capstone_emu::ptx::get<" + type + ">(" + values[i] + "))";
+      code += returns ? "capstone_emu::ptx::put<" + type + ">(" + results[i] + ", " + call + "); " : call + "; ";
+    }
+    return code + "}";
+  }
+
+  // isspacep.shared p, a
+  std::string address_space() const {
+    if (in_->pieces.size() != 2) throw Unsupported{};
+    const std::string& space = in_->pieces[1];
+    const char* function = space == "shared" || space == "shared::cta" ? "is_shared(" : space == "local" ? "is_local(" : space == "global" ? "ptx::in_global(" : throw Unsupported{};
+    return put("std::uint32_t", std::string("capstone_emu::") + function + "reinterpret_cast<const void*>(" + get(1, "std::uint64_t") + "))");
   }
 
   // bar.sync a{, b} · bar.arrive a, b · bar.red.popc.u32 d, a, p
@@ -226,7 +261,7 @@ class Translator : OperandCode {
   std::string convert() const {
     const Instruction& in = *in_;
     const std::size_t n = in.pieces.size();
-    if (n < 3) throw Unsupported{};
+    if (n < 3 || in.has("relu")) throw Unsupported{};
     const std::string &to = in.pieces[n - 2], &from = in.pieces[n - 1];
     if (to == "bf16x2" && from == "f32")
       return put("std::uint32_t", "capstone_emu::ptx::pack_bfloat(" + get(1, "float") + ", " + get(2, "float") + ")");
@@ -240,34 +275,59 @@ class Translator : OperandCode {
       return put("std::uint32_t", std::string("capstone_emu::ptx::") + (from == "e4m3x2" ? "e4m3" : "e5m2") + "_to_half(" + get(1, "std::uint16_t") + ")");
     if (to == "f32" && from == "bf16") return put("float", "capstone_emu::bfloat_to_float(" + get(1, "std::uint16_t") + ")");
     if (to == "tf32" && from == "f32")
-      return put("std::uint32_t", "capstone_emu::ptx::round_to_tf32(" + get(1, "float") + ")");
+      return put("std::uint32_t", std::string("capstone_emu::ptx::round_to_tf32") + (in.has("rna") ? "(" : "_even(") + get(1, "float") + ")");
     if (to == "f16" && from == "f32") return put("std::uint16_t", "capstone_emu::float_to_half(" + get(1, "float") + ")");
     if (to == "bf16" && from == "f32")
       return put("std::uint16_t", "capstone_emu::float_to_bfloat(" + get(1, "float") + ")");
     if (to == "f32" && from == "f16")
       return put("float", "capstone_emu::half_to_float(" + get(1, "std::uint16_t") + ")");
     if (to.find("16") != std::string::npos && to[0] != 'u' && to[0] != 's') throw Unsupported{};
-    const std::string target = type_or_fail(to), source = type_or_fail(from);
-    std::string value = get(1, source);
-    const bool to_integer = to[0] == 'u' || to[0] == 's', from_float = from[0] == 'f';
-    if (to_integer && from_float) {
-      const char* round = in.has("rni") ? "rint" : in.has("rmi") ? "floor" : in.has("rpi") ? "ceil" : "trunc";
-      value = "capstone_emu::saturate_to<" + target + ">(std::" + round + "(" + value + "))";
-    } else if (in.has("sat")) {
-      throw Unsupported{};
-    }
+    const bool narrow = from == "f16" || from == "bf16";
+    const std::string target = type_or_fail(to), source = narrow ? "float" : type_or_fail(from);
+    std::string value = !narrow ? get(1, source) : (from == "f16" ? "capstone_emu::half_to_float(" : "capstone_emu::bfloat_to_float(") + get(1, "std::uint16_t") + ")";
+    const bool to_integer = to[0] == 'u' || to[0] == 's', from_float = from[0] == 'f' || from[0] == 'b';
+    const char* round = in.has("rni") ? "rint" : in.has("rmi") ? "floor" : in.has("rpi") ? "ceil" : to_integer || in.has("rzi") ? "trunc" : nullptr;
+    if (from_float && round) value = "std::" + std::string(round) + "(" + value + ")";
+    if (to_integer && from_float) value = "capstone_emu::saturate_to<" + target + ">(" + value + ")";
+    else if (in.has("sat"))
+      value = (from_float ? std::string("capstone_emu::ptx::unit_range(") : !to_integer ? throw Unsupported{} : "capstone_emu::ptx::clamped_to<" + target + ">(") + value + ")";
     return put(target, value);
   }
 
+  // setp.lt{.and}.s32 p{|q}, a, b{, c} · set.lt.u32.f32 d, a, b
   std::string compare() const {
     static const std::pair<std::string_view, std::string_view> kOperators[] = {
-        {"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}};
+        {"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="}, {"gt", ">"}, {"ge", ">="}, {"lo", "<"}, {"ls", "<="}, {"hi", ">"}, {"hs", ">="}};
     const std::string type = type_or_fail(in_->type());
-    if (in_->operands.size() != 3) throw Unsupported{};
+    const bool real = in_->type()[0] == 'f', set = in_->is("set");
+    const std::string logic = in_->has("and") ? "&" : in_->has("or") ? "|" : in_->has("xor") ? "^" : "";
+    const std::size_t sources = logic.empty() ? 2 : 3;
+    if (in_->pieces.size() < 3 || in_->operands.size() < sources + 1 || in_->operands.size() > sources + 2 || in_->type().find("f16") != std::string::npos) throw Unsupported{};
+    const std::size_t first = in_->operands.size() - sources;
+    if (set && first != 1) throw Unsupported{};
+    const std::string &name_of = in_->pieces[1], a = get(first, type), b = get(first + 1, type);
+    const bool loose = real && name_of.size() == 3 && name_of[2] == 'u';  // true, too, of what is not a number
+    std::string test;
     for (auto& [piece, symbol] : kOperators)
-      if (in_->has(piece))
-        return put("std::uint32_t", get(1, type) + " " + std::string(symbol) + " " + get(2, type));
-    throw Unsupported{};
+      if (name_of == piece || (loose && name_of.substr(0, 2) == piece)) test = a + " " + std::string(symbol) + " " + b;
+    if (name_of == "num" || name_of == "nan") test = "capstone_emu::ptx::unordered(" + a + ", " + b + ") == " + (name_of == "nan" ? "true" : "false");
+    if (test.empty()) throw Unsupported{};
+    if (real && name_of == "ne") test = "(" + test + " && !capstone_emu::ptx::unordered(" + a + ", " + b + "))";
+    if (loose) test = "(" + test + " || capstone_emu::ptx::unordered(" + a + ", " + b + "))";
+    auto with = [&](const std::string& value) {
+      return logic.empty() ? value : "(" + value + ") " + logic + " (" + get(first + 2, "std::uint32_t") + " & 1)";
+    };
+    const std::string yes = "const bool capstone_y = " + test + "; ";
+    if (set) {
+      const std::string& result = in_->pieces[in_->pieces.size() - 2];
+      const std::string chosen = "(" + with("capstone_y") + ") ? ";
+      return "{ " + yes + (result == "f32" ? put("float", chosen + "1.f : 0.f") : put(type_or_fail(result), chosen + "~0u : 0u")) + " }";
+    }
+    std::string code = "{ " + yes;
+    if (first == 2) code += "const bool capstone_n = " + with("!capstone_y") + "; ";
+    code += put("std::uint32_t", with("capstone_y"));
+    if (first == 2) code += " " + name(1) + ".set(capstone_n);";
+    return code + " }";
   }
 
   std::string packed() const {
@@ -291,8 +351,10 @@ class Translator : OperandCode {
 
   std::string arithmetic() const {
     const Instruction& in = *in_;
-    if (in.has("cc") || in.has("sat")) throw Unsupported{};
+    if (in.has("sat") && in.type()[0] != 'f' && in.type() != "s32") throw Unsupported{};
     if ((in.type() == "f16" || in.type() == "bf16") && !in.is("mov")) return packed();
+    if (in.type() == "relu") return positive_part();
+    if (in.type() == "s16x2" || in.type() == "u16x2") return packed_integers(in.type());
     if (in.is("mov") && operand(0).kind == Operand::Kind::kVector) return unpack();
     if (in.is("mov") && in.operands.size() == 2 && operand(1).kind == Operand::Kind::kVector) return pack();
     const std::string type = type_or_fail(in.type());
@@ -302,42 +364,134 @@ class Translator : OperandCode {
     static const std::pair<std::string_view, std::string_view> kUnary[] = {
         {"ex2", "std::exp2(#)"}, {"lg2", "std::log2(#)"}, {"rcp", "1 / #"}, {"sqrt", "std::sqrt(#)"},
         {"rsqrt", "1 / std::sqrt(#)"}, {"sin", "std::sin(#)"}, {"cos", "std::cos(#)"}, {"tanh", "std::tanh(#)"},
-        {"mov", "#"}, {"neg", "-#"}, {"not", "~#"}, {"abs", "std::abs(#)"}, {"popc", "__popcll(#)"},
-        {"brev", "__brev(#)"}, {"clz", "__clz(static_cast<int>(#))"}};
-    if (in.operands.size() == 2)
+        {"mov", "#"}, {"neg", "-#"}, {"not", "~#"}, {"abs", "std::abs(#)"}, {"cnot", "# == 0"}};
+    const bool wide = type.find("64") != std::string::npos;
+    if (in.operands.size() == 2) {
+      if (in.is("popc")) return put("std::uint32_t", "__popcll(" + a + ")");
+      if (in.is("brev")) return put(type, (wide ? "__brevll(" : "__brev(") + a + ")");
+      if (in.is("clz")) return put("std::uint32_t", (wide ? "__clzll(static_cast<long long>(" : "__clz(static_cast<int>(") + a + "))");
+      if (in.is("bfind")) return put("std::uint32_t", "capstone_emu::ptx::find_leading<" + type + ">(" + a + (in.has("shiftamt") ? ", true)" : ", false)"));
+      if (in.is("testp")) return test_property(a);
       for (auto& [opcode, pattern] : kUnary)
         if (in.is(opcode)) {
           const std::size_t hole = pattern.find('#');
-          return put(type, std::string(pattern.substr(0, hole)) + a + std::string(pattern.substr(hole + 1)));
+          return put(type, ranged(std::string(pattern.substr(0, hole)) + a + std::string(pattern.substr(hole + 1))));
         }
+    }
     static const std::pair<std::string_view, std::string_view> kBinary[] = {
         {"add", "+"}, {"sub", "-"}, {"div", "/"}, {"and", "&"}, {"or", "|"}, {"xor", "^"}, {"rem", "%"}};
     if (in.operands.size() == 3) {
+      if (in.has("cc") || in.is("addc") || in.is("subc")) return carrying(unsigned_type);
+      if (in.has("sat") && type == "std::int32_t" && (in.is("add") || in.is("sub")))
+        return put(type, std::string("capstone_emu::ptx::saturated_") + (in.is("add") ? "sum<" : "difference<") + type + ">(" + a + ", " + b + ")");
       for (auto& [opcode, symbol] : kBinary)
-        if (in.is(opcode)) return put(type, a + " " + std::string(symbol) + " " + b);
-      if (in.is("min")) return put(type, b + " < " + a + " ? " + b + " : " + a);
-      if (in.is("max")) return put(type, a + " < " + b + " ? " + b + " : " + a);
+        if (in.is(opcode)) return put(type, ranged(a + " " + std::string(symbol) + " " + b));
+      if (in.is("min") || in.is("max")) {
+        if (in.has("xorsign")) throw Unsupported{};
+        return put(type, std::string("capstone_emu::ptx::") + (in.is("min") ? "least<" : "greatest<") + (in.has("NaN") ? "true>(" : "false>(") + a + ", " + b + ")");
+      }
+      if (in.is("mul24")) return put(type, product24(type, a, b));
+      if (in.is("copysign")) return put(type, "std::copysign(" + b + ", " + a + ")");
       if (in.is("shl")) return put(type, "capstone_emu::ptx::shift_left<" + type + ">(" + a + ", " + get(2, "std::uint32_t") + ")");
       if (in.is("shr")) return put(type, "capstone_emu::ptx::shift_right<" + type + ">(" + a + ", " + get(2, "std::uint32_t") + ")");
       if (in.is("mul") && in.has("wide"))
         return put(in.type()[0] == 's' ? "std::int64_t" : "std::uint64_t",
                    std::string(in.type()[0] == 's' ? "std::int64_t{" : "std::uint64_t{") + a + "} * " + b);
       if (in.is("mul") && in.has("hi")) return put(type, "capstone_emu::ptx::high_product<" + type + ">(" + a + ", " + b + ")");
-      if (in.is("mul")) return put(type, a + " * " + b);
+      if (in.is("mul")) return put(type, ranged(a + " * " + b));
     }
     if (in.operands.size() == 4) {
-      if (in.is("fma")) return put(type, "std::fma(" + a + ", " + b + ", " + c + ")");
+      if (in.has("cc") || in.is("madc")) return carrying(unsigned_type);
+      if (in.is("fma")) return put(type, ranged("std::fma(" + a + ", " + b + ", " + c + ")"));
+      if (in.is("mad") && in.has("wide")) {
+        const std::string product = in.type()[0] == 's' ? "std::int64_t" : "std::uint64_t";
+        return put(product, product + "{" + a + "} * " + b + " + " + get(3, in.type().ends_with("16") ? (in.type()[0] == 's' ? "std::int32_t" : "std::uint32_t") : product));
+      }
+      if (in.is("mad") && in.has("hi") && !in.has("sat"))
+        return put(type, "static_cast<" + unsigned_type + ">(capstone_emu::ptx::high_product<" + type + ">(" + a + ", " + b + ")) + static_cast<" + unsigned_type + ">(" + c + ")");
+      if (in.is("mad24")) return put(type, "static_cast<" + unsigned_type + ">(" + product24(type, a, b) + ") + static_cast<" + unsigned_type + ">(" + c + ")");
+      if (in.is("sad")) return put(type, c + " + capstone_emu::ptx::distance<" + type + ">(" + a + ", " + b + ")");
+      if (in.is("dp4a") || in.is("dp2a")) return dot_product();
+      if (in.is("slct")) return select_by_sign();
+      if (in.is("fns")) return put("std::uint32_t", "__fns(" + get(1, "std::uint32_t") + ", " + get(2, "std::uint32_t") + ", " + get(3, "std::int32_t") + ")");
       if (in.is("mad") && (in.type()[0] == 'f' || in.has("lo"))) return put(type, a + " * " + b + " + " + c);
       if (in.is("selp")) return put(type, get(3, "std::uint32_t") + " & 1 ? " + a + " : " + b);
       if (in.is("prmt")) return put(type, "__byte_perm(" + a + ", " + b + ", " + c + ")");
-      if (in.is("bfe") && in.type() == "u32")
-        return put(type, "capstone_emu::ptx::shift_right<" + unsigned_type + ">(" + a + ", " + b + ") & ((1ull << " + c + ") - 1)");
-      if (in.is("shf") && in.has("l")) return put(type, "__funnelshift_l(" + a + ", " + b + ", " + c + ")");
-      if (in.is("shf") && in.has("r")) return put(type, "__funnelshift_r(" + a + ", " + b + ", " + c + ")");
+      if (in.is("bfe"))
+        return put(type, "capstone_emu::ptx::extract_bits<" + type + ">(" + a + ", " + get(2, "std::uint32_t") + ", " + get(3, "std::uint32_t") + ")");
+      if (in.is("shf") && (in.has("l") || in.has("r")))
+        return put(type, std::string("__funnelshift_") + (in.has("l") ? "l" : "r") + (in.has("clamp") ? "c(" : "(") + a + ", " + b + ", " + c + ")");
     }
+    if (in.is("bfi") && in.operands.size() == 5)
+      return put(type, "capstone_emu::ptx::insert_bits<" + type + ">(" + a + ", " + b + ", " + get(3, "std::uint32_t") + ", " + get(4, "std::uint32_t") + ")");
     if (in.is("lop3") && in.operands.size() == 5)
       return put(type, "capstone_emu::ptx::lop3(" + a + ", " + b + ", " + c + ", " + get(4, "std::uint32_t") + ")");
     throw Unsupported{};
+  }
+
+  /// With .sat, a floating-point result between 0 and 1.
+  std::string ranged(const std::string& value) const {
+    if (!in_->has("sat")) return value;
+    if (in_->type()[0] != 'f') throw Unsupported{};
+    return "capstone_emu::ptx::unit_range(" + value + ")";
+  }
+  std::string product24(const std::string& type, const std::string& a, const std::string& b) const {
+    return "capstone_emu::ptx::product24<" + type + ">(" + a + ", " + b + (in_->has("hi") ? ", true)" : ", false)");
+  }
+  // add.cc · addc{.cc} · sub.cc · subc{.cc} · mad.lo.cc · madc.hi{.cc}
+  std::string carrying(const std::string& type) const {
+    const bool in = in_->is("addc") || in_->is("subc") || in_->is("madc");
+    const std::string flags = std::string(in ? ", true" : ", false") + (in_->has("cc") ? ", true)" : ", false)");
+    if (in_->is("add") || in_->is("addc")) return put(type, "capstone_emu::ptx::add_carrying<" + type + ">(" + get(1, type) + ", " + get(2, type) + flags);
+    if (in_->is("sub") || in_->is("subc")) return put(type, "capstone_emu::ptx::subtract_borrowing<" + type + ">(" + get(1, type) + ", " + get(2, type) + flags);
+    if ((!in_->is("mad") && !in_->is("madc")) || in_->has("hi") == in_->has("lo")) throw Unsupported{};
+    const std::string signed_type = type_or_fail(in_->type());
+    const std::string product = in_->has("lo") ? get(1, type) + " * " + get(2, type)
+                                               : "static_cast<" + type + ">(capstone_emu::ptx::high_product<" + signed_type + ">(" + get(1, signed_type) + ", " + get(2, signed_type) + "))";
+    return put(type, "capstone_emu::ptx::add_carrying<" + type + ">(" + product + ", " + get(3, type) + flags);
+  }
+  // dp4a.u32.s32 d, a, b, c · dp2a.lo.s32.s32
+  std::string dot_product() const {
+    const std::size_t n = in_->pieces.size();
+    if (n < 3) throw Unsupported{};
+    const bool four = in_->is("dp4a");
+    auto piece = [](const std::string& type, bool byte) {
+      return std::string(type == "s32" ? "std::int" : type == "u32" ? "std::uint" : throw Unsupported{}) + (byte ? "8_t" : "16_t");
+    };
+    const std::string second = get(2, "std::uint32_t");
+    return put("std::uint32_t", std::string("capstone_emu::ptx::dot") + (four ? "4<" : "2<") + piece(in_->pieces[n - 2], four) + ", " + piece(in_->pieces[n - 1], true) + ">(" +
+                                    get(1, "std::uint32_t") + ", " + second + (in_->has("hi") ? " >> 16" : "") + ", " + get(3, "std::uint32_t") + ")");
+  }
+  // slct.f32.s32 d, a, b, c: a where c is not negative
+  std::string select_by_sign() const {
+    const std::size_t n = in_->pieces.size();
+    if (n < 3 || (in_->type() != "s32" && in_->type() != "f32")) throw Unsupported{};
+    const std::string type = type_or_fail(in_->pieces[n - 2]);
+    return put(type, get(3, type_or_fail(in_->type())) + " >= 0 ? " + get(1, type) + " : " + get(2, type));
+  }
+  // testp.finite.f32 p, a
+  std::string test_property(const std::string& a) const {
+    static const std::pair<std::string_view, std::string_view> kTests[] = {
+        {"finite", "std::isfinite("}, {"infinite", "std::isinf("}, {"number", "!std::isnan("}, {"notanumber", "std::isnan("},
+        {"normal", "std::isnormal("}, {"subnormal", "FP_SUBNORMAL == std::fpclassify("}};
+    for (auto& [property, test] : kTests)
+      if (in_->has(property)) return put("std::uint32_t", std::string(test) + a + ")");
+    throw Unsupported{};
+  }
+  // add.s16x2 · max.u16x2
+  std::string packed_integers(const std::string& type) const {
+    if (in_->operands.size() != 3) throw Unsupported{};
+    const std::string letter = type.substr(0, 1);
+    const std::string function = in_->is("add") ? "__vadd2" : in_->is("min") ? "__vmin" + letter + "2" : in_->is("max") ? "__vmax" + letter + "2" : throw Unsupported{};
+    const std::string result = function + "(" + get(1, "std::uint32_t") + ", " + get(2, "std::uint32_t") + ")";
+    return put("std::uint32_t", in_->has("relu") ? "__vmaxs2(" + result + ", 0u)" : result);
+  }
+  // min.s32.relu · max.s16x2.relu
+  std::string positive_part() const {
+    if (in_->pieces.size() != 3 || in_->operands.size() != 3 || (!in_->is("min") && !in_->is("max"))) throw Unsupported{};
+    if (in_->pieces[1] == "s16x2") return packed_integers(in_->pieces[1]);
+    if (in_->pieces[1] != "s32") throw Unsupported{};
+    return put("std::int32_t", std::string("max(0, ") + (in_->is("min") ? "min(" : "max(") + get(1, "std::int32_t") + ", " + get(2, "std::int32_t") + "))");
   }
 
   int part_bits(std::size_t parts) const {

@@ -7,6 +7,7 @@
 namespace capstone::rewriter {
 namespace {
 
+/// Empty when there is none of that name here.
 std::string special_register(std::string_view name) {
   static const std::pair<std::string_view, std::string_view> kTable[] = {
       {"laneid", "capstone_emu::thread_state.lane"},
@@ -37,7 +38,7 @@ std::string special_register(std::string_view name) {
   for (auto& [key, code] : kTable)
     if (key == name)
       return "capstone_emu::ptx::Immediate{static_cast<std::uint64_t>(" + std::string(code) + ")}";
-  throw Unsupported{};
+  return {};
 }
 
 class Parser {
@@ -238,12 +239,15 @@ class Parser {
   std::string reference(const std::string& text) {
     if (text == "_") return "capstone_emu::ptx::Immediate{0}";
     if (registers_.contains(text)) return register_name(text);
-    if (text.starts_with("%%")) {
-      if (registers_.contains(text.substr(1))) return register_name(text.substr(1));
-      return special_register(std::string_view(text).substr(2));
-    }
+    if (text == "WARP_SZ") return "capstone_emu::ptx::Immediate{32}";
     if (text.size() > 1 && text[0] == '%' && std::isdigit(static_cast<unsigned char>(text[1])))
       return "capstone_p" + text.substr(1);
+    if (text.starts_with("%")) {  // `%%`, or `%`, which nvcc takes, too, where no digit follows
+      const std::size_t marks = text.starts_with("%%") ? 2 : 1;
+      if (registers_.contains(text.substr(marks - 1))) return register_name(text.substr(marks - 1));
+      if (const std::string code = special_register(std::string_view(text).substr(marks)); !code.empty()) return code;
+    }
+    current_ += " " + text.substr(text.starts_with("%%"));  // the message names it
     throw Unsupported{};
   }
   static std::string immediate(const std::string& text, bool negative) {
@@ -251,7 +255,10 @@ class Parser {
       return "capstone_emu::ptx::Immediate{0x" + text.substr(2) + "ull}";
     if (text.starts_with("0d") || text.starts_with("0D"))
       return "capstone_emu::ptx::Immediate{0x" + text.substr(2) + "ull}";
-    if (text.find('.') != std::string::npos) throw Unsupported{};
+    if (text.find('.') != std::string::npos) {
+      if (text.find_first_not_of("0123456789.") != std::string::npos || text.find('.') != text.rfind('.')) throw Unsupported{};
+      return "capstone_emu::ptx::Real{" + std::string(negative ? "-" : "") + text + "}";
+    }
     return "capstone_emu::ptx::Immediate{static_cast<std::uint64_t>(" + std::string(negative ? "-" : "") + text + "ll)}";
   }
 

@@ -157,6 +157,8 @@ TEST(Include, OfAGpuLibraryIsNotJudgeableAtItsLine) {
 TEST(Asm, NamesTheInstructionThatCannotRun) {
   EXPECT_EQ(only_finding("void f() { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" :: \"r\"(a)); }"),
             "kernel.cu:1: Blackwell tensor memory (sm_100a) instruction 'tcgen05.wait::ld.sync.aligned' has no CPU implementation");
+  EXPECT_EQ(only_finding("void f() { unsigned u; asm(\"mov.u32 %0, %%envreg3;\" : \"=r\"(u)); }"),
+            "kernel.cu:1: inline PTX instruction 'mov.u32 %envreg3' has no CPU implementation");
 }
 
 TEST(Asm, OperandsAreBoundInOrder) {

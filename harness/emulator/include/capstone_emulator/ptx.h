@@ -2,7 +2,9 @@
 #pragma GCC system_header
 // What the rewriter makes of inline PTX. Operands are bit patterns; each instruction says how it reads them.
 #include <cmath>
+#include <limits>
 
+#include "atomics.h"
 #include "intrinsics.h"
 #include "narrow.h"
 #include "synchronisation.h"
@@ -47,8 +49,15 @@ struct Immediate {
   void set(std::uint64_t) {}
 };
 
+/// A number with a decimal point, in the type of the instruction.
+struct Real {
+  double value;
+  std::uint64_t bits() const { return reinterpret_bits<std::uint64_t>(value); }
+};
+
 template <class T, class Operand>
 inline T get(const Operand& operand) {
+  if constexpr (std::is_same_v<Operand, Real>) return static_cast<T>(operand.value);
   const std::uint64_t word = operand.bits();
   T value;
   std::memcpy(&value, &word, sizeof value);
@@ -209,6 +218,11 @@ inline std::uint32_t e4m3_to_half(std::uint16_t pair) {
 inline std::uint32_t e5m2_to_half(std::uint16_t pair) {
   return static_cast<std::uint32_t>(pair >> 8) << 24 | static_cast<std::uint32_t>(pair & 0xff) << 8;
 }
+/// cvt.rn.tf32.f32: round to nearest, ties to even, to 10 bits of mantissa.
+inline std::uint32_t round_to_tf32_even(float value) {
+  const std::uint32_t bits = reinterpret_bits<std::uint32_t>(value);
+  return value - value == 0 ? (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu : bits;
+}
 /// cvt.rna.tf32.f32: round to nearest, ties away from zero, to 10 bits of mantissa.
 inline std::uint32_t round_to_tf32(float value) {
   const std::uint32_t bits = reinterpret_bits<std::uint32_t>(value);
@@ -235,6 +249,128 @@ inline T high_product(T a, T b) {
   else
     return static_cast<T>((std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>(a) * b) >> 64);
 }
+// ---- bits and integers ----------------------------------------------------------------------------------------------
+/// bfi: the low `length` bits of `from`, at `position` in `into`.
+template <class T>
+inline T insert_bits(T from, T into, std::uint32_t position, std::uint32_t length) {
+  constexpr std::uint32_t kBits = sizeof(T) * 8;
+  position &= 0xff;
+  length &= 0xff;
+  if (position >= kBits || length == 0) return into;
+  const T mask = static_cast<T>((length >= kBits ? ~T(0) : (T(1) << length) - 1) << position);
+  return static_cast<T>((into & ~mask) | (from << position & mask));
+}
+/// bfe: above the field, and beyond the word, stands the field's sign, or 0.
+template <class T>
+inline T extract_bits(T from, std::uint32_t position, std::uint32_t length) {
+  constexpr std::uint32_t kBits = sizeof(T) * 8;
+  using Word = std::make_unsigned_t<T>;
+  position &= 0xff;
+  length &= 0xff;
+  if (length == 0) return 0;
+  const std::uint32_t last = position + length - 1 < kBits ? position + length - 1 : kBits - 1;
+  const bool sign = std::is_signed_v<T> && (static_cast<Word>(from) >> last & 1);
+  const Word field = position >= kBits ? (sign ? ~Word(0) : 0)
+                                       : static_cast<Word>(static_cast<Word>(from) >> position | (sign && position ? ~Word(0) << (kBits - position) : 0));
+  if (length >= kBits) return static_cast<T>(field);
+  const Word mask = (Word(1) << length) - 1;
+  return static_cast<T>(sign ? field | ~mask : field & mask);
+}
+/// bfind: the place of the leading bit, of a negative number that of its leading 0; with `shift`, how far it is from the top.
+template <class T>
+inline std::uint32_t find_leading(T value, bool shift) {
+  std::uint64_t word = static_cast<std::make_unsigned_t<T>>(std::is_signed_v<T> && value < 0 ? ~value : value);
+  if (word == 0) return ~0u;
+  const std::uint32_t place = 63 - static_cast<std::uint32_t>(__builtin_clzll(word));
+  return shift ? sizeof(T) * 8 - 1 - place : place;
+}
+/// mul24, mad24: the low 24 bits of both; .hi is bits 16 to 47 of the product.
+template <class T>
+inline T product24(T a, T b, bool high) {
+  auto low = [](T x) -> std::int64_t { return std::is_signed_v<T> ? static_cast<std::int32_t>(static_cast<std::uint32_t>(x) << 8) >> 8 : static_cast<std::int64_t>(x & 0xffffff); };
+  const std::uint64_t product = static_cast<std::uint64_t>(low(a) * low(b));
+  return static_cast<T>(high ? product >> 16 : product);
+}
+template <class T>
+inline T distance(T a, T b) {
+  using Word = std::make_unsigned_t<T>;
+  return static_cast<T>(a < b ? static_cast<Word>(b) - static_cast<Word>(a) : static_cast<Word>(a) - static_cast<Word>(b));
+}
+/// dp4a: four products of bytes; dp2a: the halves of a times two bytes of b.
+template <class A, class B>
+inline std::uint32_t dot4(std::uint32_t a, std::uint32_t b, std::uint32_t sum) {
+  for (int i = 0; i < 32; i += 8) sum += static_cast<std::uint32_t>(static_cast<A>(a >> i) * static_cast<B>(b >> i));
+  return sum;
+}
+template <class A, class B>
+inline std::uint32_t dot2(std::uint32_t a, std::uint32_t b, std::uint32_t sum) {
+  for (int i = 0; i < 2; ++i) sum += static_cast<std::uint32_t>(static_cast<A>(a >> (16 * i)) * static_cast<B>(b >> (8 * i)));
+  return sum;
+}
+template <class T>
+inline T saturated_sum(T a, T b) {
+  T sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a < 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+}
+template <class T>
+inline T saturated_difference(T a, T b) {
+  T difference;
+  if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+  return a < 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+}
+/// cvt.sat between integers.
+template <class To, class From>
+inline To clamped_to(From value) {
+  const __int128 wide = value, least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
+  return static_cast<To>(wide < least ? least : wide > most ? most : wide);
+}
+
+/// CC.CF, for arithmetic of several words. It lives from one instruction to the next, nobody runs in between.
+inline thread_local std::uint32_t carry = 0;
+template <class T>
+CAPSTONE_UNOBSERVED inline T add_carrying(T a, T b, bool in, bool out) {
+  const unsigned __int128 sum = static_cast<unsigned __int128>(a) + b + (in ? carry : 0);
+  if (out) carry = static_cast<std::uint32_t>(sum >> (sizeof(T) * 8)) & 1;
+  return static_cast<T>(sum);
+}
+template <class T>
+CAPSTONE_UNOBSERVED inline T subtract_borrowing(T a, T b, bool in, bool out) {
+  const unsigned __int128 difference = static_cast<unsigned __int128>(a) - b - (in ? carry : 0);
+  if (out) carry = static_cast<std::uint32_t>(difference >> (sizeof(T) * 8)) & 1;
+  return static_cast<T>(difference);
+}
+
+// ---- comparisons, minima --------------------------------------------------------------------------------------------
+template <class T>
+inline bool unordered(T a, T b) { return a != a || b != b; }
+/// min, max: the number of the two, or with .NaN what is not one.
+template <bool kNan, class T>
+inline T least(T a, T b) {
+  if (unordered(a, b) && (kNan || a == a)) return kNan ? std::numeric_limits<T>::quiet_NaN() : a;
+  return b < a ? b : a == a ? a : b;
+}
+template <bool kNan, class T>
+inline T greatest(T a, T b) {
+  if (unordered(a, b) && (kNan || a == a)) return kNan ? std::numeric_limits<T>::quiet_NaN() : a;
+  return a < b ? b : a == a ? a : b;
+}
+inline float unit_range(float x) { return x > 0 ? (x < 1 ? x : 1.f) : 0.f; }
+inline double unit_range(double x) { return x > 0 ? (x < 1 ? x : 1.) : 0.; }
+
+// ---- addresses ------------------------------------------------------------------------------------------------------
+/// isspacep
+inline bool in_global(const void* address) { return !is_shared(address) && !is_local(address); }
+
+/// red, atom on 16-bit floats, each on its own
+template <bool kBfloat, class Word>
+inline Word add_narrow(Word* address, Word value) {
+  return atomic_update(address, [value](Word old) {
+    auto sum = [](float x, float y, float) { return x + y; };
+    return static_cast<Word>(kBfloat ? each_bfloat(sum, old, value, 0) : each_half(sum, old, value, 0));
+  });
+}
+
 /// bar.sync: barrier 0 of all threads is __syncthreads().
 inline void barrier_sync(unsigned id, unsigned threads, const char* file, int line) {
   if (id >= kTileBarriers) undefined_behaviour(file, line, "a block has the barriers 0 to 15, not %u", id);
