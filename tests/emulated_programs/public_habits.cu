@@ -42,7 +42,9 @@ bool symbols_in_streams() {
 	config.attrs = attribute;
 	config.numAttrs = 1;
 	cudaLaunchKernelEx(&config, note, 1, ok);
-	cudaLaunchKernelEx(&config, note, 20, ok);
+	int twenty = 20;
+	void *arguments[] = {&twenty, &ok};
+	cudaLaunchKernelExC(&config, (const void *)note, arguments);
 	cudaMemcpyFromSymbolAsync(&to, last, sizeof to, sizeof to, cudaMemcpyDeviceToHost, stream);
 	cudaStreamSynchronize(stream);
 	if (to != 21 || !*ok) return false;

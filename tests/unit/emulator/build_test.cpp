@@ -182,6 +182,13 @@ TEST(Build, LibraryHeadersAreNotJudgeableWhetherInstalledOrNot) {
   }
 }
 
+TEST(Build, AKernelThatIsABareAddressToTheLastIsNotJudgeable) {
+  const EmulatedArtifact artifact = build(
+      kHead + "__global__ void k(float* y) { *y = 1; }\nconst void* const kKernels[] = {reinterpret_cast<const void*>(k)};\n" + kLaunch +
+      " {\n  cudaLaunchConfig_t config = {};\n  void* arguments[] = {&y};\n  cudaLaunchKernelExC(&config, kKernels[0], arguments);\n}\n");
+  EXPECT_NE(artifact.not_judgeable.find("cudaLaunchKernelExC"), std::string::npos) << artifact.not_judgeable << artifact.result.log;
+}
+
 TEST(Build, UnknownRuntimeCallIsNotJudgeable) {
   const std::string source =
       kHead + kLaunch + " {\n  cudaGraphNode_t node;\n  cudaGraphAddEmptyNode(&node, nullptr, nullptr, 0);  // here\n}\n";

@@ -73,23 +73,40 @@ static inline void cudaGridDependencySynchronize() {}
 static inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 #if CUDART_VERSION >= 11080
-// CUDA's own template hands the runtime a bare address, from which the parameters' types cannot be told.
-#define cudaLaunchKernelEx(...) capstone_emu::launch_extended(__FILE__, __LINE__, __VA_ARGS__)
 namespace capstone_emu {
-template <class... Parameters, class... Arguments>
-inline cudaError_t launch_extended(const char* file, int line, const cudaLaunchConfig_t* config,
-                                   void (*kernel)(Parameters...), Arguments&&... arguments) {
-  LaunchConfig extended{"kernel given to cudaLaunchKernelEx", file, line, index_of(config->gridDim),
-                        index_of(config->blockDim), config->dynamicSmemBytes, false, config->stream};
+inline LaunchConfig extended_config(const char* kernel, const char* file, int line, const cudaLaunchConfig_t* config) {
+  LaunchConfig extended{kernel, file, line, index_of(config->gridDim), index_of(config->blockDim), config->dynamicSmemBytes, false, config->stream};
   for (unsigned i = 0; i < config->numAttrs; ++i) {
     const cudaLaunchAttribute& attribute = config->attrs[i];
     if (attribute.id == cudaLaunchAttributeCooperative) extended.cooperative = attribute.val.cooperative != 0;
     if (attribute.id == cudaLaunchAttributeClusterDimension)
       extended.cluster = {attribute.val.clusterDim.x, attribute.val.clusterDim.y, attribute.val.clusterDim.z};
   }
-  launch(extended, [kernel](auto&... values) CAPSTONE_UNOBSERVED { kernel(values...); },
+  return extended;
+}
+template <class... Parameters, class... Arguments>
+inline cudaError_t launch_extended(const char* file, int line, const cudaLaunchConfig_t* config,
+                                   void (*kernel)(Parameters...), Arguments&&... arguments) {
+  launch(extended_config("kernel given to cudaLaunchKernelEx", file, line, config),
+         [kernel](auto&... values) CAPSTONE_UNOBSERVED { kernel(values...); },
          static_cast<std::remove_cv_t<std::remove_reference_t<Parameters>>>(std::forward<Arguments>(arguments))...);
   return static_cast<cudaError_t>(last_error());
 }
+struct ExtendedLaunch {
+  const cudaLaunchConfig_t* config;
+};
 }  // namespace capstone_emu
+template <class... Parameters>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), void** arguments, capstone_emu::ExtendedLaunch how, CAPSTONE_SITE) {
+  return capstone_emu::launch_pointer(capstone_emu::extended_config("kernel given to cudaLaunchKernelExC", file, line, how.config),
+                                      kernel, arguments, std::index_sequence_for<Parameters...>{});
+}
+/// A bare address: nobody knows the parameters. There is no such function to link with.
+inline cudaError_t cudaLaunchKernel(const void* kernel, void** arguments, capstone_emu::ExtendedLaunch how) {
+  return ::cudaLaunchKernelExC(how.config, kernel, arguments);
+}
+// CUDA's own template hands the runtime a bare address, from which the parameters' types cannot be told.
+#define cudaLaunchKernelEx(...) capstone_emu::launch_extended(__FILE__, __LINE__, __VA_ARGS__)
+// As cudaLaunchKernel, of whose kernel the rewriter takes the cast to void*.
+#define cudaLaunchKernelExC(config, ...) cudaLaunchKernel(__VA_ARGS__, capstone_emu::ExtendedLaunch{config})
 #endif
