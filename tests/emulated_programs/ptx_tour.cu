@@ -186,6 +186,9 @@ __global__ void warps_and_memory(unsigned* words, float* floats) {
   EXPECT(u == lane && v == lane);
   asm("mov.u32 %0, %%ntid.x; add.u32 %0, %0, WARP_SZ;" : "=r"(u));
   EXPECT(u == 64);
+  asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(u));
+  EXPECT(u == 48);
+  __prof_trigger(0);
   asm volatile("{.reg .pred p; match.all.sync.b32 %0|p, %2, 0xffffffff; selp.u32 %1, 1, 0, p;}" : "=r"(u), "=r"(v) : "r"(7));
   EXPECT(u == ~0u && v == 1);
   asm volatile("{.reg .pred p; match.all.sync.b32 %0|p, %2, 0xffffffff; selp.u32 %1, 1, 0, p;}" : "=r"(u), "=r"(v) : "r"(lane / 5));
@@ -224,7 +227,7 @@ int main() {
   cudaMemcpy(words, counts, sizeof counts, cudaMemcpyHostToDevice);
   cudaMemcpy(floats, sums, sizeof sums, cudaMemcpyHostToDevice);
   random_operands<<<1, 32>>>(NAN);
-  warps_and_memory<<<1, 32>>>(words, floats);
+  warps_and_memory<<<1, 32, 48>>>(words, floats);
   const cudaError_t error = cudaDeviceSynchronize();
   cudaMemcpy(counts, words, sizeof counts, cudaMemcpyDeviceToHost);
   cudaMemcpy(sums, floats, sizeof sums, cudaMemcpyDeviceToHost);

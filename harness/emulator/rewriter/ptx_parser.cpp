@@ -26,7 +26,7 @@ std::string special_register(std::string_view name) {
       {"cluster_ctaid.z", "capstone_emu::cluster_view().block.z"},
       {"cluster_nctaid.x", "capstone_emu::cluster_view().dim.x"}, {"cluster_nctaid.y", "capstone_emu::cluster_view().dim.y"},
       {"cluster_nctaid.z", "capstone_emu::cluster_view().dim.z"},
-      {"dynamic_smem_size", "0"}, {"clock_hi", "clock64() >> 32"}, {"globaltimer_lo", "clock64()"}, {"globaltimer_hi", "clock64() >> 32"},
+      {"dynamic_smem_size", "capstone_emu::dynamic_shared_size()"}, {"clock_hi", "clock64() >> 32"}, {"globaltimer_lo", "clock64()"}, {"globaltimer_hi", "clock64() >> 32"},
       {"smid", "0"}, {"nsmid", "8"}, {"nwarpid", "64"},
       {"lanemask_lt", "capstone_emu::ptx::lane_mask_below()"},
       {"lanemask_eq", "1u << capstone_emu::thread_state.lane"},

@@ -37,6 +37,7 @@ bool is_shared(const void* pointer) {
   const BlockRunner* runner = BlockRunner::current();
   return runner && runner->owns(pointer);
 }
+std::size_t dynamic_shared_size() { return BlockRunner::current()->grid().config.dynamic_shared; }
 void begin_shared_slot(const SharedSlot& slot) { BlockRunner::current()->begin_slot(slot); }
 
 void BlockRunner::prepare_arena() {

@@ -98,6 +98,7 @@ CAPSTONE_UNOBSERVED inline Tag& shared() {
 bool is_shared(const void* pointer);
 /// In the stack of a CUDA thread?
 bool is_local(const void* pointer);
+std::size_t dynamic_shared_size();
 inline void* dynamic_shared() { return thread_state.dynamic_shared; }
 
 /// A pointer's 32-bit address in the shared window, and back. The upper byte of a shared::cluster address is the rank of

@@ -233,6 +233,7 @@ static inline double __hiloint2double(int high, int low) {
 static inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 static inline void __trap(CAPSTONE_SITE) { capstone_emu::trap(file, line, "__trap()"); }
 static inline void __brkpt() {}
+static inline void __prof_trigger(int) {}
 static inline std::size_t __cvta_generic_to_shared(const void* p) { return capstone_emu::shared_address(p); }
 static inline std::size_t __cvta_generic_to_global(const void* p) { return reinterpret_cast<std::size_t>(p); }
 static inline std::size_t __cvta_generic_to_local(const void* p) { return reinterpret_cast<std::size_t>(p); }
