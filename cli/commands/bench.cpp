@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "cli/output_path.h"
 #include "cli/results.h"
 #include "cli/rungs.h"
 #include "cli/session.h"
@@ -136,7 +137,10 @@ Result<ExitCode> run(const Session& session, const BenchArguments& arguments) {
     for (const std::string& name : names) session.terminal.out(name);
     return ExitCode::kDone;
   }
-  if (!arguments.out.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / arguments.out));
+  if (!arguments.out.empty()) {
+    CAPSTONE_TRY(const fs::path out, output_path(session, arguments.out, Output::kBench));
+    CAPSTONE_CHECK(expect_writable(out));
+  }
   std::vector<Case> cases;
   if (!arguments.recorded.empty()) {
     CAPSTONE_TRY(const fs::path file, results_file(session, arguments.recorded));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "cli/output_path.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -91,7 +92,7 @@ std::string summary(const std::vector<Json>& lines, const Terminal& t) {
 Result<ExitCode> calibrate(const Session& session, const CalibrateArguments& arguments) {
   using Clock = std::chrono::steady_clock;
   const auto begun = Clock::now();
-  const fs::path file = session.cwd / arguments.out;
+  CAPSTONE_TRY(const fs::path file, output_path(session, arguments.out, Output::kCalibration));
   CAPSTONE_TRY(auto lines, earlier(file));
   CAPSTONE_TRY(GpuIdentity gpu, find_gpu(session.resources));
   for (const Json& line : lines)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output_path.h"
 #include "cli/recording.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -14,10 +15,11 @@ struct CheckInArguments { std::string stuck, out; };
 
 Result<ExitCode> checkin(const Session& session, const CheckInArguments& arguments) {
   CAPSTONE_TRY(Project project, project_here(session));
+  if (!arguments.out.empty()) CAPSTONE_CHECK(output_path(session, arguments.out, Output::kCheckIn));   // before the ledger keeps it
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(std::string machine, chain_id(session));
   CAPSTONE_TRY(CheckIn made, check_in(project, std::string(trim(arguments.stuck)), machine));
-  const fs::path out = session.cwd / (arguments.out.empty() ? file_name_of(made) : arguments.out);
+  CAPSTONE_TRY(const fs::path out, output_path(session, arguments.out.empty() ? file_name_of(made) : arguments.out, Output::kCheckIn));
   CAPSTONE_CHECK(write_file_atomic(out, checkin_text(made)));
   const Terminal& t = session.terminal;
   if (session.json) {

@@ -6,6 +6,7 @@
 
 #include "cli/cohort.h"
 #include "cli/mentor_commands.h"
+#include "cli/output_path.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/subprocess.h"
@@ -22,7 +23,8 @@ struct ViewArguments {
   bool names = false;
 };
 
-Result<ExitCode> written(const Session& session, const fs::path& file, const std::string& text) {
+Result<ExitCode> written(const Session& session, const std::string& name, const std::string& text) {
+  CAPSTONE_TRY(const fs::path file, output_path(session, name, Output::kPage));
   CAPSTONE_CHECK(make_folders(file.parent_path()));
   CAPSTONE_CHECK(write_file_atomic(file, text));
   session.terminal.out(file.string());
@@ -36,7 +38,7 @@ Result<ExitCode> leaderboard(const Session& session, const ViewArguments& argume
   const auto boards = leaderboards(rows, cohort.rubric, summaries, arguments.names);
   if (!arguments.out.empty()) {
     CAPSTONE_TRY(std::string page, leaderboard_page(boards, arguments.title, session.resources.templates()));
-    return written(session, session.cwd / arguments.out, page);
+    return written(session, arguments.out, page);
   }
   const Terminal& t = session.terminal;
   for (const Board& board : boards) {
@@ -80,13 +82,13 @@ Result<ExitCode> present(const Session& session, const ViewArguments& arguments)
   CAPSTONE_TRY(auto names, cohort.book.submissions());
   CAPSTONE_TRY(auto order, running_order(session, arguments.order, names));
   CAPSTONE_TRY(std::string page, present_page(rows, summaries, order, arguments.title, session.resources.templates()));
-  return written(session, session.cwd / arguments.out, page);
+  return written(session, arguments.out, page);
 }
 
 Result<ExitCode> handout(const Session& session, const ViewArguments& arguments) {
   CAPSTONE_TRY(Rubric rubric, load_rubric(arguments.rubric.empty() ? session.resources.share / "rubric" / "rubric.yaml" : session.cwd / arguments.rubric));
   CAPSTONE_TRY(std::string page, handout_page(rubric, session.resources.templates()));
-  return written(session, session.cwd / arguments.out, page);
+  return written(session, arguments.out, page);
 }
 
 struct CertificateArguments {

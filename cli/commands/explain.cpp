@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "cli/contestants.h"
+#include "cli/output_path.h"
 #include "cli/results.h"
 #include "cli/session.h"
 #include "cli/sizes.h"
@@ -41,7 +42,10 @@ Result<ExitCode> run(const Session& session, const ExplainArguments& arguments) 
     CAPSTONE_TRY(request.device, find_device_like(arguments.device));
   }
   CAPSTONE_TRY(std::string digest, sha256_file(subject.source));
-  if (!arguments.html.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / arguments.html));
+  if (!arguments.html.empty()) {
+    CAPSTONE_TRY(const fs::path page, output_path(session, arguments.html, Output::kPage));
+    CAPSTONE_CHECK(expect_writable(page));
+  }
   CAPSTONE_TRY(Explanation e, explain(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
   session.terminal.end_progress();
   e.contestant = subject.contestant;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "cli/output_path.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
@@ -103,6 +104,7 @@ Result<void> draw(const Session& session, const Groups& groups, const fs::path& 
 }
 
 Result<ExitCode> curve(const Session& session, const FastPArguments& arguments) {
+  if (!arguments.svg.empty()) CAPSTONE_CHECK(output_path(session, arguments.svg, Output::kCurve));
   CAPSTONE_TRY(const Groups groups, read_all(session, arguments));
   const Terminal& t = session.terminal;
   Json all = Json::object();

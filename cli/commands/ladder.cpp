@@ -7,6 +7,7 @@
 
 #include "cli/choices.h"
 #include "cli/live_ladder.h"
+#include "cli/output_path.h"
 #include "cli/results.h"
 #include "cli/rungs.h"
 #include "cli/session.h"
@@ -140,8 +141,11 @@ Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments
                 "sessions are called L1 to L8 and W1 to W6; ladders: " + join(ladders_of(session.resources, ""), ", "));
   if (arguments.problem.empty() && arguments.session.empty())
     return fail("which ladder?", {}, "capstone ladder PROBLEM, or --session L5; ladders: " + join(problems, ", "));
-  for (const std::string& file : {arguments.html, arguments.record})
-    if (!file.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / file));
+  for (const auto& [file, kind] : {std::pair(arguments.html, Output::kPage), std::pair(arguments.record, Output::kLadders)}) {
+    if (file.empty()) continue;
+    CAPSTONE_TRY(const fs::path path, output_path(session, file, kind));
+    CAPSTONE_CHECK(expect_writable(path));
+  }
   if (!arguments.recorded.empty()) return recorded_ladders(session, arguments, problems);
   if ((arguments.live && !arguments.rehearse) || !arguments.record.empty())
     if (const BackendChoice choice = choose_backend(arguments.backend, session.resources); choice.backend == Backend::kEmulated)

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "cli/output_path.h"
 #include "cli/recording.h"
 #include "cli/session.h"
 #include "cli/show.h"
@@ -64,7 +65,7 @@ Result<ExitCode> prompt(const Session& session, const LlmArguments& arguments) {
     session.terminal.out(text);
     return ExitCode::kDone;
   }
-  fs::path path = arguments.out.empty() ? project.root / "llm" / "prompt.md" : session.cwd / arguments.out;
+  CAPSTONE_TRY(const fs::path path, output_path(session, arguments.out.empty() ? (project.root / "llm" / "prompt.md").string() : arguments.out, Output::kPrompt));
   CAPSTONE_CHECK(write_file_atomic(path, text));
   session.terminal.out(fmt::format("{} ({} bytes)", path.string(), text.size()));
   session.terminal.out("next: give exactly this text to a model, save its whole reply, then: capstone llm add REPLY --model NAME");

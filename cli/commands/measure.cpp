@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "cli/bundling.h"
+#include "cli/output_path.h"
 #include "cli/remote.h"
 #include "cli/replaying.h"
 #include "cli/session.h"
@@ -93,11 +94,12 @@ Result<ExitCode> replay(const Session& session, const MeasureArguments& argument
 }
 
 Result<ExitCode> pack(const Session& session, const MeasureArguments& arguments) {
+  CAPSTONE_TRY(const fs::path out, output_path(session, arguments.bundle, Output::kBundle));
   CAPSTONE_TRY(Project project, project_here(session));
   CAPSTONE_CHECK(require_pinned_problem(project));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(auto candidates, candidates_of(session, project, ledger, arguments));
-  CAPSTONE_TRY(BundleReceipt receipt, pack_candidates(session, project, candidates, session.cwd / arguments.bundle));
+  CAPSTONE_TRY(BundleReceipt receipt, pack_candidates(session, project, candidates, out));
   session.terminal.out(fmt::format("{} ({} bytes)", receipt.file.string(), receipt.bytes));
   session.terminal.out(fmt::format("next: on the machine with the GPU: capstone measure --from-bundle {0}; bring {0}.result.jsonl home; "
                                    "then: capstone ledger import {0}.result.jsonl", receipt.file.filename().string()));
@@ -105,7 +107,8 @@ Result<ExitCode> pack(const Session& session, const MeasureArguments& arguments)
 }
 
 Result<ExitCode> judge_here(const Session& session, const MeasureArguments& arguments) {
-  CAPSTONE_TRY(JudgedBundle judged, judge_bundle(session, session.cwd / arguments.from_bundle, arguments.out.empty() ? fs::path() : session.cwd / arguments.out, arguments.judge, arguments.trust_problem));
+  CAPSTONE_TRY(const fs::path out, output_path(session, arguments.out.empty() ? arguments.from_bundle + ".result.jsonl" : arguments.out, Output::kRecords));
+  CAPSTONE_TRY(JudgedBundle judged, judge_bundle(session, session.cwd / arguments.from_bundle, out, arguments.judge, arguments.trust_problem));
   session.terminal.out(verdict_table(judged.measurements, session.terminal));
   for (const Measurement& m : judged.measurements)
     if (std::string why = explain_failure(m, session.terminal, session.verbose); !why.empty()) session.terminal.out(why);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/contestants.h"
+#include "cli/output_path.h"
 #include "cli/results.h"
 #include "cli/sizes.h"
 #include "harness/base/digest.h"
@@ -68,7 +69,10 @@ Result<ExitCode> run(const Session& session, const ProfileArguments& arguments) 
     CAPSTONE_TRY(request.device, find_device_like(arguments.device));
   }
   CAPSTONE_TRY(const std::string digest, sha256_file(subject.source));
-  if (!arguments.csv.empty()) CAPSTONE_CHECK(expect_writable(session.cwd / arguments.csv));
+  if (!arguments.csv.empty()) {
+    CAPSTONE_TRY(const fs::path table, output_path(session, arguments.csv, Output::kNcuTable));
+    CAPSTONE_CHECK(expect_writable(table));
+  }
   CAPSTONE_TRY(Profile p, profile(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
   session.terminal.end_progress();
   std::error_code code;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output_path.h"
 #include "cli/recording.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
@@ -26,6 +27,8 @@ std::optional<Roof> roof_of(const LedgerView& ledger, const Problem& problem) {
 
 Result<ExitCode> report(const Session& session, const std::string& out) {
   CAPSTONE_TRY(Project project, project_here(session));
+  fs::path folder = project.root / "report";
+  if (!out.empty()) { CAPSTONE_TRY(folder, report_folder(session, out)); }
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   ReportInput input;
   input.project = &project;
@@ -34,7 +37,6 @@ Result<ExitCode> report(const Session& session, const std::string& out) {
   input.roof = roof_of(ledger, project.problem);
   input.generated = utc_now();
   CAPSTONE_TRY(ReportFiles files, render_report(input));
-  fs::path folder = out.empty() ? project.root / "report" : session.cwd / out;
   CAPSTONE_CHECK(write_report(files, folder));
   for (const ReportFile& file : files.files) session.terminal.out((folder / file.name).string());
   int missing = 0, contradictions = 0;

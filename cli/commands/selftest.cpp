@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/choices.h"
+#include "cli/output_path.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -156,6 +157,7 @@ std::string rate_text(const Rate& rate) {
 }
 
 Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& session) {
+  if (!arguments.record.empty()) CAPSTONE_CHECK(output_path(session, arguments.record.string(), Output::kSelftest));
   CAPSTONE_TRY(const auto exhibits, chosen_exhibits(arguments, session.resources));
   SelftestRequest request;
   const BackendChoice choice = choose_backend(arguments.backend, session.resources);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/output_path.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -39,7 +40,7 @@ Result<ExitCode> submit(const Session& session, const SubmitArguments& arguments
     t.out("nothing was written (--dry-run)");
     return ExitCode::kDone;
   }
-  fs::path out = arguments.out.empty() ? session.cwd / (plan.prefix + ".tar.gz") : session.cwd / arguments.out;
+  CAPSTONE_TRY(const fs::path out, output_path(session, arguments.out.empty() ? plan.prefix + ".tar.gz" : arguments.out, Output::kArchive));
   CAPSTONE_TRY(Receipt receipt, write_submission(plan, out));
   t.out(fmt::format("{}  {}  sha256 {}", receipt.file.string(), format_bytes(double(receipt.bytes)), receipt.sha256));
   return ExitCode::kDone;

@@ -1,5 +1,6 @@
 // What leaves the project: submissions, bundles for another machine, and a mentor's folder of both.
 #include <algorithm>
+#include <map>
 
 #include "tests/cli/command.h"
 
@@ -78,6 +79,69 @@ TEST_F(Submit, StopsOnSomethingThatLooksLikeAKey) {
   for (const auto& entry : fs::directory_iterator(root)) EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
   EXPECT_EQ(capstone({"submit", "--allow-secrets"}, {.cwd = root}).code, 0);
   expect_ledger_intact(root);
+}
+
+using Output = CliTest;
+
+TEST_F(Output, NeverReplacesWhatAStudentWrote) {
+  const fs::path root = project();
+  fs::create_directories(root / "llm" / "attempt-1");
+  spit(root / "llm" / "attempt-1" / "reply.md", "the reply\n");
+  spit(root / "notes.md", "# mine\n");
+  spit(home_ / "worklog.html", "not a page\n");
+  fs::create_symlink(root / "worklog.md", home_ / "link.tar.gz");
+  const std::vector<std::vector<std::string>> writers = {
+      {"submit", "--out"},          {"checkin", "--stuck", "here", "--out"}, {"llm", "prompt", "--out"},      {"measure", "--bundle"},
+      {"explain", "--html"},        {"profile", "--csv"},                    {"handout", "--out"},            {"bench", "--filter", "sgemm/02", "--out"},
+      {"ladder", "sgemm", "--html"}, {"ladder", "sgemm", "--record"},         {"fast-p", ".", "--svg"},        {"calibrate", "--out"},
+      {"selftest", "--record"}};
+  const std::vector<std::string> files = {"worklog.md", "capstone.yaml", "human/kernel.cu", ".capstone/ledger.jsonl", "problem/problem.yaml", "llm/attempt-1/reply.md", "notes.md"};
+  std::map<std::string, std::string> before;
+  for (const std::string& file : files) before[file] = slurp(root / file);
+  for (std::vector<std::string> words : writers) {
+    words.emplace_back();
+    for (const std::string& file : files) {
+      words.back() = file;
+      const Outcome refused = capstone(words, {.cwd = root});
+      EXPECT_EQ(refused.code, 2) << words.front() << " " << file << refused;
+      EXPECT_TRUE(says(refused.err, "choose another name")) << words.front();
+      ASSERT_TRUE(slurp(root / file) == before[file]) << words.front() << " wrote over " << file;
+    }
+    words.back() = "human/kernel.py";   // would be the contestant
+    EXPECT_EQ(capstone(words, {.cwd = root}).code, 2) << words.front();
+    EXPECT_FALSE(fs::exists(root / "human" / "kernel.py")) << words.front();
+  }
+  EXPECT_EQ(capstone({"submit", "--out", (home_ / "link.tar.gz").string()}, {.cwd = root}).code, 2) << "a link to the worklog";
+  EXPECT_EQ(capstone({"handout", "--out", (home_ / "worklog.html").string()}, {.cwd = root}).code, 2);
+  expect_ledger_intact(root);
+}
+
+TEST_F(Output, OfTheSameKindIsReplaced) {
+  const fs::path root = project();
+  for (int i = 0; i < 2; ++i) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {"submit", "--out", "mine.tar.gz"}, {"checkin", "--out", "in.json"}, {"llm", "prompt", "--out", "llm/other.md"}, {"llm", "prompt"}, {"measure", "--bundle", "away.bundle"},
+             {"handout", "--out", "handout.html"}, {"report"}, {"report", "--out", "elsewhere"}, {"ladder", "sgemm", "--recorded", "h200", "--html", "stairs.html"}}) {
+      const Outcome written = capstone(words, {.cwd = root});
+      EXPECT_EQ(written.code, 0) << words.front() << written;
+    }
+  }
+}
+
+TEST_F(Output, AReportNeverReplacesTheWorklogItIsMadeOf) {
+  const fs::path root = project();
+  const std::string worklog = slurp(root / "worklog.md");
+  for (const char* folder : {".", "human/..", "problem", ".capstone"}) {
+    const Outcome refused = capstone({"report", "--out", folder}, {.cwd = root});
+    EXPECT_EQ(refused.code, 2) << folder << refused;
+  }
+  EXPECT_TRUE(slurp(root / "worklog.md") == worklog);
+  fs::create_directories(home_ / "mine");
+  spit(home_ / "mine" / "worklog.md", "# my copy\n");
+  const Outcome refused = capstone({"report", "--out", (home_ / "mine").string()}, {.cwd = root});
+  EXPECT_EQ(refused.code, 2) << refused;
+  EXPECT_TRUE(says(refused.err, "there is a worklog.md already"));
+  EXPECT_EQ(slurp(home_ / "mine" / "worklog.md"), "# my copy\n");
 }
 
 TEST_F(Bundle, ComesHomeFromAnotherMachine) {
