@@ -58,7 +58,7 @@ Result<ExitCode> verify(const Session& session) {
 Result<ExitCode> import(const Session& session, const std::string& file) {
   CAPSTONE_TRY(Project project, project_here(session));
   CAPSTONE_TRY(FileLock lock, lock_project(project));
-  CAPSTONE_TRY(int added, import_records(project.ledger(), session.cwd / file));
+  CAPSTONE_TRY(int added, import_records(project.ledger(), session.cwd / file, {project.config.problem_id, project.config.problem_digest}));
   session.terminal.out(added ? fmt::format("{} {} added", added, added == 1 ? "record" : "records") : std::string("nothing new: these records are here already"));
   return ExitCode::kDone;
 }

@@ -146,7 +146,7 @@ Result<int> bring_earlier(const Project& project, const fs::path& present) {
   int added = 0;
   for (const auto& task : fs::directory_iterator(present.parent_path(), code)) {
     if (task.path() == present || !fs::exists(task.path() / "result.jsonl", code)) continue;
-    CAPSTONE_TRY(int records, import_records(project.ledger(), task.path() / "result.jsonl"));
+    CAPSTONE_TRY(int records, import_records(project.ledger(), task.path() / "result.jsonl", {project.config.problem_id, project.config.problem_digest}));
     added += records;
     fs::remove_all(task.path(), code);
   }
@@ -172,7 +172,7 @@ Result<ExitCode> measure_elsewhere(const Session& session, const MeasureArgument
     CAPSTONE_TRY(FileLock lock, FileLock::acquire(project.root / ".capstone" / "working.lock", true));
     CAPSTONE_TRY(int earlier, bring_earlier(project, task.folder));
     if (earlier) session.terminal.say(fmt::format("{} of earlier versions, which nobody had waited for, added to the ledger", earlier));
-    CAPSTONE_TRY(int added, import_records(project.ledger(), home));
+    CAPSTONE_TRY(int added, import_records(project.ledger(), home, {project.config.problem_id, project.config.problem_digest}));
     session.terminal.say(fmt::format("{} {} from {} added to the ledger", added, added == 1 ? "record" : "records", arguments.on));
   }
   if (by_ssh) forget_over_ssh(session, destination, task);

@@ -16,6 +16,7 @@ using Key = std::pair<std::string, std::int64_t>;  // root of the chain, seq
 struct Index {
   std::set<std::string> digests;
   std::map<Key, std::size_t> lines;
+  bool has_init = false;
 };
 
 Index index_of(std::string_view bytes) {
@@ -28,8 +29,22 @@ Index index_of(std::string_view bytes) {
     auto link = chain.follow(line, *header, ignored);
     index.digests.insert(link.digest);
     index.lines.emplace(Key{link.root, header->seq}, line.number);
+    const Json record = Json::parse(line.text.begin(), line.text.end(), nullptr, false);
+    index.has_init |= record.is_object() && record.value("kind", Json()) == Json("init");
   }
   return index;
+}
+
+// What says that a record was made for another project; nothing when it fits.
+std::optional<std::string> foreign(const Json& record, const Index& ours, const PinnedProblem& problem) {
+  const Json body = record.value("body", Json::object());
+  if (!body.is_object()) return std::nullopt;
+  auto text = [&](const char* key) { return body.contains(key) && body[key].is_string() ? body[key].get<std::string>() : std::string(); };
+  const std::string id = text("problem_id"), digest = text("problem_digest");
+  if (!id.empty() && id != problem.id) return "it is of the problem " + id + ", and this project is about " + problem.id;
+  if (!digest.empty() && digest != problem.digest) return "it is of another version of the problem " + problem.id + " (digest " + digest.substr(0, 12) + ", here " + problem.digest.substr(0, 12) + ")";
+  if (record.value("kind", Json()) == Json("init") && ours.has_init) return "it is the beginning of another project of the same problem";
+  return std::nullopt;
 }
 
 // The other ledger's sources lie beside it, as ours do.
@@ -54,13 +69,12 @@ Error damaged(const fs::path& other, const Line& line, const std::string& why) {
 
 }  // namespace
 
-Result<int> import_records(const fs::path& ledger, const fs::path& other) {
+Result<int> import_records(const fs::path& ledger, const fs::path& other, const PinnedProblem& problem) {
   CAPSTONE_TRY(const std::string theirs, read_file(other));
   CAPSTONE_TRY(LedgerFile file, LedgerFile::open(ledger));
   const Index ours = index_of(file.bytes());
   ChainFollower chain;
-  std::string added;
-  int count = 0;
+  std::vector<Line> added;
   for (const Line& line : lines_of(theirs)) {
     auto header = header_of(line.text);
     if (!header || !is_whole_json(line.text)) {
@@ -77,13 +91,19 @@ Result<int> import_records(const fs::path& ledger, const fs::path& other) {
                   ledger.string() + ":" + std::to_string(twin->second) + " and " + other.string() + ":" +
                       std::to_string(line.number),
                   "a copy of this project was measured on the same machine; nothing was imported");
-    CAPSTONE_CHECK(bring_source(line, other.parent_path() / "sources", ledger.parent_path() / "sources"));
-    added.append(line.text).append("\n");
-    ++count;
+    if (auto why = foreign(Json::parse(line.text.begin(), line.text.end()), ours, problem))
+      return fail("record " + std::to_string(header->seq) + " does not belong to this project: " + *why, other.string() + ":" + std::to_string(line.number),
+                  "nothing was imported; run the command in the project that these records were made for");
+    added.push_back(line);
   }
-  if (count == 0) return 0;
-  CAPSTONE_CHECK(file.append(added));
-  return count;
+  if (added.empty()) return 0;
+  std::string text;
+  for (const Line& line : added) {   // only now: whatever is refused leaves no trace
+    CAPSTONE_CHECK(bring_source(line, other.parent_path() / "sources", ledger.parent_path() / "sources"));
+    text.append(line.text).append("\n");
+  }
+  CAPSTONE_CHECK(file.append(text));
+  return static_cast<int>(added.size());
 }
 
 }  // namespace capstone

@@ -56,12 +56,15 @@ Result<std::vector<std::string>> verify_ledger(const std::filesystem::path& ledg
 /// SHA-256 of each whole line, in order: the last is the ledger's head. @error no such file.
 Result<std::vector<std::string>> line_digests(const std::filesystem::path& ledger);
 
+/// Which problem a project is about, as its capstone.yaml says.
+struct PinnedProblem { std::string id, digest; };
+
 /// Merges records made on another machine (their own chain) into this ledger, byte for byte; ones already here are
 /// skipped. Their sources come along when they lie in `sources/` beside the other ledger. All or nothing; a torn last
 /// line of the other ledger is left out.
 /// @return how many were added.
 /// @error  two different records stand at the same place of one chain (names both lines); the other ledger or one of
-///         its sources is damaged (names the line).
-Result<int> import_records(const std::filesystem::path& ledger, const std::filesystem::path& other);
+///         its sources is damaged; a record is of another problem, or begins another project (each names the line).
+Result<int> import_records(const std::filesystem::path& ledger, const std::filesystem::path& other, const PinnedProblem& problem);
 
 }  // namespace capstone
