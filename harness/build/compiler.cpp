@@ -31,6 +31,21 @@ std::vector<fs::path> compiler_folders(const CompilerStep& step, const Resources
   return folders;
 }
 
+// The line in which compiler, assembler or linker says that it could not write what it made; empty: none does. What a
+// source says itself (#error, a failed assertion, a quoted line of it) is no such line.
+std::string_view no_room_to_write(std::string_view messages) {
+  for (std::size_t at = 0; at < messages.size();) {
+    const std::size_t end = std::min(messages.find('\n', at), messages.size());
+    const std::string_view line = messages.substr(at, end - at);
+    at = end + 1;
+    auto has = [&](std::string_view part) { return line.find(part) != std::string_view::npos; };
+    if (!has("No space left on device") && !has("Disk quota exceeded")) continue;
+    if (has("#error") || has("assert") || has(" | ") || has("#pragma")) continue;
+    if (has("writ") || has("clos") || has("open") || has("final link") || has("temporary") || has("outputting") || has("copy")) return trim(line);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ProcessResult> run_compiler(const CompilerStep& step, const Sandbox* sandbox, const Resources& resources) {
@@ -57,6 +72,12 @@ Result<ProcessResult> run_compiler(const CompilerStep& step, const Sandbox* sand
     result.end = ProcessResult::End::kSignalled;
     result.status -= 128;
   }
+  // A full disk is nobody's mistake in the source: no verdict may come of it.
+  if (!result.ok())
+    for (const std::string* said : {&result.err, &result.out})
+      if (const std::string_view why = no_room_to_write(*said); !why.empty())
+        return fail("the compiler could not write what it made: " + std::string(why.substr(0, 300)), step.work.string(),
+                    "make room there, or set CAPSTONE_CACHE to a folder on another disk; then run the command again", ExitCode::kEnvironment);
   return result;
 }
 

@@ -22,7 +22,7 @@ struct CompilerStep {
 
 /// Runs the step. With a sandbox (the source is not ours) it sees nothing else, has no network and a fixed environment; a
 /// compiler cache is never used. Without one it runs like any program of the user's.
-/// @error the compiler cannot be started; interrupted.
+/// @error the compiler cannot be started; interrupted; it said that the disk was full or a quota used up (exit code kEnvironment).
 Result<ProcessResult> run_compiler(const CompilerStep& step, const Sandbox* sandbox, const Resources& resources);
 
 /// Why a step that was not ok ended: the limit by its name, the signal or the exit code.

@@ -42,6 +42,29 @@ TEST_F(Accident, AFileSystemWithoutSpaceLeavesTheLedgerAsItWas) {
   EXPECT_TRUE(says(answer.err, "error: "));
 }
 
+TEST_F(Accident, ADiskThatIsFullForTheCompilerIsNotTheKernelsFault) {
+  const fs::path root = project("project", "02");
+  fs::create_directories(home_ / "bin");
+  // A compiler whose own write fails, as g++ says it; what it is asked for the preprocessed source it does.
+  spit(home_ / "bin" / "g++", "#!/bin/sh\ncase \"$*\" in *c++-cpp-output*) echo 'kernel.cu:9:1: fatal error: error writing to /tmp/cc.s: No space left on device' >&2; exit 1;; esac\n"
+                              "exec /usr/bin/g++ \"$@\"\n");
+  fs::permissions(home_ / "bin" / "g++", fs::perms::owner_all);
+  const std::string mine = slurp(root / "human" / "kernel.cu");
+  spit(root / "human" / "kernel.cu", mine + "// never built before " + std::to_string(::getpid()) + home_.string() + "\nstatic int capstone_" + std::to_string(::getpid()) + ";\n");
+  const std::string before = slurp(ledger_of(root)), path = (home_ / "bin").string() + ":" + std::getenv("PATH");
+  Outcome full = capstone({"measure", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .env = {{"PATH", path}}});
+  EXPECT_EQ(full.code, 3) << full;
+  EXPECT_TRUE(says(full.err, "error: the compiler could not write what it made: "));
+  EXPECT_TRUE(says(full.err, "hint: make room there"));
+  EXPECT_EQ(full.both().find("DOES NOT BUILD"), std::string::npos) << full;
+  EXPECT_TRUE(records(root, "measurement").empty());
+  expect_ledger_intact(root);
+  // What a source says of itself is its own fault.
+  spit(root / "human" / "kernel.cu", "#error error writing: No space left on device\n" + mine);
+  EXPECT_EQ(measure(root).code, 1);
+  EXPECT_EQ(records(root, "measurement").size(), 1u);
+}
+
 TEST_F(Accident, TornLastLineIsPutAsideAndTheNextCommandWorks) {
   fs::path root = project();
   ASSERT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0);
