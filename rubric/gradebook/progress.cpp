@@ -51,6 +51,7 @@ const HandedIn* submission_of(const std::vector<Person>& members, const std::vec
 // The same members and problem are the same project, however many check-ins it made.
 std::string project_of(const CheckIn& c) {
   std::string key = c.problem;
+  if (c.members.empty()) key += "\n\n" + c.head;   // whose it is nobody knows: no two are taken for one
   for (const Person& p : c.members) key += "\n" + (p.id.empty() ? p.email.empty() ? p.name : p.email : p.id);
   return key;
 }
@@ -69,6 +70,12 @@ std::vector<ProgressRow> progress_of(std::vector<CheckIn> checkins, const std::v
     const auto needs = needs_of(history, submission, now);
     for (const Person& p : last.members)
       rows.push_back({p.name, p.id, last.problem, last, static_cast<int>(history.size()), needs, submission ? submission->submission : ""});
+    if (last.members.empty()) {
+      auto unnamed = needs;
+      unnamed.insert(unnamed.begin(), "no member named: fill in `members` in capstone.yaml, then check in again");
+      rows.push_back({fmt::format("(no member named, {} {}, ledger {})", last.problem, day_of(last.time), last.head.substr(0, 8)), "", last.problem, last, static_cast<int>(history.size()), unnamed, ""});
+      continue;   // a nameless claimant would be nobody's and everybody's
+    }
     claimants.push_back(claimant_of(last.members, key));
   }
   const RosterMatch match = match_roster(roster, claimants);

@@ -54,6 +54,17 @@ TEST(Progress, TheLedgerThatIsHandedInHoldsTheHeadThatWasCheckedIn) {
   EXPECT_EQ(row_of(rows, "Eve").needs, Needs{}) << "handed in without ever checking in";
 }
 
+TEST(Progress, AProjectWithoutMembersHasARowThatSaysSo) {
+  CheckIn first = checkin("Ada", "1", "2026-03-09T12:00:00Z"), second = checkin("Ada", "1", "2026-03-09T13:00:00Z");
+  first.members.clear(), second.members.clear();
+  first.head = "0123456789abcdef", second.head = "fedcba9876543210", first.stuck = "the first tile";
+  auto rows = progress_of({first, second}, {{"Eve", "3", "", 2, {}, {}}}, {}, kNow);
+  ASSERT_EQ(rows.size(), 3u) << "two that cannot be told apart are two rows";
+  const ProgressRow& row = row_of(rows, "(no member named, softmax 2026-03-09, ledger 01234567)");
+  EXPECT_EQ(row.needs, (Needs{"no member named: fill in `members` in capstone.yaml, then check in again", "stuck: the first tile"}));
+  EXPECT_EQ(row_of(rows, "Eve").needs, Needs{"never checked in"});
+}
+
 TEST(Progress, ATeamHasARowForEachMember) {
   CheckIn team = checkin("Ada", "1", "2026-03-09T12:00:00Z");
   team.members.push_back({"Bob", "2", ""});
