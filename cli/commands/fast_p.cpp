@@ -33,6 +33,12 @@ Result<void> add_ledger(const fs::path& file, Groups& groups) {
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(file));
   for (const char* who : {"human", "llm"})
     for (const Measurement* m : ledger.versions(who)) groups[who].push_back(solution_of(*m));
+  // An attempt without code solved nothing, but it was one.
+  std::string problem;
+  for (const Record& record : ledger.records)
+    if (problem.empty() && record.body.is_object() && record.body.value("problem_id", Json()).is_string()) problem = record.body["problem_id"];
+  for (const Attempt& attempt : ledger.attempts)
+    if (!attempt.no_code_because.empty()) groups["llm"].push_back({problem, false, {}});
   return {};
 }
 

@@ -46,6 +46,19 @@ TEST_F(FastPs, ProjectsAreReadFromTheirLedgers) {
   EXPECT_TRUE(says(shown.out, "llm: 1 problem, 1 sample;"));
 }
 
+TEST_F(FastPs, AnAttemptWithoutCodeIsOneOfTheSamples) {
+  const fs::path root = project("project", "02");
+  ASSERT_EQ(capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .input = "```cuda\n" + slurp(root / "human" / "kernel.cu") + "```\n"}).code, 0);
+  for (int i = 0; i < 3; ++i) capstone({"llm", "add", "-", "--model", "m"}, {.cwd = root, .input = "I cannot help with that, sorry " + std::to_string(i) + ".\n"});
+  ASSERT_EQ(records(root, "attempt").size(), 4u);
+  Outcome shown = capstone({"fast-p", root.string(), "--format", "json"});
+  ASSERT_EQ(shown.code, 0) << shown;
+  const Json all = Json::parse(shown.out, nullptr, false);
+  EXPECT_EQ(all["llm"]["problems"], 1) << shown;
+  EXPECT_EQ(all["llm"]["samples"], 4) << shown;
+  EXPECT_EQ(all["llm"]["pass_at_k"][0]["unbiased"], 0.25) << shown;
+}
+
 TEST_F(FastPs, WhatIsNoResultIsSaid) {
   spit(home_ / "x.json", "[1, 2]");
   Outcome wrong = capstone({"fast-p", (home_ / "x.json").string()});
