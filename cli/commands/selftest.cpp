@@ -11,6 +11,7 @@
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/build/cuda.h"
 #include "harness/selftest/selftest.h"
 #include "rubric/numbers.h"
 #include "rubric/worklog.h"
@@ -162,6 +163,10 @@ Result<ExitCode> selftest(const SelftestArguments& arguments, const Session& ses
   SelftestRequest request;
   const BackendChoice choice = choose_backend(arguments.backend, session.resources);
   request.backend = choice.backend;
+  if (request.backend == Backend::kCuda) {   // else every exhibit would say the same
+    CAPSTONE_CHECK(find_gpu(session.resources));
+    CAPSTONE_CHECK(find_toolkit(session.resources));
+  }
   request.tier = arguments.tier;
   request.budget_seconds = arguments.budget_seconds;
   request.readers = input_readers();

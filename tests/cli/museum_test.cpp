@@ -75,6 +75,15 @@ TEST_F(Selftest, AnInterruptionKeepsWhatTheRecordHadOfTheSameMachine) {
   EXPECT_EQ(record["isolation"], before["isolation"]);
 }
 
+TEST_F(Selftest, WithoutAGpuTheGpuBackendIsRefusedAtOnce) {
+  if (capstone({"calibrate", "--pairs", "0", "--slower", "0"}).code == 0) GTEST_SKIP() << "there is a GPU";
+  Outcome refused = capstone({"selftest", "--backend", "cuda"});
+  EXPECT_EQ(refused.code, 3) << refused;
+  EXPECT_TRUE(says(refused.err, "GPU"));
+  EXPECT_EQ(refused.out, "");
+  EXPECT_LT(refused.seconds, 10);
+}
+
 TEST_F(Selftest, UnknownExhibitIsSaid) {
   Outcome shown = capstone({"selftest", "--only", "nosuch"});
   EXPECT_EQ(shown.code, 2) << shown;
