@@ -6,6 +6,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/cohort/similarity.h"
+#include "harness/project/stub.h"
 #include "templates/similarity_page.h"
 
 namespace capstone::cli {
@@ -13,11 +14,25 @@ namespace {
 
 constexpr std::size_t kMaxSource = 16u << 20;   // [B]
 
+// Comments become spaces, so that lines and columns stay; the fingerprints know C++'s alone. A # within a string stays.
+std::string without_python_comments(std::string text) {
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') quote = 0;
+    else if (quote) quote = c == quote ? 0 : quote;
+    else if (c == '"' || c == '\'') quote = c;
+    else if (c == '#')
+      while (i < text.size() && text[i] != '\n') text[i++] = ' ';
+  }
+  return text;
+}
+
 std::optional<NamedSource> source_of(const std::string& name, const std::string& group, const fs::path& file) {
   auto text = read_file(file, kMaxSource);
   if (!text) return std::nullopt;
   NamedSource source{name, group, std::move(*text), {}};
-  source.prints = fingerprints(source.text);
+  source.prints = fingerprints(file.extension() == ".py" ? without_python_comments(source.text) : source.text);
   return source;
 }
 
@@ -30,12 +45,23 @@ std::vector<fs::path> files_below(const fs::path& folder, const std::string& end
   return files;
 }
 
-// Everything of a problem that every student was given.
-void add_scaffold(const Session& session, const std::string& problem, std::set<std::uint64_t>& common) {
-  for (const char* ending : {".cu", ".h", ".cpp"})
-    for (const fs::path& file : files_below(session.resources.problems() / problem, ending))
-      if (auto source = source_of({}, {}, file))
-        for (const Fingerprint& f : source->prints) common.insert(f.hash);
+void add_prints(const Fingerprints& prints, std::set<std::uint64_t>& common) {
+  for (const Fingerprint& f : prints) common.insert(f.hash);
+}
+
+// Everything of a problem that every student was given: its files, the declaration of launch() and the stub to begin with.
+// A problem of a project's own (KernelBench) is nowhere else than in the project; a copy that was changed says nothing.
+void add_scaffold(const Session& session, const std::string& id, const fs::path& root, std::set<std::uint64_t>& common) {
+  const auto project = open_project(root);
+  const bool pinned = project && !project->problem_changed;
+  const auto course = find_problem(session.resources.problems(), id);
+  if (!pinned && !course) return;
+  const Problem& problem = pinned ? project->problem : *course;
+  for (const char* ending : {".cu", ".h", ".cpp", ".py"})
+    for (const fs::path& file : files_below(problem.folder, ending))
+      if (auto source = source_of({}, {}, file)) add_prints(source->prints, common);
+  add_prints(fingerprints(launch_header(problem)), common);
+  add_prints(fingerprints(stub_kernel(problem)), common);
 }
 
 // What a kernel of this problem may have been copied from, apart from a classmate.
@@ -74,15 +100,16 @@ Result<ExitCode> compare_kernels(const Session& session, OpenCohort& cohort, dou
   Json json{{"schema_version", 1}, {"pairs", Json::array()}, {"origins", Json::array()}};
   for (const auto& [submission, problem] : problems) {
     const fs::path project = cohort.project_of(submission);
-    auto kernel = project.empty() ? std::nullopt : source_of(submission, problem, project / "human" / "kernel.cu");
+    // The Python file counts where there is one, as it does for the judge.
+    auto kernel = project.empty() ? std::nullopt : source_of(submission, problem, project / "human" / "kernel.py");
+    if (!kernel && !project.empty()) kernel = source_of(submission, problem, project / "human" / "kernel.cu");
     if (!kernel) continue;
-    if (!given.contains(problem)) {
-      add_scaffold(session, problem, common);
-      given[problem] = public_sources(session, problem);
-    }
+    add_scaffold(session, problem, project, common);
+    if (!given.contains(problem)) given[problem] = public_sources(session, problem);
     std::vector<NamedSource> origins = given[problem];
-    for (const fs::path& reply : files_below(project / "llm", ".cu"))
-      if (auto source = source_of("their own model's " + reply.lexically_relative(project).string(), problem, reply)) origins.push_back(std::move(*source));
+    for (const char* ending : {".cu", ".py"})
+      for (const fs::path& reply : files_below(project / "llm", ending))
+        if (auto source = source_of("their own model's " + reply.lexically_relative(project).string(), problem, reply)) origins.push_back(std::move(*source));
     auto config = read_config(project / "capstone.yaml");
     for (const NamedSource& origin : origins) {
       Likeness like = compare_sources(kernel->prints, origin.prints, common);

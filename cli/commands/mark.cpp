@@ -77,8 +77,7 @@ Result<ExitCode> mark(const Session& session, const MarkArguments& arguments) {
     one.criterion = arguments.criterion;
     one.points = *arguments.points;
     one.grader = grader;
-    one.reason = arguments.reason;
-    if (auto known = comments.find(one.reason.substr(one.reason.starts_with("@") ? 1 : one.reason.size())); one.reason.starts_with("@") && known != comments.end()) one.reason = known->second;
+    CAPSTONE_TRY(one.reason, reason_of(arguments.reason, (cohort.folder / "comments.yaml").string(), comments));
     if (!arguments.member.empty()) one.member = arguments.member;
     marks.push_back(std::move(one));
   }

@@ -26,16 +26,6 @@ std::string remark(std::string text) {
 
 std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(); }   // JSON's strings are YAML's
 
-Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments) {
-  if (!text.starts_with("@")) return text;
-  auto found = comments.find(text.substr(1));
-  if (found != comments.end()) return found->second;
-  std::vector<std::string> names;
-  for (const auto& [name, comment] : comments) names.push_back(name);
-  auto near = nearest(text.substr(1), names);
-  return fail("no comment is called '" + text + "'", where, near ? "did you mean '@" + *near + "'?" : "comments.yaml holds them, one `name: text` a line");
-}
-
 Result<double> points_of(const std::string& text, const std::string& where) {
   char* end = nullptr;
   const double points = std::strtod(text.c_str(), &end);
@@ -56,6 +46,16 @@ Result<YAML::Node> load(const std::string& text, const std::string& file) {
 std::string scalar(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : std::string(); }
 
 }  // namespace
+
+Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments) {
+  if (!text.starts_with("@")) return text;
+  auto found = comments.find(text.substr(1));
+  if (found != comments.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, comment] : comments) names.push_back(name);
+  auto near = nearest(text.substr(1), names);
+  return fail("no comment is called '" + text + "'", where, near ? "did you mean '@" + *near + "'?" : "comments.yaml holds them, one `name: text` a line");
+}
 
 Result<Comments> read_comments(const fs::path& file) {
   std::error_code code;

@@ -15,6 +15,9 @@ using Comments = std::map<std::string, std::string>;
 /// Reads a YAML mapping name → text. No file: no comments. @error not such a mapping: file:line.
 Result<Comments> read_comments(const std::filesystem::path& file);
 
+/// What a mark's reason says: `@name` stands for a comment. @error there is no such comment: at `where`, with the nearest name.
+Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments);
+
 /// The sheet for one submission: what the machine found and asks as comments, then a place for each mark, filled in as far as
 /// marks are given for this version. YAML.
 /// @param evidence  score_sheet.json of the submission, for mentors; null where there is none (a failed submission)

@@ -260,6 +260,35 @@ TEST_F(Gradebook, KernelsThatShareCodeAreShownSideBySide) {
   EXPECT_TRUE(says(slurp(home_ / "graded" / "gradebook.html"), "Kernels that share code"));
 }
 
+TEST_F(Gradebook, TheStubThatEverybodyBeganWithIsNobodysCode) {
+  for (const char* name : {"in/one", "in/two"}) ASSERT_EQ(capstone({"init", "softmax", name, "--member", std::string("Somebody ") + name}).code, 0);
+  for (const char* name : {"in/three", "in/four"}) {
+    ASSERT_EQ(capstone({"init", "softmax", name, "--member", std::string("Somebody ") + name}).code, 0);
+    spit(home_ / name / "human" / "kernel.py", "import torch\n# " + std::string(name) + " says something of its own\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+         "    def forward(self, x):\n        m = x.amax(dim=-1, keepdim=True)\n        e = torch.exp(x - m)\n        s = e.sum(dim=-1, keepdim=True)\n        return (e / s).contiguous() * 1.0\n");
+  }
+  capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+  Outcome found = capstone({"gradebook", "similarity", "--least", "10"});
+  ASSERT_EQ(found.code, 0) << found;
+  const Json json = Json::parse(slurp(home_ / "graded" / "similarity.json"));
+  std::string pairs;
+  for (const Json& pair : json["pairs"]) pairs += pair["first"].get<std::string>() + " " + pair["second"].get<std::string>() + "\n";
+  EXPECT_EQ(pairs.find("one"), std::string::npos) << pairs;
+  EXPECT_EQ(pairs.find("two"), std::string::npos) << pairs;
+  EXPECT_TRUE(says(pairs, "four three")) << "Python is compared, too, and its comments are no code";
+  for (const Json& origin : json["origins"]) EXPECT_NE(origin["submission"], "one") << json["origins"].dump();
+}
+
+TEST_F(Gradebook, AReasonThatIsNoCommentIsNotTakenLiterally) {
+  spit(home_ / "graded" / "comments.yaml", "clear: A clear chain of versions.\n");
+  Outcome typo = mark({"ada", "--criterion", "depth", "--points", "20", "--reason", "@claer"});
+  EXPECT_EQ(typo.code, 2) << typo;
+  EXPECT_TRUE(says(typo.err, "error: no comment is called '@claer'"));
+  EXPECT_TRUE(says(typo.err, "graded/comments.yaml"));
+  EXPECT_TRUE(says(typo.err, "did you mean '@clear'?"));
+  EXPECT_EQ(mark({"ada", "--criterion", "depth", "--points", "20", "--reason", "@clear"}).code, 0);
+}
+
 TEST_F(Gradebook, AFolderWithoutOneIsNamed) {
   Outcome none = capstone({"gradebook", "in"});
   EXPECT_EQ(none.code, 2) << none;
