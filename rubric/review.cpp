@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/base/digest.h"
+#include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "rubric/numbers.h"
 #include "rubric/surprises.h"
@@ -23,6 +24,7 @@ class Reviewer {
 
   std::vector<Finding> review() {
     findings_ = worklog_.findings;
+    project_file();
     ledger_damage();
     prediction();
     human_versions();
@@ -40,6 +42,16 @@ class Reviewer {
  private:
   void add(int section, Severity severity, std::string what, std::string where, std::string hint) {
     findings_.push_back({section, severity, std::move(what), std::move(where), std::move(hint)});
+  }
+
+  void project_file() {
+    if (project_.config.members.empty())
+      add(0, Severity::kMissing, "no member is named", "capstone.yaml", "list the authors: `members:`, then `  - name: \"Ada\"`, with id and email if you have them");
+    if (auto pinned = require_pinned_problem(project_); !pinned)
+      add(0, Severity::kMissing, pinned.error().what, "problem/", pinned.error().hint);
+    else if (auto header = read_file(project_.root / "problem" / "launch.h"); header && *header != launch_header(project_.problem))
+      add(0, Severity::kAdvice, "problem/launch.h is not what `init` wrote", "problem/launch.h",
+          "the judge goes by its own declaration of launch(), not by this file: put it back as it was");
   }
 
   void ledger_damage() {

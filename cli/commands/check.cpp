@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/ledger/ledger.h"
@@ -14,14 +16,16 @@ Result<ExitCode> check(const Session& session) {
   CAPSTONE_TRY(std::string text, read_file(project.worklog()));
   auto findings = review(project, ledger, parse_worklog(text));
   const Terminal& t = session.terminal;
+  const auto grave = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.severity != Severity::kAdvice; });
+  const ExitCode code = grave ? ExitCode::kGateOneFailed : ExitCode::kDone;   // `check && submit` stops where something is missing
   if (session.json) {
     Json all = Json::array();
     for (const Finding& f : findings)
       all.push_back({{"section", f.section}, {"severity", name_of(f.severity)}, {"what", f.what}, {"where", f.where}, {"hint", f.hint}});
     t.out(all.dump(2));
-    return ExitCode::kDone;
+    return code;
   }
-  int section = -1, grave = 0;
+  int section = -1;
   for (const Finding& f : findings) {
     if (f.section != section) {
       section = f.section;
@@ -29,19 +33,18 @@ Result<ExitCode> check(const Session& session) {
                                          : std::string("The project as a whole")));
     }
     Tone tone = f.severity == Severity::kAdvice ? Tone::kDim : f.severity == Severity::kMissing ? Tone::kWarn : Tone::kBad;
-    grave += f.severity != Severity::kAdvice;
     t.out(fmt::format("  {}: {}{}", t.paint(tone, name_of(f.severity)), f.what, f.where.empty() ? "" : "  (" + f.where + ")"));
     if (!f.hint.empty()) t.out("      " + t.paint(Tone::kDim, f.hint));
   }
   if (!grave) t.out(findings.empty() ? "nothing is missing. next: capstone submit" : "nothing that is graded is missing. next: capstone submit");
   else t.out(fmt::format("{} to mend before handing in", grave));
-  return ExitCode::kDone;
+  return code;
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, Session& session, Action& action) {
-  auto* command = app.add_subcommand("check", "what is missing or contradictory before handing in");
+  auto* command = app.add_subcommand("check", "what is missing or contradictory before handing in; exit code 1 if anything is, 0 if only advice is left");
   add_format(*command, session);
   command->callback([&session, &action] { action = [&session] { return check(session); }; });
 }
