@@ -1,10 +1,14 @@
 // capstone: the command line. Parses, calls, prints; everything else is in the libraries.
+#include <pwd.h>
 #include <signal.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <iostream>
+#include <regex>
 
 #include "cli/mentor_commands.h"
 #include "cli/session.h"
@@ -31,6 +35,8 @@ Result<Session> make_session() {
   session.program = executable;
   session.home = environment("HOME");
   session.user = environment("USER");
+  if (session.user.empty())   // cron, containers, `env -i`
+    if (const passwd* entry = ::getpwuid(::getuid())) session.user = entry->pw_name;
   session.editor = environment("VISUAL");
   if (session.editor.empty()) session.editor = environment("EDITOR");
   fs::path cache = environment("CAPSTONE_CACHE");
@@ -86,14 +92,31 @@ const CLI::App* chosen(const CLI::App* app, const std::vector<std::string>& word
   return app;
 }
 
+// What CLI11 says of a value, in words: its limits are printed with all their digits, and no text is ever called no number.
+std::string plain(const std::string& what) {
+  std::smatch m;
+  static const std::regex range(R"(^(\S+): Value (.*) not in range (\S+) to (\S+)$)"), conversion(R"(^Could not convert: (\S+) = (.*)$)");
+  if (std::regex_match(what, m, conversion)) return fmt::format("{} takes a number, not \"{}\"", m[1].str(), m[2].str());
+  if (!std::regex_match(what, m, range)) return what;
+  char* end = nullptr;
+  const std::string value = m[2];
+  const double low = std::strtod(m[3].str().c_str(), nullptr), high = std::strtod(m[4].str().c_str(), nullptr);
+  const double number = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end) return fmt::format("{} takes a number, not \"{}\"", m[1].str(), value);
+  if (high > 1e18 && number <= 0) return fmt::format("{} must {}, not {}", m[1].str(), number < 0 ? "not be negative" : "be greater than 0", value);
+  if (high > 1e18) return fmt::format("{}: {} cannot be used", m[1].str(), value);
+  return fmt::format("{}: {} is not in range {:.12g} to {:.12g}", m[1].str(), value, low, high);
+}
+
 int report_parse_error(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& words) {
   const CLI::App* at = chosen(&app, words);
   Error error{problem.what(), {}, {}, ExitCode::kUsage};
-  error.what = replace_all(error.what, "\n", " ");
+  error.what = plain(replace_all(error.what, "\n", " "));
   std::string command = at->get_parent() ? "capstone " + (at->get_parent()->get_parent() ? at->get_parent()->get_name() + " " : "") + at->get_name() : "capstone";
   error.hint = "run: " + command + " --help";
-  // A word that is neither a command, an option nor taken by a positional: what was meant?
-  for (const std::string& word : words) {
+  // A word that is neither a command, an option nor taken by anything: what was meant? A value that is wrong, or an option
+  // that another one needs, has been said already.
+  for (const std::string& word : app.remaining(true)) {
     bool flag = word.starts_with("--");
     std::string bare = flag ? word.substr(0, word.find('=')) : word;
     auto names = flag ? option_names(*at) : subcommand_names(*at);
@@ -109,6 +132,7 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& problem, cons
     if (known_elsewhere || (!flag && word.starts_with("-"))) continue;
     error.what = flag ? "unknown option " + bare + " for `" + command + "`" : "unknown command " + bare;
     if (auto meant = nearest(bare, names)) error.hint = "did you mean `" + *meant + "`?  (" + error.hint + ")";
+    else if (!flag && std::find(names.begin(), names.end(), "show") != names.end()) error.hint = "did you mean `" + command + " show " + bare + "`?  (" + error.hint + ")";
     break;
   }
   std::cerr << render(error);
@@ -140,7 +164,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.add_flag("-v,--verbose", session.verbose, "show compiler logs, commands and tracebacks");
   app.fallthrough();
-  app.footer("Exit codes: 0 done, 1 gate one failed, 2 usage or bad input, 3 environment or not judgeable here, 4 batch partly "
+  app.footer("Exit codes: 0 done, 1 gate one failed (`check`: something is missing), 2 usage or bad input, 3 environment or not judgeable here, 4 batch partly "
              "ungraded, 70 internal, 130 interrupted.");
   add_problems(app, session, action);
   add_init(app, session, action);

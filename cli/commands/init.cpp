@@ -6,6 +6,7 @@
 #include "cli/rungs.h"
 #include "cli/session.h"
 #include "harness/base/files.h"
+#include "harness/base/json.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
@@ -27,7 +28,7 @@ struct InitArguments {
 };
 
 // "Ada Lovelace <ada@example.org> (id 1815)": e-mail and id may be missing.
-Person parse_member(const std::string& text) {
+Result<Person> parse_member(const std::string& text) {
   Person person;
   std::string rest = text;
   auto take = [&rest](char open, char close) {
@@ -41,12 +42,28 @@ Person parse_member(const std::string& text) {
   person.id = take('(', ')');
   if (person.id.starts_with("id ")) person.id = person.id.substr(3);
   person.name = trim(rest);
+  auto refuse = [&](const std::string& why) { return fail("--member " + Json(text).dump(-1, ' ', false, Json::error_handler_t::replace) + ": " + why, {}, "--member \"Ada Lovelace <ada@example.org> (id 1815)\"; e-mail and id may be left out"); };
+  if (person.name.empty()) return refuse("there is no name");
+  if (person.name.find_first_of("<>()") != std::string::npos) return refuse("a bracket is not closed, or there are two of a kind");
+  const std::size_t at = person.email.find('@');
+  if (text.find('<') != std::string::npos && (at == std::string::npos || at == 0 || at + 1 == person.email.size() || person.email.find_first_of(" \t") != std::string::npos))
+    return refuse("what stands in < > is no e-mail address");
   return person;
 }
 
 Result<ExitCode> make_project(const Session& session, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes);
 
+Result<std::vector<Person>> members_of(const InitArguments& arguments) {
+  std::vector<Person> members;
+  for (const std::string& text : arguments.members) {
+    CAPSTONE_TRY(Person member, parse_member(text));
+    members.push_back(std::move(member));
+  }
+  return members;
+}
+
 Result<ExitCode> init(const Session& session, const InitArguments& arguments) {
+  CAPSTONE_CHECK(members_of(arguments));   // before an import that takes a minute
   if (arguments.kernelbench.empty()) {
     CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), arguments.problem.empty() ? kDefaultProblem : arguments.problem));
     return make_project(session, arguments, problem, {});
@@ -67,7 +84,7 @@ Result<ExitCode> make_project(const Session& session, const InitArguments& argum
   InitOptions options;
   options.problem = problem;
   options.directory = session.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
-  for (const std::string& member : arguments.members) options.members.push_back(parse_member(member));
+  CAPSTONE_TRY(options.members, members_of(arguments));
   if (!arguments.rung.empty()) {
     CAPSTONE_TRY(options.from_rung, find_rung(session, problem.id, arguments.rung, "capstone init {1} --from {0}"));
   }

@@ -106,6 +106,7 @@ Result<std::pair<std::string, std::string>> sent_prompt(const Session& session, 
 }
 
 Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
+  if (trim(arguments.model).empty()) return fail("--model is empty", {}, "say which model it was, with its version: the worklog is about it");
   CAPSTONE_TRY(Project project, project_here(session));
   CAPSTONE_CHECK(require_pinned_problem(project));
   CAPSTONE_TRY(FileLock lock, lock_project(project));

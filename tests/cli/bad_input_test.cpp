@@ -31,6 +31,50 @@ TEST_F(BadInput, MistypedSubcommandGetsTheNearestName) {
   EXPECT_TRUE(says(answer.err, "hint: did you mean `prompt`?"));
 }
 
+TEST_F(BadInput, WhatIsWrongIsSaidInCommandsWithSubcommandsToo) {
+  const std::vector<std::pair<std::vector<std::string>, const char*>> cases = {
+      {{"problems", "--tier", "5"}, "error: --tier: 5 is not in range 1 to 3"},
+      {{"gradebook", "graded", "--format", "htm"}, "error: --format: htm not in "},
+      {{"gradebook", "--roster", "x"}, "error: --roster requires --progress"},
+      {{"problems", "sgemm"}, "hint: did you mean `capstone problems show sgemm`?"}};
+  for (const auto& [words, text] : cases) {
+    const Outcome answer = capstone(words);
+    EXPECT_EQ(answer.code, 2) << answer;
+    EXPECT_TRUE(says(answer.err, text));
+    EXPECT_EQ(answer.err.find("unknown command"), words.size() == 2 ? answer.err.find("unknown command sgemm") : std::string::npos) << answer;
+  }
+}
+
+TEST_F(BadInput, NumbersOutOfRangeAndWhatIsNoNumberAreSaidPlainly) {
+  const fs::path root = project();
+  const std::vector<std::pair<std::vector<std::string>, const char*>> cases = {
+      {{"predict", "memory", "--speedup", "-1"}, "error: --speedup must not be negative, not -1\n"},
+      {{"predict", "memory", "--speedup", "0"}, "error: --speedup must be greater than 0, not 0\n"},
+      {{"predict", "memory", "--speedup", "abc"}, "error: --speedup takes a number, not \"abc\"\n"},
+      {{"problems", "--tier", "abc"}, "error: --tier takes a number, not \"abc\"\n"},
+      {{"calibrate", "--budget", "0.5"}, "error: --budget: 0.5 is not in range 1 to 3600\n"},
+      {{"mark", "ada", "--points", "many"}, "error: --points takes a number, not \"many\"\n"}};
+  for (const auto& [words, text] : cases) {
+    const Outcome answer = capstone(words, {.cwd = root});
+    EXPECT_EQ(answer.code, 2) << answer;
+    EXPECT_TRUE(says(answer.err, text));
+  }
+}
+
+TEST_F(BadInput, MembersThatNobodyCouldReadAreRefusedByInit) {
+  for (const char* member : {"", "  ", "<ada@example.org>", "A <nomail", "A <nomail>", "A <a@>", "A (id 1", "A <a b@c>"}) {
+    const Outcome answer = capstone({"init", "softmax", "bad", "--member", member});
+    EXPECT_EQ(answer.code, 2) << member << answer;
+    EXPECT_TRUE(says(answer.err, "error: --member ")) << member;
+    EXPECT_FALSE(fs::exists(home_ / "bad")) << member;
+  }
+  EXPECT_EQ(capstone({"init", "softmax", "good", "--member", "Ada", "--member", "Bob <b@example.org> (id 7)"}).code, 0);
+  const Outcome nameless = capstone({"llm", "add", "-", "--model", " "}, {.cwd = home_ / "good", .input = "x"});
+  EXPECT_EQ(nameless.code, 2) << nameless;
+  EXPECT_TRUE(says(nameless.err, "error: --model is empty"));
+  EXPECT_TRUE(records(home_ / "good", "attempt").empty());
+}
+
 TEST_F(BadInput, MistypedFlagGetsTheNearestName) {
   Outcome answer = capstone({"measure", "--bakend", "emulated"});
   EXPECT_EQ(answer.code, 2) << answer;
@@ -168,13 +212,32 @@ TEST_F(BadInput, CheckNamesTheSectionThatIsMissing) {
   std::string heading = text.substr(third + 6, text.find('\n', third) - third - 6);
   spit(root / "worklog.md", text.substr(0, third) + text.substr(fourth));
   Outcome checked = capstone({"check", "--format", "json"}, {.cwd = root});
-  EXPECT_EQ(checked.code, 0) << checked;
+  EXPECT_EQ(checked.code, 1) << checked;
   bool named = false;
   for (const Json& finding : Json::parse(checked.out, nullptr, false))
     named |= finding["section"] == 3 && finding["severity"] == "missing" && finding["what"].get<std::string>().find("section") != std::string::npos;
   EXPECT_TRUE(named) << "no finding says that section 3 (" << heading << ") is gone: " << checked;
   EXPECT_EQ(capstone({"report"}, {.cwd = root}).code, 0) << "a report is made of what is there";
   expect_ledger_intact(root);
+}
+
+TEST_F(BadInput, CheckMissesMembersAndTheProblemThatWasPinned) {
+  ASSERT_EQ(capstone({"init", "softmax", "alone"}).code, 0);
+  const fs::path root = home_ / "alone";
+  Outcome checked = capstone({"check"}, {.cwd = root});
+  EXPECT_EQ(checked.code, 1) << checked;
+  EXPECT_TRUE(says(checked.out, "missing: no member is named  (capstone.yaml)"));
+  EXPECT_EQ(checked.out.find("pinned copy"), std::string::npos) << checked;
+  EXPECT_EQ(checked.out.find("launch.h"), std::string::npos) << checked;
+  spit(root / "problem" / "launch.h", slurp(root / "problem" / "launch.h") + "// mine\n");
+  EXPECT_TRUE(says(capstone({"check"}, {.cwd = root}).out, "problem/launch.h is not what `init` wrote"));
+  std::string yaml = slurp(root / "problem" / "problem.yaml");
+  yaml.replace(yaml.find("tier: "), 7, "tier: 3");
+  spit(root / "problem" / "problem.yaml", yaml);
+  checked = capstone({"check"}, {.cwd = root});
+  EXPECT_EQ(checked.code, 1) << checked;
+  EXPECT_TRUE(says(checked.out, "missing: the project's pinned copy of the problem was changed, so no verdict on it would count  (problem/)"));
+  EXPECT_TRUE(says(capstone({"measure"}, {.cwd = root}).err, "the project's pinned copy of the problem was changed, so no verdict on it would count"));
 }
 
 TEST_F(BadInput, ChangedPinnedProblemIsRefusedUntilItIsRestored) {
