@@ -31,24 +31,54 @@ bool inside(const fs::path& path, const fs::path& folder) {
   return end == folder.end();
 }
 
-bool inside_any(const fs::path& path, const std::vector<fs::path>& folders) {
+using Paths = std::vector<fs::path>;
+
+bool inside_any(const fs::path& path, const Paths& folders) {
   return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return inside(path, folder); });
 }
 
+// Whether reading `folder` shows the path: not where one of the hidden lies between them.
+bool shows(const fs::path& folder, const fs::path& path, const Paths& hidden) {
+  return inside(path, folder) && std::none_of(hidden.begin(), hidden.end(), [&](const fs::path& h) { return h != folder && inside(h, folder) && inside(path, h); });
+}
+
+bool any_shows(const Paths& folders, const fs::path& path, const Paths& hidden) {
+  return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return shows(folder, path, hidden); });
+}
+
 // What `access` and the command line add to the system for reading.
-std::vector<fs::path> readable(const ProcessSpec& spec, const Access& access, const std::vector<fs::path>& always) {
-  std::vector<fs::path> all = access.read;
+Paths readable(const ProcessSpec& spec, const Access& access, const Paths& always, const Paths& hidden) {
+  Paths all = access.read;
   all.insert(all.end(), always.begin(), always.end());
   std::error_code ignored;
   for (const std::string& argument : spec.argv)
     if (argument.starts_with("/") && fs::exists(argument, ignored)) all.emplace_back(argument);
-  std::vector<fs::path> wanted;
+  Paths wanted;
   for (const fs::path& path : all)
-    if (!inside_any(path, kSystemFolders) && !inside_any(path, access.write) && !inside_any(path, wanted)) wanted.push_back(path);
+    if (!any_shows(kSystemFolders, path, hidden) && !inside_any(path, access.write) && !any_shows(wanted, path, hidden)) wanted.push_back(path);
   return wanted;
 }
 
+// `folder` for Landlock, which cannot take away again: all that is in it but the hidden. Links need no right, what they lead to has its own place.
+void add_without_hidden(const fs::path& folder, const Paths& hidden, Paths& into) {
+  std::error_code code;
+  const fs::path real = fs::weakly_canonical(folder, code);
+  if (std::find(hidden.begin(), hidden.end(), real) != hidden.end()) return;
+  if (std::none_of(hidden.begin(), hidden.end(), [&](const fs::path& h) { return inside(h, real); })) {
+    into.push_back(folder);
+    return;
+  }
+  for (const auto& entry : fs::directory_iterator(real, fs::directory_options::skip_permission_denied, code))
+    if (!entry.is_symlink(code)) add_without_hidden(entry.path(), hidden, into);
+}
+
 }  // namespace
+
+Sandbox::Sandbox(const Resources& resources) : visible_devices_(resources.visible_devices) {
+  std::error_code code;
+  for (const fs::path& ours : {resources.share, resources.libexec / "oracles"})
+    if (fs::is_directory(ours, code)) hidden_.push_back(fs::canonical(ours, code));
+}
 
 Sandbox Sandbox::none(const Resources& resources, std::string why) {
   Sandbox sandbox(resources);
@@ -120,9 +150,19 @@ std::vector<std::string> Sandbox::bubblewrap_command(const ProcessSpec& spec, co
     for (const fs::path& folder : kGpuFolders) add({"--ro-bind-try", folder.string(), folder.string()});
     for (const std::string& device : gpu_devices()) add({"--dev-bind-try", device, device});
   }
-  for (const fs::path& path : readable(spec, access, readable_)) add({"--ro-bind", path.string(), path.string()});
+  const Paths wanted = readable(spec, access, readable_, hidden_);
+  auto bind = [&](const fs::path& path) { add({"--ro-bind", path.string(), path.string()}); };
+  Paths shown = kSystemFolders, covered;
+  if (access.gpu) shown.insert(shown.end(), kGpuFolders.begin(), kGpuFolders.end());
+  for (const fs::path& path : wanted)
+    if (!inside_any(path, hidden_)) bind(path), shown.push_back(path);
+  for (const fs::path& folder : hidden_)
+    if (inside_any(folder, shown)) add({"--tmpfs", folder.string()}), covered.push_back(folder);
+  for (const fs::path& path : wanted)
+    if (inside_any(path, hidden_)) bind(path);
   for (const fs::path& path : access.write) add({"--bind", path.string(), path.string()});
-  // Last: the root and /dev are memory, too, and these have no limit on their size.
+  // Last: these are memory, too, and have no limit on their size.
+  for (const fs::path& folder : covered) add({"--remount-ro", folder.string()});
   add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.cwd.empty() ? "/tmp" : spec.cwd.string(), "--"});
   command.insert(command.end(), spec.argv.begin(), spec.argv.end());
   return command;
@@ -131,11 +171,11 @@ std::vector<std::string> Sandbox::bubblewrap_command(const ProcessSpec& spec, co
 std::vector<std::string> Sandbox::landlock_command(const ProcessSpec& spec, const Access& access) const {
   std::vector<std::string> command{program_.string()};
   auto add = [&](const char* flag, const std::string& path) { command.insert(command.end(), {flag, path}); };
-  for (const auto* list : {&kSystemFolders, &kSystemFiles})
-    for (const fs::path& path : *list) add("--read", path.string());
+  Paths shown = kSystemFolders;
+  shown.insert(shown.end(), kSystemFiles.begin(), kSystemFiles.end());
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) add("--device", device);
   if (access.gpu) {
-    for (const fs::path& folder : kGpuFolders) add("--read", folder.string());
+    shown.insert(shown.end(), kGpuFolders.begin(), kGpuFolders.end());
     // The driver reads its settings and this process's own memory map here; another process's secrets stay closed, because
     // Landlock answers for ptrace's permissions, too.
     add("--read", "/proc");
@@ -143,7 +183,10 @@ std::vector<std::string> Sandbox::landlock_command(const ProcessSpec& spec, cons
     add("--write", "/dev/shm");
     for (const std::string& device : gpu_devices()) add("--device", device);
   }
-  for (const fs::path& path : readable(spec, access, readable_)) add("--read", path.string());
+  Paths given;
+  for (const fs::path& path : readable(spec, access, readable_, hidden_)) (inside_any(path, hidden_) ? given : shown).push_back(path);
+  for (const fs::path& path : shown) add_without_hidden(path, hidden_, given);
+  for (const fs::path& path : given) add("--read", path.string());
   for (const fs::path& path : access.write) add("--write", path.string());
   command.push_back("--");
   command.insert(command.end(), spec.argv.begin(), spec.argv.end());

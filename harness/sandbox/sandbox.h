@@ -29,7 +29,8 @@ class Sandbox {
   static Sandbox none(const Resources& resources, std::string why);
 
   /// `spec` isolated: no network, no environment but a fixed one and spec.env, the system read-only, of the rest only what
-  /// `access` names and the absolute paths in spec.argv that exist. No other process can be seen (Landlock: reached).
+  /// `access` names and the absolute paths in spec.argv that exist. Of our own files (problems, reference kernels, oracles) only what is
+  /// named itself, even where a folder above them is the system's. No other process can be seen (Landlock: reached).
   ProcessSpec confine(ProcessSpec spec, const Access& access) const;
 
   /// Every process may read this, too.
@@ -41,7 +42,7 @@ class Sandbox {
   const std::string& description() const { return description_; }
 
  private:
-  explicit Sandbox(const Resources& resources) : visible_devices_(resources.visible_devices) {}
+  explicit Sandbox(const Resources& resources);
   /// Whether a program runs in it; else why not.
   std::string probe() const;
   std::vector<std::string> bubblewrap_command(const ProcessSpec& spec, const Access& access) const;
@@ -53,6 +54,7 @@ class Sandbox {
   std::string description_;
   std::string visible_devices_;
   std::vector<std::filesystem::path> readable_;
+  std::vector<std::filesystem::path> hidden_;   ///< our own files: not to be seen because a folder above them may be
 };
 
 /// What would give this machine better isolation than `sandbox` has, in one line; empty for bubblewrap.

@@ -59,6 +59,29 @@ TEST_P(Confined, ReadsTheSystemAndWhatItWasGivenAndNothingElse) {
   EXPECT_EQ(shell("ls /root /home " + scratch_.path().string() + " 2>/dev/null", access).out.find("secret"), std::string::npos);
 }
 
+// As below /usr/local: a folder above our own files is open to every process, and they are not.
+TEST_P(Confined, OurOwnFilesAreHiddenWhereverTheyLie) {
+  const fs::path prefix = scratch_ / "prefix", share = prefix / "share/capstone", libexec = prefix / "libexec/capstone";
+  for (const char* file : {"share/capstone/problems/p/oracle.cpp", "share/capstone/reference_kernels/best.cu", "share/capstone/harness/emulator/shim.h",
+                           "share/capstone/harness/emulator/secret", "share/other/file", "libexec/capstone/oracles/p.so", "libexec/capstone/worker", "lib/library"})
+    put(prefix / file, "found");
+  fs::create_symlink(share, prefix / "link");
+  resources_.share = share;
+  fs::copy(resources_.libexec, libexec, fs::copy_options::recursive | fs::copy_options::skip_existing);
+  resources_.libexec = libexec;
+  sandbox_ = Sandbox::detect(resources_);
+  ASSERT_TRUE(sandbox_.isolated()) << sandbox_.description();
+  sandbox_.allow_reading(prefix);
+  const Access access{{share / "harness/emulator/shim.h", libexec / "worker"}, {}, false};
+  for (const char* open : {"share/capstone/harness/emulator/shim.h", "share/other/file", "libexec/capstone/worker", "lib/library"})
+    EXPECT_EQ(shell("cat " + (prefix / open).string(), access).out, "found") << open;
+  for (const char* closed : {"share/capstone/problems/p/oracle.cpp", "share/capstone/reference_kernels/best.cu", "share/capstone/harness/emulator/secret",
+                             "libexec/capstone/oracles/p.so", "link/problems/p/oracle.cpp"})
+    EXPECT_EQ(shell("cat " + (prefix / closed).string(), access).out, "") << closed;
+  EXPECT_NE(shell("echo x > " + (share / "new").string(), access).status, 0) << "what covers them is no place to write to";
+  EXPECT_EQ(shell("cat " + (share / "problems/p/oracle.cpp").string(), {{share}, {}, false}).out, "found") << "named itself";
+}
+
 TEST_P(Confined, WritesOnlyToItsOwnFolder) {
   fs::create_directories(scratch_ / "own");
   put(scratch_ / "given/file", "given");
