@@ -3,14 +3,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace capstone {
 namespace {
@@ -53,13 +56,38 @@ std::optional<std::uint64_t> start_of(pid_t pid) {
   return std::strtoull(stat->c_str() + at + 1, nullptr, 10);
 }
 
-// Anonymous and shared memory. Not what files and devices are mapped to: a GPU's memory shows there with some drivers.
-std::size_t memory_of(pid_t pid) {
+struct Resident { std::size_t anonymous = 0, shared = 0; };  // [B]
+
+// Not what files and devices are mapped to: a GPU's memory shows there with some drivers.
+Resident resident_of(pid_t pid) {
   auto status = text_of(proc(pid, "status"));
+  auto value = [&](std::string_view key) -> std::size_t {
+    const std::size_t at = status ? status->find(key) : std::string::npos;
+    return at == std::string::npos ? 0 : std::strtoull(status->c_str() + at + key.size(), nullptr, 10) * 1024;
+  };
+  return {value("\nRssAnon:"), value("\nRssShmem:")};
+}
+
+using MemoryFiles = std::map<std::pair<dev_t, ino_t>, std::size_t>;  // which → what it takes [B]
+
+// The memory that a process holds by descriptors, mapped or not: memfd_create() and /dev/shm.
+void add_memory_files(const std::string& folder, MemoryFiles& into) {
+  DIR* all = ::opendir(folder.c_str());
+  if (!all) return;
+  while (const dirent* entry = ::readdir(all)) {
+    char target[64];
+    const ssize_t n = ::readlinkat(::dirfd(all), entry->d_name, target, sizeof target);
+    const std::string_view name(target, n > 0 ? static_cast<std::size_t>(n) : 0);
+    struct stat facts {};
+    if ((name.starts_with("/memfd:") || name.starts_with("/dev/shm/")) && ::fstatat(::dirfd(all), entry->d_name, &facts, 0) == 0)
+      into[{facts.st_dev, facts.st_ino}] = static_cast<std::size_t>(facts.st_blocks) * 512;
+  }
+  ::closedir(all);
+}
+
+std::size_t total_of(const MemoryFiles& files) {
   std::size_t total = 0;
-  for (const char* key : {"\nRssAnon:", "\nRssShmem:"})
-    if (const std::size_t at = status ? status->find(key) : std::string::npos; at != std::string::npos)
-      total += std::strtoull(status->c_str() + at + std::string_view(key).size(), nullptr, 10) * 1024;
+  for (const auto& [which, bytes] : files) total += bytes;
   return total;
 }
 
@@ -89,14 +117,25 @@ ProcessTree::Usage ProcessTree::look_locked() {
   if (!children_are_listed())  // the members of the group, then: all but those that left it
     for (const pid_t other : numbers_in("/proc"))
       if (other != root_ && ::getpgid(other) == root_) waiting.push_back(other);
+  Resident resident;
+  MemoryFiles files;
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     const pid_t pid = waiting[i];
     const std::vector<pid_t> threads = numbers_in(proc(pid, "task").c_str());
     usage.tasks += static_cast<int>(threads.size());
-    usage.memory += memory_of(pid);
+    const Resident its = resident_of(pid);
+    resident.anonymous += its.anonymous;
+    resident.shared += its.shared;
+    add_memory_files(proc(pid, "fd"), files);
     if (auto start = start_of(pid)) seen_[pid] = *start;
     if (children_are_listed()) add_children(pid, threads, waiting);
   }
+  if (total_of(files) > resident.shared) {   // some of it is mapped nowhere; what we handed them is ours
+    MemoryFiles ours;
+    add_memory_files("/proc/self/fd", ours);
+    for (const auto& [which, bytes] : ours) files.erase(which);
+  }
+  usage.memory = resident.anonymous + std::max(resident.shared, total_of(files));
   return usage;
 }
 

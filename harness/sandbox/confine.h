@@ -22,4 +22,8 @@ std::string restrict_files(const Paths& paths);
 /// @return what failed; empty when done.
 std::string restrict_system_calls();
 
+/// The part of restrict_system_calls() that keeps memory where it is counted: no System V IPC, no POSIX queues. For bubblewrap, whose
+/// namespaces do the rest.
+std::string restrict_ipc();
+
 }  // namespace capstone::confine

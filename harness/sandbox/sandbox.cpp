@@ -78,6 +78,8 @@ Sandbox::Sandbox(const Resources& resources) : visible_devices_(resources.visibl
   std::error_code code;
   for (const fs::path& ours : {resources.share, resources.libexec / "oracles"})
     if (fs::is_directory(ours, code)) hidden_.push_back(fs::canonical(ours, code));
+  const fs::path confine = resources.libexec / "capstone-confine";
+  if (fs::exists(confine, code)) confine_ = confine;
 }
 
 Sandbox Sandbox::none(const Resources& resources, std::string why) {
@@ -133,7 +135,9 @@ std::string Sandbox::probe() const {
   return why.empty() ? "it does not start" : split(why, '\n').front();
 }
 
-std::vector<std::string> Sandbox::bubblewrap_command(const ProcessSpec& spec, const Access& access) const {
+std::vector<std::string> Sandbox::bubblewrap_command(ProcessSpec spec, const Access& access) const {
+  // Its IPC namespace is private, but what is in it counts as nobody's memory.
+  if (!confine_.empty()) spec.argv.insert(spec.argv.begin(), {confine_.string(), "--only-ipc", "yes", "--"});
   std::vector<std::string> command{program_.string()};
   command.insert(command.end(), kSandboxOpening.begin(), kSandboxOpening.end());
   auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };

@@ -45,11 +45,12 @@ class Sandbox {
   explicit Sandbox(const Resources& resources);
   /// Whether a program runs in it; else why not.
   std::string probe() const;
-  std::vector<std::string> bubblewrap_command(const ProcessSpec& spec, const Access& access) const;
+  std::vector<std::string> bubblewrap_command(ProcessSpec spec, const Access& access) const;
   std::vector<std::string> landlock_command(const ProcessSpec& spec, const Access& access) const;
 
   Isolation kind_ = Isolation::kNone;
   std::filesystem::path program_;            ///< bwrap or capstone-confine
+  std::filesystem::path confine_;            ///< capstone-confine, which under bwrap refuses a few calls; empty: it is missing
   std::filesystem::path bwrap_libraries_;    ///< set for the copy that the tarball brings along
   std::string description_;
   std::string visible_devices_;

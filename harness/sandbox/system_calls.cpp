@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "harness/sandbox/confine.h"
@@ -30,14 +31,17 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 
 constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW, kRefuse = SECCOMP_RET_ERRNO | EPERM, kAbsent = SECCOMP_RET_ERRNO | ENOSYS;
 
+// What outlives the process, uncounted, and is there for the next one to find; CUDA needs none of it. Identifiers can be guessed: not the calls
+// that make one alone.
+constexpr long kIpc[] = {
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
+    SYS_mq_open, SYS_mq_unlink,
+};
+
 constexpr long kRefused[] = {
     // other processes: their memory, their descriptors, signals to them
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_kcmp, SYS_pidfd_getfd, SYS_pidfd_send_signal,
     SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpriority, SYS_ioprio_set, SYS_migrate_pages, SYS_move_pages,
-    // what outlives the process, uncounted, and is there for the next one to find; CUDA needs none of it. Identifiers can be guessed: not the
-    // calls that make one alone
-    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
-    SYS_mq_open, SYS_mq_unlink,
     // out of the process group, which is killed as a whole
     SYS_setsid, SYS_setpgid,
     // connections to services of this machine; io_uring would do all of this behind the filter's back
@@ -93,14 +97,21 @@ class Program {
   std::vector<sock_filter> lines_;
 };
 
-Program filter() {
+// The call's number, which the rules ask for; calls of other kinds of program have other numbers.
+Program begun() {
   Program p;
   p.load(offsetof(seccomp_data, arch));
-  p.answer_unless(kArchitecture, SECCOMP_RET_KILL_PROCESS);  // 32-bit calls have other numbers
+  p.answer_unless(kArchitecture, SECCOMP_RET_KILL_PROCESS);  // 32 bits
   p.load(offsetof(seccomp_data, nr));
 #if defined(__x86_64__)
   p.answer_if_at_least(0x40000000, kAbsent);  // x32: the same calls under other numbers
 #endif
+  for (long number : kIpc) p.answer_if(static_cast<std::uint32_t>(number), kRefuse);
+  return p;
+}
+
+Program filter() {
+  Program p = begun();
   for (long number : kRefused) p.answer_if(static_cast<std::uint32_t>(number), kRefuse);
   // Its flags lie in memory, where a filter cannot look. The C library falls back to clone.
   p.answer_if(static_cast<std::uint32_t>(SYS_clone3), kAbsent);
@@ -116,6 +127,11 @@ Program filter() {
     p.load_argument(1);
     p.keep_bits(0xf);
     p.answer_if(SOCK_DGRAM, kRefuse);
+    p.answer(kAllow);
+  });
+  p.for_call(SYS_prctl, [&] {  // whoever cannot be dumped hides its open files and its libraries from the judge
+    p.load_argument(0);
+    p.answer_if(PR_SET_DUMPABLE, kRefuse);
     p.answer(kAllow);
   });
   p.for_call(SYS_prlimit64, [&] {  // its own limits only
@@ -141,14 +157,21 @@ Program filter() {
   return p;
 }
 
-}  // namespace
-
-std::string restrict_system_calls() {
-  Program p = filter();
+std::string install(Program p) {
   sock_fprog code = p.code();
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &code) != 0)
     return std::string("the kernel takes no seccomp filter: ") + std::strerror(errno);
   return {};
+}
+
+}  // namespace
+
+std::string restrict_system_calls() { return install(filter()); }
+
+std::string restrict_ipc() {
+  Program p = begun();
+  p.answer(kAllow);
+  return install(std::move(p));
 }
 
 }  // namespace capstone::confine

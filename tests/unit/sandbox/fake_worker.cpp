@@ -1,5 +1,6 @@
 // fake_worker BEHAVIOUR MARKER: speaks harness/worker/protocol.md on descriptor 3, up to a point. MARKER is only there to be found.
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +43,17 @@ void say_with_descriptors(int count) {
 void eat(std::size_t bytes) {
   char* memory = static_cast<char*>(std::malloc(bytes));
   for (std::size_t i = 0; i < bytes; i += 4096) memory[i] = 1;
+  ::sleep(600);
+}
+
+// Memory that no process has mapped.
+void eat_files(int count, std::size_t bytes) {
+  const std::vector<char> page(std::size_t{1} << 20, 1);
+  for (int i = 0; i < count; ++i) {
+    const int file = ::memfd_create("hoard", 0);
+    for (std::size_t at = 0; at < bytes; at += page.size())
+      if (::write(file, page.data(), page.size()) < 0) break;
+  }
   ::sleep(600);
 }
 
@@ -107,6 +119,7 @@ int main(int argc, char** argv) {
     if (how == "threads")
       for (int i = 0; i < 400; ++i) std::thread([] { ::sleep(600); }).detach();
     if (how == "hungry") eat(std::size_t{1} << 30);
+    if (how == "hungry for files") eat_files(20, std::size_t{50} << 20);
     if (how == "hungry grandchild" && ::fork() == 0) {
       ::setsid();
       if (::fork() == 0) eat(std::size_t{1} << 30);

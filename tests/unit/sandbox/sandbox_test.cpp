@@ -151,6 +151,15 @@ TEST_P(Confined, KeepsNoCapabilities) {
   EXPECT_EQ(shell("cat " + (scratch_ / "given/closed").string(), {{scratch_ / "given"}, {}, false}).out, "");
 }
 
+TEST_P(Confined, MakesNoSegmentsAndNoQueues) {
+  ProcessSpec spec;
+  spec.argv = {CAPSTONE_FORBIDDEN_CALLS, "ipc"};
+  auto result = run_process(sandbox_.confine(spec, {}));
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 0) << result->err;
+  EXPECT_EQ(result->out, "") << "calls that were not refused";
+}
+
 TEST(Landlock, RefusesTheCallsThatWouldLeadOut) {
   const Sandbox sandbox = Sandbox::detect(sandbox_resources("landlock"));
   if (!sandbox.isolated()) GTEST_SKIP() << sandbox.description();

@@ -146,7 +146,7 @@ TEST_P(BadWorker, StartsTooManyProcessesOrThreads) {
 }
 
 TEST_P(BadWorker, TakesTooMuchMemory) {
-  for (const char* how : {"hungry", "hungry grandchild"}) {
+  for (const char* how : {"hungry", "hungry grandchild", "hungry for files"}) {
     const WorkerFailure found = failure(how);
     EXPECT_EQ(found.kind, Kind::kMemory) << how << ": " << found.what;
     EXPECT_EQ(found.what, "it took more than 256 MiB of memory");
