@@ -86,6 +86,23 @@ std::string to_utf8(std::string_view bytes) {
   return text;
 }
 
+std::string printable(std::string_view bytes) {
+  constexpr const char* kReplacement = "\xef\xbf\xbd";
+  const std::string text = to_utf8(bytes);
+  std::string tame;
+  tame.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool second_set = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;  // U+0080 to U+009F
+    if (second_set) ++i;
+    if (second_set || c == 0x7f || (c < 0x20 && c != '\n' && c != '\t' && !(c == '\r' && i + 1 < text.size() && text[i + 1] == '\n')))
+      tame += kReplacement;
+    else
+      tame += text[i];
+  }
+  return tame;
+}
+
 std::string utc_now() {
   return utc_text(std::time(nullptr));
 }

@@ -14,6 +14,8 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
 bool is_utf8(std::string_view bytes);
 /// The text with every malformed byte replaced by U+FFFD.
 std::string to_utf8(std::string_view bytes);
+/// UTF-8 that does nothing to a terminal: control characters other than newline and tab become U+FFFD.
+std::string printable(std::string_view bytes);
 
 /// The present moment in UTC, ISO 8601 with seconds: 2026-03-01T09:30:00Z.
 std::string utc_now();

@@ -125,7 +125,8 @@ Result<CudaToolkit> find_toolkit(const Resources& resources) {
   return toolkit;
 }
 
-std::optional<CompilerMessage> first_compiler_error(const std::string& log) {
+std::optional<CompilerMessage> first_compiler_error(const std::string& raw) {
+  const std::string log = printable(raw);  // `#line` puts any name into it
   // nvcc: file(12): error: text      g++: file:12:5: error: text      ld: undefined reference to `launch'
   static const std::regex nvcc_form(R"(^(.+?)\((\d+)\): (?:error|catastrophic error)[^:]*: (.*)$)");
   static const std::regex gcc_form(R"(^(.+?):(\d+)(?::(\d+))?: (?:fatal )?error: (.*)$)");

@@ -17,6 +17,7 @@
 #include "harness/build/build.h"
 #include "harness/build/compiler.h"
 #include "harness/build/linker_messages.h"
+#include "harness/build/neighbours.h"
 #include "harness/build/cuda.h"
 
 namespace capstone {
@@ -312,8 +313,11 @@ class EmulatedBuild {
     // The header lies in a folder whose name changes from build to build.
     text = replace_all(std::move(text), scratch_.path().string(), "build");
     const std::string shape = request_.problem ? adapter_ : "program";
+    // What the assembler includes is not in the preprocessed text.
+    const bool more = text.find(".include") != std::string::npos || text.find("incbin") != std::string::npos;
     digest_ = DigestBuilder().add("tools", tools_.identity).add("adapter", shape).add("source", text)
-                  .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no").hex();
+                  .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no")
+                  .add("neighbours", more ? digest_of_neighbours(request_.source) : "").hex();
     artifact_.program = cache_ / digest_ / "worker";
     std::error_code ignored;
     result().cached = result().ok = fs::exists(artifact_.program, ignored);
@@ -328,6 +332,10 @@ class EmulatedBuild {
     const CompilerStep rewriting = step(std::move(argv));
     CAPSTONE_TRY(ProcessResult process, run_step(rewriting));
     if (process.ok()) return true;
+    if (process.end != ProcessResult::End::kExited && process.end != ProcessResult::End::kInterrupted) {  // too long, too much memory: the source's doing
+      note_failure(process, rewriting);
+      return false;
+    }
     if (process.end != ProcessResult::End::kExited || process.status != 1)
       return fail("the rewriter failed", file_name(), trim(process.err).empty() ? explain_end(process, rewriting) : process.err,
                   ExitCode::kInternal);

@@ -391,7 +391,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     Contestant c{blank_measurement(request, request.entries[i], session.sandbox, environment), std::move(artifacts[i]), nullptr, nullptr, {}, {}};
     c.measurement.backend = "cuda";
     if (is_python(request.entries[i].source)) { CAPSTONE_TRY(loaded[i], load_python(session, request.entries[i], c)); }
-    else c.measurement.build = c.artifact.result;
+    else c.measurement.build = c.artifact.result, c.measurement.build.log = printable(c.artifact.result.log);
     built_contestants.push_back(std::move(c));
   }
 

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "harness/base/scratch_folder.h"
+#include "harness/base/text.h"
 #include "harness/build/build.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_one.h"
@@ -157,6 +158,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     }
     m.tier = "emulated";
     m.build = artifact.result;
+    m.build.log = printable(m.build.log);
     if (!artifact.arch_note.empty()) m.labels.push_back(artifact.arch_note);
     m.gate_two_reason = why_not_cuda.empty() ? "the emulated backend never judges it" : why_not_cuda;
     if (!artifact.not_judgeable.empty()) {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "harness/base/text.h"
+
 namespace capstone {
 namespace {
 
@@ -68,6 +70,9 @@ const Json* field(const Json& json, const char* key) {
 template <class T>
 void read(const Json& json, const char* key, T& into) {
   if (const Json* value = field(json, key)) into = value->get<T>();
+}
+void read(const Json& json, const char* key, std::string& into) {  // a ledger is a student's file, and a terminal obeys
+  if (const Json* value = field(json, key)) into = printable(value->get<std::string>());
 }
 void read(const Json& json, const char* key, double& into) {
   if (const Json* value = field(json, key)) into = as_number(*value);

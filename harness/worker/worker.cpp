@@ -25,7 +25,7 @@ std::string signal_text(int number) {
 
 std::string text_or(const Json& message, const char* key) {
   auto it = message.find(key);
-  return it != message.end() && it->is_string() ? to_utf8(it->get<std::string>()) : std::string();
+  return it != message.end() && it->is_string() ? printable(it->get<std::string>()) : std::string();
 }
 
 std::string triple(const Json& message, const char* key) {
@@ -137,7 +137,7 @@ WorkerFailure Worker::explain(ChannelEnd end, std::chrono::milliseconds timeout)
   if (result.end == End::kTimedOut)
     return {Kind::kDied, "it closed its channel to the judge and ran on", {},
             "a kernel must not close descriptors that it did not open", {}};
-  std::string said(trim(to_utf8(result.err)));
+  std::string said(trim(printable(result.err)));
   if (said.size() > 600) said = "… " + to_utf8(said.substr(said.size() - 600));
   // The sandbox's own process hands a signal on as a shell does: 128 + its number.
   const bool through_sandbox = result.end == End::kExited && result.status > 128 && result.status < 128 + 32;

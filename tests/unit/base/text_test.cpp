@@ -39,6 +39,11 @@ TEST(Utf8, RejectsEveryKindOfMalformedByte) {
   EXPECT_FALSE(is_utf8("\xFF"));
 }
 
+TEST(Printable, KeepsLinesAndTabsAndDropsWhatATerminalObeys) {
+  EXPECT_EQ(printable("a\tb\nc\r\nµ"), "a\tb\nc\r\nµ");
+  EXPECT_EQ(printable("\x1b[2Jx\ry\x7f\xc2\x9bz"), "\xEF\xBF\xBD[2Jx\xEF\xBF\xBDy\xEF\xBF\xBD\xEF\xBF\xBDz");
+}
+
 TEST(Utf8, ReplacesOnlyWhatIsMalformed) {
   EXPECT_EQ(to_utf8("caf\xE9 µ"), "caf\xEF\xBF\xBD µ");
   EXPECT_TRUE(is_utf8(to_utf8("\xF0\x9F\xFF\xC3")));

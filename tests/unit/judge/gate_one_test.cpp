@@ -241,6 +241,17 @@ extern "C" void launch(const float*, float*, int64_t, int64_t, void*, cudaStream
   EXPECT_NE(m.first_failure()->problem.find("wrong result"), std::string::npos) << m.first_failure()->problem;
 }
 
+TEST(GateOneOnTheCpu, WhatAKernelSaysDoesNothingToATerminal) {
+  const Measurement thrown = judged("softmax", R"(#include <stdexcept>
+extern "C" void launch(const float*, float*, int64_t, int64_t, void*, cudaStream_t) { throw std::runtime_error("\x1b[2J PASS"); })");
+  ASSERT_TRUE(thrown.first_failure());
+  EXPECT_NE(thrown.first_failure()->problem.find("[2J PASS"), std::string::npos) << thrown.first_failure()->problem;
+  EXPECT_EQ(thrown.first_failure()->problem.find('\x1b'), std::string::npos);
+  const Measurement misspelt = judged("softmax", "#line 7 \"\x1b[2J.cu\"\nextern \"C\" void launch( {");
+  EXPECT_FALSE(misspelt.build.ok);
+  EXPECT_EQ(misspelt.build.log.find('\x1b'), std::string::npos);
+}
+
 TEST(GateOneOnTheCpu, AKernelThatIsHostCodeIsNone) {
   const Measurement m = judged("vector_add", R"(#include <cstdint>
 extern "C" void launch(const float* x, const float* y, float* z, int64_t n, void*, cudaStream_t) {
