@@ -152,7 +152,7 @@ Result<Json> call_arguments(const Problem& problem, const Layout& layout, const 
 Json call_extents(const Problem& problem, const Layout& layout) {
   Json extents = Json::array();
   auto add = [&](const std::string& name, std::size_t at, std::size_t bytes, bool written) {
-    if (bytes) extents.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}});
+    if (bytes) extents.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}, {"device", true}});
   };
   for (const TensorSlot& slot : layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];

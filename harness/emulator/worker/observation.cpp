@@ -38,17 +38,17 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
   for (const char* begin : known) hooks::remove_allocation(begin);
   known.clear();
   hooks::clear_report();
-  auto add = [&](std::size_t at, std::size_t bytes, std::string name, bool written) {
+  auto add = [&](std::size_t at, std::size_t bytes, std::string name, bool written, bool device) {
     if (at > arena_bytes || bytes > arena_bytes - at) throw std::runtime_error("an extent lies outside of the arena");
     if (bytes == 0) return;
     hooks::add_allocation(arena + at, bytes, std::move(name), written);
-    if (request.contains("extents")) hooks::find_allocation(reinterpret_cast<std::uintptr_t>(arena + at))->tensor = true;
+    hooks::find_allocation(reinterpret_cast<std::uintptr_t>(arena + at))->tensor = device;
     known.push_back(arena + at);
   };
-  if (!request.contains("extents")) return add(0, arena_bytes, "the arena", true);
+  if (!request.contains("extents")) return add(0, arena_bytes, "the arena", true, false);
   for (const Json& extent : request["extents"])
     add(extent.at("at").get<std::size_t>(), extent.at("bytes").get<std::size_t>(), extent.value("name", std::string("a tensor")),
-        extent.value("written", true));
+        extent.value("written", true), extent.value("device", false));
 }
 
 int finish_observation(const Json& request, Json& answer) {
