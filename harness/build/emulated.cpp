@@ -6,6 +6,7 @@
 #include <fstream>
 #include <future>
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -197,6 +198,24 @@ bool belongs_to_library(std::string_view name) {
   return false;
 }
 
+/// Headers of CCCL below cuda/. A name that no Toolkit has is the user's mistake, and the compiler's message says so.
+bool exists_below_cuda(std::string_view name, const fs::path& headers) {
+  static const std::set<std::string_view> kNames = {
+      "annotated_ptr", "atomic", "barrier", "bit", "cmath", "discard_memory", "functional", "iterator", "latch", "mdspan", "memory",
+      "memory_resource", "numeric", "pipeline", "ptx", "semaphore", "stream_ref", "type_traits", "utility", "version", "warp",
+      "work_stealing", "std/algorithm", "std/array", "std/atomic", "std/barrier", "std/bit", "std/bitset", "std/cassert",
+      "std/ccomplex", "std/cfloat", "std/chrono", "std/climits", "std/cmath", "std/complex", "std/concepts", "std/cstddef",
+      "std/cstdint", "std/cstdlib", "std/cstring", "std/ctime", "std/expected", "std/functional", "std/initializer_list",
+      "std/inplace_vector", "std/iterator", "std/latch", "std/limits", "std/linalg", "std/mdspan", "std/memory", "std/numbers",
+      "std/numeric", "std/optional", "std/ranges", "std/ratio", "std/semaphore", "std/source_location", "std/span", "std/tuple",
+      "std/type_traits", "std/utility", "std/variant", "std/version"};
+  std::error_code ignored;
+  for (const fs::path& folder : {headers, headers / "cccl"})
+    if (fs::exists(folder / name, ignored)) return true;
+  name.remove_prefix(std::string_view("cuda/").size());
+  return kNames.contains(name) || name.starts_with("__") || name.starts_with("std/__") || name.starts_with("experimental/");
+}
+
 /// 80 of "sm_80".
 int architecture_number(std::string_view arch) {
   int number = 0;
@@ -297,9 +316,10 @@ class EmulatedBuild {
     note_failure(process, preprocessing);
     if (result().first_error) {
       const std::string& text = result().first_error->text;
-      if (const std::size_t end = text.find(": No such file"); end != std::string::npos &&
-          belongs_to_library(std::string_view(text).substr(0, end)))
-        refuse(*result().first_error, "library header '" + text.substr(0, end) + "' cannot be used on the CPU backend");
+      const std::size_t end = text.find(": No such file");
+      const std::string header = text.substr(0, end);
+      if (end != std::string::npos && belongs_to_library(header) && (!header.starts_with("cuda/") || exists_below_cuda(header, tools_.headers)))
+        refuse(*result().first_error, "library header '" + header + "' cannot be used on the CPU backend");
     }
     return false;
   }

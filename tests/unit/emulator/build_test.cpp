@@ -175,11 +175,18 @@ TEST(Build, NamespaceScopeSharedIsNotJudgeable) {
 }
 
 TEST(Build, LibraryHeadersAreNotJudgeableWhetherInstalledOrNot) {
-  for (const char* header : {"cublas_v2.h", "cub/cub.cuh", "thrust/sort.h", "cutlass/cutlass.h"}) {
+  for (const char* header : {"cublas_v2.h", "cub/cub.cuh", "thrust/sort.h", "cutlass/cutlass.h", "cuda/annotated_ptr"}) {
     const EmulatedArtifact artifact = build(kHead + "#include <" + header + ">\n" + kLaunch + " {}\n");
     EXPECT_NE(artifact.not_judgeable.find("kernel.cu:3: library header"), std::string::npos)
         << header << ": " << artifact.not_judgeable << artifact.result.log;
   }
+}
+
+TEST(Build, AMisspeltHeaderBelowCudaIsTheUsersMistake) {
+  const EmulatedArtifact artifact = build(kHead + "#include <cuda/std/string_views>\n" + kLaunch + " {}\n");
+  EXPECT_FALSE(artifact.result.ok);
+  EXPECT_EQ(artifact.not_judgeable, "");
+  EXPECT_NE(artifact.result.log.find("No such file"), std::string::npos) << artifact.result.log;
 }
 
 TEST(Build, AKernelThatIsABareAddressToTheLastIsNotJudgeable) {
