@@ -65,7 +65,9 @@ std::string part_of_project(const fs::path& file) {
       const fs::path part = file.lexically_relative(root);
       const std::string top = part.begin()->string(), text = part.generic_string();
       const bool below = std::next(part.begin()) != part.end();
-      if (text == "capstone.yaml" || text == "worklog.md" || top == ".capstone" || (top == "problem" && below) ||
+      // What a job elsewhere sends home waits in .capstone/remote until it is in the ledger.
+      const bool kept = top == ".capstone" && !text.starts_with(".capstone/remote/");
+      if (text == "capstone.yaml" || text == "worklog.md" || kept || (top == "problem" && below) ||
           text.starts_with("human/kernel.") || text.starts_with("llm/attempt-"))
         return text;
     }
