@@ -8,9 +8,9 @@
 #include "cli/remote.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
-#include "harness/ledger/labels.h"
+#include "harness/model/labels.h"
 #include "harness/project/versions.h"
-#include "harness/submit/bundle.h"
+#include "harness/project/archive/bundle.h"
 
 namespace capstone::cli {
 

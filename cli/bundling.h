@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/recording.h"
-#include "harness/submit/bundle.h"
+#include "harness/project/archive/bundle.h"
 
 namespace capstone::cli {
 

@@ -5,8 +5,8 @@
 #include "cli/gradebook_tasks.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "rubric/gradebook/blind.h"
-#include "rubric/gradebook/calibration.h"
+#include "harness/course/gradebook/blind.h"
+#include "harness/course/gradebook/agreement.h"
 
 namespace capstone::cli {
 namespace {

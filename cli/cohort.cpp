@@ -1,7 +1,7 @@
 #include "cli/cohort.h"
 
 #include "harness/base/files.h"
-#include "harness/cohort/submissions.h"
+#include "harness/course/submissions.h"
 
 namespace capstone::cli {
 

@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/session.h"
-#include "rubric/gradebook/gradebook.h"
-#include "rubric/gradebook/sheets.h"
+#include "harness/course/gradebook/gradebook.h"
+#include "harness/course/gradebook/sheets.h"
 
 namespace capstone::cli {
 

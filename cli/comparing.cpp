@@ -5,7 +5,7 @@
 #include "cli/gradebook_tasks.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/cohort/similarity.h"
+#include "harness/course/similarity.h"
 #include "harness/project/stub.h"
 #include "templates/similarity_page.h"
 

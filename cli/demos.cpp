@@ -11,11 +11,11 @@
 #include "cli/rungs.h"
 #include "cli/show.h"
 #include "harness/base/text.h"
-#include "harness/explain/explain.h"
+#include "harness/analysis/explain/explain.h"
 #include "harness/judge/judge.h"
-#include "harness/ladder/ladder.h"
-#include "harness/model/device.h"
-#include "harness/model/roofline.h"
+#include "harness/analysis/ladder/ladder.h"
+#include "harness/timing/device.h"
+#include "harness/timing/roofline.h"
 
 namespace capstone::cli {
 namespace {

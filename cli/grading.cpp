@@ -9,10 +9,10 @@
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/submit/archive.h"
-#include "harness/submit/collect.h"
-#include "harness/submit/unlinked.h"
-#include "problems/problem.h"
+#include "harness/project/archive/archive.h"
+#include "harness/project/archive/collect.h"
+#include "harness/project/archive/symlink_check.h"
+#include "harness/model/problem.h"
 #include "templates/report.h"
 
 namespace capstone::cli {

@@ -7,7 +7,7 @@
 #include "cli/recording.h"
 #include "cli/session.h"
 #include "harness/base/json.h"
-#include "harness/cohort/result.h"
+#include "harness/course/result.h"
 
 namespace capstone::cli {
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <optional>
 
-#include "cli/staircase.h"
+#include "cli/ladder_view.h"
 #include "harness/base/text.h"
 
 namespace capstone::cli {

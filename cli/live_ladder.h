@@ -3,7 +3,7 @@
 #include <istream>
 
 #include "cli/terminal.h"
-#include "harness/ladder/ladder.h"
+#include "harness/analysis/ladder/ladder.h"
 
 namespace capstone::cli {
 

@@ -1,5 +1,5 @@
 // `gradebook --progress`: who needs help, from what students checked in.
-#include "rubric/gradebook/progress.h"
+#include "harness/course/gradebook/progress.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "cli/gradebook_tasks.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 #include "templates/progress_page.h"
 
 namespace capstone::cli {

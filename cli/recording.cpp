@@ -7,9 +7,9 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/ledger/machine.h"
+#include "harness/project/ledger/machine.h"
 #include "harness/project/versions.h"
-#include "harness/python/arms.h"
+#include "harness/runtime/python/arms.h"
 
 namespace capstone::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/judge/judge.h"
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 
 namespace capstone::cli {
 

@@ -4,7 +4,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/cohort/jobs.h"
+#include "harness/course/jobs.h"
 #include "templates/encode.h"
 
 namespace capstone::cli {

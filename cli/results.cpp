@@ -2,7 +2,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/ladder/ladder.h"
+#include "harness/analysis/ladder/ladder.h"
 
 namespace capstone::cli {
 

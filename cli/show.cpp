@@ -7,7 +7,7 @@
 #include <set>
 
 #include "harness/base/text.h"
-#include "harness/check/inputs.h"
+#include "harness/correctness/inputs.h"
 
 namespace capstone::cli {
 namespace {

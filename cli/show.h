@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cli/terminal.h"
-#include "harness/ledger/ledger.h"
-#include "harness/ledger/record.h"
+#include "harness/project/ledger/ledger.h"
+#include "harness/model/record.h"
 
 namespace capstone::cli {
 

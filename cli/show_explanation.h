@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/terminal.h"
-#include "harness/ledger/explanation.h"
+#include "harness/model/explanation.h"
 
 namespace capstone::cli {
 

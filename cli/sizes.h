@@ -3,7 +3,7 @@
 #include <string>
 
 #include "harness/base/error.h"
-#include "problems/problem.h"
+#include "harness/model/problem.h"
 
 namespace capstone::cli {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/base/files.h"
-#include "harness/cohort/jobs.h"
+#include "harness/course/jobs.h"
 
 namespace capstone::cli {
 

@@ -9,7 +9,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "rubric/numbers.h"
-#include "rubric/surprises.h"
+#include "rubric/anomalies.h"
 
 namespace capstone::detail {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 #include "harness/project/project.h"
 
 namespace capstone {

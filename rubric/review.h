@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 #include "harness/project/project.h"
 #include "rubric/finding.h"
 #include "rubric/worklog.h"

@@ -7,7 +7,7 @@
 
 #include "harness/base/text.h"
 #include "rubric/checks.h"
-#include "rubric/surprises.h"
+#include "rubric/anomalies.h"
 
 namespace capstone {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 #include "harness/project/project.h"
 #include "rubric/finding.h"
 #include "rubric/worklog.h"

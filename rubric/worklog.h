@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "problems/problem.h"
+#include "harness/model/problem.h"
 #include "rubric/finding.h"
 
 namespace capstone {

@@ -2,7 +2,7 @@
 # Do kernels with barriers run right where the context switch is another than this machine's own?
 #   scripts/check_context_switch.sh aarch64 [PROGRAM…]    both switches, cross-compiled, under qemu; installs the compiler and qemu where they are missing
 #   scripts/check_context_switch.sh portable [PROGRAM…]   ucontext, which other processors get, on this machine
-# A PROGRAM is a name of tests/emulated_programs (default: all); each checks itself, under every schedule. What needs a build folder is taken from
+# A PROGRAM is a name of tests/emulator/programs (default: all); each checks itself, under every schedule. What needs a build folder is taken from
 # build/release, or from $BUILD. Compiled objects are kept in $BUILD/context_switch.
 # Exit codes: 0 all pass · 1 one does not · 2 usage · 3 the compiler, qemu or CUDA's headers are missing.
 set -euo pipefail
@@ -19,7 +19,7 @@ case "$kind" in
 esac
 programs=("$@")
 if [ ${#programs[@]} -eq 0 ]; then
-  for source in tests/emulated_programs/*.cu; do programs+=("$(basename "$source" .cu)"); done
+  for source in tests/emulator/programs/*.cu; do programs+=("$(basename "$source" .cu)"); done
 fi
 
 run=(env)
@@ -44,7 +44,7 @@ done
 
 ccache=()
 command -v ccache >/dev/null && ccache=(ccache)
-# As harness/build/emulated.cpp compiles a candidate, and harness/emulator/CMakeLists.txt the runtime.
+# As harness/runtime/build/emulated.cpp compiles a candidate, and harness/emulator/CMakeLists.txt the runtime.
 flags=(-g1 -w -fno-pie -fno-pic)
 [ "$kind" = portable ] && [ "$(uname -m)" = x86_64 ] && flags+=(-fcf-protection=none)
 candidate_flags=(-std=gnu++17 -O2 -fno-strict-aliasing -fno-math-errno -fno-trapping-math -fno-delete-null-pointer-checks -fstack-clash-protection)
@@ -73,7 +73,7 @@ for switch in "${switches[@]}"; do
   for name in "${programs[@]}"; do
     to=$folder/$name
     shims=(-DCAPSTONE_EMULATED=1 -DCAPSTONE_CUDA_ARCH=900 -isystem $emulator/include -isystem "$headers" -include $emulator/include/capstone_emulator.h)
-    $compiler "${flags[@]}" "${chosen[@]}" "${candidate_flags[@]}" -E -x c++ "${shims[@]}" "tests/emulated_programs/$name.cu" -o "$to.ii"
+    $compiler "${flags[@]}" "${chosen[@]}" "${candidate_flags[@]}" -E -x c++ "${shims[@]}" "tests/emulator/programs/$name.cu" -o "$to.ii"
     "$rewriter" --program "$to.ii" "$to.rewritten.ii"
     $compiler "${flags[@]}" "${chosen[@]}" "${candidate_flags[@]}" -x c++-cpp-output -c "$to.rewritten.ii" -o "$to.o"
     $compiler -no-pie "$to.o" "${objects[@]}" -Wl,-u,capstone_emu_program -o "$to" -lpthread

@@ -34,7 +34,7 @@ def percent(value):
 
 
 def code_digest(source):
-    """As harness/ladder/ladder.h says: lines that are comment alone, and empty ones, do not count."""
+    """As harness/analysis/ladder/ladder.h says: lines that are comment alone, and empty ones, do not count."""
     lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("//")]
     return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
 

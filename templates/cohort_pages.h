@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "rubric/gradebook/gradebook.h"
-#include "rubric/gradebook/leaderboard.h"
+#include "harness/course/gradebook/gradebook.h"
+#include "harness/course/gradebook/leaderboard.h"
 
 namespace capstone {
 

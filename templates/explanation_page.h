@@ -4,7 +4,7 @@
 #include <string>
 
 #include "harness/base/error.h"
-#include "harness/ledger/explanation.h"
+#include "harness/model/explanation.h"
 
 namespace capstone {
 

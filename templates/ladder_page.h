@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/ladder/ladder.h"
+#include "harness/analysis/ladder/ladder.h"
 
 namespace capstone {
 

@@ -6,7 +6,7 @@
 
 #include "harness/base/resources.h"
 #include "harness/base/units.h"
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 
 namespace capstone {
 

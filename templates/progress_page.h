@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rubric/gradebook/progress.h"
+#include "harness/course/gradebook/progress.h"
 
 namespace capstone {
 

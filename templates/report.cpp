@@ -12,7 +12,7 @@
 #include "rubric/numbers.h"
 #include "rubric/review.h"
 #include "rubric/worklog.h"
-#include "templates/exhibits.h"
+#include "templates/figures.h"
 #include "templates/page.h"
 #include "templates/prose.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/base/resources.h"
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 #include "harness/project/project.h"
 #include "rubric/finding.h"
 #include "rubric/rubric.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/cohort/similarity.h"
+#include "harness/course/similarity.h"
 #include "harness/base/error.h"
 
 namespace capstone {

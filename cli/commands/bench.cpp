@@ -12,7 +12,7 @@
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/ladder/ladder.h"
+#include "harness/analysis/ladder/ladder.h"
 
 namespace capstone::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/judge/judge.h"
-#include "harness/measure/statistics.h"
+#include "harness/timing/statistics.h"
 
 namespace capstone::cli {
 namespace {
@@ -33,7 +33,7 @@ struct Subject {
 };
 
 std::vector<Subject> subjects_of(const Session& session, const CalibrateArguments& arguments) {
-  const fs::path softmax = session.resources.share / "harness" / "calibration" / "softmax.cu";
+  const fs::path softmax = session.resources.share / "harness" / "analysis" / "calibration" / "softmax.cu";
   const fs::path sgemm = session.resources.share / "reference_kernels" / "L5_gemm_ladder_two" / "sgemm" / "05_register_tile_2d.cu";
   const int each = (arguments.pairs + 2) / 3;
   std::vector<Subject> all{{"20 us", "same", "softmax", softmax, Sizes{{"rows", 2048}, {"cols", 4096}}, each},

@@ -4,7 +4,7 @@
 
 #include "cli/session.h"
 #include "harness/base/files.h"
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 #include "rubric/review.h"
 
 namespace capstone::cli {

@@ -11,7 +11,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "rubric/gradebook/leaderboard.h"
+#include "harness/course/gradebook/leaderboard.h"
 #include "templates/cohort_pages.h"
 #include "templates/encode.h"
 

@@ -4,10 +4,10 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/build/cuda.h"
+#include "harness/runtime/build/cuda.h"
 #include "harness/judge/judge.h"
-#include "harness/python/python.h"
-#include "harness/sandbox/sandbox.h"
+#include "harness/runtime/python/python.h"
+#include "harness/runtime/sandbox/sandbox.h"
 
 namespace capstone::cli {
 namespace {

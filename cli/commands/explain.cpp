@@ -1,4 +1,4 @@
-#include "harness/explain/explain.h"
+#include "harness/analysis/explain/explain.h"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include "cli/mentor_commands.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "rubric/gradebook/exports.h"
+#include "harness/course/gradebook/exports.h"
 
 namespace capstone::cli {
 namespace {

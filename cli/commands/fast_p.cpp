@@ -10,8 +10,8 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/ledger/ledger.h"
-#include "harness/measure/fast_p.h"
+#include "harness/project/ledger/ledger.h"
+#include "harness/analysis/fast_p.h"
 
 namespace capstone::cli {
 namespace {

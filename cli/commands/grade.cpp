@@ -14,11 +14,11 @@
 #include "harness/base/csv.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/cohort/jobs.h"
-#include "harness/cohort/roster.h"
-#include "harness/sandbox/orphans.h"
-#include "harness/sandbox/sandbox.h"
-#include "rubric/gradebook/gradebook.h"
+#include "harness/course/jobs.h"
+#include "harness/course/roster.h"
+#include "harness/runtime/sandbox/orphans.h"
+#include "harness/runtime/sandbox/sandbox.h"
+#include "harness/course/gradebook/gradebook.h"
 #include "rubric/rubric.h"
 
 namespace capstone::cli {

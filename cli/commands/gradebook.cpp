@@ -4,7 +4,7 @@
 #include "cli/gradebook_tasks.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "rubric/gradebook/lateness.h"
+#include "harness/course/gradebook/lateness.h"
 #include "templates/cohort_pages.h"
 
 namespace capstone::cli {

@@ -12,7 +12,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/kernelbench/suite.h"
-#include "harness/python/python.h"
+#include "harness/runtime/python/python.h"
 
 namespace capstone::cli {
 namespace {

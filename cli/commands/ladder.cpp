@@ -12,11 +12,11 @@
 #include "cli/rungs.h"
 #include "cli/session.h"
 #include "cli/sizes.h"
-#include "cli/staircase.h"
+#include "cli/ladder_view.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/ladder/ladder.h"
+#include "harness/analysis/ladder/ladder.h"
 #include "templates/ladder_page.h"
 
 namespace capstone::cli {

@@ -1,4 +1,4 @@
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 
 #include <fmt/format.h>
 

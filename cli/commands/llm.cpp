@@ -10,11 +10,11 @@
 #include "cli/show.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/model/device.h"
+#include "harness/timing/device.h"
 #include "harness/project/attempts.h"
-#include "harness/reply/difference.h"
-#include "harness/reply/extract.h"
-#include "harness/reply/prompt.h"
+#include "harness/project/reply/difference.h"
+#include "harness/project/reply/extract.h"
+#include "harness/project/reply/prompt.h"
 
 namespace capstone::cli {
 namespace {

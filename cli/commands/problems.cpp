@@ -4,7 +4,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/lint/lint.h"
+#include "harness/analysis/lint/lint.h"
 
 namespace capstone::cli {
 namespace {

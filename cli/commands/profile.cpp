@@ -1,5 +1,5 @@
 // `capstone profile`: why a kernel is as fast as it is, in words with numbers.
-#include "harness/profile/profile.h"
+#include "harness/analysis/profile/profile.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "cli/session.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/model/device.h"
+#include "harness/timing/device.h"
 
 namespace capstone::cli {
 namespace {

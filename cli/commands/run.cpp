@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/session.h"
-#include "harness/judge/run_program.h"
+#include "harness/runtime/build/run_program.h"
 
 namespace capstone::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/submit/submission.h"
+#include "harness/project/archive/submission.h"
 
 #include <fmt/format.h>
 

@@ -40,7 +40,7 @@ struct ProcessResult {
 /// Runs a child to its end. @error the program does not exist or cannot be started.
 Result<ProcessResult> run_process(const ProcessSpec& spec);
 
-/// A child that is talked to over a channel (see harness/worker/channel.h) while it runs.
+/// A child that is talked to over a channel (see harness/runtime/worker/channel.h) while it runs.
 class Child {
  public:
   /// stdout and stderr are drained into bounded buffers by a thread; `timeout` is not used.

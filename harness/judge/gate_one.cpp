@@ -1,9 +1,6 @@
 #include "harness/judge/gate_one.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,41 +9,6 @@
 #include "harness/base/text.h"
 
 namespace capstone {
-
-MemfdArena::~MemfdArena() { drop(); }
-
-void MemfdArena::drop() {
-  if (base_) ::munmap(base_, bytes_);
-  if (fd_ >= 0) ::close(fd_);
-  base_ = nullptr;
-  fd_ = -1;
-}
-
-Result<int> MemfdArena::resize(std::size_t bytes) {
-  drop();
-  fd_ = ::memfd_create("capstone-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  // Of a size for ever: a candidate that cut it short would end the judge, which reads it, by SIGBUS.
-  if (fd_ < 0 || ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0 ||
-      ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return fail(fmt::format("cannot get {} bytes of shared memory: {}", bytes, std::strerror(errno)), {}, {},
-                ExitCode::kEnvironment);
-  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (base == MAP_FAILED)
-    return fail(std::string("cannot map shared memory: ") + std::strerror(errno), {}, {}, ExitCode::kEnvironment);
-  base_ = static_cast<std::byte*>(base);
-  bytes_ = bytes;
-  return fd_;
-}
-
-Result<void> MemfdArena::load(std::span<const std::byte> image) {
-  std::memcpy(base_, image.data(), image.size());
-  return {};
-}
-
-Result<void> MemfdArena::fetch(std::span<std::byte> image) {
-  std::memcpy(image.data(), base_, image.size());
-  return {};
-}
 
 GateOne verdict_of(const WorkerFailure& failure) {
   using Kind = WorkerFailure::Kind;
@@ -79,17 +41,6 @@ CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failur
   return result;
 }
 
-tl::expected<std::size_t, WorkerFailure> ask_bytes(Runner& worker, const char* op, const Json& args) {
-  auto answer = worker.ask({{"op", op}, {"args", args}});
-  if (!answer) return tl::unexpected(answer.error());
-  auto bytes = answer->message.find("bytes");
-  if (bytes == answer->message.end() || !bytes->is_number_unsigned() || bytes->get<std::uint64_t>() > (1ull << 33))
-    return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported,
-                                        fmt::format("{}_bytes() asks for more than 8 GiB, or for nonsense", op), {},
-                                        "return the bytes that are needed at these sizes", "launch_error"});
-  return bytes->get<std::size_t>();
-}
-
 // A run that is wrong after one that was right: the cause is what differs between the two, not the arithmetic.
 void blame_the_difference(CaseResult& result) {
   constexpr const char* kPattern = "differs from run to run (race, or memory that was never written)";
@@ -113,18 +64,6 @@ std::string label_of_libraries(const std::set<std::string>& libraries) {
     if (std::any_of(kKnown.begin(), kKnown.end(), [&](const char* known) { return library.starts_with(known); })) found.push_back(library);
   if (found.empty()) return {};
   return fmt::format("library: {} {} loaded by the kernel's process", join(found, ", "), found.size() == 1 ? "was" : "were");
-}
-
-tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args) {
-  PrivateBytes bytes;
-  auto workspace = ask_bytes(worker, "workspace", args);
-  if (!workspace) return tl::unexpected(workspace.error());
-  bytes.workspace = *workspace;
-  if (!problem.prepare) return bytes;
-  auto prepared = ask_bytes(worker, "prepared", args);
-  if (!prepared) return tl::unexpected(prepared.error());
-  bytes.prepared = *prepared;
-  return bytes;
 }
 
 Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& setup, Runner& worker, const PreparedCase& prepared,

@@ -5,36 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/judge/cases.h"
+#include "harness/correctness/cases.h"
 #include "harness/judge/judge.h"
-#include "harness/worker/worker.h"
+#include "harness/runtime/worker/arena.h"
 
 namespace capstone {
-
-/// Memory that the trusted side owns and a worker maps.
-class ArenaHost {
- public:
-  virtual ~ArenaHost() = default;
-  /// Makes an arena of this size; the descriptor stays ours and is handed to the worker.
-  virtual Result<int> resize(std::size_t bytes) = 0;
-  virtual Result<void> load(std::span<const std::byte> image) = 0;
-  virtual Result<void> fetch(std::span<std::byte> image) = 0;
-};
-
-/// Host memory (memfd), for the emulated backend. Who is handed its descriptor can change its bytes, never its size.
-class MemfdArena : public ArenaHost {
- public:
-  ~MemfdArena() override;
-  Result<int> resize(std::size_t bytes) override;
-  Result<void> load(std::span<const std::byte> image) override;
-  Result<void> fetch(std::span<std::byte> image) override;
-
- private:
-  void drop();
-  int fd_ = -1;
-  std::byte* base_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 /// A label that says which GPU libraries are among shared objects; empty when none is.
 std::string label_of_libraries(const std::set<std::string>& libraries);
@@ -52,13 +27,6 @@ struct GateOneSetup {
   std::string who;                                   ///< for narration
   bool ask_ahead = false;                            ///< of a kernel that passed: what it will want at the `measure` sizes
 };
-
-/// Bytes that a candidate wants beside the tensors at some sizes; both must be known before the arena is laid out.
-struct PrivateBytes {
-  std::size_t workspace = 0, prepared = 0;
-};
-/// @param args  see workspace_arguments(). @error the worker's failure, or a number that makes no sense.
-tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args);
 
 /// Lets a candidate's prepare() fill its region, out of sight of the inputs. `image`: the arena that launch() is about to
 /// get; what prepare() made is put into it. `request`: args, schedule and seed of the run. Does nothing where the problem has no `prepare`.

@@ -14,8 +14,8 @@
 
 #include "harness/base/text.h"
 #include "harness/judge/gate_one.h"
-#include "harness/judge/stage.h"
-#include "harness/measure/statistics.h"
+#include "harness/runtime/cuda/device_buffers.h"
+#include "harness/timing/statistics.h"
 
 namespace capstone {
 namespace {

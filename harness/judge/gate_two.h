@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "harness/judge/gate_one.h"
-#include "harness/judge/player_client.h"
-#include "harness/model/device.h"
+#include "harness/runtime/cuda/gpu_host_client.h"
+#include "harness/timing/device.h"
 
 namespace capstone {
 

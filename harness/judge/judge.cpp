@@ -10,7 +10,7 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/build/cuda.h"
+#include "harness/runtime/build/cuda.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/python_entries.h"
 #include "harness/judge/reference_oracle.h"

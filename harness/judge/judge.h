@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "harness/base/resources.h"
-#include "harness/judge/cases.h"
-#include "harness/ledger/record.h"
-#include "harness/sandbox/sandbox.h"
-#include "problems/problem.h"
+#include "harness/correctness/cases.h"
+#include "harness/model/record.h"
+#include "harness/runtime/sandbox/sandbox.h"
+#include "harness/model/problem.h"
 
 namespace capstone {
 

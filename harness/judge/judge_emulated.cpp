@@ -6,13 +6,13 @@
 
 #include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
-#include "harness/build/build.h"
+#include "harness/runtime/build/build.h"
 #include "harness/judge/backends.h"
 #include "harness/judge/gate_one.h"
 #include "harness/judge/python_entries.h"
 #include "harness/judge/reference_oracle.h"
 #include "harness/judge/sanitize.h"
-#include "harness/measure/statistics.h"
+#include "harness/timing/statistics.h"
 
 namespace capstone {
 namespace {

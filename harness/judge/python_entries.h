@@ -1,7 +1,7 @@
 #pragma once
 // Contestants that are Python files, on either backend.
 #include "harness/judge/judge.h"
-#include "harness/python/runner.h"
+#include "harness/runtime/python/runner.h"
 
 namespace capstone {
 

@@ -7,10 +7,10 @@
 #include <mutex>
 
 #include "harness/base/text.h"
-#include "harness/check/inputs.h"
-#include "harness/judge/cases.h"
+#include "harness/correctness/inputs.h"
+#include "harness/correctness/cases.h"
 #include "harness/judge/gate_one.h"
-#include "harness/python/runner.h"
+#include "harness/runtime/python/runner.h"
 
 namespace capstone {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "harness/check/oracle.h"
+#include "harness/correctness/oracle.h"
 
 namespace capstone {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <future>
 
-#include "harness/build/build.h"
+#include "harness/runtime/build/build.h"
 
 namespace capstone {
 namespace {

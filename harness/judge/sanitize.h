@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "harness/judge/gate_one.h"
-#include "harness/sandbox/sandbox.h"
+#include "harness/runtime/sandbox/sandbox.h"
 
 namespace capstone {
 

@@ -15,9 +15,9 @@
 #include "harness/judge/reference_oracle.h"
 #include "harness/kernelbench/definition.h"
 #include "harness/kernelbench/variations.h"
-#include "harness/lint/triviality.h"
-#include "harness/python/python.h"
-#include "harness/sandbox/sandbox.h"
+#include "harness/analysis/lint/triviality.h"
+#include "harness/runtime/python/python.h"
+#include "harness/runtime/sandbox/sandbox.h"
 
 namespace capstone {
 namespace {
@@ -32,7 +32,7 @@ Result<Json> examine(const ImportRequest& request, const Python& python, const R
   const ScratchFolder scratch(resources.cache / "kernelbench");
   CAPSTONE_CHECK(make_folders(scratch.path()));
   std::error_code code;
-  const fs::path harness = fs::weakly_canonical(resources.share / "harness", code), workers = harness / "worker" / "python", script = harness / "kernelbench" / "examine.py";
+  const fs::path harness = fs::weakly_canonical(resources.share / "harness", code), workers = harness / "runtime" / "python" / "worker", script = harness / "kernelbench" / "examine.py";
   const fs::path out = scratch.path() / "found.json";
   ProcessSpec spec;
   spec.argv = {python.program.string(), script.string(), fs::absolute(request.file.path).string(), out.string(), "--memory", fmt::format("{:.0f}", request.memory_bytes),

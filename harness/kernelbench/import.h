@@ -6,7 +6,7 @@
 
 #include "harness/base/resources.h"
 #include "harness/judge/judge.h"
-#include "problems/problem.h"
+#include "harness/model/problem.h"
 
 namespace capstone {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "harness/kernelbench/import.h"
-#include "harness/ledger/record.h"
-#include "harness/measure/fast_p.h"
+#include "harness/model/record.h"
+#include "harness/analysis/fast_p.h"
 
 namespace capstone {
 

@@ -7,8 +7,8 @@
 #include <functional>
 #include <random>
 
-#include "harness/check/dtype_convert.h"
-#include "harness/judge/cases.h"
+#include "harness/correctness/dtype_convert.h"
+#include "harness/correctness/cases.h"
 
 namespace capstone {
 namespace {

@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 #include "harness/project/project.h"
 
 namespace capstone {

@@ -6,7 +6,7 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 
 namespace capstone {
 namespace {

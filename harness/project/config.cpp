@@ -7,7 +7,7 @@
 #include "harness/base/json.h"
 #include "harness/base/spelling.h"
 #include "harness/project/project.h"
-#include "problems/yaml.h"
+#include "harness/model/yaml.h"
 
 namespace capstone {
 namespace {

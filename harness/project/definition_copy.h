@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "problems/problem.h"
+#include "harness/model/problem.h"
 
 namespace capstone {
 

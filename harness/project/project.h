@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "harness/base/resources.h"
-#include "harness/ledger/record.h"
-#include "problems/problem.h"
+#include "harness/model/record.h"
+#include "harness/model/problem.h"
 
 namespace capstone {
 

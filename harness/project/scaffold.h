@@ -2,7 +2,7 @@
 // The words of a new project's files. Private to harness/project.
 #include <string>
 
-#include "problems/problem.h"
+#include "harness/model/problem.h"
 
 namespace capstone {
 

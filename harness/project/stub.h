@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "problems/problem.h"
+#include "harness/model/problem.h"
 
 namespace capstone {
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "harness/ledger/ledger.h"
+#include "harness/project/ledger/ledger.h"
 
 namespace capstone {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/check/compare.h"
-#include "harness/check/diagnose.h"
-#include "harness/check/dtype_convert.h"
-#include "harness/check/inputs.h"
+#include "harness/correctness/compare.h"
+#include "harness/correctness/diagnose.h"
+#include "harness/correctness/dtype_convert.h"
+#include "harness/correctness/inputs.h"
 
 namespace capstone {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "harness/judge/run_program.h"
+#include "harness/runtime/build/run_program.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "harness/explain/explain.h"
+#include "harness/analysis/explain/explain.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // How fast the catalogue answers: `capstone problems` and every command that names a problem wait for it.
 #include <benchmark/benchmark.h>
 
-#include "problems/problem.h"
+#include "harness/model/problem.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "harness/measure/statistics.h"
+#include "harness/timing/statistics.h"
 
 namespace capstone {
 namespace {

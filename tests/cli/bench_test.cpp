@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/ladder/ladder.h"
+#include "harness/analysis/ladder/ladder.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {

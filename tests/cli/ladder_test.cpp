@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "harness/ladder/ladder.h"
+#include "harness/analysis/ladder/ladder.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {

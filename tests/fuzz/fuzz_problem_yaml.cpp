@@ -6,11 +6,11 @@
 #include <fstream>
 
 #include "harness/base/files.h"
-#include "harness/check/inputs.h"
-#include "harness/check/layout.h"
-#include "problems/problem.h"
+#include "harness/correctness/inputs.h"
+#include "harness/correctness/layout.h"
+#include "harness/model/problem.h"
 #include "tests/fuzz/driver.h"
-#include "tests/unit/problems/scratch.h"
+#include "tests/model/scratch.h"
 
 namespace {
 

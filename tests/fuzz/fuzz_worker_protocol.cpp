@@ -7,7 +7,7 @@
 #include "harness/base/text.h"
 #include "harness/judge/gate_one.h"
 #include "tests/fuzz/driver.h"
-#include "tests/unit/worker/hostile_recorder.h"
+#include "tests/runtime/cuda/hostile_capture_worker.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/check/inputs.h"
+#include "harness/correctness/inputs.h"
 
 namespace {
 

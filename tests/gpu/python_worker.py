@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WORKER = os.path.join(ROOT, "harness", "worker", "python")
+WORKER = os.path.join(ROOT, "harness", "runtime", "python", "worker")
 sys.path.insert(0, WORKER)
 
 import clock  # noqa: E402

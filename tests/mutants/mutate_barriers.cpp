@@ -19,12 +19,12 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/build/build.h"
-#include "harness/check/inputs.h"
-#include "harness/judge/cases.h"
+#include "harness/runtime/build/build.h"
+#include "harness/correctness/inputs.h"
+#include "harness/correctness/cases.h"
 #include "harness/judge/gate_one.h"
-#include "harness/worker/worker.h"
-#include "tests/unit/resources.h"
+#include "harness/runtime/worker/worker.h"
+#include "tests/resources.h"
 
 namespace capstone {
 namespace {

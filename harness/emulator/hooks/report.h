@@ -1,5 +1,5 @@
 #pragma once
-// What the worker answers about a run: findings, and counts by kernel and line (harness/worker/protocol.md).
+// What the worker answers about a run: findings, and counts by kernel and line (harness/runtime/worker/protocol.md).
 #include <string>
 
 #include "harness/base/json.h"

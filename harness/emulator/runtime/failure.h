@@ -6,7 +6,7 @@
 
 namespace capstone_emu {
 
-/// The kinds of harness/worker/protocol.md.
+/// The kinds of harness/runtime/worker/protocol.md.
 enum class FailureKind { kLaunchError, kUndefinedBehaviour, kNotJudgeable, kCrash, kTimedOut, kException };
 const char* name_of(FailureKind kind);
 

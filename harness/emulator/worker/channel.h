@@ -1,5 +1,5 @@
 #pragma once
-// The worker's end of harness/worker/protocol.md.
+// The worker's end of harness/runtime/worker/protocol.md.
 #include <optional>
 #include <string>
 

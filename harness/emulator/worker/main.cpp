@@ -1,4 +1,4 @@
-// The program around one candidate on the emulated backend. It speaks harness/worker/protocol.md on descriptor 3.
+// The program around one candidate on the emulated backend. It speaks harness/runtime/worker/protocol.md on descriptor 3.
 #include <sys/mman.h>
 #include <unistd.h>
 

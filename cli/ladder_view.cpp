@@ -1,0 +1,124 @@
+#include "cli/ladder_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "harness/base/text.h"
+
+namespace capstone::cli {
+namespace {
+
+std::string percent(double value) { return value > 0 ? fmt::format("{:.1f} %", value) : "n/a"; }
+
+std::string times(double value) { return value > 0 ? fmt::format("{:.3g}", value) : "-"; }
+
+// The span of the times that the bars show.
+struct Span {
+  double slowest = 0, fastest = 1e300;
+  explicit Span(const Ladder& ladder) {
+    for (const LadderStep& s : ladder.steps)
+      if (s.timed()) slowest = std::max(slowest, s.ms.point), fastest = std::min(fastest, s.ms.point);
+  }
+};
+
+std::string news_of(const LadderStep& s) { return s.trouble.empty() || s.gate_one == "PASS" ? s.rung.title : s.trouble; }
+
+// Everything about a rung on one line, or, where a terminal is too narrow for that, what is new on a second.
+std::string staircase(const Ladder& ladder, const Terminal& t, bool whole, int bar_cells) {
+  const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
+  const bool counted = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.counts.has_value(); });
+  const bool passed = std::all_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.gate_one == "PASS"; });
+  const bool compute = ladder.compute_bound(), gate = whole || !passed;
+  std::vector<std::string> header, titles;
+  if (whole) header.emplace_back("session");
+  header.emplace_back("rung");
+  if (gate) header.emplace_back("gate one");
+  const std::size_t before = header.size();
+  if (timed) {
+    header.insert(header.end(), {"time", compute ? "TFLOP/s" : "GB/s", "of peak"});
+    if (!compute) header.emplace_back("of a copy");
+    header.insert(header.end(), {whole ? "of the library" : "of lib.", whole ? "over the last" : "gain"});
+    if (bar_cells > 0) header.emplace_back();
+  }
+  const std::size_t times_cells = header.size() - before;
+  if (counted) header.insert(header.end(), {"sectors", "wavefronts", "moved"});
+  if (whole) header.emplace_back("what is new");
+  Table table(header);
+  const Span span(ladder);
+  for (std::size_t i = 0; i < ladder.steps.size(); ++i) {
+    const LadderStep& s = ladder.steps[i];
+    std::vector<std::string> row;
+    if (whole) row.push_back(s.rung.session);
+    row.push_back(t.paint(Tone::kBold, s.rung.name));
+    if (gate) row.push_back(t.paint(s.gate_one == "PASS" ? Tone::kGood : Tone::kBad, s.gate_one));
+    if (timed && s.timed()) {
+      const auto gain = ladder.gain(i);
+      row.insert(row.end(), {format_time_ms(s.ms.point), figure(ladder, s), percent(s.percent_of_peak)});
+      if (!compute) row.push_back(percent(ladder.percent_of_copy(s)));
+      row.insert(row.end(), {percent(100 * s.of_library.point), gain ? fmt::format("{:.2f}x", *gain) : ""});
+      if (bar_cells > 0) row.push_back(time_bar(s.ms.point, span.slowest, span.fastest, bar_cells));
+    } else {
+      row.insert(row.end(), times_cells, "-");
+    }
+    if (counted && s.counts) row.insert(row.end(), {times(s.counts->sectors_per_request), times(s.counts->wavefronts_over_ideal), times(s.counts->moved_over_compulsory)});
+    else if (counted) row.insert(row.end(), 3, "-");
+    if (whole) row.push_back(news_of(s));
+    table.row(std::move(row));
+  }
+  return table.text(t);
+}
+
+// The widest form that the terminal has room for.
+std::string fitting_staircase(const Ladder& ladder, const Terminal& t) {
+  if (std::string text = staircase(ladder, t, true, kBarCells); t.fits(text)) return text;
+  std::string text;
+  for (int cells : {kBarCells, kBarCells / 2, kBarCells / 4, 0})
+    if (text = staircase(ladder, t, false, cells); t.fits(text)) break;
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::size_t i = 0; i < ladder.steps.size() && i + 1 < lines.size(); ++i) lines[i + 1] += "\n" + t.paint(Tone::kDim, t.fold("    " + news_of(ladder.steps[i])));
+  return join(lines, "\n");
+}
+
+}  // namespace
+
+std::string time_bar(double ms, double slowest, double fastest, int most) {
+  const double span = std::max(1.0, std::log2(slowest / fastest));
+  const int cells = 1 + static_cast<int>(std::lround((most - 1) * std::log2(ms / fastest) / span));
+  std::string text;
+  for (int i = 0; i < cells; ++i) text += "█";
+  return text;
+}
+
+std::string figure(const Ladder& ladder, const LadderStep& step) {
+  return ladder.compute_bound() ? fmt::format("{:.2f}", ladder.throughput(step) / 1e12) : fmt::format("{:.0f}", ladder.bandwidth(step) / 1e9);
+}
+
+std::string ladder_heading(const Ladder& ladder) {
+  std::string sizes;
+  for (const auto& [name, value] : ladder.sizes.items()) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value.get<std::int64_t>());
+  return fmt::format("{}  ({}, {})", ladder.title, ladder.problem, sizes);
+}
+
+std::string ladder_origin(const Ladder& ladder) {
+  if (ladder.backend == "emulated") return "checked on the CPU, not timed: a ladder's times need a GPU; `capstone explain RUNG` shows what each line moves";
+  std::string text = fmt::format("{}, driver {}, cold L2, {}", ladder.device, ladder.driver, ladder.time);
+  if (ladder.library_ms > 0) text += fmt::format("\nthe library: {} ({})", ladder.library, format_time_ms(ladder.library_ms));
+  if (ladder.copy_bytes_per_second > 0) text += fmt::format("\na device copy in the same run: {}", format_bandwidth(ladder.copy_bytes_per_second));
+  return text;
+}
+
+std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) {
+  const auto any = [&](auto holds) { return std::any_of(ladder.steps.begin(), ladder.steps.end(), holds); };
+  std::string text = t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + fitting_staircase(ladder, t);
+  if (any([](const LadderStep& s) { return s.counts.has_value(); }))
+    text += "\n" + t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of shared memory and bytes moved: times the least possible"));
+  if (any([](const LadderStep& s) { return s.timed(); })) text += "\n" + t.paint(Tone::kDim, "bars: the times by their logarithm");
+  text += "\n" + t.paint(Tone::kDim, t.fold((recorded ? "RECORDED, not measured here: " : "") + ladder_origin(ladder)));
+  for (const LadderStep& s : ladder.steps)
+    for (const std::string& label : s.labels) text += "\n" + t.paint(Tone::kWarn, t.fold(s.rung.name + ": " + label));
+  return text;
+}
+
+}  // namespace capstone::cli

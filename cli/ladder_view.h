@@ -1,0 +1,23 @@
+#pragma once
+// A ladder drawn as a staircase.
+#include <string>
+
+#include "cli/terminal.h"
+#include "harness/analysis/ladder/ladder.h"
+
+namespace capstone::cli {
+
+/// Heading, table and what stands below it. @param recorded  it was measured elsewhere, and the text says so
+std::string ladder_text(const Ladder& ladder, const Terminal& terminal, bool recorded);
+
+inline constexpr int kBarCells = 20;
+
+/// The time as a bar: naive rungs are hundreds of times slower, hence by its logarithm. @param most  cells of the slowest
+std::string time_bar(double ms, double slowest, double fastest, int most = kBarCells);
+/// "51.60" TFLOP/s or "2731" GB/s, without its unit.
+std::string figure(const Ladder& ladder, const LadderStep& step);
+/// The title with its sizes; where, when and beside what it was measured.
+std::string ladder_heading(const Ladder& ladder);
+std::string ladder_origin(const Ladder& ladder);
+
+}  // namespace capstone::cli

@@ -1,0 +1,83 @@
+// One run under observation.
+#include "harness/analysis/explain/explain.h"
+
+#include <fmt/format.h>
+
+#include "harness/base/files.h"
+#include "harness/runtime/build/build.h"
+#include "harness/correctness/inputs.h"
+#include "harness/judge/gate_one.h"
+#include "harness/runtime/worker/report.h"
+
+namespace capstone {
+namespace {
+
+// Fixed, so that the same source always gives the same counts.
+constexpr std::uint64_t kInputSeed = 1, kPoisonSeed = 2;
+constexpr std::chrono::milliseconds kRunLimit{60000}, kLastWords{10000};
+
+Error refused(const WorkerFailure& failure) {
+  if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
+  if (failure.kind == WorkerFailure::Kind::kTimedOut || verdict_of(failure) == GateOne::kTimedOut)
+    return {"the kernel did not end while it was observed: " + failure.what, failure.where,
+            "observed kernels are slow: take a smaller --size; if that does not help, the loop is endless", ExitCode::kGateOneFailed};
+  const bool elsewhere = verdict_of(failure) == GateOne::kNotJudgeable;
+  return {"the kernel cannot be explained: " + failure.what, failure.where, failure.hint, elsewhere ? ExitCode::kEnvironment : ExitCode::kGateOneFailed};
+}
+
+}  // namespace
+
+Result<fs::path> build_observed(const ExplainRequest& request, const Resources& resources, const Sandbox& sandbox) {
+  BuildRequest build{request.problem, request.source, &resources, &sandbox};
+  build.flavour = Flavour::kHooks;
+  CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(build));
+  if (!artifact.not_judgeable.empty())
+    return fail("the CPU cannot run this kernel", artifact.not_judgeable, "its counts can only be had on a GPU, with ncu", ExitCode::kEnvironment);
+  if (!artifact.result.ok) {
+    const auto& error = artifact.result.first_error;
+    return fail("it does not compile: " + (error ? error->text : std::string("no error line")),
+                error ? fmt::format("{}:{}", error->file, error->line) : std::string(), "mend the compiler's first error", ExitCode::kGateOneFailed);
+  }
+  return artifact.program;
+}
+
+Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& request, const Sandbox& sandbox) {
+  const Problem& problem = *request.problem;
+  auto worker = Worker::start_runner({program.string()}, sandbox, WorkerLimits{}, false);
+  if (!worker) return fail(refused(worker.error()));
+  CAPSTONE_TRY(Json question, workspace_arguments(problem, request.sizes));
+  auto bytes = ask_private_bytes(**worker, problem, question);
+  if (!bytes) return fail(refused(bytes.error()));
+  // Inputs as the judge makes them; no expected values, because nothing is compared.
+  const CasePlan plan{"explain", request.sizes, kInputSeed, Battery::kPlain};
+  CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(problem, plan, bytes->workspace, bytes->prepared));
+  poison_image(problem, prepared, prepared.image, kPoisonSeed);
+  MemfdArena arena;
+  CAPSTONE_TRY(int descriptor, arena.resize(prepared.layout.bytes));
+  if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), descriptor); !mapped)
+    return fail(refused(mapped.error()));
+  CAPSTONE_TRY(Json arguments, call_arguments(problem, prepared.layout, request.sizes));
+  Json run{{"op", "run"}, {"args", arguments}, {"seed", 1}, {"schedule", "forward"}, {"limit_ms", kRunLimit.count()}};
+  run["extents"] = call_extents(problem, prepared.layout);
+  const GateOneSetup setup{&problem, nullptr, &arena, {"forward"}, {}, kRunLimit, [](const std::string&) {}, {}};
+  CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, run, prepared.image));
+  if (!preparation) return fail(refused(preparation.error()));
+  CAPSTONE_CHECK(arena.load(prepared.image));
+  run["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
+  if (problem.prepare) run["prepared"] = prepared.layout.prepared_offset;
+  run["observe"] = true;
+  auto answer = (*worker)->ask(run, kRunLimit + kLastWords);
+  if (!answer) return fail(refused(answer.error()));
+  CAPSTONE_TRY(Json report, load_report(*answer));
+  return interpret(report, request);
+}
+
+Result<Explanation> explain(const ExplainRequest& request, const Resources& resources, const Narration& say) {
+  say("building with every access observed");
+  const Sandbox sandbox = Sandbox::detect(resources);
+  CAPSTONE_TRY(fs::path program, build_observed(request, resources, sandbox));
+  say(fmt::format("running at {}", to_string(request.sizes)));
+  return explain_run(program, request, sandbox);
+}
+
+}  // namespace capstone

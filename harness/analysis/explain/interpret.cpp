@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "harness/base/files.h"
+#include "harness/base/symbols.h"
+#include "harness/base/text.h"
+#include "harness/analysis/explain/explain.h"
+#include "harness/analysis/explain/advice.h"
+#include "harness/correctness/cases.h"
+
+namespace capstone {
+namespace {
+
+constexpr std::size_t kRemarks = 3;
+constexpr double kLeastShare = 0.02;             // of a line that is worth a remark
+constexpr std::size_t kMaxSource = 1u << 20;     // [B]
+constexpr std::size_t kMaxText = 160;            // [B] of a source line in a record
+
+Error malformed(const std::string& what) {
+  return {"the observed run gave a report that cannot be read: " + what, {}, "this is a defect of capstone; please report it", ExitCode::kInternal};
+}
+
+Traffic traffic_of(const Json& json, const char* units, const char* ideal) {
+  return {json.at("requests"), json.at(units), json.at(ideal), json.at("bytes"), json.at("active_lanes")};
+}
+
+// The lines of the source files, read when a count names one.
+class Sources {
+ public:
+  explicit Sources(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::string line(const std::string& file, int number) {
+    auto it = files_.find(file);
+    if (it == files_.end()) {
+      std::vector<std::string> lines;
+      if (auto text = lies_in_folder(file) ? read_file(folder_ / file, kMaxSource) : Result<std::string>()) lines = split(*text, '\n');
+      it = files_.emplace(file, std::move(lines)).first;
+    }
+    const auto at = static_cast<std::size_t>(number);
+    if (number < 1 || at > it->second.size()) return {};
+    std::string text(trim(it->second[at - 1]));
+    if (text.size() > kMaxText) text = text.substr(0, kMaxText);
+    return to_utf8(text);
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+LineCounts line_of(const Json& json, Sources& sources) {
+  LineCounts c;
+  c.file = json.at("file");
+  c.line = json.at("line");
+  c.text = sources.line(c.file, c.line);
+  c.global = traffic_of(json.at("global"), "sectors", "ideal_sectors");
+  c.loads = json["global"].at("loads");
+  c.stores = json["global"].at("stores");
+  c.shared = traffic_of(json.at("shared"), "wavefronts", "ideal");
+  c.flops = json.at("flops");
+  c.barriers = json.at("barriers");
+  c.atomics = json.at("atomics");
+  return c;
+}
+
+void rank(Explanation& e) {
+  double all = 0;
+  for (const KernelCounts& kernel : e.kernels)
+    for (const LineCounts& line : kernel.lines) all += modelled_clocks(line);
+  struct Ranked { const KernelCounts* kernel; const LineCounts* line; };
+  std::vector<Ranked> ranked;
+  for (KernelCounts& kernel : e.kernels)
+    for (LineCounts& line : kernel.lines) {
+      line.share = all > 0 ? modelled_clocks(line) / all : 0;
+      if (line.line > 0 && line.share >= kLeastShare) ranked.push_back({&kernel, &line});
+    }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.line->share > b.line->share; });
+  if (ranked.size() > kRemarks) ranked.resize(kRemarks);
+  for (const Ranked& r : ranked) e.remarks.push_back(remark_on(*r.line, *r.kernel, e.compulsory_bytes));
+}
+
+// FP32 lanes of one SM: 64 on Volta, Turing and GA100, 128 since. Told by the clock that the device's FP32 rate then implies.
+double clock_hz(const DevicePeaks& device) {
+  constexpr double kSlowest = 1e9;
+  if (device.sm_count <= 0 || device.fp32 <= 0) return 0;
+  const double wide = device.fp32 / (2.0 * 128 * device.sm_count);
+  return wide >= kSlowest ? wide : 2 * wide;
+}
+
+}  // namespace
+
+ModelledFloor modelled_floor(const Explanation& e, const DevicePeaks& device, Precision precision) {
+  ModelledFloor floor{device.name, device.source, 0, 0, 0, {}};
+  if (device.bandwidth > 0) floor.memory_ms = e.compulsory_bytes / device.bandwidth * 1e3;
+  // L1 answers 128 bytes a clock: four sectors; it shares its path with shared memory.
+  const double passes = double(e.total.shared.units) + std::max(double(e.total.global.requests), double(e.total.global.units) / 4);
+  if (const double clock = clock_hz(device); clock > 0) floor.wavefront_ms = passes / (clock * device.sm_count) * 1e3;
+  if (const ComputePeak peak = peak_of(device, precision); peak.flops > 0) floor.compute_ms = double(e.total.flops) / peak.flops * 1e3;
+  floor.bound_by = floor.ms() == floor.memory_ms ? "memory" : floor.ms() == floor.wavefront_ms ? "shared memory and L1" : "compute";
+  return floor;
+}
+
+Result<Explanation> interpret(const Json& report, const ExplainRequest& request) {
+  Explanation e;
+  e.problem_id = request.problem->id;
+  e.sizes = sizes_json(request.sizes);
+  CAPSTONE_TRY(Cost cost, cost_at(*request.problem, request.sizes));
+  e.compulsory_bytes = cost.bytes;
+  e.compulsory_flops = cost.flops;
+  Sources sources(request.source.parent_path());
+  try {
+    for (const Json& json : report.at("kernels")) {
+      KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), json.value("dynamic_shared", std::uint64_t{0}), {},
+                          demangled(json.value("function", std::string()))};
+      if (!kernel.function.empty() && base_name(kernel.kernel) != base_name(kernel.function)) kernel.kernel = kernel.function;  // it is a variable's name
+      for (const Json& line : json.at("lines")) {
+        kernel.lines.push_back(line_of(line, sources));
+        e.total.add(kernel.lines.back());
+      }
+      e.kernels.push_back(std::move(kernel));
+    }
+  } catch (const std::exception& error) {
+    return fail(malformed(error.what()));
+  }
+  rank(e);
+  e.total.share = e.kernels.empty() ? 0 : 1;
+  if (request.device) e.floor = modelled_floor(e, *request.device, request.problem->precision);
+  return e;
+}
+
+}  // namespace capstone

@@ -1,0 +1,199 @@
+#include "harness/analysis/ladder/ladder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/spelling.h"
+#include "harness/base/text.h"
+#include "harness/analysis/explain/explain.h"
+
+namespace capstone {
+
+// "L1" … "L8", then "W1" …, each by its number.
+bool earlier_session(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty() || a[0] != b[0]) return a.substr(0, 1) < b.substr(0, 1);
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+namespace {
+
+// "L5_gemm_ladder_two" → "L5"
+std::string session_of(const fs::path& folder) { return split(folder.filename().string(), '_').front(); }
+
+std::vector<fs::path> session_folders(const Resources& resources) {
+  std::error_code code;
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(resources.reference_kernels(), code))
+    if (entry.is_directory(code) && entry.path().filename().string().find('_') != std::string::npos) folders.push_back(entry.path());
+  std::sort(folders.begin(), folders.end(), [](const fs::path& a, const fs::path& b) { return earlier_session(session_of(a), session_of(b)); });
+  return folders;
+}
+
+bool has_kernels(const fs::path& folder) {
+  std::error_code code;
+  for (const auto& file : fs::directory_iterator(folder, code))
+    if (file.path().extension() == ".cu") return true;
+  return false;
+}
+
+// The comment that a file opens with: its first line, and the paragraph "Changed".
+void read_header(const std::string& text, Rung& rung) {
+  bool in_changed = false;
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.starts_with("//")) break;
+    const std::string_view said = trim(std::string_view(line).substr(2));
+    if (rung.title.empty()) {
+      const std::size_t colon = said.find(':');
+      rung.title = trim(said.starts_with("Rung") && colon != said.npos ? said.substr(colon + 1) : said);
+      continue;
+    }
+    // A paragraph's name stands three characters into the comment; what belongs to it stands further in.
+    const bool begins = line.size() > 3 && line[3] != ' ';
+    if (begins) in_changed = said.starts_with("Changed");
+    if (!in_changed || said.empty()) continue;
+    if (!rung.changed.empty()) rung.changed += ' ';
+    rung.changed += begins ? trim(said.substr(std::string_view("Changed").size())) : said;
+  }
+}
+
+LadderStep step_of(const Rung& rung, const Measurement& m) {
+  LadderStep step;
+  step.rung = rung;
+  step.tier = m.tier;
+  step.gate_one = label_of(m.gate_one);
+  step.labels = m.labels;
+  if (const CaseResult* failure = m.first_failure()) step.trouble = failure->problem;
+  else if (!m.build.ok && m.build.first_error) step.trouble = m.build.first_error->text;
+  else if (!m.measured) step.trouble = m.gate_two_reason;
+  if (!m.measured || !m.measured->speedup) return step;
+  const Arm& arm = m.measured->arms.back();
+  step.ms = arm.median_ms;
+  step.hot_ms = arm.hot_ms;
+  for (const auto& restart : arm.samples_ms) step.samples_ms.insert(step.samples_ms.end(), restart.begin(), restart.end());
+  step.percent_of_peak = m.measured->percent_of_peak;
+  step.peak = m.measured->peak;
+  step.bound_by = m.measured->bound_by;
+  step.of_library = *m.measured->speedup;
+  return step;
+}
+
+// What each access costs, where nothing can be timed. A rung that the CPU cannot observe has no counts.
+std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung& rung, const Resources& resources, const Narration& say) {
+  const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}}, resources, [&](const std::string& text) { say(rung.name + ": " + text); });
+  if (!explained) return std::nullopt;
+  const LineCounts& total = explained->total;
+  return LadderStep::Counts{total.global.units_per_request(), total.shared.requests ? total.shared.excess() : 0,
+                            explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0};
+}
+
+}  // namespace
+
+std::string code_digest(std::string_view source) {
+  std::string code;
+  for (const std::string& line : split(source, '\n'))
+    if (const std::string_view words = trim(line); !words.empty() && !words.starts_with("//")) code += line + "\n";
+  return sha256_hex(code);
+}
+
+std::vector<std::string> ladders_of(const Resources& resources, const std::string& session) {
+  std::vector<std::string> problems;
+  std::error_code code;
+  for (const fs::path& folder : session_folders(resources)) {
+    if (!session.empty() && session_of(folder) != session) continue;
+    std::vector<std::string> here;
+    for (const auto& entry : fs::directory_iterator(folder, code))
+      if (entry.is_directory(code) && has_kernels(entry.path())) here.push_back(entry.path().filename());
+    std::sort(here.begin(), here.end());
+    for (std::string& problem : here)
+      if (std::find(problems.begin(), problems.end(), problem) == problems.end()) problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string& problem) {
+  std::vector<Rung> rungs;
+  std::error_code code;
+  for (const fs::path& folder : session_folders(resources))
+    for (const auto& file : fs::directory_iterator(folder / problem, code)) {
+      if (file.path().extension() != ".cu") continue;
+      CAPSTONE_TRY(const std::string text, read_file(file.path()));
+      Rung rung{file.path(), file.path().stem(), session_of(folder), {}, {}};
+      read_header(text, rung);
+      rungs.push_back(std::move(rung));
+    }
+  if (rungs.empty()) {
+    const auto ladders = ladders_of(resources, "");
+    const auto meant = nearest(problem, ladders);
+    return fail("no ladder for " + problem, resources.reference_kernels().string(), (meant ? "did you mean `" + *meant + "`?  " : "") + "ladders: " + join(ladders, ", "));
+  }
+  std::sort(rungs.begin(), rungs.end(), [](const Rung& a, const Rung& b) { return a.name < b.name; });
+  return rungs;
+}
+
+Result<Ladder> climb(const LadderRequest& request, const Resources& resources, const Narration& say) {
+  const auto begun = std::chrono::steady_clock::now();
+  JudgeRequest judged;
+  judged.problem = request.problem;
+  judged.backend = request.backend;
+  judged.budget_seconds = request.budget_seconds;
+  judged.restarts = request.restarts;
+  judged.hidden_cases = 1;
+  judged.instrumented = false;
+  judged.timing = request.timing;
+  for (const Rung& rung : request.rungs) judged.entries.push_back({rung.name, rung.source});
+  CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
+  Ladder ladder;
+  ladder.problem = request.problem->id;
+  ladder.title = request.problem->title;
+  ladder.sizes = sizes_json(request.problem->measure);
+  ladder.time = utc_now();
+  ladder.tool = resources.version;
+  CAPSTONE_TRY(const Cost cost, cost_at(*request.problem, request.problem->measure));
+  ladder.flops = cost.flops;
+  ladder.bytes = cost.bytes;
+  for (std::size_t i = 0; i < measurements.size(); ++i) {
+    const Measurement& m = measurements[i];
+    CAPSTONE_TRY(const std::string text, read_file(request.rungs[i].source));
+    LadderStep step = step_of(request.rungs[i], m);
+    step.code_sha256 = code_digest(text);
+    if (request.timing && m.backend == "emulated" && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
+    ladder.steps.push_back(std::move(step));
+    ladder.backend = m.backend;
+    ladder.device = m.environment.value("device", "");
+    ladder.driver = m.environment.value("driver", "");
+    ladder.nvcc = m.environment.value("nvcc", "");
+    ladder.copy_bytes_per_second = m.environment.value("copy_bytes_per_second", 0.0);
+    if (m.measured && m.backend == "cuda") {
+      for (const char* what : {"seconds", "run_again"}) ladder.telemetry[what] = m.environment["telemetry"][what];
+      ladder.library = m.measured->arms.front().label;
+      ladder.library_ms = m.measured->arms.front().median_ms.point;
+    }
+  }
+  ladder.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return ladder;
+}
+
+bool Ladder::compute_bound() const {
+  for (const LadderStep& step : steps)
+    if (step.timed() && !step.bound_by.empty()) return step.bound_by == "compute";
+  return bytes > 0 && flops / bytes > 50;  // nothing was timed: on most GPUs
+}
+
+std::optional<double> Ladder::gain(std::size_t step) const {
+  if (!steps[step].timed()) return std::nullopt;
+  for (std::size_t below = step; below-- > 0;)
+    if (steps[below].timed()) return steps[below].ms.point / steps[step].ms.point;
+  return std::nullopt;
+}
+
+std::string Ladder::key() const {
+  std::string text = problem;
+  for (const auto& [name, value] : sizes.items()) text += fmt::format(" {}={}", name, value.get<std::int64_t>());
+  return text;
+}
+
+}  // namespace capstone

@@ -1,0 +1,261 @@
+#include "harness/analysis/selftest/selftest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "harness/base/text.h"
+#include "harness/judge/python_entries.h"
+
+namespace capstone {
+namespace {
+
+using Kind = Expectation::Kind;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kHiddenCases = 2;
+constexpr std::size_t kTogether = 8;  // honest kernels in one race
+
+// "PASS, SLOWER 0.71x (host)"
+std::string outcome(const Measurement& m) {
+  std::string text(label_of(m.gate_one));
+  if (m.gate_one == GateOne::kPassed && m.gate_two != GateTwo::kNotJudged) {
+    text += ", " + std::string(label_of(m.gate_two));
+    if (m.measured && m.measured->speedup) text += " " + format_speedup(m.measured->speedup->point);
+  }
+  if (m.backend == "cuda") text += " (" + m.tier + ")";
+  return text;
+}
+
+std::string reason(const Measurement& m) {
+  if (const CaseResult* failure = m.first_failure()) return failure->problem;
+  if (!m.build.ok && m.build.first_error) return m.build.first_error->text;
+  return join(m.labels, "; ");
+}
+
+// The promise that holds for a judgement, and what is wrong with its tier already.
+struct Promise {
+  const Expectation* expectation;
+  std::string wrong_tier;
+};
+Promise promise_for(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& m) {
+  if (backend == Backend::kEmulated) return {&exhibit.emulated, {}};
+  const bool sealed = m.tier == "sealed" && m.gate_one != GateOne::kNotJudgeable;  // not judgeable there: it could not be recorded
+  const bool must_fall_back = exhibit.cuda_sealed.kind == Kind::kFallsBack;
+  if (sealed && must_fall_back) return {&exhibit.cuda_host, "it was sealed, and should not have been"};
+  if (sealed) return {&exhibit.cuda_sealed, {}};
+  if (tier == Tier::kSealed && must_fall_back) return {&exhibit.cuda_sealed, {}};
+  return {&exhibit.cuda_host, {}};
+}
+
+bool machine_could_not(GateOne verdict) { return verdict == GateOne::kNotJudgeable || verdict == GateOne::kMachineFault; }
+
+RowState state_of(const Expectation& expected, const Measurement& m) {
+  const bool passed = m.gate_one == GateOne::kPassed;
+  switch (expected.kind) {
+    case Kind::kCannotShow: return RowState::kNotRun;
+    case Kind::kFallsBack: return passed ? RowState::kEscaped : RowState::kOk;
+    case Kind::kPasses: return passed ? RowState::kOk : machine_could_not(m.gate_one) ? RowState::kNotRun : RowState::kRefused;
+    default: break;
+  }
+  if (machine_could_not(m.gate_one)) return RowState::kNotRun;
+  switch (expected.kind) {
+    case Kind::kCaught:
+      if (passed) return RowState::kEscaped;
+      return std::find(expected.verdicts.begin(), expected.verdicts.end(), m.gate_one) != expected.verdicts.end() ? RowState::kOk
+                                                                                                                  : RowState::kDiffers;
+    case Kind::kLabelled:
+      if (!passed) return RowState::kDiffers;
+      return std::any_of(m.labels.begin(), m.labels.end(), [&](const std::string& label) { return label.find(expected.text) != std::string::npos; })
+                 ? RowState::kOk
+                 : RowState::kEscaped;
+    default:  // not fooled: whatever was found, it must not have paid
+      if (!passed) return RowState::kOk;
+      return m.gate_two != GateTwo::kFaster && m.gate_two != GateTwo::kNotJudged && m.measured ? RowState::kOk : RowState::kEscaped;
+  }
+}
+
+RowResult blank_row(const Exhibit& exhibit) {
+  RowResult row;
+  row.name = exhibit.name;
+  row.row = exhibit.row;
+  return row;
+}
+
+RowResult not_run(const Exhibit& exhibit, std::string expected, std::string why) {
+  RowResult row = blank_row(exhibit);
+  row.expected = std::move(expected);
+  row.why = std::move(why);
+  return row;
+}
+
+// Why nothing can be shown, before anything is built; empty when something can.
+std::string hopeless(const Exhibit& exhibit, const SelftestRequest& request) {
+  auto why = [](const Expectation& e) { return e.kind == Kind::kCannotShow ? e.text : std::string(); };
+  if (request.backend == Backend::kEmulated) return why(exhibit.emulated);
+  if (request.tier == Tier::kHost) return why(exhibit.cuda_host);
+  if (request.tier == Tier::kSealed && is_python(exhibit.source)) return "a Python process cannot be recorded";
+  if (request.tier == Tier::kSealed) return why(exhibit.cuda_sealed);
+  return why(exhibit.cuda_sealed).empty() ? std::string() : why(exhibit.cuda_host);
+}
+
+Result<RowResult> read_hostile_file(const Exhibit& exhibit, const SelftestRequest& request) {
+  RowResult row = blank_row(exhibit);
+  const HostileInput& input = *exhibit.input;
+  row.expected = input.refused ? "refused" : fmt::format("ends within {:g} s", exhibit.timeout_seconds);
+  auto reader = request.readers.find(input.reader);
+  if (reader == request.readers.end())
+    return not_run(exhibit, row.expected, "nothing here reads a " + input.reader);
+  const auto begun = Clock::now();
+  const std::optional<std::string> refused = reader->second(input);
+  row.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+  row.got = fmt::format("{} in {}", refused ? "refused" : "read", format_time_ms(row.seconds * 1000));
+  row.why = refused.value_or("");
+  row.state = row.seconds > exhibit.timeout_seconds || (input.refused && !refused) ? RowState::kEscaped : RowState::kOk;
+  return row;
+}
+
+}  // namespace
+
+std::string_view label_of(RowState state) {
+  switch (state) {
+    case RowState::kOk: return "ok";
+    case RowState::kEscaped: return "ESCAPED";
+    case RowState::kRefused: return "REFUSED";
+    case RowState::kDiffers: return "DIFFERS";
+    case RowState::kNotRun: return "not run";
+  }
+  return "?";
+}
+
+RowResult faulty_row(const Exhibit& exhibit, const Error& error) {
+  RowResult row = not_run(exhibit, "a judgement", error.what + (error.where.empty() ? "" : " (" + error.where + ")"));
+  row.state = RowState::kDiffers;
+  row.got = "a fault of the machine";
+  return row;
+}
+
+RowResult assess(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& measurement) {
+  RowResult row = blank_row(exhibit);
+  const Promise promise = promise_for(exhibit, backend, tier, measurement);
+  row.expected = to_string(*promise.expectation);
+  row.got = outcome(measurement);
+  row.state = state_of(*promise.expectation, measurement);
+  row.why = reason(measurement);
+  if (promise.expectation->kind == Kind::kCannotShow) row.why = promise.expectation->text;
+  if (!promise.wrong_tier.empty()) {
+    row.state = RowState::kDiffers;
+    row.why = promise.wrong_tier;
+  }
+  if (backend == Backend::kCuda && tier != Tier::kHost)
+    row.sealed = measurement.tier == "sealed" && measurement.gate_one != GateOne::kNotJudgeable;
+  row.measurement = measurement;
+  // What the verdict rests on; not all that was right, nor every sample.
+  row.measurement["cases_run"] = measurement.cases.size();
+  Json& cases = row.measurement["cases"];
+  cases.erase(std::remove_if(cases.begin(), cases.end(), [](const Json& c) { return c.value("passed", false); }), cases.end());
+  row.measurement["cases_failed"] = cases.size();
+  if (cases.size() > 1) cases.erase(cases.begin() + 1, cases.end());
+  for (Json& c : cases)
+    if (c.contains("diagnosis") && c["diagnosis"].is_object()) c["diagnosis"].erase("mismatches");
+  row.measurement.erase("environment");  // the record has it
+  for (const char* key : {"log", "command"}) row.measurement["build"].erase(key);
+  if (measurement.measured)
+    for (Json& arm : row.measurement["measured"]["arms"]) arm.erase("samples_ms");
+  return row;
+}
+
+std::vector<std::vector<Exhibit>> groups_of(const std::vector<Exhibit>& exhibits, Backend backend) {
+  std::vector<std::vector<Exhibit>> groups;
+  for (const Exhibit& exhibit : exhibits) {
+    auto together = [&](const std::vector<Exhibit>& group) {
+      const Exhibit& first = group.front();
+      return backend == Backend::kCuda && exhibit.honest() && first.honest() && !exhibit.input && !first.input &&
+             exhibit.problem == first.problem && exhibit.timeout_seconds == first.timeout_seconds &&
+             exhibit.needs_isolation == first.needs_isolation && group.size() < kTogether;
+    };
+    auto group = std::find_if(groups.begin(), groups.end(), together);
+    if (group == groups.end()) group = groups.insert(groups.end(), std::vector<Exhibit>());
+    group->push_back(exhibit);
+  }
+  return groups;
+}
+
+Result<std::vector<RowResult>> run_group(const std::vector<Exhibit>& group, const SelftestRequest& request, const Resources& resources,
+                                         const Narration& say) {
+  std::vector<RowResult> rows;
+  std::vector<const Exhibit*> shown;
+  for (const Exhibit& exhibit : group) {
+    if (exhibit.input) {
+      CAPSTONE_TRY(RowResult row, read_hostile_file(exhibit, request));
+      rows.push_back(std::move(row));
+    } else if (std::string why = hopeless(exhibit, request); !why.empty()) {
+      rows.push_back(not_run(exhibit, "cannot show", why));
+    } else if (Sandbox sandbox = Sandbox::detect(resources); exhibit.needs_isolation && !sandbox.isolated()) {
+      rows.push_back(not_run(exhibit, "needs isolation", "untrusted processes are not isolated here: " + sandbox.description()));
+    } else {
+      shown.push_back(&exhibit);
+    }
+  }
+  if (shown.empty()) return rows;
+  CAPSTONE_TRY(const Problem problem, load_problem(shown.front()->problem));
+  JudgeRequest judged;
+  judged.problem = &problem;
+  for (const Exhibit* exhibit : shown) judged.entries.push_back({fmt::format("exhibit-{}", judged.entries.size() + 1), exhibit->source});
+  judged.backend = request.backend;
+  judged.tier = request.tier;
+  judged.budget_seconds = request.budget_seconds;
+  judged.run_timeout_seconds = shown.front()->timeout_seconds;
+  judged.hidden_cases = kHiddenCases;
+  judged.timing = request.backend == Backend::kCuda;
+  const auto begun = Clock::now();
+  CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count() / static_cast<double>(shown.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    rows.push_back(assess(*shown[i], request.backend, request.tier, measurements[i]));
+    rows.back().seconds = seconds;
+  }
+  return rows;
+}
+
+Rate rate_of(const std::vector<RowResult>& rows) {
+  Rate rate;
+  for (const RowResult& row : rows) {
+    if (row.row == 0 && row.sealed) ++(*row.sealed ? rate.sealed : rate.unsealed);
+    if (row.state == RowState::kNotRun) {
+      ++rate.not_run;
+      continue;
+    }
+    ++(row.row ? rate.tricks : rate.honest);
+    if (row.state == RowState::kOk) ++(row.row ? rate.caught : rate.passed);
+  }
+  return rate;
+}
+
+void to_json(Json& json, const RowResult& row) {
+  json = Json{{"name", row.name}, {"row", row.row ? Json(row.row) : Json("honest")}, {"expected", row.expected}, {"got", row.got},
+              {"state", label_of(row.state)}, {"why", row.why}, {"seconds", row.seconds}};
+  if (row.sealed) json["sealed"] = *row.sealed;
+  if (!row.measurement.is_null()) json["measurement"] = row.measurement;
+}
+
+void from_json(const Json& json, RowResult& row) {
+  row.name = json.at("name");
+  row.row = json.at("row").is_number() ? json["row"].get<int>() : 0;
+  row.expected = json.value("expected", "");
+  row.got = json.value("got", "");
+  for (RowState state : {RowState::kOk, RowState::kEscaped, RowState::kRefused, RowState::kDiffers, RowState::kNotRun})
+    if (json.value("state", "") == label_of(state)) row.state = state;
+  row.why = json.value("why", "");
+  row.seconds = json.value("seconds", 0.0);
+  if (auto sealed = json.find("sealed"); sealed != json.end()) row.sealed = sealed->get<bool>();
+  row.measurement = json.value("measurement", Json());
+}
+
+void to_json(Json& json, const Rate& rate) {
+  json = Json{{"tricks", rate.tricks}, {"caught", rate.caught}, {"honest", rate.honest}, {"passed", rate.passed}, {"not_run", rate.not_run}};
+  if (rate.sealed + rate.unsealed) json.update({{"honest_sealed", rate.sealed}, {"honest_not_sealed", rate.unsealed}});
+}
+
+}  // namespace capstone

@@ -1,0 +1,76 @@
+#pragma once
+// Shows the museum to the judge and compares what it says with what the manifests promise.
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/json.h"
+#include "harness/judge/judge.h"
+#include "harness/analysis/selftest/corpus.h"
+
+namespace capstone {
+
+enum class RowState {
+  kOk,        ///< as promised
+  kEscaped,   ///< a trick that went through
+  kRefused,   ///< an honest kernel that did not pass
+  kDiffers,   ///< caught, but not as promised
+  kNotRun,    ///< nothing can be said here; `why`
+};
+/// "ok", "ESCAPED", "REFUSED", "DIFFERS", "not run"
+std::string_view label_of(RowState state);
+
+struct RowResult {
+  std::string name;
+  int row = 0;                     ///< 0: honest
+  std::string expected, got;       ///< "WRONG or CRASH", "PASS, FASTER 3.1x"
+  RowState state = RowState::kNotRun;
+  std::string why;                 ///< one line: the judge's own reason, or why it was not run
+  double seconds = 0;
+  std::optional<bool> sealed;      ///< on a GPU: whether the sealed tier could judge it; absent where it was not asked to
+  Json measurement;                ///< the whole record where something was judged, samples left out
+};
+
+/// Reads a hostile file. Returns why it was refused; nothing: it was read.
+using InputReader = std::function<std::optional<std::string>(const HostileInput& input)>;
+/// reply, problem and submission; the caller adds those of the layers above (worklog).
+std::map<std::string, InputReader> input_readers();
+/// The text that a manifest describes.
+std::string hostile_text(const HostileInput& input);
+
+struct SelftestRequest {
+  Backend backend = Backend::kEmulated;   ///< kEmulated or kCuda
+  Tier tier = Tier::kAuto;                ///< kCuda only
+  double budget_seconds = 3;              ///< of timing, a kernel
+  std::map<std::string, InputReader> readers;
+};
+
+/// Exhibits in groups that are judged together: on a GPU the honest kernels of a problem, a few at a time, since every race costs the
+/// same start; each other exhibit alone, so that none suffers from another's trick.
+std::vector<std::vector<Exhibit>> groups_of(const std::vector<Exhibit>& exhibits, Backend backend);
+/// Judges a group; a row for each. @error the machine's fault, or interrupted.
+Result<std::vector<RowResult>> run_group(const std::vector<Exhibit>& group, const SelftestRequest& request, const Resources& resources,
+                                         const Narration& say);
+
+/// The row of an exhibit that could not be judged because of a fault of the machine: a failure, with its reason.
+RowResult faulty_row(const Exhibit& exhibit, const Error& error);
+
+/// What a judgement is worth against the manifest.
+RowResult assess(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& measurement);
+
+struct Rate {
+  int tricks = 0, caught = 0;      ///< that ran; of these as promised
+  int honest = 0, passed = 0;      ///< that ran; of these passed
+  int not_run = 0;
+  int sealed = 0, unsealed = 0;    ///< honest kernels on a GPU: judged in the sealed tier; had to, or would have to, leave it
+  /// No escape, no honest kernel refused, nothing caught otherwise than promised.
+  bool good() const { return caught == tricks && passed == honest; }
+};
+Rate rate_of(const std::vector<RowResult>& rows);
+void to_json(Json& json, const RowResult& row);
+void from_json(const Json& json, RowResult& row);
+void to_json(Json& json, const Rate& rate);
+
+}  // namespace capstone

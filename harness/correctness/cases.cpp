@@ -1,0 +1,344 @@
+#include "harness/correctness/cases.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "harness/correctness/compare.h"
+#include "harness/correctness/diagnose.h"
+#include "harness/correctness/dtype_convert.h"
+
+namespace capstone {
+namespace {
+
+// A scalar's argument in its own type.
+Result<Json> scalar_argument(const Parameter& parameter, const Sizes& sizes) {
+  CAPSTONE_TRY(double value, parameter.value->evaluate(sizes));
+  switch (parameter.dtype) {
+    case DType::kI32: return Json{{"i32", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kI64: return Json{{"i64", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kU8: return Json{{"u8", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kF32: return Json{{"f32", static_cast<double>(static_cast<float>(value))}};
+    default:
+      return fail("a scalar of type " + std::string(name_of(parameter.dtype)) + " cannot be passed to launch()",
+                  parameter.name, "use f32, i32, i64 or u8");
+  }
+}
+
+Result<Json> arguments(const Problem& problem, const Layout* layout, const Sizes& sizes) {
+  Json args = Json::array();
+  std::size_t slot = 0;
+  for (const Parameter& parameter : problem.signature) {
+    if (parameter.is_scalar()) {
+      CAPSTONE_TRY(Json scalar, scalar_argument(parameter, sizes));
+      args.push_back(std::move(scalar));
+    } else {
+      args.push_back({{"at", layout ? layout->tensors[slot].offset : 0}});
+      ++slot;
+    }
+  }
+  for (const auto& [symbol, value] : sizes) args.push_back({{"i64", value}});
+  return args;
+}
+
+std::span<std::byte> part(std::span<std::byte> image, const TensorSlot& slot) {
+  return image.subspan(slot.offset, slot.bytes);
+}
+std::span<const std::byte> part(std::span<const std::byte> image, const TensorSlot& slot) {
+  return image.subspan(slot.offset, slot.bytes);
+}
+
+// A battery asks about values, not about sizes: small draws, so that all five together cost no more than one hidden case.
+constexpr DrawLimits kBatteryLimits{4e6, 1e6};
+
+Result<Sizes> cheapest_check(const Problem& problem) {
+  const Sizes* cheapest = nullptr;
+  double least = 0;
+  for (const Sizes& sizes : problem.check) {
+    CAPSTONE_TRY(Cost cost, cost_at(problem, sizes));
+    if (cheapest && cost.flops + cost.bytes >= least) continue;
+    cheapest = &sizes;
+    least = cost.flops + cost.bytes;
+  }
+  return cheapest ? *cheapest : problem.emulate;
+}
+
+// "[3, 7]"
+std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+
+}  // namespace
+
+std::uint64_t fresh_seed() {
+  std::uint64_t seed = 0;
+  while (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
+  }
+  return seed;
+}
+
+std::string seed_text(std::uint64_t seed) { return fmt::format("{:016x}", seed); }
+
+Json sizes_json(const Sizes& sizes) {
+  Json json = Json::object();
+  for (const auto& [symbol, value] : sizes) json[symbol] = value;
+  return json;
+}
+
+Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits, const std::function<std::uint64_t()>& random) {
+  std::vector<CasePlan> plans;
+  for (std::size_t i = 0; i < problem.check.size(); ++i)
+    plans.push_back({fmt::format("check-{}", i), problem.check[i], random(), Battery::kPlain});
+  // The first one once more, directly behind itself: other inputs of the same sizes at the same addresses. Whatever was kept
+  // from the call before is wrong now.
+  if (!plans.empty()) plans.insert(plans.begin() + 1, {"check-0-again", problem.check.front(), random(), Battery::kPlain});
+  for (int i = 0; i < hidden && !problem.vary.empty(); ++i) {
+    CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, random, Cost{limits.flops, limits.bytes}));
+    plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), random(), Battery::kPlain});
+  }
+  // Where `vary` has nothing that small, which only a long search shows, the cheapest size under `check` serves all.
+  bool drawable = !problem.vary.empty();
+  for (const Battery battery : kBatteries) {
+    if (!battery_applies(problem, battery)) continue;
+    auto sizes = drawable ? draw_sizes(problem, random, Cost{kBatteryLimits.flops, kBatteryLimits.bytes}) : cheapest_check(problem);
+    if (!sizes && drawable) {
+      drawable = false;
+      sizes = cheapest_check(problem);
+    }
+    if (!sizes) return fail(sizes.error());
+    plans.push_back({std::string(name_of(battery)), std::move(*sizes), random(), battery});
+  }
+  return plans;
+}
+
+Result<CasePlan> plan_of(const Problem& problem, const CaseResult& recorded) {
+  if (recorded.seed.empty() || !recorded.sizes.is_object())
+    return fail("case " + recorded.id + " has no inputs of its own to run again", {}, "run the whole of: capstone measure");
+  CasePlan plan;
+  plan.id = recorded.id;
+  const char* end = recorded.seed.data() + recorded.seed.size();
+  if (auto [stop, code] = std::from_chars(recorded.seed.data(), end, plan.seed, 16); code != std::errc() || stop != end)
+    return fail("the seed of case " + recorded.id + " is not a number: " + recorded.seed);
+  for (const std::string& symbol : problem.symbols) {
+    auto value = recorded.sizes.find(symbol);
+    if (value == recorded.sizes.end() || !value->is_number_integer())
+      return fail(fmt::format("case {} was recorded without the size {}", recorded.id, symbol), problem.id,
+                  "the problem has changed since; run the whole of: capstone measure");
+    plan.sizes.emplace_back(symbol, value->get<std::int64_t>());
+  }
+  if (!recorded.battery.empty()) {
+    auto battery = battery_named(recorded.battery);
+    if (!battery) return fail(fmt::format("case {} has inputs of an unknown kind: {}", recorded.id, recorded.battery));
+    plan.battery = *battery;
+  }
+  return plan;
+}
+
+CaseResult blank_result(const CasePlan& plan) {
+  CaseResult result;
+  result.id = plan.id;
+  result.sizes = sizes_json(plan.sizes);
+  result.seed = seed_text(plan.seed);
+  if (plan.battery != Battery::kPlain) result.battery = name_of(plan.battery);
+  return result;
+}
+
+Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes) {
+  return arguments(problem, &layout, sizes);
+}
+Json call_extents(const Problem& problem, const Layout& layout) {
+  Json extents = Json::array();
+  auto add = [&](const std::string& name, std::size_t at, std::size_t bytes, bool written) {
+    if (bytes) extents.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}, {"device", true}});
+  };
+  for (const TensorSlot& slot : layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    add(parameter.name, slot.offset, slot.bytes, parameter.role != Role::kOutput);
+  }
+  add("the workspace", layout.workspace_offset, layout.workspace_bytes, false);
+  add("prepared", layout.prepared_offset, layout.prepared_bytes, true);
+  return extents;
+}
+Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
+  return arguments(problem, nullptr, sizes);
+}
+
+Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+  PreparedCase prepared;
+  prepared.plan = plan;
+  CAPSTONE_TRY(prepared.layout, make_layout(problem, plan.sizes, workspace_bytes, prepared_bytes));
+  prepared.image.resize(prepared.layout.bytes);
+  for (std::size_t i = 0; i < prepared.layout.tensors.size(); ++i) {
+    const TensorSlot& slot = prepared.layout.tensors[i];
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.role != Role::kOutput)
+      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, plan.battery, part(std::span<std::byte>(prepared.image), slot)));
+    if (parameter.is_written()) prepared.outputs.push_back({slot.parameter, static_cast<int>(i), {}, {}});
+  }
+  return prepared;
+}
+
+std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared) {
+  std::vector<std::span<const std::byte>> tensors;
+  for (const TensorSlot& slot : prepared.layout.tensors)
+    if (problem.signature[static_cast<std::size_t>(slot.parameter)].role == Role::kOutput) tensors.emplace_back();
+    else tensors.push_back(part(std::span<const std::byte>(prepared.image), slot));
+  return tensors;
+}
+
+Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
+                                  std::size_t workspace_bytes, std::size_t prepared_bytes) {
+  CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(problem, plan, workspace_bytes, prepared_bytes));
+  const auto tensors = oracle_tensors(problem, prepared);
+  for (PreparedCase::Output& output : prepared.outputs) {
+    std::int64_t n = prepared.layout.tensors[static_cast<std::size_t>(output.slot)].elements;
+    output.expected.resize(static_cast<std::size_t>(n));
+    output.scale.resize(static_cast<std::size_t>(n));
+    CAPSTONE_CHECK(oracle.evaluate_all(problem, plan.sizes, tensors, output.parameter, output.expected, output.scale));
+  }
+  return prepared;
+}
+
+void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,
+                  std::uint64_t seed) {
+  const Layout& layout = prepared.layout;
+  for (auto [offset, bytes] : layout.guards()) poison_bytes(image.subspan(offset, bytes), seed ^ offset);
+  if (layout.workspace_bytes)
+    poison_bytes(image.subspan(layout.workspace_offset, layout.workspace_bytes), seed ^ 0x9e3779b97f4a7c15u);
+  for (const TensorSlot& slot : layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.role == Role::kOutput) poison(part(image, slot), parameter.dtype, seed);
+  }
+}
+
+void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed) {
+  for (const TensorSlot& slot : prepared.layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.role != Role::kParameter) poison(part(image, slot), parameter.dtype, seed);
+  }
+  poison_bytes(image.subspan(prepared.layout.prepared_offset, prepared.layout.prepared_bytes), seed ^ 0xc2b2ae3d27d4eb4fu);
+}
+
+namespace {
+
+// The tensor that lies nearest before a byte, for "written 12 bytes behind the end of y".
+std::string describe_byte(const Problem& problem, const Layout& layout, std::size_t at) {
+  const TensorSlot* before = nullptr;
+  const TensorSlot* after = nullptr;
+  for (const TensorSlot& slot : layout.tensors) {
+    if (slot.offset + slot.bytes <= at && (!before || slot.offset > before->offset)) before = &slot;
+    if (slot.offset > at && (!after || slot.offset < after->offset)) after = &slot;
+  }
+  auto name = [&](const TensorSlot& slot) { return problem.signature[static_cast<std::size_t>(slot.parameter)].name; };
+  std::size_t behind = before ? at - (before->offset + before->bytes) : ~std::size_t{0};
+  std::size_t ahead = after ? after->offset - at : ~std::size_t{0};
+  if (before && behind <= ahead) return fmt::format("{} bytes behind the end of {}", behind, name(*before));
+  if (after) return fmt::format("{} bytes before the start of {}", ahead, name(*after));
+  return "outside every tensor";
+}
+
+// Notes a write outside of every tensor, the workspace and what prepare() made; true when there was one.
+bool guards_broken(const Problem& problem, const Layout& layout, std::span<const std::byte> before,
+                   std::span<const std::byte> after, CaseResult& result) {
+  for (auto [offset, bytes] : layout.guards()) {
+    if (std::memcmp(before.data() + offset, after.data() + offset, bytes) == 0) continue;
+    std::size_t at = offset;
+    while (before[at] == after[at]) ++at;
+    result.problem = "memory outside the tensors was written";
+    result.where = describe_byte(problem, layout, at);
+    result.hint = "an index runs past the end: guard the last block with `if (i < n)`, and check ragged sizes";
+    return true;
+  }
+  return false;
+}
+
+bool same_bytes(std::span<const std::byte> before, std::span<const std::byte> after, std::size_t offset, std::size_t bytes) {
+  return std::memcmp(before.data() + offset, after.data() + offset, bytes) == 0;
+}
+
+}  // namespace
+
+std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
+                             std::span<const std::byte> other) {
+  for (const TensorSlot& slot : layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (!parameter.is_written()) continue;
+    const auto a = part(one, slot), b = part(other, slot);
+    const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first;
+    if (at == a.end()) continue;
+    const auto element = static_cast<std::int64_t>(static_cast<std::size_t>(at - a.begin()) / size_of(parameter.dtype));
+    return parameter.name + index_text(multi_index(slot.shape, element));
+  }
+  return {};
+}
+
+CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                               std::span<const std::byte> after) {
+  CaseResult result = blank_result(prepared.plan);
+  const Layout& layout = prepared.layout;
+  if (guards_broken(problem, layout, before, after, result)) {
+    result.problem = "prepare(): " + result.problem;
+    return result;
+  }
+  for (const TensorSlot& slot : layout.tensors) {
+    if (same_bytes(before, after, slot.offset, slot.bytes)) continue;
+    result.problem = "prepare() changed " + problem.signature[static_cast<std::size_t>(slot.parameter)].name;
+    result.hint = "prepare() writes to `prepared` alone";
+    return result;
+  }
+  if (!same_bytes(before, after, layout.workspace_offset, layout.workspace_bytes)) {
+    result.problem = "prepare() wrote to the workspace";
+    result.hint = "prepare() writes to `prepared` alone; the workspace belongs to one launch";
+    return result;
+  }
+  result.passed = true;
+  return result;
+}
+
+CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                   std::span<const std::byte> after, std::uint64_t poison_seed) {
+  CaseResult result = blank_result(prepared.plan);
+  if (guards_broken(problem, prepared.layout, before, after, result)) return result;
+  for (const TensorSlot& slot : prepared.layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (parameter.is_written()) continue;
+    if (same_bytes(before, after, slot.offset, slot.bytes)) continue;
+    result.problem = "the input " + parameter.name + " was changed";
+    result.hint = "inputs are read-only: write intermediates to the workspace (declare workspace_bytes)";
+    return result;
+  }
+  if (!same_bytes(before, after, prepared.layout.prepared_offset, prepared.layout.prepared_bytes)) {
+    result.problem = "launch() changed what prepare() made";
+    result.hint = "`prepared` is read-only in launch(): nothing may be kept from one launch to the next";
+    return result;
+  }
+  result.passed = true;
+  std::vector<NamedTensor> inputs;
+  for (const TensorSlot& slot : prepared.layout.tensors) {
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+    if (!parameter.is_written()) inputs.push_back({parameter.name, parameter.dtype, part(before, slot)});
+  }
+  for (const PreparedCase::Output& output : prepared.outputs) {
+    const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
+    const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
+    auto got = part(after, slot);
+    Comparison comparison = compare(parameter.dtype, got, output.expected, output.scale, problem.tolerance);
+    result.max_abs = std::max(result.max_abs, comparison.max_abs);
+    result.max_rel = std::max(result.max_rel, comparison.max_rel);
+    result.rms = std::max(result.rms, comparison.rms);
+    if (comparison.passed) continue;
+    Diagnosis diagnosis = diagnose(parameter.name, parameter.dtype, slot.shape, got, output.expected, output.scale,
+                                   problem.tolerance, poison_seed, inputs);
+    result.passed = false;
+    result.problem = "wrong result: " + diagnosis.pattern;
+    result.hint = diagnosis.hint;
+    result.diagnosis = std::move(diagnosis);
+    break;
+  }
+  return result;
+}
+
+}  // namespace capstone

@@ -1,0 +1,97 @@
+#pragma once
+// The cases of gate one: which sizes, which inputs, what is expected, and whether an output is right.
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/correctness/inputs.h"
+#include "harness/correctness/layout.h"
+#include "harness/correctness/oracle.h"
+#include "harness/model/record.h"
+#include "harness/model/problem.h"
+
+namespace capstone {
+
+/// One set of sizes with the seed of its inputs.
+struct CasePlan {
+  std::string id;        ///< "check-0", "hidden-1", or the battery's name
+  Sizes sizes;
+  std::uint64_t seed = 0;
+  Battery battery = Battery::kPlain;
+};
+
+/// Caps on a drawn case, so that an unlucky draw neither takes minutes nor memory.
+struct DrawLimits {
+  double flops = 5e7;
+  double bytes = 64e6;
+};
+
+/// 64 bits from the kernel's generator. Seeds are drawn after the build, so that no source can know them.
+std::uint64_t fresh_seed();
+std::string seed_text(std::uint64_t seed);  ///< 16 hexadecimal digits
+
+/// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`, then one small
+/// draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
+/// @error `vary` and `where` leave nothing to draw within the limits.
+Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits,
+                                         const std::function<std::uint64_t()>& random = fresh_seed);
+
+/// The plan that a recorded case was made from, so that it can be run again.
+/// @error the case has no inputs of its own (a failed build or start, the timed runs), or was made for other size
+///        symbols.
+Result<CasePlan> plan_of(const Problem& problem, const CaseResult& recorded);
+
+/// A record of the case with nothing found yet.
+CaseResult blank_result(const CasePlan& plan);
+
+/// A case with its inputs and its expected values.
+struct PreparedCase {
+  CasePlan plan;
+  Layout layout;
+  std::vector<std::byte> image;              ///< the arena with inputs in place; everything else undefined
+  struct Output {
+    int parameter;                           ///< in the signature
+    int slot;                                ///< in layout.tensors
+    std::vector<double> expected, scale;     ///< [elements]
+  };
+  std::vector<Output> outputs;
+};
+/// The inputs alone: outputs are listed, without expected values.
+Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes);
+/// What the oracle is given: the inputs of a case in signature order, outputs empty.
+std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared);
+Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
+                                  std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
+
+/// Argument slots for a worker's request; see protocol.md.
+Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes);
+/// The "extents" of a run (protocol.md): every tensor by its parameter's name, the workspace, what prepare() made.
+/// Outputs and the workspace hold no values yet.
+Json call_extents(const Problem& problem, const Layout& layout);
+/// Workspace question before there is an arena: tensors at 0, sizes real.
+Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
+
+/// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
+void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
+
+/// Poisons what prepare() must not know (inputs) and what it fills, so that only parameters are left to work with.
+void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
+
+/// Looks at the arena after prepare(), which writes its own region alone. `before` is the image that it began with.
+CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                               std::span<const std::byte> after);
+
+/// The first element that differs in its bits between two runs, "y[3, 7]"; empty when all outputs are the same.
+std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
+                             std::span<const std::byte> other);
+
+/// Looks at the arena after a run. `before` is the image the run began with.
+/// The result is passed, or says what is wrong, where, with a diagnosis.
+CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
+                   std::span<const std::byte> after, std::uint64_t poison_seed);
+
+Json sizes_json(const Sizes& sizes);
+
+}  // namespace capstone

@@ -1,0 +1,518 @@
+#include "harness/correctness/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "harness/base/parallel.h"
+#include "harness/base/spelling.h"
+#include "harness/base/text.h"
+#include "harness/correctness/bulk.h"
+#include "harness/correctness/dtype_convert.h"
+
+namespace capstone {
+namespace {
+
+constexpr std::size_t kChunk = 4096;  // elements a step: words and floats of a step stay in the L1 cache
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
+
+random::Twist twist_of(Battery battery) {
+  switch (battery) {
+    case Battery::kPlain:
+      return random::Twist::kNone;
+    case Battery::kTimesTen:
+      return random::Twist::kTimesTen;
+    case Battery::kOffset:
+      return random::Twist::kOffset;
+    case Battery::kHeavyTails:
+      return random::Twist::kHeavyTails;
+    case Battery::kSignFlip:
+      return random::Twist::kSignFlip;
+    case Battery::kHotElement:
+      return random::Twist::kHotElement;
+  }
+  return random::Twist::kNone;
+}
+
+/// One tensor to be filled, with what error messages need.
+struct Target {
+  const Problem& problem;
+  const Parameter& parameter;
+  std::uint32_t stream;
+  std::uint64_t seed;
+  std::int64_t elements;
+
+  std::string where() const { return fmt::format("{}: {}", problem.id, parameter.name); }
+};
+
+Result<Target> target_of(const Problem& problem, int index, const Sizes& sizes, std::uint64_t seed) {
+  if (index < 0 || index >= static_cast<int>(problem.signature.size()))
+    return fail(fmt::format("parameter {} does not exist", index), problem.id, {}, ExitCode::kInternal);
+  const Parameter& parameter = problem.signature[static_cast<std::size_t>(index)];
+  if (parameter.role == Role::kScalar || parameter.role == Role::kOutput)
+    return fail(fmt::format("{} has no values to draw: it is {}", parameter.name, name_of(parameter.role)),
+                problem.id, {}, ExitCode::kInternal);
+  CAPSTONE_TRY(const auto shape, shape_at(parameter, sizes));
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape) elements *= extent;
+  return Target{problem, parameter, static_cast<std::uint32_t>(index), seed, elements};
+}
+
+Result<void> require_real(const Target& target, std::string_view init) {
+  if (is_float(target.parameter.dtype)) return {};
+  return fail(fmt::format("init '{}' needs a floating type, {} is {}", init, target.parameter.name,
+                          name_of(target.parameter.dtype)),
+              target.where(), "use init: {integer: {min: …, max: …}}");
+}
+
+// The whole numbers that a type holds exactly, as a range.
+std::pair<double, double> whole_range(DType type) {
+  switch (type) {
+    case DType::kU8:
+      return {0, 255};
+    case DType::kI32:
+      return {-2147483648.0, 2147483647.0};
+    case DType::kI64:
+      return {-9223372036854775808.0, 9223372036854775807.0};
+    case DType::kF32:
+      return {-16777216, 16777216};
+    case DType::kF16:
+      return {-2048, 2048};
+    case DType::kBF16:
+      return {-256, 256};
+    case DType::kE4M3:
+      return {-16, 16};
+    case DType::kE5M2:
+      return {-8, 8};
+  }
+  return {0, 0};
+}
+
+Result<void> require_whole(const Target& target, std::int64_t min, std::int64_t max) {
+  const auto [low, high] = whole_range(target.parameter.dtype);
+  if (min <= max && static_cast<double>(min) >= low && static_cast<double>(max) <= high) return {};
+  return fail(
+      fmt::format("{} … {} does not fit {}, which is {}", min, max, target.parameter.name,
+                  name_of(target.parameter.dtype)),
+      target.where(),
+      fmt::format("{} holds whole numbers from {} to {}", name_of(target.parameter.dtype), low, high));
+}
+
+Result<random::Draw> draw_of(const InitNormal& init, const Target& target, Battery battery) {
+  CAPSTONE_CHECK(require_real(target, "normal"));
+  random::Draw draw;
+  draw.kind = random::Kind::kNormal;
+  draw.a = static_cast<float>(init.mean);
+  draw.b = static_cast<float>(init.std);
+  if (!battery_applies(target.parameter, battery)) return draw;
+  draw.twist = twist_of(battery);
+  if (battery == Battery::kHotElement && target.elements > 0) {
+    const std::uint64_t bits = random::wide_at(target.seed, target.stream, random::kHot, 0);
+    draw.hot =
+        static_cast<std::int64_t>(random::scaled_to(bits, static_cast<std::uint64_t>(target.elements)));
+    draw.hot_value = static_cast<float>(init.mean + 1000.0 * init.std);
+  }
+  return draw;
+}
+
+Result<random::Draw> draw_of(const InitUniform& init, const Target& target, Battery) {
+  CAPSTONE_CHECK(require_real(target, "uniform"));
+  random::Draw draw;
+  draw.kind = random::Kind::kUniform;
+  draw.a = static_cast<float>(init.low);
+  draw.b = static_cast<float>(init.high);
+  if (!(draw.a < draw.b))
+    return fail(fmt::format("uniform range [{}, {}) is empty", init.low, init.high), target.where(),
+                "low must be below high");
+  return draw;
+}
+
+Result<random::Draw> draw_of(const InitInteger& init, const Target& target, Battery) {
+  CAPSTONE_CHECK(require_whole(target, init.min, init.max));
+  random::Draw draw;
+  draw.kind = random::Kind::kInteger;
+  draw.min = init.min;
+  draw.max = init.max;
+  return draw;
+}
+
+Result<random::Draw> draw_of(const InitChoice& init, const Target& target, Battery) {
+  if (init.values.empty() || init.values.size() > random::Draw::kMaxChoices)
+    return fail(fmt::format("choice of {} values", init.values.size()), target.where(),
+                fmt::format("give 1 to {} values", random::Draw::kMaxChoices));
+  random::Draw draw;
+  draw.kind = random::Kind::kChoice;
+  for (const double value : init.values)
+    draw.choice[draw.choices++] = rounded_to(target.parameter.dtype, value);
+  return draw;
+}
+
+/// Structures of real numbers that a computation relies on, drawn element by element.
+constexpr std::pair<const char*, random::Kind> kStructures[] = {{"upper_triangular", random::Kind::kUpperTriangular},
+                                                                {"lower_triangular", random::Kind::kLowerTriangular},
+                                                                {"symmetric", random::Kind::kSymmetric},
+                                                                {"rows_sum_to_one", random::Kind::kRowsSumToOne}};
+
+/// Empty for the generators of whole numbers, which only the host makes, and for names that nobody knows.
+Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target, const Sizes& sizes) {
+  for (const auto& [name, kind] : kStructures) {
+    if (init.name != name) continue;
+    CAPSTONE_CHECK(require_real(target, init.name));
+    CAPSTONE_TRY(const auto shape, shape_at(target.parameter, sizes));
+    random::Draw draw;
+    draw.kind = kind;
+    if (!shape.empty()) draw.columns = std::max<std::int64_t>(1, shape.back());
+    if (shape.size() > 1) draw.rows = std::max<std::int64_t>(1, shape[shape.size() - 2]);
+    if (kind == random::Kind::kSymmetric && draw.rows != draw.columns)
+      return fail(fmt::format("{} is {} x {}, which cannot be symmetric", target.parameter.name, draw.rows, draw.columns), target.where(), "its last two dimensions must be equal");
+    return draw;
+  }
+  return std::nullopt;
+}
+
+/// Words for elements at … at + count of the stream; `at` is a multiple of 4.
+void words_at(const random::Draw& draw, random::Domain domain, std::size_t at, std::size_t count,
+              std::uint32_t* words) {
+  bulk::random_words(draw.seed, draw.stream, domain, at / 4, std::span(words, (count + 3) / 4 * 4));
+}
+
+void apply_twist(const random::Draw& draw, std::size_t at, std::span<float> values) {
+  if (draw.twist == random::Twist::kNone) return;
+  std::uint32_t tails[kChunk] = {};
+  if (draw.twist == random::Twist::kHeavyTails) words_at(draw, random::kTails, at, values.size(), tails);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = random::twisted(draw, static_cast<std::int64_t>(at + i), values[i], tails[i]);
+}
+
+// The fills below make elements begin … end of a tensor; `begin` is a multiple of kChunk.
+void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
+  const std::size_t width = size_of(type);
+  std::uint32_t words[kChunk];
+  float values[kChunk];
+  for (std::size_t at = begin; at < end; at += kChunk) {
+    const std::size_t count = std::min(kChunk, end - at);
+    words_at(draw, random::kValues, at, count, words);
+    if (draw.kind == random::Kind::kUniform) {
+      bulk::uniforms(std::span(words, count), draw.a, draw.b, values);
+    } else {
+      bulk::normals(std::span(words, count), draw.a, draw.b, values);
+      apply_twist(draw, at, std::span(values, count));
+    }
+    store_all(type, std::span<const float>(values, count), out.subspan(at * width, count * width));
+  }
+}
+
+void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
+  std::uint32_t words[2 * kChunk];  // 64 bits an element
+  const std::uint64_t span = static_cast<std::uint64_t>(draw.max) - static_cast<std::uint64_t>(draw.min) + 1;
+  for (std::size_t at = begin; at < end; at += kChunk) {
+    const std::size_t count = std::min(kChunk, end - at);
+    bulk::random_words(draw.seed, draw.stream, random::kValues, at / 2, std::span(words, (count + 1) / 2 * 4));
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t bits = words[2 * i] | static_cast<std::uint64_t>(words[2 * i + 1]) << 32;
+      random::store_whole(type, out.data(), static_cast<std::int64_t>(at + i),
+                          static_cast<std::int64_t>(static_cast<std::uint64_t>(draw.min) + random::scaled_to(bits, span)));
+    }
+  }
+}
+
+void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out, int threads) {
+  const std::size_t elements = out.size() / size_of(type);
+  constexpr std::int64_t kShare = std::int64_t{1} << 20;  // elements; a multiple of kChunk
+  parallel_for(static_cast<std::int64_t>(elements), kShare, threads, [&](std::int64_t first, std::int64_t last) {
+    const auto begin = static_cast<std::size_t>(first), end = static_cast<std::size_t>(last);
+    if (draw.kind == random::Kind::kNormal || draw.kind == random::Kind::kUniform) return fill_real(draw, type, out, begin, end);
+    if (draw.kind == random::Kind::kInteger) return fill_integers(draw, type, out, begin, end);
+    for (std::int64_t i = first; i < last; ++i) random::store_drawn(draw, type, out.data(), i);
+  });
+}
+
+/// Whole numbers made on the host, stored in the tensor's type.
+Result<void> store_numbers(const Target& target, const std::vector<std::int64_t>& numbers,
+                           std::span<std::byte> out) {
+  if (static_cast<std::int64_t>(numbers.size()) != target.elements)
+    return fail(fmt::format("{} has {} elements, its init makes {}", target.parameter.name, target.elements,
+                            numbers.size()),
+                target.where(), "shape and init must agree");
+  if (numbers.empty()) return {};
+  const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+  CAPSTONE_CHECK(require_whole(target, *low, *high));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    random::store_whole(target.parameter.dtype, out.data(), static_cast<std::int64_t>(i), numbers[i]);
+  return {};
+}
+
+/// Draw number `i` in [0, span) of the host-only inits.
+std::uint64_t order_draw(const Target& target, std::uint64_t i, std::uint64_t span) {
+  return random::scaled_to(random::wide_at(target.seed, target.stream, random::kOrder, i), span);
+}
+
+std::vector<std::int64_t> permutation(const Target& target, std::int64_t n) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[order_draw(target, i, i)]);  // Fisher-Yates
+  return order;
+}
+
+/// segments + 1 monotone numbers from 0 to total; cuts fall anywhere, so segments may be empty.
+std::vector<std::int64_t> offsets(const Target& target, std::int64_t total, std::int64_t segments) {
+  std::vector<std::int64_t> cuts{0};
+  for (std::int64_t i = 1; i < segments; ++i)
+    cuts.push_back(static_cast<std::int64_t>(
+        order_draw(target, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(total) + 1)));
+  cuts.push_back(total);
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+Result<void> fill(const InitPermutation& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
+  CAPSTONE_TRY(const auto n, init.of.evaluate_integer(sizes));
+  return store_numbers(target, permutation(target, n), out);
+}
+
+Result<void> fill(const InitOffsets& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
+  CAPSTONE_TRY(const auto total, init.total.evaluate_integer(sizes));
+  CAPSTONE_TRY(const auto segments, init.segments.evaluate_integer(sizes));
+  if (segments < 1)
+    return fail(fmt::format("offsets of {} segments", segments), target.where(),
+                "segments must be at least 1");
+  return store_numbers(target, offsets(target, total, segments), out);
+}
+
+/// Structured inputs by name. Each returns the tensor's numbers in row-major order.
+struct Generator {
+  const char* name;
+  std::vector<std::int64_t> (*make)(const Target&, const std::vector<std::int64_t>& shape);
+};
+
+std::int64_t product_of(const std::vector<std::int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+/// 0, 1, 2 …: positions, identity gather tables.
+std::vector<std::int64_t> make_iota(const Target&, const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(product_of(shape)));
+  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+  return numbers;
+}
+
+/// Page tables [sequences, pages]: every physical page belongs to one place, in random order, as after many
+/// allocations and frees.
+std::vector<std::int64_t> make_page_table(const Target& target, const std::vector<std::int64_t>& shape) {
+  return permutation(target, product_of(shape));
+}
+
+/// Each row of the last dimension in its own random order: expert rankings, gather orders within a row.
+std::vector<std::int64_t> make_row_permutations(const Target& target,
+                                                const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> numbers;
+  const std::int64_t n = shape.empty() ? 1 : shape.back(), rows = n > 0 ? product_of(shape) / n : 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    Target own = target;
+    own.seed += 0x9E3779B97F4A7C15u * static_cast<std::uint64_t>(row + 1);
+    const auto order = permutation(own, n);
+    numbers.insert(numbers.end(), order.begin(), order.end());
+  }
+  return numbers;
+}
+
+constexpr Generator kGenerators[] = {
+    {"iota", make_iota}, {"page_table", make_page_table}, {"row_permutations", make_row_permutations}};
+
+Result<void> fill(const InitGenerator& init, const Target& target, const Sizes& sizes,
+                  std::span<std::byte> out) {
+  std::vector<std::string> names;
+  for (const Generator& generator : kGenerators) {
+    if (init.name == generator.name) {
+      CAPSTONE_TRY(const auto shape, shape_at(target.parameter, sizes));
+      return store_numbers(target, generator.make(target, shape), out);
+    }
+    names.emplace_back(generator.name);
+  }
+  for (const auto& [name, kind] : kStructures) names.emplace_back(name);
+  const auto near = nearest(init.name, names);
+  return fail(
+      fmt::format("no generator '{}'", init.name), target.where(),
+      near ? fmt::format("did you mean '{}'?", *near) : fmt::format("there are: {}", join(names, ", ")));
+}
+
+}  // namespace
+
+std::string_view name_of(Battery battery) {
+  switch (battery) {
+    case Battery::kPlain:
+      return "plain";
+    case Battery::kTimesTen:
+      return "x10";
+    case Battery::kOffset:
+      return "offset";
+    case Battery::kHeavyTails:
+      return "heavy_tails";
+    case Battery::kSignFlip:
+      return "sign_flip";
+    case Battery::kHotElement:
+      return "hot_element";
+  }
+  return "?";
+}
+
+std::string_view description_of(Battery battery) {
+  switch (battery) {
+    case Battery::kPlain:
+      return "as the problem draws them";
+    case Battery::kTimesTen:
+      return "times ten";
+    case Battery::kOffset:
+      return "plus five";
+    case Battery::kHeavyTails:
+      return "with heavy tails";
+    case Battery::kSignFlip:
+      return "with the other sign";
+    case Battery::kHotElement:
+      return "with one very large element";
+  }
+  return "?";
+}
+
+std::optional<Battery> battery_named(std::string_view name) {
+  for (const Battery battery : kBatteries)
+    if (name_of(battery) == name) return battery;
+  return std::nullopt;
+}
+
+bool battery_applies(const Parameter& parameter, Battery battery) {
+  const bool input = parameter.role == Role::kInput || parameter.role == Role::kInout;
+  return battery != Battery::kPlain && input && is_float(parameter.dtype) &&
+         std::holds_alternative<InitNormal>(parameter.init);
+}
+
+bool battery_applies(const Problem& problem, Battery battery) {
+  if (problem.outside_domain.contains(std::string(name_of(battery)))) return false;
+  return std::any_of(problem.signature.begin(), problem.signature.end(),
+                     [&](const Parameter& parameter) { return battery_applies(parameter, battery); });
+}
+
+Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
+                                            std::uint64_t seed, Battery battery) {
+  CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
+  using Answer = Result<std::optional<random::Draw>>;
+  return std::visit(Overloaded{
+                        [](const InitPermutation&) -> Answer { return std::nullopt; },
+                        [](const InitOffsets&) -> Answer { return std::nullopt; },
+                        [&](const InitGenerator& init) -> Answer {
+                          CAPSTONE_TRY(auto draw, draw_of(init, target, sizes));
+                          if (draw) draw->seed = seed, draw->stream = target.stream;
+                          return draw;
+                        },
+                        [&](const auto& init) -> Answer {
+                          CAPSTONE_TRY(random::Draw draw, draw_of(init, target, battery));
+                          draw.seed = seed;
+                          draw.stream = target.stream;
+                          return draw;
+                        },
+                    },
+                    target.parameter.init);
+}
+
+Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
+                         Battery battery, std::span<std::byte> out, int threads) {
+  CAPSTONE_TRY(const Target target, target_of(problem, parameter, sizes, seed));
+  const DType type = target.parameter.dtype;
+  if (out.size() != static_cast<std::size_t>(target.elements) * size_of(type))
+    return fail(fmt::format("{} has {} elements of {}, but {} bytes were given", target.parameter.name,
+                            target.elements, name_of(type), out.size()),
+                target.where(), {}, ExitCode::kInternal);
+  CAPSTONE_TRY(const auto draw, draw_of(problem, parameter, sizes, seed, battery));
+  if (draw) {
+    fill_draw(*draw, type, out, threads_or_all(threads));
+    return {};
+  }
+  return std::visit(Overloaded{
+                        [&](const InitPermutation& init) { return fill(init, target, sizes, out); },
+                        [&](const InitOffsets& init) { return fill(init, target, sizes, out); },
+                        [&](const InitGenerator& init) { return fill(init, target, sizes, out); },
+                        [](const auto&) -> Result<void> { return {}; },  // drawn above
+                    },
+                    target.parameter.init);
+}
+
+void poison_bytes(std::span<std::byte> out, std::uint64_t seed) {
+  std::uint32_t words[kChunk];
+  for (std::size_t at = 0; at < out.size(); at += sizeof words) {
+    const std::size_t count = std::min(sizeof words, out.size() - at);
+    bulk::random_words(seed, 0, random::kBytes, at / 16, std::span(words, (count + 15) / 16 * 4));
+    std::memcpy(out.data() + at, words, count);
+  }
+}
+
+void poison(std::span<std::byte> out, DType type, std::uint64_t seed) {
+  if (!random::has_nan(type)) return poison_bytes(out, seed);
+  const std::size_t width = size_of(type), elements = out.size() / width;
+  std::uint32_t words[kChunk];
+  for (std::size_t at = 0; at < elements; at += kChunk) {
+    const std::size_t count = std::min(kChunk, elements - at);
+    bulk::random_words(seed, 0, random::kPoison, at / 4, std::span(words, (count + 3) / 4 * 4));
+    std::byte* to = out.data() + at * width;
+    const std::span<const std::uint32_t> drawn(words, count);
+    if (width == 4) bulk::poison32(type, drawn, reinterpret_cast<std::uint32_t*>(to));
+    if (width == 2) bulk::poison16(type, drawn, reinterpret_cast<std::uint16_t*>(to));
+    if (width == 1) bulk::poison8(type, drawn, reinterpret_cast<std::uint8_t*>(to));
+  }
+}
+
+bool is_poison(std::span<const std::byte> tensor, DType type, std::uint64_t seed, std::int64_t element) {
+  const std::size_t width = size_of(type);
+  alignas(8) std::byte expected[8];
+  const auto i = static_cast<std::uint64_t>(element);
+  if (type == DType::kU8) {
+    expected[0] = std::byte{random::poison_byte_at(seed, i)};
+  } else if (type == DType::kI64) {
+    const std::uint64_t word = random::wide_at(seed, 0, random::kBytes, i);
+    std::memcpy(expected, &word, sizeof word);
+  } else {
+    const auto domain = random::has_nan(type) ? random::kPoison : random::kBytes;
+    const std::uint32_t word = random::poison_of(type, random::word_at(seed, 0, domain, i));
+    std::memcpy(expected, &word, sizeof word);  // little endian: the low bytes come first
+  }
+  return std::memcmp(tensor.data() + i * width, expected, width) == 0;
+}
+
+std::optional<std::size_t> first_overwritten(std::span<const std::byte> band, std::uint64_t seed) {
+  std::uint32_t words[kChunk];
+  for (std::size_t at = 0; at < band.size(); at += sizeof words) {
+    const std::size_t count = std::min(sizeof words, band.size() - at);
+    bulk::random_words(seed, 0, random::kBytes, at / 16, std::span(words, (count + 15) / 16 * 4));
+    const auto* expected = reinterpret_cast<const std::byte*>(words);
+    if (std::memcmp(band.data() + at, expected, count) == 0) continue;
+    const auto differs =
+        std::mismatch(expected, expected + count, band.begin() + static_cast<std::ptrdiff_t>(at));
+    return at + static_cast<std::size_t>(differs.first - expected);
+  }
+  return std::nullopt;
+}
+
+std::uint64_t fingerprint(std::span<const std::byte> bytes, std::uint64_t seed) {
+  const std::size_t words = bytes.size() / 8;
+  std::uint64_t total = bulk::fingerprint_words(bytes.data(), words, 0, seed);
+  std::uint64_t tail =
+      0;  // the last, partial word, filled up with zeros; the length tells it from real zeros
+  if (bytes.size() % 8) std::memcpy(&tail, bytes.data() + 8 * words, bytes.size() % 8);
+  total += random::fingerprint_of(tail, words, seed);
+  return random::fingerprint_of(total, bytes.size(), seed);
+}
+
+}  // namespace capstone

@@ -1,0 +1,65 @@
+#pragma once
+// Making the tensors of a case on the host, poisoning what a kernel must write, fingerprinting what it must
+// not.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "harness/base/error.h"
+#include "harness/correctness/random.h"
+#include "harness/model/problem.h"
+
+namespace capstone {
+
+/// Variations of the inputs, besides the plain draw, under which a shortcut stops agreeing with the problem.
+enum class Battery { kPlain, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
+inline constexpr Battery kBatteries[] = {Battery::kPlain,      Battery::kTimesTen, Battery::kOffset,
+                                         Battery::kHeavyTails, Battery::kSignFlip, Battery::kHotElement};
+/// "plain", "x10", "offset", "heavy_tails", "sign_flip", "hot_element": as problem.yaml and the ledger write them.
+std::string_view name_of(Battery battery);
+/// What it does to the inputs, for "inputs …": "times ten", "with heavy tails".
+std::string_view description_of(Battery battery);
+std::optional<Battery> battery_named(std::string_view name);
+
+/// Whether a battery changes this parameter: inputs drawn from a normal, whose domain is every real number. A
+/// uniform range, integers and structured inputs state their domain and are left alone, and so are
+/// parameters.
+bool battery_applies(const Parameter& parameter, Battery battery);
+/// Whether a battery changes any tensor of the problem, and lies within its domain.
+bool battery_applies(const Problem& problem, Battery battery);
+
+/// The draw of one parameter, for a device's fill kernel; empty for what only the host makes (permutation,
+/// offsets, generators of whole numbers: fill on the host and copy).
+/// @error an init that its dtype cannot hold, a symmetric matrix that is not square.
+Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
+                                            std::uint64_t seed, Battery battery);
+
+/// Fills one input, parameter or inout tensor. Element i depends on (seed, parameter, i) alone, not on
+/// threads.
+///
+/// @param parameter  index in problem.signature; also the number of the random stream
+/// @param out        exactly the tensor's bytes
+/// @param threads    for what is drawn element by element; 0: all that the machine has
+/// @error wrong span, an output or a scalar, an init that its dtype cannot hold, an unknown generator.
+Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
+                         Battery battery, std::span<std::byte> out, int threads = 1);
+
+/// Overwrites a tensor with patterns that no kernel writes by chance: NaN of many payloads and both signs
+/// where the type has NaN, random bytes elsewhere. A device does the same with random::store_poison.
+void poison(std::span<std::byte> out, DType type, std::uint64_t seed);
+
+/// Random bytes for guard bands and workspace.
+void poison_bytes(std::span<std::byte> out, std::uint64_t seed);
+
+/// Whether element `element` still holds what poison(…, type, seed) wrote.
+bool is_poison(std::span<const std::byte> tensor, DType type, std::uint64_t seed, std::int64_t element);
+
+/// The first byte that is not what poison_bytes(…, seed) wrote; empty: the band is intact.
+std::optional<std::size_t> first_overwritten(std::span<const std::byte> band, std::uint64_t seed);
+
+/// A fast 64-bit hash for "did this change"; a secret seed keeps a kernel from aiming at a collision.
+std::uint64_t fingerprint(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
+}  // namespace capstone

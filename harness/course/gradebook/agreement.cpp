@@ -1,0 +1,174 @@
+#include "harness/course/gradebook/agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "harness/base/digest.h"
+#include "harness/base/text.h"
+#include "harness/course/gradebook/database.h"
+#include "harness/course/gradebook/schema.h"
+
+namespace capstone {
+
+using detail::Database;
+using detail::Statement;
+using detail::Transaction;
+
+namespace {
+
+// Best first, as the rubric lists them; a mark between two levels belongs to the lower.
+int level_of(const Criterion& criterion, double points) {
+  for (std::size_t i = 0; i < criterion.levels.size(); ++i)
+    if (points >= criterion.levels[i].from) return static_cast<int>(i);
+  return static_cast<int>(criterion.levels.size()) - 1;
+}
+
+const Criterion* criterion_of(const Rubric& rubric, const std::string& id) {
+  for (const Criterion& c : rubric.criteria)
+    if (c.id == id) return &c;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<double> weighted_kappa(const std::vector<std::pair<int, int>>& ratings, int categories) {
+  const auto k = static_cast<std::size_t>(categories);
+  std::vector<double> first(k), second(k);
+  double observed = 0;
+  const auto weight = [](std::size_t i, std::size_t j) { return (static_cast<double>(i) - static_cast<double>(j)) * (static_cast<double>(i) - static_cast<double>(j)); };
+  for (const auto& [a, b] : ratings) {
+    first[static_cast<std::size_t>(a)] += 1;
+    second[static_cast<std::size_t>(b)] += 1;
+    observed += weight(static_cast<std::size_t>(a), static_cast<std::size_t>(b));
+  }
+  double expected = 0;
+  for (std::size_t i = 0; i < k; ++i)
+    for (std::size_t j = 0; j < k; ++j) expected += weight(i, j) * first[i] * second[j] / static_cast<double>(std::max<std::size_t>(1, ratings.size()));
+  if (expected <= 0) return std::nullopt;
+  return 1 - observed / expected;
+}
+
+AgreementReport agreement_of(const std::vector<MarkPair>& pairs, const Rubric& rubric) {
+  AgreementReport report;
+  for (const Criterion& criterion : rubric.criteria) {
+    CriterionAgreement a{criterion.id, 0, 0, 0, {}};
+    std::vector<std::pair<int, int>> ratings;
+    for (const MarkPair& pair : pairs) {
+      if (pair.criterion != criterion.id) continue;
+      ++a.pairs;
+      a.mean_difference += pair.second - pair.first;
+      a.mean_distance += std::abs(pair.second - pair.first);
+      ratings.emplace_back(level_of(criterion, pair.first), level_of(criterion, pair.second));
+      if (ratings.back().first != ratings.back().second) report.reconcile.push_back(pair);
+    }
+    if (a.pairs) {
+      a.mean_difference /= a.pairs;
+      a.mean_distance /= a.pairs;
+      a.kappa = weighted_kappa(ratings, static_cast<int>(criterion.levels.size()));
+    }
+    report.criteria.push_back(std::move(a));
+  }
+  const auto distance = [&](const MarkPair& pair) {
+    const Criterion* c = criterion_of(rubric, pair.criterion);
+    return c ? std::abs(pair.second - pair.first) / c->weight : 0;
+  };
+  std::stable_sort(report.reconcile.begin(), report.reconcile.end(), [&](const MarkPair& a, const MarkPair& b) { return distance(a) > distance(b); });
+  return report;
+}
+
+Calibration::Calibration(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+Calibration::Calibration(Calibration&&) noexcept = default;
+Calibration::~Calibration() = default;
+
+Result<Calibration> Calibration::open(const std::filesystem::path& cohort) {
+  const auto file = cohort / "gradebook.sqlite";
+  CAPSTONE_TRY(Database database, Database::open(file));
+  CAPSTONE_CHECK(detail::bring_up_to_date(database, file));
+  return Calibration(std::make_unique<Database>(std::move(database)));
+}
+
+Result<std::vector<BlindCopy>> Calibration::assign(int count, const std::string& grader) {
+  if (trim(grader).empty()) return fail("for whom?", {}, "--grader NAME");
+  struct Choice { std::int64_t others; std::string order, submission, code; };
+  std::vector<Choice> choices;
+  CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
+  {
+    CAPSTONE_TRY(Statement open, database_->prepare(
+        "SELECT s.name, s.digest, (SELECT count(*) FROM blind b WHERE b.submission = s.name) FROM submission s WHERE s.state <> 'failed' "
+        "AND NOT EXISTS (SELECT 1 FROM blind b WHERE b.submission = s.name AND b.grader = ?) AND NOT EXISTS (SELECT 1 FROM mark m WHERE m.submission = s.name AND m.grader = ?)"));
+    open.bind(grader).bind(grader);
+    for (;;) {
+      CAPSTONE_TRY(bool row, open.step());
+      if (!row) break;
+      // The order is nobody's choice, and the same every time.
+      const std::string hash = DigestBuilder().add("submission", open.text(1)).add("name", open.text(0)).add("grader", grader).hex();
+      choices.push_back({open.integer(2), hash, open.text(0), "copy-" + hash.substr(0, 10)});
+    }
+  }
+  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) { return std::tie(a.others, a.order) < std::tie(b.others, b.order); });
+  if (choices.size() > static_cast<std::size_t>(std::max(0, count))) choices.resize(static_cast<std::size_t>(std::max(0, count)));
+  std::vector<BlindCopy> copies;
+  for (const Choice& choice : choices) {
+    CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO blind (code, submission, grader, time) VALUES (?,?,?,?)"));
+    CAPSTONE_CHECK(add.bind(choice.code).bind(choice.submission).bind(to_utf8(grader)).bind(utc_now()).run());
+    copies.push_back({choice.code, choice.submission});
+  }
+  CAPSTONE_CHECK(transaction.commit());
+  return copies;
+}
+
+Result<std::pair<std::string, std::string>> Calibration::copy_of(const std::string& code) const {
+  CAPSTONE_TRY(Statement known, database_->prepare("SELECT submission, grader FROM blind WHERE code=?"));
+  CAPSTONE_TRY(bool row, known.bind(code).step());
+  if (!row) return fail("no blind copy is called '" + code + "'", {}, "its folder keeps the name that `gradebook assign` gave it");
+  return std::pair{known.text(0), known.text(1)};
+}
+
+Result<int> Calibration::merge(const Rubric& rubric, const std::vector<Mark>& marks) {
+  CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
+  int added = 0;
+  for (const Mark& mark : marks) {
+    const Criterion* criterion = criterion_of(rubric, mark.criterion);
+    if (!criterion) return fail("no criterion '" + mark.criterion + "'", mark.submission, "take the sheet as it was made");
+    if (!(mark.points >= 0 && mark.points <= criterion->weight))
+      return fail(fmt::format("{:g} points for {}", mark.points, mark.criterion), mark.submission, fmt::format("0 to {}", criterion->weight));
+    if (trim(mark.reason).empty()) return fail("a mark without a reason", mark.submission + ", " + mark.criterion, "say why: the two of you will compare reasons");
+    CAPSTONE_TRY(Statement last, database_->prepare("SELECT points, reason, digest = (SELECT digest FROM submission WHERE name = second_mark.submission) FROM second_mark "
+                                                    "WHERE submission=? AND criterion=? AND grader=? ORDER BY id DESC LIMIT 1"));
+    CAPSTONE_TRY(bool there, last.bind(mark.submission).bind(mark.criterion).bind(mark.grader).step());
+    if (there && last.number(0) == mark.points && last.text(1) == mark.reason && last.integer(2)) continue;
+    CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO second_mark (submission, criterion, points, reason, grader, time, digest) SELECT ?,?,?,?,?,?, digest FROM submission WHERE name=?"));
+    CAPSTONE_CHECK(add.bind(mark.submission).bind(mark.criterion).bind(mark.points).bind(to_utf8(mark.reason)).bind(mark.grader).bind(utc_now()).bind(mark.submission).run());
+    ++added;
+  }
+  CAPSTONE_CHECK(transaction.commit());
+  return added;
+}
+
+Result<std::vector<MarkPair>> Calibration::pairs() const {
+  // Rows come oldest first, first marks before second ones: the last of each grader stays, in the order of its first appearance.
+  using Given = std::vector<std::pair<std::string, double>>;   // (grader, points)
+  std::map<std::pair<std::string, std::string>, Given> given;
+  CAPSTONE_TRY(Statement all, database_->prepare(
+      "SELECT x.submission, x.criterion, x.grader, x.points FROM (SELECT 0 AS second, id, submission, criterion, grader, points, digest FROM mark WHERE member IS NULL "
+      "UNION ALL SELECT 1, id, submission, criterion, grader, points, digest FROM second_mark) x JOIN submission s ON s.name = x.submission AND s.digest = x.digest ORDER BY x.second, x.id"));
+  for (;;) {
+    CAPSTONE_TRY(bool row, all.step());
+    if (!row) break;
+    Given& marks = given[{all.text(0), all.text(1)}];
+    auto known = std::find_if(marks.begin(), marks.end(), [&](const auto& mark) { return mark.first == all.text(2); });
+    if (known == marks.end()) marks.emplace_back(all.text(2), all.number(3));
+    else known->second = all.number(3);
+  }
+  std::vector<MarkPair> pairs;
+  for (const auto& [key, marks] : given)
+    for (std::size_t i = 0; i < marks.size(); ++i)
+      for (std::size_t j = i + 1; j < marks.size(); ++j)
+        pairs.push_back({key.first, key.second, marks[i].first, marks[j].first, marks[i].second, marks[j].second});
+  return pairs;
+}
+
+}  // namespace capstone

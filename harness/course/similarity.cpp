@@ -1,0 +1,172 @@
+#include "harness/course/similarity.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace capstone {
+namespace {
+
+constexpr int kWindow = kGuaranteed - kTokens + 1;
+constexpr std::size_t kFewForCommon = 12;
+
+struct Token { std::uint64_t value; int line; };
+
+std::uint64_t hash_of(std::string_view text) {   // FNV-1a
+  std::uint64_t h = 14695981039346656037u;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return h;
+}
+
+// Words that carry structure; every other name is one and the same token.
+bool is_kept(std::string_view word) {
+  static const std::unordered_set<std::string_view> words{
+      "if", "else", "for", "while", "do", "return", "break", "continue", "switch", "case", "const", "constexpr", "static", "struct", "template", "typename", "inline", "auto", "void",
+      "int", "float", "double", "half", "bool", "char", "unsigned", "long", "sizeof", "asm", "volatile", "extern", "float2", "float4", "int4", "half2", "int64_t", "size_t",
+      "__global__", "__device__", "__shared__", "__restrict__", "__launch_bounds__", "__syncthreads", "__syncwarp", "__ldg", "__shfl_sync", "__shfl_xor_sync", "__shfl_down_sync",
+      "__ballot_sync", "atomicAdd", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "fmaf", "fmaxf", "expf", "__expf", "rsqrtf", "sqrtf", "tanhf", "erff", "wmma", "min", "max"};
+  return words.contains(word);
+}
+
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+
+std::vector<Token> tokens_of(std::string_view text) {
+  std::vector<Token> tokens;
+  int line = 1;
+  bool line_begins = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '\n') {
+      ++line, ++at, line_begins = true;
+    } else if (std::isspace(static_cast<unsigned char>(c))) {
+      ++at;
+    } else if (text.substr(at, 2) == "//" || (c == '#' && line_begins)) {   // preprocessor lines are scaffold
+      while (at < text.size() && text[at] != '\n') ++at;
+    } else if (text.substr(at, 2) == "/*") {
+      const std::size_t end = std::min(text.find("*/", at + 2), text.size());
+      line += static_cast<int>(std::count(text.begin() + static_cast<long>(at), text.begin() + static_cast<long>(end), '\n'));
+      at = std::min(end + 2, text.size());
+    } else if (c == '"' || c == '\'') {
+      const std::size_t begin = at++;
+      while (at < text.size() && text[at] != c && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
+      at = std::min(at + 1, text.size());
+      tokens.push_back({hash_of(text[begin] == '"' ? "\"" : "'"), line});
+      line_begins = false;
+    } else if (is_name(c)) {
+      const std::size_t begin = at;
+      while (at < text.size() && (is_name(text[at]) || (std::isdigit(static_cast<unsigned char>(c)) && text[at] == '.'))) ++at;
+      const std::string_view word = text.substr(begin, at - begin);
+      tokens.push_back({std::isdigit(static_cast<unsigned char>(c)) ? hash_of("0") : is_kept(word) ? hash_of(word) : hash_of("name"), line});
+      line_begins = false;
+    } else {
+      tokens.push_back({hash_of(text.substr(at++, 1)), line});
+      line_begins = false;
+    }
+  }
+  return tokens;
+}
+
+bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, std::size_t sources, std::uint64_t hash) {
+  auto found = owners.find(hash);
+  return sources > kFewForCommon && found != owners.end() && found->second * 4 > sources;
+}
+
+}  // namespace
+
+Fingerprints fingerprints(std::string_view source) {
+  const std::vector<Token> tokens = tokens_of(source);
+  Fingerprints grams;
+  for (std::size_t i = 0; i + kTokens <= tokens.size(); ++i) {
+    std::uint64_t h = 14695981039346656037u;
+    for (std::size_t k = 0; k < kTokens; ++k) h = (h ^ tokens[i + k].value) * 1099511628211u;
+    h ^= h >> 29;   // neighbours of a window must not be ordered by their last token alone
+    grams.push_back({h * 0x9E3779B97F4A7C15u, tokens[i].line, tokens[i + kTokens - 1].line});
+  }
+  Fingerprints chosen;
+  std::size_t last = grams.size();
+  for (std::size_t begin = 0; begin < grams.size() && (begin == 0 || begin + kWindow <= grams.size()); ++begin) {
+    const std::size_t end = std::min(grams.size(), begin + kWindow);
+    std::size_t least = begin;
+    for (std::size_t i = begin; i < end; ++i)
+      if (grams[i].hash <= grams[least].hash) least = i;   // the rightmost of equal ones, as the paper has it
+    if (least != last) chosen.push_back(grams[last = least]);
+  }
+  return chosen;
+}
+
+Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, const std::set<std::uint64_t>& common) {
+  Likeness like;
+  std::map<std::uint64_t, std::vector<const Fingerprint*>> there;
+  std::set<std::uint64_t> own;
+  for (const Fingerprint& f : second)
+    if (!common.contains(f.hash)) there[f.hash].push_back(&f);
+  std::set<std::uint64_t> shared;
+  for (const Fingerprint& f : first) {
+    if (common.contains(f.hash)) continue;
+    own.insert(f.hash);
+    auto match = there.find(f.hash);
+    if (match == there.end()) continue;
+    shared.insert(f.hash);
+    const Fingerprint* other = match->second.front();
+    // Goes on where the last fragment ended, where one of its places does.
+    if (!like.fragments.empty()) {
+      Fragment& open = like.fragments.back();
+      for (const Fingerprint* candidate : match->second)
+        if (candidate->line >= open.second_from && candidate->line <= open.second_to + 2) {
+          other = candidate;
+          break;
+        }
+      if (f.line <= open.first_to + 2 && other->line >= open.second_from && other->line <= open.second_to + 2) {
+        open.first_to = std::max(open.first_to, f.last_line);
+        open.second_to = std::max(open.second_to, other->last_line);
+        continue;
+      }
+    }
+    like.fragments.push_back({f.line, f.last_line, other->line, other->last_line});
+  }
+  const std::size_t fewer = std::min(own.size(), there.size());
+  if (fewer == 0) return {};
+  like.share = static_cast<double>(shared.size()) / static_cast<double>(fewer);
+  like.of_first = static_cast<double>(shared.size()) / static_cast<double>(own.size());
+  return like;
+}
+
+std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std::set<std::uint64_t>& common, double least) {
+  std::vector<SourcePair> pairs;
+  std::map<std::string, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < sources.size(); ++i) groups[sources[i].group].push_back(i);
+  for (const auto& [group, members] : groups) {
+    std::unordered_map<std::uint64_t, std::size_t> owners;
+    std::vector<std::set<std::uint64_t>> hashes(members.size());
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      for (const Fingerprint& f : sources[members[m]].prints)
+        if (!common.contains(f.hash)) hashes[m].insert(f.hash);
+      for (std::uint64_t hash : hashes[m]) ++owners[hash];
+    }
+    std::set<std::uint64_t> silent = common;
+    for (const auto& [hash, count] : owners)
+      if (says_nothing(owners, members.size(), hash)) silent.insert(hash);
+    // Who shares how many, through the hashes: not every pair is looked at.
+    std::unordered_map<std::uint64_t, std::vector<std::size_t>> holders;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      std::erase_if(hashes[m], [&](std::uint64_t hash) { return silent.contains(hash); });
+      for (std::uint64_t hash : hashes[m]) holders[hash].push_back(m);
+    }
+    std::map<std::pair<std::size_t, std::size_t>, std::size_t> shared;
+    for (const auto& [hash, who] : holders)
+      for (std::size_t i = 0; i < who.size(); ++i)
+        for (std::size_t j = i + 1; j < who.size(); ++j) ++shared[std::minmax(who[i], who[j])];
+    for (const auto& [pair, count] : shared) {
+      const std::size_t fewer = std::min(hashes[pair.first].size(), hashes[pair.second].size());
+      if (static_cast<double>(count) < least * static_cast<double>(fewer)) continue;
+      const std::size_t a = members[pair.first], b = members[pair.second];
+      pairs.push_back({a, b, compare_sources(sources[a].prints, sources[b].prints, silent)});
+    }
+  }
+  std::stable_sort(pairs.begin(), pairs.end(), [](const SourcePair& a, const SourcePair& b) { return a.likeness.share > b.likeness.share; });
+  return pairs;
+}
+
+}  // namespace capstone

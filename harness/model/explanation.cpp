@@ -1,0 +1,161 @@
+#include "harness/model/explanation.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace capstone {
+namespace {
+
+// A missing field keeps its default: older records stay readable when a structure grows.
+template <class T>
+void read(const Json& json, const char* key, T& into) {
+  if (auto found = json.find(key); found != json.end() && !found->is_null()) into = found->get<T>();
+}
+
+Json to(const Traffic& t) {
+  return {{"requests", t.requests}, {"units", t.units}, {"ideal", t.ideal}, {"bytes", t.bytes}, {"active_lanes", t.active_lanes}};
+}
+Traffic traffic_from(const Json& json) {
+  Traffic t;
+  read(json, "requests", t.requests);
+  read(json, "units", t.units);
+  read(json, "ideal", t.ideal);
+  read(json, "bytes", t.bytes);
+  read(json, "active_lanes", t.active_lanes);
+  return t;
+}
+
+Json to(const LineCounts& c) {
+  Json json = Json::object();
+  if (c.line) json = {{"file", c.file}, {"line", c.line}, {"text", c.text}};
+  json.update(Json{{"global", to(c.global)}, {"shared", to(c.shared)}, {"loads", c.loads}, {"stores", c.stores}, {"flops", c.flops},
+                   {"barriers", c.barriers}, {"atomics", c.atomics}, {"share", c.share}});
+  return json;
+}
+LineCounts line_from(const Json& json) {
+  LineCounts c;
+  read(json, "file", c.file);
+  read(json, "line", c.line);
+  read(json, "text", c.text);
+  if (json.contains("global")) c.global = traffic_from(json["global"]);
+  if (json.contains("shared")) c.shared = traffic_from(json["shared"]);
+  read(json, "loads", c.loads);
+  read(json, "stores", c.stores);
+  read(json, "flops", c.flops);
+  read(json, "barriers", c.barriers);
+  read(json, "atomics", c.atomics);
+  read(json, "share", c.share);
+  return c;
+}
+
+Json to(const KernelCounts& k) {
+  Json json{{"kernel", k.kernel}, {"function", k.function}, {"launches", k.launches}, {"blocks", k.blocks}, {"threads", k.threads}, {"dynamic_shared", k.dynamic_shared}, {"lines", Json::array()}};
+  for (const LineCounts& line : k.lines) json["lines"].push_back(to(line));
+  return json;
+}
+KernelCounts kernel_from(const Json& json) {
+  KernelCounts k;
+  read(json, "kernel", k.kernel);
+  read(json, "function", k.function);
+  read(json, "launches", k.launches);
+  read(json, "blocks", k.blocks);
+  read(json, "threads", k.threads);
+  read(json, "dynamic_shared", k.dynamic_shared);
+  if (json.contains("lines"))
+    for (const Json& line : json["lines"]) k.lines.push_back(line_from(line));
+  return k;
+}
+
+Json to(const Remark& r) {
+  return {{"kernel", r.kernel}, {"file", r.file}, {"line", r.line}, {"share", r.share}, {"pattern", r.pattern}, {"what", r.what}, {"remedy", r.remedy}};
+}
+Remark remark_from(const Json& json) {
+  Remark r;
+  read(json, "kernel", r.kernel);
+  read(json, "file", r.file);
+  read(json, "line", r.line);
+  read(json, "share", r.share);
+  read(json, "pattern", r.pattern);
+  read(json, "what", r.what);
+  read(json, "remedy", r.remedy);
+  return r;
+}
+
+Json to(const ModelledFloor& f) {
+  return {{"modelled_not_measured", true}, {"device", f.device}, {"source", f.source}, {"ms", f.ms()}, {"bound_by", f.bound_by},
+          {"memory_ms", f.memory_ms}, {"wavefront_ms", f.wavefront_ms}, {"compute_ms", f.compute_ms}};
+}
+ModelledFloor floor_from(const Json& json) {
+  ModelledFloor f;
+  read(json, "device", f.device);
+  read(json, "source", f.source);
+  read(json, "bound_by", f.bound_by);
+  read(json, "memory_ms", f.memory_ms);
+  read(json, "wavefront_ms", f.wavefront_ms);
+  read(json, "compute_ms", f.compute_ms);
+  return f;
+}
+
+}  // namespace
+
+void Traffic::add(const Traffic& other) {
+  requests += other.requests;
+  units += other.units;
+  ideal += other.ideal;
+  bytes += other.bytes;
+  active_lanes += other.active_lanes;
+}
+
+void LineCounts::add(const LineCounts& other) {
+  global.add(other.global);
+  shared.add(other.shared);
+  loads += other.loads;
+  stores += other.stores;
+  flops += other.flops;
+  barriers += other.barriers;
+  atomics += other.atomics;
+  share += other.share;
+}
+
+LineCounts KernelCounts::total() const {
+  LineCounts sum;
+  for (const LineCounts& line : lines) sum.add(line);
+  return sum;
+}
+
+bool lies_in_folder(const std::string& file) {
+  const std::filesystem::path path(file);
+  return !file.empty() && path.is_relative() && std::find(path.begin(), path.end(), "..") == path.end();
+}
+
+double ModelledFloor::ms() const { return std::max({memory_ms, wavefront_ms, compute_ms}); }
+
+void to_json(Json& json, const Explanation& e) {
+  json = Json{{"contestant", e.contestant}, {"version", e.version}, {"source", e.source}, {"source_sha256", e.source_sha256},
+              {"problem_id", e.problem_id}, {"sizes", e.sizes}, {"total", to(e.total)},
+              {"moved_bytes", e.moved_bytes()}, {"compulsory_bytes", e.compulsory_bytes}, {"compulsory_flops", e.compulsory_flops},
+              {"intensity", e.intensity()}, {"remarks", Json::array()}, {"kernels", Json::array()}};
+  for (const Remark& remark : e.remarks) json["remarks"].push_back(to(remark));
+  for (const KernelCounts& kernel : e.kernels) json["kernels"].push_back(to(kernel));
+  if (e.floor) json["floor"] = to(*e.floor);
+}
+
+void from_json(const Json& json, Explanation& e) {
+  e = Explanation{};
+  read(json, "contestant", e.contestant);
+  read(json, "version", e.version);
+  read(json, "source", e.source);
+  read(json, "source_sha256", e.source_sha256);
+  read(json, "problem_id", e.problem_id);
+  read(json, "sizes", e.sizes);
+  if (json.contains("total")) e.total = line_from(json["total"]);
+  read(json, "compulsory_bytes", e.compulsory_bytes);
+  read(json, "compulsory_flops", e.compulsory_flops);
+  if (json.contains("remarks"))
+    for (const Json& remark : json["remarks"]) e.remarks.push_back(remark_from(remark));
+  if (json.contains("kernels"))
+    for (const Json& kernel : json["kernels"]) e.kernels.push_back(kernel_from(kernel));
+  if (json.contains("floor")) e.floor = floor_from(json["floor"]);
+}
+
+}  // namespace capstone

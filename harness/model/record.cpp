@@ -1,0 +1,449 @@
+#include "harness/model/record.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "harness/base/text.h"
+
+namespace capstone {
+namespace {
+
+// Enumerators as they are written in the ledger. A word never changes its meaning; labels for people may.
+constexpr std::array<std::pair<GateOne, std::string_view>, 8> kGateOneWords{{
+    {GateOne::kPassed, "passed"},
+    {GateOne::kWrong, "wrong"},
+    {GateOne::kUndefined, "undefined_behaviour"},
+    {GateOne::kBuildFailed, "build_failed"},
+    {GateOne::kCrashed, "crashed"},
+    {GateOne::kTimedOut, "timed_out"},
+    {GateOne::kNotJudgeable, "not_judgeable"},
+    {GateOne::kMachineFault, "machine_fault"},
+}};
+constexpr std::array<std::pair<GateTwo, std::string_view>, 5> kGateTwoWords{{
+    {GateTwo::kFaster, "faster"},
+    {GateTwo::kSlower, "slower"},
+    {GateTwo::kTie, "tie"},
+    {GateTwo::kUnresolved, "unresolved"},
+    {GateTwo::kNotJudged, "not_judged"},
+}};
+
+template <class Enum, std::size_t N>
+std::string word_of(const std::array<std::pair<Enum, std::string_view>, N>& words, Enum value) {
+  for (const auto& [each, word] : words)
+    if (each == value) return std::string(word);
+  throw std::logic_error("an enumerator has no word in the ledger");
+}
+
+template <class Enum, std::size_t N>
+Enum value_of(const std::array<std::pair<Enum, std::string_view>, N>& words, const std::string& word) {
+  for (const auto& [value, each] : words)
+    if (each == word) return value;
+  throw std::invalid_argument("unknown verdict \"" + word + "\"");
+}
+
+// JSON has no NaN and no infinity, yet "expected 0.5, got NaN" is what a student must see: they travel as words.
+Json number(double value) {
+  if (std::isfinite(value)) return value;
+  if (std::isnan(value)) return "NaN";
+  return value > 0 ? "Infinity" : "-Infinity";
+}
+
+double as_number(const Json& json) {
+  if (!json.is_string()) return json.get<double>();
+  const std::string word = json.get<std::string>();
+  if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (word == "Infinity") return std::numeric_limits<double>::infinity();
+  if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
+  throw std::invalid_argument("\"" + word + "\" is not a number");
+}
+
+const Json* field(const Json& json, const char* key) {
+  auto found = json.find(key);
+  return found == json.end() || found->is_null() ? nullptr : &*found;
+}
+
+// A missing field keeps its default: older records stay readable when a structure grows.
+template <class T>
+void read(const Json& json, const char* key, T& into) {
+  if (const Json* value = field(json, key)) into = value->get<T>();
+}
+void read(const Json& json, const char* key, std::string& into) {  // a ledger is a student's file, and a terminal obeys
+  if (const Json* value = field(json, key)) into = printable(value->get<std::string>());
+}
+void read(const Json& json, const char* key, double& into) {
+  if (const Json* value = field(json, key)) into = as_number(*value);
+}
+void read(const Json& json, const char* key, Json& into) {
+  if (const Json* value = field(json, key)) into = *value;
+}
+void read(const Json& json, const char* key, std::optional<double>& into) {
+  if (const Json* value = field(json, key)) into = as_number(*value);
+}
+
+void write(Json& json, const char* key, const std::optional<double>& value) {
+  if (value) json[key] = number(*value);
+}
+
+Json to(const Interval& interval) {
+  return {{"point", number(interval.point)}, {"low", number(interval.low)}, {"high", number(interval.high)}};
+}
+Interval interval_from(const Json& json) {
+  Interval interval;
+  read(json, "point", interval.point);
+  read(json, "low", interval.low);
+  read(json, "high", interval.high);
+  return interval;
+}
+
+Json to(const Mismatch& m) {
+  Json json{{"index", m.index}, {"got", number(m.got)}, {"expected", number(m.expected)}, {"allowed", number(m.allowed)}};
+  if (m.unwritten) json["unwritten"] = true;
+  return json;
+}
+Mismatch mismatch_from(const Json& json) {
+  Mismatch m;
+  read(json, "index", m.index);
+  read(json, "got", m.got);
+  read(json, "expected", m.expected);
+  read(json, "allowed", m.allowed);
+  read(json, "unwritten", m.unwritten);
+  return m;
+}
+
+Json to(const Diagnosis& d) {
+  Json mismatches = Json::array();
+  for (const Mismatch& m : d.mismatches) mismatches.push_back(to(m));
+  return {{"output", d.output},
+          {"wrong", d.wrong},
+          {"total", d.total},
+          {"first", d.first},
+          {"worst", d.worst},
+          {"first_expected", number(d.first_expected)},
+          {"first_got", number(d.first_got)},
+          {"worst_expected", number(d.worst_expected)},
+          {"worst_got", number(d.worst_got)},
+          {"first_unwritten", d.first_unwritten},
+          {"worst_unwritten", d.worst_unwritten},
+          {"mismatches", std::move(mismatches)},
+          {"pattern", d.pattern},
+          {"hint", d.hint}};
+}
+Diagnosis diagnosis_from(const Json& json) {
+  Diagnosis d;
+  read(json, "output", d.output);
+  read(json, "wrong", d.wrong);
+  read(json, "total", d.total);
+  read(json, "first", d.first);
+  read(json, "worst", d.worst);
+  read(json, "first_expected", d.first_expected);
+  read(json, "first_got", d.first_got);
+  read(json, "worst_expected", d.worst_expected);
+  read(json, "worst_got", d.worst_got);
+  read(json, "worst_unwritten", d.worst_unwritten);
+  read(json, "first_unwritten", d.first_unwritten);
+  read(json, "worst_unwritten", d.worst_unwritten);
+  if (const Json* all = field(json, "mismatches"))
+    for (const Json& one : *all) d.mismatches.push_back(mismatch_from(one));
+  read(json, "pattern", d.pattern);
+  read(json, "hint", d.hint);
+  return d;
+}
+
+Json to(const CaseResult& c) {
+  Json json = {{"id", c.id},
+               {"sizes", c.sizes},
+               {"seed", c.seed},
+               {"build", c.build},
+               {"battery", c.battery},
+               {"schedule", c.schedule},
+               {"passed", c.passed},
+               {"max_abs", number(c.max_abs)},
+               {"max_rel", number(c.max_rel)},
+               {"rms", number(c.rms)},
+               {"problem", c.problem},
+               {"where", c.where},
+               {"hint", c.hint}};
+  if (!c.traceback.empty()) json["traceback"] = c.traceback;
+  if (c.diagnosis) json["diagnosis"] = to(*c.diagnosis);
+  return json;
+}
+CaseResult case_from(const Json& json) {
+  CaseResult c;
+  read(json, "id", c.id);
+  read(json, "sizes", c.sizes);
+  read(json, "seed", c.seed);
+  read(json, "build", c.build);
+  read(json, "battery", c.battery);
+  read(json, "schedule", c.schedule);
+  read(json, "passed", c.passed);
+  read(json, "max_abs", c.max_abs);
+  read(json, "max_rel", c.max_rel);
+  read(json, "rms", c.rms);
+  read(json, "problem", c.problem);
+  read(json, "where", c.where);
+  read(json, "hint", c.hint);
+  read(json, "traceback", c.traceback);
+  if (const Json* diagnosis = field(json, "diagnosis")) c.diagnosis = diagnosis_from(*diagnosis);
+  return c;
+}
+
+Json to(const CompilerMessage& m) {
+  return {{"file", m.file}, {"line", m.line}, {"column", m.column}, {"text", m.text}};
+}
+CompilerMessage message_from(const Json& json) {
+  CompilerMessage m;
+  read(json, "file", m.file);
+  read(json, "line", m.line);
+  read(json, "column", m.column);
+  read(json, "text", m.text);
+  return m;
+}
+
+Json to(const BuildResult& b) {
+  Json json = {{"ok", b.ok},   {"seconds", number(b.seconds)}, {"command", b.command},
+               {"log", b.log}, {"cached", b.cached}};
+  if (b.first_error) json["first_error"] = to(*b.first_error);
+  return json;
+}
+BuildResult build_from(const Json& json) {
+  BuildResult b;
+  read(json, "ok", b.ok);
+  read(json, "seconds", b.seconds);
+  read(json, "command", b.command);
+  read(json, "log", b.log);
+  read(json, "cached", b.cached);
+  if (const Json* error = field(json, "first_error")) b.first_error = message_from(*error);
+  return b;
+}
+
+Json to(const std::vector<std::vector<double>>& samples) {
+  Json restarts = Json::array();
+  for (const auto& restart : samples) {
+    Json times = Json::array();
+    for (double time : restart) times.push_back(number(time));
+    restarts.push_back(std::move(times));
+  }
+  return restarts;
+}
+std::vector<std::vector<double>> samples_from(const Json& json) {
+  std::vector<std::vector<double>> samples;
+  for (const Json& restart : json) {
+    auto& times = samples.emplace_back();
+    times.reserve(restart.size());
+    for (const Json& time : restart) times.push_back(as_number(time));
+  }
+  return samples;
+}
+
+Json to(const Arm& a) {
+  Json json{{"name", a.name},
+          {"label", a.label},
+          {"median_ms", to(a.median_ms)},
+          {"hot_ms", number(a.hot_ms)},
+          {"host_ms", number(a.host_ms)},
+          {"samples_ms", to(a.samples_ms)}};
+  if (a.speedup) json["speedup"] = to(*a.speedup);
+  return json;
+}
+Arm arm_from(const Json& json) {
+  Arm a;
+  read(json, "name", a.name);
+  read(json, "label", a.label);
+  if (const Json* median = field(json, "median_ms")) a.median_ms = interval_from(*median);
+  read(json, "hot_ms", a.hot_ms);
+  read(json, "host_ms", a.host_ms);
+  if (const Json* samples = field(json, "samples_ms")) a.samples_ms = samples_from(*samples);
+  if (const Json* speedup = field(json, "speedup")) a.speedup = interval_from(*speedup);
+  return a;
+}
+
+Json to(const Measured& m) {
+  Json json = {{"clock", m.clock}, {"arms", Json::array()}};
+  for (const Arm& arm : m.arms) json["arms"].push_back(to(arm));
+  if (m.speedup) json["speedup"] = to(*m.speedup);
+  json["floor"] = number(m.floor);
+  json["flops"] = number(m.flops);
+  json["bytes"] = number(m.bytes);
+  json["percent_of_peak"] = number(m.percent_of_peak);
+  json["peak"] = m.peak;
+  json["bound_by"] = m.bound_by;
+  json["sizes"] = m.sizes;
+  return json;
+}
+Measured measured_from(const Json& json) {
+  Measured m;
+  read(json, "clock", m.clock);
+  if (const Json* arms = field(json, "arms"))
+    for (const Json& arm : *arms) m.arms.push_back(arm_from(arm));
+  if (const Json* speedup = field(json, "speedup")) m.speedup = interval_from(*speedup);
+  read(json, "floor", m.floor);
+  read(json, "flops", m.flops);
+  read(json, "bytes", m.bytes);
+  read(json, "percent_of_peak", m.percent_of_peak);
+  read(json, "peak", m.peak);
+  read(json, "bound_by", m.bound_by);
+  read(json, "sizes", m.sizes);
+  return m;
+}
+
+}  // namespace
+
+std::string number_text(double value, int digits) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "infinity" : "-infinity";
+  return fmt::format("{:.{}g}", value, digits);
+}
+
+std::string got_text(double got, bool unwritten, int digits) {
+  return unwritten ? "never written" : "got " + number_text(got, digits);
+}
+
+std::string_view label_of(GateOne verdict) {
+  switch (verdict) {
+    case GateOne::kPassed: return "PASS";
+    case GateOne::kWrong: return "WRONG";
+    case GateOne::kUndefined: return "UNDEFINED BEHAVIOUR";
+    case GateOne::kBuildFailed: return "DOES NOT BUILD";
+    case GateOne::kCrashed: return "CRASH";
+    case GateOne::kTimedOut: return "TIME-OUT";
+    case GateOne::kNotJudgeable: return "NOT JUDGEABLE";
+    case GateOne::kMachineFault: return "MACHINE FAULT";
+  }
+  return "?";
+}
+
+std::string_view label_of(GateTwo verdict) {
+  switch (verdict) {
+    case GateTwo::kFaster: return "FASTER";
+    case GateTwo::kSlower: return "SLOWER";
+    case GateTwo::kTie: return "TIE";
+    case GateTwo::kUnresolved: return "UNRESOLVED";
+    case GateTwo::kNotJudged: return "NOT JUDGED";
+  }
+  return "?";
+}
+
+const CaseResult* Measurement::first_failure() const {
+  for (const CaseResult& each : cases)
+    if (!each.passed) return &each;
+  return nullptr;
+}
+
+void to_json(Json& json, const Measurement& m) {
+  json = Json{{"contestant", m.contestant}, {"version", m.version}, {"reason", m.reason}};
+  write(json, "expected_speedup", m.expected_speedup);
+  json["source"] = m.source;
+  json["source_sha256"] = m.source_sha256;
+  json["problem_id"] = m.problem_id;
+  json["problem_digest"] = m.problem_digest;
+  json["backend"] = m.backend;
+  json["tier"] = m.tier;
+  json["tier_reason"] = m.tier_reason;
+  json["isolation"] = m.isolation;
+  json["environment"] = m.environment;
+  json["build"] = to(m.build);
+  json["gate_one"] = word_of(kGateOneWords, m.gate_one);
+  json["cases"] = Json::array();
+  for (const CaseResult& each : m.cases) json["cases"].push_back(to(each));
+  json["gate_two"] = word_of(kGateTwoWords, m.gate_two);
+  json["gate_two_reason"] = m.gate_two_reason;
+  json["labels"] = m.labels;
+  if (m.measured) json["measured"] = to(*m.measured);
+  json["seconds"] = number(m.seconds);
+}
+
+void from_json(const Json& json, Measurement& m) {
+  m = Measurement{};
+  read(json, "contestant", m.contestant);
+  read(json, "version", m.version);
+  read(json, "reason", m.reason);
+  read(json, "expected_speedup", m.expected_speedup);
+  read(json, "source", m.source);
+  read(json, "source_sha256", m.source_sha256);
+  read(json, "problem_id", m.problem_id);
+  read(json, "problem_digest", m.problem_digest);
+  read(json, "backend", m.backend);
+  read(json, "tier", m.tier);
+  read(json, "tier_reason", m.tier_reason);
+  read(json, "isolation", m.isolation);
+  read(json, "environment", m.environment);
+  if (const Json* build = field(json, "build")) m.build = build_from(*build);
+  if (const Json* gate = field(json, "gate_one")) m.gate_one = value_of(kGateOneWords, gate->get<std::string>());
+  if (const Json* cases = field(json, "cases"))
+    for (const Json& each : *cases) m.cases.push_back(case_from(each));
+  if (const Json* gate = field(json, "gate_two")) m.gate_two = value_of(kGateTwoWords, gate->get<std::string>());
+  read(json, "gate_two_reason", m.gate_two_reason);
+  read(json, "labels", m.labels);
+  if (const Json* measured = field(json, "measured")) {
+    m.measured = measured_from(*measured);
+    if (m.labels.empty()) read(*measured, "labels", m.labels);  // where the first version kept them
+  }
+  read(json, "seconds", m.seconds);
+}
+
+void to_json(Json& json, const Prediction& p) {
+  json = Json{{"bottleneck", p.bottleneck}};
+  write(json, "speedup", p.speedup);
+  json["because"] = p.because;
+  json["before_first_measurement"] = p.before_first_measurement;
+}
+
+void from_json(const Json& json, Prediction& p) {
+  p = Prediction{};
+  read(json, "bottleneck", p.bottleneck);
+  read(json, "speedup", p.speedup);
+  read(json, "because", p.because);
+  read(json, "before_first_measurement", p.before_first_measurement);
+}
+
+void to_json(Json& json, const Attempt& a) {
+  json = Json{{"number", a.number},
+              {"model", a.model},
+              {"settings", a.settings},
+              {"prompt_sha256", a.prompt_sha256},
+              {"reply_sha256", a.reply_sha256},
+              {"prompt_difference", a.prompt_difference},
+              {"extracted", a.extracted},
+              {"no_code_because", a.no_code_because}};
+}
+
+void from_json(const Json& json, Attempt& a) {
+  a = Attempt{};
+  read(json, "number", a.number);
+  read(json, "model", a.model);
+  read(json, "settings", a.settings);
+  read(json, "prompt_sha256", a.prompt_sha256);
+  read(json, "reply_sha256", a.reply_sha256);
+  read(json, "prompt_difference", a.prompt_difference);
+  read(json, "extracted", a.extracted);
+  read(json, "no_code_because", a.no_code_because);
+}
+
+void to_json(Json& json, const Record& r) {
+  // The body comes last: whoever only needs the chain stops reading in front of it.
+  json = Json{{"schema_version", kLedgerSchema},
+              {"seq", r.seq},
+              {"time", r.time},
+              {"kind", r.kind},
+              {"tool", r.tool},
+              {"machine", r.machine},
+              {"previous", r.previous},
+              {"body", r.body}};
+}
+
+void from_json(const Json& json, Record& r) {
+  r = Record{};
+  json.at("seq").get_to(r.seq);
+  read(json, "time", r.time);
+  json.at("kind").get_to(r.kind);
+  read(json, "tool", r.tool);
+  json.at("machine").get_to(r.machine);
+  read(json, "previous", r.previous);
+  read(json, "body", r.body);
+}
+
+}  // namespace capstone

@@ -1,0 +1,44 @@
+#pragma once
+// What another machine needs to judge a project: `measure --bundle FILE` here, `measure` in the unpacked folder there,
+// `ledger import` back here.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+#include "harness/base/json.h"
+#include "harness/project/project.h"
+#include "harness/project/archive/submission.h"
+
+namespace capstone {
+
+struct BundleRequest {
+  std::vector<std::string> contestants = {"human", "llm"};   ///< "human", "llm" (every attempt) or "attempt-3"
+  Json options = Json::object();                             ///< of the measurement, as the command line defines them
+  std::string tool;                                          ///< version
+};
+
+struct BundleReceipt : Receipt {
+  std::vector<SkippedFile> left_out;   ///< of the contestants' folders: what a kernel might have included
+};
+
+/// Writes a reproducible tar of capstone.yaml, problem/, the texts in the contestants' folders but Markdown,
+/// .capstone/bundle.json and an empty ledger. No worklog, no report, no history.
+/// @error a contestant that does not exist; a contestant without a kernel.
+Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& request, const std::filesystem::path& out);
+
+/// A bundle on this machine.
+struct Bundle {
+  std::filesystem::path root;                ///< a project folder with an empty ledger
+  std::vector<std::string> contestants;      ///< as asked for
+  std::string problem_id, problem_digest;    ///< compare with the problem's own before judging
+  std::string tool;                          ///< version that packed it
+  Json options;
+};
+
+/// Unpacks a bundle into `destination`, which must not exist or be empty. Safe for files from strangers: see
+/// unpack_archive().
+/// @error not a bundle; anything that unpack_archive() refuses.
+Result<Bundle> unpack_bundle(const std::filesystem::path& file, const std::filesystem::path& destination);
+
+}  // namespace capstone

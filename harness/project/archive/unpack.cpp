@@ -1,0 +1,198 @@
+// Archives from strangers. Everything is decided here, nothing is left to libarchive's own extraction.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/project/archive/archive.h"
+#include "harness/project/archive/archive_handle.h"
+
+namespace capstone {
+namespace {
+
+constexpr std::size_t kMaxPath = 1024;
+constexpr std::size_t kMaxName = 200;
+
+// A name fit to be shown: no control characters, not too long.
+std::string shown(std::string_view path) {
+  std::string text = to_utf8(path.substr(0, 120));
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return path.size() > 120 ? text + "…" : text;
+}
+
+tl::unexpected<Error> refuse(const std::string& why, std::string_view path) {
+  return fail("archive refused: " + why, shown(path), "nothing was unpacked; ask whoever sent it to pack it with `capstone`");
+}
+
+// The path's parts, or why it may not be written.
+Result<std::vector<std::string>> safe_parts(const std::string& path, std::size_t max_depth) {
+  if (path.empty()) return refuse("an entry without a name", path);
+  if (path.size() > kMaxPath) return refuse("a path is too long", path);
+  if (!is_utf8(path)) return refuse("a name is not UTF-8", path);
+  if (path.front() == '/') return refuse("an absolute path", path);
+  bool control = std::any_of(path.begin(), path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (control) return refuse("a control character in a name", path);
+  if (path.find('\\') != std::string::npos || path.find(':') != std::string::npos)
+    return refuse("a backslash or colon in a name", path);
+  std::vector<std::string> parts;
+  for (std::string& part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;   // "a//b", "./a", "folder/"
+    if (part == "..") return refuse("a path that climbs out with \"..\"", path);
+    if (part.size() > kMaxName) return refuse("a name is too long", path);
+    parts.push_back(std::move(part));
+  }
+  if (parts.size() > max_depth) return refuse(fmt::format("more than {} folders deep", max_depth), path);
+  return parts;
+}
+
+// A folder beside the destination that vanishes unless it is kept.
+class Staging {
+ public:
+  explicit Staging(fs::path path) : path_(std::move(path)) {}
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+  void keep() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+Result<void> check_destination(const fs::path& destination) {
+  std::error_code code;
+  fs::file_status status = fs::symlink_status(destination, code);
+  if (status.type() == fs::file_type::not_found) return {};
+  if (status.type() == fs::file_type::directory && fs::is_empty(destination, code) && !code) return {};
+  return fail("the destination exists and is not an empty folder", destination.string(), "choose a new folder");
+}
+
+class Unpacker {
+ public:
+  Unpacker(archive* reader, fs::path root, const UnpackLimits& limits) : reader_(reader), root_(std::move(root)), limits_(limits) {}
+
+  Result<Unpacked> run() {
+    archive_entry* entry = nullptr;
+    for (;;) {
+      int status = archive_read_next_header(reader_, &entry);
+      if (status == ARCHIVE_EOF) break;
+      if (status != ARCHIVE_OK && status != ARCHIVE_WARN)
+        return fail("archive is damaged: " + archive_reason(reader_), "", "send or download it again");
+      if (++entries_ > limits_.entries) return refuse(fmt::format("more than {} entries", limits_.entries), "");
+      CAPSTONE_CHECK(take(entry));
+    }
+    std::sort(out_.files.begin(), out_.files.end());
+    return std::move(out_);
+  }
+
+ private:
+  Result<void> take(archive_entry* entry) {
+    const char* raw = archive_entry_pathname_utf8(entry);
+    if (!raw) raw = archive_entry_pathname(entry);  // a name that is not UTF-8
+    std::string path = raw ? raw : "";
+    CAPSTONE_TRY(auto parts, safe_parts(path, limits_.depth));
+    if (archive_entry_hardlink(entry) || archive_entry_symlink(entry)) return refuse("a link", path);
+    auto type = archive_entry_filetype(entry);
+    if (type != AE_IFREG && type != AE_IFDIR) return refuse("neither a plain file nor a folder", path);
+    std::string clean = join(parts, "/");
+    if (type == AE_IFDIR) return parts.empty() ? Result<void>{} : folder(clean);
+    if (parts.empty()) return refuse("a file without a name", path);
+    parts.pop_back();
+    if (!parts.empty()) CAPSTONE_CHECK(folder(join(parts, "/")));
+    return file(clean);
+  }
+
+  Result<void> folder(const std::string& path) {
+    if (files_.count(path)) return refuse("a file and a folder of the same name", path);
+    return make_folders(root_ / path);
+  }
+
+  Result<void> file(const std::string& path) {
+    if (!files_.insert(path).second) return refuse("the same file twice", path);
+    int fd = ::open((root_ / path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd < 0 && (errno == EEXIST || errno == EISDIR)) return refuse("a file and a folder of the same name", path);
+    if (fd < 0) return fail(std::string("cannot write: ") + std::strerror(errno), path, "", ExitCode::kEnvironment);
+    Result<void> done = copy(fd, path);
+    ::close(fd);
+    if (done) out_.files.push_back(path);
+    return done;
+  }
+
+  // Counts what comes out, whatever the header says: a small archive may hold a large file.
+  Result<void> copy(int fd, const std::string& path) {
+    char buffer[1 << 16];
+    std::uintmax_t size = 0;
+    for (;;) {
+      la_ssize_t n = archive_read_data(reader_, buffer, sizeof buffer);
+      if (n == 0) return {};
+      if (n < 0) return fail("archive is damaged: " + archive_reason(reader_), shown(path), "send or download it again");
+      size += static_cast<std::uintmax_t>(n);
+      out_.bytes += static_cast<std::uintmax_t>(n);
+      if (size > limits_.file) return refuse(fmt::format("a file is larger than {}", format_bytes(static_cast<double>(limits_.file))), path);
+      if (out_.bytes > limits_.total)
+        return refuse(fmt::format("more than {} unpacked", format_bytes(static_cast<double>(limits_.total))), path);
+      CAPSTONE_CHECK(write_all(fd, {buffer, static_cast<std::size_t>(n)}, path));
+    }
+  }
+
+  static Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
+    while (!bytes.empty()) {
+      ssize_t n = ::write(fd, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return fail(std::string("cannot write: ") + std::strerror(errno), path, "is the disk full?", ExitCode::kEnvironment);
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+  }
+
+  archive* reader_;
+  fs::path root_;
+  UnpackLimits limits_;
+  std::size_t entries_ = 0;
+  std::set<std::string> files_;
+  Unpacked out_;
+};
+
+ArchiveReader open_reader() {
+  ArchiveReader reader(archive_read_new(), archive_read_free);
+  archive_read_support_filter_gzip(reader.get());
+  archive_read_support_format_tar(reader.get());
+  archive_read_support_format_zip(reader.get());
+  return reader;
+}
+
+}  // namespace
+
+Result<Unpacked> unpack_archive(const fs::path& file, const fs::path& destination, const UnpackLimits& limits) {
+  CAPSTONE_CHECK(check_destination(destination));
+  ArchiveReader reader = open_reader();
+  if (archive_read_open_filename(reader.get(), file.c_str(), 1 << 16) != ARCHIVE_OK)
+    return fail("cannot read as a tar, tar.gz or zip: " + archive_reason(reader.get()), file.string());
+
+  fs::path target = destination.has_filename() ? destination : destination.parent_path();
+  fs::path folder = target;
+  folder += ".unpacking-" + std::to_string(::getpid());
+  std::error_code code;
+  fs::remove_all(folder, code);   // of a process of this number that died
+  CAPSTONE_CHECK(make_folders(folder));
+  Staging staging(folder);
+  CAPSTONE_TRY(auto unpacked, Unpacker(reader.get(), folder, limits).run());
+  if (unpacked.files.empty()) return refuse("it holds no file", file.string());
+  fs::rename(folder, target, code);   // onto an empty folder, too
+  if (code) return fail("cannot put the unpacked folder in place: " + code.message(), destination.string(), "", ExitCode::kEnvironment);
+  staging.keep();
+  return unpacked;
+}
+
+}  // namespace capstone

@@ -1,0 +1,53 @@
+#include "harness/project/ledger/machine.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+
+namespace capstone {
+namespace {
+
+constexpr char kDigits[] = "0123456789abcdef";
+
+bool is_id(std::string_view text) {
+  return text.size() == 16 && text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+Result<std::string> random_id() {
+  unsigned char raw[8];
+  ssize_t n;
+  do n = ::getrandom(raw, sizeof raw, 0);
+  while (n < 0 && errno == EINTR);
+  if (n != static_cast<ssize_t>(sizeof raw))
+    return fail(std::string("cannot draw random bytes: ") + std::strerror(errno), "getrandom", {},
+                ExitCode::kEnvironment);
+  std::string id;
+  for (unsigned char byte : raw) {
+    id += kDigits[byte >> 4];
+    id += kDigits[byte & 15];
+  }
+  return id;
+}
+
+}  // namespace
+
+Result<std::string> machine_id(const fs::path& state_folder) {
+  const fs::path path = state_folder / "machine-id";
+  auto kept = [&]() -> std::string {
+    auto text = read_file(path, 4096);
+    return text && is_id(trim(*text)) ? std::string(trim(*text)) : std::string();
+  };
+  if (std::string id = kept(); !id.empty()) return id;
+  CAPSTONE_CHECK(make_folders(state_folder));
+  CAPSTONE_TRY(FileLock lock, FileLock::acquire(state_folder / "machine-id.lock", true));
+  if (std::string id = kept(); !id.empty()) return id;  // another process was first
+  CAPSTONE_TRY(std::string id, random_id());
+  CAPSTONE_CHECK(write_file_atomic(path, id + "\n"));
+  return id;
+}
+
+}  // namespace capstone

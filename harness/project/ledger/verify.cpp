@@ -1,0 +1,73 @@
+#include <map>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/project/ledger/ledger.h"
+#include "harness/project/ledger/lines.h"
+
+namespace capstone {
+namespace {
+
+// Looks at each kept source once, however often it was measured.
+class SourceCheck {
+ public:
+  explicit SourceCheck(fs::path folder) : folder_(std::move(folder)) {}
+
+  /// Empty when the source is there and unchanged.
+  const std::string& look(const std::string& digest) {
+    auto [entry, fresh] = known_.try_emplace(digest);
+    if (fresh) entry->second = judge(digest);
+    return entry->second;
+  }
+
+ private:
+  std::string judge(const std::string& digest) const {
+    const std::string name = "sources/" + digest + ".cu";
+    if (digest.find('/') != std::string::npos) return "its source digest is not a digest";
+    auto bytes = read_file(folder_ / (digest + ".cu"));
+    if (!bytes) return "its source is missing: " + name;
+    if (sha256_hex(*bytes) != digest) return "its source was changed after the measurement: " + name;
+    return {};
+  }
+  fs::path folder_;
+  std::map<std::string, std::string> known_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs::path& sources) {
+  CAPSTONE_TRY(LedgerView view, read_ledger(ledger));
+  CAPSTONE_TRY(const std::string bytes, read_file(ledger));
+  std::vector<std::string> findings = view.damage;
+  SourceCheck check(sources);
+  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::size_t>> named;
+  for (const Line& line : lines_of(bytes)) {
+    auto header = header_of(line.text);
+    if (!header || header->kind != "measurement" || !is_whole_json(line.text)) continue;
+    const Json body = Json::parse(line.text.begin(), line.text.end()).value("body", Json::object());
+    auto text = [&](const char* key) {
+      return body.is_object() && body.contains(key) && body[key].is_string() ? body[key].get<std::string>() : "";
+    };
+    const std::string digest = text("source_sha256"), at = "line " + std::to_string(line.number) + ": ";
+    if (digest.empty()) {
+      findings.push_back(at + "the measurement names no source");
+      continue;
+    }
+    if (const std::string& wrong = check.look(digest); !wrong.empty()) findings.push_back(at + wrong);
+    auto [first, fresh] = named.try_emplace({text("contestant"), text("version")}, digest, line.number);
+    if (!fresh && first->second.first != digest)
+      findings.push_back(at + text("version") + " names another source than on line " +
+                         std::to_string(first->second.second));
+  }
+  return findings;
+}
+
+Result<std::vector<std::string>> line_digests(const fs::path& ledger) {
+  CAPSTONE_TRY(std::string bytes, read_file(ledger));
+  std::vector<std::string> digests;
+  for (const Line& line : lines_of(bytes))
+    if (line.ended) digests.push_back(sha256_hex(line.text));
+  return digests;
+}
+
+}  // namespace capstone

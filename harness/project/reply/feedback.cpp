@@ -1,0 +1,107 @@
+#include "harness/project/reply/feedback.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/text.h"
+#include "harness/project/reply/prompt.h"
+
+namespace capstone {
+namespace {
+
+constexpr std::size_t kLogLines = 40;
+constexpr std::size_t kLogBytes = 4096;
+constexpr std::size_t kFailedCases = 3;
+
+// The first lines of a log; the first error explains the rest.
+std::string excerpt(std::string_view log) {
+  std::string text;
+  std::size_t lines = 0;
+  for (const std::string& line : split(trim(log), '\n')) {
+    if (++lines > kLogLines || text.size() + line.size() > kLogBytes) return text + "…";
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string build_failure(const BuildResult& build) {
+  std::string text = "It does not compile.\n\n";
+  if (build.first_error)
+    text += fmt::format("First error, line {}, column {}: {}\n\n", build.first_error->line, build.first_error->column,
+                        trim(to_utf8(build.first_error->text)));
+  if (!trim(build.log).empty()) text += fenced("text", excerpt(to_utf8(build.log))) + "\n";
+  return text;
+}
+
+std::string sizes_of(const Json& sizes) {
+  std::vector<std::string> parts;
+  if (sizes.is_object())
+    for (const auto& [name, value] : sizes.items()) parts.push_back(name + "=" + value.dump());
+  return join(parts, ", ");
+}
+
+std::string index_of(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+
+std::string diagnosis_of(const Diagnosis& d) {
+  std::string text = fmt::format("  - `{}`: {} of {} elements are wrong", d.output, d.wrong, d.total);
+  if (!d.pattern.empty()) text += "; " + d.pattern;
+  text += ".\n";
+  text += fmt::format("  - First at {}: expected {}, {}. Worst at {}: expected {}, {}.\n", index_of(d.first),
+                      number_text(d.first_expected, 9), got_text(d.first_got, d.first_unwritten, 9), index_of(d.worst),
+                      number_text(d.worst_expected, 9), got_text(d.worst_got, d.worst_unwritten, 9));
+  if (!d.hint.empty()) text += fmt::format("  - {}\n", d.hint);
+  return text;
+}
+
+std::string failed_case(const CaseResult& c) {
+  std::string text = fmt::format("- Case `{}` ({}): {}", c.id, sizes_of(c.sizes), c.problem);
+  if (!c.where.empty()) text += fmt::format(", at {}", c.where);
+  text += ".\n";
+  if (c.diagnosis) text += diagnosis_of(*c.diagnosis);
+  else if (!c.hint.empty()) text += fmt::format("  - {}\n", c.hint);
+  return text;
+}
+
+std::string gate_one_failure(const Measurement& m) {
+  std::string text = fmt::format("Gate one: **{}**.\n\n", label_of(m.gate_one));
+  auto passed = std::count_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return c.passed; });
+  if (!m.cases.empty()) text += fmt::format("{} of {} cases passed.\n\n", passed, m.cases.size());
+  std::size_t shown = 0;
+  for (const CaseResult& c : m.cases)
+    if (!c.passed && shown++ < kFailedCases) text += failed_case(c);
+  if (shown > kFailedCases) text += fmt::format("- and {} more failed cases\n", shown - kFailedCases);
+  return text;
+}
+
+std::string times_of(const Measured& measured) {
+  std::string text = fmt::format("Sizes: {}. Clock: {}.\n\n| | median | 95 % interval |\n|---|---|---|\n", sizes_of(measured.sizes),
+                                 measured.clock);
+  for (const Arm& arm : measured.arms)
+    text += fmt::format("| {} | {} | {} to {} |\n", arm.label.empty() ? arm.name : arm.label, format_time_ms(arm.median_ms.point),
+                        format_time_ms(arm.median_ms.low), format_time_ms(arm.median_ms.high));
+  if (measured.speedup)
+    text += fmt::format("\nSpeedup over the baseline: {} (95 % interval {} to {}).\n", format_speedup(measured.speedup->point),
+                        format_speedup(measured.speedup->low), format_speedup(measured.speedup->high));
+  if (measured.percent_of_peak > 0)
+    text += fmt::format("\n{:.1f} % of {}; bound by {}.\n", measured.percent_of_peak, measured.peak, measured.bound_by);
+  return text;
+}
+
+std::string gate_two(const Measurement& m) {
+  std::string text = "Gate one: **PASS**, correct in every case.\n\n";
+  text += fmt::format("Gate two: **{}**", label_of(m.gate_two));
+  if (!m.gate_two_reason.empty()) text += ": " + m.gate_two_reason;
+  text += ".\n";
+  if (m.measured && m.gate_two != GateTwo::kNotJudged) text += "\n" + times_of(*m.measured);
+  return text;
+}
+
+}  // namespace
+
+std::string describe_verdict(const Measurement& m) {
+  if (m.gate_one == GateOne::kBuildFailed) return build_failure(m.build);
+  return m.gate_one == GateOne::kPassed ? gate_two(m) : gate_one_failure(m);
+}
+
+}  // namespace capstone

@@ -1,0 +1,275 @@
+#include "harness/runtime/cuda/device_buffers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "harness/correctness/compare.h"
+
+namespace capstone {
+namespace {
+
+constexpr int kProbes = 2048;  // elements that the oracle computes at the measured size
+
+std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+Json fingerprint_step(const TensorSlot& slot, std::uint64_t seed) {
+  return {{"do", "fingerprint"}, {"at", slot.offset}, {"bytes", slot.bytes}, {"seed", seed}};
+}
+
+}  // namespace
+
+Result<void> Stage::lay_out(PrivateBytes bytes) {
+  CAPSTONE_TRY(layout_, make_layout(problem_, problem_.measure, bytes.workspace, bytes.prepared));
+  for (const TensorSlot& slot : layout_.tensors) {
+    expected_at_.push_back(expected_bytes_);
+    if (parameter(slot).is_written()) expected_bytes_ += aligned(slot.bytes);
+  }
+  expected_prepared_ = expected_bytes_;
+  expected_bytes_ += aligned(bytes.prepared);
+  // The same calls every time: made once.
+  CAPSTONE_TRY(args_, call_arguments(problem_, layout_, problem_.measure));
+  expected_args_ = args_;
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i)
+    if (parameter(layout_.tensors[i]).is_written())
+      expected_args_[static_cast<std::size_t>(layout_.tensors[i].parameter)] = {{"expected", expected_at_[i]}};
+  return {};
+}
+
+Result<void> Stage::map() {
+  CAPSTONE_TRY(memory_, player_.resize(layout_.bytes));
+  CAPSTONE_TRY(expected_memory_, player_.make_expected(expected_bytes_));
+  return {};
+}
+
+tl::expected<void, WorkerFailure> Stage::share(Runner& runner, bool trusted) const {
+  constexpr auto kTimeout = std::chrono::seconds(60);
+  if (auto mapped = runner.ask({{"op", "arena"}, {"bytes", layout_.bytes}}, kTimeout, memory_); !mapped)
+    return tl::unexpected(mapped.error());
+  if (!trusted) return {};
+  if (auto mapped = runner.ask({{"op", "expected"}, {"bytes", expected_bytes_}}, kTimeout, expected_memory_); !mapped)
+    return tl::unexpected(mapped.error());
+  return {};
+}
+
+Result<void> Stage::fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed) {
+  const Parameter& p = parameter(slot);
+  CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain));
+  if (draw) {
+    steps.push_back({{"do", "fill"}, {"arena", arena}, {"at", place}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)},
+                     {"draw", draw_json(*draw)}});
+    return {};
+  }
+  // Permutations, offsets and tables of whole numbers are made on the host.
+  std::vector<std::byte> bytes(slot.bytes);
+  CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain, bytes));
+  return player_.upload(place, bytes, arena);
+}
+
+Result<void> Stage::fill_parameters(std::uint64_t seed) {
+  Json steps = Json::array();
+  for (const TensorSlot& slot : layout_.tensors) {
+    const Parameter& p = parameter(slot);
+    if (p.role == Role::kParameter) CAPSTONE_CHECK(fill_tensor_on_device(steps, slot, "tensors", slot.offset, seed));
+    else steps.push_back({{"do", "poison"}, {"at", slot.offset}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)}, {"seed", seed + 2}});
+  }
+  steps.push_back({{"do", "poison_bytes"}, {"at", layout_.prepared_offset}, {"bytes", layout_.prepared_bytes}, {"seed", seed + 3}});
+  CAPSTONE_TRY(auto done, player_.batch(std::move(steps)));
+  (void)done;
+  return {};
+}
+
+Result<void> Stage::fill(std::uint64_t seed) {
+  seed_ = seed;
+  Json steps = Json::array();
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    const Parameter& p = parameter(slot);
+    if (p.role == Role::kOutput) {
+      for (const char* arena : {"tensors", "expected"})
+        steps.push_back({{"do", "poison"}, {"arena", arena}, {"at", arena[0] == 't' ? slot.offset : expected_at_[i]},
+                         {"elements", slot.elements}, {"dtype", name_of(p.dtype)}, {"seed", seed}});
+      continue;
+    }
+    CAPSTONE_CHECK(fill_tensor_on_device(steps, slot, "tensors", slot.offset, seed));
+    if (p.is_written()) CAPSTONE_CHECK(fill_tensor_on_device(steps, slot, "expected", expected_at_[i], seed));
+  }
+  for (auto [offset, size] : layout_.guards())
+    steps.push_back({{"do", "poison_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed ^ offset}});
+  if (layout_.workspace_bytes)
+    steps.push_back({{"do", "poison_bytes"}, {"at", layout_.workspace_offset}, {"bytes", layout_.workspace_bytes}, {"seed", seed + 1}});
+  // Inputs that only the host can make are known again by a number.
+  std::vector<std::size_t> host_made;
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    if (parameter(slot).is_written()) continue;
+    CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain));
+    if (!draw) host_made.push_back(i);
+  }
+  const std::size_t first = steps.size();
+  for (std::size_t i : host_made) steps.push_back(fingerprint_step(layout_.tensors[i], seed));
+  steps.push_back({{"do", "flush"}});
+  CAPSTONE_TRY(Json done, player_.batch(std::move(steps)));
+  for (std::size_t k = 0; k < host_made.size(); ++k) host_made_[host_made[k]] = done[first + k].at("value").get<std::uint64_t>();
+  return {};
+}
+
+Json Stage::run_request(bool into_expected, int repeat, std::int64_t hide_ns) const {
+  Json request{{"op", "run"}, {"args", into_expected ? expected_args_ : args_}, {"repeat", repeat}, {"hide_ns", hide_ns}};
+  request["workspace"] = layout_.workspace_bytes ? Json(layout_.workspace_offset) : Json(nullptr);
+  if (problem_.prepare) request["prepared"] = into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
+  return request;
+}
+
+Json Stage::prepare_request(bool into_expected) const {
+  Json request{{"op", "prepare"}, {"args", into_expected ? expected_args_ : args_}};
+  request["prepared"] = into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
+  return request;
+}
+
+void Stage::add_fingerprints(Json& steps) const {
+  for (const TensorSlot& slot : layout_.tensors)
+    if (parameter(slot).is_written())
+      steps.push_back(fingerprint_step(slot, hash_seed_));
+}
+
+Result<std::vector<std::uint64_t>> Stage::fingerprints() {
+  hash_seed_ = fresh_seed();  // nobody can aim at a collision
+  Json steps = Json::array();
+  add_fingerprints(steps);
+  CAPSTONE_TRY(Json results, player_.batch(std::move(steps)));
+  std::vector<std::uint64_t> values;
+  for (const Json& result : results) values.push_back(result.at("value").get<std::uint64_t>());
+  return values;
+}
+
+Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
+  Json steps = Json::array();
+  add_fingerprints(steps);
+  const std::size_t outputs = steps.size();
+  for (auto [offset, size] : layout_.guards())
+    steps.push_back({{"do", "check_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed_ ^ offset}});
+  const std::size_t guards_end = steps.size();
+  std::vector<std::pair<std::size_t, std::string>> meaning;
+  std::vector<std::pair<std::size_t, std::size_t>> again;  // step, tensor: inputs by their fingerprints
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    const Parameter& p = parameter(slot);
+    if (p.is_written()) {
+      meaning.emplace_back(steps.size(), "output " + p.name);
+      const double scale = i < scale_.size() ? scale_[i] : 0;
+      steps.push_back({{"do", "compare"}, {"got", slot.offset}, {"expected", expected_at_[i]}, {"elements", slot.elements},
+                       {"dtype", name_of(p.dtype)}, {"rtol", 2 * problem_.tolerance.rtol}, {"atol", 2 * problem_.tolerance.atol * scale}});
+    } else {
+      CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain));
+      if (!draw) {
+        again.emplace_back(steps.size(), i);
+        steps.push_back(fingerprint_step(slot, seed_));
+        continue;
+      }
+      meaning.emplace_back(steps.size(), "input " + p.name);
+      steps.push_back({{"do", "check_drawn"}, {"at", slot.offset}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)},
+                       {"draw", draw_json(*draw)}});
+    }
+  }
+  CAPSTONE_TRY(Json results, player_.batch(std::move(steps)));
+  for (std::size_t i = 0; i < outputs && i < before.size(); ++i)
+    if (results[i].at("value").get<std::uint64_t>() != before[i])
+      return std::string("an output changed after launch() had ended: work was still going on that `stream` does not wait for");
+  for (std::size_t i = outputs; i < guards_end; ++i)
+    if (results[i].at("wrong").get<std::int64_t>()) return std::string("memory outside the tensors was written in a timed run");
+  for (auto& [at, tensor] : again)
+    if (results[at].at("value").get<std::uint64_t>() != host_made_[tensor])
+      return fmt::format("the input {} was changed in a timed run", parameter(layout_.tensors[tensor]).name);
+  for (auto& [at, name] : meaning) {
+    std::int64_t wrong = results[at].at("wrong").get<std::int64_t>();
+    if (!wrong) continue;
+    if (name.starts_with("input")) return fmt::format("the {} was changed in a timed run", name);
+    return fmt::format("wrong result in a timed run: {} elements of the {} differ from the reference's", wrong, name);
+  }
+  return std::string();
+}
+
+Result<void> Stage::ask_oracle() {
+  if (!probes_.empty() && probe_seed_ == seed_) return {};
+  std::vector<std::vector<std::byte>> inputs(layout_.tensors.size());
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    if (parameter(slot).role == Role::kOutput) continue;
+    inputs[i].resize(slot.bytes);
+    CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain, inputs[i], 0));
+  }
+  const std::vector<std::span<const std::byte>> tensors(inputs.begin(), inputs.end());
+  std::mt19937_64 random(fresh_seed());
+  probes_.assign(layout_.tensors.size(), {});
+  scale_.assign(layout_.tensors.size(), 0);
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    if (!parameter(slot).is_written()) continue;
+    Probe& probe = probes_[i];
+    probe.indices.resize(kProbes);
+    for (auto& index : probe.indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
+    std::sort(probe.indices.begin(), probe.indices.end());
+    probe.value.resize(kProbes);
+    probe.scale.resize(kProbes);
+    CAPSTONE_CHECK(oracle_.evaluate(problem_, problem_.measure, tensors, slot.parameter, probe.indices, probe.value, probe.scale));
+    scale_[i] = *std::max_element(probe.scale.begin(), probe.scale.end());
+  }
+  probe_seed_ = seed_;
+  return {};
+}
+
+Result<void> Stage::take_scale_of_reference() {
+  std::mt19937_64 random(fresh_seed());
+  scale_.assign(layout_.tensors.size(), 0);
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    if (!parameter(slot).is_written()) continue;
+    std::vector<std::int64_t> indices(kProbes);
+    for (auto& index : indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
+    CAPSTONE_TRY(Json results, player_.batch(Json::array({{{"do", "gather"}, {"arena", "expected"}, {"at", expected_at_[i]},
+                                                           {"dtype", name_of(parameter(slot).dtype)}, {"indices", indices}}})));
+    double sum = 0;
+    int finite = 0;
+    for (const Json& value : results[0].at("values"))
+      if (value.is_number() && std::isfinite(value.get<double>())) {
+        sum += value.get<double>() * value.get<double>();
+        ++finite;
+      }
+    scale_[i] = finite ? std::sqrt(sum / finite) : 0;
+  }
+  return {};
+}
+
+Result<std::string> Stage::probe(bool expected_copy) {
+  if (problem_.oracle_is_reference) {
+    if (expected_copy) CAPSTONE_CHECK(take_scale_of_reference());
+    return std::string();
+  }
+  CAPSTONE_CHECK(ask_oracle());
+  for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
+    const TensorSlot& slot = layout_.tensors[i];
+    const Parameter& p = parameter(slot);
+    if (!p.is_written()) continue;
+    const Probe& probe = probes_[i];
+    CAPSTONE_TRY(Json results, player_.batch(Json::array({{{"do", "gather"}, {"arena", expected_copy ? "expected" : "tensors"},
+                                                           {"at", expected_copy ? expected_at_[i] : slot.offset},
+                                                           {"dtype", name_of(p.dtype)}, {"indices", probe.indices}}})));
+    const Json& got = results[0].at("values");
+    int wrong = 0;
+    double worst = 0;
+    for (int k = 0; k < kProbes; ++k) {
+      double g = got[k].is_number() ? got[k].get<double>() : std::nan("");
+      if (!is_right(p.dtype, g, probe.value[k], probe.scale[k], problem_.tolerance)) ++wrong;
+      worst = std::max(worst, std::fabs(g - probe.value[k]));
+    }
+    if (wrong)
+      return fmt::format("wrong result at the measured size: {} of {} probed elements of {} are outside the tolerance "
+                         "(largest error {:.3g})", wrong, kProbes, p.name, worst);
+  }
+  return std::string();
+}
+
+}  // namespace capstone

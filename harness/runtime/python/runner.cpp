@@ -1,0 +1,129 @@
+#include "harness/runtime/python/runner.h"
+
+#include "harness/base/files.h"
+
+namespace capstone {
+namespace {
+
+constexpr auto kImport = std::chrono::seconds(120);  // of PyTorch, from a cold disk
+constexpr auto kLoad = std::chrono::seconds(300);    // a source may compile CUDA as it loads
+
+WorkerLimits limits_of_python() {
+  WorkerLimits limits;
+  limits.start = kImport;
+  limits.memory = std::size_t{16} << 30;
+  limits.tasks = 4096;                      // thread pools, and compilers beside them
+  limits.file = std::size_t{1} << 30;       // objects that nvcc writes
+  return limits;
+}
+
+WorkerFailure bad_request(const std::string& what) {
+  return {WorkerFailure::Kind::kReported, what, {}, "this is a defect of capstone", "exception"};
+}
+
+class PythonRunner : public Runner {
+ public:
+  PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker) : problem_(problem), worker_(std::move(worker)) {}
+
+  const Json& hello() const override { return worker_->hello(); }
+  // PyTorch brings cuBLAS and cuDNN along, used or not: kernels() tells what ran.
+  std::set<std::string> libraries() override { return {}; }
+  std::optional<std::vector<std::string>> kernels() override {
+    std::vector<std::string> names;
+    if (last_.is_null()) return names;
+    Json question = last_;
+    question["op"] = "kernels";
+    auto answer = worker_->ask(question, kLoad);
+    if (!answer) return names;
+    if (auto list = answer->message.find("kernels"); list != answer->message.end() && list->is_array())
+      for (const Json& name : *list)
+        if (name.is_string()) names.push_back(name.get<std::string>());
+    return names;
+  }
+  tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, std::chrono::seconds(10), -1); }
+
+  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd) override {
+    const std::string op = request.value("op", "");
+    if (op == "workspace" || op == "prepared") return Packet{{{"ok", true}, {"bytes", 0u}}, {}};
+    if (op == "prepare") return Packet{{{"ok", true}}, {}};
+    if (op != "run" && op != "exact" && op != "self_check") return worker_->ask(request, timeout, fd);
+    auto call = translated(request);
+    if (!call) return tl::unexpected(bad_request(call.error().what));
+    if (op == "run") {
+      last_ = *call;
+    } else {
+      (*call)["op"] = op;
+      (*call)["atol"] = problem_.tolerance.atol;
+      (*call)["rtol"] = problem_.tolerance.rtol;
+    }
+    if (op == "exact")
+      for (std::size_t i = 0; i < (*call)["outputs"].size(); ++i) (*call)["outputs"][i].update(request.at("places").at(i));
+    return worker_->ask(*call, timeout);
+  }
+
+ private:
+  // A request of the gates with names, shapes and types. An inout is not expected elsewhere than it is read: PyTorch's arms have none.
+  Result<Json> translated(const Json& request) const {
+    const Json& args = request.at("args");
+    const std::size_t first_size = problem_.signature.size();
+    Json call{{"op", "run"}, {"sizes", Json::object()}, {"inputs", Json::array()}, {"parameters", Json::array()}, {"outputs", Json::array()}};
+    Sizes sizes;
+    for (std::size_t i = 0; i < problem_.symbols.size(); ++i) {
+      sizes.emplace_back(problem_.symbols[i], args.at(first_size + i).at("i64").get<std::int64_t>());
+      call["sizes"][sizes.back().first] = sizes.back().second;
+    }
+    for (std::size_t i = 0; i < first_size; ++i) {
+      const Parameter& p = problem_.signature[i];
+      if (p.is_scalar()) {
+        // The others are constants of reference.py.
+        if (!p.python.empty()) call["inputs"].push_back({{"value", args.at(i).begin().value()}});
+        continue;
+      }
+      CAPSTONE_TRY(auto shape, shape_at(p, sizes));
+      const bool expected = args.at(i).contains("expected");
+      Json tensor{{"name", p.name}, {"at", args.at(i).at(expected ? "expected" : "at")}, {"shape", shape}, {"dtype", name_of(p.dtype)}, {"python", p.python}};
+      const bool is_attribute = p.role == Role::kParameter && !p.python.empty();
+      if (p.role != Role::kOutput) call[is_attribute ? "parameters" : "inputs"].push_back(tensor);
+      if (expected) tensor["expected"] = true;
+      if (p.is_written()) call["outputs"].push_back(std::move(tensor));
+    }
+    for (const char* key : {"repeat", "hide_ns"})
+      if (auto at = request.find(key); at != request.end()) call[key] = *at;
+    return call;
+  }
+
+  const Problem& problem_;
+  std::unique_ptr<Runner> worker_;
+  Json last_;  ///< the run that was asked for last
+};
+
+}  // namespace
+
+StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
+  std::error_code code;
+  fs::create_directories(work.builds / "tmp", code);
+  const fs::path scripts = fs::weakly_canonical(work.resources->share / "harness" / "runtime" / "python" / "worker", code);
+  std::vector<std::string> argv{work.python->program.string(), (scripts / "worker.py").string(), "--device", work.cuda ? "cuda" : "cpu",
+                                "--precision", std::string(name_of(work.problem->precision)),
+                                "--reference", fs::absolute(work.problem->folder / "reference.py").string()};
+  if (work.candidate.empty()) argv.insert(argv.end(), {"--arm", work.arm});
+  else argv.insert(argv.end(), {"--candidate", fs::absolute(work.candidate).string()});
+  Surroundings surroundings;
+  surroundings.read = work.python->roots;
+  surroundings.read.push_back(scripts);
+  surroundings.write = {work.builds};
+  std::string programs = "/usr/local/bin:/usr/bin:/bin";
+  if (!work.toolkit.empty()) {
+    programs = (work.toolkit / "bin").string() + ":" + programs;
+    surroundings.read.push_back(work.toolkit);
+  }
+  surroundings.env = work.python->environment(work.builds, programs);
+  surroundings.env.emplace_back("TMPDIR", (work.builds / "tmp").string());
+  if (!work.toolkit.empty()) surroundings.env.emplace_back("CUDA_HOME", work.toolkit.string());
+  auto worker = Worker::start_runner(std::move(argv), sandbox, limits_of_python(), work.cuda, surroundings);
+  if (!worker) return worker;
+  if (auto loaded = (*worker)->ask({{"op", "load"}}, kLoad); !loaded) return tl::unexpected(loaded.error());
+  return std::make_unique<PythonRunner>(*work.problem, std::move(*worker));
+}
+
+}  // namespace capstone

@@ -1,0 +1,44 @@
+#pragma once
+// The memory that a worker computes in: the trusted side owns it, the worker maps it.
+#include <cstddef>
+#include <span>
+
+#include "harness/base/error.h"
+#include "harness/model/problem.h"
+#include "harness/runtime/worker/worker.h"
+
+namespace capstone {
+
+/// Memory that the trusted side owns and a worker maps.
+class ArenaHost {
+ public:
+  virtual ~ArenaHost() = default;
+  /// Makes an arena of this size; the descriptor stays ours and is handed to the worker.
+  virtual Result<int> resize(std::size_t bytes) = 0;
+  virtual Result<void> load(std::span<const std::byte> image) = 0;
+  virtual Result<void> fetch(std::span<std::byte> image) = 0;
+};
+
+/// Host memory (memfd), for the emulated backend. Who is handed its descriptor can change its bytes, never its size.
+class MemfdArena : public ArenaHost {
+ public:
+  ~MemfdArena() override;
+  Result<int> resize(std::size_t bytes) override;
+  Result<void> load(std::span<const std::byte> image) override;
+  Result<void> fetch(std::span<std::byte> image) override;
+
+ private:
+  void drop();
+  int fd_ = -1;
+  std::byte* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Bytes that a candidate wants beside the tensors at some sizes; both must be known before the arena is laid out.
+struct PrivateBytes {
+  std::size_t workspace = 0, prepared = 0;
+};
+/// @param args  see workspace_arguments(). @error the worker's failure, or a number that makes no sense.
+tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args);
+
+}  // namespace capstone

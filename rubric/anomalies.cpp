@@ -1,0 +1,86 @@
+#include "rubric/anomalies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "harness/base/ascii.h"
+#include "harness/base/text.h"
+#include "harness/model/labels.h"
+
+namespace capstone {
+
+namespace {
+
+constexpr std::string_view kTensorLabel = "tensor-core";
+
+// What lets a kernel be faster than a roof: other units than the roof's, or less work than was counted. Occupancy, launches and
+// coalescing bring a kernel nearer to its roof, never above.
+constexpr std::string_view kPrecision[] = {"tensor core", "tensor-core", "precision", "bf16", "fp16", "tf32", "float16"};
+constexpr std::string_view kLessWork[] = {"cache", "l2", "traffic", "bytes", "bandwidth", "reuse", "algebra", "fewer operations", "fewer multipl", "symmetr",
+    "sparse", "skip", "compress", "clock"};
+constexpr std::string_view kAdmissions[] = {"do not know", "don't know", "cannot explain", "can't explain", "unexplained", "no explanation"};
+
+template <std::size_t N>
+bool has_any(const std::string& plain, const std::string_view (&words)[N]) {
+  return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) { return plain.find(word) != std::string::npos; });
+}
+
+bool fits(const std::string& plain, const std::string& reason) {
+  return has_any(plain, kPrecision) || (!reason.starts_with(kTensorLabel) && has_any(plain, kLessWork));
+}
+
+Surprise::Told told(const Surprise& surprise, const Worklog& worklog) {
+  std::vector<std::string> paragraphs;   // that name the version
+  for (const Paragraph& p : worklog.paragraphs)
+    if (p.section >= 2 && names(p.text, surprise.version)) paragraphs.push_back(ascii_lower(p.text));
+  const bool explained = std::all_of(surprise.reasons.begin(), surprise.reasons.end(), [&](const std::string& reason) {
+    return std::any_of(paragraphs.begin(), paragraphs.end(), [&](const std::string& plain) { return fits(plain, reason); });
+  });
+  if (explained) return Surprise::Told::kExplained;
+  return std::any_of(paragraphs.begin(), paragraphs.end(), [](const std::string& plain) { return has_any(plain, kAdmissions); })
+             ? Surprise::Told::kAdmitted : Surprise::Told::kPassedOver;
+}
+
+}  // namespace
+
+bool names(std::string_view text, std::string_view word) {
+  auto part = [&](std::size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; at += word.size())
+    if ((at == 0 || !part(at - 1)) && !part(at + word.size())) return true;
+  return false;
+}
+
+std::vector<Surprise> surprises_in(const LedgerView& ledger, const Worklog& worklog) {
+  std::vector<Surprise> surprises;
+  for (const char* contestant : {"human", "llm"})
+    for (const Measurement* m : ledger.versions(contestant)) {
+      if (m->gate_one != GateOne::kPassed) continue;   // a wrong result needs a repair, not an explanation
+      Surprise surprise{m->version, {}, m->measured ? m->measured->percent_of_peak : 0, Surprise::Told::kPassedOver};
+      for (const std::string& label : m->labels)
+        if (label.starts_with(kNeedsExplanation)) surprise.reasons.push_back(label.substr(kNeedsExplanation.size()));
+      if (!surprise.reasons.empty()) surprises.push_back(std::move(surprise));
+    }
+  for (Surprise& s : surprises) s.told = told(s, worklog);
+  return surprises;
+}
+
+std::string question_about(const Surprise& surprise) {
+  const auto is_tensor = [](const std::string& reason) { return reason.starts_with(kTensorLabel); };
+  std::vector<std::string> questions;
+  if (!std::all_of(surprise.reasons.begin(), surprise.reasons.end(), is_tensor))
+    questions.push_back(fmt::format("What lets {} do this work in less time than the data sheet allows? Ask which of the counted bytes or operations it never moves or carries out.",
+                                    surprise.version));
+  if (std::any_of(surprise.reasons.begin(), surprise.reasons.end(), is_tensor))
+    questions.push_back(fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and where the idea comes from.", surprise.version));
+  return join(questions, " ");
+}
+
+std::string describe(const Surprise& surprise) {
+  return fmt::format("{}: {}{}", surprise.version,
+                     surprise.percent_of_peak > 100 ? fmt::format("{:.0f} % of the peak of its precision class; ", surprise.percent_of_peak) : std::string(),
+                     join(surprise.reasons, "; "));
+}
+
+}  // namespace capstone

@@ -1,0 +1,503 @@
+#include "templates/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "rubric/numbers.h"
+
+namespace capstone {
+
+std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger) {
+  std::vector<LedgerEntry> entries;
+  std::size_t human = 0, llm = 0;
+  for (const Record& r : ledger.records) {
+    if (r.kind != "measurement" || !r.body.is_object()) continue;
+    bool by_model = r.body.value("contestant", std::string{}) == "llm";
+    std::size_t& at = by_model ? llm : human;
+    const std::vector<Measurement>& list = by_model ? ledger.llm : ledger.human;
+    if (at < list.size()) entries.push_back({&list[at++], r.seq, r.time});
+  }
+  // A view made without records still shows everything.
+  for (; human < ledger.human.size(); ++human) entries.push_back({&ledger.human[human], 0, {}});
+  for (; llm < ledger.llm.size(); ++llm) entries.push_back({&ledger.llm[llm], 0, {}});
+  return entries;
+}
+
+namespace {
+
+constexpr std::size_t kShownText = std::size_t{256} << 10;  // [B] of a prompt, a reply, a log
+
+Cell cell(std::string text, Tone tone = Tone::kPlain, bool strong = false) { return {std::move(text), tone, strong}; }
+Cell muted(std::string text) { return cell(std::move(text), Tone::kMuted); }
+
+Cell gate_one_cell(const Measurement& m) {
+  return cell(std::string(label_of(m.gate_one)), m.gate_one == GateOne::kPassed ? Tone::kGood : Tone::kBad, true);
+}
+
+// SLOWER is not bad: a race lost is a result.
+Cell gate_two_cell(const Measurement& m) {
+  std::string label(label_of(m.gate_two));
+  if (m.gate_one != GateOne::kPassed) return muted("–");
+  if (m.gate_two == GateTwo::kNotJudged) return muted("not judged");
+  return cell(label, m.gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain, true);
+}
+
+// "355 µs [352, 358]": the unit once, unless the bounds have another.
+std::string time_with_interval(const Interval& t) {
+  std::string point = format_time_ms(t.point), low = format_time_ms(t.low), high = format_time_ms(t.high);
+  std::size_t unit = point.find(' ');
+  if (unit == std::string::npos || !low.ends_with(point.substr(unit)) || !high.ends_with(point.substr(unit)))
+    return fmt::format("{} [{}, {}]", point, low, high);
+  return fmt::format("{} [{}, {}]", point, low.substr(0, low.find(' ')), high.substr(0, high.find(' ')));
+}
+
+Cell median_cell(const Measurement& m) {
+  const Arm* arm = contestant_arm(m);
+  if (arm == nullptr) return muted("–");
+  std::string text = time_with_interval(arm->median_ms);
+  return is_emulated(m) ? muted(text + " emulated") : cell(text);
+}
+
+Cell speedup_cell(const Measurement& m) {
+  std::string text = speedup_text(m);
+  return text == "not judged" ? muted("–") : cell(text);
+}
+
+Cell percent_cell(const Measurement& m) {
+  std::string text = percent_text(m);
+  if (text == "unknown") return muted("–");
+  return cell(text);
+}
+
+// Of which peak the percentages are; one line a table, unless versions were measured against different ones.
+std::string peaks_text(const std::vector<const Measurement*>& list) {
+  std::vector<std::string> peaks, parts;
+  for (const Measurement* m : list) {
+    if (!m->measured || is_emulated(*m) || m->measured->peak.empty() || m->measured->percent_of_peak <= 0) continue;
+    if (std::find(peaks.begin(), peaks.end(), m->measured->peak) == peaks.end()) peaks.push_back(m->measured->peak);
+    parts.push_back(fmt::format("{}: {}", m->version, m->measured->peak));
+  }
+  if (peaks.empty()) return {};
+  return "Percent of " + (peaks.size() == 1 ? peaks.front() : "peak: " + join(parts, "; "));
+}
+
+Cell bound_cell(const Measurement& m) {
+  if (!m.measured || m.measured->bound_by.empty() || is_emulated(m)) return muted("–");
+  return cell(m.measured->bound_by);
+}
+
+Cell text_or_dash(const std::string& text) { return trim(text).empty() ? muted("–") : cell(text); }
+
+std::string when(const LedgerEntry& entry) { return entry.time.empty() ? "" : entry.time.substr(0, 16); }
+
+std::string cut(std::string text) {
+  if (text.size() <= kShownText) return to_utf8(text);
+  text.resize(kShownText);
+  return to_utf8(text) + "\n… cut here; the whole text is in the project";
+}
+
+std::string indices(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+
+// What went wrong, in one line.
+std::string failure_line(const Measurement& m) {
+  if (m.gate_one == GateOne::kBuildFailed) {
+    if (!m.build.first_error) return "the compiler gave no message";
+    return fmt::format("{}:{}: {}", m.build.first_error->file, m.build.first_error->line, m.build.first_error->text);
+  }
+  const CaseResult* bad = nullptr;
+  for (const CaseResult& c : m.cases)
+    if (!c.passed) {
+      bad = &c;
+      break;
+    }
+  if (bad == nullptr) return m.gate_two_reason.empty() ? "no case was reached" : m.gate_two_reason;
+  std::string line = bad->problem.empty() ? "wrong result" : bad->problem;
+  if (bad->diagnosis && !bad->diagnosis->pattern.empty()) line += ": " + bad->diagnosis->pattern;
+  return line;
+}
+
+std::string sizes_text(const Json& sizes) {
+  if (!sizes.is_object()) return {};
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : sizes.items()) parts.push_back(fmt::format("{}={}", name, value.dump()));
+  return join(parts, ", ");
+}
+
+class Maker {
+ public:
+  Maker(const ReportInput& input, const std::vector<Plot>& plots)
+      : input_(input), project_(*input.project), ledger_(*input.ledger), plots_(plots), entries_(ledger_entries(ledger_)) {}
+
+  std::map<std::string, Exhibit> make() {
+    put("problem", "The problem", problem());
+    put("prediction", "The prediction", prediction());
+    put("reference", "The reference", reference());
+    put("versions", "Every version", versions());
+    put("climb", "The climb", figure("climb", "There is no version to plot yet."));
+    put("failures", "What failed on the way", failures());
+    put("explained-human", "Explained by counts", explained("human"));
+    put("explained-llm", "Explained by counts", explained("llm"));
+    put("attempts", "What the model was asked, and what came back", attempts());
+    put("head-to-head", "Head to head", head_to_head());
+    put("roofline", "The roofline", figure("roofline", "No version was timed on a GPU, so there is no roofline."));
+    put("samples", "The samples", figure("samples", "Nothing was timed."));
+    put("predicted", "Predicted and measured", predicted());
+    put("stuck", "Every failure, in order", stuck());
+    put("environment", "How this was judged", environment());
+    return std::move(exhibits_);
+  }
+
+ private:
+  void put(const char* name, const char* title, std::vector<Block> blocks) { exhibits_[name] = {name, title, std::move(blocks)}; }
+
+  std::vector<Block> figure(const std::string& name, const char* otherwise) const {
+    for (const Plot& p : plots_)
+      if (p.name == name) return {FigureBlock{p}};
+    return {NoteBlock{otherwise, Tone::kMuted}};
+  }
+
+  std::vector<Block> problem() const {
+    const Problem& p = project_.problem;
+    FactsBlock facts;
+    facts.facts = {{"Problem", cell(p.title.empty() ? p.id : fmt::format("{} ({})", p.title, p.id), Tone::kPlain, true)},
+                   {"Tier", cell(fmt::format("{} of 3", p.tier))},
+                   {"Precision", cell(std::string(name_of(p.precision)))},
+                   {"Tolerance", cell(fmt::format("|x − ref| ≤ {:g}·scale + {:g}·|ref|", p.tolerance.atol, p.tolerance.rtol))}};
+    if (!p.measure.empty()) facts.facts.emplace_back("Measured at", cell(to_string(p.measure)));
+    if (Result<Cost> cost = cost_at(p, p.measure); cost && cost->bytes > 0)
+      facts.facts.emplace_back("The best algorithm", cell(fmt::format("{:.3g} GFLOP and {:.3g} GB: {:.3g} FLOP/B", cost->flops / 1e9,
+                                                                     cost->bytes / 1e9, cost->intensity())));
+    std::vector<std::string> names;
+    for (const Baseline& b : p.baselines) names.push_back(b.name);
+    if (!names.empty()) facts.facts.emplace_back("Opponents", cell(join(names, ", ") + " (the first is gate two's)"));
+    if (!project_.config.started_from.empty()) facts.facts.emplace_back("Started from", cell(project_.config.started_from));
+    return {facts};
+  }
+
+  std::vector<Block> prediction() const {
+    if (ledger_.predictions.empty()) return {NoteBlock{"No prediction was recorded.", Tone::kBad}};
+    std::vector<std::string> times;
+    for (const Record& r : ledger_.records)
+      if (r.kind == "prediction") times.push_back(r.time);
+    std::vector<Block> blocks;
+    for (std::size_t i = 0; i < ledger_.predictions.size(); ++i) {
+      const Prediction& p = ledger_.predictions[i];
+      FactsBlock facts;
+      facts.facts.emplace_back("Bottleneck", cell(p.bottleneck, Tone::kPlain, true));
+      if (p.speedup) facts.facts.emplace_back("Speedup hoped for", cell(format_speedup(*p.speedup)));
+      if (!p.because.empty()) facts.facts.emplace_back("Because", cell(p.because));
+      std::string time = i < times.size() ? times[i] + ", " : "";
+      facts.facts.emplace_back("Recorded", p.before_first_measurement ? cell(time + "before the first measurement", Tone::kGood)
+                                                                      : cell(time + "after the first measurement", Tone::kBad));
+      blocks.emplace_back(facts);
+    }
+    return blocks;
+  }
+
+  std::vector<Block> reference() const {
+    Result<std::string> text = read_file(project_.root / "problem" / "reference.py", std::size_t{1} << 20);
+    if (!text) text = read_file(project_.problem.folder / "reference.py", std::size_t{1} << 20);
+    if (!text) return {NoteBlock{"problem/reference.py is not in the project.", Tone::kBad}};
+    return {CodeExhibit{"problem/reference.py", cut(*text), "python", true}};
+  }
+
+  std::vector<Block> versions() const {
+    std::vector<const Measurement*> list = ledger_.versions("human");
+    if (list.empty()) return {NoteBlock{"The human kernel was never judged.", Tone::kBad}};
+    TableBlock table;
+    table.columns = {{"Version"}, {"Why it changed", false, true}, {"Expected", true}, {"Median [95 %]", true}, {"Speedup [95 %]", true},
+                     {"Of peak", true}, {"Bound by"}, {"Gate one", false, true}, {"Gate two"}};
+    for (const Measurement* m : list)
+      table.rows.push_back({cell(m->version, Tone::kPlain, true), text_or_dash(ledger_.reason("human", m->version)), expected_of(*m), median_cell(*m), speedup_cell(*m),
+                            percent_cell(*m), bound_cell(*m), gate_one_cell(*m), gate_two_cell(*m)});
+    table.caption = peaks_text(list);
+    std::vector<Block> blocks{table};
+    add_labels(blocks, list);
+    add_not_judged(blocks);
+    return blocks;
+  }
+
+  Cell expected_of(const Measurement& m) const {
+    const auto expected = ledger_.expected_speedup(m.contestant, m.version);
+    return expected ? cell(format_speedup(*expected)) : muted("–");
+  }
+
+  static void add_labels(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) {
+    for (const Measurement* m : list)
+      for (const std::string& label : m->labels) blocks.emplace_back(NoteBlock{m->version + " " + label, Tone::kBad});
+  }
+
+  std::vector<Block> failures() const {
+    TableBlock table;
+    table.columns = {{"Record"}, {"Version"}, {"When (UTC)"}, {"Verdict"}, {"What was seen", false, true}};
+    for (const LedgerEntry& e : entries_) {
+      const Measurement& m = *e.measurement;
+      if (m.contestant == "llm" || m.gate_one == GateOne::kPassed) continue;
+      table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version), muted(when(e)), gate_one_cell(m), cell(failure_line(m))});
+    }
+    if (table.rows.empty()) return {NoteBlock{"No judgement of the human kernel failed gate one.", Tone::kMuted}};
+    return {table};
+  }
+
+  // What `capstone explain` counted for each version of one contestant.
+  std::vector<Block> explained(const char* contestant) const {
+    std::vector<Block> blocks;
+    for (const Explanation& e : ledger_.explanations) {
+      // The last one of a version says it all.
+      if (e.contestant != contestant || ledger_.explanation(e.contestant, e.version) != &e) continue;
+      blocks.emplace_back(HeadingBlock{fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version, sizes_text(e.sizes))});
+      FactsBlock facts;
+      facts.facts.emplace_back("Global memory touched", cell(fmt::format("{} (the problem has to move {})", format_bytes(e.moved_bytes()), format_bytes(e.compulsory_bytes))));
+      facts.facts.emplace_back("Sectors a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.global.units_per_request(), e.total.global.ideal_per_request())));
+      if (e.total.shared.requests)
+        facts.facts.emplace_back("Wavefronts a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.shared.units_per_request(), e.total.shared.ideal_per_request())));
+      facts.facts.emplace_back("FLOP a byte asked for", cell(fmt::format("{:.3g}", e.intensity())));
+      if (e.floor)
+        facts.facts.emplace_back("Modelled, not measured", cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()), e.floor->device, e.floor->bound_by)));
+      blocks.emplace_back(facts);
+      TableBlock table;
+      table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};
+      for (const Remark& r : e.remarks)
+        table.rows.push_back({cell(fmt::format("{}:{}", r.file, r.line)), cell(fmt::format("{:.0f} %", r.share * 100)), cell(r.pattern, Tone::kPlain, true), cell(r.what), muted(r.remedy)});
+      if (!table.rows.empty()) blocks.emplace_back(table);
+    }
+    if (blocks.empty()) blocks.emplace_back(NoteBlock{"Nothing was explained by counts (capstone explain).", Tone::kMuted});
+    return blocks;
+  }
+
+  // A kept text with a note when it is not what was filed.
+  void add_file(std::vector<Block>& blocks, const fs::path& path, const std::string& digest, const std::string& summary, const char* language) const {
+    Result<std::string> bytes = read_file(path, std::size_t{4} << 20);
+    if (!bytes) {
+      blocks.emplace_back(NoteBlock{fmt::format("{}: the file is not in the project.", summary), Tone::kBad});
+      return;
+    }
+    if (!digest.empty() && sha256_hex(*bytes) != digest)
+      blocks.emplace_back(NoteBlock{fmt::format("{}: the file was changed after it was filed.", summary), Tone::kBad});
+    blocks.emplace_back(CodeExhibit{summary, cut(*bytes), language, false});
+  }
+
+  const Measurement* first_of(const std::string& version) const {
+    for (const Measurement& m : ledger_.llm)
+      if (m.version == version) return &m;
+    return nullptr;
+  }
+
+  std::vector<Block> attempts() const {
+    if (ledger_.attempts.empty() && ledger_.llm.empty()) return {NoteBlock{"No attempt of a language model was recorded.", Tone::kBad}};
+    std::vector<Block> blocks;
+    for (const Attempt& a : ledger_.attempts) attempt(blocks, a);
+    if (ledger_.llm.size() > 1) {
+      TableBlock table;
+      table.caption = "Every judgement of the model's code";
+      table.columns = {{"Record"}, {"Attempt"}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Gate one"}, {"Gate two"}, {"What was seen", false, true}};
+      for (const LedgerEntry& e : entries_) {
+        const Measurement& m = *e.measurement;
+        if (m.contestant != "llm") continue;
+        table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version), median_cell(m), speedup_cell(m), gate_one_cell(m),
+                              gate_two_cell(m), m.gate_one == GateOne::kPassed ? muted("–") : cell(failure_line(m))});
+      }
+      blocks.emplace_back(table);
+    }
+    add_labels(blocks, ledger_.versions("llm"));
+    return blocks;
+  }
+
+  void attempt(std::vector<Block>& blocks, const Attempt& a) const {
+    std::string name = fmt::format("attempt-{}", a.number);
+    blocks.emplace_back(HeadingBlock{fmt::format("Attempt {}: {}", a.number, a.model.empty() ? "model not named" : a.model)});
+    FactsBlock facts;
+    facts.facts.emplace_back("Settings", text_or_dash(a.settings));
+    facts.facts.emplace_back("Prompt", a.prompt_difference.empty() ? cell("the standard prompt, word for word") : cell("changed by the student; the difference is below"));
+    if (!a.extracted.empty()) facts.facts.emplace_back("Code found as", cell(a.extracted));
+    if (!a.no_code_because.empty()) facts.facts.emplace_back("No code", cell(a.no_code_because, Tone::kBad));
+    const Measurement* first = first_of(name);
+    auto yes_no = [](bool yes) { return yes ? cell("yes", Tone::kGood, true) : cell("no", Tone::kBad, true); };
+    if (first == nullptr) {
+      facts.facts.emplace_back("Judged", muted("no"));
+    } else {
+      facts.facts.emplace_back("Compiled first try", yes_no(first->gate_one != GateOne::kBuildFailed));
+      facts.facts.emplace_back("Correct first try", first->gate_one == GateOne::kPassed ? yes_no(true) : gate_one_cell(*first));
+      facts.facts.emplace_back("Faster first try", first->gate_two == GateTwo::kNotJudged ? gate_two_cell(*first)
+                               : cell(fmt::format("{}, {}", label_of(first->gate_two), speedup_text(*first)), first->gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain));
+      if (first->gate_one != GateOne::kPassed) facts.facts.emplace_back("What was seen", cell(failure_line(*first)));
+    }
+    blocks.emplace_back(facts);
+    fs::path folder = project_.attempt(a.number);
+    add_file(blocks, folder / "prompt.md", a.prompt_sha256, fmt::format("The exact prompt of attempt {}", a.number), "markdown");
+    if (!a.prompt_difference.empty())
+      blocks.emplace_back(CodeExhibit{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
+    add_file(blocks, folder / "reply.md", a.reply_sha256, fmt::format("The exact reply of attempt {}", a.number), "markdown");
+  }
+
+  std::vector<Block> head_to_head() const {
+    const Measurement* human = ledger_.best("human");
+    TableBlock table;
+    table.columns = {{"Contestant"}, {"What", false, true}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Of peak", true}, {"Bound by"}, {"Gate one"}, {"Gate two"}};
+    const Measurement* stage = human != nullptr ? human : ledger_.best("llm");
+    if (stage != nullptr && stage->measured)
+      for (const Arm& arm : stage->measured->arms) baseline_row(table, *stage, arm);
+    if (human != nullptr) contestant_row(table, *human, "by hand");
+    for (const Measurement* m : ledger_.versions("llm")) contestant_row(table, *m, model_of(m->version));
+    if (table.rows.empty()) return {NoteBlock{"Neither contestant has a correct kernel yet.", Tone::kMuted}};
+    std::vector<const Measurement*> shown = ledger_.versions("llm");
+    if (human != nullptr) shown.insert(shown.begin(), human);
+    table.caption = peaks_text(shown);
+    std::vector<Block> blocks{table};
+    for (const Block& b : figure("head-to-head", "Gate two was judged for neither contestant, so there is nothing to plot.")) blocks.push_back(b);
+    add_not_judged(blocks);
+    return blocks;
+  }
+
+  static void baseline_row(TableBlock& table, const Measurement& stage, const Arm& arm) {
+    if (&arm == contestant_arm(stage)) return;
+    std::string time = time_with_interval(arm.median_ms);
+    bool opponent = &arm == baseline_arm(stage);
+    table.rows.push_back({cell(arm.name), text_or_dash(arm.label), is_emulated(stage) ? muted(time + " emulated") : cell(time),
+                          opponent && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"), muted("–"), muted("–"), muted("–")});
+  }
+
+  static void contestant_row(TableBlock& table, const Measurement& m, const std::string& what) {
+    table.rows.push_back({cell(m.version, Tone::kPlain, true), text_or_dash(what), median_cell(m), speedup_cell(m), percent_cell(m), bound_cell(m),
+                          gate_one_cell(m), gate_two_cell(m)});
+  }
+
+  std::string model_of(const std::string& version) const {
+    for (const Attempt& a : ledger_.attempts)
+      if (fmt::format("attempt-{}", a.number) == version) return a.model;
+    return {};
+  }
+
+  // Why gate two says nothing, once for each reason.
+  void add_not_judged(std::vector<Block>& blocks) const {
+    std::map<std::string, std::vector<std::string>> reasons;
+    for (const char* contestant : {"human", "llm"})
+      for (const Measurement* m : ledger_.versions(contestant))
+        if (m->gate_one == GateOne::kPassed && m->gate_two == GateTwo::kNotJudged)
+          reasons[m->gate_two_reason.empty() ? (is_emulated(*m) ? "not judged here (no GPU)" : "not judged") : m->gate_two_reason].push_back(m->version);
+    for (const auto& [reason, versions] : reasons)
+      blocks.emplace_back(NoteBlock{fmt::format("Gate two, {}: {}", join(versions, ", "), reason), Tone::kMuted});
+  }
+
+  std::vector<Block> predicted() const {
+    TableBlock table;
+    table.columns = {{"What"}, {"Predicted", true}, {"Measured", true}};
+    const Measurement* best = ledger_.best("human");
+    if (!ledger_.predictions.empty()) {
+      const Prediction& p = ledger_.predictions.front();
+      table.rows.push_back({cell("bottleneck"), cell(p.bottleneck), best != nullptr ? bound_cell(*best) : muted("–")});
+      if (p.speedup) table.rows.push_back({cell("speedup of the best version"), cell(format_speedup(*p.speedup)), best != nullptr ? speedup_cell(*best) : muted("–")});
+    }
+    for (const Measurement* m : ledger_.versions("human")) {
+      Cell expected = expected_of(*m);
+      if (expected.text != "–") table.rows.push_back({cell("speedup of " + m->version), expected, m->gate_one == GateOne::kPassed ? speedup_cell(*m) : gate_one_cell(*m)});
+    }
+    if (table.rows.empty()) return {NoteBlock{"Nothing was predicted.", Tone::kMuted}};
+    return {table};
+  }
+
+  std::vector<Block> stuck() const {
+    std::vector<Block> blocks;
+    for (const LedgerEntry& e : entries_)
+      if (e.measurement->gate_one != GateOne::kPassed) failure(blocks, e);
+    for (const Attempt& a : ledger_.attempts)
+      if (!a.no_code_because.empty())
+        blocks.emplace_back(NoteBlock{fmt::format("Attempt {}: no code could be taken from the reply: {}", a.number, a.no_code_because), Tone::kBad});
+    if (blocks.empty()) return {NoteBlock{"The ledger holds no failure.", Tone::kMuted}};
+    return blocks;
+  }
+
+  static void failure(std::vector<Block>& blocks, const LedgerEntry& e) {
+    const Measurement& m = *e.measurement;
+    std::string title = m.version + ": " + std::string(label_of(m.gate_one));
+    if (e.seq > 0) title += fmt::format(" (record #{}, {})", e.seq, when(e));
+    blocks.emplace_back(HeadingBlock{title});
+    if (m.gate_one == GateOne::kBuildFailed) {
+      blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
+      if (!m.build.log.empty()) blocks.emplace_back(CodeExhibit{"The compiler's output", cut(m.build.log), "", false});
+      return;
+    }
+    auto bad = std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });
+    if (bad == m.cases.end()) blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
+    else blocks.emplace_back(case_facts(*bad));
+  }
+
+  static std::string element_text(const Diagnosis& d, const std::vector<std::int64_t>& at, double expected, double got, bool unwritten) {
+    return fmt::format("{}{}: expected {}, {}", d.output, indices(at), number_text(expected, 6), got_text(got, unwritten, 6));
+  }
+
+  static FactsBlock case_facts(const CaseResult& c) {
+    FactsBlock facts;
+    std::string sizes = sizes_text(c.sizes);
+    facts.facts.emplace_back("Case", cell(sizes.empty() ? c.id : c.id + " (" + sizes + ")"));
+    facts.facts.emplace_back("Seen", cell(c.problem.empty() ? "wrong result" : c.problem, Tone::kBad, true));
+    if (!c.where.empty()) facts.facts.emplace_back("Where", cell(c.where));
+    if (!c.schedule.empty()) facts.facts.emplace_back("Schedule", cell(c.schedule));
+    if (c.diagnosis) {
+      const Diagnosis& d = *c.diagnosis;
+      facts.facts.emplace_back("Wrong", cell(fmt::format("{} of {} elements of {}", d.wrong, d.total, d.output)));
+      if (!d.pattern.empty()) facts.facts.emplace_back("Pattern", cell(d.pattern));
+      if (!d.first.empty())
+        facts.facts.emplace_back("First", cell(element_text(d, d.first, d.first_expected, d.first_got, d.first_unwritten)));
+      if (!d.worst.empty())
+        facts.facts.emplace_back("Worst", cell(element_text(d, d.worst, d.worst_expected, d.worst_got, d.worst_unwritten)));
+    }
+    const std::string& hint = c.diagnosis && !c.diagnosis->hint.empty() ? c.diagnosis->hint : c.hint;
+    if (!hint.empty()) facts.facts.emplace_back("Hint given", cell(hint));
+    return facts;
+  }
+
+  std::vector<Block> environment() const {
+    TableBlock table;
+    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Tier"}, {"Isolation", false, true}, {"Tool"}};
+    std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> rows;  // environment → versions
+    for (const LedgerEntry& e : entries_) {
+      const Measurement& m = *e.measurement;
+      std::vector<std::string> key{environment_text(m.environment, {"device", "gpu", "cpu"}), environment_text(m.environment, {"driver"}),
+                                   environment_text(m.environment, {"nvcc", "compiler", "cxx"}), m.backend, m.tier, m.isolation,
+                                   environment_text(m.environment, {"tool", "tool_version", "capstone"})};
+      auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == key; });
+      if (row == rows.end()) row = rows.insert(rows.end(), {key, {}});
+      if (std::find(row->second.begin(), row->second.end(), m.version) == row->second.end()) row->second.push_back(m.version);
+    }
+    for (const auto& [key, versions] : rows) {
+      std::vector<Cell> cells{cell(join(versions, ", "))};
+      for (const std::string& text : key) cells.push_back(text_or_dash(text));
+      table.rows.push_back(std::move(cells));
+    }
+    std::vector<Block> blocks;
+    if (!table.rows.empty()) blocks.emplace_back(table);
+    FactsBlock facts;
+    facts.facts.emplace_back("Problem digest", cell(project_.config.problem_digest.empty() ? project_.problem.digest : project_.config.problem_digest));
+    facts.facts.emplace_back("Ledger", ledger_.damage.empty() ? cell(fmt::format("{} records, each linked to the one before", ledger_.records.size()))
+                                                              : cell("damaged: " + join(ledger_.damage, "; "), Tone::kBad));
+    if (!input_.generated.empty()) facts.facts.emplace_back("Page made", cell(input_.generated));
+    blocks.emplace_back(facts);
+    add_not_judged(blocks);
+    bool emulated = std::any_of(entries_.begin(), entries_.end(), [](const LedgerEntry& e) { return is_emulated(*e.measurement); });
+    if (emulated)
+      blocks.emplace_back(NoteBlock{"Emulated runs judge gate one for real and never gate two: their times are shown as emulated and count for nothing.", Tone::kMuted});
+    blocks.emplace_back(NoteBlock{"The ledger's chain shows accidents. Only judging again proves anything.", Tone::kMuted});
+    return blocks;
+  }
+
+  const ReportInput& input_;
+  const Project& project_;
+  const LedgerView& ledger_;
+  const std::vector<Plot>& plots_;
+  std::vector<LedgerEntry> entries_;
+  std::map<std::string, Exhibit> exhibits_;
+};
+
+}  // namespace
+
+std::map<std::string, Exhibit> make_exhibits(const ReportInput& input, const std::vector<Plot>& plots) {
+  return Maker(input, plots).make();
+}
+
+}  // namespace capstone

@@ -1,0 +1,159 @@
+// Ladders: which rungs there are and in which order, what a staircase says, and results files.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "harness/base/files.h"
+#include "harness/analysis/ladder/ladder.h"
+
+namespace capstone {
+namespace {
+
+Resources shipped() {
+  Resources resources;
+  resources.share = CAPSTONE_SHARE;
+  resources.version = "test";
+  return resources;
+}
+
+LadderStep step(const std::string& name, double ms) {
+  LadderStep s;
+  s.rung.name = name;
+  s.gate_one = ms > 0 ? "PASS" : "WRONG";
+  s.ms = {ms, ms * 0.99, ms * 1.01};
+  s.of_library = {2 / std::max(ms, 1e-9), 1, 3};
+  return s;
+}
+
+Ladder staircase() {
+  Ladder ladder;
+  ladder.problem = "transpose";
+  ladder.title = "Matrix transpose";
+  ladder.sizes = {{"rows", 8192}, {"cols", 8192}};
+  ladder.backend = "cuda";
+  ladder.device = "NVIDIA H200";
+  ladder.time = "2026-01-01T00:00:00Z";
+  ladder.tool = "test";
+  ladder.bytes = 4e9;
+  ladder.flops = 1e9;
+  ladder.copy_bytes_per_second = 4e12;
+  ladder.telemetry = {{"seconds", {{"building", 3}}}, {"run_again", Json::array()}};
+  ladder.steps = {step("01_naive", 8), step("02_broken", 0), step("03_padded", 2)};
+  return ladder;
+}
+
+class Results : public testing::Test {
+ protected:
+  void SetUp() override { fs::remove_all(file_.parent_path()), fs::create_directories(file_.parent_path()); }
+  fs::path file_ = fs::path(testing::TempDir()) / "capstone-ladder-results" / "h200.json";
+};
+
+TEST(Ladder, RungsOfAProblemComeInOrderOverAllSessions) {
+  const auto rungs = rungs_of(shipped(), "sgemm");
+  ASSERT_TRUE(rungs) << render(rungs.error());
+  ASSERT_GE(rungs->size(), 8u);
+  EXPECT_TRUE(std::is_sorted(rungs->begin(), rungs->end(), [](const Rung& a, const Rung& b) { return a.name < b.name; }));
+  EXPECT_EQ(rungs->front().session, "L4");
+  EXPECT_EQ(rungs->back().session, "L5");
+}
+
+TEST(Ladder, EveryRungSaysWhatItIsAndEveryLaterOneWhatChanged) {
+  for (const std::string& problem : ladders_of(shipped(), "")) {
+    const auto rungs = rungs_of(shipped(), problem);
+    ASSERT_TRUE(rungs) << problem;
+    for (std::size_t i = 0; i < rungs->size(); ++i) {
+      const Rung& rung = (*rungs)[i];
+      EXPECT_FALSE(rung.title.empty()) << rung.source;
+      EXPECT_EQ(rung.title.find("Rung"), std::string::npos) << rung.source;
+      if (i > 0) { EXPECT_FALSE(rung.changed.empty()) << rung.source; }
+    }
+  }
+}
+
+TEST(Ladder, SessionsAreInOrderAndHoldTheirProblems) {
+  const auto all = ladders_of(shipped(), "");
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size()) << "a problem of two sessions is named once";
+  const auto two = ladders_of(shipped(), "L5");
+  EXPECT_NE(std::find(two.begin(), two.end(), "sgemm"), two.end());
+  EXPECT_TRUE(ladders_of(shipped(), "L99").empty());
+}
+
+TEST(Ladder, ProblemWithoutRungsNamesThoseThatHaveSome) {
+  const auto none = rungs_of(shipped(), "nonsense");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().hint.find("sgemm"), std::string::npos);
+}
+
+TEST(Ladder, GainIsOverTheLastRungThatHasATime) {
+  const Ladder ladder = staircase();
+  EXPECT_FALSE(ladder.gain(0));
+  EXPECT_FALSE(ladder.gain(1));
+  ASSERT_TRUE(ladder.gain(2));
+  EXPECT_DOUBLE_EQ(*ladder.gain(2), 4);
+}
+
+TEST(Ladder, FiguresComeFromTheCostAndTheTime) {
+  const Ladder ladder = staircase();
+  EXPECT_DOUBLE_EQ(ladder.bandwidth(ladder.steps[2]), 2e12);
+  EXPECT_DOUBLE_EQ(ladder.percent_of_copy(ladder.steps[2]), 50);
+  EXPECT_DOUBLE_EQ(ladder.bandwidth(ladder.steps[1]), 0) << "what has no time has no speed";
+}
+
+// The figure and the percent of peak are of the same roof: 888 GB/s beside 64 % of the FP32 peak would mislead.
+TEST(Ladder, FigureIsOfTheRoofThatItsPercentIsOf) {
+  Ladder ladder = staircase();
+  for (LadderStep& step : ladder.steps) step.bound_by = "memory";
+  EXPECT_FALSE(ladder.compute_bound());
+  for (LadderStep& step : ladder.steps) step.bound_by = "compute";
+  EXPECT_TRUE(ladder.compute_bound());
+  ladder.steps.clear();
+  ladder.bytes = 1, ladder.flops = 100;
+  EXPECT_TRUE(ladder.compute_bound()) << "nothing timed: by the intensity";
+}
+
+TEST_F(Results, AreReadAsTheyWereWritten) {
+  ASSERT_TRUE(record_ladder(file_, staircase()));
+  const auto read = read_results(file_);
+  ASSERT_TRUE(read) << render(read.error());
+  ASSERT_EQ(read->ladders.size(), 1u);
+  EXPECT_EQ(Json(read->ladders[0]), Json(staircase()));
+}
+
+TEST_F(Results, AreReplacedByAnotherRunAtTheSameSizesAndKeptBesideOnesAtOthers) {
+  Ladder ladder = staircase();
+  ASSERT_TRUE(record_ladder(file_, ladder));
+  ladder.steps[0].ms.point = 7;
+  ASSERT_TRUE(record_ladder(file_, ladder));
+  ladder.sizes["rows"] = 32768;
+  ASSERT_TRUE(record_ladder(file_, ladder));
+  const auto read = read_results(file_);
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->ladders.size(), 2u);
+  EXPECT_DOUBLE_EQ(read->ladders[1].steps[0].ms.point, 7);
+}
+
+TEST_F(Results, OfTwoDevicesDoNotMix) {
+  Ladder ladder = staircase();
+  ASSERT_TRUE(record_ladder(file_, ladder));
+  ladder.device = "NVIDIA H100 80GB HBM3";
+  const auto mixed = record_ladder(file_, ladder);
+  ASSERT_FALSE(mixed);
+  EXPECT_NE(mixed.error().what.find("NVIDIA H200"), std::string::npos);
+}
+
+TEST_F(Results, ThatAreNoneAreAnErrorWithThePath) {
+  ASSERT_TRUE(write_file_atomic(file_, "{\"schema\": 1, \"ladders\": 3}"));
+  const auto read = read_results(file_);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().where, file_.string());
+}
+
+TEST(ResultsName, IsTheDeviceWithoutItsMaker) {
+  EXPECT_EQ(results_name("NVIDIA H200"), "h200");
+  EXPECT_EQ(results_name("NVIDIA H100 80GB HBM3"), "h100_80gb_hbm3");
+}
+
+}  // namespace
+}  // namespace capstone

@@ -1,0 +1,118 @@
+// Manifests are read strictly, and the museum is whole: every row of the judge's table has an exhibit.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/analysis/selftest/corpus.h"
+
+namespace capstone {
+namespace {
+
+Resources resources() {
+  Resources all;
+  all.share = CAPSTONE_SHARE;
+  return all;
+}
+
+constexpr const char* kGood = R"(schema: 1
+row: 3
+what: it caches
+fools: whoever repeats pointers
+problem: softmax
+emulated: {caught: [WRONG, CRASH]}
+cuda-host: {not_fooled: true}
+cuda-sealed: {falls_back: host, because: "it reads back"}
+)";
+
+// The manifest above with one part replaced.
+Result<std::vector<Exhibit>> loaded(const std::string& part = {}, const std::string& replacement = {}) {
+  const fs::path folder = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  std::string text = kGood;
+  if (!part.empty()) {
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+    text = replace_all(text, part, replacement);
+  }
+  EXPECT_TRUE(write_file_atomic(folder / "manifest.yaml", text));
+  EXPECT_TRUE(write_file_atomic(folder / "kernel.cu", "// nothing\n"));
+  return load_manifest(folder, resources());
+}
+
+// "LINE:COLUMN what" of the error.
+std::string complaint(const std::string& part, const std::string& replacement) {
+  auto result = loaded(part, replacement);
+  if (result) return "no complaint";
+  const std::string& where = result.error().where;
+  const std::size_t file = where.find("manifest.yaml:");
+  return (file == std::string::npos ? where : where.substr(file + 14)) + " " + result.error().what;
+}
+
+TEST(Manifest, IsReadWhole) {
+  auto result = loaded();
+  ASSERT_TRUE(result) << render(result.error());
+  const Exhibit& one = result->front();
+  EXPECT_EQ(one.row, 3);
+  EXPECT_EQ(one.emulated.kind, Expectation::Kind::kCaught);
+  EXPECT_EQ(one.emulated.verdicts, (std::vector<GateOne>{GateOne::kWrong, GateOne::kCrashed}));
+  EXPECT_EQ(to_string(one.emulated), "WRONG or CRASH");
+  EXPECT_EQ(one.cuda_host.kind, Expectation::Kind::kNotFooled);
+  EXPECT_EQ(one.cuda_sealed.kind, Expectation::Kind::kFallsBack);
+  EXPECT_EQ(one.cuda_sealed.because, "it reads back");
+}
+
+TEST(Manifest, EveryMistakeHasItsPlace) {
+  EXPECT_EQ(complaint("fools:", "foolz:"), "4:1 unknown key `foolz`");
+  EXPECT_EQ(complaint("row: 3", "row: 29"), "2:6 `row` must be a number from 1 to 28, not `29`");
+  EXPECT_EQ(complaint("[WRONG, CRASH]", "[BAD]"), "6:21 `BAD` is no verdict that catches");
+  EXPECT_EQ(complaint("[WRONG, CRASH]", "[PASS]"), "6:21 `PASS` is no verdict that catches");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{passes: true}"), "7:12 a trick does not simply pass");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: maybe}"), "7:25 `not_fooled` can only be true");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{falls_back: host}"), "7:12 only the sealed tier falls back");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{}"), "7:12 exactly one outcome is promised");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: true, label: x}"), "7:12 exactly one outcome is promised");
+  EXPECT_EQ(complaint("problem: softmax", "problem: softmaxx"), "5:10 there is no problem `softmaxx`");
+  EXPECT_EQ(complaint("row: 3", "row: honest"), "1:1 an honest kernel fools nobody");
+  EXPECT_EQ(complaint("fools: whoever repeats pointers\n", ""), "1:1 `fools` is missing: which judge does it deceive?");
+  EXPECT_EQ(complaint("schema: 1", "schema: 2"), "1:9 this capstone reads schema 1");
+}
+
+TEST(Manifest, ExhibitWithoutKernelIsNamed) {
+  const fs::path folder = fs::path(testing::TempDir()) / "empty_exhibit";
+  fs::create_directories(folder);
+  ASSERT_TRUE(write_file_atomic(folder / "manifest.yaml", kGood));
+  auto result = load_manifest(folder, resources());
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().what, "the exhibit has no kernel.cu and no kernel.py");
+}
+
+TEST(Museum, HasEveryRowAndItsFolderNamesSayWhich) {
+  auto museum = load_museum(resources());
+  ASSERT_TRUE(museum) << render(museum.error());
+  std::set<int> rows;
+  for (const Exhibit& exhibit : *museum) {
+    rows.insert(exhibit.row);
+    const std::string prefix = exhibit.honest() ? "honest_" : std::string(exhibit.row < 10 ? "0" : "") + std::to_string(exhibit.row) + "_";
+    EXPECT_TRUE(exhibit.name.starts_with(prefix)) << exhibit.name;
+  }
+  for (int row = 0; row <= 28; ++row) EXPECT_EQ(rows.count(row), 1u) << "row " << row << " has no exhibit";
+}
+
+TEST(Museum, HasEveryHonestKindAndAllReferenceKernels) {
+  auto museum = load_museum(resources());
+  ASSERT_TRUE(museum) << render(museum.error());
+  std::set<std::string> names;
+  for (const Exhibit& exhibit : *museum) names.insert(exhibit.name);
+  for (const char* kind : {"other_summation_order", "benign_atomics", "malloc_async", "static_scratch", "grid_stride", "large_shared_memory",
+                           "joined_streams", "graph_per_call", "warp_specialised", "prepare"})
+    EXPECT_EQ(names.count(std::string("honest_") + kind), 1u) << kind;
+  EXPECT_EQ(names.count("honest_reference_kernels/softmax/01_three_pass"), 1u);
+  EXPECT_EQ(names.count("honest_reference_kernels/sgemm/09_warp_tile"), 1u);
+}
+
+}  // namespace
+}  // namespace capstone

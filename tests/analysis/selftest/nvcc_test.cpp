@@ -1,0 +1,55 @@
+// What only a GPU can show is compiled by nvcc at least; the rest is built, and run, on the emulated backend.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "harness/base/files.h"
+#include "harness/base/subprocess.h"
+#include "harness/analysis/selftest/corpus.h"
+
+namespace capstone {
+namespace {
+
+std::vector<Exhibit> for_a_gpu_alone() {
+  Resources resources;
+  resources.share = CAPSTONE_SHARE;
+  auto museum = load_museum(resources);
+  std::vector<Exhibit> chosen;
+  if (museum)
+    for (const Exhibit& exhibit : *museum)
+      if (exhibit.source.extension() == ".cu" && exhibit.emulated.kind == Expectation::Kind::kCannotShow) chosen.push_back(exhibit);
+  return chosen;
+}
+
+class GpuExhibit : public testing::TestWithParam<Exhibit> {};
+
+void PrintTo(const Exhibit& exhibit, std::ostream* out) { *out << exhibit.name; }
+
+TEST_P(GpuExhibit, CompilesForAGpu) {
+  const char* path = std::getenv("PATH");
+  const auto nvcc = find_program("nvcc", std::string(path ? path : "") + ":/usr/local/cuda/bin");
+  if (!nvcc) GTEST_SKIP() << "no nvcc here";
+  auto problem = load_problem(GetParam().problem);
+  ASSERT_TRUE(problem) << render(problem.error());
+  const fs::path folder = fs::path(testing::TempDir()) / ("nvcc_" + GetParam().name);
+  fs::create_directories(folder);
+  ASSERT_TRUE(write_file_atomic(folder / "launch.h", launch_header(*problem)));
+  ProcessSpec spec;
+  // Up to PTX: the front end reads host code as well, and a machine without a GPU needs no more.
+  spec.argv = {nvcc->string(), "-std=c++17", "-arch=sm_90", "-ptx", "-include", (folder / "launch.h").string(), GetParam().source.string(),
+               "-o", (folder / "kernel.ptx").string()};
+  spec.timeout = std::chrono::seconds(100);
+  auto result = run_process(spec);
+  ASSERT_TRUE(result) << render(result.error());
+  EXPECT_TRUE(result->ok()) << result->err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Museum, GpuExhibit, testing::ValuesIn(for_a_gpu_alone()), [](const auto& info) {
+  std::string name = info.param.name;
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace capstone

@@ -1,0 +1,277 @@
+#include "harness/correctness/inputs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "harness/correctness/dtype_convert.h"
+#include "tests/correctness/case.h"
+
+namespace capstone {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes filled(const Problem& problem, std::int64_t n, std::uint64_t seed, Battery battery = Battery::kPlain) {
+  Bytes bytes(static_cast<std::size_t>(n) * size_of(problem.signature[0].dtype));
+  const auto result = fill_tensor(problem, 0, test::n_is(n), seed, battery, bytes);
+  EXPECT_TRUE(result.has_value()) << result.error().what;
+  return bytes;
+}
+
+std::vector<double> values(const Problem& problem, std::int64_t n, std::uint64_t seed,
+                           Battery battery = Battery::kPlain) {
+  std::vector<double> out(static_cast<std::size_t>(n));
+  load_all(problem.signature[0].dtype, filled(problem, n, seed, battery), std::span<double>(out));
+  return out;
+}
+
+Problem normals(DType type = DType::kF32) { return test::vector_problem(type, InitNormal{0, 1}); }
+
+TEST(Fill, TheBulkPathStoresWhatTheDeviceKernelWould) {
+  const std::vector<Init> inits = {InitNormal{1, 2}, InitUniform{-1, 3}, InitInteger{-5, 6},
+                                   InitChoice{{0.5, 1, -2}}};
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2})
+    for (const Init& init : inits)
+      for (const Battery battery : kBatteries) {
+        const Problem problem = test::vector_problem(type, init);
+        constexpr std::int64_t kCount = 10007;  // no multiple of a vector or a chunk
+        const Bytes bulk = filled(problem, kCount, 77, battery);
+        const auto draw = draw_of(problem, 0, test::n_is(kCount), 77, battery);
+        ASSERT_TRUE(draw.has_value() && draw->has_value());
+        Bytes single(bulk.size());
+        for (std::int64_t i = 0; i < kCount; ++i) random::store_drawn(**draw, type, single.data(), i);
+        ASSERT_EQ(bulk, single) << name_of(type) << " " << name_of(battery) << " init " << init.index();
+      }
+}
+
+TEST(Fill, WholeNumbersInBulkAreWhatTheDeviceKernelWouldStoreWithAnyNumberOfThreads) {
+  for (const DType type : {DType::kU8, DType::kI32, DType::kI64}) {
+    const Problem problem = test::vector_problem(type, InitInteger{3, 200});
+    constexpr std::int64_t kCount = (std::int64_t{1} << 20) + 4099;  // two threads' shares, and no whole chunk
+    const auto draw = draw_of(problem, 0, test::n_is(kCount), 77, Battery::kPlain);
+    ASSERT_TRUE(draw.has_value() && draw->has_value());
+    Bytes single(static_cast<std::size_t>(kCount) * size_of(type));
+    for (std::int64_t i = 0; i < kCount; ++i) random::store_drawn(**draw, type, single.data(), i);
+    for (const int threads : {1, 3}) {
+      Bytes bulk(single.size());
+      ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(kCount), 77, Battery::kPlain, bulk, threads).has_value());
+      EXPECT_TRUE(bulk == single) << name_of(type) << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST(Fill, AnElementDoesNotDependOnTheLength) {
+  const auto few = values(normals(), 100, 5), many = values(normals(), 5000, 5);
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
+}
+
+TEST(Fill, AnotherSeedGivesOtherValues) { EXPECT_NE(values(normals(), 64, 1), values(normals(), 64, 2)); }
+
+TEST(Fill, ParametersOfOneProblemAreIndependent) {
+  Problem problem = normals();
+  problem.signature.insert(problem.signature.begin(),
+                           test::tensor("w", Role::kParameter, DType::kF32, {"n"}));
+  Bytes w(256), x(256);
+  ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(64), 9, Battery::kPlain, w).has_value());
+  ASSERT_TRUE(fill_tensor(problem, 1, test::n_is(64), 9, Battery::kPlain, x).has_value());
+  EXPECT_NE(w, x);
+}
+
+TEST(Battery, EachVariationDoesWhatItSays) {
+  const auto plain = values(normals(), 4096, 3), ten = values(normals(), 4096, 3, Battery::kTimesTen);
+  const auto offset = values(normals(), 4096, 3, Battery::kOffset),
+             flipped = values(normals(), 4096, 3, Battery::kSignFlip);
+  const auto tails = values(normals(), 4096, 3, Battery::kHeavyTails),
+             hot = values(normals(), 4096, 3, Battery::kHotElement);
+  int grown = 0, burning = 0;
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_NEAR(ten[i], 10 * plain[i], 1e-5);
+    EXPECT_NEAR(offset[i], plain[i] + 5, 1e-5);
+    EXPECT_EQ(flipped[i], -plain[i]);
+    grown += std::fabs(tails[i]) >= 2 * std::fabs(plain[i]);
+    burning += hot[i] == 1000;
+  }
+  EXPECT_NEAR(grown, 4096 / 64, 30);
+  EXPECT_EQ(burning, 1);
+}
+
+TEST(Battery, LeavesStatedDomainsAndParametersAlone) {
+  const Problem uniform = test::vector_problem(DType::kF32, InitUniform{0, 1});
+  EXPECT_EQ(values(uniform, 100, 1), values(uniform, 100, 1, Battery::kOffset));
+  Problem weights = normals();
+  weights.signature[0].role = Role::kParameter;
+  EXPECT_EQ(values(weights, 100, 1), values(weights, 100, 1, Battery::kTimesTen));
+  EXPECT_FALSE(battery_applies(uniform, Battery::kOffset));
+  EXPECT_TRUE(battery_applies(normals(), Battery::kOffset));
+  EXPECT_FALSE(battery_applies(normals(), Battery::kPlain));
+}
+
+TEST(Fill, APermutationHoldsEachNumberOnce) {
+  auto order = values(test::vector_problem(DType::kI32, InitPermutation{Expression{"n"}}), 1000, 4);
+  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  for (std::size_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], static_cast<double>(i));
+}
+
+TEST(Fill, OffsetsAreMonotoneFromZeroToTheTotal) {
+  const Problem problem =
+      test::vector_problem(DType::kI64, InitOffsets{Expression{"20"}, Expression{"n - 1"}});
+  bool empty_segment = false;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto cuts = values(problem, 17, seed);
+    EXPECT_EQ(cuts.front(), 0);
+    EXPECT_EQ(cuts.back(), 20);
+    EXPECT_TRUE(std::is_sorted(cuts.begin(), cuts.end()));
+    empty_segment |= std::adjacent_find(cuts.begin(), cuts.end()) != cuts.end();
+  }
+  EXPECT_TRUE(empty_segment);
+}
+
+TEST(Fill, OffsetsOfTheWrongLengthAreAnError) {
+  const Problem problem = test::vector_problem(DType::kI64, InitOffsets{Expression{"20"}, Expression{"n"}});
+  Bytes bytes(8 * 17);
+  const auto result = fill_tensor(problem, 0, test::n_is(17), 1, Battery::kPlain, bytes);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_NE(result.error().what.find("17 elements"), std::string::npos);
+}
+
+TEST(Fill, GeneratorsAreFoundByNameAndMistypedOnesNamed) {
+  const auto table = values(test::vector_problem(DType::kI32, InitGenerator{"page_table"}), 64, 4);
+  EXPECT_EQ(std::set<double>(table.begin(), table.end()).size(), 64u);
+  Bytes bytes(4 * 8);
+  const auto result = fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"page_tabel"}), 0,
+                                  test::n_is(8), 1, Battery::kPlain, bytes);
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().hint, "did you mean 'page_table'?");
+}
+
+TEST(Fill, StructuredRealTensorsKeepTheirStructure) {
+  constexpr std::int64_t n = 9;
+  auto matrix = [&](const char* generator, std::uint64_t seed = 4) {
+    Problem problem = test::vector_problem(DType::kF32, InitGenerator{generator});
+    problem.signature[0].shape = {Expression{"n"}, Expression{"n"}};
+    Bytes bytes(4 * n * n);
+    EXPECT_TRUE(fill_tensor(problem, 0, test::n_is(n), seed, Battery::kPlain, bytes));
+    std::vector<double> out(n * n);
+    load_all(DType::kF32, bytes, std::span<double>(out));
+    return out;
+  };
+  const auto upper = matrix("upper_triangular"), lower = matrix("lower_triangular"), symmetric = matrix("symmetric"), rows = matrix("rows_sum_to_one");
+  for (std::int64_t i = 0; i < n; ++i) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      if (j < i) { EXPECT_EQ(upper[i * n + j], 0); }
+      if (j > i) { EXPECT_EQ(lower[i * n + j], 0); }
+      EXPECT_EQ(symmetric[i * n + j], symmetric[j * n + i]);
+      EXPECT_GT(rows[i * n + j], 0);
+      sum += rows[i * n + j];
+    }
+    EXPECT_NEAR(sum, 1, 1e-6);
+  }
+  EXPECT_GT(std::set<double>(symmetric.begin(), symmetric.end()).size(), 40u);
+  EXPECT_NE(matrix("symmetric", 5), symmetric);
+  EXPECT_GT(std::set<double>(rows.begin(), rows.end()).size(), 60u) << "nine rows, each of eight numbers and a mean";
+  Bytes bytes(4 * 8);
+  EXPECT_FALSE(fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"symmetric"}), 0, test::n_is(8), 1, Battery::kPlain, bytes));
+}
+
+TEST(Fill, AnInitThatItsTypeCannotHoldIsAnError) {
+  Bytes bytes(8);
+  for (const auto& [type, init] : std::vector<std::pair<DType, Init>>{{DType::kU8, InitNormal{}},
+                                                                      {DType::kU8, InitInteger{0, 256}},
+                                                                      {DType::kE4M3, InitInteger{0, 17}},
+                                                                      {DType::kU8, InitChoice{}},
+                                                                      {DType::kF32, InitUniform{1, 1}}}) {
+    const auto result =
+        fill_tensor(test::vector_problem(type, init), 0,
+                    test::n_is(static_cast<std::int64_t>(8 / size_of(type))), 1, Battery::kPlain, bytes);
+    EXPECT_FALSE(result.has_value()) << name_of(type) << " init " << init.index();
+  }
+}
+
+TEST(Fill, OutputsScalarsAndWrongSpansAreErrors) {
+  Bytes bytes(40);
+  EXPECT_FALSE(fill_tensor(normals(), 2, test::n_is(10), 1, Battery::kPlain, bytes).has_value());
+  EXPECT_FALSE(fill_tensor(normals(), 1, test::n_is(10), 1, Battery::kPlain, bytes).has_value());
+  EXPECT_FALSE(fill_tensor(normals(), 0, test::n_is(11), 1, Battery::kPlain, bytes).has_value());
+  EXPECT_FALSE(fill_tensor(normals(), 3, test::n_is(10), 1, Battery::kPlain, bytes).has_value());
+}
+
+TEST(Poison, IsNaNOfBothSignsAndManyPayloads) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2}) {
+    Bytes bytes(4096 * size_of(type));
+    poison(bytes, type, 11);
+    std::set<std::uint32_t> patterns;
+    bool positive = false, negative = false;
+    for (std::int64_t i = 0; i < 4096; ++i) {
+      const double value = load_as_double(type, bytes.data(), i);
+      ASSERT_TRUE(std::isnan(value)) << name_of(type);
+      (std::signbit(value) ? negative : positive) = true;
+      std::uint32_t pattern = 0;
+      std::memcpy(&pattern, bytes.data() + static_cast<std::size_t>(i) * size_of(type), size_of(type));
+      patterns.insert(pattern);
+    }
+    EXPECT_TRUE(positive && negative) << name_of(type);
+    EXPECT_GE(patterns.size(), type == DType::kE4M3   ? 2u
+                               : type == DType::kE5M2 ? 4u
+                               : type == DType::kBF16 ? 100u
+                                                      : 500u);
+  }
+}
+
+TEST(Poison, IsRecognisedUntilItIsOverwritten) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2, DType::kI32,
+                           DType::kI64, DType::kU8}) {
+    Bytes bytes(5001 * size_of(type)), device(bytes.size());
+    poison(bytes, type, 12);
+    for (std::int64_t i = 0; i < 5001; ++i) {
+      ASSERT_TRUE(is_poison(bytes, type, 12, i)) << name_of(type) << " " << i;
+      random::store_poison(type, 12, device.data(), i);
+    }
+    EXPECT_EQ(bytes, device) << name_of(type);
+    bytes[17 * size_of(type)] ^= std::byte{0x55};
+    EXPECT_FALSE(is_poison(bytes, type, 12, 17)) << name_of(type);
+  }
+}
+
+TEST(Poison, AGuardBandTellsTheFirstByteWritten) {
+  for (const std::size_t length : {1u, 4096u, 40001u}) {
+    Bytes band(length);
+    poison_bytes(band, 5);
+    EXPECT_FALSE(first_overwritten(band, 5).has_value());
+    EXPECT_TRUE(first_overwritten(band, 6).has_value());
+    band[length - 1] ^= std::byte{1};
+    EXPECT_EQ(first_overwritten(band, 5), length - 1);
+  }
+}
+
+TEST(Fingerprint, EveryByteMatters) {
+  Bytes bytes = filled(normals(), 50, 1);
+  bytes.resize(197);  // a partial last word
+  const std::uint64_t before = fingerprint(bytes);
+  std::set<std::uint64_t> seen{before};
+  for (std::byte& byte : bytes) {
+    byte ^= std::byte{0x10};
+    EXPECT_TRUE(seen.insert(fingerprint(bytes)).second);
+    byte ^= std::byte{0x10};
+  }
+  EXPECT_EQ(fingerprint(bytes), before);
+  EXPECT_NE(fingerprint(bytes, 1), before);
+}
+
+TEST(Fingerprint, OrderAndLengthMatter) {
+  Bytes bytes(16, std::byte{0});
+  bytes[0] = std::byte{1};
+  Bytes swapped(16, std::byte{0});
+  swapped[8] = std::byte{1};
+  EXPECT_NE(fingerprint(bytes), fingerprint(swapped));
+  EXPECT_NE(fingerprint(Bytes(7)), fingerprint(Bytes(8)));
+  EXPECT_NE(fingerprint(Bytes{}), fingerprint(Bytes(1)));
+}
+
+}  // namespace
+}  // namespace capstone

@@ -1,0 +1,199 @@
+// Kernels that must fail, and what the worker says about them.
+#include <gtest/gtest.h>
+
+#include "tests/emulator/bench_of_kernels.h"
+
+namespace capstone::test {
+namespace {
+
+const std::string kHead = "#include <cuda_runtime.h>\n#include <cstdint>\n#include <cstdlib>\n#include <stdexcept>\n";
+std::string launch(const std::string& body) {
+  return "extern \"C\" void launch(const float* x, float* y, int64_t n, void* workspace, cudaStream_t stream) {\n" +
+         body + "\n}\n";
+}
+std::string text(const Json& answer, const char* key) { return answer.value(key, std::string()); }
+
+TEST(Failure, DeadlockNamesWhoWaitsWhere) {
+  const std::string source = kHead + R"(
+__global__ void k(float* y) {
+  if (threadIdx.x < 16)
+    y[0] = __shfl_down_sync(0xffffffffu, 1.f, 1);  // wait
+  else
+    __syncthreads();
+}
+)" + launch("k<<<2, 32>>>(y);  // launch");
+  const Json answer = failure_of(source);
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("deadlock"), std::string::npos);
+  EXPECT_NE(text(answer, "message").find("16 from (0,0,0) wait at a warp collective"), std::string::npos) << answer;
+  EXPECT_NE(text(answer, "message").find("16 from (16,0,0) wait at __syncthreads()"), std::string::npos) << answer;
+  EXPECT_EQ(text(answer, "kernel"), "k");
+  EXPECT_EQ(text(answer, "launched_at"), "kernel.cu:" + std::to_string(line_of(source, "// launch")));
+  EXPECT_EQ(answer.value("line", 0), line_of(source, "// wait"));
+  EXPECT_EQ(answer.value("block", Json()).size(), 3u) << answer;
+}
+
+TEST(Failure, ThreadsThatReturnEarlyDoNotBlockTheOthers) {
+  const std::string source = kHead + R"(
+__global__ void k(const float* x, float* y, int n) {
+  if (threadIdx.x >= n) return;
+  __syncthreads();
+  y[threadIdx.x] = x[threadIdx.x];
+}
+)" + launch("k<<<1, 96>>>(x, y, int(n));");
+  EXPECT_EQ(evaluate(source, {1, 2, 3}, 3), (std::vector<float>{1, 2, 3}));
+}
+
+TEST(Failure, BlockTooLargeIsALaunchError) {
+  const std::string source = kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + launch("k<<<1, 2048>>>(y);");
+  const Json answer = failure_of(source);
+  EXPECT_EQ(text(answer, "kind"), "launch_error");
+  EXPECT_NE(text(answer, "message").find("2048 threads"), std::string::npos);
+  EXPECT_EQ(text(answer, "launched_at"), "kernel.cu:" + std::to_string(line_of(source, "k<<<1, 2048")));
+}
+
+TEST(Failure, DynamicSharedMemoryWithoutOptInIsALaunchError) {
+  const Json answer = failure_of(kHead + "__global__ void k(float* y) { extern __shared__ float s[]; s[0] = 1; y[0] = s[0]; }\n" +
+                                 launch("k<<<1, 32, 60000>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "launch_error");
+  EXPECT_NE(text(answer, "hint").find("cudaFuncSetAttribute"), std::string::npos) << answer;
+}
+
+TEST(Failure, TooMuchStaticSharedMemoryIsALaunchError) {
+  const Json answer = failure_of(kHead + "__global__ void k(float* y) { __shared__ float big[128][128]; big[0][0] = 1; y[0] = big[0][0]; }\n" +
+                                 launch("k<<<1, 32>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "launch_error");
+  EXPECT_NE(text(answer, "message").find("48 KiB"), std::string::npos) << answer;
+}
+
+TEST(Failure, NullPointerNamesThreadAndLine) {
+  const std::string source = kHead + R"(
+__global__ void k(float* y) {
+  if (threadIdx.x == 5) y[threadIdx.x] = 1;  // here
+}
+)" + launch("k<<<1, 32>>>(nullptr);");
+  const Json answer = failure_of(source);
+  EXPECT_EQ(text(answer, "kind"), "crash");
+  EXPECT_NE(text(answer, "message").find("null pointer"), std::string::npos) << answer;
+  EXPECT_EQ(answer.value("thread", Json()), Json({5, 0, 0})) << answer;
+  EXPECT_EQ(text(answer, "file"), "kernel.cu");
+  EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
+}
+
+TEST(Failure, DivisionByZeroIsACrashAndTheWorkerLivesOn) {
+  const EmulatedArtifact artifact = build(kHead + R"(
+__global__ void k(const float* x, float* y, int64_t n) { y[threadIdx.x] = 7 / int(x[threadIdx.x]); }
+)" + launch("k<<<1, 4>>>(x, y, n);"));
+  ASSERT_TRUE(artifact.result.ok) << artifact.result.log;
+  Workbench bench(artifact.program, {1, 0, 1, 1}, 4);
+  const Json answer = bench.run();
+  EXPECT_EQ(text(answer, "kind"), "crash") << answer;
+  EXPECT_NE(text(answer, "message").find("division by zero"), std::string::npos);
+  EXPECT_EQ(text(bench.run("reverse"), "kind"), "crash");
+}
+
+TEST(Failure, WritePastSharedMemoryIsFound) {
+  const Json answer = failure_of(kHead + R"(
+__global__ void k(float* y) {
+  __shared__ float first[32];
+  __shared__ float second[32];
+  second[threadIdx.x] = 0;
+  first[threadIdx.x + 1] = 2;
+  __syncthreads();
+  y[threadIdx.x] = first[threadIdx.x];
+}
+)" + launch("k<<<1, 32>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("past the end of first in kernel.cu:"), std::string::npos) << answer;
+}
+
+TEST(Failure, MaskWithoutTheCallingLane) {
+  const Json answer = failure_of(kHead + "__global__ void k(float* y) { y[0] = __shfl_sync(0x1u, 1.f, 0); }\n" +
+                                 launch("k<<<1, 32>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("does not name the calling lane"), std::string::npos) << answer;
+}
+
+TEST(Failure, TrapAndAssertNameTheLine) {
+  const std::string source = kHead + "#include <cassert>\n__global__ void k(float* y) {\n  assert(y == nullptr);  // here\n}\n" +
+                             launch("k<<<1, 1>>>(y);");
+  const Json answer = failure_of(source);
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("assertion failed: y == nullptr"), std::string::npos) << answer;
+}
+
+TEST(Failure, AssertOfHostCodeIsNotBlamedOnAKernel) {
+  const std::string source = kHead + "#include <cassert>\n__global__ void k(float* y) { y[0] = 1; }\n" +
+                             launch("k<<<1, 1>>>(y);\ncudaDeviceSynchronize();\nassert(y[0] == 2);  // here");
+  const Json answer = failure_of(source);
+  EXPECT_EQ(text(answer, "kind"), "exception");
+  EXPECT_EQ(text(answer, "message"), "the host program stopped itself: assertion failed: y[0] == 2") << answer;
+  EXPECT_EQ(text(answer, "file"), "kernel.cu");
+  EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
+  EXPECT_FALSE(answer.contains("kernel")) << answer;
+}
+
+TEST(Failure, GridSynchronisationNeedsACooperativeLaunch) {
+  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) { cooperative_groups::this_grid().sync(); }\n" +
+                                 launch("k<<<2, 32>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "hint").find("cudaLaunchCooperativeKernel"), std::string::npos) << answer;
+}
+
+TEST(Failure, BlockThatLeavesACooperativeGridIsADeadlock) {
+  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) {\n  if (blockIdx.x == 1) return;\n"
+                                 "  cooperative_groups::this_grid().sync();  // here\n}\n" +
+                                 launch("void* a[] = {&y}; cudaLaunchCooperativeKernel((void*)k, 3, 32, a);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("1 blocks that left"), std::string::npos) << answer;
+}
+
+TEST(Failure, MbarrierBeforeItsInitialisation) {
+  const Json answer = failure_of(kHead + "__global__ void k(float* y) {\n  __shared__ unsigned long long bar;\n"
+                                 "  asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" :: \"r\"((unsigned)__cvta_generic_to_shared(&bar)));  // here\n}\n" +
+                                 launch("k<<<1, 1>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("mbarrier is used before its initialisation"), std::string::npos) << answer;
+}
+
+TEST(Failure, NamedBarrierWithTwoNumbersOfThreads) {
+  const Json answer = failure_of(kHead + "__global__ void k(float* y) {\n  if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 64;\");\n"
+                                 "  else asm volatile(\"bar.sync 1, 96;\");\n}\n" + launch("k<<<1, 96>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
+  EXPECT_NE(text(answer, "message").find("barrier 1 is used for"), std::string::npos) << answer;
+}
+
+TEST(Failure, ClusterCallsOutsideOfAClusterAreExplained) {
+  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) { cooperative_groups::this_cluster().sync(); }\n" +
+                                 launch("k<<<2, 32>>>(y);"));
+  EXPECT_NE(text(answer, "message").find("launched without a cluster"), std::string::npos) << answer;
+}
+
+TEST(Failure, ExceptionAndExitOfHostCodeAreAnswered) {
+  EXPECT_EQ(text(failure_of(kHead + launch("throw std::runtime_error(\"no such size\");")), "kind"), "exception");
+  const Json left = failure_of(kHead + "__global__ void k() {}\n" +
+                               launch("k<<<0, 1>>>(); if (cudaGetLastError() != cudaSuccess) exit(1);"));
+  EXPECT_EQ(text(left, "kind"), "launch_error") << left;
+}
+
+TEST(Failure, StackOverflowIsNamed) {
+  const Json answer = failure_of(kHead + R"(
+__device__ __noinline__ float deep(int n, float* y) { volatile float local[64]; local[n % 64] = n; return n ? deep(n - 1, y) + local[(n + 1) % 64] : y[0]; }
+__global__ void k(float* y) { y[0] = deep(1 << 20, y); }
+)" + launch("k<<<1, 1>>>(y);"));
+  EXPECT_EQ(text(answer, "kind"), "crash");
+  EXPECT_NE(text(answer, "message").find("stack overflow"), std::string::npos) << answer;
+}
+
+TEST(Protocol, UnknownRequestsAreAnswered) {
+  const EmulatedArtifact artifact = build(kHead + launch(""));
+  ASSERT_TRUE(artifact.result.ok) << artifact.result.log;
+  Workbench bench(artifact.program, {1}, 1);
+  EXPECT_FALSE(bench.ask({{"op", "dance"}}).value("ok", true));
+  EXPECT_FALSE(bench.ask({{"op", "run"}, {"args", Json::array()}, {"schedule", "sideways"}}).value("ok", true));
+  EXPECT_FALSE(bench.ask({{"op", "run"}, {"args", {Json{{"at", 1u << 30}}}}}).value("ok", true));
+  EXPECT_TRUE(bench.run().value("ok", false));
+}
+
+}  // namespace
+}  // namespace capstone::test

@@ -1,0 +1,81 @@
+// Whole programs in the style of public CUDA code (tests/emulated_programs): each checks itself and prints PASS.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "harness/runtime/build/run_program.h"
+#include "tests/emulator/bench_of_kernels.h"
+
+namespace capstone::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> program_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(CAPSTONE_TEST_PROGRAMS))
+    if (entry.path().extension() == ".cu") names.push_back(entry.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Programs : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, Programs, testing::ValuesIn(program_names()), [](const auto& info) { return info.param; });
+
+TEST_P(Programs, PassTheirOwnChecksUnderEverySchedule) {
+  ProgramRequest request;
+  request.source = fs::path(CAPSTONE_TEST_PROGRAMS) / (GetParam() + ".cu");
+  for (const std::string& schedule : kSchedules) {
+    request.schedule = schedule;
+    request.seed = 7;
+    const auto run = run_emulated_program(request, test_resources());
+    ASSERT_TRUE(run) << render(run.error());
+    ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
+    EXPECT_EQ(run->process.status, 0) << schedule << "\n" << run->process.out << run->process.err;
+    EXPECT_TRUE(run->process.out.ends_with("PASS\n")) << schedule << "\n" << run->process.out << run->process.err;
+  }
+}
+
+TEST_P(Programs, AreNotAccusedOfRacesOrBadAccesses) {
+  static const std::set<std::string> kCopiesAndClusters = {"cluster_histogram", "cuda_pipeline_stages", "device_features",
+                                                           "mbarrier_bulk_pipeline", "tma_wgmma_gemm"};
+  for (const Flavour flavour : {Flavour::kHooks, Flavour::kAsan}) {
+    if (flavour == Flavour::kAsan && !kCopiesAndClusters.contains(GetParam())) continue;  // the others' accesses are the compiler's affair
+    ProgramRequest request;
+    request.source = fs::path(CAPSTONE_TEST_PROGRAMS) / (GetParam() + ".cu");
+    request.flavour = flavour;
+    const auto run = run_emulated_program(request, test_resources());
+    ASSERT_TRUE(run) << render(run.error());
+    ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
+    EXPECT_EQ(run->process.status, 0) << run->process.out << run->process.err;
+    EXPECT_TRUE(run->process.out.ends_with("PASS\n")) << run->process.out << run->process.err;
+  }
+}
+
+// Rows as long as that are no check size of the problem: they would take the other tests minutes.
+TEST(Cluster, TheSoftmaxThatSharesLongRowsIsRightAndNotAccused) {
+  const fs::path root = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path().parent_path();
+  const fs::path folder = fs::temp_directory_path() / fmt::format("capstone-softmax-cluster-{}", ::getpid());
+  fs::create_directories(folder);
+  const auto overwrite = fs::copy_options::overwrite_existing;
+  fs::copy_file(root / "tests/emulator/softmax_cluster_check.cu", folder / "check.cu", overwrite);
+  fs::copy_file(root / "reference_kernels/L8_attention/softmax/05_cluster.cu", folder / "05_cluster.cu", overwrite);
+  for (const Flavour flavour : {Flavour::kFast, Flavour::kHooks}) {
+    ProgramRequest request;
+    request.source = folder / "check.cu";
+    request.flavour = flavour;
+    const auto run = run_emulated_program(request, test_resources());
+    ASSERT_TRUE(run) << render(run.error());
+    ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
+    EXPECT_EQ(run->process.status, 0) << run->process.out << run->process.err;
+    EXPECT_TRUE(run->process.out.ends_with("PASS\n")) << run->process.out << run->process.err;
+  }
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace capstone::test

@@ -1,0 +1,44 @@
+// read_plan(): whatever a recorder sends, the answer is a plan whose every field was checked, or a reason.
+#include <cstring>
+
+#include "tests/fuzz/driver.h"
+#include "tests/runtime/cuda/captured_graph_samples.h"
+
+namespace {
+
+using namespace capstone;
+
+// The length in front is kept true for most inputs: else few would get further than the header.
+std::vector<std::byte> packet_of(const std::string& text) {
+  const bool raw = !text.empty() && text[0] == '!';
+  const std::size_t end = text.find('\0');
+  const std::uint64_t length = end == std::string::npos ? text.size() : end;
+  std::vector<std::byte> packet((raw ? 0 : sizeof length) + text.size());
+  if (!raw) std::memcpy(packet.data(), &length, sizeof length);
+  std::memcpy(packet.data() + (raw ? 0 : sizeof length), text.data(), text.size());
+  return packet;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const PlanLimits limits = capstone::testing::sample_limits();
+  const std::string whole = capstone::testing::sample_plan().dump(), data(capstone::testing::kData, '\0');
+  const Json kernel_alone{{"plan", 1}, {"scratch", 0}, {"notes", Json::array()}, {"first", Json::array()},
+                          {"steady", Json::array({capstone::testing::sample_memset()})}};
+  capstone::fuzz::Target target;
+  target.name = "plan";
+  target.corpus = {whole + data, kernel_alone.dump(), whole, "!" + whole};
+  target.tokens = {"{", "}", "[", "]", ",", ":", "\"", "null", "true", "-1", "1e999", "18446744073709551615", "4294967296", "\\u0000",
+                   "\"arena\":", "\"scratch\":", "\"global\":", "\"data\":", "\"after\":", "\"early\":", "\"offset\":", "\"window\":",
+                   "\"kind\":\"copy\",", "\"kind\":\"memset\",", "\"height\":4294967296,", "[[[[[[[[", std::string(1, '\0')};
+  target.run = [&](const std::string& text) {
+    auto plan = read_plan(packet_of(text), limits);
+    if (!plan) return capstone::fuzz::expect(!plan.error().empty(), "a reason");
+    capstone::fuzz::expect(plan->scratch_bytes <= limits.scratch_bytes, "scratch within its limit");
+    for (const std::string& name : plan->kernels) capstone::fuzz::expect(!name.empty(), "kernels have names");
+    auto again = read_plan(plan_packet(plan->document, plan->data), limits);
+    capstone::fuzz::expect(again && again->document == plan->document && again->data == plan->data, "the same plan after a round trip");
+  };
+  return capstone::fuzz::fuzz_main(argc, argv, target);
+}

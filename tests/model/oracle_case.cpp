@@ -1,0 +1,134 @@
+#include "tests/model/oracle_case.h"
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+
+#include "harness/correctness/dtype_convert.h"
+#include "problems/oracle.h"
+
+namespace capstone::testing {
+namespace {
+
+using OracleFunction = decltype(&capstone_oracle);
+
+OracleFunction oracle_of(const std::string& id) {
+  const std::string path = std::string(CAPSTONE_ORACLES) + "/" + id + ".so";
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  return reinterpret_cast<OracleFunction>(dlsym(library, "capstone_oracle"));
+}
+
+std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::mt19937_64& random) {
+  std::vector<float> values(static_cast<std::size_t>(elements));
+  if (const auto* whole = std::get_if<InitInteger>(&parameter.init)) {
+    std::uniform_int_distribution<std::int64_t> integer(whole->min, whole->max);
+    for (float& value : values) value = static_cast<float>(integer(random));
+    return values;
+  }
+  if (const auto* choice = std::get_if<InitChoice>(&parameter.init)) {
+    std::uniform_int_distribution<std::size_t> which(0, choice->values.size() - 1);
+    for (float& value : values) value = static_cast<float>(choice->values[which(random)]);
+    return values;
+  }
+  if (const auto* range = std::get_if<InitUniform>(&parameter.init)) {
+    std::uniform_real_distribution<float> uniform(static_cast<float>(range->low), static_cast<float>(range->high));
+    for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, uniform(random)));
+    return values;
+  }
+  const auto& init = std::get<InitNormal>(parameter.init);
+  std::normal_distribution<float> normal(static_cast<float>(init.mean), static_cast<float>(init.std));
+  for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, normal(random)));
+  return values;
+}
+
+}  // namespace
+
+OracleCase::OracleCase(const std::string& id, Sizes sizes, std::uint64_t seed) : sizes_(std::move(sizes)) {
+  auto problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / id);
+  if (!problem) throw std::runtime_error(render(problem.error()));
+  problem_ = *problem;
+  std::mt19937_64 random(seed);
+  for (const Parameter& parameter : problem_.signature) {
+    shapes_.push_back(shape_at(parameter, sizes_).value());
+    if (parameter.is_scalar())
+      tensors_.push_back({static_cast<float>(parameter.value->evaluate(sizes_).value())});
+    else
+      tensors_.push_back(draw(parameter, elements_at(parameter, sizes_).value(), random));
+  }
+  judge();
+}
+
+std::size_t OracleCase::index_of(const std::string& name) const {
+  for (std::size_t i = 0; i < problem_.signature.size(); ++i)
+    if (problem_.signature[i].name == name) return i;
+  throw std::out_of_range(name);
+}
+
+std::size_t OracleCase::output_index() const {
+  for (std::size_t i = 0; i < problem_.signature.size(); ++i)
+    if (problem_.signature[i].role == Role::kOutput) return i;
+  throw std::out_of_range("no output");
+}
+
+std::vector<float>& OracleCase::tensor(const std::string& name) { return tensors_[index_of(name)]; }
+
+std::int64_t OracleCase::output_elements() const {
+  return static_cast<std::int64_t>(tensors_[output_index()].size());
+}
+
+void OracleCase::for_each_input(const std::function<float(float)>& change) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Role role = problem_.signature[i].role;
+    if (role != Role::kInput && role != Role::kParameter) continue;
+    for (float& value : tensors_[i]) value = change(value);
+  }
+}
+
+void OracleCase::judge() {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(output_elements()));
+  std::iota(all.begin(), all.end(), 0);
+  evaluate(all, expected, scale);
+}
+
+void OracleCase::evaluate(const std::vector<std::int64_t>& indices, std::vector<double>& value,
+                          std::vector<double>& condition) const {
+  std::vector<CapstoneTensor> parameters;
+  std::vector<std::vector<std::byte>> stored(tensors_.size());
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Parameter& p = problem_.signature[i];
+    const bool has_data = !p.is_scalar() && p.role != Role::kOutput;
+    if (has_data) {
+      stored[i].resize(tensors_[i].size() * size_of(p.dtype));
+      store_all(p.dtype, tensors_[i], stored[i]);
+    }
+    parameters.push_back({p.name.c_str(), name_of(p.dtype).data(), has_data ? stored[i].data() : nullptr, shapes_[i].data(),
+                          static_cast<int>(shapes_[i].size()), p.is_scalar() ? tensors_[i][0] : 0.0});
+  }
+  std::vector<std::int64_t> sizes;
+  for (const auto& [symbol, extent] : sizes_) sizes.push_back(extent);
+  const CapstoneCase c{parameters.data(), static_cast<int>(parameters.size()), sizes.data(),
+                       static_cast<int>(sizes.size())};
+  value.assign(indices.size(), 0);
+  condition.assign(indices.size(), 0);
+  oracle_of(problem_.id)(&c, static_cast<int>(output_index()), indices.data(),
+                         static_cast<std::int64_t>(indices.size()), value.data(), condition.data());
+}
+
+double OracleCase::badness(const std::vector<float>& got) const {
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double error = std::fabs(got[i] - expected[i]);
+    const double bound =
+        problem_.tolerance.atol * scale[i] + problem_.tolerance.rtol * std::fabs(expected[i]);
+    if (std::isnan(error)) return std::numeric_limits<double>::infinity();
+    if (error > 0) worst = std::max(worst, error / bound);
+  }
+  return worst;
+}
+
+}  // namespace capstone::testing

@@ -1,0 +1,271 @@
+// The oracles against values worked out by hand, and against properties that must hold.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <numeric>
+
+#include "tests/model/oracle_case.h"
+
+namespace capstone {
+namespace {
+
+using testing::OracleCase;
+
+TEST(SoftmaxOracle, RowsSumToOne) {
+  OracleCase c("softmax", {{"rows", 5}, {"cols", 37}}, 1);
+  for (int row = 0; row < 5; ++row)
+    EXPECT_NEAR(std::accumulate(&c.expected[row * 37], &c.expected[row * 37] + 37, 0.0), 1.0, 1e-14);
+}
+
+TEST(SoftmaxOracle, KnownByHand) {
+  OracleCase c("softmax", {{"rows", 2}, {"cols", 2}}, 1);
+  c.tensor("x") = {0.0f, 0.0f, 1000.0f, 1000.0f + 1.0f};  // the second row overflows without the maximum
+  c.judge();
+  EXPECT_DOUBLE_EQ(c.expected[0], 0.5);
+  EXPECT_NEAR(c.expected[2], 1 / (1 + std::exp(1.0)), 1e-15);
+  EXPECT_NEAR(c.expected[3], std::exp(1.0) / (1 + std::exp(1.0)), 1e-15);
+}
+
+TEST(SgemmOracle, TwoByTwoByHand) {
+  OracleCase c("sgemm", {{"m", 2}, {"k", 2}, {"n", 2}}, 1);
+  c.tensor("a") = {1, 2, 3, 4};
+  c.tensor("b") = {5, 6, 7, 8};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{19, 22, 43, 50}));
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(5.0 * 5 + 14 * 14));
+}
+
+TEST(SgemmOracle, ShapesAreNotConfused) {
+  OracleCase c("sgemm", {{"m", 2}, {"k", 1}, {"n", 3}}, 1);
+  c.tensor("a") = {1, 10};
+  c.tensor("b") = {1, 2, 3};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{1, 2, 3, 10, 20, 30}));
+}
+
+TEST(VectorAddOracle, IsExactWhereAFloatIsNot) {
+  OracleCase c("vector_add", {{"n", 2}}, 1);
+  c.tensor("x") = {16777216.0f, 0.5f};
+  c.tensor("y") = {1.0f, -0.25f};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{16777217.0, 0.25}));
+}
+
+TEST(RgbToGrayOracle, WeightsRoundingAndOrderOfTheChannels) {
+  OracleCase c("rgb_to_gray", {{"h", 2}, {"w", 3}}, 1);
+  c.tensor("rgb") = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 1, 1, 0};
+  c.judge();  // 77 * 255 / 256 = 76.7, 150: 149.4, 29: 28.9; 227 / 256 rounds to 1
+  EXPECT_EQ(c.expected, (std::vector<double>{77, 149, 29, 255, 0, 1}));
+}
+
+TEST(TransposeOracle, RowsBecomeColumns) {
+  OracleCase c("transpose", {{"rows", 2}, {"cols", 3}}, 1);
+  c.tensor("x") = {1, 2, 3, 4, 5, 6};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{1, 4, 2, 5, 3, 6}));
+}
+
+TEST(SumOracle, CancelsWhatAFloatWouldLose) {
+  OracleCase c("sum", {{"n", 4}}, 1);
+  c.tensor("x") = {1e8f, 1.0f, -1e8f, 0.5f};
+  c.judge();
+  EXPECT_EQ(c.expected, std::vector<double>{1.5});
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(2e16 + 1.25));
+}
+
+TEST(ScanOracle, EachElementIsIncludedInItsOwnSum) {
+  OracleCase c("scan", {{"n", 4}}, 1);
+  c.tensor("x") = {3, -4, 0.5f, 1};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{3, -1, -0.5, 0.5}));
+  EXPECT_DOUBLE_EQ(c.scale[1], 5);
+}
+
+TEST(HistogramOracle, CountsEveryByteOnce) {
+  OracleCase c("histogram", {{"n", 5}}, 1);
+  c.tensor("data") = {0, 255, 7, 255, 255};
+  c.judge();
+  EXPECT_EQ(c.expected[0], 1);
+  EXPECT_EQ(c.expected[7], 1);
+  EXPECT_EQ(c.expected[255], 3);
+  EXPECT_EQ(std::accumulate(c.expected.begin(), c.expected.end(), 0.0), 5.0);
+}
+
+TEST(GemmBf16Oracle, ReadsBf16AndDoesNotRoundTheResult) {
+  OracleCase c("gemm_bf16", {{"m", 1}, {"k", 8}, {"n", 8}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("a") = {256, 1, 0, 0, 0, 0, 0, 0};
+  c.tensor("b")[0] = 1, c.tensor("b")[3] = -0.5f, c.tensor("b")[8] = 1;  // rows of b: eight columns
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{257, 0, 0, -128, 0, 0, 0, 0}));  // 257 needs nine bits
+  EXPECT_DOUBLE_EQ(c.scale[0], std::sqrt(256.0 * 256 + 1));
+}
+
+/// h 1, n 2, d 64 with scores 1 and 0 for either query, and values 1 and 5 in the first column.
+OracleCase two_keys(const char* id) {
+  OracleCase c(id, {{"h", 1}, {"n", 2}, {"d", 64}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("q")[0] = c.tensor("q")[64] = 8;  // divided by the root of 64
+  c.tensor("k")[0] = 1;
+  c.tensor("v")[0] = 1, c.tensor("v")[64] = 5;
+  c.judge();
+  return c;
+}
+
+TEST(AttentionOracle, TwoKeysByHand) {
+  const OracleCase c = two_keys("attention");
+  const double first = std::exp(1.0) / (std::exp(1.0) + 1);
+  for (const int query : {0, 1}) {
+    EXPECT_NEAR(c.expected[query * 64], first + 5 * (1 - first), 1e-14);
+    EXPECT_NEAR(c.scale[query * 64], std::hypot(first, 5 * (1 - first), 0x1p-14), 1e-14);  // the smallest normal half, too
+    EXPECT_EQ(c.expected[query * 64 + 1], 0);
+  }
+}
+
+TEST(CausalAttentionOracle, TheFirstQuerySeesOnlyTheFirstKey) {
+  const OracleCase c = two_keys("causal_attention"), full = two_keys("attention");
+  EXPECT_EQ(c.expected[0], 1);
+  EXPECT_EQ(c.expected[64], full.expected[64]);
+}
+
+TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
+  OracleCase c("matmul_swish_sum_groupnorm", {{"rows", 2}, {"k", 1}, {"channels", 64}}, 1);
+  c.for_each_input([](float) { return 0.0f; });
+  c.tensor("x") = {1, 0};
+  std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 2.0f);
+  for (int j = 0; j < 16; ++j) c.tensor("weight")[j] = 1;  // half of the first group of row 0: swish(1), the rest 0
+  c.tensor("beta")[40] = 7;
+  c.judge();
+  const double half = 1 / (1 + std::exp(-1.0)) / 2, z = half / std::sqrt(half * half + static_cast<double>(1e-5f));
+  EXPECT_NEAR(c.expected[0], 2 * z, 1e-14);
+  EXPECT_NEAR(c.expected[31], -2 * z, 1e-14);
+  EXPECT_EQ(c.expected[32], 0);   // the second group is constant
+  EXPECT_EQ(c.expected[40], 7);
+  EXPECT_EQ(c.expected[64], 0);   // and so is row 1
+}
+
+TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
+  OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 2}, {"h", 3}, {"w", 3}, {"c_out", 1}}, 1);
+  c.for_each_input([](float) { return 1.0f; });
+  c.tensor("bias")[0] = -8.0f;
+  c.tensor("scale")[0] = 0.5f;
+  c.judge();  // taps x 2 channels: corner 8, edge 12, centre 18
+  EXPECT_EQ(c.expected, (std::vector<double>{0, 2, 0, 2, 5, 2, 0, 2, 0}));
+}
+
+TEST(ConvOracle, IsACorrelationAndClampsAfterTheScale) {
+  OracleCase c("conv_bias_scale_relu", {{"n", 1}, {"c_in", 1}, {"h", 1}, {"w", 3}, {"c_out", 2}}, 1);
+  c.tensor("x") = {1, 2, 4};
+  c.tensor("weight") = {
+      0, 0, 0, 100, 10, 1, 0, 0, 0,  // left neighbour x 100, itself x 10, right neighbour x 1
+      0, 0, 0, 0,   -1, 0, 0, 0, 0};
+  c.tensor("bias") = {0, -1};
+  c.tensor("scale") = {1, -2};
+  c.judge();
+  EXPECT_EQ(c.expected, (std::vector<double>{12, 124, 240, 4, 6, 10}));
+}
+
+TEST(LayernormOracle, MeanIsBetaAndDeviationIsGamma) {
+  OracleCase c("bias_gelu_layernorm", {{"rows", 3}, {"cols", 200}}, 1);
+  std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 3.0f);
+  std::fill(c.tensor("beta").begin(), c.tensor("beta").end(), 2.0f);
+  c.judge();
+  for (int row = 0; row < 3; ++row) {
+    const double* y = &c.expected[row * 200];
+    const double mean = std::accumulate(y, y + 200, 0.0) / 200;
+    double variance = 0;
+    for (int j = 0; j < 200; ++j) variance += (y[j] - mean) * (y[j] - mean) / 200;
+    EXPECT_NEAR(mean, 2, 1e-12);
+    EXPECT_NEAR(std::sqrt(variance), 3, 1e-4);  // eps takes a little
+  }
+}
+
+TEST(LayernormOracle, KnownByHand) {
+  OracleCase c("bias_gelu_layernorm", {{"rows", 1}, {"cols", 2}}, 1);
+  c.tensor("x") = {0.5f, -1.0f};
+  c.tensor("bias") = {0.5f, 1.0f};  // gelu(1) = 0.8413447460685429, gelu(0) = 0
+  c.tensor("residual") = {0.0f, 0.0f};
+  c.tensor("gamma") = {2.0f, 1.0f};
+  c.tensor("beta") = {0.0f, 10.0f};
+  c.judge();
+  const double half = 0.8413447460685429 / 2;
+  const double z = half / std::sqrt(half * half + static_cast<double>(1e-5f));
+  EXPECT_NEAR(c.expected[0], 2 * z, 1e-14);
+  EXPECT_NEAR(c.expected[1], 10 - z, 1e-14);
+}
+
+TEST(LayernormOracle, OneColumnIsBeta) {
+  OracleCase c("bias_gelu_layernorm", {{"rows", 4}, {"cols", 1}}, 1);
+  for (double value : c.expected) EXPECT_EQ(value, c.tensor("beta")[0]);
+}
+
+std::vector<std::string> shipped() {
+  std::vector<std::string> ids;
+  for (const auto& entry : std::filesystem::directory_iterator(CAPSTONE_PROBLEMS))
+    if (std::filesystem::exists(entry.path() / "problem.yaml")) ids.push_back(entry.path().filename());
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+class Oracle : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Of, Oracle, ::testing::ValuesIn(shipped()), [](const auto& info) { return info.param; });
+
+TEST_P(Oracle, AnySubsetInAnyOrderGivesTheSameBits) {
+  const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / GetParam()).value();
+  for (const Sizes& sizes : problem.check) {
+    OracleCase c(GetParam(), sizes, 2);
+    std::vector<std::int64_t> indices;  // a run in the middle, then every seventh element backwards
+    const std::int64_t n = c.output_elements();
+    for (std::int64_t i = n / 3; i < std::min(n, n / 3 + 50); ++i) indices.push_back(i);
+    for (std::int64_t i = n - 1; i >= 0; i -= 7) indices.push_back(i);
+    std::vector<double> value, scale;
+    c.evaluate(indices, value, scale);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      EXPECT_EQ(value[i], c.expected[indices[i]]);
+      EXPECT_EQ(scale[i], c.scale[indices[i]]);
+    }
+  }
+}
+
+TEST_P(Oracle, ScaleIsPositiveUnlessTheAnswerIsExact) {
+  const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / GetParam()).value();
+  OracleCase c(GetParam(), problem.emulate, 3);
+  if (problem.tolerance.atol == 0 && problem.tolerance.rtol == 0) {
+    for (const double value : c.expected) EXPECT_EQ(value, static_cast<double>(static_cast<float>(value)));
+    return;
+  }
+  for (double scale : c.scale) EXPECT_GT(scale, 0);
+}
+
+// Checks must not make anybody wait. Elements of the elementwise problems cost an erf or an exp each, which
+// counts for little in their FLOPs; hence the lower bound there. CPU time, because the machine may be busy.
+TEST(OracleSpeed, IsFastEnoughToJudgeInFull) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "sanitizers are slow";
+#endif
+  struct Row {
+    const char* id;
+    Sizes sizes;
+    double least;  ///< [FLOP/s] on one core; a laptop does about five times as much
+  };
+  const Row rows[] = {
+      {"sgemm", {{"m", 300}, {"k", 300}, {"n", 300}}, 3e8},
+      {"conv_bias_scale_relu", {{"n", 2}, {"c_in", 24}, {"h", 40}, {"w", 40}, {"c_out", 40}}, 3e8},
+      {"bias_gelu_layernorm", {{"rows", 300}, {"cols", 4096}}, 1e8},
+      {"softmax", {{"rows", 300}, {"cols", 8192}}, 5e7},
+  };
+  for (const Row& row : rows) {
+    OracleCase c(row.id, row.sizes, 4);
+    const std::clock_t start = std::clock();
+    c.judge();
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    const double rate = cost_at(c.problem(), row.sizes)->flops / seconds;
+    RecordProperty(row.id, static_cast<int>(rate / 1e6));
+    EXPECT_GT(rate, row.least) << row.id;
+  }
+}
+
+}  // namespace
+}  // namespace capstone

@@ -1,0 +1,265 @@
+// The tolerance of every shipped problem lets honest single precision pass and lower precision fail.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <random>
+
+#include "tests/model/float_kernels.h"
+
+namespace capstone {
+namespace {
+
+using namespace capstone::testing;
+
+/// Rounds to `bits` explicit mantissa bits, to nearest even: 10 is TF32 (and half, within its range), 7 is
+/// bfloat16.
+float keep_bits(float value, int bits) {
+  std::uint32_t word;
+  std::memcpy(&word, &value, sizeof word);
+  const int drop = 23 - bits;
+  word += (1u << (drop - 1)) - 1 + ((word >> drop) & 1u);
+  word &= ~((1u << drop) - 1);
+  std::memcpy(&value, &word, sizeof word);
+  return value;
+}
+
+/// Sizes that the judge uses: everything under `check` and `emulate`.
+std::vector<Sizes> judged_sizes(const std::string& id) {
+  const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / id).value();
+  std::vector<Sizes> all = problem.check;
+  all.push_back(problem.emulate);
+  return all;
+}
+
+Sizes emulate_sizes(const std::string& id) { return judged_sizes(id).back(); }
+
+class Tolerance : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Of, Tolerance,
+                         ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "copy", "empty_launch", "fma_peak", "matmul_swish_sum_groupnorm", "scan", "sgemm", "softmax", "sum", "transpose", "triad", "vector_add"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(Tolerance, PlainFloatStaysBelowAThirdOfTheBound) {
+  for (const Sizes& sizes : judged_sizes(GetParam())) {
+    OracleCase c(GetParam(), sizes, 1);
+    const double badness = c.badness(float_kernel(c));
+    EXPECT_LT(badness, 0.34) << to_string(sizes);
+  }
+}
+
+TEST_P(Tolerance, FloatPassesTheInputBattery) {
+  const std::pair<const char*, float (*)(float)> battery[] = {
+      {"times ten", [](float v) { return v * 10; }}, {"offset", [](float v) { return v + 5; }},
+      {"sign flip", [](float v) { return -v; }},     {"heavy tails", [](float v) { return v * v * v; }},
+      {"tiny", [](float v) { return v * 1e-3f; }},
+  };
+  for (const auto& [name, change] : battery)
+    for (const Sizes& sizes : judged_sizes(GetParam())) {
+      OracleCase c(GetParam(), sizes, 2);
+      c.for_each_input(change);
+      c.judge();
+      EXPECT_LT(c.badness(float_kernel(c)), 1) << name << " at " << to_string(sizes);
+    }
+}
+
+TEST_P(Tolerance, OneHotElementPasses) {
+  for (const Sizes& sizes : judged_sizes(GetParam())) {
+    OracleCase c(GetParam(), sizes, 3);
+    c.tensor(c.problem().signature[0].name)[0] = 1e4f;
+    c.judge();
+    EXPECT_LT(c.badness(float_kernel(c)), 1) << to_string(sizes);
+  }
+}
+
+TEST_P(Tolerance, RoundedInputsFail) {
+  for (int bits : {10, 7}) {
+    OracleCase c(GetParam(), emulate_sizes(GetParam()), 4);
+    c.for_each_input([bits](float v) { return keep_bits(v, bits); });
+    EXPECT_GT(c.badness(float_kernel(c)), 3) << bits << " mantissa bits";
+  }
+}
+
+TEST_P(Tolerance, RoundedOutputsFail) {
+  for (int bits : {10, 7}) {
+    OracleCase c(GetParam(), emulate_sizes(GetParam()), 5);
+    auto got = float_kernel(c);
+    for (float& value : got) value = keep_bits(value, bits);
+    EXPECT_GT(c.badness(got), 1) << bits << " mantissa bits";
+  }
+}
+
+TEST_P(Tolerance, TrivialAnswersFail) {
+  OracleCase c(GetParam(), emulate_sizes(GetParam()), 6);
+  const std::size_t n = c.expected.size();
+  const double mean = std::accumulate(c.expected.begin(), c.expected.end(), 0.0) / static_cast<double>(n);
+  const std::pair<const char*, float> constants[] = {
+      {"zeros", 0.0f}, {"mean", static_cast<float>(mean)}, {"constant", static_cast<float>(c.expected[0])}};
+  for (const auto& [name, value] : constants) {
+    if (n == 1 && value != 0) continue;  // one output is its own mean
+    EXPECT_GT(c.badness(std::vector<float>(n, value)), 1) << name;
+  }
+  for (const Parameter& p : c.problem().signature)
+    if (!p.is_scalar() && !p.is_written() && !c.problem().because.contains("copy")) {
+      std::vector<float> copy(n);
+      const auto& input = c.tensor(p.name);
+      for (std::size_t i = 0; i < n; ++i) copy[i] = input[i % input.size()];
+      EXPECT_GT(c.badness(copy), 1) << "copy of " << p.name;
+    }
+}
+
+TEST_P(Tolerance, LastHundredthMissingFails) {
+  OracleCase c(GetParam(), emulate_sizes(GetParam()), 7);
+  auto got = float_kernel(c);
+  std::fill(got.end() - static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, got.size() / 100)), got.end(), 0.0f);
+  EXPECT_GT(c.badness(got), 1);
+}
+
+TEST_P(Tolerance, NaNFails) {
+  OracleCase c(GetParam(), emulate_sizes(GetParam()), 8);
+  auto got = float_kernel(c);
+  got[got.size() / 2] = std::nanf("");
+  EXPECT_GT(c.badness(got), 1);
+}
+
+// A single running sum of 4096 products is the worst an honest kernel does; TF32 must not hide behind it.
+TEST(ToleranceOfLongSums, SeparatesFloatFromTf32) {
+  const Sizes sizes = {{"m", 16}, {"k", 4096}, {"n", 64}};
+  OracleCase c("sgemm", sizes, 9);
+  EXPECT_LT(c.badness(sgemm(c)), 0.34);
+  c.for_each_input([](float v) { return keep_bits(v, 10); });
+  EXPECT_GT(c.badness(sgemm(c)), 3);
+}
+
+TEST(ToleranceOfLongSums, FloatWithAnOffsetPasses) {
+  OracleCase c("sgemm", {{"m", 16}, {"k", 4096}, {"n", 64}}, 10);
+  c.for_each_input([](float v) { return v + 5; });
+  c.judge();
+  EXPECT_LT(c.badness(sgemm(c)), 1);
+}
+
+TEST(ToleranceOfLongRows, SoftmaxOfThePublishedLengthPasses) {
+  OracleCase c("softmax", {{"rows", 4}, {"cols", 65536}}, 11);
+  EXPECT_LT(c.badness(softmax(c, exp_plain)), 1);
+}
+
+/// A product of bf16 matrices whose sums are rounded to `sum_bits` after each addition, and whose result is rounded to bf16.
+std::vector<float> gemm_bf16(OracleCase& c, int sum_bits) {
+  const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
+  const auto &a = c.tensor("a"), &b = c.tensor("b");
+  std::vector<float> out(static_cast<std::size_t>(m * n), 0.0f);
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t p = 0; p < k; ++p)
+      for (std::int64_t j = 0; j < n; ++j) {
+        float& sum = out[i * n + j];
+        sum += a[i * k + p] * b[p * n + j];
+        if (sum_bits < 23) sum = keep_bits(sum, sum_bits);
+      }
+  for (float& value : out) value = keep_bits(value, 7);
+  return out;
+}
+
+TEST(ToleranceOfGemmBf16, SumsInFloatPassAndSumsInBf16Fail) {
+  for (const std::int64_t k : {64, 304}) {
+    OracleCase c("gemm_bf16", {{"m", 64}, {"k", k}, {"n", 64}}, 16);
+    EXPECT_LT(c.badness(gemm_bf16(c, 23)), 0.67) << k;  // one rounding to bf16 is at most two thirds of the bound
+    EXPECT_GT(c.badness(gemm_bf16(c, 7)), 2) << k;
+  }
+}
+
+TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
+  OracleCase c("gemm_bf16", {{"m", 64}, {"k", 128}, {"n", 64}}, 17);
+  c.for_each_input([](float v) { return keep_bits(v, 3); });
+  EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
+}
+
+/// To half, also below its smallest normal number.
+float to_half(float value) { return std::abs(value) < 0x1p-14f ? std::nearbyint(value * 0x1p24f) * 0x1p-24f : keep_bits(value, 10); }
+
+/// Attention with fp32 scores, weights rounded by `to_weight`, and the result rounded to half.
+std::vector<float> attention(OracleCase& c, const std::function<float(float)>& to_weight) {
+  const auto h = c.size("h"), n = c.size("n"), d = c.size("d");
+  const bool causal = c.problem().id == "causal_attention";
+  const auto &q = c.tensor("q"), &k = c.tensor("k"), &v = c.tensor("v");
+  std::vector<float> o(q.size(), 0.0f), weight(static_cast<std::size_t>(n));
+  for (std::int64_t row = 0; row < h * n; ++row) {
+    const std::int64_t first = row / n * n, keys = causal ? row % n + 1 : n;
+    for (std::int64_t j = 0; j < keys; ++j) {
+      float sum = 0;
+      for (std::int64_t x = 0; x < d; ++x) sum += q[row * d + x] * k[(first + j) * d + x];
+      weight[j] = sum / std::sqrt(static_cast<float>(d));
+    }
+    const float maximum = *std::max_element(weight.begin(), weight.begin() + keys);
+    float total = 0;
+    for (std::int64_t j = 0; j < keys; ++j) total += weight[j] = std::exp(weight[j] - maximum);
+    for (std::int64_t j = 0; j < keys; ++j)
+      for (std::int64_t x = 0; x < d; ++x) o[row * d + x] += to_weight(weight[j] / total) * v[(first + j) * d + x];
+  }
+  for (float& value : o) value = to_half(value);
+  return o;
+}
+std::vector<float> attention(OracleCase& c, int weight_bits) {
+  return attention(c, [weight_bits](float weight) { return keep_bits(weight, weight_bits); });
+}
+
+TEST(ToleranceOfAttention, WeightsInHalfPassWhereTheyAreSubnormal) {
+  for (const char* id : {"attention", "causal_attention"})
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {  // heavy tails: one key outweighs the others by far
+      OracleCase c(id, {{"h", 2}, {"n", 37}, {"d", 128}}, seed);
+      std::mt19937 random(static_cast<unsigned>(seed));
+      c.for_each_input([&](float v) { return random() % 64 ? v : v * static_cast<float>(2u << random() % 6); });
+      c.judge();
+      EXPECT_LT(c.badness(attention(c, to_half)), 0.67) << id << " " << seed;
+    }
+}
+
+TEST(ToleranceOfAttention, WeightsInHalfPassAndInBf16Fail) {
+  for (const char* id : {"attention", "causal_attention"}) {
+    OracleCase c(id, {{"h", 2}, {"n", 200}, {"d", 64}}, 18);
+    EXPECT_LT(c.badness(attention(c, 10)), 0.67) << id;
+    EXPECT_GT(c.badness(attention(c, 6)), 1) << id;
+    c.for_each_input([](float v) { return keep_bits(v, 7); });
+    EXPECT_GT(c.badness(attention(c, 23)), 1.5) << id << ": operands in bf16";
+  }
+}
+
+TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
+  OracleCase c("fma_peak", {{"n", 256}, {"terms", 1024}}, 19);
+  EXPECT_LT(c.badness(float_kernel(c)), 0.34);
+  for (int k = 1016; k < 1024; ++k) c.tensor("c")[k] = 0;  // what is expected stays
+  EXPECT_GT(c.badness(float_kernel(c)), 3);
+}
+
+TEST(ToleranceOfSoftmax, PowerOfTwoFormPasses) {
+  for (float factor : {1.0f, 10.0f, 100.0f}) {
+    OracleCase c("softmax", {{"rows", 16}, {"cols", 1024}}, 12);
+    c.for_each_input([factor](float v) { return v * factor; });
+    c.judge();
+    EXPECT_LT(c.badness(softmax(c, exp_by_power_of_two)), 0.5) << factor;
+  }
+}
+
+TEST(ToleranceOfLayernorm, TanhFormOfGeluFails) {
+  OracleCase c("bias_gelu_layernorm", {{"rows", 8}, {"cols", 512}}, 13);
+  EXPECT_GT(c.badness(bias_gelu_layernorm(c, gelu_tanh)), 3);
+}
+
+TEST(ToleranceOfLayernorm, WelfordPasses) {
+  for (float offset : {0.0f, 5.0f}) {
+    OracleCase c("bias_gelu_layernorm", {{"rows", 8}, {"cols", 4096}}, 14);
+    c.for_each_input([offset](float v) { return v + offset; });
+    c.judge();
+    EXPECT_LT(c.badness(bias_gelu_layernorm(c, gelu_erf, Variance::kWelford)), 0.7) << offset;
+  }
+}
+
+TEST(ToleranceOfLayernorm, NearlyConstantRowsPass) {
+  for (std::int64_t cols : {1, 2, 3, 7}) {
+    OracleCase c("bias_gelu_layernorm", {{"rows", 200}, {"cols", cols}}, 15);
+    EXPECT_LT(c.badness(bias_gelu_layernorm(c, gelu_erf)), 1) << cols;
+  }
+}
+
+}  // namespace
+}  // namespace capstone

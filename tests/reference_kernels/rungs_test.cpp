@@ -1,0 +1,134 @@
+// The reference kernels: each one documented, and each one right on the CPU. The native baselines: tests/analysis/lint.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/base/files.h"
+#include "harness/judge/judge.h"
+#include "harness/model/problem.h"
+#include "tests/resources.h"
+
+namespace capstone {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSources = CAPSTONE_SOURCES;
+
+/// Every rung of every ladder whose folder is named after a problem, in the order they are taught.
+std::vector<fs::path> all_rungs() {
+  std::vector<fs::path> rungs;
+  for (const auto& entry : fs::recursive_directory_iterator(kSources / "reference_kernels")) {
+    const fs::path& path = entry.path();
+    if (path.extension() == ".cu" && fs::exists(kSources / "problems" / path.parent_path().filename() / "problem.yaml"))
+      rungs.push_back(path);
+  }
+  std::sort(rungs.begin(), rungs.end());
+  return rungs;
+}
+
+/// "sgemm_04_register_tile_1d": GoogleTest wants letters, digits and underscores.
+std::string test_name(const testing::TestParamInfo<fs::path>& info) {
+  std::string name = info.param.parent_path().filename().string() + "_" + info.param.stem().string();
+  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+/// Gate one on the CPU: check sizes and hidden sizes, each under all four schedules.
+Result<Measurement> judge_on_cpu(const std::string& problem_id, const fs::path& source) {
+  CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / problem_id));
+  JudgeRequest request;
+  request.problem = &problem;
+  request.entries = {{"human", source}};
+  request.backend = Backend::kEmulated;
+  request.run_timeout_seconds = 60;  // the CPU may be busy with other tests
+  request.hidden_cases = 2;
+  request.timing = false;
+  CAPSTONE_TRY(auto measurements, judge(request, test::suite_resources(), [](const std::string&) {}));
+  return std::move(measurements.front());
+}
+
+std::string explain(const Measurement& m) {
+  std::string text = std::string(label_of(m.gate_one)) + "\n" + (m.build.ok ? "" : m.build.log);
+  if (const CaseResult* failure = m.first_failure())
+    text += failure->id + " " + failure->sizes.dump() + " " + failure->schedule + ": " + failure->problem + " " +
+            failure->where;
+  return text;
+}
+
+void expect_right(const std::string& problem_id, const fs::path& source) {
+  const auto measurement = judge_on_cpu(problem_id, source);
+  ASSERT_TRUE(measurement) << render(measurement.error());
+  EXPECT_EQ(measurement->gate_one, GateOne::kPassed) << explain(*measurement);
+}
+
+class Rung : public testing::TestWithParam<fs::path> {};
+
+TEST_P(Rung, HeaderAnswersEveryQuestion) {
+  const auto text = read_file(GetParam());
+  ASSERT_TRUE(text) << render(text.error());
+  const std::string header = text->substr(0, text->find("#include"));
+  for (const char* field : {"// Rung ", "// Changed ", "// Why ", "// Prediction ", "// Shapes ", "// Launch ",
+                            "// Resources ", "// Cost ", "// Divides ", "// Source "})
+    EXPECT_NE(header.find(field), std::string::npos) << GetParam() << " has no line that begins with '" << field << "'";
+}
+
+TEST_P(Rung, PassesGateOneOnTheCpu) { expect_right(GetParam().parent_path().filename().string(), GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, Rung, testing::ValuesIn(all_rungs()), test_name);
+
+TEST(Ladders, EachProblemHasOne) {
+  std::set<std::string> problems;
+  for (const fs::path& rung : all_rungs()) problems.insert(rung.parent_path().filename().string());
+  int shipped = 0;
+  for (const auto& entry : fs::directory_iterator(kSources / "problems")) {
+    if (!fs::exists(entry.path() / "problem.yaml")) continue;
+    EXPECT_EQ(problems.count(entry.path().filename()), 1u) << entry.path().filename();
+    ++shipped;
+  }
+  EXPECT_GE(shipped, 4);
+}
+
+TEST(Ladders, EachCanBeLaunchedUnderTheSanitizers) {
+  const auto text = read_file(kSources / "tests/gpu/launch_small.cu");
+  ASSERT_TRUE(text) << render(text.error());
+  for (const fs::path& rung : all_rungs()) {
+    const std::string problem = rung.parent_path().filename().string();
+    EXPECT_NE(text->find("    {\"" + problem + "\", {{"), std::string::npos) << "tests/gpu/launch_small.cu has no sizes for " << problem;
+  }
+}
+
+/// Takes `what` out of a copy of a rung and expects gate one to notice: the tests above can fail.
+void expect_noticed(const std::string& problem_id, const fs::path& rung, const std::string& what) {
+  auto text = read_file(kSources / "reference_kernels" / rung);
+  ASSERT_TRUE(text) << render(text.error());
+  const std::size_t at = text->find(what);
+  ASSERT_NE(at, std::string::npos) << "the rung has changed: '" << what << "' is not in it";
+  text->erase(at, what.size());
+  const fs::path broken = fs::path(testing::TempDir()) / ("broken_" + rung.filename().string());
+  ASSERT_TRUE(write_file_atomic(broken, *text));
+  const auto measurement = judge_on_cpu(problem_id, broken);
+  ASSERT_TRUE(measurement) << render(measurement.error());
+  ASSERT_TRUE(measurement->build.ok) << measurement->build.log;
+  // Not any failure will do: a machine that cannot run kernels at all would pass as well.
+  EXPECT_TRUE(measurement->gate_one == GateOne::kWrong || measurement->gate_one == GateOne::kUndefined)
+      << "without '" << what << "': " << explain(*measurement);
+}
+
+TEST(BrokenRung, MissingBarrierFails) {
+  expect_noticed("sgemm", "L4_gemm_ladder_one/sgemm/03_shared_tile.cu", "__syncthreads();  // the tiles are complete");
+}
+
+TEST(BrokenRung, MissingEdgeCheckFails) {
+  expect_noticed("conv_bias_scale_relu", "W6_deepseek_and_ai/conv_bias_scale_relu/02_shared_tile.cu",
+                 "if (row >= h || column >= w) return;");
+}
+
+}  // namespace
+}  // namespace capstone

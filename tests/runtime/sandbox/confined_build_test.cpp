@@ -1,0 +1,120 @@
+// A build of somebody else's source: it finds nothing but that source, and leaves nothing but its result.
+#include <gtest/gtest.h>
+
+#include "harness/runtime/build/build.h"
+#include "harness/runtime/build/compiler.h"
+#include "tests/emulator/bench_of_kernels.h"
+#include "tests/runtime/sandbox/places.h"
+
+namespace capstone::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kLaunch = "extern \"C\" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {}\n";
+
+class ConfinedBuild : public InPlace {
+ protected:
+  EmulatedArtifact build(const std::string& source) {
+    put(scratch_ / "human/kernel.cu", source);
+    const Problem problem = vector_problem();
+    BuildRequest request;
+    request.problem = &problem;
+    request.source = scratch_ / "human/kernel.cu";
+    request.resources = &test_resources();
+    request.sandbox = &sandbox_;
+    auto artifact = build_emulated(request);
+    EXPECT_TRUE(artifact) << render(artifact.error());
+    return artifact ? std::move(*artifact) : EmulatedArtifact{};
+  }
+  Scratch scratch_;
+};
+INSTANTIATE_TEST_SUITE_P(Build, ConfinedBuild, ::testing::Values("bubblewrap", "landlock"), name_of_place);
+
+TEST_P(ConfinedBuild, BuildsAnHonestSourceWithAHeaderBesideIt) {
+  put(scratch_ / "human/helper.cuh", "inline int helper() { return 1; }\n");
+  const EmulatedArtifact artifact = build("#include \"helper.cuh\"\nint used = helper();\n" + kLaunch);
+  EXPECT_TRUE(artifact.result.ok) << artifact.result.log;
+  EXPECT_TRUE(fs::exists(artifact.program));
+}
+
+TEST_P(ConfinedBuild, IncludesNothingFromOutsideItsFolder) {
+  put(scratch_ / "secret.h", "#error the secret was read\n");
+  fs::create_directories(scratch_ / "human");
+  fs::create_symlink(scratch_ / "secret.h", scratch_ / "human/secret_link.h");
+  for (const std::string& path : {std::string("/etc/passwd"), std::string("../secret.h"), std::string("secret_link.h"),
+                                  (scratch_ / "secret.h").string()}) {
+    const EmulatedArtifact artifact = build("#include \"" + path + "\"\n" + kLaunch);
+    EXPECT_FALSE(artifact.result.ok) << path;
+    for (const char* read : {"the secret was read", "root:", "does not name a type"})
+      EXPECT_EQ(artifact.result.log.find(read), std::string::npos) << path << ": " << artifact.result.log;
+  }
+}
+
+TEST_P(ConfinedBuild, TheAssemblerReadsNothingEither) {
+  put(scratch_ / "secret.bin", "secret");
+  const EmulatedArtifact artifact = build("asm(\".incbin \\\"" + (scratch_ / "secret.bin").string() + "\\\"\");\n" + kLaunch);
+  EXPECT_FALSE(artifact.result.ok);
+}
+
+TEST_P(ConfinedBuild, NvccFindsItsPartsAndNothingElse) {
+  if (!find_program("nvcc", resources_.path_variable + ":/usr/local/cuda/bin")) GTEST_SKIP() << "no nvcc here";
+  put(scratch_ / "secret.h", "#error the secret was read\n");
+  const Problem problem = vector_problem();
+  BuildRequest request;
+  request.problem = &problem;
+  request.source = scratch_ / "human/kernel.cu";
+  request.resources = &test_resources();
+  request.sandbox = &sandbox_;
+  put(request.source, "#include <cuda_runtime.h>\n__global__ void k(float* y) { *y = 1; }\n"
+                      "extern \"C\" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) { k<<<1, 1>>>(y); }\n");
+  auto honest = build_cuda(request, "sm_90a", {});
+  ASSERT_TRUE(honest) << render(honest.error());
+  EXPECT_TRUE(honest->result.ok) << honest->result.log;
+  put(request.source, "#include \"../secret.h\"\n");
+  auto nosy = build_cuda(request, "sm_90a", {});
+  ASSERT_TRUE(nosy) << render(nosy.error());
+  EXPECT_FALSE(nosy->result.ok);
+  EXPECT_EQ(nosy->result.log.find("the secret was read"), std::string::npos) << nosy->result.log;
+}
+
+TEST_P(ConfinedBuild, ACompilerWritesOnlyToItsWorkFolder) {
+  put(scratch_ / "human/kernel.cu", "honest");
+  fs::create_directories(scratch_ / "work");
+  const std::string work = (scratch_ / "work").string();
+  CompilerStep step{.argv = {"/bin/sh", "-c", "echo kept > " + work + "/out; echo evil > kernel.cu; echo evil > ../beside; echo evil > " +
+                                                  (test_resources().cache / "evil").string() + "; ls $TMPDIR; env"},
+                    .cwd = scratch_ / "human", .work = scratch_ / "work", .read = {scratch_ / "human"}};
+  ::setenv("CAPSTONE_TEST_SECRET", "secret", 1);
+  auto result = run_compiler(step, &sandbox_, test_resources());
+  ASSERT_TRUE(result);
+  EXPECT_EQ(slurp(scratch_ / "work/out"), "kept\n");
+  EXPECT_EQ(slurp(scratch_ / "human/kernel.cu"), "honest");
+  EXPECT_FALSE(fs::exists(scratch_ / "beside"));
+  EXPECT_FALSE(fs::exists(test_resources().cache / "evil"));
+  EXPECT_TRUE(result->out.starts_with("out\n")) << result->out << result->err;
+  EXPECT_EQ(result->out.find("SECRET"), std::string::npos);
+  EXPECT_NE(result->out.find("CCACHE_DISABLE=1\n"), std::string::npos);
+}
+
+TEST_P(ConfinedBuild, AStepThatNeverEndsIsStoppedAndTheLimitNamed) {
+  fs::create_directories(scratch_ / "work");
+  const CompilerStep step{.argv = {"/bin/sleep", "600"}, .cwd = scratch_ / "work", .work = scratch_ / "work", .read = {},
+                          .timeout = std::chrono::seconds(1)};
+  auto result = run_compiler(step, &sandbox_, test_resources());
+  ASSERT_TRUE(result);
+  EXPECT_EQ(explain_end(*result, step), "the compiler did not finish in 1 s");
+}
+
+TEST(BuildResult, ALinkIsNoProgram) {
+  Scratch scratch;
+  put(scratch / "file", "x");
+  fs::create_symlink(scratch / "file", scratch / "link");
+  EXPECT_TRUE(is_own_file(scratch / "file"));
+  EXPECT_FALSE(is_own_file(scratch / "link"));
+  EXPECT_FALSE(is_own_file(scratch / "nothing"));
+  EXPECT_FALSE(is_own_file(scratch.path()));
+}
+
+}  // namespace
+}  // namespace capstone::test
