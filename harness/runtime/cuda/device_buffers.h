@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "harness/correctness/oracle.h"
+#include "harness/correctness/cases.h"
 #include "harness/runtime/worker/arena.h"
 #include "harness/runtime/cuda/gpu_host_client.h"
 
