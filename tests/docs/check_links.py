@@ -40,6 +40,19 @@ def slugs(name):
     return found
 
 
+def paragraphs(page):
+    """(number of the first line, text) of each paragraph, row or item outside of code blocks: a link may be broken over lines."""
+    first, lines = 0, []
+    for number, line, fence in [*lines_of(page), (0, "", None)]:
+        if fence is not None or not line.strip() or re.match(r"^\s*(?:[-*|#]|\d+\.)", line):
+            if lines:
+                yield first, "\n".join(lines)
+            first, lines = number, []
+        if fence is None and line.strip():
+            first = first if lines else number
+            lines.append(line)
+
+
 def link_error(page, target):
     if re.match(r"^[a-z][a-z0-9+.-]*:", target) or target.startswith("//"):
         return None
@@ -64,7 +77,7 @@ def path_error(text):
     if not PATH.match(text) or ELSEWHERE.match(text):
         return None
     for path in expand(text):
-        pattern = re.sub(r"<[^>]*>|\b[A-Z]{2,}\b|\bNN_name\b", "*", path).rstrip("/")
+        pattern = re.sub(r"<[^>]*>|\b[A-Z]{2,}\b|\bNN_\w+", "*", path).rstrip("/")
         if "..." in pattern or not pattern:
             continue
         if not (ROOT / pattern).exists() and not any(ROOT.glob(pattern)):
@@ -76,15 +89,12 @@ def main():
     errors = []
     for page in all_pages():
         checks_paths = page.startswith("docs/") or page in ("README.md", "CONTRIBUTING.md")
-        for number, line, fence in lines_of(page):
-            if fence is not None:
-                continue
-            codes = [code for _, code in CODE.findall(line)]
-            for target in LINK.findall(CODE.sub(lambda found: "`" + "x" * len(found.group(2)) + "`", line)):
+        for number, text in paragraphs(page):
+            for target in LINK.findall(CODE.sub(lambda found: "`" + "x" * len(found.group(2)) + "`", text)):
                 error = link_error(page, target)
                 if error:
                     errors.append(f"{page}:{number}: {error}")
-            for code in codes if checks_paths and page != "docs/glossary.md" else []:
+            for _, code in CODE.findall(text) if checks_paths and page != "docs/glossary.md" else []:
                 error = path_error(code.strip())
                 if error:
                     errors.append(f"{page}:{number}: {error}")
