@@ -165,7 +165,7 @@ class Maker {
     const Problem& p = project_.problem;
     FactsBlock facts;
     facts.facts = {{"Problem", cell(p.title.empty() ? p.id : fmt::format("{} ({})", p.title, p.id), Tone::kPlain, true)},
-                   {"Tier", cell(fmt::format("{} of 3", p.execution))},
+                   {"Tier", cell(fmt::format("{} of 3", p.tier))},
                    {"Precision", cell(std::string(name_of(p.precision)))},
                    {"Tolerance", cell(fmt::format("|x − ref| ≤ {:g}·scale + {:g}·|ref|", p.tolerance.atol, p.tolerance.rtol))}};
     if (!p.measure.empty()) facts.facts.emplace_back("Measured at", cell(to_string(p.measure)));
@@ -357,9 +357,9 @@ class Maker {
   static void baseline_row(TableBlock& table, const Measurement& stage, const Arm& arm) {
     if (&arm == candidate_arm(stage)) return;
     std::string time = time_with_interval(arm.median_ms);
-    bool baseline_arm = &arm == baseline_arm(stage);
+    bool is_baseline = &arm == baseline_arm(stage);
     table.rows.push_back({cell(arm.name), text_or_dash(arm.label), is_emulated(stage) ? muted(time + " emulated") : cell(time),
-                          baseline_arm && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"), muted("–"), muted("–"), muted("–")});
+                          is_baseline && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"), muted("–"), muted("–"), muted("–")});
   }
 
   static void candidate_row(TableBlock& table, const Measurement& m, const std::string& what) {
@@ -454,7 +454,7 @@ class Maker {
 
   std::vector<Block> environment() const {
     TableBlock table;
-    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Tier"}, {"Isolation", false, true}, {"Tool"}};
+    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Execution"}, {"Isolation", false, true}, {"Tool"}};
     std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> rows;  // environment → versions
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
