@@ -23,8 +23,8 @@ Result<ExitCode> assign_blind_copies(const Context& context, OpenCohort& cohort,
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(Comments comments, cohort.comments());
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
-  CAPSTONE_TRY(Calibration calibration, Calibration::open(cohort.folder));
-  CAPSTONE_TRY(auto copies, calibration.assign(count, grader));
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
+  CAPSTONE_TRY(auto copies, agreement.assign(count, grader));
   const fs::path folder = out.empty() ? cohort.folder / "blind" / folder_name(grader) : context.cwd / out;
   for (const BlindCopy& copy : copies) {
     std::vector<Person> people;
@@ -48,7 +48,7 @@ Result<ExitCode> assign_blind_copies(const Context& context, OpenCohort& cohort,
 
 Result<ExitCode> merge_blind_copies(const Context& context, OpenCohort& cohort, const std::string& folder) {
   CAPSTONE_TRY(Comments comments, cohort.comments());
-  CAPSTONE_TRY(Calibration calibration, Calibration::open(cohort.folder));
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
   std::vector<Mark> marks;
   std::vector<fs::path> sheets;
   std::error_code code;
@@ -57,20 +57,20 @@ Result<ExitCode> merge_blind_copies(const Context& context, OpenCohort& cohort, 
   std::sort(sheets.begin(), sheets.end());
   if (sheets.empty()) return fail("no blind copies here", (context.cwd / folder).string(), "name the folder that holds them: it was printed by `gradebook assign`");
   for (const fs::path& sheet : sheets) {
-    CAPSTONE_TRY(auto whose, calibration.copy_of(sheet.parent_path().filename().string()));
+    CAPSTONE_TRY(auto whose, agreement.copy_of(sheet.parent_path().filename().string()));
     CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
     CAPSTONE_TRY(auto given, read_sheet(text, sheet.string(), whose.first, whose.second, comments));
     if (given.empty()) context.terminal.say(sheet.parent_path().filename().string() + ": not marked yet");
     marks.insert(marks.end(), given.begin(), given.end());
   }
-  CAPSTONE_TRY(int added, calibration.merge(cohort.rubric, marks));
+  CAPSTONE_TRY(int added, agreement.merge(cohort.rubric, marks));
   context.terminal.out(fmt::format("{} second marks added; the first ones stand", added));
   return show_agreement(context, cohort);
 }
 
 Result<ExitCode> show_agreement(const Context& context, const OpenCohort& cohort) {
-  CAPSTONE_TRY(Calibration calibration, Calibration::open(cohort.folder));
-  CAPSTONE_TRY(auto pairs, calibration.pairs());
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
+  CAPSTONE_TRY(auto pairs, agreement.pairs());
   const AgreementReport report = agreement_of(pairs, cohort.rubric);
   const Terminal& t = context.terminal;
   if (pairs.empty()) {
