@@ -148,7 +148,7 @@ def run_block(commands, code, folder, environment):
     script = "set -e\ncd \"$(cat .cwd)\"\n" + "\n".join(commands[:-1])
     script += f"\nset +e\n{commands[-1]}\ncode=$?\npwd > \"$DOCS_FOLDER/.cwd\"\n[ $code -eq {code} ] || {{ echo \"exit code $code, expected {code}\"; exit 1; }}\n"
     done = subprocess.run(["bash", "-c", script], cwd=folder, env={**environment, "DOCS_FOLDER": str(folder)},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=50, stdin=subprocess.DEVNULL)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240, stdin=subprocess.DEVNULL)
     return None if done.returncode == 0 else "\n".join(done.stdout.splitlines()[-15:])
 
 
