@@ -150,7 +150,7 @@ def joined(body):
 
 
 def run_block(commands, code, folder, environment):
-    """Runs the commands in one shell, in `folder` or where the page's earlier blocks went. Returns an error."""
+    """Runs the commands in one shell, in `folder` or where the page's earlier blocks went. Returns errors."""
     script = 'set -e\ncd "$(cat .cwd)"\n' + "\n".join(commands[:-1])
     script += f'\nset +e\n{commands[-1]}\ncode=$?\npwd > "$DOCS_FOLDER/.cwd"\n'
     script += f'[ $code -eq {code} ] || {{ echo "exit code $code, expected {code}"; exit 1; }}\n'
