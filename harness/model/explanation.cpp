@@ -66,11 +66,11 @@ KernelCounts kernel_from(const Json& json) {
   return k;
 }
 
-Json to(const Remark& r) {
+Json to(const Advice& r) {
   return {{"kernel", r.kernel}, {"file", r.file}, {"line", r.line}, {"share", r.share}, {"pattern", r.pattern}, {"what", r.what}, {"remedy", r.remedy}};
 }
-Remark remark_from(const Json& json) {
-  Remark r;
+Advice advice_from(const Json& json) {
+  Advice r;
   read_field(json, "kernel", r.kernel);
   read_field(json, "file", r.file);
   read_field(json, "line", r.line);
@@ -131,18 +131,18 @@ bool lies_in_folder(const std::string& file) {
 double ModelledFloor::ms() const { return std::max({memory_ms, wavefront_ms, compute_ms}); }
 
 void to_json(Json& json, const Explanation& e) {
-  json = Json{{"contestant", e.contestant}, {"version", e.version}, {"source", e.source}, {"source_sha256", e.source_sha256},
+  json = Json{{"candidate", e.candidate}, {"version", e.version}, {"source", e.source}, {"source_sha256", e.source_sha256},
               {"problem_id", e.problem_id}, {"sizes", e.sizes}, {"total", to(e.total)},
               {"moved_bytes", e.moved_bytes()}, {"compulsory_bytes", e.compulsory_bytes}, {"compulsory_flops", e.compulsory_flops},
-              {"intensity", e.intensity()}, {"remarks", Json::array()}, {"kernels", Json::array()}};
-  for (const Remark& remark : e.remarks) json["remarks"].push_back(to(remark));
+              {"intensity", e.intensity()}, {"advice", Json::array()}, {"kernels", Json::array()}};
+  for (const Advice& advice : e.advice) json["advice"].push_back(to(advice));
   for (const KernelCounts& kernel : e.kernels) json["kernels"].push_back(to(kernel));
   if (e.floor) json["floor"] = to(*e.floor);
 }
 
 void from_json(const Json& json, Explanation& e) {
   e = Explanation{};
-  read_field(json, "contestant", e.contestant);
+  read_field(json, "candidate", e.candidate);
   read_field(json, "version", e.version);
   read_field(json, "source", e.source);
   read_field(json, "source_sha256", e.source_sha256);
@@ -151,8 +151,8 @@ void from_json(const Json& json, Explanation& e) {
   if (json.contains("total")) e.total = line_from(json["total"]);
   read_field(json, "compulsory_bytes", e.compulsory_bytes);
   read_field(json, "compulsory_flops", e.compulsory_flops);
-  if (json.contains("remarks"))
-    for (const Json& remark : json["remarks"]) e.remarks.push_back(remark_from(remark));
+  if (json.contains("advice"))
+    for (const Json& advice : json["advice"]) e.advice.push_back(advice_from(advice));
   if (json.contains("kernels"))
     for (const Json& kernel : json["kernels"]) e.kernels.push_back(kernel_from(kernel));
   if (json.contains("floor")) e.floor = floor_from(json["floor"]);

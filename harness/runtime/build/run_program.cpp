@@ -17,7 +17,7 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   build.resources = &resources;
   build.sandbox = &sandbox;
   build.cuda_arch = request.cuda_arch;
-  build.flavour = request.flavour;
+  build.variant = request.variant;
   build.include_folders = request.include_folders;
   build.definitions = request.definitions;
   ProgramRun run;

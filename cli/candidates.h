@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/json.h"
 
 namespace capstone::cli {
@@ -13,14 +13,14 @@ namespace capstone::cli {
 struct Subject {
   Problem problem;
   std::filesystem::path source;
-  std::string contestant;             ///< "human" or "llm"; empty: a file that no ledger keeps
+  std::string candidate;             ///< "human" or "llm"; empty: a file that no ledger keeps
   std::optional<Project> project;
 };
 
 /// @param what     "human", "llm", a .cu file, or a reference kernel by number or name
 /// @param problem  of a file or reference kernel; empty: the project's
 /// @param command  what to type where the rung belongs to another problem; {0} is the rung, {1} the problem
-Result<Subject> subject_of(const Session& session, const std::string& what, const std::string& problem, const char* command);
+Result<Subject> subject_of(const Context& context, const std::string& what, const std::string& problem, const char* command);
 
 /// A record of the ledger, without its envelope.
 struct FoundRecord {
@@ -31,6 +31,6 @@ struct FoundRecord {
 /// this very source was measured; empty: none yet.
 /// @param digest  of the source when the command began
 /// @error the source has changed since.
-Result<void> keep_findings(const Session& session, const Subject& subject, const std::string& digest, const std::function<FoundRecord(const std::string&)>& make);
+Result<void> keep_findings(const Context& context, const Subject& subject, const std::string& digest, const std::function<FoundRecord(const std::string&)>& make);
 
 }  // namespace capstone::cli
