@@ -22,7 +22,6 @@ def main():
                 mkdocs,
                 "build",
                 "--strict",
-                "--quiet",
                 "--config-file",
                 ROOT / "mkdocs.yml",
                 "--site-dir",
