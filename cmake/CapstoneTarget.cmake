@@ -57,7 +57,8 @@ function(capstone_library name)
   endif()
 endfunction()
 
-# capstone_test(<name> SOURCES … DEPS … [LABELS …]): one GoogleTest program, its cases found at test time.
+# capstone_test(<name> SOURCES … DEPS … [LABELS …] [TIMEOUT …]): one GoogleTest program, its cases found at test time. Each case has the name of its
+# folder below tests/ (its room) as a label, and "fast" where the program is in CAPSTONE_FAST_TESTS.
 function(capstone_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -67,6 +68,14 @@ function(capstone_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  file(RELATIVE_PATH room "${CMAKE_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
+  string(REGEX REPLACE "/.*" "" room "${room}")
+  list(APPEND ARG_LABELS ${room})
+  if(name IN_LIST CAPSTONE_FAST_TESTS)
+    list(APPEND ARG_LABELS fast)
+  endif()
+  list(REMOVE_DUPLICATES ARG_LABELS)
+  string(REPLACE ";" "\\;" ARG_LABELS "${ARG_LABELS}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "harness/project/ledger/append.h"
+#include "harness/project/ledger/ledger.h"
 
 namespace {
 
