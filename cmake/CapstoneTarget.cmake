@@ -3,7 +3,8 @@
 # Warnings for every target; errors where CAPSTONE_WERROR is ON.
 function(capstone_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra
-    -Wno-restrict  # GCC 12 warns of std::string itself (GCC bug 105329)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns of std::string itself (GCC bug 105329)
+    $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>  # takes a source for a header there
     $<$<BOOL:${CAPSTONE_WERROR}>:-Werror> ${ARGN})
 endfunction()
 
