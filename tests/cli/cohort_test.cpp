@@ -184,7 +184,7 @@ TEST_F(Cohort, TwoBatchesDoNotWorkOnOneCohort) {
   Outcome second = capstone(command("out"));
   EXPECT_EQ(second.code, 3) << second;
   EXPECT_TRUE(says(second.err, "error: another `capstone grade` works on this cohort"));
-  first.finish(std::chrono::seconds(30));
+  first.finish(std::chrono::seconds(120));
 }
 
 }  // namespace

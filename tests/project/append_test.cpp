@@ -13,11 +13,6 @@ namespace capstone {
 namespace {
 
 using namespace test;
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point begun) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
-}
 
 std::vector<std::string> lines_in(const fs::path& path) {
   auto lines = split(slurp(path), '\n');
@@ -170,7 +165,7 @@ TEST(Append, APlaceThatCannotBeWrittenIsAnError) {
   EXPECT_FALSE(result.error().where.empty());
 }
 
-TEST(Append, ALongLedgerIsAppendedToAndReadQuickly) {
+TEST(Append, ALongLedgerIsAppendedToAndRead) {
   Scratch scratch;
   const fs::path ledger = scratch / "ledger.jsonl";
   Measurement m = measurement("v1");
@@ -193,21 +188,12 @@ TEST(Append, ALongLedgerIsAppendedToAndReadQuickly) {
       file << text << "\n";
     }
   }
-  std::vector<double> times;
   for (int i = 0; i < 10; ++i) {
-    auto begun = Clock::now();
     auto appended = append_record(ledger, "checkin", {}, kLaptop);
-    times.push_back(milliseconds_since(begun));
     ASSERT_TRUE(appended);
     EXPECT_EQ(appended->seq, 1001 + i);
   }
-  // The least disturbed one: this machine may be busy with other tests.
-  const double least = *std::min_element(times.begin(), times.end());
-  RecordProperty("append_ms", std::to_string(least));
-  EXPECT_LT(least, 10.0) << "an append after 1,000 records of 50 KB";
-  auto begun = Clock::now();
   auto view = read_ledger(ledger);
-  RecordProperty("read_ms", std::to_string(milliseconds_since(begun)));
   ASSERT_TRUE(view);
   EXPECT_EQ(view->human.size(), 1000u);
   EXPECT_TRUE(view->damage.empty());
