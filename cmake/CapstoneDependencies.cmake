@@ -37,6 +37,7 @@ if(NOT CAPSTONE_STATIC_DEPS)
 endif()
 # libxml2 serves formats that we do not read (xar); the linker leaves it out.
 capstone_pkg(archive libarchive archive acl attr nettle lzma zstd lz4 bz2 z)
+capstone_pkg(seccomp libseccomp seccomp)
 find_package(CLI11 REQUIRED)
 find_package(benchmark REQUIRED)
 add_library(dep_benchmark INTERFACE)
