@@ -1,4 +1,4 @@
-// A file of its own, because Boost's header takes seconds to compile.
+// Compiled alone: see CMakeLists.txt.
 #define BOOST_MATH_PROMOTE_DOUBLE_POLICY false  // long double would be slower and no better for a share
 #include <boost/math/distributions/binomial.hpp>
 

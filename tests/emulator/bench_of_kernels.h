@@ -18,8 +18,8 @@ Problem vector_problem();
 const Resources& test_resources();
 
 /// Writes `source` to a file of its own and builds it; asked again, gives the same artifact without building.
-EmulatedArtifact build(const std::string& source, int cuda_arch = 900, Flavour flavour = Flavour::kFast);
-EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900, Flavour flavour = Flavour::kFast);
+EmulatedArtifact build(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
 
 /// A running worker with an arena that holds x and y.
 class Workbench {
@@ -29,7 +29,7 @@ class Workbench {
   Json ask(const Json& request, int descriptor = -1);
   /// @param more  further members of the request
   Json run(const std::string& schedule = "forward", std::uint64_t seed = 1, const Json& more = Json::object());
-  /// On the hooks build: the answer, and under "report" what was observed. x holds values, y does not.
+  /// On the instrumented build: the answer, and under "report" what was observed. x holds values, y does not.
   Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);
   void set_x(std::size_t index, float value);
   std::vector<float> y() const;
@@ -55,7 +55,7 @@ std::vector<float> evaluate(const std::string& source, const std::vector<float>&
 
 /// Builds and runs a source that must fail; returns the worker's answer.
 Json failure_of(const std::string& source, std::size_t n = 64, const std::string& schedule = "forward",
-                Flavour flavour = Flavour::kFast);
+                BuildVariant variant = BuildVariant::kFast);
 
 /// 1-based line of the first occurrence of `marker`.
 int line_of(const std::string& source, const std::string& marker);

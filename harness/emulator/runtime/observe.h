@@ -1,5 +1,5 @@
 #pragma once
-// What the runtime tells the hooks (harness/emulator/hooks) while kernels run. In the other flavours of a build these
+// What the runtime tells the hooks (harness/emulator/hooks) while kernels run. In the other variants of a build these
 // functions are empty and vanish.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// What a run on the hooks build adds to its answer. In the other flavours: nothing.
+// What a run on the instrumented build adds to its answer. In the other variants: nothing.
 #include <cstddef>
 
 #include "harness/base/json.h"

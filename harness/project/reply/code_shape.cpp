@@ -13,7 +13,7 @@ namespace capstone {
 namespace {
 
 bool word_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // Whether a comment stands for code that the model did not write.
 bool stands_for_code(std::string_view comment) {
@@ -75,7 +75,7 @@ class Outliner {
   // A reply's prose is read, too: an arrow or an ellipsis next to a word does not belong to it.
   void words(std::string_view text) {
     for (std::size_t at = 0, end; at < text.size(); at = end + (end == at)) {
-      for (end = at; end < text.size() && word_char(text[end]);) ++end;
+      for (end = at; end < text.size() && name_char(text[end]);) ++end;
       if (end > at && word_start(text[at])) word(text.substr(at, end - at));
     }
   }
@@ -181,7 +181,7 @@ class Outliner {
   void directive(std::string_view text) {
     std::string_view body = trim(text.substr(1));
     std::size_t end = 0;
-    while (end < body.size() && word_char(body[end])) ++end;
+    while (end < body.size() && name_char(body[end])) ++end;
     std::string_view name = body.substr(0, end);
     std::string_view rest = trim(body.substr(end));
     if (name == "include") shape_.has_include = true;
@@ -200,7 +200,7 @@ class Outliner {
         continue;
       }
       std::size_t end = at;
-      while (end < rest.size() && word_char(rest[end])) ++end;
+      while (end < rest.size() && name_char(rest[end])) ++end;
       (first ? shape_.defines : shape_.uses).insert(rest.substr(at, end - at));
       first = false;
       at = end;
