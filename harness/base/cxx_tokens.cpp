@@ -9,7 +9,8 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool starts_identifier(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 bool continues_identifier(char c) { return starts_identifier(c) || is_digit(c); }
 
@@ -39,7 +40,8 @@ class Cutter {
   CxxTokenKind number() {  // 0x1p-3f, 1'000'000
     for (; at_ < text_.size(); ++at_) {
       const char c = peek(), previous = at_ > begin_ ? text_[at_ - 1] : '\0';
-      const bool sign = (c == '+' || c == '-') && std::string_view("eEpP").find(previous) != std::string_view::npos;
+      const bool sign =
+          (c == '+' || c == '-') && std::string_view("eEpP").find(previous) != std::string_view::npos;
       const bool separator = c == '\'' && continues_identifier(peek(1));
       if (!continues_identifier(c) && c != '.' && !separator && !sign) break;
     }
@@ -50,7 +52,8 @@ class Cutter {
     while (at_ < text_.size() && continues_identifier(peek())) ++at_;
     const std::string_view name = text_.substr(begin_, at_ - begin_);
     const bool prefix = name == "L" || name == "u" || name == "U" || name == "u8";
-    if (peek() == '"' && (name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R")) return raw_string();
+    if (peek() == '"' && (name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R"))
+      return raw_string();
     if (peek() == '"' && prefix) return quoted('"', CxxTokenKind::kString);
     if (peek() == '\'' && prefix) return quoted('\'', CxxTokenKind::kCharacter);
     return CxxTokenKind::kIdentifier;
@@ -83,9 +86,9 @@ class Cutter {
   }
 
   CxxTokenKind punctuator() {
-    static constexpr std::string_view kLong[] = {"<<<", "...", "<=>", "<<=", ">>=", "->*", "::", "->", "++", "--",
-                                                 "<<",  "<=",  ">=",  "==",  "!=",  "&&",  "||", "+=", "-=", "*=",
-                                                 "/=",  "%=",  "&=",  "|=",  "^=",  ".*"};
+    static constexpr std::string_view kLong[] = {"<<<", "...", "<=>", "<<=", ">>=", "->*", "::", "->", "++",
+                                                 "--",  "<<",  "<=",  ">=",  "==",  "!=",  "&&", "||", "+=",
+                                                 "-=",  "*=",  "/=",  "%=",  "&=",  "|=",  "^=", ".*"};
     const std::string_view rest = text_.substr(at_, 3);
     std::size_t length = 1;
     if (rest.size() > 1 && std::string_view(".=>*:+-<&|").find(rest[1]) != std::string_view::npos)
@@ -104,8 +107,10 @@ class Cutter {
 std::size_t directive_end(std::string_view text, std::size_t at) {
   for (; at < text.size() && text[at] != '\n'; ++at) {
     const char next = at + 1 < text.size() ? text[at + 1] : '\0';
-    if (text[at] == '\\' && next == '\n') ++at;
-    else if (text[at] == '/' && (next == '*' || next == '/')) break;
+    if (text[at] == '\\' && next == '\n')
+      ++at;
+    else if (text[at] == '/' && (next == '*' || next == '/'))
+      break;
   }
   return std::min(at, text.size());
 }
@@ -128,7 +133,8 @@ std::vector<CxxToken> cxx_tokens(std::string_view text) {
     else
       tokens.push_back(cxx_token_at(text, at, line));
     const CxxToken& token = tokens.back();
-    line_begins = line_begins && (token.kind == CxxTokenKind::kComment || token.kind == CxxTokenKind::kDirective);
+    line_begins =
+        line_begins && (token.kind == CxxTokenKind::kComment || token.kind == CxxTokenKind::kDirective);
     line += static_cast<int>(std::count(token.text.begin(), token.text.end(), '\n'));
     at += token.text.size();
   }

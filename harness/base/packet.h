@@ -1,7 +1,8 @@
 #pragma once
-// One packet of the channel between the judge and its workers (harness/runtime/worker/protocol.md): a JSON object and at most
-// one file descriptor, over a SOCK_SEQPACKET Unix socket. A header alone, in C++17 and with no library but nlohmann's JSON,
-// because it is also part of each emulated candidate, and of the CUDA programs, which nvcc compiles on the user's machine.
+// One packet of the channel between the judge and its workers (harness/runtime/worker/protocol.md): a JSON
+// object and at most one file descriptor, over a SOCK_SEQPACKET Unix socket. A header alone, in C++17 and
+// with no library but nlohmann's JSON, because it is also part of each emulated candidate, and of the CUDA
+// programs, which nvcc compiles on the user's machine.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -41,7 +42,8 @@ struct Packet {
   Json message;
   Descriptor fd;  ///< a descriptor that came along; empty otherwise
 
-  /// The number that the message holds under `key`; nothing if there is none. The sender may have written anything.
+  /// The number that the message holds under `key`; nothing if there is none. The sender may have written
+  /// anything.
   std::optional<double> number(const char* key) const {
     const auto it = message.find(key);
     if (it == message.end() || !it->is_number()) return std::nullopt;
@@ -49,11 +51,14 @@ struct Packet {
   }
 };
 
-/// kRetry: a signal came, or the socket does not block and is not ready. kClosed: the other side is gone, or sent no bytes.
+/// kRetry: a signal came, or the socket does not block and is not ready. kClosed: the other side is gone, or
+/// sent no bytes.
 enum class PacketStatus { kDone, kRetry, kClosed, kMalformed };
 
 /// The text of a message; bytes that are not UTF-8 are replaced.
-inline std::string packet_text(const Json& message) { return message.dump(-1, ' ', false, Json::error_handler_t::replace); }
+inline std::string packet_text(const Json& message) {
+  return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 /// Sends `text` and, unless it is -1, the descriptor `fd`: the whole packet or nothing.
 /// @param flags  MSG_DONTWAIT or 0
@@ -76,7 +81,8 @@ inline PacketStatus send_packet(int socket, const std::string& text, int fd, int
   return errno == EINTR || errno == EAGAIN ? PacketStatus::kRetry : PacketStatus::kClosed;
 }
 
-/// Receives one packet. kMalformed: it is larger than 192 KiB, holds more than one descriptor, or is not a JSON object.
+/// Receives one packet. kMalformed: it is larger than 192 KiB, holds more than one descriptor, or is not a
+/// JSON object.
 inline PacketStatus receive_packet(int socket, Packet& packet) {
   constexpr std::size_t kMaxPacket = 192 * 1024;  // below the smallest send buffer of a Linux socket
   std::string text(kMaxPacket, '\0');

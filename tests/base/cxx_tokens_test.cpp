@@ -22,16 +22,19 @@ TEST(CxxTokens, TheLongestPunctuatorButAlwaysOneClosingAngle) {
 }
 
 TEST(CxxTokens, NumbersAreWhole) {
-  for (const char* number : {"1'000'000", "0x1p-3f", "1e+5f", ".5", "1.", "0b1'01u"}) EXPECT_EQ(texts_of(number).size(), 1u) << number;
+  for (const char* number : {"1'000'000", "0x1p-3f", "1e+5f", ".5", "1.", "0b1'01u"})
+    EXPECT_EQ(texts_of(number).size(), 1u) << number;
   EXPECT_EQ(texts_of("1-2").size(), 3u);
 }
 
 TEST(CxxTokens, LiteralsMayHoldAnything) {
-  for (const char* literal : {"\"a\\\"//b\"", "R\"x(\n\" )\" )x\"", "u8\"a\"", "LR\"(//)\"", "'\\''", "u'\"'"}) {
+  for (const char* literal :
+       {"\"a\\\"//b\"", "R\"x(\n\" )\" )x\"", "u8\"a\"", "LR\"(//)\"", "'\\''", "u'\"'"}) {
     const auto tokens = cxx_tokens(literal);
     ASSERT_EQ(tokens.size(), 1u) << literal;
     EXPECT_EQ(tokens[0].text, literal);
-    EXPECT_EQ(tokens[0].kind, literal[std::string_view(literal).size() - 1] == '\'' ? Kind::kCharacter : Kind::kString);
+    EXPECT_EQ(tokens[0].kind,
+              literal[std::string_view(literal).size() - 1] == '\'' ? Kind::kCharacter : Kind::kString);
   }
   EXPECT_EQ(texts_of("\"no end\nint"), (std::vector<std::string>{"\"no end", "int"}));
 }
@@ -39,9 +42,12 @@ TEST(CxxTokens, LiteralsMayHoldAnything) {
 TEST(CxxTokens, CommentsAndDirectives) {
   const auto tokens = cxx_tokens("/* a */ #define A \\\n 1 // why\nint a; // #b\n  # if A\nx #c");
   const std::vector<std::pair<Kind, std::string>> expected{
-      {Kind::kComment, "/* a */"}, {Kind::kDirective, "#define A \\\n 1 "}, {Kind::kComment, "// why"}, {Kind::kIdentifier, "int"},
-      {Kind::kIdentifier, "a"},    {Kind::kPunctuator, ";"},                {Kind::kComment, "// #b"},  {Kind::kDirective, "# if A"},
-      {Kind::kIdentifier, "x"},    {Kind::kPunctuator, "#"},                {Kind::kIdentifier, "c"}};
+      {Kind::kComment, "/* a */"}, {Kind::kDirective, "#define A \\\n 1 "},
+      {Kind::kComment, "// why"},  {Kind::kIdentifier, "int"},
+      {Kind::kIdentifier, "a"},    {Kind::kPunctuator, ";"},
+      {Kind::kComment, "// #b"},   {Kind::kDirective, "# if A"},
+      {Kind::kIdentifier, "x"},    {Kind::kPunctuator, "#"},
+      {Kind::kIdentifier, "c"}};
   ASSERT_EQ(tokens.size(), expected.size());
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     EXPECT_EQ(tokens[i].kind, expected[i].first) << i;
@@ -60,11 +66,13 @@ TEST(CxxTokens, LinesAreCountedThroughCommentsAndRawStrings) {
 TEST(CxxTokens, WhatIsNotClosedSaysSo) {
   EXPECT_FALSE(cxx_tokens("/* a").at(0).closed);
   EXPECT_FALSE(cxx_tokens("R\"(a").at(0).closed);
-  for (const char* closed : {"/**/", "R\"()\"", "// a", "\"a", "'"}) EXPECT_TRUE(cxx_tokens(closed).at(0).closed) << closed;
+  for (const char* closed : {"/**/", "R\"()\"", "// a", "\"a", "'"})
+    EXPECT_TRUE(cxx_tokens(closed).at(0).closed) << closed;
 }
 
 TEST(CxxTokens, EveryByteOfAnyTextIsSpaceOrPartOfOneToken) {
-  for (const std::string text : {"R\"x", "u8R\"toolongadelimiterhere(\"", "\\", "#", "#\\", "'\\", "@`\x80\xff", "1'", "e\"", "..", "/", "é→…"}) {
+  for (const std::string text : {"R\"x", "u8R\"toolongadelimiterhere(\"", "\\", "#", "#\\", "'\\",
+                                 "@`\x80\xff", "1'", "e\"", "..", "/", "é→…"}) {
     const auto tokens = cxx_tokens(text);
     const char* at = text.data();
     for (const CxxToken& token : tokens) {
