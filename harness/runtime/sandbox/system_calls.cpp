@@ -19,8 +19,7 @@ namespace {
 // libseccomp leaves out what this processor's architecture does not have.
 constexpr int kRefused[] = {
     // System V and POSIX IPC: its memory counts for no process and outlives the process that made it. CUDA
-    // needs none of it.
-    // Identifiers can be guessed, so calls that use one are refused, too.
+    // needs none of it. Identifiers can be guessed, so calls that use one are refused, too.
     SCMP_SYS(shmget), SCMP_SYS(shmat), SCMP_SYS(shmctl), SCMP_SYS(msgget), SCMP_SYS(msgsnd), SCMP_SYS(msgrcv),
     SCMP_SYS(msgctl), SCMP_SYS(semget), SCMP_SYS(semop), SCMP_SYS(semtimedop), SCMP_SYS(semctl),
     SCMP_SYS(mq_open), SCMP_SYS(mq_unlink),

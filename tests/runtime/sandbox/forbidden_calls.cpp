@@ -89,6 +89,11 @@ int main() {
   sched_param usual{};
   expect_refused("sched_setscheduler of another process", ::sched_setscheduler(parent, SCHED_OTHER, &usual));
   expect_refused("sched_setparam of another process", ::sched_setparam(parent, &usual));
+  for (int bit = 0; bit < 31; ++bit) {  // numbers that share bits with its own
+    const pid_t self = ::getpid(), one = 1 << bit;
+    for (const pid_t other : {self ^ one, self & (one - 1), self & ~(one - 1)})
+      if (other != 0 && other != self) expect_refused("sched_setparam of another number", ::sched_setparam(other, &usual));
+  }
   std::uint32_t attributes[12] = {sizeof attributes, SCHED_OTHER};
   expect_refused("sched_setattr of another process", ::syscall(SYS_sched_setattr, parent, attributes, 0));
   if (::sched_getaffinity(0, sizeof processors, &processors) != 0 || ::sched_setaffinity(0, sizeof processors, &processors) != 0 ||
