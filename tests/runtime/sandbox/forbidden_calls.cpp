@@ -48,6 +48,10 @@ void expect_no_ipc() {
 }  // namespace
 
 int main() {
+  if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2) {  // made for real, these calls would stop the parent and mount over /tmp
+    std::puts("no seccomp filter is in force");
+    return 1;
+  }
   expect_no_ipc();
   const pid_t parent = ::getppid();
   expect_refused("ptrace", ::ptrace(PTRACE_ATTACH, parent, nullptr, nullptr));

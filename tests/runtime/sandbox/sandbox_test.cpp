@@ -167,7 +167,7 @@ TEST(Landlock, AGpuWorkerMayNameItsThreads) {
   ProcessSpec spec;
   spec.argv = {"/bin/sh", "-c", "echo named > /proc/self/task/$$/comm && read name < /proc/self/task/$$/comm && echo $name"};
   spec.timeout = std::chrono::seconds(20);
-  const auto with = run_process(sandbox.confine(spec, {.gpu = true}));
+  const auto with = run_process(sandbox.confine(spec, {{}, {}, true}));
   ASSERT_TRUE(with);
   EXPECT_EQ(with->out, "named\n") << with->err;
   const auto without = run_process(sandbox.confine(spec, {}));
