@@ -1,6 +1,6 @@
-#include "harness/emulator/hooks/access.h"
+#include "hooks/access.h"
 
-#include "harness/emulator/hooks/findings.h"
+#include "hooks/findings.h"
 
 namespace capstone_emu::hooks {
 namespace {

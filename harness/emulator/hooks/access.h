@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/hooks/findings.h"
-#include "harness/emulator/runtime/fiber.h"
+#include "hooks/block.h"
+#include "hooks/findings.h"
+#include "runtime/fiber.h"
 
 namespace capstone_emu::hooks {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/emulator/hooks/knowledge.h"
-#include "harness/emulator/hooks/memory_map.h"
-#include "harness/emulator/hooks/sites.h"
-#include "harness/emulator/runtime/scheduler.h"
+#include "hooks/knowledge.h"
+#include "hooks/memory_map.h"
+#include "hooks/sites.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu::hooks {
 

@@ -1,8 +1,8 @@
 // Asynchronous copies, from cp.async to TMA. What a copy engine touches is unfinished from the issue until a thread could know
 // that it is done: nobody may look at the target of a load, or overwrite the source of a store, in between.
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/traffic.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/access.h"
+#include "hooks/traffic.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
 namespace {

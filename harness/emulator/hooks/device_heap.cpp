@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/block.h"
+#include "runtime/observe.h"
 
 namespace {
 

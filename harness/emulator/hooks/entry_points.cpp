@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "harness/emulator/hooks/access.h"
+#include "hooks/access.h"
 
 using capstone_emu::hooks::access;
 using capstone_emu::hooks::access_range;

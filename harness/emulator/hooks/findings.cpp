@@ -1,6 +1,6 @@
-#include "harness/emulator/hooks/findings.h"
+#include "hooks/findings.h"
 
-#include "harness/emulator/hooks/sites.h"
+#include "hooks/sites.h"
 
 #include <set>
 #include <tuple>

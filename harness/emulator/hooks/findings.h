@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/emulator/hooks/knowledge.h"
-#include "harness/emulator/runtime/scheduler.h"
+#include "hooks/knowledge.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu::hooks {
 

@@ -1,7 +1,7 @@
 // Happens-before at barriers of other groups than a warp or a block: some threads of a block, a cluster, the grid; and what
 // mbarrier objects are used for.
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/access.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "harness/emulator/hooks/knowledge.h"
-#include "harness/emulator/hooks/sites.h"
+#include "hooks/knowledge.h"
+#include "hooks/sites.h"
 
 namespace capstone_emu::hooks {
 

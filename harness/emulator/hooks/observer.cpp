@@ -1,14 +1,14 @@
 // The life of launches, blocks and threads, as the runtime tells it.
-#include "harness/emulator/runtime/observe.h"
+#include "runtime/observe.h"
 
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <utility>
 
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/report.h"
-#include "harness/emulator/hooks/reserve.h"
+#include "hooks/access.h"
+#include "hooks/report.h"
+#include "hooks/reserve.h"
 
 // From the linker: the program's static storage ends here.
 extern "C" const char __executable_start, end;

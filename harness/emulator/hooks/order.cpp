@@ -5,8 +5,8 @@
 // side is taken generously: its atomic or volatile read counts as if a fence followed.
 #include <map>
 
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/block.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
 namespace {

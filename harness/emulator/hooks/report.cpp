@@ -1,18 +1,16 @@
-#include "harness/emulator/hooks/report.h"
+#include "hooks/report.h"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-#include "harness/emulator/hooks/flops.h"
-#include "harness/emulator/hooks/sites.h"
-#include "harness/emulator/hooks/source_lines.h"
-#include "harness/emulator/hooks/symbols.h"
+#include "hooks/flops.h"
+#include "hooks/sites.h"
+#include "hooks/source_lines.h"
+#include "hooks/symbols.h"
 
 namespace capstone_emu::hooks {
 namespace {
-
-using capstone::Json;
 
 struct KernelCounts {
   std::string name, function;                          // as the launch calls it; its symbol, where it has one

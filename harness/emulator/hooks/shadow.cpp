@@ -1,7 +1,7 @@
 // Races, uninitialised reads and bounds, one access at a time.
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/findings.h"
-#include "harness/emulator/runtime/where.h"
+#include "hooks/access.h"
+#include "hooks/findings.h"
+#include "runtime/where.h"
 
 namespace capstone_emu::hooks {
 namespace {

@@ -1,8 +1,8 @@
-#include "harness/emulator/hooks/sites.h"
+#include "hooks/sites.h"
 
 #include <cstdlib>
 
-#include "harness/emulator/hooks/reserve.h"
+#include "hooks/reserve.h"
 
 // From the linker: where the program's code begins and ends.
 extern "C" const char __executable_start, etext;

@@ -2,8 +2,8 @@
 // have come to a barrier or a collective; then the accesses are grouped as the hardware would make them: of the lanes'
 // next accesses those at the lowest program counter go first, together. Code is laid out in source order, so lanes that
 // leave a loop early or skip a branch wait there for the others, as they do behind a branch on a GPU.
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/hooks/traffic.h"
+#include "hooks/block.h"
+#include "hooks/traffic.h"
 
 namespace capstone_emu::hooks {
 namespace {

@@ -2,9 +2,9 @@
 // thread's stack here: nobody but another wgmma may touch them. Its matrices in shared memory may not be overwritten.
 #include <algorithm>
 
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/findings.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/access.h"
+#include "hooks/findings.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu {
 

@@ -1,4 +1,4 @@
-#include "harness/emulator/rewriter/emitter.h"
+#include "rewriter/emitter.h"
 
 namespace capstone::rewriter {
 namespace {

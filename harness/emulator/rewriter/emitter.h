@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/token.h"
 
 namespace capstone::rewriter {
 

@@ -1,8 +1,8 @@
-#include "harness/emulator/rewriter/inline_asm.h"
+#include "rewriter/inline_asm.h"
 
 #include <optional>
 
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {

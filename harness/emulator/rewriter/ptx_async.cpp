@@ -1,5 +1,5 @@
 // mbarrier, bulk copies, clusters → capstone_emulator/ptx_async.h.
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {

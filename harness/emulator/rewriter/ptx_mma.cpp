@@ -1,7 +1,7 @@
 // mma.sync and wgmma → capstone_emulator/ptx_mma.h.
 #include <cstdio>
 
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {

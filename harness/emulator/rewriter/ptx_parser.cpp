@@ -2,7 +2,7 @@
 #include <cctype>
 #include <cstdint>
 
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {

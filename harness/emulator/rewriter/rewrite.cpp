@@ -1,12 +1,12 @@
-#include "harness/emulator/rewriter/rewrite.h"
+#include "rewriter/rewrite.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "harness/emulator/rewriter/emitter.h"
-#include "harness/emulator/rewriter/inline_asm.h"
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/emitter.h"
+#include "rewriter/inline_asm.h"
+#include "rewriter/token.h"
 
 namespace capstone::rewriter {
 namespace {

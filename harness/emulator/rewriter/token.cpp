@@ -1,4 +1,4 @@
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/token.h"
 
 #include <cctype>
 #include <charconv>

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <pthread.h>
 
-#include "harness/emulator/runtime/allocations.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
-#include "harness/emulator/runtime/where.h"
+#include "runtime/allocations.h"
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
+#include "runtime/where.h"
 
 namespace capstone_emu {
 namespace {

@@ -1,5 +1,5 @@
 // __syncthreads() and its voting variants, named barriers, and the barrier of a cooperative grid.
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 

@@ -1,9 +1,9 @@
 // Bulk copies and tensor copies (TMA). As with cp.async, a schedule performs each at once or as late as the program
 // allows: a load when somebody waits on its mbarrier, a store when its group is waited for or its thread ends.
-#include "harness/emulator/include/capstone_emulator/narrow.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
-#include "harness/emulator/runtime/tensor_map.h"
+#include "include/capstone_emulator/narrow.h"
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
+#include "runtime/tensor_map.h"
 
 namespace capstone_emu {
 namespace {

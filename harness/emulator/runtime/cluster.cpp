@@ -1,5 +1,5 @@
 // Thread block clusters: blocks that run at the same time, each on an OS thread of its own.
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 

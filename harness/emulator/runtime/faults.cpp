@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "harness/emulator/runtime/fiber.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/time_limit.h"
-#include "harness/emulator/runtime/where.h"
+#include "runtime/fiber.h"
+#include "runtime/scheduler.h"
+#include "runtime/time_limit.h"
+#include "runtime/where.h"
 
 // From the linker: where the program begins, and where its code ends.
 extern "C" const char __executable_start, etext;

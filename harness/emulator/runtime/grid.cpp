@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 /// Defined by the candidate: the __CUDA_ARCH__ that it was compiled for.
 extern "C" const int capstone_emu_arch;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "harness/emulator/include/capstone_emulator/core.h"
+#include "include/capstone_emulator/core.h"
 
 namespace capstone_emu {
 

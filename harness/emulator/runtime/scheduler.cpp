@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 #include <sched.h>
 
@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
-#include "harness/emulator/runtime/fiber.h"
-#include "harness/emulator/runtime/shadow.h"
-#include "harness/emulator/runtime/time_limit.h"
+#include "runtime/fiber.h"
+#include "runtime/shadow.h"
+#include "runtime/time_limit.h"
 
 namespace capstone_emu {
 

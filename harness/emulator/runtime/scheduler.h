@@ -10,9 +10,9 @@
 #include <mutex>
 #include <vector>
 
-#include "harness/emulator/include/capstone_emulator/core.h"
-#include "harness/emulator/runtime/failure.h"
-#include "harness/emulator/runtime/observe.h"
+#include "include/capstone_emulator/core.h"
+#include "runtime/failure.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu {
 

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/time_limit.h"
+#include "runtime/time_limit.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 #include <mutex>
 #include <thread>
 
-#include "harness/emulator/runtime/failure.h"
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/failure.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/where.h"
+#include "runtime/scheduler.h"
+#include "runtime/where.h"
 
 namespace capstone_emu {
 namespace {

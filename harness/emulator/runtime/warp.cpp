@@ -1,5 +1,5 @@
 // Warp collectives: a lane posts its operands; the last lane of the mask computes for all of them.
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {

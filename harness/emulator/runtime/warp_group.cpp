@@ -1,6 +1,6 @@
 // wgmma. The four warps of a warp group multiply together: that a group of instructions is over means that it is over for all of them,
 // so whoever waited may let a tile be overwritten that the other warps read, too. Here each warp computes its 16 rows when it issues.
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 

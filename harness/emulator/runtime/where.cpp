@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/where.h"
+#include "runtime/where.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "harness/emulator/worker/channel.h"
+#include "worker/channel.h"
 
 #include <sys/socket.h>
 #include <sys/uio.h>

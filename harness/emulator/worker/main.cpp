@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "harness/base/json.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/time_limit.h"
-#include "harness/emulator/worker/channel.h"
-#include "harness/emulator/worker/extents.h"
-#include "harness/emulator/worker/observation.h"
+#include "runtime/json.h"
+#include "runtime/scheduler.h"
+#include "runtime/time_limit.h"
+#include "worker/channel.h"
+#include "worker/extents.h"
+#include "worker/observation.h"
 
 // From the generated adapter.
 extern "C" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream);
@@ -30,8 +30,6 @@ extern "C" const char* capstone_emu_error_text(int error);
 
 namespace capstone_emu {
 namespace {
-
-using capstone::Json;
 constexpr int kSocket = 3;
 const char* g_running = nullptr;  // the candidate's function that runs on behalf of the judge
 

@@ -7,9 +7,9 @@
 #include <exception>
 #include <string>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 #if CAPSTONE_EMULATOR_HOOKS
-#include "harness/emulator/hooks/report.h"
+#include "hooks/report.h"
 #endif
 
 extern "C" {
