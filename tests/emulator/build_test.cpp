@@ -1,6 +1,10 @@
 // What build_emulated() says about sources that cannot become a program.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "harness/base/text.h"
 #include "tests/emulator/bench_of_kernels.h"
 
 namespace capstone::test {
@@ -17,6 +21,30 @@ TEST(Build, SecondBuildOfTheSameSourceComesFromTheCache) {
   const EmulatedArtifact again = build_afresh(source);
   EXPECT_TRUE(again.result.cached);
   EXPECT_TRUE(std::filesystem::exists(again.program));
+}
+
+/// The options of the judge's compilation that do not depend on the machine.
+std::vector<std::string> options_of(const EmulatedArtifact& artifact) {
+  const std::set<std::string> machine = {"-march=native", "-fcf-protection=none", "-DCAPSTONE_EMULATOR_UCONTEXT=1"};
+  std::vector<std::string> options;
+  for (const std::string& word : split(artifact.result.command, ' ')) {
+    if (word == "-E") break;
+    if (word.starts_with("-") && !machine.contains(word)) options.push_back(word);
+  }
+  return options;
+}
+
+// The emulator's driver repeats them, because it works without capstone.
+TEST(Build, TheDriverOfTheEmulatorAloneCompilesWithTheSameOptions) {
+  const std::string source = kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + kLaunch + " { k<<<1, 1, 0, stream>>>(y); }\n";
+  const std::map<Flavour, std::string> checks = {{Flavour::kFast, ""}, {Flavour::kAsan, "memory"}, {Flavour::kHooks, "races"}};
+  for (const auto& [flavour, check] : checks) {
+    ProcessSpec driver;
+    driver.argv = {"/bin/bash", CAPSTONE_SHARE "/harness/emulator/capstone-emulate.in", "--check", check, "--print-flags"};
+    const auto printed = run_process(driver);
+    ASSERT_TRUE(printed && printed->ok()) << (printed ? printed->err : render(printed.error()));
+    EXPECT_EQ(split(trim(printed->out), '\n'), options_of(build(source, 900, flavour))) << check;
+  }
 }
 
 TEST(Build, StandardHeadersMayFollowCudasMacros) {
