@@ -140,7 +140,7 @@ TEST(Build, KernelThatAnArchitectureGuardEmptiesIsNotJudgeable) {
   const Json answer = failure_of(source);
   EXPECT_EQ(answer.value("kind", ""), "not_judgeable") << answer;
   EXPECT_EQ(answer.value("line", 0), 3) << answer;
-  // A kernel that is empty because nobody has written it yet is merely wrong.
+  // A kernel that is empty because it is not written yet is only wrong.
   const EmulatedArtifact stub = build(kHead + "__global__ void k(const float* x, float* y) {\n  // TODO\n\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n");
   Workbench bench(stub.program, std::vector<float>(64, 1.f), 64);
   EXPECT_TRUE(bench.run().value("ok", false));

@@ -1,5 +1,5 @@
-// Races around the synchronisation beyond __syncthreads(): each kernel as it should be is not accused, and with its wait left
-// out it is. One file holds all kernels; x[0] says which of them runs, x[1] whether the wait is there.
+// Races around synchronisation other than __syncthreads(): each correct kernel is not reported, and the same kernel
+// without its wait is. One file holds all kernels; x[0] says which one runs, x[1] whether the wait is there.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"

@@ -1,4 +1,4 @@
-// The hooks build: exact bounds, alignment, uninitialised reads. One file holds all kernels; x[0] says which of them runs.
+// The instrumented build: exact bounds, alignment, uninitialised reads. One file holds all kernels; x[0] says which of them runs.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"

@@ -10,15 +10,15 @@
 
 namespace capstone_emu::hooks {
 
-/// The stacks of all fibers lie in one range: local variables are nobody else's business.
+/// The stacks of all fibers lie in one range: local variables are not tracked.
 inline bool on_a_stack(std::uintptr_t address) { return address - fiber_stacks.begin < fiber_stacks.bytes; }
-/// threadIdx and its like.
+/// threadIdx and similar variables.
 inline bool is_thread_state(std::uintptr_t address) {
   constexpr std::uintptr_t kNear = 4096;
   return address - reinterpret_cast<std::uintptr_t>(&thread_state) + kNear < 2 * kNear;
 }
 
-/// Of the running launch and this block, the rest to be filled in (shadow.cpp).
+/// A finding with the running launch and this block; the caller fills in the rest (shadow.cpp).
 Finding blank_finding(FindingKind kind, const Block& block);
 
 // shadow.cpp. The kernel ends at the first access that is out of bounds or misaligned.
@@ -45,7 +45,7 @@ inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) { return {lan
 
 /// The usual cases: the word was written, and what others did to it happened before (their stamps are older than `floor`)
 /// or was this thread (stamps from `own` on are of this block).
-/// @return false when more has to be looked at
+/// @return false when this is not enough to decide
 template <bool kWrite>
 inline bool quick_touch(Cell& cell, const Stamp& me, Time floor, Time own, Time ready_from) {
   auto settled = [&](const Stamp& s) { return !s.asynchronous && (s.time < floor || (s.time >= own && s.thread == me.thread)); };
@@ -127,7 +127,7 @@ void observed_access(const volatile void* pointer, unsigned bytes, unsigned piec
 /// What a copy engine did for `thread` at the place is done: `finished` says when, and whether it counts as the thread's own.
 void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool writes, Stamp finished);
 
-/// Loads into the block's shared memory that nobody waited for end with it, and so do its wgmma.
+/// Unfinished loads into the block's shared memory, and its wgmma, end with the block.
 void forget_loads(const Block& block);
 void forget_multiplies(Block& block);
 /// What the wgmma of a warp group read in the first `groups` of its groups is read at `done`.

@@ -40,7 +40,7 @@ struct MultiplierReads {
     unsigned group;
   };
   std::vector<Piece> pending;
-  std::vector<Time> finished;        ///< by group, from 0 on, as far as somebody waited: when
+  std::vector<Time> finished;        ///< by group, from 0 on, as far as a thread waited: when
 };
 
 /// One CUDA thread.
@@ -65,7 +65,7 @@ struct Lane {
   unsigned lane() const { return linear % kWarpSize; }
 };
 
-/// A thread that came to a barrier of its block, and when.
+/// A thread that arrived at a barrier of its block, and when.
 struct Arrival {
   unsigned thread;
   Time time;      ///< what it stamped before happened before whatever follows the barrier
@@ -136,7 +136,7 @@ void pass_flag(Block& block, Lane& lane, std::uintptr_t address, bool reads, boo
 /// As fence and atomic write, and as atomic read, on any address.
 void release_through(Block& block, Lane& lane, std::uintptr_t object);
 void acquire_through(Block& block, Lane& lane, std::uintptr_t object);
-/// What the engine of a thread of this block did before `before` is known to whoever acquires through `object`.
+/// What the engine of a thread of this block did before `before` is known to each thread that acquires through `object`.
 void publish_engine(Block& block, std::uintptr_t object, unsigned thread, Time before);
 void forget_flags();
 void forget_clusters();

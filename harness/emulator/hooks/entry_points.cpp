@@ -1,5 +1,5 @@
-// What a candidate built with -fsanitize=thread and -fsanitize-coverage=trace-pc calls. libtsan is not linked: the names are
-// the compiler's, the functions ours. The return address tells the place in the source.
+// What a candidate built with -fsanitize=thread and -fsanitize-coverage=trace-pc calls. libtsan is not linked: the
+// compiler prescribes the names, and these functions replace libtsan's. The return address gives the place in the source.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -90,7 +90,7 @@ void __tsan_atomic_signal_fence(int) {}
 void* capstone_emu_memcpy(void* to, const void* from, std::size_t bytes) {
   if (this_lane && bytes) {
     access_range(from, bytes, false, CAPSTONE_PC);
-    access_range(to, bytes, true, CAPSTONE_PC - 1);  // a place of its own beside the load's
+    access_range(to, bytes, true, CAPSTONE_PC - 1);  // another place than the load's
   }
   return std::memcpy(to, from, bytes);
 }

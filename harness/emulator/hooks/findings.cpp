@@ -9,7 +9,7 @@ namespace capstone_emu::hooks {
 namespace {
 
 constexpr std::size_t kMaxFindings = 100;
-// Never destroyed: a program reports when its own statics are gone.
+// Never destroyed, because a program reports after its statics are destroyed.
 std::vector<Finding>& g_findings = *new std::vector<Finding>;
 auto& g_known = *new std::set<std::tuple<FindingKind, std::uint32_t, std::uint32_t>>;
 

@@ -2,7 +2,7 @@
 // pair of lanes); fences, flags and barriers in memory as Knowledge, which is built only when a program uses them.
 //
 // A write becomes visible to others as the CUDA memory model says: fence, then an atomic or volatile write; the reader's
-// side is taken generously: its atomic or volatile read counts as if a fence followed.
+// side is treated generously: its atomic or volatile read counts as if a fence followed.
 #include <map>
 
 #include "hooks/block.h"

@@ -18,7 +18,7 @@ struct KernelCounts {
   std::map<std::uint32_t, Counts> sites;               // by return address
   std::map<std::uint32_t, std::uint64_t> executed;     // basic blocks, by return address of their counting call
 };
-// In the order of their first launch. Never destroyed: a program reports when its own statics are gone.
+// In the order of their first launch. Never destroyed, because a program reports after its statics are destroyed.
 std::vector<KernelCounts>& g_kernels = *new std::vector<KernelCounts>;
 
 // One expression may launch several kernels: `kernel<<<…>>>` of a variable.
@@ -29,7 +29,7 @@ KernelCounts& kernel_called(const std::string& name, const std::string& function
   return g_kernels.back();
 }
 
-// Nothing of a launch runs before the kernel but what hands over its arguments.
+// The only code of a launch that runs before the kernel is the code that passes its arguments.
 std::string launched_function(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& blocks) {
   for (const auto& [pc, times] : blocks)
     if (std::string function = function_at(pc - 1); !function.empty() && !belongs_to_a_launch(function)) return function;

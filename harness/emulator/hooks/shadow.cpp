@@ -167,7 +167,7 @@ Finding blank_finding(FindingKind kind, const Block& block) {
 
 void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool reads, bool writes, Stamp me) {
   Shadow& shadow = place.home ? *place.home->shadow : place.allocation->shadow;
-  // Blocks of a cluster are ordered in no common phases, so both reads of a cell stay to be looked at.
+  // Blocks of a cluster have no common phases, so both reads of a cell must be checked.
   const Time phase = !place.home ? running_launch.begin : block.cluster ? kUnfinished : block.barrier;
   Context c{block, lane, place, phase};
   for (std::size_t at = place.offset, end = at + bytes; at < end;) {

@@ -15,7 +15,7 @@ struct Counts {
   std::uint64_t loads = 0, stores = 0;  ///< of global_requests
   std::uint64_t atomics = 0;            ///< operations of single threads
   std::uint64_t barriers = 0;           ///< executed by a warp
-  std::uint64_t flops = 0;              ///< of warp-wide operations that say so themselves, such as mma.sync
+  std::uint64_t flops = 0;              ///< of warp-wide operations that report it, such as mma.sync
   void add(const Counts& other);
 };
 
@@ -49,7 +49,7 @@ SiteId site_count();
 
 /// Counts a basic block; the first time in a launch it is put on a list.
 void block_executed(std::uint32_t pc);
-/// Return addresses of block_executed() since the last call, and how often each; starts afresh.
+/// Return addresses of block_executed() since the last call, and how often each ran; then starts from zero.
 std::vector<std::pair<std::uint32_t, std::uint64_t>> take_executed_blocks();
 
 }  // namespace capstone_emu::hooks

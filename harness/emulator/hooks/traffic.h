@@ -16,7 +16,7 @@ struct Request {
 
 struct GlobalCost {
   unsigned sectors;  ///< distinct 32-byte sectors touched
-  unsigned ideal;    ///< sectors that would hold the distinct bytes asked for
+  unsigned ideal;    ///< sectors that would hold the distinct bytes requested
 };
 GlobalCost global_cost(const Request& request);
 

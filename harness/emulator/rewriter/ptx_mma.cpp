@@ -54,7 +54,7 @@ class MatrixCode : OperandCode {
     if (a.bits != b.bits || a.sum != b.sum || shape.n != 8 || (shape.m != 8 && shape.m != 16)) throw Unsupported{};
     const int pack = (a.bits == 64 ? 64 : 32) / a.bits;
     if (shape.k % (4 * pack) || shape.k / (4 * pack) > 4) throw Unsupported{};
-    if (shape.m == 8 && a.sum == "f32") throw Unsupported{};  // the first tensor cores' layout is another
+    if (shape.m == 8 && a.sum == "f32") throw Unsupported{};  // the first tensor cores have another layout
     auto narrow = [&](const std::string& type) {
       if (type != a.sum && (type != "f16" || a.sum != "f32")) throw Unsupported{};
       return type == "f16";

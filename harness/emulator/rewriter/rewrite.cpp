@@ -225,7 +225,7 @@ class Rewriter {
     return count();
   }
 
-  // An architecture guard (`#if __CUDA_ARCH__ >= …`) may leave nothing of a kernel. Running that would look like a kernel
+  // An architecture guard (`#if __CUDA_ARCH__ >= …`) may remove the whole body of a kernel. To run that would look like a kernel
   // that forgets its output.
   void inspect_kernel(std::size_t i) {
     const std::size_t body = body_of(i);
@@ -236,7 +236,7 @@ class Rewriter {
     after_[body] += "capstone_emu::not_judgeable(" + place(body) + ", \"" + reason + "\");";
   }
 
-  // __cluster_dims__(2, 1, 1): the kernel asks for its cluster before it does anything else.
+  // __cluster_dims__(2, 1, 1): the kernel requests its cluster before it does anything else.
   void inspect_cluster(std::size_t i) {
     if (!is(i + 1, "(")) return;
     const std::size_t close = match_forward(i + 1), body = body_of(close + 1);
@@ -483,7 +483,7 @@ class Rewriter {
     if (t.kind == TokenKind::kIdentifier) {
       if (is(i, kDevice)) return;
       if (is(i, kGlobal)) return emitter_.raw("__attribute__((noipa))");
-      // A test driver that came along with the kernel must not become the worker's main().
+      // A test driver in the kernel's file must not become the worker's main().
       if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
       if (auto dynamic = global_dynamic_.find(std::string(text(i)));
           dynamic != global_dynamic_.end() && in_function_[i] && !hidden_.contains(i) &&

@@ -181,7 +181,7 @@ void __asan_allocas_unpoison(const char* top, const char* bottom) {
   if (top && top <= bottom) unpoison(top, static_cast<std::size_t>(bottom - top));
 }
 
-// Before an exception or another way to leave frames that cannot tidy up behind them.
+// Before an exception, or another way to leave frames without running their cleanup.
 void __asan_handle_no_return() {
   const Stack stack = current_stack();
   const char* here = reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~std::uintptr_t{7});

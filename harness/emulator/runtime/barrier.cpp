@@ -18,7 +18,7 @@ int BlockRunner::barrier_result(BarrierKind kind) const {
 }
 
 /// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is ready.
-/// The threads' states follow when they run; until then nobody looks at them.
+/// The threads' states follow when they run; until then nothing reads them.
 void BlockRunner::release_barrier() {
   if (at_grid_) meet_the_grid();
   observe::barrier_releases();
@@ -31,7 +31,7 @@ void BlockRunner::release_barrier() {
   arrived_ = 0;
 }
 
-// Threads that meet at different __syncthreads() lines are let through: warp-specialised kernels do that and hardware
+// Threads that meet at different __syncthreads() lines pass: warp-specialised kernels do this, and the hardware
 // counts arrivals only. Threads that left the kernel count as arrived, as they do on hardware.
 inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
   Thread& thread = *thread_;
@@ -67,7 +67,7 @@ int barrier_result(BarrierKind kind) { return BlockRunner::current()->barrier_re
 
 // ---- the grid -------------------------------------------------------------------------------------------------------
 
-/// Every thread of the block is here. Each block of a cooperative launch has an OS thread, which waits.
+/// Every thread of the block has arrived. Each block of a cooperative launch has an OS thread, which waits.
 void BlockRunner::meet_the_grid() {
   at_grid_ = false;
   GridBarrier& barrier = grid_->barrier;
@@ -90,7 +90,7 @@ void BlockRunner::meet_the_grid() {
       lock.lock();
     }
   }
-  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}  // a block that fails elsewhere calls nobody
+  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}  // a block that fails elsewhere does not notify
   const std::uint64_t left = barrier.left;
   lock.unlock();
   if (barrier.phase != phase) return;

@@ -1,5 +1,5 @@
 // Bulk copies and tensor copies (TMA). As with cp.async, a schedule performs each at once or as late as the program
-// allows: a load when somebody waits on its mbarrier, a store when its group is waited for or its thread ends.
+// allows: a load when a thread waits on its mbarrier, a store when its group is waited for or its thread ends.
 #include "include/capstone_emulator/narrow.h"
 #include "runtime/scheduler.h"
 #include "runtime/shadow.h"
@@ -155,7 +155,7 @@ struct Coordinates {
   Coordinates(int rank, const std::int32_t* from) { std::copy(from, from + rank, at); }
 };
 
-/// Of an access that is not made before somebody waits: bounds are those of now, and the hooks must know.
+/// For an access that is made only when a thread waits: the bounds are checked now, and the hooks must know of it.
 void note_load(const void* to, const void* from, std::size_t bytes, const std::uint64_t* barrier, const void* pc) {
   if (from) check_access(from, bytes, false);
   check_access(to, bytes, true);

@@ -1,4 +1,4 @@
-// Thread block clusters: blocks that run at the same time, each on an OS thread of its own.
+// Thread block clusters: blocks that run at the same time, each on a separate OS thread.
 #include "runtime/scheduler.h"
 
 namespace capstone_emu {

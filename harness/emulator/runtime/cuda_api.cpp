@@ -1,6 +1,6 @@
 // The slice of the CUDA runtime API that a kernel's host code uses, on ordinary memory. It is the one part of the
-// runtime that needs CUDA's headers (their structures change between versions), so it is compiled beside a candidate,
-// with the headers that the candidate sees, and kept in the cache.
+// runtime that needs CUDA's headers. Their structures change between versions, so it is compiled with the headers that
+// the candidate sees. capstone does that when it builds a candidate, and keeps the object in its cache.
 #include <cuda_runtime.h>
 
 #include <algorithm>

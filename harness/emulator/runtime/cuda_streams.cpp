@@ -109,7 +109,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
   *priority = 0;
   return cudaSuccess;
 }
-// Attributes are hints (caching, priority): kept, so that they can be asked for.
+// Attributes are hints (caching, priority): kept, so that they can be read back.
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute, const cudaLaunchAttributeValue* value) {
   if (!value) return remember(cudaErrorInvalidValue);
   std::lock_guard lock(g_mutex);
@@ -238,7 +238,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (const cudaError_t error = enqueue(stream, work); error != cudaSuccess) return error;
   return cudaSuccess;
 }
-/// As on the device, `nodes` may be null to ask for the number alone. Handles are those of no use elsewhere.
+/// As on the device, `nodes` may be null to ask for the number alone. The handles are of no use elsewhere.
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   auto& all = graph_of(graph)->nodes;
   if (nodes)

@@ -1,5 +1,6 @@
-// The driver API's virtual memory management, and what programs ask around it: devices and the primary context. Addresses are
-// reserved as pages without access, and memory is a file in memory that is mapped there. See cuda_api.cpp for how this is compiled.
+// The driver API's virtual memory management, and what programs need with it: devices and the primary context. Addresses
+// are reserved as pages without access; memory is a file in memory that is mapped there. See cuda_api.cpp for how this
+// file is compiled.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>

@@ -109,7 +109,7 @@ class Pool {
   std::mutex launching_, mutex_;
   std::condition_variable wake_, finished_;
   std::atomic<const LaunchConfig*> in_progress_{nullptr};
-  std::atomic<bool> recruited_{false};  // somebody may work on the grid beside the launching thread
+  std::atomic<bool> recruited_{false};  // other threads than the launching one may work on the grid
   Grid* grid_ = nullptr;
   unsigned helpers_ = 0, active_ = 0, openings_ = 0, limit_ = 1;
 };

@@ -236,7 +236,7 @@ inline void BlockRunner::finish_thread() {
   fruitless_yields_ = barriers_ = 0;
 }
 
-/// Nobody is ready: starts a thread that has not run yet, or lets the ones at __activemask() go.
+/// No thread is ready: starts a thread that has not run yet, or lets the ones at __activemask() go.
 Thread* BlockRunner::pick_cold() {
   for (;;) {
     Thread* next = take_ready();
@@ -256,7 +256,7 @@ void BlockRunner::switch_from(Thread& thread) {
 
 /// No thread of the block has ended or passed a barrier for a while: it may wait for a block that has not started.
 void BlockRunner::look_for_standstill() {
-  if (observe::kOn) {  // by counting and not by the clock: every run is the same
+  if (observe::kOn) {  // counts steps, not time, so that every run is the same
     if (ask_for_another_runner(*grid_)) observe::await_newcomers(1);
     return observe::pass_turn();
   }
@@ -269,7 +269,7 @@ void BlockRunner::look_for_standstill() {
   }
 }
 
-/// The block passed a barrier, and nobody has ended for a while.
+/// The block passed a barrier, and no thread has ended for a while.
 void BlockRunner::look_for_rounds() {
   if (grid_->failed) leave_kernel();
   if (grid_->next.load() >= grid_->blocks && !observe::kOn) return;
@@ -289,8 +289,8 @@ void BlockRunner::count_barrier() {
   if (++barriers_ % kBarriersBetweenLooks == 0) look_for_rounds();
 }
 
-// A thread that spins (atomics, fences, __nanosleep) lets the others of its block in; a block that spins alone waits
-// for another block, which may need an OS thread of its own to get a chance to run.
+// A thread that spins (atomics, fences, __nanosleep) lets the others of its block run; a block that spins alone waits
+// for another block, which may need a separate OS thread to run.
 void BlockRunner::yield() {
   if (grid_->failed) leave_kernel();
   if (__builtin_expect(time_out_phase() != TimeOutPhase::kNone, 0)) leave_at_time_limit(nullptr);
@@ -326,7 +326,7 @@ unsigned BlockRunner::active_mask(const char* file, int line) {
 
 unsigned active_mask(const char* file, int line) { return g_runner ? g_runner->active_mask(file, line) : 1u; }
 
-/// Nobody else can run: whoever waits at one __activemask() of a warp is converged there.
+/// No other thread can run: the threads of a warp that wait at one __activemask() are converged there.
 bool BlockRunner::release_active_masks() {
   bool released = false;
   for (unsigned first = 0; first < count_; first += kWarpSize) {

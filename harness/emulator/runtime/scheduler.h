@@ -1,5 +1,5 @@
 #pragma once
-// One BlockRunner a OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
+// One BlockRunner per OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -180,7 +180,7 @@ class BlockRunner {
   /// Runs blocks of `grid` until there are none left. Called on an ordinary stack.
   void run(Grid& grid);
 
-  // --- what the running CUDA thread asks for ---
+  // --- requests of the running CUDA thread ---
   void* barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save);
   int barrier_result(BarrierKind kind) const;
   void* collective(WarpOp& op, void*** save);
@@ -299,7 +299,7 @@ class BlockRunner {
   Cluster* cluster_ = nullptr;
   unsigned cluster_rank_ = 0;
   std::vector<std::uint64_t> cluster_phases_;  // of each thread's last arrival
-  std::vector<BulkLoad> bulk_loads_;           // issued, and not yet owed to anybody
+  std::vector<BulkLoad> bulk_loads_;           // issued, and not yet assigned to a group
 
   // wgmma
   std::vector<std::vector<unsigned>> multiply_groups_;  // by thread

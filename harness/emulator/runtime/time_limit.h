@@ -7,8 +7,9 @@
 
 namespace capstone_emu {
 
-/// Whom the signal of an expired limit asks. It comes again and again: a kernel is left only while the candidate's own code runs,
-/// never from a function of ours or of the C library, which may hold a lock or be half way through a change.
+/// What the signal of an expired limit stops. The signal is sent repeatedly, because a kernel is left only while the
+/// candidate's own code runs. Functions of the emulator or of the C library may hold a lock or be halfway through a
+/// change.
 enum class TimeOutPhase { kNone, kKernels, kHost };
 std::atomic<TimeOutPhase>& time_out_phase();
 /// The limit that expired, in words: "10 s".

@@ -1,5 +1,5 @@
 #pragma once
-// Which bytes of the arena belong to a tensor, for the time of one run.
+// Which bytes of the arena belong to a tensor during one run.
 #include <cstddef>
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a run on the hooks build adds to its answer. In the other flavours: nothing.
+// What a run of an instrumented build adds to its answer. Other build variants add nothing.
 #include <cstddef>
 
 #include "runtime/json.h"
@@ -7,14 +7,14 @@
 namespace capstone_emu {
 
 /// Tells the hooks which memory of the arena a run may touch: the request's "extents", else all of it.
-/// @throws std::runtime_error when the request asks to observe and this build cannot.
+/// @throws std::runtime_error when the request wants a report and this build cannot make one.
 void begin_observation(const Json& request, char* arena, std::size_t arena_bytes);
 
-/// Makes a finding an answer's failure, and writes the report if the request asked for it.
-/// @return a descriptor with the report, for the answer's packet; -1: none was asked for.
+/// Makes a finding an answer's failure, and writes the report if the request wants one.
+/// @return a descriptor with the report, for the answer's packet; -1: the request wants none.
 int finish_observation(const Json& request, Json& answer);
 
-/// A failure as the protocol words it.
+/// A failure in the form of the protocol.
 struct Failure;
 Json answer_of(const Failure& failure);
 

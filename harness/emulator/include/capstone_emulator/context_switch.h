@@ -15,7 +15,7 @@ namespace capstone_emu {
 
 #if CAPSTONE_NATIVE_SWITCH && defined(__x86_64__)
 
-/// Saves where we are in *save and goes on at `to`. A suspended stack holds, from its top: the address to resume at,
+/// Saves the current state in *save and continues at `to`. A suspended stack holds, from its top: the address to resume at,
 /// the frame pointer. 128 bytes are skipped for the red zone of the ABI.
 static inline __attribute__((always_inline)) void switch_stack(void** save, void* to) {
   asm volatile(
@@ -45,7 +45,7 @@ static inline __attribute__((always_inline)) void switch_stack(void** save, void
 #elif CAPSTONE_NATIVE_SWITCH
 
 /// As above; a suspended stack holds, from its top: the frame pointer, the address to resume at. The jump is through x16 and its
-/// target says that it is one, as processors and distributions with branch target identification ask for.
+/// target says that it is one, as processors and distributions with branch target identification require.
 static inline __attribute__((always_inline)) void switch_stack(void** save, void* to) {
   register void** x0 __asm__("x0") = save;
   register void* x1 __asm__("x1") = to;

@@ -19,7 +19,7 @@ struct Index3 {
   unsigned x, y, z;
 };
 
-/// The running CUDA thread's state that user code reads without a call.
+/// State of the running CUDA thread that user code reads without a call.
 struct ThreadState {
   unsigned lane;                  ///< 0 … 31
   unsigned linear;                ///< index in the block
@@ -28,7 +28,7 @@ struct ThreadState {
   char* dynamic_shared;           ///< dynamic shared memory of this block
   const std::uint32_t* slot_epoch;  ///< per shared slot: the block it was last initialised for
   std::uint32_t epoch;            ///< number of the running block
-  unsigned spin;                  ///< atomics and fences so far: now and then one lets others run
+  unsigned spin;                  ///< atomics and fences so far: every so often one lets others run
   unsigned cluster_rank;          ///< of this block in its cluster
   char* const* cluster_arenas;    ///< shared_base of each block of the cluster; null without one
 };
@@ -42,7 +42,7 @@ extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
 [[noreturn]] void trap(const char* file, int line, const char* what);
 [[noreturn]] void assertion_failed(const char* file, int line, const char* condition);
 
-// ---- what headers tell the hooks; nothing in the other flavours -----------------------------------------------------
+// ---- what headers tell the hooks; empty in other build variants ----------------------------------------------------
 #if defined(__SANITIZE_THREAD__) || CAPSTONE_EMULATOR_HOOKS
 #define CAPSTONE_UNOBSERVED __attribute__((no_sanitize("thread")))
 /// Synchronisation through an object in memory: what threads did before they released happened before an acquire returns.
@@ -50,7 +50,8 @@ void release_through(const void* object);
 void acquire_through(const void* object);
 /// Operations of the calling lane inside a warp-wide instruction.
 void note_flops(std::uint64_t count);
-/// The results of wgmma may not be looked at, nor its matrices in shared memory overwritten, from its issue until its group was waited for.
+/// From the issue of a wgmma until a wait for its group, its results may not be read and its matrices in shared memory
+/// may not be overwritten.
 void wgmma_begins();
 void wgmma_issued(const void* const* results, unsigned count);
 /// It reads 16 bytes of a matrix in shared memory.
@@ -116,7 +117,7 @@ inline char* from_shared_address(std::uint64_t address) {
 
 // ---- barriers -------------------------------------------------------------------------------------------------------
 enum class BarrierKind : int { kSync, kCount, kAnd, kOr, kGrid };
-/// Arrives at the block's barrier. Returns the stack to continue on, or null when this thread goes on at once.
+/// Arrives at the block's barrier. Returns the stack to continue on, or null when this thread continues at once.
 void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save);
 int barrier_result(BarrierKind kind);
 
@@ -179,7 +180,7 @@ static inline __attribute__((always_inline)) void warp_collective(WarpOp& op) {
   void** save;
   if (void* to = arrive_at_collective(op, &save)) switch_stack(save, to);
 }
-/// The lanes that are converged here: waits until nobody else can join.
+/// The lanes that are converged here: waits until no other lane can join.
 unsigned active_mask(const char* file, int line);
 
 // ---- letting others run ---------------------------------------------------------------------------------------------
@@ -227,14 +228,14 @@ void tensor_copy_to_global(const void* map, const char* from, int rank, const st
 /// Closes the thread's open bulk group; waits until at most that many groups are unfinished.
 void bulk_commit();
 void bulk_wait(unsigned still_pending);
-/// Performs the copies that report to `barrier`: somebody waits for them.
+/// Performs the copies that report to `barrier`, because a thread waits for them.
 void finish_bulk_loads(const std::uint64_t* barrier);
 
 // ---- mbarrier: 64 bits in shared memory -----------------------------------------------------------------------------
 void mbarrier_init(std::uint64_t* barrier, unsigned count, const char* file, int line);
 void mbarrier_invalidate(std::uint64_t* barrier);
-/// `count` arrivals, after `expected_bytes` more were announced. @param drop  they stay away from later phases, too.
-/// @return the state before, of which the phase can be waited for.
+/// `count` arrivals, after `expected_bytes` more were announced. @param drop  they leave the later phases, too.
+/// @return the state before, with whose phase a thread can wait.
 std::uint64_t mbarrier_arrive(std::uint64_t* barrier, unsigned count, unsigned expected_bytes, bool drop, const char* file,
                               int line);
 void mbarrier_expect_bytes(std::uint64_t* barrier, unsigned bytes, const char* file, int line);
@@ -253,7 +254,7 @@ struct LaunchConfig {
   std::size_t dynamic_shared;
   bool cooperative;
   void* stream = nullptr;
-  Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: none was asked for
+  Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: no cluster was requested
 };
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
@@ -294,14 +295,14 @@ bool release_device_memory(void* pointer);
 // ---- state behind the runtime API (see runtime/cuda_api.cpp) --------------------------------------------------------
 /// The last error, as a cudaError_t.
 int& last_error();
-/// Most dynamic shared memory a launch may ask for, in bytes; cudaFuncSetAttribute raises it.
+/// Most dynamic shared memory that a launch may request, in bytes; cudaFuncSetAttribute raises it.
 std::size_t& dynamic_shared_limit();
 /// Shared memory a block of this architecture can have at all, in bytes.
 std::size_t shared_memory_capacity();
 /// __CUDA_ARCH__ that the candidate was built for, for example 900.
 int emulated_arch();
-/// What the emulated device looks like. It is small, so that grids sized by it stay small: a block of a cooperative launch
-/// needs an OS thread, of which an untrusted process may have 256.
+/// The emulated device. It is small, so that grids sized by it stay small: each block of a cooperative launch needs an
+/// OS thread, and an untrusted process may have 256 of them.
 inline constexpr int kMultiprocessors = 8, kThreadsPerMultiprocessor = 2048, kBlocksPerMultiprocessor = 16;
 /// Blocks that one multiprocessor holds at a time.
 int resident_blocks(unsigned threads, std::size_t dynamic_shared);

@@ -56,7 +56,7 @@
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hsin, h2sin, sinf(x))                                  \
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hcos, h2cos, cosf(x))
 
-// Those that round towards zero a host compiler is shown.
+// CUDA's header shows those that round towards zero to host compilers.
 #define CAPSTONE_HALF_TO_INTEGER(T, WIDEN, name, Integer)                                                     \
   static inline Integer name##_rn(T x) { return capstone_emu::saturate_to<Integer>(rintf(WIDEN(x))); }        \
   static inline Integer name##_rd(T x) { return capstone_emu::saturate_to<Integer>(floorf(WIDEN(x))); }       \

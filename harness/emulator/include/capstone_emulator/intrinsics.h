@@ -9,7 +9,7 @@
 #include "math_functions.h"
 #include "narrow.h"
 
-// glibc declares __expf and its like for itself.
+// glibc declares __expf and similar names for its own use.
 #define __expf capstone_emu_expf
 #define __exp2f capstone_emu_exp2f
 #define __exp10f capstone_emu_exp10f
@@ -147,7 +147,7 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 static inline unsigned short __nv_bswap16(unsigned short x) { return __builtin_bswap16(x); }
 static inline unsigned __nv_bswap32(unsigned x) { return __builtin_bswap32(x); }
 static inline unsigned long long __nv_bswap64(unsigned long long x) { return __builtin_bswap64(x); }
-/// The n-th set bit from `base` on, upwards, or downwards for a negative n; n = 0 asks for `base` itself.
+/// The n-th set bit from `base` on, upwards, or downwards for a negative n; n = 0 means `base` itself.
 static inline unsigned __fns(unsigned mask, unsigned base, int n) {
   const int step = n < 0 ? -1 : 1;
   int left = n < 0 ? -n : n;
@@ -186,7 +186,7 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
 
 // ---- conversions: out of range saturates, as it does on the device --------------------------------------------------
 namespace capstone_emu {
-/// What is not a number becomes 0, or the top bit alone where one of the types has 64 bits.
+/// NaN becomes 0, or the top bit alone where one of the types has 64 bits.
 template <class Integer, class Float>
 inline Integer saturate_to(Float number) {
   const double x = number;

@@ -326,7 +326,7 @@ inline To clamped_to(From value) {
   return static_cast<To>(wide < least ? least : wide > most ? most : wide);
 }
 
-/// CC.CF, for arithmetic of several words. It lives from one instruction to the next, nobody runs in between.
+/// CC.CF, for arithmetic of several words. It is valid from one instruction to the next; no other thread runs in between.
 inline thread_local std::uint32_t carry = 0;
 template <class T>
 CAPSTONE_UNOBSERVED inline T add_carrying(T a, T b, bool in, bool out) {

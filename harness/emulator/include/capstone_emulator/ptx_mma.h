@@ -173,7 +173,7 @@ class SharedMatrix {
     const std::uintptr_t mask = span_ == 128 ? 7 : span_ == 64 ? 3 : span_ == 32 ? 1 : 0;
     return reinterpret_cast<const char*>(address ^ (address >> 7 & mask) << 4);
   }
-  /// What the calling lane does of the warp's reads of `rows` x `depth` elements: 16 bytes at a time. Part of the caller's code,
+  /// The calling lane's part of the warp's reads of `rows` x `depth` elements: 16 bytes at a time. Part of the caller's code,
   /// like what calls it, so that a finding names the candidate's line.
   __attribute__((always_inline)) void note_reads(unsigned first_row, unsigned rows, unsigned depth) const {
     const unsigned side = 16 / bytes_;  // elements side by side
@@ -193,7 +193,7 @@ class SharedMatrix {
 
 template <class T>
 const void* place_of(const Output<T>& operand) { return &operand.place; }
-inline const void* place_of(const Register&) { return nullptr; }  // nobody else sees it
+inline const void* place_of(const Register&) { return nullptr; }  // not visible elsewhere
 inline const void* place_of(const Immediate&) { return nullptr; }
 /// The results are on their way.
 template <class... Operands>
