@@ -29,7 +29,8 @@ class Workbench {
   Json ask(const Json& request, int descriptor = -1);
   /// @param more  more members of the request
   Json run(const std::string& schedule = "forward", std::uint64_t seed = 1, const Json& more = Json::object());
-  /// With the instrumented build: the answer, and under "report" what was observed. x holds values, y does not.
+  /// With the instrumented build: the answer, and under "report" what was observed. x holds values, y does
+  /// not.
   Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);
   void set_x(std::size_t index, float value);
   std::vector<float> y() const;

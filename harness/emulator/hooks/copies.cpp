@@ -1,5 +1,6 @@
-// Asynchronous copies, from cp.async to TMA. What a copy engine touches is unfinished from the issue until a thread can know
-// that it is done. Until then no thread may access the target of a load, or overwrite the source of a store.
+// Asynchronous copies, from cp.async to TMA. What a copy engine touches is unfinished from the issue until a
+// thread can know that it is done. Until then no thread may access the target of a load, or overwrite the
+// source of a store.
 #include "hooks/access.h"
 #include "hooks/traffic.h"
 #include "runtime/observe.h"
@@ -88,7 +89,7 @@ namespace capstone_emu::observe {
 
 using namespace hooks;
 
-// ---- cp.async: its own thread waits ----------------------------------------------------------------------------------
+// ---- cp.async: its own thread waits -----------------------------------------------------------------------
 
 void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero_filled, const void* pc) {
   if (!this_lane) return;
@@ -128,7 +129,7 @@ void copies_report_to(const void* barrier) {
     }
 }
 
-// ---- bulk copies: loads report to a barrier, stores are waited for by their thread -------------------------------------
+// ---- bulk copies: loads report to a barrier, stores are waited for by their thread ------------------------
 
 void bulk_load(const void* to, const void* from, unsigned bytes, const void* barrier, const void* pc) {
   if (!this_lane) return;

@@ -1,4 +1,5 @@
-// malloc and new of a candidate (harness/runtime/build/emulated.cpp): what a kernel allocates is memory that kernels may touch.
+// malloc and new of a candidate (harness/runtime/build/emulated.cpp): what a kernel allocates is memory that
+// kernels may touch.
 #include <atomic>
 #include <cstdlib>
 #include <new>

@@ -1,5 +1,6 @@
-// What a candidate built with -fsanitize=thread and -fsanitize-coverage=trace-pc calls. libtsan is not linked: the
-// compiler prescribes the names, and these functions replace libtsan's. The return address gives the place in the source.
+// What a candidate built with -fsanitize=thread and -fsanitize-coverage=trace-pc calls. libtsan is not
+// linked: the compiler prescribes the names, and these functions replace libtsan's. The return address gives
+// the place in the source.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -86,7 +87,8 @@ void __tsan_atomic_thread_fence(int order) {
 }
 void __tsan_atomic_signal_fence(int) {}
 
-// What the candidate's calls of memcpy, memmove and memset become: the compiler instruments accesses, not calls.
+// What the candidate's calls of memcpy, memmove and memset become: the compiler instruments accesses, not
+// calls.
 void* capstone_emu_memcpy(void* to, const void* from, std::size_t bytes) {
   if (this_lane && bytes) {
     access_range(from, bytes, false, CAPSTONE_PC);

@@ -58,7 +58,8 @@ std::vector<Finding> take_findings() {
   std::set<std::uint32_t> racing;
   for (const Finding& f : found)
     if (f.kind == FindingKind::kRace) racing.insert({f.now.pc, f.before.pc});
-  // The plain read at the head of `do … while (atomicCAS(…))` races with the others' swaps and does no harm: a stale value makes the swap fail.
+  // The plain read at the head of `do … while (atomicCAS(…))` races with the others' swaps and does no harm:
+  // a stale value makes the swap fail.
   const auto begins_swap = [](const Party& p) { return !p.write && !p.atomic && sites[site_ids[p.pc - text_begin]].begins_swap; };
   std::erase_if(found, [&](const Finding& f) {
     return f.kind == FindingKind::kRace && ((f.before.atomic && begins_swap(f.now)) || (f.now.atomic && begins_swap(f.before)));

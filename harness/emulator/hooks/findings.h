@@ -41,7 +41,8 @@ struct Finding {
 /// Keeps the finding unless there is one of its kind for these two places, or 100 already.
 void keep_finding(Finding finding);
 bool is_known(FindingKind kind, std::uint32_t pc, std::uint32_t other_pc);
-/// Without the uninitialised reads that a race explains: the read came before the write that it should have waited for.
+/// Without the uninitialised reads that a race explains: the read came before the write that it should have
+/// waited for.
 std::vector<Finding> take_findings();
 
 /// The message of a finding. `where` and `other` are places in the source such as "kernel.cu:12".

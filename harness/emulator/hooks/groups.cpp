@@ -1,5 +1,5 @@
-// Happens-before at barriers of groups other than a warp or a block: some threads of a block, a cluster, the grid. Also
-// the uses of mbarrier objects.
+// Happens-before at barriers of groups other than a warp or a block: some threads of a block, a cluster, the
+// grid. Also the uses of mbarrier objects.
 #include "hooks/access.h"
 #include "runtime/observe.h"
 

@@ -17,7 +17,8 @@ inline constexpr unsigned kEngine = 1024;
 /// The same for wgmma: ordered by waiting for its group.
 inline constexpr unsigned kMultiplier = 2048;
 
-/// Of one block: everything stamped before `all` by threads, and everything that thread t stamped before the time kept for t.
+/// Of one block: everything stamped before `all` by threads, and everything that thread t stamped before the
+/// time kept for t.
 class BlockKnowledge {
  public:
   Time all = 0;

@@ -15,8 +15,10 @@ struct Stamp {
   std::uint32_t site : 20;
   std::uint32_t thread : 10;   ///< in its block
   std::uint32_t relaxed : 1;   ///< an atomic, or volatile, access: two of them never race
-  std::uint32_t asynchronous : 1;  ///< by a copy engine for the thread; `time` is kUnfinished until a thread can know that it is done
-  bool multiplies() const { return asynchronous && relaxed; }  ///< wgmma, for a warp group whose first thread it is
+  /// by a copy engine for the thread; `time` is kUnfinished until a thread can know that it is done
+  std::uint32_t asynchronous : 1;
+  /// wgmma, for a warp group whose first thread it is
+  bool multiplies() const { return asynchronous && relaxed; }
   bool unfinished() const { return asynchronous && time == ~Time{0}; }
 };
 inline constexpr Time kUnfinished = ~Time{0};

@@ -16,9 +16,11 @@ struct KernelCounts {
   std::string name, function;                          // as the launch calls it; its symbol, where it has one
   std::uint64_t launches = 0, blocks = 0, threads = 0, dynamic_shared = 0;
   std::map<std::uint32_t, Counts> sites;               // by return address
-  std::map<std::uint32_t, std::uint64_t> executed;     // basic blocks, by return address of their counting call
+  // basic blocks, by return address of their counting call
+  std::map<std::uint32_t, std::uint64_t> executed;
 };
-// In the order of their first launch. Never destroyed, because a program reports after its statics are destroyed.
+// In the order of their first launch. Never destroyed, because a program reports after its statics are
+// destroyed.
 std::vector<KernelCounts>& g_kernels = *new std::vector<KernelCounts>;
 
 // One expression may launch several kernels: `kernel<<<…>>>` of a variable.

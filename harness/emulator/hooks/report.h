@@ -1,5 +1,6 @@
 #pragma once
-// What the worker answers about a run: findings, and counts by kernel and line (harness/runtime/worker/protocol.md).
+// What the worker answers about a run: findings, and counts by kernel and line
+// (harness/runtime/worker/protocol.md).
 #include <string>
 
 #include "runtime/json.h"

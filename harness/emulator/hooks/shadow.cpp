@@ -61,7 +61,8 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
   keep_finding(std::move(finding));
 }
 
-/// Two atomic or volatile accesses do not race, except that volatile does not make the lanes of a warp run in lock-step.
+/// Two atomic or volatile accesses do not race, except that volatile does not make the lanes of a warp run in
+/// lock-step.
 bool excused(const Stamp& a, const Stamp& b, bool shared) {
   if (!a.relaxed || !b.relaxed || a.multiplies() || b.multiplies()) return false;
   return !shared || a.thread / kWarpSize != b.thread / kWarpSize || sites[a.site].atomic || sites[b.site].atomic;
@@ -173,7 +174,8 @@ void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool read
   for (std::size_t at = place.offset, end = at + bytes; at < end;) {
     Cell& word = shadow.word(at);
     const bool whole = at % 4 == 0 && end - at >= 4;
-    if (word.ready == kSplit && place.home && word.spread < place.home->begin) word = Cell{};  // an earlier block split it
+    // an earlier block split it
+    if (word.ready == kSplit && place.home && word.spread < place.home->begin) word = Cell{};
     c.place.offset = at;
     if (whole && word.ready != kSplit) {
       touch(c, word, me, reads, writes, 4);

@@ -39,7 +39,8 @@ void prepare_sites() {
 }
 
 SiteId new_site(std::uint32_t pc, unsigned size, bool write, bool atomic) {
-  if (g_sites + 1 >= kMaxSites) std::abort();  // a program with a million accesses does not compile within the limits
+  // a program with a million accesses does not compile within the limits
+  if (g_sites + 1 >= kMaxSites) std::abort();
   const SiteId id = ++g_sites;
   Site& site = *new (&sites[id]) Site;
   site.pc = pc;

@@ -1,6 +1,6 @@
 #pragma once
-// Places in the candidate's code: the calls of hooks. A place is known by its return address, which is a number below 4 GiB
-// because the program is linked at a fixed address.
+// Places in the candidate's code: the calls of hooks. A place is known by its return address, which is a
+// number below 4 GiB because the program is linked at a fixed address.
 #include <cstdint>
 #include <vector>
 
@@ -33,7 +33,8 @@ inline constexpr SiteId kMaxSites = 1u << 20;
 
 extern Site* sites;              // [kMaxSites], by id; 0 is none
 extern SiteId* site_ids;         // by pc - text_begin
-extern std::uint64_t* executed;  // by pc - text_begin: how often the basic block with this call ran in this launch
+// by pc - text_begin: how often the basic block with this call ran in this launch
+extern std::uint64_t* executed;
 extern std::uint32_t text_begin;
 
 /// Reserves the tables. Once, before the first kernel.

@@ -70,7 +70,8 @@ std::unordered_map<std::uint32_t, Place> places_of(std::vector<std::uint32_t> ad
     std::snprintf(word, sizeof word, "0x%x\n", address);
     input += word;
   }
-  // For each address a line with it, then one for each frame, the innermost first: "path:line (discriminator n)".
+  // For each address a line with it, then one for each frame, the innermost first: "path:line (discriminator
+  // n)".
   const std::string text = output_of("addr2line", {"-a", "-i", "-e", "{}"}, input);
   std::uint32_t address = 0;
   for (std::size_t at = 0; at < text.size();) {

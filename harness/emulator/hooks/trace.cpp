@@ -1,7 +1,8 @@
-// The threads of a warp run one after another here, together on a GPU. What each of them accessed is kept until all lanes
-// have reached a barrier or a collective. Then the accesses are grouped as the hardware would make them: of the lanes'
-// next accesses, those at the lowest program counter go first, together. Code is laid out in source order, so lanes that
-// leave a loop early or skip a branch wait there for the others, as they do behind a branch on a GPU.
+// The threads of a warp run one after another here, together on a GPU. What each of them accessed is kept
+// until all lanes have reached a barrier or a collective. Then the accesses are grouped as the hardware would
+// make them: of the lanes' next accesses, those at the lowest program counter go first, together. Code is
+// laid out in source order, so lanes that leave a loop early or skip a branch wait there for the others, as
+// they do behind a branch on a GPU.
 #include "hooks/block.h"
 #include "hooks/traffic.h"
 
@@ -65,7 +66,8 @@ bool count_converged(Lane* lanes, unsigned width, unsigned accesses) {
   return true;
 }
 
-/// Groups what is traced; stops where a lane of `needed` has nothing left, because its next access is not known yet.
+/// Groups what is traced; stops where a lane of `needed` has nothing left, because its next access is not
+/// known yet.
 void count_diverged(Lane* lanes, unsigned width, std::uint32_t needed) {
   unsigned next[kWarpSize] = {};
   std::uint64_t addresses[kWarpSize];
@@ -123,7 +125,8 @@ void count_warp(Block& block, unsigned warp) {
   for (unsigned l = 0; l < width; ++l) lanes[l].traced = 0;
 }
 
-// A long stretch without a barrier: the thread lets the rest of its warp catch up, then what is known is counted.
+// A long stretch without a barrier: the thread lets the rest of its warp catch up, then what is known is
+// counted.
 void trace_is_full(Block& block, Lane& lane) {
   const unsigned warp = lane.warp();
   Lane* lanes = &block.lanes[warp * kWarpSize];

@@ -1,6 +1,6 @@
-// What a wgmma works on from its issue until a thread has waited for its group. Its accumulators are registers on a GPU
-// and variables on a thread's stack here; only another wgmma may touch them. Its matrices in shared memory may not be
-// overwritten.
+// What a wgmma works on from its issue until a thread has waited for its group. Its accumulators are
+// registers on a GPU and variables on a thread's stack here; only another wgmma may touch them. Its matrices
+// in shared memory may not be overwritten.
 #include <algorithm>
 
 #include "hooks/access.h"

@@ -146,7 +146,8 @@ class Translator : OperandCode {
       if (in_->has(bad)) throw Unsupported{};
     if (in_->mnemonic.find("mbarrier") != std::string::npos) throw Unsupported{};
   }
-  /// The order of an atomic ld or st; empty: it is not atomic. `.volatile` is `.relaxed` with some more (PTX ISA, "Volatile Operation").
+  /// The order of an atomic ld or st; empty: it is not atomic. `.volatile` is `.relaxed` with some more (PTX
+  /// ISA, "Volatile Operation").
   std::string memory_order() const {
     if (in_->has("acquire")) return "capstone_emu::ptx::kAcquire";
     if (in_->has("release")) return "capstone_emu::ptx::kRelease";

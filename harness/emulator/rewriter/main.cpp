@@ -2,11 +2,11 @@
 //   --program          main() keeps its name
 //   --refuse-emptied   a kernel that an architecture guard emptied is a finding
 //   --text             findings are lines for people
-// It is a separate program, so that hostile input can end this process only. Findings go to standard output, one JSON
-// object a line:
+// It is a separate program, so that hostile input can end this process only. Findings go to standard output, one
+// JSON object a line:
 //   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
-// Exit status: 0 written · 1 findings, nothing written · 2 wrong usage, or a file cannot be read or written · 3 as 1,
-// with --text, when a GPU could run the file and only the CPU cannot.
+// Exit status: 0 written · 1 findings, nothing written · 2 wrong usage, or a file cannot be read or written ·
+// 3 as 1, with --text, when a GPU could run the file and only the CPU cannot.
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -74,7 +74,8 @@ class MatrixCode : OperandCode {
            store(word, to) + "}";
   }
 
-  // wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d…}, a, b-desc, scale-d, imm-scale-a, imm-scale-b, trans-a, trans-b
+  // wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d…}, a, b-desc, scale-d, imm-scale-a, imm-scale-b,
+  // trans-a, trans-b
   std::string group_multiply() const {
     const Instruction& in = *in_;
     const std::size_t n = in.pieces.size();

@@ -77,7 +77,8 @@ class Parser {
         text_ += ' ';
         continue;
       }
-      if (text.compare(i, 2, "%=") == 0) {  // a number that tells copies of the text apart; labels here are local anyway
+      // a number that tells copies of the text apart; labels here are local anyway
+      if (text.compare(i, 2, "%=") == 0) {
         text_ += '_';
         ++i;
         continue;

@@ -27,7 +27,8 @@ struct Rewritten {
 
 struct RewriteOptions {
   bool keep_main = false;  ///< the source is a whole program: its main() keeps its name
-  /// A kernel whose whole body an architecture guard removes stops the build; else only its launch is refused.
+  /// A kernel whose whole body an architecture guard removes stops the build; else only its launch is
+  /// refused.
   bool refuse_emptied_kernels = false;
   /// Do the lines first … last of a file hold a preprocessor condition? Unset: never.
   std::function<bool(const std::string& file, int first, int last)> guarded;

@@ -1,5 +1,5 @@
-// What code compiled with -fsanitize=address calls; see shadow.h. Inline checks call __asan_report_* when an access is bad,
-// functions with many accesses call __asan_load* and __asan_store*.
+// What code compiled with -fsanitize=address calls; see shadow.h. Inline checks call __asan_report_* when an
+// access is bad, functions with many accesses call __asan_load* and __asan_store*.
 #include <cstdio>
 #include <cstring>
 #include <pthread.h>
@@ -51,8 +51,9 @@ std::string distance(const char* address, const char* begin, std::size_t bytes) 
   return std::to_string(address - begin - static_cast<std::ptrdiff_t>(bytes)) + " bytes past the end of ";
 }
 
-/// "4 bytes past the end of the local array acc (64 bytes)". The description reads "2 32 4 7 value:12 64 40 8 local:13":
-/// how many variables; of each its offset, its size, and the length of the name that follows, with its line.
+/// "4 bytes past the end of the local array acc (64 bytes)". The description reads "2 32 4 7 value:12 64 40 8
+/// local:13": how many variables; of each its offset, its size, and the length of the name that follows, with
+/// its line.
 std::string describe_local(const char* address) {
   const Stack stack = current_stack();
   if (address < stack.begin || address >= stack.end) return {};

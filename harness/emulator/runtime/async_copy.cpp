@@ -1,5 +1,5 @@
-// cp.async and its relatives. A schedule performs each copy at once or as late as the program allows, so that a missing
-// wait shows.
+// cp.async and related instructions. A schedule performs each copy at once or as late as the program allows, so that
+// a missing wait shows.
 #include "runtime/scheduler.h"
 #include "runtime/shadow.h"
 

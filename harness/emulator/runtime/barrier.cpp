@@ -17,8 +17,8 @@ int BlockRunner::barrier_result(BarrierKind kind) const {
   return 0;
 }
 
-/// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is ready.
-/// The threads' states follow when they run; until then nothing reads them.
+/// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is
+/// ready. The threads' states follow when they run; until then nothing reads them.
 void BlockRunner::release_barrier() {
   if (at_grid_) meet_the_grid();
   observe::barrier_releases();
@@ -31,8 +31,8 @@ void BlockRunner::release_barrier() {
   arrived_ = 0;
 }
 
-// Threads that meet at different __syncthreads() lines pass: warp-specialised kernels do this, and the hardware
-// counts arrivals only. Threads that left the kernel count as arrived, as they do on hardware.
+// Threads that meet at different __syncthreads() lines pass: warp-specialised kernels do this, and the
+// hardware counts arrivals only. Threads that left the kernel count as arrived, as they do on hardware.
 inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
   Thread& thread = *thread_;
   thread.state = State::kAtBarrier;
@@ -65,7 +65,7 @@ void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int l
 }
 int barrier_result(BarrierKind kind) { return BlockRunner::current()->barrier_result(kind); }
 
-// ---- the grid -------------------------------------------------------------------------------------------------------
+// ---- the grid ---------------------------------------------------------------------------------------------
 
 /// Every thread of the block has arrived. Each block of a cooperative launch has an OS thread, which waits.
 void BlockRunner::meet_the_grid() {
@@ -90,7 +90,8 @@ void BlockRunner::meet_the_grid() {
       lock.lock();
     }
   }
-  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}  // a block that fails elsewhere does not notify
+  // a block that fails elsewhere does not notify
+  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}
   const std::uint64_t left = barrier.left;
   lock.unlock();
   if (barrier.phase != phase) return;
@@ -107,7 +108,7 @@ void BlockRunner::leave_grid_barrier() {
   grid_->barrier.changed.notify_all();
 }
 
-// ---- named barriers -------------------------------------------------------------------------------------------------
+// ---- named barriers ---------------------------------------------------------------------------------------
 
 void* BlockRunner::named_barrier(unsigned id, unsigned threads, bool wait, const char* file, int line, void*** save) {
   if (id >= kNamedBarriers)

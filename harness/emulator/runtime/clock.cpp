@@ -1,4 +1,5 @@
-// clock() of <time.h>, which CUDA also offers to kernels. There it counts cycles of a 1 GHz processor, as clock64() does.
+// clock() of <time.h>, which CUDA also offers to kernels. There it counts cycles of a 1 GHz processor, as
+// clock64() does.
 #include <ctime>
 
 #include "runtime/scheduler.h"

@@ -73,7 +73,7 @@ unsigned rank_of_shared_memory(const void* address) {
   return owner;
 }
 
-// ---- the cluster's barrier ------------------------------------------------------------------------------------------
+// ---- the cluster's barrier --------------------------------------------------------------------------------
 
 namespace {
 void complete_if_all_are_here(Cluster& cluster, unsigned threads) {

@@ -1,4 +1,5 @@
-// Signals become failures: inside a kernel with kernel, launch, block and thread, in the candidate's host code with the line.
+// Signals become failures: inside a kernel with kernel, launch, block and thread, in the candidate's host
+// code with the line.
 #include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -42,8 +43,8 @@ Registers registers_of(const void* raw_context) {
 /// Where a fault during unwinding goes on; null outside of it.
 thread_local sigjmp_buf* unwinding = nullptr;
 
-/// call_chain(). Unwinding a stack that was overwritten, or beyond the first frame of a kernel's thread, may fault, too. The result is then the
-/// interrupted instruction alone.
+/// call_chain(). Unwinding a stack that was overwritten, or beyond the first frame of a kernel's thread, may
+/// fault, too. The result is then the interrupted instruction alone.
 std::vector<const void*> calls_as_far_as_they_go(const void* program_counter) {
   sigjmp_buf again;
   std::vector<const void*> chain{program_counter};
@@ -117,7 +118,8 @@ bool belongs_to_candidate(const void* code) {
   return code >= &__executable_start && code < end;
 }
 
-/// Host code that does not return, or a kernel that could not be left because it was never in the candidate's code.
+/// Host code that does not return, or a kernel that could not be left because it was never in the candidate's
+/// code.
 Failure timed_out_on_the_host(const Registers& registers) {
   if (auto first = take_failure()) return *first;
   const std::string message = "did not end within " + time_limit_text();

@@ -195,7 +195,8 @@ int& last_error() { return g_last_error; }
 std::size_t& dynamic_shared_limit() { return g_dynamic_limit; }
 int emulated_arch() { return capstone_emu_arch; }
 
-std::size_t shared_memory_capacity() {  // CUDA C++ Programming Guide, "Technical specifications per compute capability"
+// CUDA C++ Programming Guide, "Technical specifications per compute capability"
+std::size_t shared_memory_capacity() {
   const int arch = emulated_arch();
   if (arch >= 900 && arch < 1200) return 227 * 1024;
   if (arch == 800 || arch == 870) return 163 * 1024;

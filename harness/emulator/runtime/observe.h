@@ -1,5 +1,6 @@
 #pragma once
-// What the runtime tells the hooks (hooks/) while kernels run. In the other build variants these functions are empty.
+// What the runtime tells the hooks (hooks/) while kernels run. In the other build variants these functions
+// are empty.
 #include <cstddef>
 #include <cstdint>
 
@@ -25,7 +26,8 @@ inline constexpr bool kOn = true;
 void launch_begins(const Grid& grid);
 void launch_ends();
 
-// One block runs at a time, so that counts repeat and shadows need no locks: a runner works while it has the turn.
+// One block runs at a time, so that counts repeat and shadows need no locks: a runner works while it has the
+// turn.
 void take_turn();
 void give_turn();
 /// Lets the runner that has waited longest go on first.
@@ -49,7 +51,8 @@ void barrier_releases();
 void warp_meets(unsigned warp, unsigned members, bool whole);
 /// All threads of the grid are at its barrier.
 void grid_meets();
-/// The running thread arrives at a barrier of some of the block's threads, and waits or continues; enough have arrived.
+/// The running thread arrives at a barrier of some of the block's threads, and waits or continues; enough
+/// have arrived.
 void arrives_at(unsigned named_barrier, bool waits);
 void threads_meet(unsigned named_barrier);
 /// The same for all threads of a cluster, which wait in a separate step.
@@ -66,8 +69,8 @@ void copies_awaited(unsigned still_pending);
 /// The thread's copies so far are done when the phase of the barrier is over.
 void copies_report_to(const void* barrier);
 
-// Bulk copies (TMA), piece by piece. A load may be read when the barrier's phase is over and a thread has seen that; the source
-// of a store may be overwritten when a thread has waited for its group.
+// Bulk copies (TMA), piece by piece. A load may be read when the barrier's phase is over and a thread has
+// seen that; the source of a store may be overwritten when a thread has waited for its group.
 void bulk_load(const void* to, const void* from, unsigned bytes, const void* barrier, const void* pc);
 void bulk_store(const void* to, const void* from, unsigned bytes, bool reduces, const void* pc);
 void bulk_committed();
@@ -78,7 +81,8 @@ void copies_complete_on(const void* barrier);
 void barrier_begins(const void* barrier, const void* pc);
 void barrier_used(const void* barrier, const void* pc);
 
-/// wgmma: the running thread commits a group; it knows that all four warps have done all groups but the last ones.
+/// wgmma: the running thread commits a group; it knows that all four warps have done all groups but the last
+/// ones.
 void multiplies_committed();
 void multiplies_awaited(unsigned still_pending);
 

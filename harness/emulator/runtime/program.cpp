@@ -1,5 +1,5 @@
-// For a whole program that keeps its own main(): sets the schedule before main() and reports a failed kernel after it.
-// Linked in when the build names capstone_emu_program.
+// For a whole program that keeps its own main(): sets the schedule before main() and reports a failed kernel
+// after it. Linked in when the build names capstone_emu_program.
 #include <unistd.h>
 
 #include <cstdio>

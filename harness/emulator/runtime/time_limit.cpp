@@ -19,8 +19,10 @@ namespace capstone_emu {
 namespace {
 
 constexpr std::chrono::milliseconds kAgain{10};        // between two signals
-constexpr std::chrono::milliseconds kPatience{1500};   // before host code must report where it is, if no kernel runs
-constexpr std::chrono::milliseconds kLastResort{8000}; // … whatever runs: the judge waits a little longer than this
+// before host code must report where it is, if no kernel runs
+constexpr std::chrono::milliseconds kPatience{1500};
+// … whatever runs: the judge waits a little longer than this
+constexpr std::chrono::milliseconds kLastResort{8000};
 
 pid_t thread_id() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 

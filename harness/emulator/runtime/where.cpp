@@ -78,7 +78,8 @@ std::string read_line_tables(const std::vector<const void*>& chain) {
 std::vector<const void*> call_chain(const void* interrupted) {
   Walk walk{interrupted, interrupted == nullptr, {}};
   _Unwind_Backtrace(visit, &walk);
-  if (interrupted && walk.chain.empty()) walk.chain.push_back(interrupted);  // a jump to nowhere cannot be unwound
+  // a jump to nowhere cannot be unwound
+  if (interrupted && walk.chain.empty()) walk.chain.push_back(interrupted);
   return walk.chain;
 }
 

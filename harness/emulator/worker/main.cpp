@@ -1,4 +1,5 @@
-// The program of one candidate on the emulated backend. It speaks harness/runtime/worker/protocol.md on descriptor 3.
+// The program of one candidate on the emulated backend. It speaks harness/runtime/worker/protocol.md on
+// descriptor 3.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -115,7 +116,8 @@ Schedule schedule_from(const std::string& name) {
   throw std::runtime_error("unknown schedule '" + name + "'");
 }
 
-/// Runs `body`, which enters the candidate's code, and answers with its wall time or with the failure that the runtime recorded.
+/// Runs `body`, which enters the candidate's code, and answers with its wall time or with the failure that
+/// the runtime recorded.
 template <class Body>
 Json run_guarded(const Json& request, const Arena& arena, const char* function, Body&& body) {
   settings().schedule = schedule_from(request.value("schedule", std::string("forward")));

@@ -1,4 +1,5 @@
-// 16-bit floats: all of them to integers, integers to them, shuffled pairs, and the functions that came later.
+// 16-bit floats: all of them to integers, integers to them, shuffled pairs, and the functions that came
+// later.
 #include <cmath>
 #include <climits>
 #include <cstdint>

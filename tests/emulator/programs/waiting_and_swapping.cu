@@ -1,6 +1,6 @@
-// How programs wait for another thread and build atomics: with a for that has only a condition, around a barrier, through
-// PTX with an order, in a loop of atomicCAS that begins with a plain read. Also some spellings of launches and shared
-// variables.
+// How programs wait for another thread and build atomics: with a for that has only a condition, around a
+// barrier, through PTX with an order, in a loop of atomicCAS that begins with a plain read. Also some
+// spellings of launches and shared variables.
 #include <cstdint>
 #include <cstdio>
 

@@ -157,7 +157,7 @@ CAPSTONE_SCOPES(_block)
 CAPSTONE_SCOPES(_system)
 #undef CAPSTONE_SCOPES
 
-// ---- __nv_atomic_…: nvcc's own atomic functions, with an order and a scope --------------------------------------------
+// ---- __nv_atomic_…: nvcc's own atomic functions, with an order and a scope --------------------------------
 #define __NV_ATOMIC_RELAXED __ATOMIC_RELAXED
 #define __NV_ATOMIC_CONSUME __ATOMIC_CONSUME
 #define __NV_ATOMIC_ACQUIRE __ATOMIC_ACQUIRE

@@ -50,7 +50,7 @@ inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), di
       kernel, arguments, std::index_sequence_for<Parameters...>{});
 }
 
-// ---- clusters -------------------------------------------------------------------------------------------------------
+// ---- clusters ---------------------------------------------------------------------------------------------
 namespace capstone_emu {
 inline dim3 dim_of(const Index3& i) { return dim3(i.x, i.y, i.z); }
 }  // namespace capstone_emu

@@ -23,7 +23,7 @@
 #define __sincosf capstone_emu_sincosf
 #define __tanhf capstone_emu_tanhf
 
-// ---- loads and stores with a cache hint -----------------------------------------------------------------------------
+// ---- loads and stores with a cache hint -------------------------------------------------------------------
 #define CAPSTONE_LOAD(name) \
   template <class T>        \
   inline T name(const T* address) { return *address; }
@@ -54,7 +54,7 @@ CAPSTONE_STORE(__stcs)
 CAPSTONE_STORE(__stwt)
 #undef CAPSTONE_STORE
 
-// ---- fast and rounded arithmetic ------------------------------------------------------------------------------------
+// ---- fast and rounded arithmetic --------------------------------------------------------------------------
 static inline float __expf(float x) { return expf(x); }
 static inline float __exp2f(float x) { return exp2f(x); }
 static inline float __exp10f(float x) { return powf(10.f, x); }
@@ -105,7 +105,7 @@ CAPSTONE_ROUNDED(rd)
 #undef CAPSTONE_ROUNDED
 static inline float __frsqrt_rn(float a) { return 1.f / sqrtf(a); }
 
-// ---- bits -----------------------------------------------------------------------------------------------------------
+// ---- bits -------------------------------------------------------------------------------------------------
 static inline int __float_as_int(float x) { return capstone_emu::reinterpret_bits<int>(x); }
 static inline unsigned __float_as_uint(float x) { return capstone_emu::reinterpret_bits<unsigned>(x); }
 static inline float __int_as_float(int x) { return capstone_emu::reinterpret_bits<float>(x); }
@@ -157,7 +157,7 @@ static inline unsigned __fns(unsigned mask, unsigned base, int n) {
   return ~0u;
 }
 
-// ---- integers -------------------------------------------------------------------------------------------------------
+// ---- integers ---------------------------------------------------------------------------------------------
 static inline int __mul24(int a, int b) { return static_cast<int>((static_cast<long long>(a << 8 >> 8)) * (b << 8 >> 8)); }
 static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 static inline int __mulhi(int a, int b) { return static_cast<int>(static_cast<long long>(a) * b >> 32); }
@@ -184,7 +184,7 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
 
 #include "simd_intrinsics.h"
 
-// ---- conversions: out of range saturates, as it does on the device --------------------------------------------------
+// ---- conversions: out of range saturates, as it does on the device ----------------------------------------
 namespace capstone_emu {
 /// NaN becomes 0, or the top bit alone where one of the types has 64 bits.
 template <class Integer, class Float>
@@ -229,7 +229,7 @@ static inline double __hiloint2double(int high, int low) {
   return capstone_emu::reinterpret_bits<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 | static_cast<unsigned>(low));
 }
 
-// ---- clocks, traps, addresses ---------------------------------------------------------------------------------------
+// ---- clocks, traps, addresses -----------------------------------------------------------------------------
 static inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 static inline void __trap(CAPSTONE_SITE) { capstone_emu::trap(file, line, "__trap()"); }
 static inline void __brkpt() {}
@@ -251,7 +251,7 @@ static inline unsigned __isShared(const void* p) {
 static inline unsigned __isLocal(const void* p) { return capstone_emu::is_local(p); }
 static inline unsigned __isGlobal(const void* p) { return !__isShared(p) && !__isLocal(p); }
 
-// ---- min and max without std:: --------------------------------------------------------------------------------------
+// ---- min and max without std:: ----------------------------------------------------------------------------
 template <class A, class B>
 constexpr std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, std::common_type_t<A, B>> min(A a, B b) {
   using C = std::common_type_t<A, B>;
