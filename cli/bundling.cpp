@@ -14,30 +14,30 @@
 
 namespace capstone::cli {
 
-Result<BundleReceipt> pack_candidates(const Session& session, const Project& project, const std::vector<Candidate>& candidates, const fs::path& out) {
+Result<BundleReceipt> pack_candidates(const Context& context, const Project& project, const std::vector<CandidateVersion>& candidates, const fs::path& out) {
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   add_pending_versions(project, ledger);
   BundleRequest request;
-  request.tool = session.resources.version;
-  request.contestants.clear();
+  request.tool = context.resources.version;
+  request.candidates.clear();
   request.options["candidates"] = Json::array();
-  for (const Candidate& candidate : candidates) {
+  for (const CandidateVersion& candidate : candidates) {
     CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));
     CAPSTONE_TRY(std::string digest, keep_source(project.sources(), text));
     std::string version = candidate.version;
     if (version.empty()) {
-      CAPSTONE_TRY(version, next_version(ledger, candidate.contestant, digest));
+      CAPSTONE_TRY(version, next_version(ledger, candidate.name, digest));
     }
     std::error_code code;
-    request.contestants.push_back(candidate.contestant == "llm" ? version : candidate.contestant);
-    Json entry{{"contestant", candidate.contestant}, {"source", fs::relative(candidate.source, project.root, code).string()},
+    request.candidates.push_back(candidate.name == "llm" ? version : candidate.name);
+    Json entry{{"candidate", candidate.name}, {"source", fs::relative(candidate.source, project.root, code).string()},
                {"version", version}, {"reason", candidate.reason}};
     if (candidate.expected_speedup) entry["expected_speedup"] = *candidate.expected_speedup;
     request.options["candidates"].push_back(std::move(entry));
   }
   CAPSTONE_TRY(BundleReceipt receipt, pack_bundle(project, request, out));
   for (const SkippedFile& file : receipt.left_out)
-    session.terminal.say(fmt::format("note: {} is not packed: {}; a kernel that includes it will not build elsewhere", file.path, file.reason));
+    context.terminal.say(fmt::format("note: {} is not packed: {}; a kernel that includes it will not build elsewhere", file.path, file.reason));
   return receipt;
 }
 
@@ -52,33 +52,33 @@ Result<fs::path> source_in(const Bundle& bundle, const std::string& named, const
     return fail("bundle refused: it names a kernel outside itself: " + to_utf8(named), file.string(), kPackAgain);
   const bool kernel = source.filename() == "kernel.cu" || source.filename() == "kernel.py";
   if (source.empty() || !kernel || (*source.begin() != "human" && *source.begin() != "llm"))
-    return fail("bundle refused: no contestant's kernel is called " + to_utf8(named), file.string(), "human/kernel.cu or llm/attempt-N/kernel.cu is one; " + std::string(kPackAgain));
+    return fail("bundle refused: no candidate's kernel is called " + to_utf8(named), file.string(), "human/kernel.cu or llm/attempt-N/kernel.cu is one; " + std::string(kPackAgain));
   std::error_code code;
   if (!fs::is_regular_file(fs::symlink_status(bundle.root / source, code))) return fail("the bundle lacks " + to_utf8(named), file.string(), kPackAgain);
   return bundle.root / source.lexically_normal();
 }
 
-Result<std::vector<Candidate>> candidates_in(const Bundle& bundle, const fs::path& file) {
+Result<std::vector<CandidateVersion>> candidates_in(const Bundle& bundle, const fs::path& file) {
   auto text = [](const Json& entry, const char* key) { return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string(); };
-  std::vector<Candidate> candidates;
+  std::vector<CandidateVersion> candidates;
   for (const Json& entry : bundle.options.value("candidates", Json::array())) {
-    const std::string contestant = entry.is_object() ? text(entry, "contestant") : std::string();
-    if (contestant != "human" && contestant != "llm") return fail("bundle refused: a contestant is neither human nor llm", file.string(), kPackAgain);
+    const std::string candidate = entry.is_object() ? text(entry, "candidate") : std::string();
+    if (candidate != "human" && candidate != "llm") return fail("bundle refused: a candidate is neither human nor llm", file.string(), kPackAgain);
     CAPSTONE_TRY(fs::path source, source_in(bundle, text(entry, "source"), file));
     std::optional<double> expected;
     if (entry.contains("expected_speedup") && entry["expected_speedup"].is_number()) expected = entry["expected_speedup"].get<double>();
-    candidates.push_back({contestant, source, text(entry, "reason"), expected, text(entry, "version")});
+    candidates.push_back({candidate, source, text(entry, "reason"), expected, text(entry, "version")});
   }
-  if (candidates.empty()) return fail("the bundle names no contestant", file.string(), "pack it again with this version of capstone");
+  if (candidates.empty()) return fail("the bundle names no candidate", file.string(), "pack it again with this version of capstone");
   return candidates;
 }
 
 // The definition decides what is right, and its oracle is code that runs in this process, outside any sandbox: the catalogue's own, or one that was
 // asked for by name. The catalogue's replaces an equal copy.
 // @return what the record has to say about it
-Result<std::vector<std::string>> settle_definition(const Session& session, Project& project, const fs::path& file, bool trust) {
+Result<std::vector<std::string>> settle_definition(const Context& context, Project& project, const fs::path& file, bool trust) {
   const Problem& packed = project.problem;
-  auto ours = mentors_problem(session, packed.id);
+  auto ours = mentors_problem(context, packed.id);
   if (ours && ours->digest == packed.digest) {
     project.problem = std::move(*ours);
     return std::vector<std::string>{};
@@ -90,13 +90,13 @@ Result<std::vector<std::string>> settle_definition(const Session& session, Proje
               std::string(ours ? "pack it with the same version of capstone; or, " : "") + "if you know who made it: --trust-problem");
 }
 
-Result<JudgedBundle> judge_unpacked(const Session& session, const Bundle& bundle, const fs::path& file, const fs::path& out, const JudgeOptions& options, bool trust_problem) {
+Result<JudgedBundle> judge_unpacked(const Context& context, const Bundle& bundle, const fs::path& file, const fs::path& out, const JudgeOptions& options, bool trust_problem) {
   CAPSTONE_TRY(Project project, open_project(bundle.root));
   CAPSTONE_CHECK(require_pinned_problem(project));
-  CAPSTONE_TRY(std::vector<Candidate> candidates, candidates_in(bundle, file));
-  CAPSTONE_TRY(const std::vector<std::string> labels, settle_definition(session, project, file, trust_problem));
+  CAPSTONE_TRY(std::vector<CandidateVersion> candidates, candidates_in(bundle, file));
+  CAPSTONE_TRY(const std::vector<std::string> labels, settle_definition(context, project, file, trust_problem));
   JudgedBundle judged;
-  CAPSTONE_TRY(judged.measurements, judge_and_record(project, std::move(candidates), options, session, labels));
+  CAPSTONE_TRY(judged.measurements, judge_and_record(project, std::move(candidates), options, context, labels));
   judged.result = out.empty() ? fs::path(file.string() + ".result.jsonl") : out;
   CAPSTONE_TRY(std::string ledger, read_file(project.ledger()));
   CAPSTONE_CHECK(write_file_atomic(judged.result, ledger));
@@ -105,11 +105,11 @@ Result<JudgedBundle> judge_unpacked(const Session& session, const Bundle& bundle
 
 }  // namespace
 
-Result<JudgedBundle> judge_bundle(const Session& session, const fs::path& file, const fs::path& out, const JudgeOptions& options, bool trust_problem) {
-  const ScratchFolder place(session.resources.cache / "bundles" / file.stem());
+Result<JudgedBundle> judge_bundle(const Context& context, const fs::path& file, const fs::path& out, const JudgeOptions& options, bool trust_problem) {
+  const ScratchFolder place(context.resources.cache / "bundles" / file.stem());
   CAPSTONE_CHECK(make_folders(place.path().parent_path()));
   CAPSTONE_TRY(Bundle bundle, unpack_bundle(file, place.path()));
-  auto judged = judge_unpacked(session, bundle, file, out, options, trust_problem);
+  auto judged = judge_unpacked(context, bundle, file, out, options, trust_problem);
   if (judged) return judged;
   Error error = judged.error();
   error.where = replace_all(error.where, place.path().string() + "/", file.string() + ": ");   // what was unpacked is gone

@@ -16,7 +16,7 @@ template <class Value>
 using Names = std::map<std::string, Value>;
 
 const Names<Backend> kBackends{{"auto", Backend::kAuto}, {"cuda", Backend::kCuda}, {"emulated", Backend::kEmulated}};
-const Names<Tier> kTiers{{"auto", Tier::kAuto}, {"host", Tier::kHost}, {"sealed", Tier::kSealed}};
+const Names<Execution> kExecutions{{"auto", Execution::kAuto}, {"in-process", Execution::kInProcess}, {"replayed", Execution::kReplayed}};
 
 template <class Value>
 CLI::Option* add(CLI::App& command, const std::string& option, Value& value, const Names<Value>& names, const std::string& help) {
@@ -42,8 +42,8 @@ std::string name_in(const Names<Value>& names, Value value) {
 }  // namespace
 
 CLI::Option* add_backend(CLI::App& command, Backend& backend, const std::string& help) { return add(command, "--backend", backend, kBackends, help); }
-CLI::Option* add_tier(CLI::App& command, Tier& tier, const std::string& help) { return add(command, "--tier", tier, kTiers, help); }
+CLI::Option* add_execution(CLI::App& command, Execution& execution, const std::string& help) { return add(command, "--execution", execution, kExecutions, help); }
 std::string name_of(Backend backend) { return name_in(kBackends, backend); }
-std::string name_of(Tier tier) { return name_in(kTiers, tier); }
+std::string name_of(Execution execution) { return name_in(kExecutions, execution); }
 
 }  // namespace capstone::cli

@@ -10,10 +10,10 @@ namespace capstone::cli {
 
 /// --backend auto|cuda|emulated
 CLI::Option* add_backend(CLI::App& command, Backend& backend, const std::string& help);
-/// --tier auto|host|sealed
-CLI::Option* add_tier(CLI::App& command, Tier& tier, const std::string& help);
+/// --execution auto|host|replayed
+CLI::Option* add_execution(CLI::App& command, Execution& execution, const std::string& help);
 /// What the user would have written.
 std::string name_of(Backend backend);
-std::string name_of(Tier tier);
+std::string name_of(Execution execution);
 
 }  // namespace capstone::cli

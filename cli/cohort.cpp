@@ -13,8 +13,8 @@ Json OpenCohort::evidence_of(const std::string& submission) const {
   return json.is_object() ? json : Json::object();
 }
 
-Result<OpenCohort> open_cohort(const Session& session, const std::string& folder) {
-  const fs::path place = (session.cwd / folder).lexically_normal();
+Result<OpenCohort> open_cohort(const Context& context, const std::string& folder) {
+  const fs::path place = (context.cwd / folder).lexically_normal();
   std::error_code code;
   if (!fs::exists(place / "gradebook.sqlite", code))
     return fail("no gradebook here", place.string(), "it is made by `capstone grade SUBMISSIONS --out COHORT`; name that folder with --cohort");

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/course/gradebook/gradebook.h"
 #include "harness/course/gradebook/sheets.h"
 
@@ -26,7 +26,7 @@ struct OpenCohort {
 };
 
 /// @error no gradebook there; damaged.
-Result<OpenCohort> open_cohort(const Session& session, const std::string& folder);
+Result<OpenCohort> open_cohort(const Context& context, const std::string& folder);
 
 /// --cohort, default graded/.
 void add_cohort_option(CLI::App& command, std::string& cohort);

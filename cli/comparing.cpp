@@ -51,10 +51,10 @@ void add_prints(const Fingerprints& prints, std::set<std::uint64_t>& common) {
 
 // Everything of a problem that every student was given: its files, the declaration of launch() and the stub to begin with.
 // A problem of a project's own (KernelBench) is nowhere else than in the project; a copy that was changed says nothing.
-void add_scaffold(const Session& session, const std::string& id, const fs::path& root, std::set<std::uint64_t>& common) {
+void add_scaffold(const Context& context, const std::string& id, const fs::path& root, std::set<std::uint64_t>& common) {
   const auto project = open_project(root);
   const bool pinned = project && !project->problem_changed;
-  const auto course = find_problem(session.resources.problems(), id);
+  const auto course = find_problem(context.resources.problems(), id);
   if (!pinned && !course) return;
   const Problem& problem = pinned ? project->problem : *course;
   for (const char* ending : {".cu", ".h", ".cpp", ".py"})
@@ -65,18 +65,18 @@ void add_scaffold(const Session& session, const std::string& id, const fs::path&
 }
 
 // What a kernel of this problem may have been copied from, apart from a classmate.
-std::vector<NamedSource> public_sources(const Session& session, const std::string& problem) {
+std::vector<NamedSource> public_sources(const Context& context, const std::string& problem) {
   std::vector<NamedSource> sources;
   std::error_code code;
-  for (const auto& part : fs::directory_iterator(session.resources.reference_kernels(), code))
+  for (const auto& part : fs::directory_iterator(context.resources.reference_kernels(), code))
     for (const fs::path& rung : files_below(part.path() / problem, ".cu"))
-      if (auto source = source_of("the rung " + rung.lexically_relative(session.resources.reference_kernels()).string(), problem, rung)) sources.push_back(std::move(*source));
-  for (const auto& example : fs::directory_iterator(session.resources.share / "examples", code)) {
+      if (auto source = source_of("the rung " + rung.lexically_relative(context.resources.reference_kernels()).string(), problem, rung)) sources.push_back(std::move(*source));
+  for (const auto& example : fs::directory_iterator(context.resources.share / "examples", code)) {
     auto config = read_config(example.path() / "capstone.yaml");
     if (!config || config->problem_id != problem) continue;
     for (const fs::path& file : files_below(example.path(), ".cu"))
       if (const fs::path part = *file.lexically_relative(example.path()).begin(); part == "human" || part == "llm")
-        if (auto source = source_of("the example " + file.lexically_relative(session.resources.share / "examples").string(), problem, file)) sources.push_back(std::move(*source));
+        if (auto source = source_of("the example " + file.lexically_relative(context.resources.share / "examples").string(), problem, file)) sources.push_back(std::move(*source));
   }
   return sources;
 }
@@ -89,7 +89,7 @@ Json fragments_json(const Likeness& likeness) {
 
 }  // namespace
 
-Result<ExitCode> compare_kernels(const Session& session, OpenCohort& cohort, double least) {
+Result<ExitCode> compare_kernels(const Context& context, OpenCohort& cohort, double least) {
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   std::map<std::string, std::string> problems;   // submission → problem
   for (const GradebookRow& row : rows) problems[row.submission] = row.problem;
@@ -104,8 +104,8 @@ Result<ExitCode> compare_kernels(const Session& session, OpenCohort& cohort, dou
     auto kernel = project.empty() ? std::nullopt : source_of(submission, problem, project / "human" / "kernel.py");
     if (!kernel && !project.empty()) kernel = source_of(submission, problem, project / "human" / "kernel.cu");
     if (!kernel) continue;
-    add_scaffold(session, problem, project, common);
-    if (!given.contains(problem)) given[problem] = public_sources(session, problem);
+    add_scaffold(context, problem, project, common);
+    if (!given.contains(problem)) given[problem] = public_sources(context, problem);
     std::vector<NamedSource> origins = given[problem];
     for (const char* ending : {".cu", ".py"})
       for (const fs::path& reply : files_below(project / "llm", ending))
@@ -128,9 +128,9 @@ Result<ExitCode> compare_kernels(const Session& session, OpenCohort& cohort, dou
   }
   std::stable_sort(report.origins.begin(), report.origins.end(), [](const auto& a, const auto& b) { return a.likeness.of_first > b.likeness.of_first; });
   CAPSTONE_CHECK(write_file_atomic(cohort.folder / "similarity.json", json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
-  CAPSTONE_TRY(std::string page, similarity_page(report, session.resources.templates()));
+  CAPSTONE_TRY(std::string page, similarity_page(report, context.resources.templates()));
   CAPSTONE_CHECK(write_file_atomic(cohort.folder / "similarity.html", page));
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   Table table({"submission", "shares code with", "share"}, {false, false, true});
   for (const SimilarityFinding& f : report.pairs) table.row({f.first, f.second, fmt::format("{:.0f} %", 100 * f.likeness.share)});
   for (const SimilarityFinding& f : report.origins) table.row({f.first, to_utf8(f.second), fmt::format("{:.0f} %", 100 * f.likeness.of_first)});

@@ -20,33 +20,33 @@
 namespace capstone::cli {
 namespace {
 
-bool has_gpu(const Session& session) { return choose_backend(Backend::kAuto, session.resources).backend == Backend::kCuda; }
+bool has_gpu(const Context& context) { return choose_backend(Backend::kAuto, context.resources).backend == Backend::kCuda; }
 
-void tell(const Session& session, const std::string& text) { session.terminal.out(session.terminal.fold(text)); }
+void tell(const Context& context, const std::string& text) { context.terminal.out(context.terminal.fold(text)); }
 
-void cannot_show(const Session& session, const std::string& what) {
-  tell(session, session.terminal.paint(Tone::kWarn, "not shown here: " + what + " (" + choose_backend(Backend::kAuto, session.resources).because + ")"));
+void cannot_show(const Context& context, const std::string& what) {
+  tell(context, context.terminal.paint(Tone::kWarn, "not shown here: " + what + " (" + choose_backend(Backend::kAuto, context.resources).because + ")"));
 }
 
 // Rungs of a ladder, timed on the GPU at some sizes.
-Result<Ladder> timed(const Session& session, const std::string& id, const std::vector<std::string>& wanted, const Sizes& sizes) {
-  CAPSTONE_TRY(auto rungs, rungs_of(session.resources, id));
-  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), id));
+Result<Ladder> timed(const Context& context, const std::string& id, const std::vector<std::string>& wanted, const Sizes& sizes) {
+  CAPSTONE_TRY(auto rungs, rungs_of(context.resources, id));
+  CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), id));
   problem.measure = sizes;
   problem.check.resize(1);
   LadderRequest request{&problem, {}, Backend::kCuda, 0.5};
   for (const Rung& rung : rungs)
     if (std::any_of(wanted.begin(), wanted.end(), [&](const std::string& start) { return rung.name.starts_with(start); })) request.rungs.push_back(rung);
-  auto climbed = climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); });
-  session.terminal.end_progress();
+  auto climbed = climb(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
+  context.terminal.end_progress();
   return climbed;
 }
 
-Result<Explanation> counted(const Session& session, const std::string& id, const std::string& rung, const Sizes& sizes) {
-  CAPSTONE_TRY(const Problem problem, find_problem(session.resources.problems(), id));
-  CAPSTONE_TRY(const std::filesystem::path source, find_rung(session, id, rung, "capstone explain {0} --problem {1}"));
-  auto explained = explain({&problem, source, sizes, {}}, session.resources, [&](const std::string& text) { session.terminal.progress(text); });
-  session.terminal.end_progress();
+Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung, const Sizes& sizes) {
+  CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
+  CAPSTONE_TRY(const std::filesystem::path source, find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
+  auto explained = explain({&problem, source, sizes, {}}, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
+  context.terminal.end_progress();
   return explained;
 }
 
@@ -91,7 +91,7 @@ std::string mountain_text(const Ladder& ladder, const std::string& where) {
 
 // L1 ---------------------------------------------------------------------------------------------------------------------------------
 
-Result<void> receipt(const Session& session) {
+Result<void> receipt(const Context& context) {
   const double a[2][2] = {{1, 2}, {3, 4}}, b[2][2] = {{5, 6}, {7, 8}};
   Table table({"element", "row of A · column of B", "multiply-adds", "result"});
   int multiply_adds = 0;
@@ -106,9 +106,9 @@ Result<void> receipt(const Session& session) {
       }
       table.row({fmt::format("C[{}][{}]", i, j), terms, steps, fmt::format("{:g}", sum)});
     }
-  tell(session, "A = [1 2; 3 4]    B = [5 6; 7 8]\n");
-  tell(session, table.text(session.terminal));
-  tell(session, fmt::format("\nthe receipt: {} multiply-adds = {} FLOPs = 2·2³. At 4096³ it is {:.0f} billion FLOPs, on {:.0f} MB of data.", multiply_adds,
+  tell(context, "A = [1 2; 3 4]    B = [5 6; 7 8]\n");
+  tell(context, table.text(context.terminal));
+  tell(context, fmt::format("\nthe receipt: {} multiply-adds = {} FLOPs = 2·2³. At 4096³ it is {:.0f} billion FLOPs, on {:.0f} MB of data.", multiply_adds,
                                    2 * multiply_adds, 2 * std::pow(4096.0, 3) / 1e9, 3 * 4.0 * 4096 * 4096 / 1e6));
   return {};
 }
@@ -124,41 +124,41 @@ double cpu_multiply_seconds(int n) {
   return c[a.size() - 1] == 0.75f * static_cast<float>(n) ? seconds : -1;  // the loop cannot be left out
 }
 
-Result<void> cpu_vs_gpu(const Session& session) {
+Result<void> cpu_vs_gpu(const Context& context) {
   constexpr int n = 512;
   double seconds = cpu_multiply_seconds(n);
   for (int i = 0; i < 2; ++i) seconds = std::min(seconds, cpu_multiply_seconds(n));
   const double flops = 2.0 * n * n * n, large = 2 * std::pow(4096.0, 3);
-  tell(session, fmt::format("one CPU core, three loops, {0}³: {1} = {2:.1f} GFLOP/s; 4096³ at this rate: {3:.0f} s", n, format_time_ms(seconds * 1e3), flops / seconds / 1e9,
+  tell(context, fmt::format("one CPU core, three loops, {0}³: {1} = {2:.1f} GFLOP/s; 4096³ at this rate: {3:.0f} s", n, format_time_ms(seconds * 1e3), flops / seconds / 1e9,
                                    large / (flops / seconds)));
-  if (!has_gpu(session)) {
-    cannot_show(session, "the GPU's half");
-    if (const auto there = recorded(session.resources, "sgemm", kMountainSizes)) {
+  if (!has_gpu(context)) {
+    cannot_show(context, "the GPU's half");
+    if (const auto there = recorded(context.resources, "sgemm", kMountainSizes)) {
       const double core = large / (flops / seconds) * 1e3, naive = there->steps.front().ms.point;
-      tell(session, fmt::format("{}, at 4096³: a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", as_recorded(*there), format_time_ms(naive),
+      tell(context, fmt::format("{}, at 4096³: a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", as_recorded(*there), format_time_ms(naive),
                                 core / naive, format_time_ms(there->library_ms), core / there->library_ms));
     }
     return {};
   }
-  CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", n}, {"k", n}, {"n", n}}));
+  CAPSTONE_TRY(const Ladder ladder, timed(context, "sgemm", {"01_"}, {{"m", n}, {"k", n}, {"n", n}}));
   const LadderStep& naive = ladder.steps.front();
   if (!naive.timed()) return fail("the naive kernel got no time: " + naive.trouble);
-  tell(session, fmt::format("{}, the same three loops, a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", ladder.device,
+  tell(context, fmt::format("{}, the same three loops, a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", ladder.device,
                                    format_time_ms(naive.ms.point), seconds * 1e3 / naive.ms.point, format_time_ms(ladder.library_ms), seconds * 1e3 / ladder.library_ms));
   return {};
 }
 
-Result<void> mountain(const Session& session) {
-  tell(session, "C = A·B, 4096 × 4096, fp32: 137 billion FLOPs. Nine lines of code against the vendor's library.");
-  if (!has_gpu(session)) {
-    cannot_show(session, "the race");
-    tell(session, "what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
-    if (const auto there = recorded(session.resources, "sgemm", kMountainSizes)) tell(session, as_recorded(*there) + ":\n" + mountain_text(*there, "there"));
+Result<void> mountain(const Context& context) {
+  tell(context, "C = A·B, 4096 × 4096, fp32: 137 billion FLOPs. Nine lines of code against the vendor's library.");
+  if (!has_gpu(context)) {
+    cannot_show(context, "the race");
+    tell(context, "what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
+    if (const auto there = recorded(context.resources, "sgemm", kMountainSizes)) tell(context, as_recorded(*there) + ":\n" + mountain_text(*there, "there"));
     return {};
   }
-  CAPSTONE_TRY(const Ladder ladder, timed(session, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
+  CAPSTONE_TRY(const Ladder ladder, timed(context, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
   if (!ladder.steps.front().timed()) return fail("the naive kernel got no time: " + ladder.steps.front().trouble);
-  tell(session, fmt::format("on {}, at 2048³, so that nobody waits:\n{}", ladder.device, mountain_text(ladder, "here")));
+  tell(context, fmt::format("on {}, at 2048³, so that nobody waits:\n{}", ladder.device, mountain_text(ladder, "here")));
   return {};
 }
 
@@ -166,85 +166,85 @@ Result<void> mountain(const Session& session) {
 
 std::string warmup_text(const LadderStep& step) {
   return fmt::format("  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, and nobody changed the kernel", format_time_ms(step.ms.point),
-                     format_time_ms(step.hot_ms), step.ms.point / step.hot_ms);
+                     format_time_ms(step.warm_ms), step.ms.point / step.warm_ms);
 }
 
-Result<void> warmup(const Session& session) {
-  tell(session, "z = x + y over 2 million floats (25 MB)");
-  if (!has_gpu(session)) {
-    cannot_show(session, "a kernel cold and warm");
-    tell(session, "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A benchmark that repeats itself times the first.");
-    if (const auto there = recorded(session.resources, "vector_add", kWarmupSizes)) tell(session, as_recorded(*there) + ":\n" + warmup_text(there->steps.front()));
+Result<void> warmup(const Context& context) {
+  tell(context, "z = x + y over 2 million floats (25 MB)");
+  if (!has_gpu(context)) {
+    cannot_show(context, "a kernel cold and warm");
+    tell(context, "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A benchmark that repeats itself times the first.");
+    if (const auto there = recorded(context.resources, "vector_add", kWarmupSizes)) tell(context, as_recorded(*there) + ":\n" + warmup_text(there->steps.front()));
     return {};
   }
-  CAPSTONE_TRY(const Ladder ladder, timed(session, "vector_add", {"01_"}, kWarmupSizes));
+  CAPSTONE_TRY(const Ladder ladder, timed(context, "vector_add", {"01_"}, kWarmupSizes));
   const LadderStep& step = ladder.steps.front();
   if (!step.timed()) return fail("the kernel got no time: " + step.trouble);
-  tell(session, "on " + ladder.device + ":\n" + warmup_text(step));
+  tell(context, "on " + ladder.device + ":\n" + warmup_text(step));
   return {};
 }
 
-Result<std::vector<Measurement>> judged(const Session& session, const std::vector<std::string>& names) {
-  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), "vector_add"));
+Result<std::vector<Measurement>> judged(const Context& context, const std::vector<std::string>& names) {
+  CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), "vector_add"));
   JudgeRequest request;
   request.problem = &problem;
   request.budget_seconds = 1;
   request.restarts = 2;
   request.hidden_cases = 1;
   request.instrumented = false;
-  for (const std::string& name : names) request.entries.push_back({name, session.resources.share / "examples" / "demos" / (name + ".cu")});
-  auto measurements = judge(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); });
-  session.terminal.end_progress();
+  for (const std::string& name : names) request.candidates.push_back({name, context.resources.share / "examples" / "demos" / (name + ".cu")});
+  auto measurements = judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
+  context.terminal.end_progress();
   return measurements;
 }
 
-Result<void> off_by_one(const Session& session) {
-  tell(session, "if (i < n - 1) z[i] = x[i] + y[i];\n");
-  CAPSTONE_TRY(const auto measurements, judged(session, {"off_by_one"}));
-  tell(session, explain_failure(measurements.front(), session.terminal, false));
+Result<void> off_by_one(const Context& context) {
+  tell(context, "if (i < n - 1) z[i] = x[i] + y[i];\n");
+  CAPSTONE_TRY(const auto measurements, judged(context, {"off_by_one"}));
+  tell(context, explain_failure(measurements.front(), context.terminal, false));
   return {};
 }
 
-Result<void> two_gates(const Session& session) {
-  CAPSTONE_TRY(const auto measurements, judged(session, {"fast_and_wrong", "slow_and_right"}));
-  tell(session, verdict_table(measurements, session.terminal));
+Result<void> two_gates(const Context& context) {
+  CAPSTONE_TRY(const auto measurements, judged(context, {"fast_and_wrong", "slow_and_right"}));
+  tell(context, verdict_table(measurements, context.terminal));
   return {};
 }
 
 // L3 ---------------------------------------------------------------------------------------------------------------------------------
 
-Result<void> coalescing(const Session& session) {
+Result<void> coalescing(const Context& context) {
   const Sizes sizes{{"m", 128}, {"k", 128}, {"n", 128}};
   Table table({"kernel", "requests of a warp", "sectors moved", "a request", "ideal"});
   for (const char* rung : {"01_naive", "02_coalesced"}) {
-    CAPSTONE_TRY(const Explanation e, counted(session, "sgemm", rung, sizes));
+    CAPSTONE_TRY(const Explanation e, counted(context, "sgemm", rung, sizes));
     const Traffic& t = e.total.global;
     table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request()), fmt::format("{:.2f}", t.ideal_per_request())});
   }
-  tell(session, "sgemm 128³, counted on the CPU; a sector is 32 bytes. The two kernels differ in which index threadIdx.x is.\n");
-  tell(session, table.text(session.terminal));
+  tell(context, "sgemm 128³, counted on the CPU; a sector is 32 bytes. The two kernels differ in which index threadIdx.x is.\n");
+  tell(context, table.text(context.terminal));
   return {};
 }
 
-Result<void> bank_conflict(const Session& session) {
+Result<void> bank_conflict(const Context& context) {
   const Sizes sizes{{"rows", 256}, {"cols", 256}};
   Table table({"kernel", "requests to shared memory", "wavefronts", "a request"});
   for (const char* rung : {"02_shared", "03_padded"}) {
-    CAPSTONE_TRY(const Explanation e, counted(session, "transpose", rung, sizes));
+    CAPSTONE_TRY(const Explanation e, counted(context, "transpose", rung, sizes));
     const Traffic& t = e.total.shared;
     table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request())});
   }
-  tell(session, "transpose 256², counted on the CPU. The two kernels differ in one character: tile[32][32] and tile[32][33].\n");
-  tell(session, table.text(session.terminal));
+  tell(context, "transpose 256², counted on the CPU. The two kernels differ in one character: tile[32][32] and tile[32][33].\n");
+  tell(context, table.text(context.terminal));
   return {};
 }
 
-Result<void> roofline_demo(const Session& session) {
+Result<void> roofline_demo(const Context& context) {
   DevicePeaks peaks;
-  const auto gpu = find_gpu(session.resources);
+  const auto gpu = find_gpu(context.resources);
   CAPSTONE_TRY(peaks, find_device_like(gpu ? gpu->name : "h100"));
   const double ridge = peaks.fp32 / peaks.bandwidth;
-  tell(session, fmt::format("{}{}: {} of memory, {} of FP32: the ridge is at {:.1f} FLOP/B\n", gpu ? "" : "no GPU here; as an example ", peaks.name, format_bandwidth(peaks.bandwidth),
+  tell(context, fmt::format("{}{}: {} of memory, {} of FP32: the ridge is at {:.1f} FLOP/B\n", gpu ? "" : "no GPU here; as an example ", peaks.name, format_bandwidth(peaks.bandwidth),
                                    format_flops(peaks.fp32), ridge));
   struct Point {
     std::string id;
@@ -253,8 +253,8 @@ Result<void> roofline_demo(const Session& session) {
   };
   std::vector<Point> points;
   std::vector<std::string> elsewhere;  // under another roof
-  for (const std::string& id : ladders_of(session.resources, "")) {
-    CAPSTONE_TRY(const Problem problem, find_problem(session.resources.problems(), id));
+  for (const std::string& id : ladders_of(context.resources, "")) {
+    CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
     if (problem.precision != Precision::kFp32) {
       elsewhere.push_back(fmt::format("{} ({})", id, name_of(problem.precision)));
       continue;
@@ -281,21 +281,21 @@ Result<void> roofline_demo(const Session& session) {
     const int x = column(points[i].intensity), y = line(points[i].roof);
     if (x >= 0 && x < kWide && y >= 0 && y < kHigh) canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = static_cast<char>('a' + i % 26);
   }
-  for (const std::string& row : canvas) tell(session, "  │" + row);
-  tell(session, "  └" + std::string(kWide, '-') + "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
+  for (const std::string& row : canvas) tell(context, "  │" + row);
+  tell(context, "  └" + std::string(kWide, '-') + "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
   Table table({"", "problem", "FLOP/B", "roof", "bound by", "no faster than"});
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Roofline roof = roofline(points[i].cost, 0, peaks, Precision::kFp32);
     table.row({std::string(1, static_cast<char>('a' + i % 26)), points[i].id, fmt::format("{:.2f}", points[i].intensity), format_flops(points[i].roof), roof.bound_by, format_time_ms(roof.floor_ms)});
   }
-  tell(session, table.text(session.terminal));
-  if (!elsewhere.empty()) tell(session, "not under the roof of FP32: " + join(elsewhere, ", "));
+  tell(context, table.text(context.terminal));
+  if (!elsewhere.empty()) tell(context, "not under the roof of FP32: " + join(elsewhere, ", "));
   return {};
 }
 
 // L8 ---------------------------------------------------------------------------------------------------------------------------------
 
-Result<void> online_softmax(const Session& session) {
+Result<void> online_softmax(const Context& context) {
   const std::vector<std::vector<double>> tiles{{1, 3}, {2, 5}};
   Table table({"tile", "largest so far", "the old sum times", "sum so far"});
   double most = -INFINITY, sum = 0;
@@ -310,12 +310,12 @@ Result<void> online_softmax(const Session& session) {
   }
   double whole = 0;
   for (double x : all) whole += std::exp(x - most);
-  tell(session, table.text(session.terminal));
-  tell(session, fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole, std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
+  tell(context, table.text(context.terminal));
+  tell(context, fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole, std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
   return {};
 }
 
-Result<void> flash_traffic(const Session& session) {
+Result<void> flash_traffic(const Context& context) {
   constexpr double n = 4096, d = 64, f = 4, tile = 64;
   const double scores = n * n * f, operand = n * d * f;
   Table table({"one head, n = 4096, d = 64, fp32", "naive: three kernels", "flash: one kernel"});
@@ -325,11 +325,11 @@ Result<void> flash_traffic(const Session& session) {
   table.row({"write the probabilities, read them", mega(2 * scores), "stay on the chip"});
   table.row({"write O", mega(operand), mega(operand)});
   const double naive = 4 * operand + 4 * scores, flash = 4 * operand;
-  table.row({session.terminal.paint(Tone::kBold, "device memory"), mega(naive), mega(flash)});
-  tell(session, fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
-  tell(session, beside_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
-  tell(session, table.text(session.terminal));
-  tell(session, fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
+  table.row({context.terminal.paint(Tone::kBold, "device memory"), mega(naive), mega(flash)});
+  tell(context, fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
+  tell(context, beside_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
+  tell(context, table.text(context.terminal));
+  tell(context, fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
                                    mega(n / tile * 2 * operand), mega(2 * operand)));
   return {};
 }

@@ -2,7 +2,7 @@
 // The course's live demos: ten to sixty seconds each.
 #include <vector>
 
-#include "cli/session.h"
+#include "cli/context.h"
 
 namespace capstone::cli {
 
@@ -11,7 +11,7 @@ struct Demo {
   const char* session;   ///< "L3"
   const char* what;      ///< one line for the list
   const char* line;      ///< to say at the board
-  Result<void> (*run)(const Session& session);
+  Result<void> (*run)(const Context& context);
 };
 const std::vector<Demo>& demos();
 

@@ -1,6 +1,6 @@
 #pragma once
 // How much GPU memory an imported problem may take.
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/judge/judge.h"
 
 namespace capstone::cli {

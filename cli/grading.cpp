@@ -40,12 +40,12 @@ tl::unexpected<Stop> stop(GradingFault fault, Error error) {
 
 class Grading {
  public:
-  Grading(const Session& session, const GradingTask& task, const Rubric& rubric) : session_(session), task_(task), rubric_(rubric) {
+  Grading(const Context& context, const GradingTask& task, const Rubric& rubric) : context_(context), task_(task), rubric_(rubric) {
     result_.name = task.submission.name;
     result_.path = task.submission.shown;
     result_.origin = task.submission.origin;
     result_.started = utc_now();
-    result_.inputs = common_inputs(session, task.judge, rubric.digest);
+    result_.inputs = common_inputs(context, task.judge, rubric.digest);
   }
 
   Result<SubmissionResult> run() {
@@ -87,7 +87,7 @@ class Grading {
     result_.members = config.members;
     result_.problem = config.problem_id;
     // The mentor's definition decides. The pinned copy is never built or run.
-    auto problem = mentors_problem(session_, config.problem_id);
+    auto problem = mentors_problem(context_, config.problem_id);
     if (!problem) return stop(GradingFault::kUnknownProblem, problem.error());
     result_.inputs.problem = problem->digest;
     Project project{root_, config, *problem, true};
@@ -157,25 +157,25 @@ class Grading {
   Step<void> judge_kernels(const Project& project, const Problem& problem, const LedgerView& ledger) {
     JudgeRequest request = request_of(problem, task_.judge);
     std::error_code code;
-    if (fs::is_regular_file(project.human_kernel(), code)) request.entries.push_back({"human", project.human_kernel()});
-    if (auto attempt = latest_attempt(project, ledger)) request.entries.push_back({"llm", attempt->source});
-    if (request.entries.empty())
+    if (fs::is_regular_file(project.human_kernel(), code)) request.candidates.push_back({"human", project.human_kernel()});
+    if (auto attempt = latest_attempt(project, ledger)) request.candidates.push_back({"llm", attempt->source});
+    if (request.candidates.empty())
       return stop(GradingFault::kNothingToJudge, {"neither human/kernel.cu nor a model's attempt is there", {}, "ask the student whether the right folder was handed in"});
     std::vector<std::string> digests;
-    for (const Entry& entry : request.entries) {
+    for (const Candidate& entry : request.candidates) {
       GRADING_TRY(std::string text, GradingFault::kRefused, read_file(entry.source, kMaxSource));
       digests.push_back(sha256_hex(text));
     }
-    auto judged = judge(request, session_.resources, [&](const std::string& text) { session_.terminal.progress(text); });
+    auto judged = judge(request, context_.resources, [&](const std::string& text) { context_.terminal.progress(text); });
     if (!judged) return stop(GradingFault::kMachine, judged.error());
     result_.judged = std::move(*judged);
     for (std::size_t i = 0; i < result_.judged.size(); ++i) {
       Measurement& m = result_.judged[i];
       m.source_sha256 = digests[i];
-      m.source = request.entries[i].source.lexically_relative(root_).string();
+      m.source = request.candidates[i].source.lexically_relative(root_).string();
       m.version = "handed in";
       if (m.gate_one == GateOne::kMachineFault)
-        return stop(GradingFault::kMachine, {m.contestant + ": the machine failed, not the kernel", {}, "grade again; `capstone doctor` says what is missing"});
+        return stop(GradingFault::kMachine, {m.candidate + ": the machine failed, not the kernel", {}, "grade again; `capstone doctor` says what is missing"});
     }
     return {};
   }
@@ -189,14 +189,14 @@ class Grading {
     Rejudged rejudged;
     if (const Measurement* human = result_.of("human"); human && human->gate_one != GateOne::kNotJudgeable) rejudged.human = human->gate_one;
     for (const Claim& claim : result_.claims)
-      if (claim.agreement == Agreement::kContradicts) rejudged.contradictions.push_back(claim.contestant + ": " + claim.text);
+      if (claim.agreement == Agreement::kContradicts) rejudged.contradictions.push_back(claim.candidate + ": " + claim.text);
     ScoreSheet sheet = score(rubric_, project, ledger, worklog, &rejudged);
     for (const CriterionScore& c : sheet.criteria)
       result_.suggested.push_back({c.criterion->id, static_cast<double>(c.criterion->weight), c.suggested, c.because});
     ReportInput input;
     input.project = &project;
     input.ledger = &ledger;
-    input.resources = &session_.resources;
+    input.resources = &context_.resources;
     input.generated = utc_now();
     for (Audience audience : {Audience::kMentor, Audience::kStudent}) {
       GRADING_TRY(auto files, GradingFault::kMachine, render_score_sheet(input, sheet, audience));
@@ -215,18 +215,18 @@ class Grading {
   Step<void> weigh() {
     for (const Measurement& m : result_.judged)
       if (m.gate_one == GateOne::kNotJudgeable)
-        return stop(GradingFault::kNotJudgeable, {fmt::format("{}: not judgeable on this backend{}", m.contestant, m.cases.empty() ? "" : ": " + m.cases[0].problem), {},
+        return stop(GradingFault::kNotJudgeable, {fmt::format("{}: not judgeable on this backend{}", m.candidate, m.cases.empty() ? "" : ": " + m.cases[0].problem), {},
                                                   "grade it on a machine with a GPU"});
     if (!ledger_faults_.empty())
       return stop(GradingFault::kLedger, {fmt::format("the ledger is not whole: {}{}", ledger_faults_[0], ledger_faults_.size() > 1 ? fmt::format(", and {} more", ledger_faults_.size() - 1) : ""), {},
                                           "ask the student; a crash of the machine can do this, too"});
     for (const Claim& claim : result_.claims)
       if (claim.agreement == Agreement::kContradicts || claim.agreement == Agreement::kGateOneDiffers)
-        return stop(GradingFault::kContradicted, {claim.contestant + ": " + claim.text, {}, "look at the case that failed, and ask the student"});
+        return stop(GradingFault::kContradicted, {claim.candidate + ": " + claim.text, {}, "look at the case that failed, and ask the student"});
     return {};
   }
 
-  const Session& session_;
+  const Context& context_;
   const GradingTask& task_;
   const Rubric& rubric_;
   SubmissionResult result_;
@@ -241,7 +241,7 @@ void to_json(Json& json, const GradingTask& t) {
   const Submission& s = t.submission;
   json = {{"name", s.name}, {"shown", to_utf8(s.shown)}, {"origin", s.origin}, {"rivals", Json::array()},
           {"folder", t.folder.string()}, {"rubric", t.rubric.string()}, {"backend", static_cast<int>(t.judge.backend)},
-          {"tier", static_cast<int>(t.judge.tier)}, {"budget", t.judge.budget_seconds}, {"timeout", t.judge.timeout_seconds},
+          {"execution", static_cast<int>(t.judge.execution)}, {"budget", t.judge.budget_seconds}, {"timeout", t.judge.timeout_seconds},
           {"hidden", t.judge.hidden_cases}, {"quick", t.judge.quick}, {"check_races", t.judge.check_races},
           {"python", t.judge.python}, {"baselines", t.judge.baselines}};
   for (const std::string& rival : s.rivals) json["rivals"].push_back(to_utf8(rival));
@@ -255,7 +255,7 @@ void from_json(const Json& json, GradingTask& t) {
   t.folder = json.at("folder").get<std::string>();
   t.rubric = json.at("rubric").get<std::string>();
   t.judge.backend = static_cast<Backend>(json.at("backend").get<int>());
-  t.judge.tier = static_cast<Tier>(json.at("tier").get<int>());
+  t.judge.execution = static_cast<Execution>(json.at("execution").get<int>());
   json.at("budget").get_to(t.judge.budget_seconds);
   json.at("timeout").get_to(t.judge.timeout_seconds);
   json.at("hidden").get_to(t.judge.hidden_cases);
@@ -265,12 +265,12 @@ void from_json(const Json& json, GradingTask& t) {
   json.at("baselines").get_to(t.judge.baselines);
 }
 
-GradingInputs common_inputs(const Session& session, const JudgeOptions& options, const std::string& rubric_digest) {
+GradingInputs common_inputs(const Context& context, const JudgeOptions& options, const std::string& rubric_digest) {
   GradingInputs inputs;
   inputs.rubric = rubric_digest;
-  inputs.tool = session.resources.version;
-  if (choose_backend(options.backend, session.resources).backend == Backend::kCuda) {
-    if (auto gpu = find_gpu(session.resources)) {
+  inputs.tool = context.resources.version;
+  if (choose_backend(options.backend, context.resources).backend == Backend::kCuda) {
+    if (auto gpu = find_gpu(context.resources)) {
       inputs.device = gpu->name;
       inputs.driver = gpu->driver;
     }
@@ -278,28 +278,28 @@ GradingInputs common_inputs(const Session& session, const JudgeOptions& options,
     inputs.device = "CPU (emulated CUDA)";
   }
   inputs.options = fmt::format("python {}, baselines {}, tier {}, budget {:g} s, timeout {:g} s, {} hidden sizes{}{}", options.python,
-                               options.baselines.empty() ? "the problem's" : join(options.baselines, ","), static_cast<int>(options.tier), options.budget_seconds,
+                               options.baselines.empty() ? "the problem's" : join(options.baselines, ","), static_cast<int>(options.execution), options.budget_seconds,
                                options.timeout_seconds, options.hidden_cases, options.quick ? ", quick" : "", options.check_races ? ", races checked" : "");
   return inputs;
 }
 
-Result<Problem> mentors_problem(const Session& session, const std::string& id) {
+Result<Problem> mentors_problem(const Context& context, const std::string& id) {
   const bool plain = !id.empty() && std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   if (!plain) return fail("not a problem's id: '" + to_utf8(id) + "'", "capstone.yaml", "an id is letters, digits and underscores");
   std::error_code code;
-  const fs::path folder = session.resources.problems() / id;
+  const fs::path folder = context.resources.problems() / id;
   if (!fs::exists(folder / "problem.yaml", code)) {
     std::vector<std::string> ids;
-    for (const auto& entry : fs::directory_iterator(session.resources.problems(), code)) ids.push_back(entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(context.resources.problems(), code)) ids.push_back(entry.path().filename());
     auto near = nearest(id, ids);
     return fail("unknown problem '" + id + "'", "capstone.yaml", near ? "did you mean '" + *near + "'?" : "`capstone problems` lists them");
   }
-  return find_problem(session.resources.problems(), folder.string());
+  return find_problem(context.resources.problems(), folder.string());
 }
 
-Result<SubmissionResult> grade_submission(const Session& session, const GradingTask& task) {
+Result<SubmissionResult> grade_submission(const Context& context, const GradingTask& task) {
   CAPSTONE_TRY(Rubric rubric, load_rubric(task.rubric));
-  return Grading(session, task, rubric).run();
+  return Grading(context, task, rubric).run();
 }
 
 GradingState state_of_narration(std::string_view line) {

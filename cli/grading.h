@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/json.h"
 #include "harness/course/result.h"
 
@@ -23,15 +23,15 @@ void to_json(Json&, const GradingTask&);
 void from_json(const Json&, GradingTask&);
 
 /// Everything that a result depends on but the submission and its problem.
-GradingInputs common_inputs(const Session& session, const JudgeOptions& options, const std::string& rubric_digest);
+GradingInputs common_inputs(const Context& context, const JudgeOptions& options, const std::string& rubric_digest);
 
 /// The mentor's own problem of that id. Never by path: a submission that names one would choose the code that judges it.
 /// @error no such problem; not an id.
-Result<Problem> mentors_problem(const Session& session, const std::string& id);
+Result<Problem> mentors_problem(const Context& context, const std::string& id);
 
 /// Judges, and writes score_sheet.*, feedback/ and then result.json below task.folder.
 /// @error only the machine's: the disk is full, interrupted. Whatever is wrong with the submission is its result.
-Result<SubmissionResult> grade_submission(const Session& session, const GradingTask& task);
+Result<SubmissionResult> grade_submission(const Context& context, const GradingTask& task);
 
 /// The stage that a line of narration belongs to.
 GradingState state_of_narration(std::string_view line);

@@ -26,7 +26,7 @@ struct Span {
 std::string news_of(const LadderStep& s) { return s.trouble.empty() || s.gate_one == "PASS" ? s.rung.title : s.trouble; }
 
 // Everything about a rung on one line, or, where a terminal is too narrow for that, what is new on a second.
-std::string staircase(const Ladder& ladder, const Terminal& t, bool whole, int bar_cells) {
+std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int bar_cells) {
   const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
   const bool counted = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.counts.has_value(); });
   const bool passed = std::all_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.gate_one == "PASS"; });
@@ -71,11 +71,11 @@ std::string staircase(const Ladder& ladder, const Terminal& t, bool whole, int b
 }
 
 // The widest form that the terminal has room for.
-std::string fitting_staircase(const Ladder& ladder, const Terminal& t) {
-  if (std::string text = staircase(ladder, t, true, kBarCells); t.fits(text)) return text;
+std::string fitting_ladder_view(const Ladder& ladder, const Terminal& t) {
+  if (std::string text = ladder_view(ladder, t, true, kBarCells); t.fits(text)) return text;
   std::string text;
   for (int cells : {kBarCells, kBarCells / 2, kBarCells / 4, 0})
-    if (text = staircase(ladder, t, false, cells); t.fits(text)) break;
+    if (text = ladder_view(ladder, t, false, cells); t.fits(text)) break;
   std::vector<std::string> lines = split(text, '\n');
   for (std::size_t i = 0; i < ladder.steps.size() && i + 1 < lines.size(); ++i) lines[i + 1] += "\n" + t.paint(Tone::kDim, t.fold("    " + news_of(ladder.steps[i])));
   return join(lines, "\n");
@@ -111,7 +111,7 @@ std::string ladder_origin(const Ladder& ladder) {
 
 std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) {
   const auto any = [&](auto holds) { return std::any_of(ladder.steps.begin(), ladder.steps.end(), holds); };
-  std::string text = t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + fitting_staircase(ladder, t);
+  std::string text = t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + fitting_ladder_view(ladder, t);
   if (any([](const LadderStep& s) { return s.counts.has_value(); }))
     text += "\n" + t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of shared memory and bytes moved: times the least possible"));
   if (any([](const LadderStep& s) { return s.timed(); })) text += "\n" + t.paint(Tone::kDim, "bars: the times by their logarithm");

@@ -1,5 +1,5 @@
 #pragma once
-// A ladder drawn as a staircase.
+// A ladder drawn as a ladder view.
 #include <string>
 
 #include "cli/terminal.h"

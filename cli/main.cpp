@@ -11,7 +11,7 @@
 #include <regex>
 
 #include "cli/mentor_commands.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/subprocess.h"
@@ -28,42 +28,42 @@ std::string environment(const char* name) {
 
 void on_interrupt(int) { request_interrupt(); }
 
-Result<Session> make_session() {
+Result<Context> make_context() {
   std::error_code code;
-  Session session;
+  Context context;
   fs::path executable = fs::read_symlink("/proc/self/exe", code);
-  session.program = executable;
-  session.home = environment("HOME");
-  session.user = environment("USER");
-  if (session.user.empty())   // cron, containers, `env -i`
-    if (const passwd* entry = ::getpwuid(::getuid())) session.user = entry->pw_name;
-  session.editor = environment("VISUAL");
-  if (session.editor.empty()) session.editor = environment("EDITOR");
+  context.program = executable;
+  context.home = environment("HOME");
+  context.user = environment("USER");
+  if (context.user.empty())   // cron, containers, `env -i`
+    if (const passwd* entry = ::getpwuid(::getuid())) context.user = entry->pw_name;
+  context.editor = environment("VISUAL");
+  if (context.editor.empty()) context.editor = environment("EDITOR");
   fs::path cache = environment("CAPSTONE_CACHE");
   if (cache.empty()) {
     fs::path base = environment("XDG_CACHE_HOME");
-    if (base.empty()) base = session.home.empty() ? fs::temp_directory_path(code) : fs::path(session.home) / ".cache";
+    if (base.empty()) base = context.home.empty() ? fs::temp_directory_path(code) : fs::path(context.home) / ".cache";
     cache = base / "capstone";
   }
   cache = fs::absolute(cache, code);
-  session.state = cache / "state";
-  if (std::string state = environment("XDG_STATE_HOME"); !state.empty()) session.state = fs::path(state) / "capstone";
+  context.state = cache / "state";
+  if (std::string state = environment("XDG_STATE_HOME"); !state.empty()) context.state = fs::path(state) / "capstone";
   std::string path = environment("PATH");
-  CAPSTONE_TRY(session.resources, locate_resources(executable, cache, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path));
-  session.resources.ignore_toolkit = !environment("CAPSTONE_IGNORE_TOOLKIT").empty();
-  session.resources.isolation = environment("CAPSTONE_ISOLATION");
-  if (const std::string& isolation = session.resources.isolation;
+  CAPSTONE_TRY(context.resources, locate_resources(executable, cache, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path));
+  context.resources.ignore_toolkit = !environment("CAPSTONE_IGNORE_TOOLKIT").empty();
+  context.resources.isolation = environment("CAPSTONE_ISOLATION");
+  if (const std::string& isolation = context.resources.isolation;
       !isolation.empty() && isolation != "bubblewrap" && isolation != "landlock" && isolation != "none")
     return fail("CAPSTONE_ISOLATION is " + isolation, {}, "bubblewrap, landlock or none; unset it for the best that works",
                 ExitCode::kUsage);
-  session.resources.visible_devices = environment("CUDA_VISIBLE_DEVICES");
-  session.cwd = fs::current_path(code);
+  context.resources.visible_devices = environment("CUDA_VISIBLE_DEVICES");
+  context.cwd = fs::current_path(code);
   if (code) return fail("the current folder no longer exists", {}, "cd to a folder that does", ExitCode::kUsage);
   utsname system{};
   ::uname(&system);
-  session.host = system.nodename;
-  session.terminal = Terminal::detect(!environment("NO_COLOR").empty());
-  return session;
+  context.host = system.nodename;
+  context.terminal = Terminal::detect(!environment("NO_COLOR").empty());
+  return context;
 }
 
 // The names a user could have meant at this point of the command line.
@@ -140,9 +140,9 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& problem, cons
 }
 
 // A cache or state folder that cannot be used is a fault of the surroundings, whichever command came upon it.
-void blame_own_folders(Error& error, const Session& session) {
+void blame_own_folders(Error& error, const Context& context) {
   auto lies_in = [&](const fs::path& folder) { return !folder.empty() && (error.where + "/").starts_with(folder.string() + "/"); };
-  const bool cache = lies_in(session.resources.cache), state = lies_in(session.state);
+  const bool cache = lies_in(context.resources.cache), state = lies_in(context.state);
   if (error.code != ExitCode::kUsage || (!cache && !state)) return;
   error.code = ExitCode::kEnvironment;
   error.hint = cache ? "it lies in the cache folder: set CAPSTONE_CACHE to a folder that you may write to"
@@ -150,52 +150,52 @@ void blame_own_folders(Error& error, const Session& session) {
 }
 
 int run(int argc, char** argv) {
-  auto made = make_session();
+  auto made = make_context();
   if (!made) {
     std::cerr << render(made.error());
     return static_cast<int>(made.error().code);
   }
-  Session session = std::move(*made);
+  Context context = std::move(*made);
   Action action;
   CLI::App app{"You vs the machine: judge a hand-written CUDA kernel against a model's, and keep the worklog of it.\n"
                "A project goes: problems -> init -> predict -> measure -> llm -> report -> check -> submit."};
   app.name("capstone");
   app.set_version_flag("--version", std::string("capstone ") + kToolVersion);
   app.require_subcommand(0, 1);
-  app.add_flag("-v,--verbose", session.verbose, "show compiler logs, commands and tracebacks");
+  app.add_flag("-v,--verbose", context.verbose, "show compiler logs, commands and tracebacks");
   app.fallthrough();
   app.footer("Exit codes: 0 done, 1 gate one failed (`check`: something is missing), 2 usage or bad input, 3 environment or not judgeable here, 4 batch partly "
              "ungraded, 70 internal, 130 interrupted.");
-  add_problems(app, session, action);
-  add_init(app, session, action);
-  add_predict(app, session, action);
-  add_measure(app, session, action);
-  add_explain(app, session, action);
-  add_bench(app, session, action);
-  add_profile(app, session, action);
-  add_ladder(app, session, action);
-  add_fast_p(app, session, action);
-  add_kernelbench(app, session, action);
-  add_demo(app, session, action);
-  add_map(app, session, action);
-  add_llm(app, session, action);
-  add_report(app, session, action);
-  add_check(app, session, action);
-  add_checkin(app, session, action);
-  add_submit(app, session, action);
-  add_ledger(app, session, action);
-  add_run(app, session, action);
-  add_doctor(app, session, action);
-  add_grade(app, session, action);
-  add_mark(app, session, action);
-  add_gradebook(app, session, action);
-  add_appeal(app, session, action);
-  add_class_views(app, session, action);
-  add_export(app, session, action);
-  add_replay(app, session, action);
-  add_calibrate(app, session, action);
-  add_selftest(app, session, action);
-  add_completion(app, session, action);
+  add_problems(app, context, action);
+  add_init(app, context, action);
+  add_predict(app, context, action);
+  add_measure(app, context, action);
+  add_explain(app, context, action);
+  add_bench(app, context, action);
+  add_profile(app, context, action);
+  add_ladder(app, context, action);
+  add_fast_p(app, context, action);
+  add_kernelbench(app, context, action);
+  add_demo(app, context, action);
+  add_syllabus(app, context, action);
+  add_llm(app, context, action);
+  add_report(app, context, action);
+  add_check(app, context, action);
+  add_checkin(app, context, action);
+  add_submit(app, context, action);
+  add_ledger(app, context, action);
+  add_run(app, context, action);
+  add_doctor(app, context, action);
+  add_grade(app, context, action);
+  add_mark(app, context, action);
+  add_gradebook(app, context, action);
+  add_appeal(app, context, action);
+  add_class_views(app, context, action);
+  add_export(app, context, action);
+  add_replay(app, context, action);
+  add_calibrate(app, context, action);
+  add_selftest(app, context, action);
+  add_completion(app, context, action);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   try {
@@ -216,17 +216,17 @@ int run(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is reported like a full disk
   auto result = action();
-  session.terminal.end_progress();
+  context.terminal.end_progress();
   if (interrupted()) {
-    session.terminal.say("interrupted: nothing half-written was kept");
+    context.terminal.say("interrupted: nothing half-written was kept");
     return static_cast<int>(ExitCode::kInterrupted);
   }
   if (!result) {
-    blame_own_folders(result.error(), session);
+    blame_own_folders(result.error(), context);
     std::string text = render(result.error());
     text.pop_back();
-    if (const std::string& trace = result.error().trace; !trace.empty()) text += session.verbose ? "\n" + trace : "\n  hint: --verbose shows the whole traceback";
-    session.terminal.say(text);
+    if (const std::string& trace = result.error().trace; !trace.empty()) text += context.verbose ? "\n" + trace : "\n  hint: --verbose shows the whole traceback";
+    context.terminal.say(text);
     return static_cast<int>(result.error().code);
   }
   return static_cast<int>(*result);
@@ -234,14 +234,14 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-void add_format(CLI::App& command, Session& session) {
+void add_format(CLI::App& command, Context& context) {
   command.add_option_function<std::string>(
-             "--format", [&session](const std::string& format) { session.json = format == "json"; },
+             "--format", [&context](const std::string& format) { context.json = format == "json"; },
              "text (default) or json")
       ->check(CLI::IsMember({"text", "json"}));
 }
 
-Result<Project> project_here(const Session& session) { return open_project(session.cwd); }
+Result<Project> project_here(const Context& context) { return open_project(context.cwd); }
 
 }  // namespace capstone::cli
 

@@ -1,13 +1,13 @@
 #pragma once
 // Commands over many submissions or problems.
-#include "cli/session.h"
+#include "cli/context.h"
 
 namespace capstone::cli {
 
-void add_appeal(CLI::App& app, Session& session, Action& action);
-void add_class_views(CLI::App& app, Session& session, Action& action);   ///< leaderboard, present, certificate, handout
-void add_export(CLI::App& app, Session& session, Action& action);
-void add_kernelbench(CLI::App& app, Session& session, Action& action);
-void add_replay(CLI::App& app, Session& session, Action& action);
+void add_appeal(CLI::App& app, Context& context, Action& action);
+void add_class_views(CLI::App& app, Context& context, Action& action);   ///< leaderboard, present, certificate, handout
+void add_export(CLI::App& app, Context& context, Action& action);
+void add_kernelbench(CLI::App& app, Context& context, Action& action);
+void add_replay(CLI::App& app, Context& context, Action& action);
 
 }  // namespace capstone::cli

@@ -87,8 +87,8 @@ Result<void> refuse_project_files(const fs::path& path) {
 
 }  // namespace
 
-Result<fs::path> output_path(const Session& session, const std::string& name, Output kind) {
-  const fs::path path = (session.cwd / name).lexically_normal();
+Result<fs::path> output_path(const Context& context, const std::string& name, Output kind) {
+  const fs::path path = (context.cwd / name).lexically_normal();
   CAPSTONE_CHECK(refuse_project_files(path));
   std::error_code code;
   if (!fs::is_regular_file(path, code)) return path;   // nothing there, /dev/stdout, or a folder: writing says why not
@@ -98,8 +98,8 @@ Result<fs::path> output_path(const Session& session, const std::string& name, Ou
   return path;
 }
 
-Result<fs::path> report_folder(const Session& session, const std::string& name) {
-  const fs::path folder = (session.cwd / name).lexically_normal();
+Result<fs::path> report_folder(const Context& context, const std::string& name) {
+  const fs::path folder = (context.cwd / name).lexically_normal();
   std::error_code code;
   CAPSTONE_CHECK(refuse_project_files(folder / "worklog.md"));
   if (fs::exists(folder / "worklog.md", code) && !fs::exists(folder / "score_sheet.json", code))

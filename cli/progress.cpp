@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t kMaxCheckIn = 1u << 20;   // [B]
 
 // A file that was named has to be a check-in; of a folder those are taken that are, and the others are told.
-Result<std::vector<CheckIn>> read_checkins(const Session& session, const std::vector<std::string>& places) {
+Result<std::vector<CheckIn>> read_checkins(const Context& context, const std::vector<std::string>& places) {
   std::vector<CheckIn> checkins;
   for (const std::string& place : places) {
-    const fs::path path = session.cwd / place;
+    const fs::path path = context.cwd / place;
     std::error_code code;
     std::vector<fs::path> files;
     const bool folder = fs::is_directory(path, code);
@@ -33,7 +33,7 @@ Result<std::vector<CheckIn>> read_checkins(const Session& session, const std::ve
       auto checkin = text ? parse_checkin(*text, file.string()) : Result<CheckIn>(fail(text.error()));
       if (!checkin && !folder) return fail(checkin.error());
       if (checkin) checkins.push_back(std::move(*checkin));
-      else session.terminal.say(fmt::format("left out: {} ({})", to_utf8(file.string()), checkin.error().what));
+      else context.terminal.say(fmt::format("left out: {} ({})", to_utf8(file.string()), checkin.error().what));
     }
   }
   if (checkins.empty()) return fail("no check-ins there", join(places, ", "), "they are the files that students' `capstone checkin` makes");
@@ -41,11 +41,11 @@ Result<std::vector<CheckIn>> read_checkins(const Session& session, const std::ve
 }
 
 // Before the deadline there is no cohort yet.
-Result<std::vector<HandedIn>> handed_in(const Session& session, const std::string& folder) {
+Result<std::vector<HandedIn>> handed_in(const Context& context, const std::string& folder) {
   std::vector<HandedIn> all;
   std::error_code code;
-  if (!fs::exists(session.cwd / folder / "gradebook.sqlite", code)) return all;
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, folder));
+  if (!fs::exists(context.cwd / folder / "gradebook.sqlite", code)) return all;
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, folder));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   for (const GradebookRow& row : rows) {
     if (all.empty() || all.back().submission != row.submission) {
@@ -65,16 +65,16 @@ std::string age_of(const ProgressRow& row, Instant now) {
 
 }  // namespace
 
-Result<ExitCode> show_progress(const Session& session, const std::string& cohort, const std::vector<std::string>& places, const std::string& roster, const std::string& format) {
-  CAPSTONE_TRY(auto checkins, read_checkins(session, places));
+Result<ExitCode> show_progress(const Context& context, const std::string& cohort, const std::vector<std::string>& places, const std::string& roster, const std::string& format) {
+  CAPSTONE_TRY(auto checkins, read_checkins(context, places));
   std::vector<RosterRow> people;
   if (!roster.empty()) {
-    CAPSTONE_TRY(people, read_roster(session.cwd / roster));
+    CAPSTONE_TRY(people, read_roster(context.cwd / roster));
   }
-  CAPSTONE_TRY(auto submissions, handed_in(session, cohort));
+  CAPSTONE_TRY(auto submissions, handed_in(context, cohort));
   CAPSTONE_TRY(const Instant now, parse_instant(utc_now()));
   const auto rows = progress_of(std::move(checkins), people, submissions, now);
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   if (format == "json") {
     t.out(progress_json(rows).dump(2));
     return ExitCode::kDone;
@@ -86,9 +86,9 @@ Result<ExitCode> show_progress(const Session& session, const std::string& cohort
   }
   if (format == "html") {
     std::error_code code;
-    const fs::path folder = session.cwd / cohort;
-    const fs::path out = ((fs::is_directory(folder, code) ? folder : session.cwd) / "progress.html").lexically_normal();
-    CAPSTONE_TRY(std::string page, progress_page(rows, utc_now(), session.resources.templates()));
+    const fs::path folder = context.cwd / cohort;
+    const fs::path out = ((fs::is_directory(folder, code) ? folder : context.cwd) / "progress.html").lexically_normal();
+    CAPSTONE_TRY(std::string page, progress_page(rows, utc_now(), context.resources.templates()));
     CAPSTONE_CHECK(write_file_atomic(out, page));
     t.out(out.string());
     return ExitCode::kDone;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/judge/judge.h"
 #include "harness/project/ledger/ledger.h"
@@ -13,7 +13,7 @@ namespace capstone::cli {
 
 struct JudgeOptions {
   Backend backend = Backend::kAuto;
-  Tier tier = Tier::kAuto;
+  Execution execution = Execution::kAuto;
   double budget_seconds = 10;
   double timeout_seconds = 10;
   int hidden_cases = 3;
@@ -28,9 +28,9 @@ std::vector<std::string> words_of(const JudgeOptions& options);
 /// A request without entries.
 JudgeRequest request_of(const Problem& problem, const JudgeOptions& options);
 
-/// One contestant with what the student said about this version.
-struct Candidate {
-  std::string contestant;             ///< "human" or "llm"
+/// One candidate with what the student said about this version.
+struct CandidateVersion {
+  std::string name;                  ///< "human" or "llm"
   std::filesystem::path source;
   std::string reason;
   std::optional<double> expected_speedup;
@@ -38,18 +38,18 @@ struct Candidate {
 };
 
 /// The newest attempt of the model that has code.
-std::optional<Candidate> latest_attempt(const Project& project, const LedgerView& ledger);
+std::optional<CandidateVersion> latest_attempt(const Project& project, const LedgerView& ledger);
 
 /// Snapshots the sources, judges, and appends one record a candidate. Returns what was recorded.
 /// @param labels  of every record, before its own
-Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<Candidate> candidates,
-                                                  const JudgeOptions& options, const Session& session,
+Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<CandidateVersion> candidates,
+                                                  const JudgeOptions& options, const Context& context,
                                                   const std::vector<std::string>& labels = {});
 
 /// Only one command at a time works in a project.
 Result<FileLock> lock_project(const Project& project);
 
 /// This machine's chain id.
-Result<std::string> chain_id(const Session& session);
+Result<std::string> chain_id(const Context& context);
 
 }  // namespace capstone::cli

@@ -8,6 +8,7 @@
 #include "harness/base/last_line.h"
 #include "harness/base/text.h"
 #include "harness/project/versions.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone::cli {
 
@@ -29,24 +30,24 @@ void add_pending_versions(const Project& project, LedgerView& ledger) {
   std::error_code code;
   for (const auto& task : fs::directory_iterator(project.root / ".capstone" / "remote", code)) {
     auto text = read_file(task.path() / "versions.json", 1u << 20);
-    const Json named = text ? Json::parse(*text, nullptr, false) : Json();
+    const Json named = text ? parse_recorded(*text) : Json();
     if (!named.is_array()) continue;
     for (const Json& entry : named) {
       Measurement m;
-      m.contestant = entry.value("contestant", ""), m.version = entry.value("version", ""), m.source_sha256 = entry.value("source_sha256", "");
-      (m.contestant == "llm" ? ledger.llm : ledger.human).push_back(std::move(m));
+      m.candidate = entry.value("candidate", ""), m.version = entry.value("version", ""), m.source_sha256 = entry.value("source_sha256", "");
+      (m.candidate == "llm" ? ledger.llm : ledger.human).push_back(std::move(m));
     }
   }
 }
 
-Result<void> name_versions(const fs::path& file, const LedgerView& ledger, std::vector<Candidate>& candidates) {
+Result<void> name_versions(const fs::path& file, const LedgerView& ledger, std::vector<CandidateVersion>& candidates) {
   Json named = Json::array();
-  for (Candidate& candidate : candidates) {
+  for (CandidateVersion& candidate : candidates) {
     CAPSTONE_TRY(std::string digest, sha256_file(candidate.source));
     if (candidate.version.empty()) {
-      CAPSTONE_TRY(candidate.version, next_version(ledger, candidate.contestant, digest));
+      CAPSTONE_TRY(candidate.version, next_version(ledger, candidate.name, digest));
     }
-    named.push_back({{"contestant", candidate.contestant}, {"version", candidate.version}, {"source_sha256", digest}});
+    named.push_back({{"candidate", candidate.name}, {"version", candidate.version}, {"source_sha256", digest}});
   }
   return write_file_atomic(file, named.dump());
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 
 namespace capstone::cli {
 
@@ -32,15 +32,15 @@ struct RemoteTask {
 void add_pending_versions(const Project& project, LedgerView& ledger);
 /// Gives every candidate that has none its version's name, and writes the names into `file`: a task's versions.json, which add_pending_versions() reads.
 /// @param ledger  with pending versions
-Result<void> name_versions(const std::filesystem::path& file, const LedgerView& ledger, std::vector<Candidate>& candidates);
+Result<void> name_versions(const std::filesystem::path& file, const LedgerView& ledger, std::vector<CandidateVersion>& candidates);
 
 /// Waits until the bundle is judged. @return the result: a ledger's bytes
 /// @error not reachable; no capstone there; what the other side said; the result did not arrive whole; interrupted.
-Result<std::string> judge_by_ssh(const Session& session, const Destination& destination, const RemoteTask& task);
-Result<std::string> judge_by_slurm(const Session& session, const Destination& destination, const RemoteTask& task);
+Result<std::string> judge_by_ssh(const Context& context, const Destination& destination, const RemoteTask& task);
+Result<std::string> judge_by_slurm(const Context& context, const Destination& destination, const RemoteTask& task);
 
 /// The result is safe at home: nothing of it is needed over there any more.
-void forget_over_ssh(const Session& session, const Destination& destination, const RemoteTask& task);
+void forget_over_ssh(const Context& context, const Destination& destination, const RemoteTask& task);
 
 /// The last "error: …" that a capstone wrote, with its lines; else the last line that it wrote.
 std::string last_words(std::string_view err);

@@ -72,8 +72,8 @@ exit "$code"
                      fmt::arg("folder", folder_there(task)), fmt::arg("program", quoted(destination.program)), fmt::arg("bundle", base64(bundle)), fmt::arg("words", words));
 }
 
-Result<ProcessSpec> ssh_spec(const Session& session, const Destination& destination, std::string script) {
-  auto ssh = find_program("ssh", session.resources.path_variable);
+Result<ProcessSpec> ssh_spec(const Context& context, const Destination& destination, std::string script) {
+  auto ssh = find_program("ssh", context.resources.path_variable);
   if (!ssh) return fail("no ssh here", {}, "apt-get install openssh-client; or carry the bundle yourself: capstone measure --bundle FILE", ExitCode::kEnvironment);
   ProcessSpec spec;
   // Nobody could answer a question: the terminal is not ours to give away.
@@ -115,30 +115,30 @@ Error explain(const ProcessResult& run, const Destination& destination) {
 
 }  // namespace
 
-Result<std::string> judge_by_ssh(const Session& session, const Destination& destination, const RemoteTask& task) {
+Result<std::string> judge_by_ssh(const Context& context, const Destination& destination, const RemoteTask& task) {
   CAPSTONE_TRY(std::string bundle, read_file(task.folder / "bundle"));
-  CAPSTONE_TRY(ProcessSpec spec, ssh_spec(session, destination, script_of(destination, task, bundle)));
-  session.terminal.progress(fmt::format("{}: {} on their way", destination.place, format_bytes(static_cast<double>(bundle.size()))));
+  CAPSTONE_TRY(ProcessSpec spec, ssh_spec(context, destination, script_of(destination, task, bundle)));
+  context.terminal.progress(fmt::format("{}: {} on their way", destination.place, format_bytes(static_cast<double>(bundle.size()))));
   ProcessResult run{};
   JobEvents events;
   events.starting = [](std::size_t, int, ProcessSpec&) {};
   events.finished = [&](std::size_t, const ProcessResult& result) { run = result; };
   events.running = [&](const std::vector<RunningJob>& running) {
-    if (!running.empty() && !running[0].last_line.empty()) session.terminal.progress(destination.place + ": " + to_utf8(running[0].last_line));
+    if (!running.empty() && !running[0].last_line.empty()) context.terminal.progress(destination.place + ": " + to_utf8(running[0].last_line));
   };
   auto waited = run_jobs({{task.id, spec}}, 1, events);
-  session.terminal.end_progress();
-  if (!waited && interrupted()) session.terminal.say("what was begun on " + destination.place + " goes on; the same command takes it up");
+  context.terminal.end_progress();
+  if (!waited && interrupted()) context.terminal.say("what was begun on " + destination.place + " goes on; the same command takes it up");
   if (!waited) return fail(waited.error());
   if (run.out.find(kMark) == std::string::npos) return fail(explain(run, destination));
   return result_in(run.out, destination.place);
 }
 
-void forget_over_ssh(const Session& session, const Destination& destination, const RemoteTask& task) {
-  auto spec = ssh_spec(session, destination, "rm -rf \"" + folder_there(task) + "\"\n");
+void forget_over_ssh(const Context& context, const Destination& destination, const RemoteTask& task) {
+  auto spec = ssh_spec(context, destination, "rm -rf \"" + folder_there(task) + "\"\n");
   if (spec) spec->timeout = std::chrono::seconds(30);
   auto run = spec ? run_process(*spec) : Result<ProcessResult>(fail(spec.error()));
-  if (!run || !run->ok()) session.terminal.say(fmt::format("note: {} on {} could not be removed; nothing needs it any more", folder_there(task), destination.place));
+  if (!run || !run->ok()) context.terminal.say(fmt::format("note: {} on {} could not be removed; nothing needs it any more", folder_there(task), destination.place));
 }
 
 }  // namespace capstone::cli

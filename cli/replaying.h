@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 
 namespace capstone::cli {
 
@@ -11,7 +11,7 @@ namespace capstone::cli {
 /// @param wanted  the case; empty: the first that failed, else the first there is
 /// @param again   the command to repeat it with
 /// @error no such case: the hint lists those that failed.
-Result<ExitCode> replay_case(const Session& session, const Project& project, const Measurement& recorded, const std::filesystem::path& source,
+Result<ExitCode> replay_case(const Context& context, const Project& project, const Measurement& recorded, const std::filesystem::path& source,
                              const std::string& wanted, const JudgeOptions& options, const std::string& again);
 
 }  // namespace capstone::cli

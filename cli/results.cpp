@@ -6,10 +6,10 @@
 
 namespace capstone::cli {
 
-Result<fs::path> results_file(const Session& session, const std::string& wanted) {
-  if (wanted.ends_with(".json")) return session.cwd / wanted;
-  const auto devices = recorded_devices(session.resources);
-  const fs::path folder = session.resources.reference_kernels() / "results";
+Result<fs::path> results_file(const Context& context, const std::string& wanted) {
+  if (wanted.ends_with(".json")) return context.cwd / wanted;
+  const auto devices = recorded_devices(context.resources);
+  const fs::path folder = context.resources.reference_kernels() / "results";
   for (const std::string& name : devices)
     if (name == results_name(wanted) || name.starts_with(results_name(wanted) + "_")) return folder / (name + ".json");
   return fail("nothing was recorded on " + wanted, folder.string(),

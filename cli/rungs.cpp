@@ -19,10 +19,10 @@ std::string bare_name(const std::string& rung) {
 }
 
 // Where else a rung of about that name is: "`02_online` is a rung of softmax".
-std::optional<std::string> rung_elsewhere(const Session& session, const std::string& wanted, const char* command) {
+std::optional<std::string> rung_elsewhere(const Context& context, const std::string& wanted, const char* command) {
   std::error_code code;
   std::vector<std::string> names, owners;
-  for (const auto& file : fs::recursive_directory_iterator(session.resources.reference_kernels(), code)) {
+  for (const auto& file : fs::recursive_directory_iterator(context.resources.reference_kernels(), code)) {
     if (file.path().extension() != ".cu") continue;
     const std::string stem = file.path().stem();
     for (const std::string& name : {stem, bare_name(stem)}) {
@@ -43,14 +43,14 @@ bool is_called(const std::string& rung, const std::string& wanted) {
   return wanted == rung || wanted == bare_name(rung) || wanted == number || "0" + wanted == number;
 }
 
-Result<fs::path> find_rung(const Session& session, const std::string& problem, const std::string& wanted,
+Result<fs::path> find_rung(const Context& context, const std::string& problem, const std::string& wanted,
                            const char* command) {
   std::error_code code;
-  fs::path as_path = session.cwd / wanted;
+  fs::path as_path = context.cwd / wanted;
   if (wanted.ends_with(".cu") && fs::is_regular_file(as_path, code)) return as_path;
   if (wanted.ends_with(".cu")) return fail("no such source file", as_path.string(), "the path of a .cu file, or a rung by number or name");
   std::vector<fs::path> rungs;
-  for (const auto& folder : fs::directory_iterator(session.resources.reference_kernels(), code))
+  for (const auto& folder : fs::directory_iterator(context.resources.reference_kernels(), code))
     for (const auto& file : fs::directory_iterator(folder.path() / problem, code))
       if (file.path().extension() == ".cu") rungs.push_back(file.path());
   std::sort(rungs.begin(), rungs.end(), [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
@@ -63,11 +63,11 @@ Result<fs::path> find_rung(const Session& session, const std::string& problem, c
   }
   std::string hint = "rungs of this problem:";
   for (const fs::path& rung : rungs) hint += " " + rung.stem().string();
-  if (auto defined = find_problem(session.resources.problems(), problem); defined && defined->graded && rungs.size() == 1)
+  if (auto defined = find_problem(context.resources.problems(), problem); defined && defined->graded && rungs.size() == 1)
     hint += " (students are given the first one of a problem that counts)";
   if (auto meant = nearest(wanted, names)) hint = "did you mean `" + *meant + "`?  " + hint;
-  else if (auto elsewhere = rung_elsewhere(session, wanted, command)) hint = *elsewhere + "; " + hint;
-  return fail("no rung named " + wanted + " for " + problem, session.resources.reference_kernels().string(),
+  else if (auto elsewhere = rung_elsewhere(context, wanted, command)) hint = *elsewhere + "; " + hint;
+  return fail("no rung named " + wanted + " for " + problem, context.resources.reference_kernels().string(),
               rungs.empty() ? "this problem ships no reference kernels; give the path of a .cu file" : hint);
 }
 

@@ -41,10 +41,10 @@ std::string cases_text(const Measurement& m) {
   return text + ")";
 }
 
-// "H200, sealed tier", "four schedules": how the kernel was run.
+// "H200, replayed execution", "four schedules": how the kernel was run.
 std::string way_of(const Measurement& m) {
-  if (m.backend == "emulated") return m.tier == "host" ? "PyTorch on the CPU" : "four schedules";
-  return fmt::format("{}, {} tier", m.environment.value("device", ""), m.tier);
+  if (m.backend == "emulated") return m.execution == "in-process" ? "PyTorch on the CPU" : "four schedules";
+  return fmt::format("{}, {}", m.environment.value("device", ""), m.execution);
 }
 
 std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
@@ -64,19 +64,19 @@ std::string time_of(const Measurement& m) {
   return with_interval(arm.median_ms);
 }
 
-std::string shown_name(const Measurement& m) { return m.version.empty() ? m.contestant : m.contestant + " " + m.version; }
+std::string shown_name(const Measurement& m) { return m.version.empty() ? m.candidate : m.candidate + " " + m.version; }
 
 }  // namespace
 
 std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal) {
   const bool cuda = std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return judged(m); });
-  std::vector<std::string> header{"contestant", "gate one", "median"};
+  std::vector<std::string> header{"candidate", "gate one", "median"};
   if (cuda) header.insert(header.end(), {"speedup", "of peak", "bound by"});
   header.push_back("gate two");
   Table table(header);
   if (cuda) {
     auto first = std::find_if(measurements.begin(), measurements.end(), judged);
-    // The first is the reference; the second is the same again, and the last the contestant.
+    // The first is the reference; the second is the same again, and the last the candidate.
     const std::vector<Arm>& arms = first->measured->arms;
     table.row({arms.front().name, "-", with_interval(arms.front().median_ms), "1x (the reference)", "", "", arms.front().label});
     for (std::size_t i = 2; i + 1 < arms.size(); ++i)
@@ -113,8 +113,8 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   if (judged(any) && any.environment.contains("native_because"))
     text += "\n" + terminal.paint(Tone::kDim, fmt::format("the reference is the native baseline: {}", any.environment.value("native_because", "")));
   for (const Measurement& m : measurements)
-    if (!m.tier_reason.empty())
-      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {} tier: {}", shown_name(m), m.tier, m.tier_reason));
+    if (!m.execution_reason.empty())
+      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {}: {}", shown_name(m), m.execution, m.execution_reason));
   text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", any.backend, way_of(any), any.isolation,
                                                         judged(any) ? fmt::format(" · verdict floor {:.1f} %", any.measured->floor * 100) : ""));
   return text;
@@ -126,7 +126,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
   auto line = [&](const std::string& s) { text += (text.empty() ? "" : "\n") + s; };
   if (m.gate_one == GateOne::kBuildFailed) {
     const auto& error = m.build.first_error;
-    line(terminal.paint(Tone::kBad, fmt::format("{} does not {}: {}", m.contestant, m.source.ends_with(".py") ? "load" : "compile", error ? error->text : "no error line")));
+    line(terminal.paint(Tone::kBad, fmt::format("{} does not {}: {}", m.candidate, m.source.ends_with(".py") ? "load" : "compile", error ? error->text : "no error line")));
     if (error) line(fmt::format("  --> {}{}", error->file.empty() ? m.source : error->file,
                                 error->line ? fmt::format(":{}{}", error->line, error->column ? fmt::format(":{}", error->column) : "") : ""));
     line(verbose ? "  the whole output:\n" + m.build.log : "  hint: --verbose shows the whole output");
@@ -134,7 +134,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
   }
   const CaseResult* bad = m.first_failure();
   if (!bad) return text;
-  line(terminal.paint(Tone::kBad, fmt::format("{}: {}: {}", m.contestant, label_of(m.gate_one), bad->problem)));
+  line(terminal.paint(Tone::kBad, fmt::format("{}: {}: {}", m.candidate, label_of(m.gate_one), bad->problem)));
   std::string where = bad->where;
   if (!bad->sizes.empty()) {
     std::string sizes;
@@ -159,7 +159,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
 
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger) {
   for (const Measurement& m : measurements) {
-    if (m.contestant != "human") continue;
+    if (m.candidate != "human") continue;
     if (m.gate_one == GateOne::kBuildFailed) return fmt::format("mend the {}first error, then: capstone measure human", m.source.ends_with(".py") ? "" : "compiler's ");
     const CaseResult* why = m.first_failure();
     if (m.gate_one == GateOne::kNotJudgeable && why && !why->hint.empty() && why->hint.find("--bundle") == std::string::npos)
@@ -176,7 +176,7 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
   if (!predicted) return "write down what you expect: capstone predict memory|compute|latency --because \"…\"";
   if (ledger.attempts.empty()) return "ask the machine: capstone llm prompt";
   for (const Measurement& m : measurements)
-    if (m.contestant == "llm" && m.gate_one != GateOne::kPassed) return "give the model its feedback: capstone llm prompt --feedback";
+    if (m.candidate == "llm" && m.gate_one != GateOne::kPassed) return "give the model its feedback: capstone llm prompt --feedback";
   if (ledger.human.size() < 2) return "change one thing, predict its gain, measure again: capstone measure human -m \"why\" --expect 1.3x";
   return "write the worklog, then: capstone report";
 }

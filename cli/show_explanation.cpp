@@ -111,7 +111,7 @@ std::string explanation_text(const Explanation& e, const Terminal& t) {
                       e.total.flops ? count(e.total.flops) : "0", e.compulsory_flops > 0 ? fmt::format(" (the best algorithm: {:.3g}M)", e.compulsory_flops / 1e6) : "", e.intensity());
   if (e.total.global.requests == 0) text += "\n" + t.paint(Tone::kWarn, "nothing was read from global memory, nothing written: is this the kernel that you mean?");
   int number = 0;
-  for (const Remark& r : e.remarks) {
+  for (const Advice& r : e.advice) {
     text += fmt::format("\n{}. {}:{}, {:.0f} % of the cost: {}: {}", ++number, r.file, r.line, r.share * 100, t.paint(Tone::kWarn, r.pattern), r.what);
     text += "\n   remedy: " + r.remedy;
   }

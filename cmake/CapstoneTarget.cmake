@@ -1,21 +1,67 @@
+# How targets of this project are compiled.
+
+# Warnings for every target; errors where CAPSTONE_WERROR is ON.
+function(capstone_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra
+    -Wno-restrict  # GCC 12 warns of std::string itself (GCC bug 105329)
+    $<$<BOOL:${CAPSTONE_WERROR}>:-Werror> ${ARGN})
+endfunction()
+
+# capstone_precompiled(<target> [<header> …]): sources of the target begin with harness/base/precompiled.h, compiled once. Libraries share
+# one; a target with headers of its own besides, and a program (-fPIE instead of -fPIC), has its own.
+function(capstone_precompiled target)
+  if(NOT CAPSTONE_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(target STREQUAL capstone_base OR ARGN OR type STREQUAL EXECUTABLE)
+    target_precompile_headers(${target} PRIVATE <harness/base/precompiled.h> ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM capstone_base)
+  endif()
+endfunction()
+
+# Where CMAKE_UNITY_BUILD is ON (preset release): up to eight sources of one folder are compiled as one. Names in anonymous namespaces
+# are therefore unique within a folder.
+function(capstone_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    get_filename_component(folder "${source}" DIRECTORY)
+    string(MAKE_C_IDENTIFIER "in_${folder}" group)
+    math(EXPR count_${group} "${count_${group}} + 1")
+    math(EXPR batch "(${count_${group}} - 1) / 8")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${group}_${batch}")
+  endforeach()
+endfunction()
+
+# capstone_own_options(OPTIONS <options> SOURCES …): these sources are compiled one by one, with these options besides.
+function(capstone_own_options options)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}"
+    SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # capstone_library(<folder name> SOURCES … DEPS …): one static library a folder, alias capstone::<name>.
 function(capstone_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(capstone_${name} STATIC ${ARG_SOURCES})
   add_library(capstone::${name} ALIAS capstone_${name})
   target_include_directories(capstone_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
-  target_compile_options(capstone_${name} PRIVATE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-    -Wno-restrict)  # GCC 12 warns of std::string itself (GCC bug 105329)
+  capstone_warnings(capstone_${name} -Wshadow -Wconversion -Wno-sign-conversion)
   target_link_libraries(capstone_${name} PUBLIC ${ARG_DEPS})
+  capstone_unity(capstone_${name})
+  if("capstone::base" IN_LIST ARG_DEPS OR name STREQUAL base)
+    capstone_precompiled(capstone_${name})
+  endif()
 endfunction()
 
 # capstone_test(<name> SOURCES … DEPS … [LABELS …]): one GoogleTest program, its cases found at test time.
 function(capstone_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_compile_options(${name} PRIVATE -Wall -Wextra)
+  capstone_warnings(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" UNITY_BUILD OFF)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()

@@ -31,16 +31,16 @@ bool fits(const std::string& plain, const std::string& reason) {
   return has_any(plain, kPrecision) || (!reason.starts_with(kTensorLabel) && has_any(plain, kLessWork));
 }
 
-Surprise::Told told(const Surprise& surprise, const Worklog& worklog) {
+Anomaly::Told told(const Anomaly& anomaly, const Worklog& worklog) {
   std::vector<std::string> paragraphs;   // that name the version
   for (const Paragraph& p : worklog.paragraphs)
-    if (p.section >= 2 && names(p.text, surprise.version)) paragraphs.push_back(ascii_lower(p.text));
-  const bool explained = std::all_of(surprise.reasons.begin(), surprise.reasons.end(), [&](const std::string& reason) {
+    if (p.section >= 2 && names(p.text, anomaly.version)) paragraphs.push_back(ascii_lower(p.text));
+  const bool explained = std::all_of(anomaly.reasons.begin(), anomaly.reasons.end(), [&](const std::string& reason) {
     return std::any_of(paragraphs.begin(), paragraphs.end(), [&](const std::string& plain) { return fits(plain, reason); });
   });
-  if (explained) return Surprise::Told::kExplained;
+  if (explained) return Anomaly::Told::kExplained;
   return std::any_of(paragraphs.begin(), paragraphs.end(), [](const std::string& plain) { return has_any(plain, kAdmissions); })
-             ? Surprise::Told::kAdmitted : Surprise::Told::kPassedOver;
+             ? Anomaly::Told::kAdmitted : Anomaly::Told::kPassedOver;
 }
 
 }  // namespace
@@ -52,35 +52,35 @@ bool names(std::string_view text, std::string_view word) {
   return false;
 }
 
-std::vector<Surprise> surprises_in(const LedgerView& ledger, const Worklog& worklog) {
-  std::vector<Surprise> surprises;
-  for (const char* contestant : {"human", "llm"})
-    for (const Measurement* m : ledger.versions(contestant)) {
+std::vector<Anomaly> anomalies_in(const LedgerView& ledger, const Worklog& worklog) {
+  std::vector<Anomaly> anomalies;
+  for (const char* candidate : {"human", "llm"})
+    for (const Measurement* m : ledger.versions(candidate)) {
       if (m->gate_one != GateOne::kPassed) continue;   // a wrong result needs a repair, not an explanation
-      Surprise surprise{m->version, {}, m->measured ? m->measured->percent_of_peak : 0, Surprise::Told::kPassedOver};
+      Anomaly anomaly{m->version, {}, m->measured ? m->measured->percent_of_peak : 0, Anomaly::Told::kPassedOver};
       for (const std::string& label : m->labels)
-        if (label.starts_with(kNeedsExplanation)) surprise.reasons.push_back(label.substr(kNeedsExplanation.size()));
-      if (!surprise.reasons.empty()) surprises.push_back(std::move(surprise));
+        if (label.starts_with(kNeedsExplanation)) anomaly.reasons.push_back(label.substr(kNeedsExplanation.size()));
+      if (!anomaly.reasons.empty()) anomalies.push_back(std::move(anomaly));
     }
-  for (Surprise& s : surprises) s.told = told(s, worklog);
-  return surprises;
+  for (Anomaly& s : anomalies) s.told = told(s, worklog);
+  return anomalies;
 }
 
-std::string question_about(const Surprise& surprise) {
+std::string question_about(const Anomaly& anomaly) {
   const auto is_tensor = [](const std::string& reason) { return reason.starts_with(kTensorLabel); };
   std::vector<std::string> questions;
-  if (!std::all_of(surprise.reasons.begin(), surprise.reasons.end(), is_tensor))
+  if (!std::all_of(anomaly.reasons.begin(), anomaly.reasons.end(), is_tensor))
     questions.push_back(fmt::format("What lets {} do this work in less time than the data sheet allows? Ask which of the counted bytes or operations it never moves or carries out.",
-                                    surprise.version));
-  if (std::any_of(surprise.reasons.begin(), surprise.reasons.end(), is_tensor))
-    questions.push_back(fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and where the idea comes from.", surprise.version));
+                                    anomaly.version));
+  if (std::any_of(anomaly.reasons.begin(), anomaly.reasons.end(), is_tensor))
+    questions.push_back(fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and where the idea comes from.", anomaly.version));
   return join(questions, " ");
 }
 
-std::string describe(const Surprise& surprise) {
-  return fmt::format("{}: {}{}", surprise.version,
-                     surprise.percent_of_peak > 100 ? fmt::format("{:.0f} % of the peak of its precision class; ", surprise.percent_of_peak) : std::string(),
-                     join(surprise.reasons, "; "));
+std::string describe(const Anomaly& anomaly) {
+  return fmt::format("{}: {}{}", anomaly.version,
+                     anomaly.percent_of_peak > 100 ? fmt::format("{:.0f} % of the peak of its precision class; ", anomaly.percent_of_peak) : std::string(),
+                     join(anomaly.reasons, "; "));
 }
 
 }  // namespace capstone

@@ -82,7 +82,7 @@ Fact human_correct(const Sources& s) {
   for (const Measurement& m : s.ledger.human)
     if (m.gate_one == GateOne::kPassed) {
       auto records = records_where(s, "measurement", [&](const Json& body) {
-        return text_at(body, "contestant") == "human" && text_at(body, "version") == m.version && passed_gate_one(body);
+        return text_at(body, "candidate") == "human" && text_at(body, "version") == m.version && passed_gate_one(body);
       });
       return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), m.backend), records};
     }
@@ -125,7 +125,7 @@ Fact answered(const Sources& s, int number) {
 
 // "; 312 samples in 5 runs, ratio 1.42x [1.40, 1.44]"
 std::string timing_text(const Measurement& m) {
-  const Arm* own = contestant_arm(m);
+  const Arm* own = candidate_arm(m);
   if (!own) return {};
   std::size_t samples = 0;
   for (const auto& run : own->samples_ms) samples += run.size();
@@ -274,30 +274,30 @@ Fact prediction_revisited(const Sources& s) {
 }
 
 // An explanation is a full answer, "I do not know" half of one, silence none.
-Fact surprises_explained(const Sources& s) {
-  const std::vector<Surprise> surprises = surprises_in(s.ledger, s.worklog);
-  if (surprises.empty()) return {0, false, "no result needs one", {}};
+Fact anomalies_explained(const Sources& s) {
+  const std::vector<Anomaly> anomalies = anomalies_in(s.ledger, s.worklog);
+  if (anomalies.empty()) return {0, false, "no result needs one", {}};
   Fact fact;
   std::vector<std::string> told, questions;
-  for (const Surprise& surprise : surprises) {
-    append(fact.records, records_of_version(s, surprise.version));
-    switch (surprise.told) {
-      case Surprise::Told::kExplained:
+  for (const Anomaly& anomaly : anomalies) {
+    append(fact.records, records_of_version(s, anomaly.version));
+    switch (anomaly.told) {
+      case Anomaly::Told::kExplained:
         fact.met += 1;
-        told.push_back(surprise.version + " is explained by a mechanism");
+        told.push_back(anomaly.version + " is explained by a mechanism");
         break;
-      case Surprise::Told::kAdmitted:
+      case Anomaly::Told::kAdmitted:
         fact.met += 0.5;
-        told.push_back(fmt::format("{}; the worklog says that nothing explains it", describe(surprise)));
-        questions.push_back(question_about(surprise));
+        told.push_back(fmt::format("{}; the worklog says that nothing explains it", describe(anomaly)));
+        questions.push_back(question_about(anomaly));
         break;
-      case Surprise::Told::kPassedOver:
-        told.push_back(fmt::format("{}; no section names a mechanism for it", describe(surprise)));
-        questions.push_back(question_about(surprise));
+      case Anomaly::Told::kPassedOver:
+        told.push_back(fmt::format("{}; no section names a mechanism for it", describe(anomaly)));
+        questions.push_back(question_about(anomaly));
         break;
     }
   }
-  fact.met /= static_cast<double>(surprises.size());
+  fact.met /= static_cast<double>(anomalies.size());
   fact.text = join(told, ". ");
   fact.ask = join(questions, " ");
   return fact;
@@ -353,7 +353,7 @@ const std::map<std::string, CheckFunction>& checks() {
       {"model_identified", model_identified},
       {"both_discussed", both_discussed},
       {"prediction_revisited", prediction_revisited},
-      {"surprises_explained", surprises_explained},
+      {"anomalies_explained", anomalies_explained},
       {"numbers_agree", numbers_agree},
       {"failures_told", failures_told},
       {"claims_hold", claims_hold},

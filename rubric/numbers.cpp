@@ -25,22 +25,22 @@ std::string environment_text(const Json& environment, std::initializer_list<cons
 
 bool is_emulated(const Measurement& m) { return m.backend != "cuda"; }
 
-const Arm* contestant_arm(const Measurement& m) {
+const Arm* candidate_arm(const Measurement& m) {
   if (!m.measured) return nullptr;
   for (const Arm& arm : m.measured->arms)
-    if (arm.name == m.contestant || arm.name == m.version) return &arm;
+    if (arm.name == m.candidate || arm.name == m.version) return &arm;
   return nullptr;
 }
 
 const Arm* baseline_arm(const Measurement& m) {
   if (!m.measured) return nullptr;
   for (const Arm& arm : m.measured->arms)
-    if (arm.name != m.contestant && arm.name != m.version && arm.name != "A/A") return &arm;
+    if (arm.name != m.candidate && arm.name != m.version && arm.name != "A/A") return &arm;
   return nullptr;
 }
 
 std::string median_text(const Measurement& m) {
-  const Arm* arm = contestant_arm(m);
+  const Arm* arm = candidate_arm(m);
   if (arm == nullptr) return "not timed";
   return format_time_ms(arm->median_ms.point) + (is_emulated(m) ? " (emulated)" : "");
 }
@@ -140,16 +140,16 @@ std::string bottleneck_when(const Prediction& p) {
 }  // namespace
 
 LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
-  for (const char* contestant : {"human", "llm"}) {
-    for (const Measurement* m : ledger.versions(contestant)) {
+  for (const char* candidate : {"human", "llm"}) {
+    for (const Measurement* m : ledger.versions(candidate)) {
       add_version(m->version, *m, ledger);
       versions_[m->version] = m;
-      if (const Explanation* e = ledger.explanation(contestant, m->version)) add_counts(m->version, *e);
+      if (const Explanation* e = ledger.explanation(candidate, m->version)) add_counts(m->version, *e);
     }
-    if (const Measurement* best = ledger.best(contestant)) {
-      add_version(std::string("best.") + contestant, *best, ledger);
-      if (const Explanation* e = ledger.explanation(contestant, best->version)) add_counts(std::string("best.") + contestant, *e);
-      values_[std::string("best.") + contestant + ".version"] = best->version;
+    if (const Measurement* best = ledger.best(candidate)) {
+      add_version(std::string("best.") + candidate, *best, ledger);
+      if (const Explanation* e = ledger.explanation(candidate, best->version)) add_counts(std::string("best.") + candidate, *e);
+      values_[std::string("best.") + candidate + ".version"] = best->version;
     }
   }
   if (!ledger.predictions.empty()) {
@@ -193,8 +193,8 @@ void LedgerNumbers::add_version(const std::string& name, const Measurement& m, c
   put("bound", m.measured && !m.measured->bound_by.empty() ? m.measured->bound_by : "unknown");
   put("gate-one", std::string(label_of(m.gate_one)));
   put("gate-two", std::string(label_of(m.gate_two)));
-  put("reason", ledger.reason(m.contestant, m.version));
-  const auto expected = ledger.expected_speedup(m.contestant, m.version);
+  put("reason", ledger.reason(m.candidate, m.version));
+  const auto expected = ledger.expected_speedup(m.candidate, m.version);
   put("expected", expected ? format_speedup(*expected) : "none given");
   const Arm* baseline = baseline_arm(m);
   put("baseline", baseline == nullptr ? "not timed" : format_time_ms(baseline->median_ms.point) + (is_emulated(m) ? " (emulated)" : ""));
@@ -212,7 +212,7 @@ void LedgerNumbers::add_counts(const std::string& name, const Explanation& e) {
   put("compulsory", format_bytes(e.compulsory_bytes));
   put("intensity", fmt::format("{:.3g} FLOP/B", e.intensity()));
   put("barriers", fmt::format("{}", e.total.barriers));
-  put("dearest-line", e.remarks.empty() ? "none" : fmt::format("{}:{} ({})", e.remarks.front().file, e.remarks.front().line, e.remarks.front().pattern));
+  put("dearest-line", e.advice.empty() ? "none" : fmt::format("{}:{} ({})", e.advice.front().file, e.advice.front().line, e.advice.front().pattern));
   if (e.floor) put("floor", fmt::format("{} on {} (modelled, not measured)", format_time_ms(e.floor->ms()), e.floor->device));
 }
 
@@ -224,7 +224,7 @@ std::optional<LedgerNumbers::Known> LedgerNumbers::ratio(const Arm* first, const
 }
 
 void LedgerNumbers::add_ratio(const Measurement& a, const Measurement& b) {
-  if (auto known = ratio(contestant_arm(a), contestant_arm(b), is_emulated(a) || is_emulated(b))) ratios_.push_back(*known);
+  if (auto known = ratio(candidate_arm(a), candidate_arm(b), is_emulated(a) || is_emulated(b))) ratios_.push_back(*known);
 }
 
 void LedgerNumbers::add_ratios(const LedgerView& ledger) {
@@ -233,13 +233,13 @@ void LedgerNumbers::add_ratios(const LedgerView& ledger) {
       if (has_speedup(m))
         for (double bound : {m.measured->speedup->point, m.measured->speedup->low, m.measured->speedup->high})
           ratios_.push_back({bound, error_of(*m.measured->speedup), false});
-      const Arm* own = contestant_arm(m);
+      const Arm* own = candidate_arm(m);
       if (own == nullptr) continue;
       for (const Arm& arm : m.measured->arms)
         if (auto known = ratio(&arm, own, is_emulated(m)); known && &arm != own) ratios_.push_back(*known);
     }
-  for (const char* contestant : {"human", "llm"}) {
-    std::vector<const Measurement*> versions = ledger.versions(contestant);
+  for (const char* candidate : {"human", "llm"}) {
+    std::vector<const Measurement*> versions = ledger.versions(candidate);
     for (std::size_t i = 1; i < versions.size(); ++i) {
       add_ratio(*versions[i - 1], *versions[i]);
       if (i > 1) add_ratio(*versions.front(), *versions[i]);
@@ -264,7 +264,7 @@ std::optional<double> LedgerNumbers::matching(double claim, bool emulated, const
       auto first = versions_.find(a), second = versions_.find(b);
       if (a == b || first == versions_.end() || second == versions_.end()) continue;
       bool counts_for_nothing = is_emulated(*first->second) || is_emulated(*second->second);
-      auto known = ratio(contestant_arm(*first->second), contestant_arm(*second->second), counts_for_nothing);
+      auto known = ratio(candidate_arm(*first->second), candidate_arm(*second->second), counts_for_nothing);
       if (known && agrees(*known)) return known->point;
     }
   return std::nullopt;

@@ -14,9 +14,9 @@ namespace capstone {
 /// A string of the environment record under the first of these keys that is there; empty: none.
 std::string environment_text(const Json& environment, std::initializer_list<const char*> keys);
 
-/// The arm that is the contestant's own; null: not timed.
-const Arm* contestant_arm(const Measurement& measurement);
-/// The first baseline's arm (gate two's opponent); null: not timed.
+/// The arm that is the candidate's own; null: not timed.
+const Arm* candidate_arm(const Measurement& measurement);
+/// The first baseline's arm (gate two's baseline); null: not timed.
 const Arm* baseline_arm(const Measurement& measurement);
 
 bool is_emulated(const Measurement& measurement);

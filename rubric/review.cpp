@@ -183,12 +183,12 @@ class Reviewer {
   }
 
   void explanations() {
-    for (const Surprise& surprise : surprises_in(ledger_, worklog_)) {
-      if (surprise.told == Surprise::Told::kExplained) continue;
-      const bool admitted = surprise.told == Surprise::Told::kAdmitted;
-      add(4, admitted ? Severity::kAdvice : Severity::kMissing, fmt::format("no explanation of {}", describe(surprise)), kLedger,
+    for (const Anomaly& anomaly : anomalies_in(ledger_, worklog_)) {
+      if (anomaly.told == Anomaly::Told::kExplained) continue;
+      const bool admitted = anomaly.told == Anomaly::Told::kAdmitted;
+      add(4, admitted ? Severity::kAdvice : Severity::kMissing, fmt::format("no explanation of {}", describe(anomaly)), kLedger,
           admitted ? "to say that you do not know is honest; a profile or an experiment would say more"
-                   : fmt::format("name {} in section 4 and give the mechanism, or say that you do not know it", surprise.version));
+                   : fmt::format("name {} in section 4 and give the mechanism, or say that you do not know it", anomaly.version));
     }
   }
 

@@ -99,10 +99,10 @@ ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView&
 
 std::vector<std::string> left_out_versions(const LedgerView& ledger, const Worklog& worklog) {
   std::vector<std::string> out;
-  for (const char* contestant : {"human", "llm"}) {
-    const Measurement* best = ledger.best(contestant);
+  for (const char* candidate : {"human", "llm"}) {
+    const Measurement* best = ledger.best(candidate);
     auto speedup = [](const Measurement* m) { return m && m->measured && m->measured->speedup ? m->measured->speedup->point : 0; };
-    for (const Measurement* m : ledger.versions(contestant)) {
+    for (const Measurement* m : ledger.versions(candidate)) {
       if (std::any_of(worklog.paragraphs.begin(), worklog.paragraphs.end(), [&](const Paragraph& p) { return names(p.text, m->version); })) continue;
       if (m->gate_one == GateOne::kMachineFault || m->gate_one == GateOne::kNotJudgeable) continue;
       if (m->gate_one != GateOne::kPassed) out.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));

@@ -90,7 +90,7 @@ struct Rejudged {
 ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog,
                  const Rejudged* rejudged = nullptr);
 
-/// Versions of either contestant that failed gate one or were slower than the best, and that the prose never names:
+/// Versions of either candidate that failed gate one or were slower than the best, and that the prose never names:
 /// "v2: WRONG", "v3: 0.80x, the best is 1.50x".
 std::vector<std::string> left_out_versions(const LedgerView& ledger, const Worklog& worklog);
 

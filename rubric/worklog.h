@@ -12,13 +12,13 @@ namespace capstone {
 
 inline constexpr int kWorklogSections = 5;
 
-/// What a section is: its title, the questions that `init` asks, and the exhibits (tables, plots) that belong to it.
+/// What a section is: its title, the questions that `init` asks, and the figures (tables, plots) that belong to it.
 struct SectionSpec {
   int number = 0;                          ///< 1 … 5
   std::string_view title;
   std::string_view purpose;                ///< one sentence, shown in the scaffold as a comment
   std::vector<std::string_view> questions;
-  std::vector<std::string_view> exhibits;  ///< marker names: `<!-- capstone:versions -->`
+  std::vector<std::string_view> figures;  ///< marker names: `<!-- capstone:versions -->`
 };
 const std::array<SectionSpec, kWorklogSections>& worklog_sections();
 
@@ -57,7 +57,7 @@ struct Worklog {
   std::string text;                        ///< UTF-8, cut at kMarkdownLimit
   std::array<WorklogSection, kWorklogSections> sections;
   std::vector<Paragraph> paragraphs;       ///< in order; quotations and code are left out
-  std::vector<std::string> markers;        ///< exhibits that the student kept in place
+  std::vector<std::string> markers;        ///< figures that the student kept in place
   std::vector<Finding> findings;           ///< too long, not UTF-8, removed, renamed, repeated or out of order
   const WorklogSection& section(int number) const { return sections.at(static_cast<std::size_t>(number - 1)); }
   int words() const;
@@ -66,7 +66,7 @@ struct Worklog {
 /// Reads a worklog. Never fails: whatever is wrong with it is a finding.
 Worklog parse_worklog(std::string_view bytes);
 
-/// The worklog.md that `init` writes: five sections, questions that name this problem, markers for the exhibits.
+/// The worklog.md that `init` writes: five sections, questions that name this problem, markers for the figures.
 std::string worklog_scaffold(const Problem& problem);
 
 }  // namespace capstone

@@ -59,12 +59,12 @@ constexpr std::string_view kPreamble =
 
 std::string section_text(const SectionSpec& spec) {
   std::string out = fmt::format("\n## {}. {}\n\n<!-- {} -->\n", spec.number, spec.title, spec.purpose);
-  // The problem card opens section 1; everywhere else the prose comes first and the exhibits bear it out.
+  // The problem card opens section 1; everywhere else the prose comes first and the figures bear it out.
   if (spec.number == 1)
-    for (std::string_view exhibit : spec.exhibits) out += fmt::format("\n<!-- capstone:{} -->\n", exhibit);
+    for (std::string_view figure : spec.figures) out += fmt::format("\n<!-- capstone:{} -->\n", figure);
   for (std::string_view question : spec.questions) out += fmt::format("\n> Q: {}\n\n", question);
   if (spec.number != 1)
-    for (std::string_view exhibit : spec.exhibits) out += fmt::format("\n<!-- capstone:{} -->\n", exhibit);
+    for (std::string_view figure : spec.figures) out += fmt::format("\n<!-- capstone:{} -->\n", figure);
   return out;
 }
 

@@ -2,7 +2,7 @@
 # On a GPU machine: a cohort of every kind of submission graded on the GPU, killed once and resumed.
 #   scripts/gpu_cohort.sh OUT [capstone]
 # The cohort is scripts/make_cohort's, each kind once, and a project from a rung each of softmax, sgemm and transpose. OUT gets results.jsonl (every result file, one a
-# line), grades.csv, gradebook.csv, leaderboard.txt, expected.csv, summary.txt (what `grade` printed), grade.log and claims.txt. Opponent: the native baselines, which need no PyTorch.
+# line), grades.csv, gradebook.csv, leaderboard.txt, expected.csv, summary.txt (what `grade` printed), grade.log and claims.txt. Baseline: the native baselines, which need no PyTorch.
 # Exit codes: 0 every submission ended in the state that it should · 1 one did not · 2 something is missing.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -40,7 +40,7 @@ import json, pathlib, sys
 cohort, out = map(pathlib.Path, sys.argv[1:])
 results = [json.loads(file.read_text()) for file in sorted(cohort.glob("submissions/*/result.json"))]
 (out / "results.jsonl").write_text("".join(json.dumps(r, separators=(",", ":")) + "\n" for r in results))
-(out / "claims.txt").write_text("".join(f"{r['name']}: {c['contestant']}: {c['agreement']}: {c['text']}\n" for r in results for c in r["claims"]))
+(out / "claims.txt").write_text("".join(f"{r['name']}: {c['candidate']}: {c['agreement']}: {c['text']}\n" for r in results for c in r["claims"]))
 timed = sum(any("speedup" in m.get("measured", {}) for m in r["judged"]) for r in results)
 print(f"{len(results)} submissions, {sum(bool(r['judged']) for r in results)} judged on the GPU, {timed} of them timed")
 P

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a GPU machine: each KernelBench problem against a copy of its own reference, which must be correct and TIE.
-#   scripts/gpu_kernelbench.sh OUT PROBLEMS [CAPSTONE [SECONDS]]     # PROBLEMS: a folder like KernelBench's (level1/19_ReLU.py); 1 s of timing a contestant
+#   scripts/gpu_kernelbench.sh OUT PROBLEMS [CAPSTONE [SECONDS]]     # PROBLEMS: a folder like KernelBench's (level1/19_ReLU.py); 1 s of timing a candidate
 # Uses every visible GPU, one problem each at a time. OUT gets LEVEL_PROBLEM.log (what the tool said) and .jsonl (its records), and the summary kernelbench.json: of each problem the
 # sizes, the medians, the verdict, with device, version and what was labelled. What OUT has is not judged again, so a run that was stopped goes on.
 # Exit codes: 0 every problem was correct and TIE · 1 one was not, or could not be judged · 2 something is missing.

@@ -41,7 +41,7 @@ measured = [json.loads(line) for line in open(ledger)]
 measured = [r for r in measured if r["kind"] == "measurement"][-1]
 body = measured["body"]
 arm = body["measured"]["arms"][-1]
-ours, hot = arm["median_ms"]["point"] * 1000, arm.get("hot_ms", 0) * 1000
+ours, hot = arm["median_ms"]["point"] * 1000, arm.get("warm_ms", 0) * 1000
 def duration(control):  # median in µs, and launches
     rows = list(csv.reader(open(f"{table}-{control}.csv")))
     head, unit = rows[0], rows[1]
@@ -57,7 +57,7 @@ def agrees(theirs):
 print(json.dumps({"problem": problem, "rung": rung, "capstone_us": round(ours, 3), "capstone_hot_us": round(hot, 3), "ncu_us": round(theirs, 3), "ncu_launches": launches,
                   "difference_us": round(ours - theirs, 3), "allowed_us": round(max(0.05 * theirs, 2), 3), "agrees": agrees(theirs),
                   "ncu_after_invalidation_us": round(invalidated, 3), "agrees_after_invalidation": agrees(invalidated),
-                  "tier": body["tier"], "sizes": body["measured"]["sizes"],
+                  "execution": body["execution"], "sizes": body["measured"]["sizes"],
                   "device": body["environment"]["device"], "driver": body["environment"]["driver"], "time": measured["time"],
                   "tool": measured["tool"]}))
 P

@@ -105,7 +105,7 @@ for problem in ("vector_add", "softmax", "bias_gelu_layernorm"):
             if line["kind"] == "measurement" and line["body"].get("measured"):
                 body = line["body"]
                 arm = next(a for a in body["measured"]["arms"] if a["name"].startswith("human"))
-                row[kind] = {"median_ms": arm["median_ms"], "tier": body["tier"], "labels": body["labels"], "gate_one": body["gate_one"]}
+                row[kind] = {"median_ms": arm["median_ms"], "execution": body["execution"], "labels": body["labels"], "gate_one": body["gate_one"]}
                 row.update({"tool": line["tool"], "time": line["time"], "device": body["environment"]["device"], "torch": body["environment"].get("torch")})
     if "cu" in row and "py" in row:
         row["py_over_cu"] = row["py"]["median_ms"]["point"] / row["cu"]["median_ms"]["point"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a GPU machine: judges the last rung of every ladder against PyTorch, eager and compiled, through the tool itself.
-#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a contestant; TEXT: only what matches it, a regular expression
+#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a candidate; TEXT: only what matches it, a regular expression
 # Each problem is judged at its measured size (transpose) and at each of its published ones (transpose/large): as a problem of one's own, which differs in that size alone.
 # TEXT '^transpose$' is the former, '^transpose/' the latter. Uses every visible GPU, one problem each at a time. OUT gets one ledger a problem (transpose.jsonl, transpose.large.jsonl),
 # the printed table (.txt), doctor.txt, and the summary pytorch.json: of each the arms' medians, the speedup and the verdict, with device, date and version.
@@ -74,7 +74,7 @@ for file in sorted(out.glob("*.jsonl")):
             continue
         measured = body["measured"]
         rows.append({"problem": body["problem_id"], "problem_digest": body["problem_digest"], "kernel": body["reason"], "source_sha256": body["source_sha256"], "tool": line["tool"],
-                     "time": line["time"], "device": body["environment"].get("device"), "tier": body["tier"], "gate_one": body["gate_one"], "gate_two": body["gate_two"],
+                     "time": line["time"], "device": body["environment"].get("device"), "execution": body["execution"], "gate_one": body["gate_one"], "gate_two": body["gate_two"],
                      "speedup": measured.get("speedup"), "percent_of_peak": measured.get("percent_of_peak"), "bound_by": measured.get("bound_by"), "sizes": measured.get("sizes"),
                      "arms": [{k: v for k, v in arm.items() if k in ("name", "label", "median_ms")} for arm in measured["arms"] if arm["name"] != "A/A"]})
 (out / "pytorch.json").write_text(json.dumps(rows, indent=1) + "\n")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Deletes each barrier of each reference kernel, one at a time, and asks the hooks build whether it notices.
+# Deletes each barrier of each reference kernel, one at a time, and asks the instrumented build whether it notices.
 # Usage: scripts/mutate_barriers.sh [--only TEXT] [--from TEXT] [--most N]
 # Prints a table; fails when a mutant escapes that tests/mutants/survivors.txt does not explain, or an intact kernel is accused.
 # Sizes: some of the problem's check sizes, and what tests/mutants/sizes.txt adds.

@@ -22,7 +22,7 @@ std::string escape_markdown(std::string_view text) {
 namespace {
 
 // A fence that nothing inside can close.
-std::string fenced(const CodeExhibit& code) {
+std::string fenced(const CodeBlock& code) {
   std::size_t longest = 0, run = 0;
   for (char c : code.text) {
     run = c == '`' ? run + 1 : 0;
@@ -55,7 +55,7 @@ struct MarkdownWriter {
     for (const auto& [label, cell] : facts.facts) out += fmt::format("- {}: {}\n", escape_markdown(label), escape_markdown(cell.text));
     return out;
   }
-  std::string operator()(const CodeExhibit& code) const { return escape_markdown(code.summary) + ":\n\n" + fenced(code); }
+  std::string operator()(const CodeBlock& code) const { return escape_markdown(code.summary) + ":\n\n" + fenced(code); }
   std::string operator()(const HeadingBlock& heading) const { return "#### " + escape_markdown(heading.text) + "\n"; }
   std::string operator()(const FigureBlock& figure) const {
     return fmt::format("*{}* (drawn in worklog.html). {}\n", escape_markdown(figure.plot.title), escape_markdown(figure.plot.description));
@@ -64,9 +64,9 @@ struct MarkdownWriter {
 
 }  // namespace
 
-std::string to_markdown(const Exhibit& exhibit) {
-  std::string out = "### " + escape_markdown(exhibit.title) + "\n";
-  for (const Block& block : exhibit.blocks) out += "\n" + std::visit(MarkdownWriter{}, block);
+std::string to_markdown(const Figure& figure) {
+  std::string out = "### " + escape_markdown(figure.title) + "\n";
+  for (const Block& block : figure.blocks) out += "\n" + std::visit(MarkdownWriter{}, block);
   return out;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What an exhibit consists of, before anybody asks whether it becomes HTML or Markdown.
+// What a figure consists of, before anybody asks whether it becomes HTML or Markdown.
 #include <map>
 #include <string>
 #include <utility>
@@ -27,20 +27,20 @@ struct TableBlock {
 };
 struct NoteBlock { std::string text; Tone tone = Tone::kPlain; };
 struct FactsBlock { std::vector<std::pair<std::string, Cell>> facts; };
-struct CodeExhibit { std::string summary, text, language; bool open = false; };
+struct CodeBlock { std::string summary, text, language; bool open = false; };
 struct HeadingBlock { std::string text; };
 struct FigureBlock { Plot plot; };
 
-using Block = std::variant<TableBlock, NoteBlock, FactsBlock, CodeExhibit, HeadingBlock, FigureBlock>;
+using Block = std::variant<TableBlock, NoteBlock, FactsBlock, CodeBlock, HeadingBlock, FigureBlock>;
 
 /// A table, plot or list that the ledger fills in, named by its marker in the worklog.
-struct Exhibit {
+struct Figure {
   std::string name, title;
   std::vector<Block> blocks;
 };
 
 /// Text as text in Markdown: every character that Markdown could read is escaped, line breaks become spaces.
 std::string escape_markdown(std::string_view text);
-std::string to_markdown(const Exhibit& exhibit);
+std::string to_markdown(const Figure& figure);
 
 }  // namespace capstone

@@ -88,8 +88,8 @@ Result<std::string> explanation_page(const Explanation& e, const std::filesystem
   if (e.compulsory_flops > 0) page.AddSectionDictionary("BEST")->SetValue("BEST_FLOPS", number(static_cast<std::uint64_t>(e.compulsory_flops)));
   page.SetValue("FLOPS", number(e.total.flops));
   page.SetValue("INTENSITY", fmt::format("{:.3g}", e.intensity()));
-  for (const Remark& r : e.remarks) {
-    auto* item = page.AddSectionDictionary("REMARK");
+  for (const Advice& r : e.advice) {
+    auto* item = page.AddSectionDictionary("ADVICE");
     item->SetValue("PLACE", to_utf8(fmt::format("{}:{}", r.file, r.line)));
     item->SetFormattedValue("SHARE", "%.0f", r.share * 100);
     item->SetValue("PATTERN", to_utf8(r.pattern));

@@ -17,7 +17,7 @@ std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger) {
   std::size_t human = 0, llm = 0;
   for (const Record& r : ledger.records) {
     if (r.kind != "measurement" || !r.body.is_object()) continue;
-    bool by_model = r.body.value("contestant", std::string{}) == "llm";
+    bool by_model = r.body.value("candidate", std::string{}) == "llm";
     std::size_t& at = by_model ? llm : human;
     const std::vector<Measurement>& list = by_model ? ledger.llm : ledger.human;
     if (at < list.size()) entries.push_back({&list[at++], r.seq, r.time});
@@ -57,7 +57,7 @@ std::string time_with_interval(const Interval& t) {
 }
 
 Cell median_cell(const Measurement& m) {
-  const Arm* arm = contestant_arm(m);
+  const Arm* arm = candidate_arm(m);
   if (arm == nullptr) return muted("–");
   std::string text = time_with_interval(arm->median_ms);
   return is_emulated(m) ? muted(text + " emulated") : cell(text);
@@ -133,7 +133,7 @@ class Maker {
   Maker(const ReportInput& input, const std::vector<Plot>& plots)
       : input_(input), project_(*input.project), ledger_(*input.ledger), plots_(plots), entries_(ledger_entries(ledger_)) {}
 
-  std::map<std::string, Exhibit> make() {
+  std::map<std::string, Figure> make() {
     put("problem", "The problem", problem());
     put("prediction", "The prediction", prediction());
     put("reference", "The reference", reference());
@@ -149,11 +149,11 @@ class Maker {
     put("predicted", "Predicted and measured", predicted());
     put("stuck", "Every failure, in order", stuck());
     put("environment", "How this was judged", environment());
-    return std::move(exhibits_);
+    return std::move(figures_);
   }
 
  private:
-  void put(const char* name, const char* title, std::vector<Block> blocks) { exhibits_[name] = {name, title, std::move(blocks)}; }
+  void put(const char* name, const char* title, std::vector<Block> blocks) { figures_[name] = {name, title, std::move(blocks)}; }
 
   std::vector<Block> figure(const std::string& name, const char* otherwise) const {
     for (const Plot& p : plots_)
@@ -174,7 +174,7 @@ class Maker {
                                                                      cost->bytes / 1e9, cost->intensity())));
     std::vector<std::string> names;
     for (const Baseline& b : p.baselines) names.push_back(b.name);
-    if (!names.empty()) facts.facts.emplace_back("Opponents", cell(join(names, ", ") + " (the first is gate two's)"));
+    if (!names.empty()) facts.facts.emplace_back("Baselines", cell(join(names, ", ") + " (the first is gate two's)"));
     if (!project_.config.started_from.empty()) facts.facts.emplace_back("Started from", cell(project_.config.started_from));
     return {facts};
   }
@@ -203,7 +203,7 @@ class Maker {
     Result<std::string> text = read_file(project_.root / "problem" / "reference.py", std::size_t{1} << 20);
     if (!text) text = read_file(project_.problem.folder / "reference.py", std::size_t{1} << 20);
     if (!text) return {NoteBlock{"problem/reference.py is not in the project.", Tone::kBad}};
-    return {CodeExhibit{"problem/reference.py", cut(*text), "python", true}};
+    return {CodeBlock{"problem/reference.py", cut(*text), "python", true}};
   }
 
   std::vector<Block> versions() const {
@@ -223,7 +223,7 @@ class Maker {
   }
 
   Cell expected_of(const Measurement& m) const {
-    const auto expected = ledger_.expected_speedup(m.contestant, m.version);
+    const auto expected = ledger_.expected_speedup(m.candidate, m.version);
     return expected ? cell(format_speedup(*expected)) : muted("–");
   }
 
@@ -237,19 +237,19 @@ class Maker {
     table.columns = {{"Record"}, {"Version"}, {"When (UTC)"}, {"Verdict"}, {"What was seen", false, true}};
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
-      if (m.contestant == "llm" || m.gate_one == GateOne::kPassed) continue;
+      if (m.candidate == "llm" || m.gate_one == GateOne::kPassed) continue;
       table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version), muted(when(e)), gate_one_cell(m), cell(failure_line(m))});
     }
     if (table.rows.empty()) return {NoteBlock{"No judgement of the human kernel failed gate one.", Tone::kMuted}};
     return {table};
   }
 
-  // What `capstone explain` counted for each version of one contestant.
-  std::vector<Block> explained(const char* contestant) const {
+  // What `capstone explain` counted for each version of one candidate.
+  std::vector<Block> explained(const char* candidate) const {
     std::vector<Block> blocks;
     for (const Explanation& e : ledger_.explanations) {
       // The last one of a version says it all.
-      if (e.contestant != contestant || ledger_.explanation(e.contestant, e.version) != &e) continue;
+      if (e.candidate != candidate || ledger_.explanation(e.candidate, e.version) != &e) continue;
       blocks.emplace_back(HeadingBlock{fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version, sizes_text(e.sizes))});
       FactsBlock facts;
       facts.facts.emplace_back("Global memory touched", cell(fmt::format("{} (the problem has to move {})", format_bytes(e.moved_bytes()), format_bytes(e.compulsory_bytes))));
@@ -262,7 +262,7 @@ class Maker {
       blocks.emplace_back(facts);
       TableBlock table;
       table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};
-      for (const Remark& r : e.remarks)
+      for (const Advice& r : e.advice)
         table.rows.push_back({cell(fmt::format("{}:{}", r.file, r.line)), cell(fmt::format("{:.0f} %", r.share * 100)), cell(r.pattern, Tone::kPlain, true), cell(r.what), muted(r.remedy)});
       if (!table.rows.empty()) blocks.emplace_back(table);
     }
@@ -279,7 +279,7 @@ class Maker {
     }
     if (!digest.empty() && sha256_hex(*bytes) != digest)
       blocks.emplace_back(NoteBlock{fmt::format("{}: the file was changed after it was filed.", summary), Tone::kBad});
-    blocks.emplace_back(CodeExhibit{summary, cut(*bytes), language, false});
+    blocks.emplace_back(CodeBlock{summary, cut(*bytes), language, false});
   }
 
   const Measurement* first_of(const std::string& version) const {
@@ -298,7 +298,7 @@ class Maker {
       table.columns = {{"Record"}, {"Attempt"}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Gate one"}, {"Gate two"}, {"What was seen", false, true}};
       for (const LedgerEntry& e : entries_) {
         const Measurement& m = *e.measurement;
-        if (m.contestant != "llm") continue;
+        if (m.candidate != "llm") continue;
         table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version), median_cell(m), speedup_cell(m), gate_one_cell(m),
                               gate_two_cell(m), m.gate_one == GateOne::kPassed ? muted("–") : cell(failure_line(m))});
       }
@@ -331,38 +331,38 @@ class Maker {
     fs::path folder = project_.attempt(a.number);
     add_file(blocks, folder / "prompt.md", a.prompt_sha256, fmt::format("The exact prompt of attempt {}", a.number), "markdown");
     if (!a.prompt_difference.empty())
-      blocks.emplace_back(CodeExhibit{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
+      blocks.emplace_back(CodeBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
     add_file(blocks, folder / "reply.md", a.reply_sha256, fmt::format("The exact reply of attempt {}", a.number), "markdown");
   }
 
   std::vector<Block> head_to_head() const {
     const Measurement* human = ledger_.best("human");
     TableBlock table;
-    table.columns = {{"Contestant"}, {"What", false, true}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Of peak", true}, {"Bound by"}, {"Gate one"}, {"Gate two"}};
+    table.columns = {{"Candidate"}, {"What", false, true}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Of peak", true}, {"Bound by"}, {"Gate one"}, {"Gate two"}};
     const Measurement* stage = human != nullptr ? human : ledger_.best("llm");
     if (stage != nullptr && stage->measured)
       for (const Arm& arm : stage->measured->arms) baseline_row(table, *stage, arm);
-    if (human != nullptr) contestant_row(table, *human, "by hand");
-    for (const Measurement* m : ledger_.versions("llm")) contestant_row(table, *m, model_of(m->version));
-    if (table.rows.empty()) return {NoteBlock{"Neither contestant has a correct kernel yet.", Tone::kMuted}};
+    if (human != nullptr) candidate_row(table, *human, "by hand");
+    for (const Measurement* m : ledger_.versions("llm")) candidate_row(table, *m, model_of(m->version));
+    if (table.rows.empty()) return {NoteBlock{"Neither candidate has a correct kernel yet.", Tone::kMuted}};
     std::vector<const Measurement*> shown = ledger_.versions("llm");
     if (human != nullptr) shown.insert(shown.begin(), human);
     table.caption = peaks_text(shown);
     std::vector<Block> blocks{table};
-    for (const Block& b : figure("head-to-head", "Gate two was judged for neither contestant, so there is nothing to plot.")) blocks.push_back(b);
+    for (const Block& b : figure("head-to-head", "Gate two was judged for neither candidate, so there is nothing to plot.")) blocks.push_back(b);
     add_not_judged(blocks);
     return blocks;
   }
 
   static void baseline_row(TableBlock& table, const Measurement& stage, const Arm& arm) {
-    if (&arm == contestant_arm(stage)) return;
+    if (&arm == candidate_arm(stage)) return;
     std::string time = time_with_interval(arm.median_ms);
-    bool opponent = &arm == baseline_arm(stage);
+    bool is_baseline = &arm == baseline_arm(stage);
     table.rows.push_back({cell(arm.name), text_or_dash(arm.label), is_emulated(stage) ? muted(time + " emulated") : cell(time),
-                          opponent && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"), muted("–"), muted("–"), muted("–")});
+                          is_baseline && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"), muted("–"), muted("–"), muted("–")});
   }
 
-  static void contestant_row(TableBlock& table, const Measurement& m, const std::string& what) {
+  static void candidate_row(TableBlock& table, const Measurement& m, const std::string& what) {
     table.rows.push_back({cell(m.version, Tone::kPlain, true), text_or_dash(what), median_cell(m), speedup_cell(m), percent_cell(m), bound_cell(m),
                           gate_one_cell(m), gate_two_cell(m)});
   }
@@ -376,8 +376,8 @@ class Maker {
   // Why gate two says nothing, once for each reason.
   void add_not_judged(std::vector<Block>& blocks) const {
     std::map<std::string, std::vector<std::string>> reasons;
-    for (const char* contestant : {"human", "llm"})
-      for (const Measurement* m : ledger_.versions(contestant))
+    for (const char* candidate : {"human", "llm"})
+      for (const Measurement* m : ledger_.versions(candidate))
         if (m->gate_one == GateOne::kPassed && m->gate_two == GateTwo::kNotJudged)
           reasons[m->gate_two_reason.empty() ? (is_emulated(*m) ? "not judged here (no GPU)" : "not judged") : m->gate_two_reason].push_back(m->version);
     for (const auto& [reason, versions] : reasons)
@@ -419,7 +419,7 @@ class Maker {
     blocks.emplace_back(HeadingBlock{title});
     if (m.gate_one == GateOne::kBuildFailed) {
       blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
-      if (!m.build.log.empty()) blocks.emplace_back(CodeExhibit{"The compiler's output", cut(m.build.log), "", false});
+      if (!m.build.log.empty()) blocks.emplace_back(CodeBlock{"The compiler's output", cut(m.build.log), "", false});
       return;
     }
     auto bad = std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });
@@ -454,12 +454,12 @@ class Maker {
 
   std::vector<Block> environment() const {
     TableBlock table;
-    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Tier"}, {"Isolation", false, true}, {"Tool"}};
+    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Execution"}, {"Isolation", false, true}, {"Tool"}};
     std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> rows;  // environment → versions
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
       std::vector<std::string> key{environment_text(m.environment, {"device", "gpu", "cpu"}), environment_text(m.environment, {"driver"}),
-                                   environment_text(m.environment, {"nvcc", "compiler", "cxx"}), m.backend, m.tier, m.isolation,
+                                   environment_text(m.environment, {"nvcc", "compiler", "cxx"}), m.backend, m.execution, m.isolation,
                                    environment_text(m.environment, {"tool", "tool_version", "capstone"})};
       auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == key; });
       if (row == rows.end()) row = rows.insert(rows.end(), {key, {}});
@@ -491,12 +491,12 @@ class Maker {
   const LedgerView& ledger_;
   const std::vector<Plot>& plots_;
   std::vector<LedgerEntry> entries_;
-  std::map<std::string, Exhibit> exhibits_;
+  std::map<std::string, Figure> figures_;
 };
 
 }  // namespace
 
-std::map<std::string, Exhibit> make_exhibits(const ReportInput& input, const std::vector<Plot>& plots) {
+std::map<std::string, Figure> make_figures(const ReportInput& input, const std::vector<Plot>& plots) {
   return Maker(input, plots).make();
 }
 

@@ -14,10 +14,10 @@ struct LedgerEntry {
   std::int64_t seq = 0;        ///< 0: unknown
   std::string time;            ///< UTC
 };
-/// Every judgement of both contestants, in the ledger's order.
+/// Every judgement of both candidates, in the ledger's order.
 std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger);
 
-/// Every exhibit that a worklog can show, by marker name, and "environment" for the end of the page.
-std::map<std::string, Exhibit> make_exhibits(const ReportInput& input, const std::vector<Plot>& plots);
+/// Every figure that a worklog can show, by marker name, and "environment" for the end of the page.
+std::map<std::string, Figure> make_figures(const ReportInput& input, const std::vector<Plot>& plots);
 
 }  // namespace capstone

@@ -61,8 +61,8 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
     r->SetValue("TONE", row.state == "failed" ? "bad" : row.state == "graded" ? "plain" : "strong");
     r->SetValue("STATE", row.fault.empty() ? row.state : row.state + " (" + row.fault + ")");
     r->SetValue("LATE", lateness_text(row));
-    for (const auto& [contestant, key] : {std::pair{"human", "HUMAN"}, std::pair{"llm", "MODEL"}}) {
-      const Outcome* o = summary.of(contestant);
+    for (const auto& [candidate, key] : {std::pair{"human", "HUMAN"}, std::pair{"llm", "MODEL"}}) {
+      const Outcome* o = summary.of(candidate);
       r->SetValue(key, verdict(o));
       r->SetValue(std::string(key) + "_SPEEDUP", o && o->speedup ? fmt::format("{:.3g}", o->speedup->point) : "");
     }
@@ -82,11 +82,11 @@ double x_of(double p) { return kLeft + (kRight - kLeft) * p / kMostP; }
 double y_of(double share) { return kBottom - (kBottom - kTop) * share; }
 
 // One solution a submission: a class works on few problems, so its members, not its problems, are the set.
-std::vector<Solution> solutions_of(const GradebookPage& page, const char* contestant) {
+std::vector<Solution> solutions_of(const GradebookPage& page, const char* candidate) {
   std::vector<Solution> all;
   for (const auto& [name, summary] : page.summaries) {
     if (summary.outcomes.empty()) continue;
-    const Outcome* o = summary.of(contestant);
+    const Outcome* o = summary.of(candidate);
     all.push_back({name, o && o->correct, o ? o->speedup : std::nullopt});
   }
   return all;

@@ -1,5 +1,5 @@
 #pragma once
-// Ladders as a page: the staircase, and what each rung changed.
+// Ladders as a page: the ladder view, and what each rung changed.
 #include <filesystem>
 #include <string>
 #include <vector>

@@ -21,7 +21,7 @@ const char* tone_class(Tone tone) {
   return "plain";
 }
 
-// Fills the dictionary of one block; which section of exhibit.tpl shows is the block's kind.
+// Fills the dictionary of one block; which section of figure.tpl shows is the block's kind.
 struct BlockFiller {
   ctemplate::TemplateDictionary& block;
 
@@ -55,7 +55,7 @@ struct BlockFiller {
       fill(*fact, cell);
     }
   }
-  void operator()(const CodeExhibit& code) const {
+  void operator()(const CodeBlock& code) const {
     auto* dict = block.AddSectionDictionary(code.open ? "OPEN_CODE" : "CODE");
     dict->SetValue("SUMMARY", to_utf8(code.summary));
     dict->SetValue("TEXT", to_utf8(code.text));
@@ -96,12 +96,12 @@ Result<std::string> PageTemplates::expand(const std::string& name, const ctempla
   return out;
 }
 
-Result<std::string> PageTemplates::expand(const Exhibit& exhibit) const {
-  ctemplate::TemplateDictionary dict("exhibit");
-  dict.SetValue("NAME", exhibit.name);
-  dict.SetValue("TITLE", to_utf8(exhibit.title));
-  for (const Block& block : exhibit.blocks) std::visit(BlockFiller{*dict.AddSectionDictionary("BLOCK")}, block);
-  return expand("exhibit.tpl", dict);
+Result<std::string> PageTemplates::expand(const Figure& figure) const {
+  ctemplate::TemplateDictionary dict("figure");
+  dict.SetValue("NAME", figure.name);
+  dict.SetValue("TITLE", to_utf8(figure.title));
+  for (const Block& block : figure.blocks) std::visit(BlockFiller{*dict.AddSectionDictionary("BLOCK")}, block);
+  return expand("figure.tpl", dict);
 }
 
 Result<std::string> PageTemplates::style() const { return read_file(folder_ / "page.css", std::size_t{1} << 20); }

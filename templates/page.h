@@ -24,8 +24,8 @@ class PageTemplates {
 
   /// @error the template is missing or does not parse.
   Result<std::string> expand(const std::string& name, const ctemplate::TemplateDictionary& values) const;
-  /// An exhibit as HTML.
-  Result<std::string> expand(const Exhibit& exhibit) const;
+  /// A figure as HTML.
+  Result<std::string> expand(const Figure& figure) const;
   /// The style sheet, for the page's <style> element.
   Result<std::string> style() const;
 

@@ -82,7 +82,7 @@ std::vector<ClimbRow> climb_rows(const std::vector<const Measurement*>& versions
   int at = 0;
   for (const Measurement* m : versions) {
     ClimbRow row{++at, safe_label(m->version), {}, m->gate_one != GateOne::kPassed};
-    const Arm* arm = contestant_arm(*m);
+    const Arm* arm = candidate_arm(*m);
     if (!row.failed && !emulated && is_judged(*m)) row.value = *m->measured->speedup;
     if (!row.failed && emulated && arm != nullptr) row.value = arm->median_ms;
     rows.push_back(row);
@@ -144,13 +144,13 @@ struct RoofPoint { std::string label; bool human; double intensity, flops; };
 
 std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
   std::vector<RoofPoint> points;
-  for (const char* contestant : {"human", "llm"})
-    for (const Measurement* m : ledger.versions(contestant)) {
-      const Arm* arm = contestant_arm(*m);
+  for (const char* candidate : {"human", "llm"})
+    for (const Measurement* m : ledger.versions(candidate)) {
+      const Arm* arm = candidate_arm(*m);
       if (arm == nullptr || is_emulated(*m) || m->gate_one != GateOne::kPassed) continue;
       double seconds = arm->median_ms.point / 1e3, intensity = m->measured->flops / m->measured->bytes;
       if (!drawable(seconds) || !drawable(intensity)) continue;
-      points.push_back({safe_label(m->version), contestant == std::string_view("human"), intensity, m->measured->flops / seconds});
+      points.push_back({safe_label(m->version), candidate == std::string_view("human"), intensity, m->measured->flops / seconds});
     }
   return points;
 }
@@ -160,7 +160,7 @@ Roof derived_roof(const LedgerView& ledger) {
   Roof roof;
   for (const auto* list : {&ledger.human, &ledger.llm})
     for (const Measurement& m : *list) {
-      const Arm* arm = contestant_arm(m);
+      const Arm* arm = candidate_arm(m);
       if (arm == nullptr || is_emulated(m) || !drawable(m.measured->percent_of_peak) || !drawable(arm->median_ms.point)) continue;
       double scale = 1e3 / arm->median_ms.point / (m.measured->percent_of_peak / 100);
       if (m.measured->bound_by == "memory") roof.bytes_per_second = m.measured->bytes * scale;
@@ -238,11 +238,11 @@ std::vector<ArmRow> arm_rows(const LedgerView& ledger, bool emulated) {
   const Measurement* stage = human != nullptr ? human : llm;
   if (stage == nullptr || !stage->measured) return rows;
   for (const Arm& arm : stage->measured->arms)
-    if (&arm != contestant_arm(*stage)) rows.push_back({safe_label(arm.name), emulated ? "muted" : "base", &arm});
-  if (human != nullptr && contestant_arm(*human) != nullptr)
-    rows.push_back({safe_label("by hand: " + human->version), emulated ? "muted" : "human", contestant_arm(*human)});
-  if (llm != nullptr && contestant_arm(*llm) != nullptr && is_emulated(*llm) == emulated)
-    rows.push_back({safe_label("model: " + llm->version), emulated ? "muted" : "llm", contestant_arm(*llm)});
+    if (&arm != candidate_arm(*stage)) rows.push_back({safe_label(arm.name), emulated ? "muted" : "base", &arm});
+  if (human != nullptr && candidate_arm(*human) != nullptr)
+    rows.push_back({safe_label("by hand: " + human->version), emulated ? "muted" : "human", candidate_arm(*human)});
+  if (llm != nullptr && candidate_arm(*llm) != nullptr && is_emulated(*llm) == emulated)
+    rows.push_back({safe_label("model: " + llm->version), emulated ? "muted" : "llm", candidate_arm(*llm)});
   return rows;
 }
 
@@ -304,7 +304,7 @@ struct BarRow { std::string label, color; Interval value; double percent; };
 std::vector<BarRow> bar_rows(const LedgerView& ledger, bool emulated) {
   std::vector<BarRow> rows;
   auto add = [&](const Measurement& m, const std::string& label, const char* color) {
-    const Arm* arm = contestant_arm(m);
+    const Arm* arm = candidate_arm(m);
     if (!emulated && is_judged(m)) rows.push_back({label, color, *m.measured->speedup, m.measured->percent_of_peak});
     if (emulated && arm != nullptr && drawable(arm->median_ms.point)) rows.push_back({label, "muted", arm->median_ms, 0});
   };

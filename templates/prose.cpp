@@ -19,7 +19,7 @@ namespace capstone {
 
 namespace {
 
-using Exhibits = std::map<std::string, std::string>;
+using Figures = std::map<std::string, std::string>;
 struct FreeNode { void operator()(cmark_node* node) const { cmark_node_free(node); } };
 using Node = std::unique_ptr<cmark_node, FreeNode>;
 
@@ -159,7 +159,7 @@ void disarm(cmark_node* block) {
 
 class HtmlWriter {
  public:
-  HtmlWriter(const LedgerNumbers& numbers, const Exhibits& exhibits) : numbers_(numbers), exhibits_(exhibits) {
+  HtmlWriter(const LedgerNumbers& numbers, const Figures& figures) : numbers_(numbers), figures_(figures) {
     for (Node& page : pages_) page.reset(cmark_node_new(CMARK_NODE_DOCUMENT));
   }
 
@@ -168,7 +168,7 @@ class HtmlWriter {
     MarkdownDocument document(worklog.text);
     for (cmark_node* block : document.blocks()) take(block);
     for (const SectionSpec& spec : worklog_sections())
-      for (std::string_view name : spec.exhibits) put_exhibit(spec.number, std::string(name));
+      for (std::string_view name : spec.figures) put_figure(spec.number, std::string(name));
     ProseHtml html;
     html.preamble = rendered(0);
     for (int i = 1; i <= kWorklogSections; ++i) html.sections[static_cast<std::size_t>(i - 1)] = rendered(i);
@@ -202,7 +202,7 @@ class HtmlWriter {
 
   void take_html(std::string_view html) {
     std::string name = marker_name(html);
-    if (!name.empty() && exhibits_.contains(name)) put_exhibit(section_, name);
+    if (!name.empty() && figures_.contains(name)) put_figure(section_, name);
     else if (!is_comment(html)) put(section_, "<p>" + escape_html(trim(html)) + "</p>\n");
   }
 
@@ -213,9 +213,9 @@ class HtmlWriter {
     return true;
   }
 
-  void put_exhibit(int section, const std::string& name) {
-    auto found = exhibits_.find(name);
-    if (found != exhibits_.end() && shown_.insert(name).second) put(section, found->second);
+  void put_figure(int section, const std::string& name) {
+    auto found = figures_.find(name);
+    if (found != figures_.end() && shown_.insert(name).second) put(section, found->second);
   }
 
   void put(int section, const std::string& html) { cmark_node_append_child(page(section), raw_node(CMARK_NODE_CUSTOM_BLOCK, html)); }
@@ -226,7 +226,7 @@ class HtmlWriter {
   }
 
   const LedgerNumbers& numbers_;
-  const Exhibits& exhibits_;
+  const Figures& figures_;
   Snippets snippets_{""};
   std::array<Node, kWorklogSections + 1> pages_;
   std::set<std::string> shown_;
@@ -282,7 +282,7 @@ std::string filled_line(const std::string& line, const LedgerNumbers& numbers) {
 
 class MarkdownFiller {
  public:
-  MarkdownFiller(const LedgerNumbers& numbers, const Exhibits& exhibits) : numbers_(numbers), exhibits_(exhibits) {}
+  MarkdownFiller(const LedgerNumbers& numbers, const Figures& figures) : numbers_(numbers), figures_(figures) {}
 
   std::string write(const Worklog& worklog) {
     MarkdownDocument document(worklog.text);
@@ -320,24 +320,24 @@ class MarkdownFiller {
 
   void take_line(const std::string& line, bool verbatim) {
     std::string name = verbatim ? marker_name(line) : "";
-    if (!name.empty() && exhibits_.contains(name)) put(name);
+    if (!name.empty() && figures_.contains(name)) put(name);
     else out_ += (verbatim ? line : filled_line(line, numbers_)) + "\n";
   }
 
-  // The exhibits whose markers are gone stand at the end of their section.
+  // The figures whose markers are gone stand at the end of their section.
   void close(int section) {
     if (section == 0) return;
-    for (std::string_view exhibit : worklog_sections()[static_cast<std::size_t>(section - 1)].exhibits)
-      if (std::string name(exhibit); !marked_.contains(name)) put(name);
+    for (std::string_view figure : worklog_sections()[static_cast<std::size_t>(section - 1)].figures)
+      if (std::string name(figure); !marked_.contains(name)) put(name);
   }
 
   void put(const std::string& name) {
-    auto found = exhibits_.find(name);
-    if (found != exhibits_.end() && shown_.insert(name).second) out_ += "\n" + found->second + "\n";
+    auto found = figures_.find(name);
+    if (found != figures_.end() && shown_.insert(name).second) out_ += "\n" + found->second + "\n";
   }
 
   const LedgerNumbers& numbers_;
-  const Exhibits& exhibits_;
+  const Figures& figures_;
   std::set<std::string> marked_, shown_;
   std::set<int> seen_;
   std::string out_;
@@ -345,17 +345,17 @@ class MarkdownFiller {
 
 }  // namespace
 
-ProseHtml prose_to_html(const Worklog& worklog, const LedgerNumbers& numbers, const Exhibits& exhibits) {
-  return HtmlWriter(numbers, exhibits).write(worklog);
+ProseHtml prose_to_html(const Worklog& worklog, const LedgerNumbers& numbers, const Figures& figures) {
+  return HtmlWriter(numbers, figures).write(worklog);
 }
 
-std::string prose_to_markdown(const Worklog& worklog, const LedgerNumbers& numbers, const Exhibits& exhibits) {
+std::string prose_to_markdown(const Worklog& worklog, const LedgerNumbers& numbers, const Figures& figures) {
   if (is_hostile_markdown(worklog.text)) {
-    Exhibit dump{"worklog", "The worklog as it was handed in", {CodeExhibit{"worklog.md", worklog.text, "", false}}};
+    Figure dump{"worklog", "The worklog as it was handed in", {CodeBlock{"worklog.md", worklog.text, "", false}}};
     Worklog empty;
-    return to_markdown(dump) + MarkdownFiller(numbers, exhibits).write(empty);
+    return to_markdown(dump) + MarkdownFiller(numbers, figures).write(empty);
   }
-  return MarkdownFiller(numbers, exhibits).write(worklog);
+  return MarkdownFiller(numbers, figures).write(worklog);
 }
 
 }  // namespace capstone

@@ -50,12 +50,12 @@ std::string dates_of(const LedgerView& ledger) {
 
 struct Card { const char* kind; std::string who, big, small; };
 
-// How one contestant stands, in three lines.
-Card card_of(const LedgerView& ledger, const char* contestant, const char* who) {
-  const Measurement* best = ledger.best(contestant);
-  bool human = std::string_view(contestant) == "human";
+// How one candidate stands, in three lines.
+Card card_of(const LedgerView& ledger, const char* candidate, const char* who) {
+  const Measurement* best = ledger.best(candidate);
+  bool human = std::string_view(candidate) == "human";
   const std::vector<Measurement>& all = human ? ledger.human : ledger.llm;
-  Card card{contestant, who, "", ""};
+  Card card{candidate, who, "", ""};
   if (best == nullptr) {
     card.big = all.empty() ? "not tried" : std::string(label_of(all.back().gate_one));
     card.small = all.empty() ? "" : "no version passed gate one";
@@ -68,17 +68,17 @@ Card card_of(const LedgerView& ledger, const char* contestant, const char* who) 
   return card;
 }
 
-Result<std::map<std::string, std::string>> as_html(const std::map<std::string, Exhibit>& exhibits, const PageTemplates& templates) {
+Result<std::map<std::string, std::string>> as_html(const std::map<std::string, Figure>& figures, const PageTemplates& templates) {
   std::map<std::string, std::string> html;
-  for (const auto& [name, exhibit] : exhibits) {
-    CAPSTONE_TRY(html[name], templates.expand(exhibit));
+  for (const auto& [name, figure] : figures) {
+    CAPSTONE_TRY(html[name], templates.expand(figure));
   }
   return html;
 }
 
 Result<std::string> page(const ReportInput& input, const Worklog& worklog, const LedgerNumbers& numbers,
-                         const std::map<std::string, Exhibit>& exhibits, const PageTemplates& templates) {
-  CAPSTONE_TRY(auto html, as_html(exhibits, templates));
+                         const std::map<std::string, Figure>& figures, const PageTemplates& templates) {
+  CAPSTONE_TRY(auto html, as_html(figures, templates));
   CAPSTONE_TRY(std::string style, templates.style());
   std::string environment = html.at("environment");
   html.erase("environment");
@@ -114,9 +114,9 @@ Result<std::string> page(const ReportInput& input, const Worklog& worklog, const
   return templates.expand("page.tpl", dict);
 }
 
-std::string markdown(const Worklog& worklog, const LedgerNumbers& numbers, const std::map<std::string, Exhibit>& exhibits) {
+std::string markdown(const Worklog& worklog, const LedgerNumbers& numbers, const std::map<std::string, Figure>& figures) {
   std::map<std::string, std::string> texts;
-  for (const auto& [name, exhibit] : exhibits) texts[name] = to_markdown(exhibit);
+  for (const auto& [name, figure] : figures) texts[name] = to_markdown(figure);
   std::string environment = texts.at("environment");
   texts.erase("environment");
   return prose_to_markdown(worklog, numbers, texts) + "\n---\n\n" + environment;
@@ -129,13 +129,13 @@ Result<ReportFiles> render_report(const ReportInput& input) {
   Worklog worklog = parse_worklog(bytes);
   LedgerNumbers numbers(*input.project, *input.ledger);
   std::vector<Plot> plots = draw_plots(*input.ledger, input.roof, *input.resources);
-  std::map<std::string, Exhibit> exhibits = make_exhibits(input, plots);
+  std::map<std::string, Figure> figures = make_figures(input, plots);
   PageTemplates templates(input.resources->templates() / "html");
 
   ReportFiles report;
   report.findings = review(*input.project, *input.ledger, worklog);
-  CAPSTONE_TRY(std::string html, page(input, worklog, numbers, exhibits, templates));
-  report.files.push_back({"worklog.md", markdown(worklog, numbers, exhibits)});
+  CAPSTONE_TRY(std::string html, page(input, worklog, numbers, figures, templates));
+  report.files.push_back({"worklog.md", markdown(worklog, numbers, figures)});
   report.files.push_back({"worklog.html", std::move(html)});
 
   CAPSTONE_TRY(Rubric rubric, load_rubric(input.resources->share / "rubric" / "rubric.yaml"));

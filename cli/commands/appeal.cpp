@@ -43,7 +43,7 @@ std::string verdict_of(const Measurement& m) {
 
 class Dossier {
  public:
-  Dossier(const Session& session, OpenCohort& cohort, const std::string& name) : session_(session), cohort_(cohort), name_(name) {}
+  Dossier(const Context& context, OpenCohort& cohort, const std::string& name) : context_(context), cohort_(cohort), name_(name) {}
 
   Result<ExitCode> print() {
     CAPSTONE_TRY(auto history, cohort_.book.history(name_));   // also says when there is no such submission
@@ -64,7 +64,7 @@ class Dossier {
   }
 
  private:
-  void out(const std::string& line) const { session_.terminal.out(to_utf8(line)); }
+  void out(const std::string& line) const { context_.terminal.out(to_utf8(line)); }
 
   // What the student's own ledger says of the sources that were handed in.
   void claims(const SubmissionResult& result) const {
@@ -74,20 +74,20 @@ class Dossier {
     bool any = false;
     if (!project.empty() && ledger)
       for (const Measurement& judged : result.judged)
-        for (const Measurement& m : judged.contestant == "human" ? ledger->human : ledger->llm)
+        for (const Measurement& m : judged.candidate == "human" ? ledger->human : ledger->llm)
           if (m.source_sha256 == judged.source_sha256) {
-            out(fmt::format("- {} {}: {} ({})", m.contestant, m.version, verdict_of(m), environment_of(m)));
+            out(fmt::format("- {} {}: {} ({})", m.candidate, m.version, verdict_of(m), environment_of(m)));
             any = true;
           }
     if (!any) out("- nothing: the ledger never judged what was handed in");
-    for (const Claim& claim : result.claims) out(fmt::format("- compared: {}, {}: {}", claim.contestant, name_of(claim.agreement), claim.text));
+    for (const Claim& claim : result.claims) out(fmt::format("- compared: {}, {}: {}", claim.candidate, name_of(claim.agreement), claim.text));
   }
 
   void found(const SubmissionResult& result) const {
     out("\n## What was found");
     for (const Measurement& m : result.judged) {
       const auto passed = std::count_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return c.passed; });
-      out(fmt::format("- {}: {}; {} of {} runs passed; source {}", m.contestant, verdict_of(m), passed, m.cases.size(), m.source_sha256.substr(0, 12)));
+      out(fmt::format("- {}: {}; {} of {} runs passed; source {}", m.candidate, verdict_of(m), passed, m.cases.size(), m.source_sha256.substr(0, 12)));
       out("  - " + environment_of(m));
       std::vector<std::string> seeds;
       for (const CaseResult& c : m.cases)
@@ -120,13 +120,13 @@ class Dossier {
     }
   }
 
-  const Session& session_;
+  const Context& context_;
   OpenCohort& cohort_;
   const std::string& name_;
 };
 
 // The same files again, beside the result that stands.
-Result<void> rejudge(const Session& session, OpenCohort& cohort, const AppealArguments& arguments) {
+Result<void> rejudge(const Context& context, OpenCohort& cohort, const AppealArguments& arguments) {
   CAPSTONE_TRY(SubmissionResult before, read_result(cohort.folder_of(arguments.name) / "result.json"));
   const fs::path project = cohort.project_of(arguments.name);
   if (project.empty()) return fail("what was handed in cannot be judged: " + before.why, cohort.folder_of(arguments.name).string(), "ask for it again and grade it");
@@ -139,30 +139,30 @@ Result<void> rejudge(const Session& session, OpenCohort& cohort, const AppealArg
   task.folder = cohort.folder_of(arguments.name) / place;
   task.rubric = cohort.folder / "rubric.yaml";
   task.judge = arguments.judge;
-  CAPSTONE_TRY(SubmissionResult again, grade_submission(session, task));
-  session.terminal.end_progress();
+  CAPSTONE_TRY(SubmissionResult again, grade_submission(context, task));
+  context.terminal.end_progress();
   CAPSTONE_CHECK(cohort.book.record_rejudgement(again, place + "/result.json"));
   for (const Measurement& m : again.judged) {
-    const Measurement* then = before.of(m.contestant);
-    session.terminal.say(fmt::format("{}: {} then, {} now", m.contestant, then ? verdict_of(*then) : "not judged", verdict_of(m)));
+    const Measurement* then = before.of(m.candidate);
+    context.terminal.say(fmt::format("{}: {} then, {} now", m.candidate, then ? verdict_of(*then) : "not judged", verdict_of(m)));
   }
-  if (!again.why.empty()) session.terminal.say(to_utf8(again.why));
+  if (!again.why.empty()) context.terminal.say(to_utf8(again.why));
   return {};
 }
 
-Result<ExitCode> appeal(const Session& session, const AppealArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+Result<ExitCode> appeal(const Context& context, const AppealArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto known, cohort.book.history(arguments.name));
   (void)known;
-  if (arguments.rejudge) CAPSTONE_CHECK(rejudge(session, cohort, arguments));
+  if (arguments.rejudge) CAPSTONE_CHECK(rejudge(context, cohort, arguments));
   if (!arguments.decision.empty())
-    CAPSTONE_CHECK(cohort.book.decide(arguments.name, arguments.decision, arguments.reason, arguments.grader.empty() ? session.user : arguments.grader));
-  return Dossier(session, cohort, arguments.name).print();
+    CAPSTONE_CHECK(cohort.book.decide(arguments.name, arguments.decision, arguments.reason, arguments.grader.empty() ? context.user : arguments.grader));
+  return Dossier(context, cohort, arguments.name).print();
 }
 
 }  // namespace
 
-void add_appeal(CLI::App& app, Session& session, Action& action) {
+void add_appeal(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("appeal", "for mentors: everything about one submission: claim, environments, seeds, first mismatch, marks, history");
   auto a = std::make_shared<AppealArguments>();
   command->add_option("name", a->name, "the submission, as `gradebook` lists it")->required();
@@ -172,7 +172,7 @@ void add_appeal(CLI::App& app, Session& session, Action& action) {
   command->add_option("--reason", a->reason, "of the decision")->needs(decision);
   command->add_option("--grader", a->grader, "who decides (default: your user name)");
   add_judge_options(*command, a->judge);
-  command->callback([&session, &action, a] { action = [&session, a] { return appeal(session, *a); }; });
+  command->callback([&context, &action, a] { action = [&context, a] { return appeal(context, *a); }; });
 }
 
 }  // namespace capstone::cli

@@ -7,11 +7,12 @@
 #include <fstream>
 
 #include "cli/output_path.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/judge/judge.h"
 #include "harness/timing/statistics.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone::cli {
 namespace {
@@ -32,9 +33,9 @@ struct Subject {
   int wanted = 0, done = 0;
 };
 
-std::vector<Subject> subjects_of(const Session& session, const CalibrateArguments& arguments) {
-  const fs::path softmax = session.resources.share / "harness" / "analysis" / "calibration" / "softmax.cu";
-  const fs::path sgemm = session.resources.share / "reference_kernels" / "L5_gemm_ladder_two" / "sgemm" / "05_register_tile_2d.cu";
+std::vector<Subject> subjects_of(const Context& context, const CalibrateArguments& arguments) {
+  const fs::path softmax = context.resources.share / "harness" / "analysis" / "calibration" / "softmax.cu";
+  const fs::path sgemm = context.resources.share / "reference_kernels" / "L5_gemm_ladder_two" / "sgemm" / "05_register_tile_2d.cu";
   const int each = (arguments.pairs + 2) / 3;
   std::vector<Subject> all{{"20 us", "same", "softmax", softmax, Sizes{{"rows", 2048}, {"cols", 4096}}, each},
                            {"200 us", "same", "softmax", softmax, Sizes{{"rows", 16384}, {"cols", 6144}}, each},
@@ -49,7 +50,7 @@ Result<std::vector<Json>> earlier(const fs::path& file) {
   if (!fs::exists(file, code)) return lines;
   CAPSTONE_TRY(std::string text, read_file(file, 64u << 20));
   for (const std::string& line : split(text, '\n')) {
-    Json json = Json::parse(line, nullptr, false);
+    Json json = parse_recorded(line);
     if (json.is_object() && json.contains("kind") && json.contains("verdict")) lines.push_back(std::move(json));
   }
   return lines;
@@ -89,27 +90,27 @@ std::string summary(const std::vector<Json>& lines, const Terminal& t) {
   return text;
 }
 
-Result<ExitCode> calibrate(const Session& session, const CalibrateArguments& arguments) {
+Result<ExitCode> calibrate(const Context& context, const CalibrateArguments& arguments) {
   using Clock = std::chrono::steady_clock;
   const auto begun = Clock::now();
-  CAPSTONE_TRY(const fs::path file, output_path(session, arguments.out, Output::kCalibration));
+  CAPSTONE_TRY(const fs::path file, output_path(context, arguments.out, Output::kCalibration));
   CAPSTONE_TRY(auto lines, earlier(file));
-  CAPSTONE_TRY(GpuIdentity gpu, find_gpu(session.resources));
+  CAPSTONE_TRY(GpuIdentity gpu, find_gpu(context.resources));
   for (const Json& line : lines)
     if (line.value("uuid", "") != gpu.uuid && line.value("device", "") != gpu.name)
       return fail("the file holds pairs of another GPU: " + line.value("device", ""), file.string(), "choose another --out");
-  auto subjects = subjects_of(session, arguments);
+  auto subjects = subjects_of(context, arguments);
   for (Subject& subject : subjects)
     for (const Json& line : lines) subject.done += line["kind"] == subject.kind && line["size"] == subject.name;
 
-  const fs::path work = session.resources.cache / fmt::format("calibrate-{}", ::getpid());
+  const fs::path work = context.resources.cache / fmt::format("calibrate-{}", ::getpid());
   CAPSTONE_CHECK(make_folders(work));
   while (std::chrono::duration<double>(Clock::now() - begun).count() < arguments.minutes * 60) {
     auto next = std::min_element(subjects.begin(), subjects.end(), [](const Subject& a, const Subject& b) {
       return double(a.done) / std::max(1, a.wanted) < double(b.done) / std::max(1, b.wanted);
     });
     if (next->done >= next->wanted) break;
-    CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), next->problem));
+    CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), next->problem));
     problem.measure = next->sizes;
     problem.check.resize(1);  // every timed run is checked anyway
     CAPSTONE_TRY(std::string source, read_file(next->kernel));
@@ -121,9 +122,9 @@ Result<ExitCode> calibrate(const Session& session, const CalibrateArguments& arg
     request.budget_seconds = arguments.budget / arguments.together;
     request.hidden_cases = 0;
     request.baseline = next->kernel;
-    request.entries = {{"self", candidate}};
+    request.candidates = {{"self", candidate}};
     request.arms = std::min(arguments.together, next->wanted - next->done);
-    CAPSTONE_TRY(auto measurements, judge(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
+    CAPSTONE_TRY(auto measurements, judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
     std::ofstream out(file, std::ios::app);
     for (const Measurement& m : measurements) {
       if (!m.measured || !m.measured->speedup)
@@ -131,11 +132,11 @@ Result<ExitCode> calibrate(const Session& session, const CalibrateArguments& arg
                     next->problem, "run `capstone doctor`, then `capstone selftest`", ExitCode::kEnvironment);
       const Interval s = *m.measured->speedup;
       Json line{{"kind", next->kind}, {"size", next->name}, {"problem", next->problem}, {"sizes", m.measured->sizes},
-                {"verdict", label_of(m.gate_two)}, {"reason", m.gate_two_reason}, {"tier", m.tier},
+                {"verdict", label_of(m.gate_two)}, {"reason", m.gate_two_reason}, {"execution", m.execution},
                 {"speedup", {s.point, s.low, s.high}}, {"half_width", (s.high - s.low) / 2 / s.point}, {"floor", m.measured->floor},
                 {"ms", m.measured->arms.back().median_ms.point}, {"reference_ms", m.measured->arms.front().median_ms.point},
                 {"together", measurements.size()}, {"budget_s", arguments.budget}, {"seconds", m.seconds}, {"time", utc_now()},
-                {"tool", session.resources.version}, {"device", gpu.name}, {"uuid", gpu.uuid}, {"driver", gpu.driver}};
+                {"tool", context.resources.version}, {"device", gpu.name}, {"uuid", gpu.uuid}, {"driver", gpu.driver}};
       out << line.dump() << "\n";
       lines.push_back(std::move(line));
       ++next->done;
@@ -145,18 +146,18 @@ Result<ExitCode> calibrate(const Session& session, const CalibrateArguments& arg
   }
   std::error_code code;
   fs::remove_all(work, code);
-  session.terminal.end_progress();
-  session.terminal.out(summary(lines, session.terminal));
+  context.terminal.end_progress();
+  context.terminal.out(summary(lines, context.terminal));
   int left = 0;
   for (const Subject& subject : subjects) left += std::max(0, subject.wanted - subject.done);
-  session.terminal.out(left ? fmt::format("{} pairs are left; the same command goes on with them. Record: {}", left, file.string())
+  context.terminal.out(left ? fmt::format("{} pairs are left; the same command goes on with them. Record: {}", left, file.string())
                             : "record: " + file.string());
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, Session& session, Action& action) {
+void add_calibrate(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("calibrate", "how well this GPU can tell kernels apart: kernels judged against themselves");
   auto arguments = std::make_shared<CalibrateArguments>();
   command->add_option("--pairs", arguments->pairs, "pairs of a kernel and itself, over three running times (default 200)")->check(CLI::Range(0, 100000));
@@ -165,7 +166,7 @@ void add_calibrate(CLI::App& app, Session& session, Action& action) {
   command->add_option("--minutes", arguments->minutes, "stop after this time; the same command goes on later (default 8)")->check(CLI::Range(0.0, 10000.0));
   command->add_option("--budget", arguments->budget, "seconds of timing a run (default 10)")->check(CLI::Range(1.0, 3600.0));
   command->add_option("--out", arguments->out, "where pairs are added, a line each (default calibration.jsonl)");
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return calibrate(session, *arguments); }; });
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return calibrate(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

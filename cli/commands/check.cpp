@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
 #include "rubric/review.h"
@@ -10,15 +10,15 @@
 namespace capstone::cli {
 namespace {
 
-Result<ExitCode> check(const Session& session) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> check(const Context& context) {
+  CAPSTONE_TRY(Project project, project_here(context));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(std::string text, read_file(project.worklog()));
   auto findings = review(project, ledger, parse_worklog(text));
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   const auto grave = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.severity != Severity::kAdvice; });
   const ExitCode code = grave ? ExitCode::kGateOneFailed : ExitCode::kDone;   // `check && submit` stops where something is missing
-  if (session.json) {
+  if (context.json) {
     Json all = Json::array();
     for (const Finding& f : findings)
       all.push_back({{"section", f.section}, {"severity", name_of(f.severity)}, {"what", f.what}, {"where", f.where}, {"hint", f.hint}});
@@ -43,10 +43,10 @@ Result<ExitCode> check(const Session& session) {
 
 }  // namespace
 
-void add_check(CLI::App& app, Session& session, Action& action) {
+void add_check(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("check", "what is missing or contradictory before handing in; exit code 1 if anything is, 0 if only advice is left");
-  add_format(*command, session);
-  command->callback([&session, &action] { action = [&session] { return check(session); }; });
+  add_format(*command, context);
+  command->callback([&context, &action] { action = [&context] { return check(context); }; });
 }
 
 }  // namespace capstone::cli

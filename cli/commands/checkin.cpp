@@ -13,16 +13,16 @@ namespace {
 
 struct CheckInArguments { std::string stuck, out; };
 
-Result<ExitCode> checkin(const Session& session, const CheckInArguments& arguments) {
-  CAPSTONE_TRY(Project project, project_here(session));
-  if (!arguments.out.empty()) CAPSTONE_CHECK(output_path(session, arguments.out, Output::kCheckIn));   // before the ledger keeps it
+Result<ExitCode> checkin(const Context& context, const CheckInArguments& arguments) {
+  CAPSTONE_TRY(Project project, project_here(context));
+  if (!arguments.out.empty()) CAPSTONE_CHECK(output_path(context, arguments.out, Output::kCheckIn));   // before the ledger keeps it
   CAPSTONE_TRY(FileLock lock, lock_project(project));
-  CAPSTONE_TRY(std::string machine, chain_id(session));
+  CAPSTONE_TRY(std::string machine, chain_id(context));
   CAPSTONE_TRY(CheckIn made, check_in(project, std::string(trim(arguments.stuck)), machine));
-  CAPSTONE_TRY(const fs::path out, output_path(session, arguments.out.empty() ? file_name_of(made) : arguments.out, Output::kCheckIn));
+  CAPSTONE_TRY(const fs::path out, output_path(context, arguments.out.empty() ? file_name_of(made) : arguments.out, Output::kCheckIn));
   CAPSTONE_CHECK(write_file_atomic(out, checkin_text(made)));
-  const Terminal& t = session.terminal;
-  if (session.json) {
+  const Terminal& t = context.terminal;
+  if (context.json) {
     t.out(Json::parse(checkin_text(made)).dump(2));
     return ExitCode::kDone;
   }
@@ -35,13 +35,13 @@ Result<ExitCode> checkin(const Session& session, const CheckInArguments& argumen
 
 }  // namespace
 
-void add_checkin(CLI::App& app, Session& session, Action& action) {
+void add_checkin(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("checkin", "a small file for your mentor: how far you are, and where you are stuck");
   auto arguments = std::make_shared<CheckInArguments>();
   command->add_option("--stuck", arguments->stuck, "where you are stuck, in your words; the ledger keeps it, too");
   command->add_option("--out", arguments->out, "the file (default checkin-ID-PROBLEM.json here)");
-  add_format(*command, session);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return checkin(session, *arguments); }; });
+  add_format(*command, context);
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return checkin(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -23,24 +23,24 @@ struct ViewArguments {
   bool names = false;
 };
 
-Result<ExitCode> written(const Session& session, const std::string& name, const std::string& text) {
-  CAPSTONE_TRY(const fs::path file, output_path(session, name, Output::kPage));
+Result<ExitCode> written(const Context& context, const std::string& name, const std::string& text) {
+  CAPSTONE_TRY(const fs::path file, output_path(context, name, Output::kPage));
   CAPSTONE_CHECK(make_folders(file.parent_path()));
   CAPSTONE_CHECK(write_file_atomic(file, text));
-  session.terminal.out(file.string());
+  context.terminal.out(file.string());
   return ExitCode::kDone;
 }
 
-Result<ExitCode> leaderboard(const Session& session, const ViewArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+Result<ExitCode> leaderboard(const Context& context, const ViewArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
   const auto boards = leaderboards(rows, cohort.rubric, summaries, arguments.names);
   if (!arguments.out.empty()) {
-    CAPSTONE_TRY(std::string page, leaderboard_page(boards, arguments.title, session.resources.templates()));
-    return written(session, arguments.out, page);
+    CAPSTONE_TRY(std::string page, leaderboard_page(boards, arguments.title, context.resources.templates()));
+    return written(context, arguments.out, page);
   }
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   for (const Board& board : boards) {
     t.out(t.paint(Tone::kBold, to_utf8(fmt::format("{} on {}", board.problem, board.device))));
     Table table({"rank", "who", "by hand", "95 % interval", "their model"}, {true, false, true, false, true});
@@ -57,9 +57,9 @@ Result<ExitCode> leaderboard(const Session& session, const ViewArguments& argume
 }
 
 // As the file says, one submission a line; else by name.
-Result<std::vector<std::string>> running_order(const Session& session, const std::string& file, const std::vector<std::string>& names) {
+Result<std::vector<std::string>> running_order(const Context& context, const std::string& file, const std::vector<std::string>& names) {
   if (file.empty()) return names;
-  CAPSTONE_TRY(std::string text, read_file(session.cwd / file, 1u << 20));
+  CAPSTONE_TRY(std::string text, read_file(context.cwd / file, 1u << 20));
   std::vector<std::string> order;
   int line = 0;
   for (const std::string& raw : split(text, '\n')) {
@@ -75,20 +75,20 @@ Result<std::vector<std::string>> running_order(const Session& session, const std
   return order;
 }
 
-Result<ExitCode> present(const Session& session, const ViewArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+Result<ExitCode> present(const Context& context, const ViewArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
   CAPSTONE_TRY(auto names, cohort.book.submissions());
-  CAPSTONE_TRY(auto order, running_order(session, arguments.order, names));
-  CAPSTONE_TRY(std::string page, present_page(rows, summaries, order, arguments.title, session.resources.templates()));
-  return written(session, arguments.out, page);
+  CAPSTONE_TRY(auto order, running_order(context, arguments.order, names));
+  CAPSTONE_TRY(std::string page, present_page(rows, summaries, order, arguments.title, context.resources.templates()));
+  return written(context, arguments.out, page);
 }
 
-Result<ExitCode> handout(const Session& session, const ViewArguments& arguments) {
-  CAPSTONE_TRY(Rubric rubric, load_rubric(arguments.rubric.empty() ? session.resources.share / "rubric" / "rubric.yaml" : session.cwd / arguments.rubric));
-  CAPSTONE_TRY(std::string page, handout_page(rubric, session.resources.templates()));
-  return written(session, arguments.out, page);
+Result<ExitCode> handout(const Context& context, const ViewArguments& arguments) {
+  CAPSTONE_TRY(Rubric rubric, load_rubric(arguments.rubric.empty() ? context.resources.share / "rubric" / "rubric.yaml" : context.cwd / arguments.rubric));
+  CAPSTONE_TRY(std::string page, handout_page(rubric, context.resources.templates()));
+  return written(context, arguments.out, page);
 }
 
 struct CertificateArguments {
@@ -114,9 +114,9 @@ std::string file_uri(const fs::path& file) {
 }
 
 // All pages in one PDF, printed by whichever browser is here.
-Result<void> print_pdf(const Session& session, const fs::path& page, const fs::path& pdf) {
+Result<void> print_pdf(const Context& context, const fs::path& page, const fs::path& pdf) {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
-    auto browser = find_program(name, session.resources.path_variable);
+    auto browser = find_program(name, context.resources.path_variable);
     if (!browser) continue;
     ProcessSpec spec;
     const fs::path profile = temporary_beside(page);
@@ -133,7 +133,7 @@ Result<void> print_pdf(const Session& session, const fs::path& page, const fs::p
 }
 
 // Whom it is for: by submission, or everybody; of those the ones who reached the points.
-Result<std::vector<Certificate>> eligible(const Session& session, OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
+Result<std::vector<Certificate>> eligible(const Context& context, OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
   CAPSTONE_TRY(auto names, cohort.book.submissions());
   for (const std::string& wanted : arguments.names)
     if (std::find(names.begin(), names.end(), wanted) == names.end()) {
@@ -149,12 +149,12 @@ Result<std::vector<Certificate>> eligible(const Session& session, OpenCohort& co
     const int member = ++members[row.submission];
     const auto total = row.total();
     if (!total || *total < arguments.at_least) {
-      session.terminal.out(to_utf8(fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
+      context.terminal.out(to_utf8(fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
                                                total ? fmt::format("{:g} of the {:g} points that it takes", *total, arguments.at_least) : "no published marks")));
       continue;
     }
     auto [title, fresh] = titles.try_emplace(row.problem, replace_all(row.problem, "_", " "));
-    if (auto problem = fresh ? find_problem(session.resources.problems(), row.problem) : Result<Problem>(fail("known")))
+    if (auto problem = fresh ? find_problem(context.resources.problems(), row.problem) : Result<Problem>(fail("known")))
       title->second = problem->title;
     certificates.push_back({row.person.name, title->second});
     files.push_back(row.submission + (member > 1 ? "~" + std::to_string(member) : "") + ".svg");
@@ -162,40 +162,40 @@ Result<std::vector<Certificate>> eligible(const Session& session, OpenCohort& co
   return certificates;
 }
 
-Result<ExitCode> certificate(const Session& session, const CertificateArguments& arguments) {
+Result<ExitCode> certificate(const Context& context, const CertificateArguments& arguments) {
   if (arguments.all == !arguments.names.empty()) return fail("whose certificate?", {}, "name submissions, or --all");
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   std::vector<std::string> files;
-  CAPSTONE_TRY(auto certificates, eligible(session, cohort, arguments, files));
+  CAPSTONE_TRY(auto certificates, eligible(context, cohort, arguments, files));
   if (certificates.empty()) return fail("nobody is eligible", cohort.folder.string(), "marks count when they are published: capstone gradebook publish");
   CertificateText text{arguments.course, arguments.date.empty() ? utc_now().substr(0, 10) : arguments.date, arguments.signatory, {}};
-  CAPSTONE_TRY(text.logo, logo_uri(arguments.logo.empty() ? fs::path() : session.cwd / arguments.logo));
-  const fs::path out = (session.cwd / arguments.out).lexically_normal();
+  CAPSTONE_TRY(text.logo, logo_uri(arguments.logo.empty() ? fs::path() : context.cwd / arguments.logo));
+  const fs::path out = (context.cwd / arguments.out).lexically_normal();
   CAPSTONE_CHECK(make_folders(out));
   for (std::size_t i = 0; i < certificates.size(); ++i) {
-    CAPSTONE_TRY(std::string svg, certificate_svg(certificates[i], text, session.resources.templates()));
+    CAPSTONE_TRY(std::string svg, certificate_svg(certificates[i], text, context.resources.templates()));
     CAPSTONE_CHECK(write_file_atomic(out / files[i], svg));
   }
-  CAPSTONE_TRY(std::string page, certificates_page(certificates, text, session.resources.templates()));
+  CAPSTONE_TRY(std::string page, certificates_page(certificates, text, context.resources.templates()));
   CAPSTONE_CHECK(write_file_atomic(out / "certificates.html", page));
-  session.terminal.out(fmt::format("{} certificate{}: {}", certificates.size(), certificates.size() == 1 ? "" : "s", out.string()));
-  CAPSTONE_CHECK(print_pdf(session, out / "certificates.html", out / "certificates.pdf"));
-  session.terminal.out((out / "certificates.pdf").string());
+  context.terminal.out(fmt::format("{} certificate{}: {}", certificates.size(), certificates.size() == 1 ? "" : "s", out.string()));
+  CAPSTONE_CHECK(print_pdf(context, out / "certificates.html", out / "certificates.pdf"));
+  context.terminal.out((out / "certificates.pdf").string());
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_class_views(CLI::App& app, Session& session, Action& action) {
+void add_class_views(CLI::App& app, Context& context, Action& action) {
   auto a = std::make_shared<ViewArguments>();
   auto* board = app.add_subcommand("leaderboard", "for mentors: one board for each problem and device; pseudonyms, and it is not the grade");
   add_cohort_option(*board, a->cohort);
   board->add_flag("--names", a->names, "people instead of pseudonyms");
   board->add_option("--present", a->out, "write a page for the wall")->type_name("FILE.html");
   board->add_option("--title", a->title, "of the page");
-  board->callback([&session, &action, a] {
+  board->callback([&context, &action, a] {
     if (a->title.empty()) a->title = "You vs the machine";
-    action = [&session, a] { return leaderboard(session, *a); };
+    action = [&context, a] { return leaderboard(context, *a); };
   });
 
   auto* slides = app.add_subcommand("present", "for mentors: a projector page with one screen a submission");
@@ -203,15 +203,15 @@ void add_class_views(CLI::App& app, Session& session, Action& action) {
   slides->add_option("--order", a->order, "a file with one submission a line: the running order (default: by name)");
   slides->add_option("--out", a->out, "the page")->required()->type_name("FILE.html");
   slides->add_option("--title", a->title, "of the page");
-  slides->callback([&session, &action, a] {
+  slides->callback([&context, &action, a] {
     if (a->title.empty()) a->title = "You vs the machine";
-    action = [&session, a] { return present(session, *a); };
+    action = [&context, a] { return present(context, *a); };
   });
 
   auto* sheet = app.add_subcommand("handout", "the five sections and the rubric on one page to print");
   sheet->add_option("--rubric", a->rubric, "a rubric of the cohort's own (default: the course's)");
   sheet->add_option("--out", a->out, "the page")->required()->type_name("FILE.html");
-  sheet->callback([&session, &action, a] { action = [&session, a] { return handout(session, *a); }; });
+  sheet->callback([&context, &action, a] { action = [&context, a] { return handout(context, *a); }; });
 
   auto c = std::make_shared<CertificateArguments>();
   auto* paper = app.add_subcommand("certificate", "for mentors: certificates as SVG, one HTML and one PDF");
@@ -224,7 +224,7 @@ void add_class_views(CLI::App& app, Session& session, Action& action) {
   paper->add_option("--logo", c->logo, "a .png, .jpg or .svg");
   paper->add_option("--at-least", c->at_least, "published points that it takes (default: any published marks)")->check(CLI::Range(0.0, 100.0));
   paper->add_option("--out", c->out, "a folder (default certificates/)");
-  paper->callback([&session, &action, c] { action = [&session, c] { return certificate(session, *c); }; });
+  paper->callback([&context, &action, c] { action = [&context, c] { return certificate(context, *c); }; });
 }
 
 }  // namespace capstone::cli

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/text.h"
 
 namespace capstone::cli {
@@ -50,16 +50,16 @@ std::string fish(const std::vector<Node>& nodes) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Session& session, Action& action) {
+void add_completion(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("completion", "print a completion script for a shell");
   auto shell = std::make_shared<std::string>("bash");
   command->add_option("shell", *shell, "bash, zsh or fish")->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->callback([&app, &session, &action, shell] {
-    action = [&app, &session, shell]() -> Result<ExitCode> {
+  command->callback([&app, &context, &action, shell] {
+    action = [&app, &context, shell]() -> Result<ExitCode> {
       std::vector<Node> nodes;
       collect(app, "", nodes);
-      if (*shell == "fish") session.terminal.out(fish(nodes));
-      else session.terminal.out((*shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "") + bash(nodes));
+      if (*shell == "fish") context.terminal.out(fish(nodes));
+      else context.terminal.out((*shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "") + bash(nodes));
       return ExitCode::kDone;
     };
   });

@@ -1,4 +1,4 @@
-// `capstone demo` and `capstone map`: what a teacher shows in front of a class.
+// `capstone demo` and `capstone syllabus`: what a teacher shows in front of a class.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,15 +6,15 @@
 
 #include "cli/course.h"
 #include "cli/demos.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 
 namespace capstone::cli {
 namespace {
 
-Result<ExitCode> demo(const Session& session, const std::string& name) {
-  const Terminal& t = session.terminal;
+Result<ExitCode> demo(const Context& context, const std::string& name) {
+  const Terminal& t = context.terminal;
   if (name.empty()) {
     Table table({"demo", "session", "what it shows"});
     for (const Demo& one : demos()) table.row({t.paint(Tone::kBold, one.name), one.session, one.what});
@@ -30,34 +30,34 @@ Result<ExitCode> demo(const Session& session, const std::string& name) {
     return fail("no demo is called " + name, {}, (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
   }
   t.out(course_line(chosen->session, t) + "\n");
-  CAPSTONE_CHECK(chosen->run(session));
+  CAPSTONE_CHECK(chosen->run(context));
   t.out("\n" + t.paint(Tone::kBold, t.fold(fmt::format("“{}”", chosen->line))));
   return ExitCode::kDone;
 }
 
-Result<ExitCode> map(const Session& session, const std::string& here) {
+Result<ExitCode> map(const Context& context, const std::string& here) {
   std::vector<std::string> ids;
   for (const CourseSession& one : course()) ids.emplace_back(one.id);
   if (!here.empty() && std::find(ids.begin(), ids.end(), here) == ids.end())
     return fail("no session is called " + here, {}, "sessions: " + join(ids, ", "));
-  session.terminal.out(course_map(here, session.terminal));
+  context.terminal.out(course_map(here, context.terminal));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_demo(CLI::App& app, Session& session, Action& action) {
+void add_demo(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("demo", "a live demo for the board; without a name: which there are");
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "mountain, coalescing, online-softmax …");
-  command->callback([&session, &action, name] { action = [&session, name] { return demo(session, *name); }; });
+  command->callback([&context, &action, name] { action = [&context, name] { return demo(context, *name); }; });
 }
 
-void add_map(CLI::App& app, Session& session, Action& action) {
-  auto* command = app.add_subcommand("map", "the course's road, and where we are on it");
+void add_syllabus(CLI::App& app, Context& context, Action& action) {
+  auto* command = app.add_subcommand("syllabus", "the course's road, and where we are on it");
   auto here = std::make_shared<std::string>();
   command->add_option("session", *here, "L1 … L8, W1 … W6");
-  command->callback([&session, &action, here] { action = [&session, here] { return map(session, *here); }; });
+  command->callback([&context, &action, here] { action = [&context, here] { return map(context, *here); }; });
 }
 
 }  // namespace capstone::cli

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
@@ -25,15 +25,15 @@ std::string first_line(const std::vector<std::string>& argv) {
   return std::string(trim(split(result->out.empty() ? result->err : result->out, '\n').front()));
 }
 
-Row program(const Session& session, const std::string& name, const std::vector<std::string>& argv, const std::string& cost) {
-  auto path = find_program(name, session.resources.path_variable);
+Row program(const Context& context, const std::string& name, const std::vector<std::string>& argv, const std::string& cost) {
+  auto path = find_program(name, context.resources.path_variable);
   if (!path) return {name, "missing", "not on PATH", cost};
   return {name, "ok", first_line(argv), {}};
 }
 
 // Found as `measure` finds it, and imported.
 Row pytorch(const Resources& resources, bool gpu) {
-  constexpr const char* kWithout = "the problem's native baseline is the reference; no contestant in Python can be judged";
+  constexpr const char* kWithout = "the problem's native baseline is the reference; no candidate in Python can be judged";
   auto python = find_python("auto", resources);
   if (!python) return {"PyTorch", "missing", python.error().what, kWithout};
   const std::string what = fmt::format("{}, {} (Python {})", python->torch, python->program.string(), python->version);
@@ -43,8 +43,8 @@ Row pytorch(const Resources& resources, bool gpu) {
   return {"PyTorch", "ok", what, {}};
 }
 
-std::vector<Row> examine(const Session& session) {
-  const Resources& r = session.resources;
+std::vector<Row> examine(const Context& context) {
+  const Resources& r = context.resources;
   std::vector<Row> rows;
   auto gpu = find_gpu(r);
   rows.push_back(gpu ? Row{"NVIDIA GPU", "ok", fmt::format("{} ({}), driver {}, {}", gpu->name, gpu->arch(), gpu->driver, format_bytes(gpu->memory_bytes)), {}}
@@ -55,12 +55,12 @@ std::vector<Row> examine(const Session& session) {
   auto headers = find_cuda_headers(r);
   rows.push_back(headers ? Row{"CUDA headers", "ok", headers->string(), {}}
                          : Row{"CUDA headers", "missing", headers.error().what, headers.error().hint});
-  rows.push_back(program(session, "g++", {"g++", "--version"}, "needed: the emulated backend compiles with it (apt install g++)"));
+  rows.push_back(program(context, "g++", {"g++", "--version"}, "needed: the emulated backend compiles with it (apt install g++)"));
   Sandbox sandbox = Sandbox::detect(r);
   rows.push_back({"isolation", sandbox.isolated() ? "ok" : "limited", sandbox.description(), isolation_advice(sandbox, r)});
-  rows.push_back(program(session, "gnuplot", {"gnuplot", "--version"}, "reports have tables but no plots (apt install gnuplot-nox)"));
+  rows.push_back(program(context, "gnuplot", {"gnuplot", "--version"}, "reports have tables but no plots (apt install gnuplot-nox)"));
   rows.push_back(pytorch(r, gpu.has_value()));
-  rows.push_back(program(session, "ncu", {"ncu", "--version"}, "no hardware counters (comes with the CUDA Toolkit)"));
+  rows.push_back(program(context, "ncu", {"ncu", "--version"}, "no hardware counters (comes with the CUDA Toolkit)"));
   std::error_code code;
   fs::create_directories(r.cache, code);
   rows.push_back(code ? Row{"cache", "missing", r.cache.string() + ": " + code.message(), "set CAPSTONE_CACHE to a folder that you can write"}
@@ -68,20 +68,20 @@ std::vector<Row> examine(const Session& session) {
   return rows;
 }
 
-Result<ExitCode> doctor(const Session& session) {
-  auto rows = examine(session);
-  const Terminal& t = session.terminal;
-  if (session.json) {
+Result<ExitCode> doctor(const Context& context) {
+  auto rows = examine(context);
+  const Terminal& t = context.terminal;
+  if (context.json) {
     Json all = Json::array();
     for (const Row& row : rows) all.push_back({{"what", row.what}, {"state", row.state}, {"found", row.found}, {"without_it", row.cost}});
     t.out(all.dump(2));
   } else {
-    t.out("capstone " + session.resources.version);
+    t.out("capstone " + context.resources.version);
     Table table({"what", "state", "found"});
     for (const Row& row : rows)
       table.row({row.what, t.paint(row.state == "ok" ? Tone::kGood : Tone::kWarn, row.state), row.found + (row.cost.empty() ? "" : "\n" + std::string(22, ' ') + row.cost)});
     t.out(table.text(t));
-    BackendChoice choice = choose_backend(Backend::kAuto, session.resources);
+    BackendChoice choice = choose_backend(Backend::kAuto, context.resources);
     t.out(choice.backend == Backend::kCuda ? "kernels are judged on the GPU" : "kernels are judged on the emulated backend: " + choice.because);
   }
   bool unusable = rows[2].state != "ok" || rows[3].state != "ok";
@@ -90,10 +90,10 @@ Result<ExitCode> doctor(const Session& session) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Session& session, Action& action) {
+void add_doctor(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("doctor", "what this machine has, and what it costs not to have the rest");
-  add_format(*command, session);
-  command->callback([&session, &action] { action = [&session] { return doctor(session); }; });
+  add_format(*command, context);
+  command->callback([&context, &action] { action = [&context] { return doctor(context); }; });
 }
 
 }  // namespace capstone::cli

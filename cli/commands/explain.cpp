@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/contestants.h"
+#include "cli/candidates.h"
 #include "cli/output_path.h"
 #include "cli/results.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "cli/sizes.h"
 #include "cli/show_explanation.h"
 #include "harness/base/digest.h"
@@ -34,8 +34,8 @@ Result<Sizes> observable_sizes(const Problem& problem, const std::string& text) 
   return sizes;
 }
 
-Result<ExitCode> run(const Session& session, const ExplainArguments& arguments) {
-  CAPSTONE_TRY(Subject subject, subject_of(session, arguments.what, arguments.problem, "capstone explain {0} --problem {1}"));
+Result<ExitCode> run(const Context& context, const ExplainArguments& arguments) {
+  CAPSTONE_TRY(Subject subject, subject_of(context, arguments.what, arguments.problem, "capstone explain {0} --problem {1}"));
   ExplainRequest request{&subject.problem, subject.source, {}, {}};
   CAPSTONE_TRY(request.sizes, observable_sizes(subject.problem, arguments.size));
   if (!arguments.device.empty()) {
@@ -43,31 +43,31 @@ Result<ExitCode> run(const Session& session, const ExplainArguments& arguments) 
   }
   CAPSTONE_TRY(std::string digest, sha256_file(subject.source));
   if (!arguments.html.empty()) {
-    CAPSTONE_TRY(const fs::path page, output_path(session, arguments.html, Output::kPage));
+    CAPSTONE_TRY(const fs::path page, output_path(context, arguments.html, Output::kPage));
     CAPSTONE_CHECK(expect_writable(page));
   }
-  CAPSTONE_TRY(Explanation e, explain(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
-  session.terminal.end_progress();
-  e.contestant = subject.contestant;
+  CAPSTONE_TRY(Explanation e, explain(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
+  context.terminal.end_progress();
+  e.candidate = subject.candidate;
   e.source_sha256 = digest;
   std::error_code code;
   e.source = subject.project ? fs::relative(subject.source, subject.project->root, code).string() : subject.source.filename().string();
-  if (subject.project) CAPSTONE_CHECK(keep_findings(session, subject, digest, [&](const std::string& version) {
+  if (subject.project) CAPSTONE_CHECK(keep_findings(context, subject, digest, [&](const std::string& version) {
       e.version = version;
       return FoundRecord{"explanation", Json(e)};
     }));
   if (!arguments.html.empty()) {
-    CAPSTONE_TRY(std::string page, explanation_page(e, subject.source, session.resources.templates()));
-    CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.html, page));
+    CAPSTONE_TRY(std::string page, explanation_page(e, subject.source, context.resources.templates()));
+    CAPSTONE_CHECK(write_file_atomic(context.cwd / arguments.html, page));
   }
-  session.terminal.out(session.json ? Json(e).dump(2) : explanation_text(e, session.terminal));
-  if (!session.json && !arguments.html.empty()) session.terminal.out("heat-map: " + (session.cwd / arguments.html).string());
+  context.terminal.out(context.json ? Json(e).dump(2) : explanation_text(e, context.terminal));
+  if (!context.json && !arguments.html.empty()) context.terminal.out("heat-map: " + (context.cwd / arguments.html).string());
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_explain(CLI::App& app, Session& session, Action& action) {
+void add_explain(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("explain", "what each line of a kernel costs, counted on the CPU: sectors, bank conflicts, lanes, FLOPs; judges nothing");
   auto arguments = std::make_shared<ExplainArguments>();
   command->add_option("what", arguments->what, "human (default), llm, a .cu file, or a reference kernel by number or name");
@@ -75,8 +75,8 @@ void add_explain(CLI::App& app, Session& session, Action& action) {
   command->add_option("--size", arguments->size, "rows=64,cols=512 (default: the problem's emulate size)");
   command->add_option("--on", arguments->device, "a GPU, for a modelled lower bound on time: h100, a100, 4090 …");
   command->add_option("--html", arguments->html, "write the whole source as a heat-map into FILE");
-  add_format(*command, session);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return run(session, *arguments); }; });
+  add_format(*command, context);
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return run(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -23,8 +23,8 @@ struct Marks {
   std::vector<GradebookRow> rows;
 };
 
-Result<Marks> open_marks(const Session& session, const ExportArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+Result<Marks> open_marks(const Context& context, const ExportArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   std::vector<GradebookRow> rows;
   if (arguments.drafts) { CAPSTONE_TRY(rows, cohort.book.rows(cohort.rubric)); }
   else { CAPSTONE_TRY(rows, cohort.book.published_rows(cohort.rubric)); }
@@ -35,30 +35,30 @@ Result<Marks> open_marks(const Session& session, const ExportArguments& argument
 
 using Filler = Result<FilledTable> (*)(const std::string& text, const std::string& file, const ExportArguments& arguments, const std::vector<OutgoingMark>& marks);
 
-Result<ExitCode> fill(const Session& session, const ExportArguments& arguments, Filler filler) {
-  CAPSTONE_TRY(Marks marks, open_marks(session, arguments));
+Result<ExitCode> fill(const Context& context, const ExportArguments& arguments, Filler filler) {
+  CAPSTONE_TRY(Marks marks, open_marks(context, arguments));
   CAPSTONE_TRY(auto summaries, marks.cohort.book.summaries());
   std::vector<std::string> left_out;
   const auto outgoing = outgoing_marks(marks.rows, marks.cohort.rubric, summaries, left_out);
-  const fs::path file = session.cwd / arguments.file;
+  const fs::path file = context.cwd / arguments.file;
   CAPSTONE_TRY(std::string text, read_file(file, 64u << 20));
   CAPSTONE_TRY(FilledTable filled, filler(text, arguments.file, arguments, outgoing));
-  const fs::path out = session.cwd / arguments.out;
+  const fs::path out = context.cwd / arguments.out;
   CAPSTONE_CHECK(write_file_atomic(out, filled.text));
-  for (const std::string& note : filled.notes) session.terminal.out(to_utf8(note));
-  for (const std::string& note : left_out) session.terminal.out(to_utf8(note));
-  session.terminal.out(fmt::format("{}: {} of {} marks filled in", out.string(), filled.filled, outgoing.size()));
+  for (const std::string& note : filled.notes) context.terminal.out(to_utf8(note));
+  for (const std::string& note : left_out) context.terminal.out(to_utf8(note));
+  context.terminal.out(fmt::format("{}: {} of {} marks filled in", out.string(), filled.filled, outgoing.size()));
   return ExitCode::kDone;
 }
 
-Result<ExitCode> to_gradescope(const Session& session, const ExportArguments& arguments) {
-  CAPSTONE_TRY(Marks marks, open_marks(session, arguments));
-  const fs::path out = session.cwd / arguments.out;
+Result<ExitCode> to_gradescope(const Context& context, const ExportArguments& arguments) {
+  CAPSTONE_TRY(Marks marks, open_marks(context, arguments));
+  const fs::path out = context.cwd / arguments.out;
   std::map<std::string, std::string> written;   // submission → results, to see whether a member's differ
   int files = 0;
   for (const GradebookRow& row : marks.rows) {
     if (!row.total()) {
-      session.terminal.out(fmt::format("{}, {}: not wholly marked", row.submission, row.person.name));
+      context.terminal.out(fmt::format("{}, {}: not wholly marked", row.submission, row.person.name));
       continue;
     }
     const std::string json = gradescope_results(row, marks.cohort.rubric).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -68,27 +68,27 @@ Result<ExitCode> to_gradescope(const Session& session, const ExportArguments& ar
     const fs::path place = fresh ? out / row.submission : out / fmt::format("{}~{}", row.submission, ++files);
     CAPSTONE_CHECK(make_folders(place));
     CAPSTONE_CHECK(write_file_atomic(place / "results.json", json));
-    if (!fresh) session.terminal.out(fmt::format("{} has marks of their own: {}", row.person.name, (place / "results.json").string()));
+    if (!fresh) context.terminal.out(fmt::format("{} has marks of their own: {}", row.person.name, (place / "results.json").string()));
   }
-  session.terminal.out(fmt::format("{}: {} results.json", out.string(), written.size()));
+  context.terminal.out(fmt::format("{}: {} results.json", out.string(), written.size()));
   return ExitCode::kDone;
 }
 
-Result<ExitCode> to_csv(const Session& session, const ExportArguments& arguments) {
-  CAPSTONE_TRY(Marks marks, open_marks(session, arguments));
+Result<ExitCode> to_csv(const Context& context, const ExportArguments& arguments) {
+  CAPSTONE_TRY(Marks marks, open_marks(context, arguments));
   std::string text = marks_csv(marks.rows, marks.cohort.rubric);
   if (arguments.out.empty()) {
-    session.terminal.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
+    context.terminal.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
     return ExitCode::kDone;
   }
-  CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.out, text));
-  session.terminal.out((session.cwd / arguments.out).string());
+  CAPSTONE_CHECK(write_file_atomic(context.cwd / arguments.out, text));
+  context.terminal.out((context.cwd / arguments.out).string());
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_export(CLI::App& app, Session& session, Action& action) {
+void add_export(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("export", "for mentors: published marks for Canvas, Moodle, Gradescope or a spreadsheet");
   auto a = std::make_shared<ExportArguments>();
   command->require_subcommand(1);
@@ -109,14 +109,14 @@ void add_export(CLI::App& app, Session& session, Action& action) {
   gradescope->add_option("--out", a->out, "a folder")->required();
   auto* csv = add("csv", "name, id, e-mail, each criterion, total, comment");
   csv->add_option("--out", a->out, "a file (default: standard output)");
-  canvas->callback([&session, &action, a] {
-    action = [&session, a] { return fill(session, *a, [](const auto& text, const auto& file, const auto& arguments, const auto& marks) { return fill_canvas(text, file, arguments.column, marks); }); };
+  canvas->callback([&context, &action, a] {
+    action = [&context, a] { return fill(context, *a, [](const auto& text, const auto& file, const auto& arguments, const auto& marks) { return fill_canvas(text, file, arguments.column, marks); }); };
   });
-  moodle->callback([&session, &action, a] {
-    action = [&session, a] { return fill(session, *a, [](const auto& text, const auto& file, const auto&, const auto& marks) { return fill_moodle(text, file, marks); }); };
+  moodle->callback([&context, &action, a] {
+    action = [&context, a] { return fill(context, *a, [](const auto& text, const auto& file, const auto&, const auto& marks) { return fill_moodle(text, file, marks); }); };
   });
-  gradescope->callback([&session, &action, a] { action = [&session, a] { return to_gradescope(session, *a); }; });
-  csv->callback([&session, &action, a] { action = [&session, a] { return to_csv(session, *a); }; });
+  gradescope->callback([&context, &action, a] { action = [&context, a] { return to_gradescope(context, *a); }; });
+  csv->callback([&context, &action, a] { action = [&context, a] { return to_csv(context, *a); }; });
 }
 
 }  // namespace capstone::cli

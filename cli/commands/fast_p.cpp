@@ -6,7 +6,7 @@
 #include <map>
 
 #include "cli/output_path.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
@@ -49,12 +49,12 @@ Result<Json> read_json(const fs::path& file) {
   return json;
 }
 
-Result<Groups> read_all(const Session& session, const FastPArguments& arguments) {
+Result<Groups> read_all(const Context& context, const FastPArguments& arguments) {
   Json baseline;
-  if (!arguments.baseline.empty()) { CAPSTONE_TRY(baseline, read_json(session.cwd / arguments.baseline)); }
+  if (!arguments.baseline.empty()) { CAPSTONE_TRY(baseline, read_json(context.cwd / arguments.baseline)); }
   Groups groups;
   for (const std::string& name : arguments.files) {
-    const fs::path file = session.cwd / name;
+    const fs::path file = context.cwd / name;
     std::error_code code;
     if (fs::is_directory(file, code)) {
       CAPSTONE_CHECK(add_ledger(file / ".capstone" / "ledger.jsonl", groups));
@@ -72,7 +72,7 @@ Result<Groups> read_all(const Session& session, const FastPArguments& arguments)
 }
 
 // The whole curve, 0 to 4, drawn by gnuplot. Names of groups travel as data.
-Result<void> draw(const Session& session, const Groups& groups, const fs::path& file) {
+Result<void> draw(const Context& context, const Groups& groups, const fs::path& file) {
   std::string data, plots;
   int index = 0;
   for (const auto& [who, solutions] : groups) {
@@ -92,7 +92,7 @@ Result<void> draw(const Session& session, const Groups& groups, const fs::path& 
   CAPSTONE_CHECK(write_file_atomic(points, data));
   ProcessSpec spec;
   spec.argv = {"gnuplot"};
-  spec.cwd = file.parent_path().empty() ? session.cwd : file.parent_path();
+  spec.cwd = file.parent_path().empty() ? context.cwd : file.parent_path();
   spec.timeout = std::chrono::seconds(30);
   spec.input = "set encoding utf8\nset datafile separator tab\nset terminal svg size 720,420 dynamic noenhanced font 'sans-serif,13' background rgb 'white'\n"
                "set output 'curve.tmp.svg'\nset border 3\nset tics nomirror\nset grid ytics lt 1 lc rgb '#dddddd'\nset xrange [0:4]\nset yrange [0:1]\n"
@@ -109,10 +109,10 @@ Result<void> draw(const Session& session, const Groups& groups, const fs::path& 
   return {};
 }
 
-Result<ExitCode> curve(const Session& session, const FastPArguments& arguments) {
-  if (!arguments.svg.empty()) CAPSTONE_CHECK(output_path(session, arguments.svg, Output::kCurve));
-  CAPSTONE_TRY(const Groups groups, read_all(session, arguments));
-  const Terminal& t = session.terminal;
+Result<ExitCode> curve(const Context& context, const FastPArguments& arguments) {
+  if (!arguments.svg.empty()) CAPSTONE_CHECK(output_path(context, arguments.svg, Output::kCurve));
+  CAPSTONE_TRY(const Groups groups, read_all(context, arguments));
+  const Terminal& t = context.terminal;
   Json all = Json::object();
   for (const auto& [who, solutions] : groups) {
     if (solutions.empty()) continue;
@@ -135,28 +135,28 @@ Result<ExitCode> curve(const Session& session, const FastPArguments& arguments) 
         said += fmt::format("\npass@{}: no problem has {} samples", k, k);
       passes.push_back({{"k", k}, {"problems", pass.problems}, {"unbiased", pass.unbiased}, {"board", pass.board}});
     }
-    if (session.json) all[who] = {{"problems", problems}, {"samples", solutions.size()}, {"fast_p", points}, {"pass_at_k", passes}};
+    if (context.json) all[who] = {{"problems", problems}, {"samples", solutions.size()}, {"fast_p", points}, {"pass_at_k", passes}};
     else t.out(t.paint(Tone::kBold, fmt::format("{}: {} problem{}, {} sample{}; the best of each problem counts", who, problems, problems == 1 ? "" : "s", solutions.size(), solutions.size() == 1 ? "" : "s")) + "\n" + table.text(t) + said + "\n");
   }
-  if (session.json) t.out(all.dump(2));
+  if (context.json) t.out(all.dump(2));
   if (!arguments.svg.empty()) {
-    CAPSTONE_CHECK(draw(session, groups, session.cwd / arguments.svg));
-    if (!session.json) t.out("curve: " + (session.cwd / arguments.svg).string());
+    CAPSTONE_CHECK(draw(context, groups, context.cwd / arguments.svg));
+    if (!context.json) t.out("curve: " + (context.cwd / arguments.svg).string());
   }
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_fast_p(CLI::App& app, Session& session, Action& action) {
+void add_fast_p(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("fast-p", "over many problems: how many were solved right and p times as fast; pass@k");
   auto arguments = std::make_shared<FastPArguments>();
   command->add_option("results", arguments->files, "projects, ledgers (.jsonl), or results in KernelBench's form (eval_results.json)")->required();
   command->add_option("--baseline", arguments->baseline, "times of the reference for results in KernelBench's form, in milliseconds");
   command->add_option("--svg", arguments->svg, "draw the curve from 0 to 4 into this file");
   command->add_option("-k", arguments->k, "for pass@k: 1 5 10")->check(CLI::Range(1, 1000000));
-  add_format(*command, session);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return curve(session, *arguments); }; });
+  add_format(*command, context);
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return curve(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -41,11 +41,11 @@ struct GradeArguments {
 
 class Batch {
  public:
-  Batch(const Session& session, const GradeArguments& arguments) : session_(session), arguments_(arguments), out_(session.cwd / arguments.out) {}
+  Batch(const Context& context, const GradeArguments& arguments) : context_(context), arguments_(arguments), out_(context.cwd / arguments.out) {}
 
   Result<ExitCode> run() {
     // Other people's code: not where it could read this account's files.
-    if (Sandbox sandbox = Sandbox::detect(session_.resources); !sandbox.isolated() && !arguments_.allow_unisolated)
+    if (Sandbox sandbox = Sandbox::detect(context_.resources); !sandbox.isolated() && !arguments_.allow_unisolated)
       return fail("submissions would run without isolation (" + sandbox.description() + ")", {},
                   "`capstone doctor` tells how to mend it; --allow-unisolated runs them all the same, with all that this account may do",
                   ExitCode::kEnvironment);
@@ -53,7 +53,7 @@ class Batch {
     if (arguments_.dry_run) return show_plan();
     CAPSTONE_CHECK(make_folders(out_));
     CAPSTONE_TRY(FileLock lock, lock_cohort());
-    if (int ended = end_orphaned_sandboxes()) session_.terminal.say(fmt::format("{} sandbox{} of a killed run ended", ended, ended == 1 ? "" : "es"));
+    if (int ended = end_orphaned_sandboxes()) context_.terminal.say(fmt::format("{} sandbox{} of a killed run ended", ended, ended == 1 ? "" : "es"));
     // What an earlier batch found out and could not enter any more, before a newer result takes its place.
     CAPSTONE_TRY(Gradebook book, Gradebook::open(out_));
     CAPSTONE_CHECK(enter_results(book));
@@ -83,22 +83,22 @@ class Batch {
   }
 
   Result<void> prepare() {
-    fs::path where = session_.cwd / arguments_.folder;
+    fs::path where = context_.cwd / arguments_.folder;
     CAPSTONE_TRY(auto found, find_submissions(where, out_, out_));
     ignored_ = std::move(found.ignored);
-    rubric_file_ = arguments_.rubric.empty() ? session_.resources.share / "rubric" / "rubric.yaml" : session_.cwd / arguments_.rubric;
+    rubric_file_ = arguments_.rubric.empty() ? context_.resources.share / "rubric" / "rubric.yaml" : context_.cwd / arguments_.rubric;
     CAPSTONE_TRY(rubric_, load_rubric(rubric_file_));
     if (!arguments_.deadline.empty()) {
       CAPSTONE_TRY(deadline_, parse_instant(arguments_.deadline));
     }
     std::error_code code;
-    fs::path roster = arguments_.roster.empty() ? where / "roster.csv" : session_.cwd / arguments_.roster;
+    fs::path roster = arguments_.roster.empty() ? where / "roster.csv" : context_.cwd / arguments_.roster;
     has_roster_ = !arguments_.roster.empty() || fs::is_regular_file(roster, code);
     if (has_roster_) {
       CAPSTONE_TRY(roster_, read_roster(roster));
     }
     CAPSTONE_CHECK(check_names(found.submissions));
-    inputs_ = common_inputs(session_, arguments_.judge, rubric_.digest);
+    inputs_ = common_inputs(context_, arguments_.judge, rubric_.digest);
     for (Submission& submission : found.submissions) {
       if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
       Item item;
@@ -181,7 +181,7 @@ class Batch {
   const std::string& problem_digest(const std::string& id) {
     auto known = problems_.find(id);
     if (known != problems_.end()) return known->second;
-    auto problem = mentors_problem(session_, id);
+    auto problem = mentors_problem(context_, id);
     return problems_[id] = problem ? problem->digest : std::string();
   }
 
@@ -189,9 +189,9 @@ class Batch {
     Table table({"submission", "from", "what would be done"});
     for (const Item& item : items_)
       table.row({item.submission.name, to_utf8(item.submission.shown), !chosen(item) ? "left out (--only)" : item.because.empty() ? "nothing: unchanged" : "grade: " + item.because});
-    session_.terminal.out(table.text(session_.terminal));
-    for (const std::string& name : ignored_) session_.terminal.out("not a submission: " + to_utf8(name));
-    session_.terminal.out("nothing was written (--dry-run)");
+    context_.terminal.out(table.text(context_.terminal));
+    for (const std::string& name : ignored_) context_.terminal.out("not a submission: " + to_utf8(name));
+    context_.terminal.out("nothing was written (--dry-run)");
     return ExitCode::kDone;
   }
 
@@ -201,38 +201,38 @@ class Batch {
       if (chosen(items_[i]) && !items_[i].because.empty()) queue.push_back(i);
     std::size_t unchanged = 0;
     for (const Item& item : items_) unchanged += chosen(item) && item.because.empty();
-    if (unchanged) session_.terminal.say(fmt::format("{} unchanged since they were graded (--force grades them again)", unchanged));
+    if (unchanged) context_.terminal.say(fmt::format("{} unchanged since they were graded (--force grades them again)", unchanged));
     std::vector<Job> jobs;
     for (std::size_t i : queue) jobs.push_back({items_[i].submission.name, process_for(items_[i])});
     if (remote()) return submit(jobs);
-    const auto gpus = inputs_.driver.empty() ? std::vector<std::string>{} : visible_gpus(session_.resources);
+    const auto gpus = inputs_.driver.empty() ? std::vector<std::string>{} : visible_gpus(context_.resources);
     const auto begun = Clock::now();
     std::size_t started = 0, ended = 0;
     JobEvents events;
     events.starting = [&](std::size_t at, int place, ProcessSpec& spec) {
       if (!gpus.empty()) spec.env.emplace_back("CUDA_VISIBLE_DEVICES", gpus[static_cast<std::size_t>(place) % gpus.size()]);
       ++started;
-      if (!session_.terminal.interactive())
-        session_.terminal.say(fmt::format("[{}/{}] {}: {}", started, jobs.size(), jobs[at].name, items_[queue[at]].because));
+      if (!context_.terminal.interactive())
+        context_.terminal.say(fmt::format("[{}/{}] {}: {}", started, jobs.size(), jobs[at].name, items_[queue[at]].because));
     };
     std::optional<Error> broken;
     events.finished = [&](std::size_t at, const ProcessResult& result) {
       ++ended;
       Item& item = items_[queue[at]];
       if (auto taken = take_result(item, result); !taken && !broken) broken = taken.error();
-      session_.terminal.say(fmt::format("[{}/{}] {}: {} ({:.1f} s)", ended, jobs.size(), item.submission.name, line_of(item),
+      context_.terminal.say(fmt::format("[{}/{}] {}: {} ({:.1f} s)", ended, jobs.size(), item.submission.name, line_of(item),
                                         std::chrono::duration<double>(result.wall).count()));
     };
     events.running = [&](const std::vector<RunningJob>& running) {
-      if (!session_.terminal.interactive()) return;
+      if (!context_.terminal.interactive()) return;
       std::vector<std::string> texts;
       for (const RunningJob& job : running) texts.push_back(fmt::format("{} {}", jobs[job.index].name, name_of(state_of_narration(job.last_line))));
       const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
       const double left = ended ? seconds / static_cast<double>(ended) * static_cast<double>(jobs.size() - ended) : 0;
-      session_.terminal.progress(fmt::format("{}/{}{} | {}", ended, jobs.size(), ended ? fmt::format(", about {} left", duration(left)) : "", join(texts, ", ")));
+      context_.terminal.progress(fmt::format("{}/{}{} | {}", ended, jobs.size(), ended ? fmt::format(", about {} left", duration(left)) : "", join(texts, ", ")));
     };
     CAPSTONE_CHECK(run_jobs(jobs, arguments_.parallel, events));
-    session_.terminal.end_progress();
+    context_.terminal.end_progress();
     if (broken) return fail(*broken);
     return {};
   }
@@ -245,12 +245,12 @@ class Batch {
     const std::size_t wanted = jobs.size();
     std::erase_if(jobs, [&](const Job& job) { return has_task(slurm_folder(), job.name) && !end_of_task(slurm_folder(), job.name); });
     if (jobs.size() < wanted)
-      session_.terminal.say(fmt::format("{} are with Slurm already; if it lost them, remove {}", wanted - jobs.size(), (slurm_folder() / "tasks").string()));
+      context_.terminal.say(fmt::format("{} are with Slurm already; if it lost them, remove {}", wanted - jobs.size(), (slurm_folder() / "tasks").string()));
     if (jobs.empty()) return {};
     SlurmOptions options = arguments_.slurm;
     if (options.gres == "none") options.gres.clear();
-    CAPSTONE_TRY(std::string id, submit_array(slurm_folder(), jobs, options, session_.resources.path_variable));
-    session_.terminal.say(fmt::format("{} tasks submitted as job array {}; squeue -j {} shows them; then: capstone grade {} --out {} --collect", jobs.size(), id, id, arguments_.folder, arguments_.out));
+    CAPSTONE_TRY(std::string id, submit_array(slurm_folder(), jobs, options, context_.resources.path_variable));
+    context_.terminal.say(fmt::format("{} tasks submitted as job array {}; squeue -j {} shows them; then: capstone grade {} --out {} --collect", jobs.size(), id, id, arguments_.folder, arguments_.out));
     return {};
   }
 
@@ -266,11 +266,11 @@ class Batch {
         continue;
       }
       CAPSTONE_CHECK(take_result(item, *end));
-      session_.terminal.say(fmt::format("{}: {}", name, line_of(item)));
+      context_.terminal.say(fmt::format("{}: {}", name, line_of(item)));
       forget_task(slurm_folder(), name);
       ++taken;
     }
-    session_.terminal.say(fmt::format("{} collected, {} with Slurm", taken, waiting));
+    context_.terminal.say(fmt::format("{} collected, {} with Slurm", taken, waiting));
     return {};
   }
 
@@ -282,9 +282,9 @@ class Batch {
   ProcessSpec process_for(const Item& item) const {
     GradingTask task{item.submission, folder_of(item.submission), rubric_file_, arguments_.judge};
     ProcessSpec spec;
-    spec.argv = {session_.program.string(), "grade-one", item.submission.path.string()};
+    spec.argv = {context_.program.string(), "grade-one", item.submission.path.string()};
     spec.input = Json(task).dump();
-    spec.cwd = session_.cwd;
+    spec.cwd = context_.cwd;
     spec.timeout = kPatience;
     return spec;
   }
@@ -314,7 +314,7 @@ class Batch {
     failed.started = failed.finished = utc_now();
     const bool same = item.result && item.result->fault != GradingFault::kMachine && item.result->inputs.files == failed.inputs.files;
     if (same) {
-      session_.terminal.say(fmt::format("{}: {}; its earlier result stays", item.submission.name, failed.why));
+      context_.terminal.say(fmt::format("{}: {}; its earlier result stays", item.submission.name, failed.why));
       return {};
     }
     item.result = failed;
@@ -345,8 +345,8 @@ class Batch {
       std::vector<std::string> people;
       for (const Person& person : r.members) people.push_back(person.name);
       std::vector<std::string> cells{item.submission.name, join(people, "; "), r.problem, std::string(name_of(r.state)), std::string(name_of(r.fault)), item.submission.origin.late ? "late" : ""};
-      for (const char* contestant : {"human", "llm"}) {
-        const Measurement* m = r.of(contestant);
+      for (const char* candidate : {"human", "llm"}) {
+        const Measurement* m = r.of(candidate);
         const bool timed = m && m->gate_two != GateTwo::kNotJudged && m->measured && m->measured->speedup;
         cells.push_back(m ? std::string(label_of(m->gate_one)) : "");
         cells.push_back(m ? std::string(label_of(m->gate_two)) : "");
@@ -360,7 +360,7 @@ class Batch {
       std::vector<std::string> notes;
       if (!r.why.empty()) notes.push_back(r.why);
       for (const Claim& claim : r.claims)
-        if (claim.agreement != Agreement::kAgrees) notes.push_back(claim.contestant + ": " + claim.text);
+        if (claim.agreement != Agreement::kAgrees) notes.push_back(claim.candidate + ": " + claim.text);
       for (const std::string& version : r.left_out) notes.push_back("the worklog leaves out " + version);
       notes.insert(notes.end(), r.notes.begin(), r.notes.end());
       cells.push_back(join(notes, "; "));
@@ -370,7 +370,7 @@ class Batch {
   }
 
   Result<ExitCode> summary() const {
-    const Terminal& t = session_.terminal;
+    const Terminal& t = context_.terminal;
     Table table({"submission", "state", "human", "model", "suggested"}, {false, false, false, false, true});
     std::map<std::string, int> states;
     std::vector<std::string> reasons;   // below the table: they are sentences
@@ -399,7 +399,7 @@ class Batch {
   void show_roster() const {
     if (!has_roster_) return;
     const RosterMatch match = matched();
-    const Terminal& t = session_.terminal;
+    const Terminal& t = context_.terminal;
     for (std::size_t i = 0; i < roster_.size(); ++i) {
       if (match.submissions[i].empty()) t.out("never submitted: " + roster_[i].name + (roster_[i].id.empty() ? "" : " (" + roster_[i].id + ")"));
       if (match.submissions[i].size() > 1) t.out("more than one submission: " + roster_[i].name + ": " + join(match.submissions[i], ", "));
@@ -407,7 +407,7 @@ class Batch {
     for (const std::string& stranger : match.strangers) t.out("matches nobody in the roster: " + stranger);
   }
 
-  const Session& session_;
+  const Context& context_;
   const GradeArguments& arguments_;
   fs::path out_, rubric_file_;
   Rubric rubric_;
@@ -421,20 +421,20 @@ class Batch {
 };
 
 // One submission; what `grade` starts.
-Result<ExitCode> grade_one(const Session& session, const std::string& path) {
+Result<ExitCode> grade_one(const Context& context, const std::string& path) {
   const std::string text(std::istreambuf_iterator<char>(std::cin), {});
   Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return fail("no task on standard input", {}, "`capstone grade` runs this command; it is not for people");
   GradingTask task = json.get<GradingTask>();
   task.submission.path = path;
-  CAPSTONE_TRY(auto result, grade_submission(session, task));
+  CAPSTONE_TRY(auto result, grade_submission(context, task));
   (void)result;
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_grade(CLI::App& app, Session& session, Action& action) {
+void add_grade(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("grade", "for mentors: judge every submission of a folder afresh");
   auto arguments = std::make_shared<GradeArguments>();
   command->add_option("folder", arguments->folder, "folders and archives made by `capstone submit`; or a bulk archive of Canvas, Moodle or Gradescope")->required();
@@ -454,12 +454,12 @@ void add_grade(CLI::App& app, Session& session, Action& action) {
   command->add_option("--at-a-time", arguments->slurm.parallel, "Slurm's tasks at a time (default: as Slurm likes)")->check(CLI::Range(1, 100'000));
   command->add_flag("--collect", arguments->collect, "take in what Slurm's tasks have left");
   add_judge_options(*command, arguments->judge);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return Batch(session, *arguments).run(); }; });
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return Batch(context, *arguments).run(); }; });
 
   auto* one = app.add_subcommand("grade-one")->group("");
   auto path = std::make_shared<std::string>();
   one->add_option("path", *path)->required();
-  one->callback([&session, &action, path] { action = [&session, path] { return grade_one(session, *path); }; });
+  one->callback([&context, &action, path] { action = [&context, path] { return grade_one(context, *path); }; });
 }
 
 }  // namespace capstone::cli

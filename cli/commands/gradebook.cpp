@@ -28,13 +28,13 @@ std::vector<SimilarPair> similar_pairs(const OpenCohort& cohort) {
   return pairs;
 }
 
-Result<ExitCode> show(const Session& session, const GradebookArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+Result<ExitCode> show(const Context& context, const GradebookArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   if (arguments.format == "html") {
     CAPSTONE_TRY(auto summaries, cohort.book.summaries());
-    CAPSTONE_TRY(std::string page, gradebook_page({cohort.folder.filename().string(), rows, cohort.rubric, summaries, similar_pairs(cohort), utc_now()}, session.resources.templates()));
+    CAPSTONE_TRY(std::string page, gradebook_page({cohort.folder.filename().string(), rows, cohort.rubric, summaries, similar_pairs(cohort), utc_now()}, context.resources.templates()));
     CAPSTONE_CHECK(write_file_atomic(cohort.folder / "gradebook.html", page));
     t.out((cohort.folder / "gradebook.html").string());
     return ExitCode::kDone;
@@ -73,31 +73,31 @@ Result<ExitCode> show(const Session& session, const GradebookArguments& argument
   return ExitCode::kDone;
 }
 
-Result<ExitCode> show_history(const Session& session, const GradebookArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+Result<ExitCode> show_history(const Context& context, const GradebookArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto entries, cohort.book.history(arguments.name));
-  for (const HistoryEntry& entry : entries) session.terminal.out(entry.time + "  " + entry.text);
+  for (const HistoryEntry& entry : entries) context.terminal.out(entry.time + "  " + entry.text);
   return ExitCode::kDone;
 }
 
-Result<ExitCode> publish(const Session& session, const GradebookArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
-  CAPSTONE_TRY(int people, cohort.book.publish(cohort.rubric, arguments.grader.empty() ? session.user : arguments.grader));
-  session.terminal.out(fmt::format("published for {} {}: a copy of what each sees is kept", people, people == 1 ? "person" : "people"));
+Result<ExitCode> publish(const Context& context, const GradebookArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(int people, cohort.book.publish(cohort.rubric, arguments.grader.empty() ? context.user : arguments.grader));
+  context.terminal.out(fmt::format("published for {} {}: a copy of what each sees is kept", people, people == 1 ? "person" : "people"));
   return ExitCode::kDone;
 }
 
-Result<ExitCode> grace(const Session& session, const GradebookArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
+Result<ExitCode> grace(const Context& context, const GradebookArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   const std::optional<std::string> member = arguments.member.empty() ? std::nullopt : std::optional(arguments.member);
-  CAPSTONE_CHECK(cohort.book.grant_grace(arguments.name, member, arguments.days, arguments.reason, arguments.grader.empty() ? session.user : arguments.grader));
-  session.terminal.out(fmt::format("{}: {:g} days of grace", arguments.name, arguments.days));
+  CAPSTONE_CHECK(cohort.book.grant_grace(arguments.name, member, arguments.days, arguments.reason, arguments.grader.empty() ? context.user : arguments.grader));
+  context.terminal.out(fmt::format("{}: {:g} days of grace", arguments.name, arguments.days));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_gradebook(CLI::App& app, Session& session, Action& action) {
+void add_gradebook(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("gradebook", "for mentors: the cohort's marks, published and drafts");
   auto a = std::make_shared<GradebookArguments>();
   command->add_option("cohort", a->cohort, "the folder that `grade --out` made (default graded/)");
@@ -131,18 +131,18 @@ void add_gradebook(CLI::App& app, Session& session, Action& action) {
   auto* comparing = command->add_subcommand("similarity", "which kernels share code: with each other, with rungs and examples, with the project's own model");
   comparing->add_option("--least", a->least, "shares below it are left out [%] (default 40)")->check(CLI::Range(1.0, 100.0));
   add_cohort_option(*comparing, a->cohort);
-  command->callback([&session, &action, a, history, publishing, granting, assigning, merging, agreeing, comparing] {
-    action = [&session, a, history, publishing, granting, assigning, merging, agreeing, comparing]() -> Result<ExitCode> {
+  command->callback([&context, &action, a, history, publishing, granting, assigning, merging, agreeing, comparing] {
+    action = [&context, a, history, publishing, granting, assigning, merging, agreeing, comparing]() -> Result<ExitCode> {
       if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
-        CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, a->cohort));
-        if (assigning->parsed()) return assign_blind_copies(session, cohort, a->count, a->grader, a->out);
-        if (merging->parsed()) return merge_blind_copies(session, cohort, a->folder);
-        return agreeing->parsed() ? show_agreement(session, cohort) : compare_kernels(session, cohort, a->least);
+        CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
+        if (assigning->parsed()) return assign_blind_copies(context, cohort, a->count, a->grader, a->out);
+        if (merging->parsed()) return merge_blind_copies(context, cohort, a->folder);
+        return agreeing->parsed() ? show_agreement(context, cohort) : compare_kernels(context, cohort, a->least);
       }
-      if (!a->progress.empty()) return show_progress(session, a->cohort, a->progress, a->roster, a->format);
-      if (history->parsed()) return show_history(session, *a);
-      if (granting->parsed()) return grace(session, *a);
-      return publishing->parsed() ? publish(session, *a) : show(session, *a);
+      if (!a->progress.empty()) return show_progress(context, a->cohort, a->progress, a->roster, a->format);
+      if (history->parsed()) return show_history(context, *a);
+      if (granting->parsed()) return grace(context, *a);
+      return publishing->parsed() ? publish(context, *a) : show(context, *a);
     };
   });
 }

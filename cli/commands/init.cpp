@@ -4,7 +4,7 @@
 
 #include "cli/gpu_memory.h"
 #include "cli/rungs.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/scratch_folder.h"
@@ -51,7 +51,7 @@ Result<Person> parse_member(const std::string& text) {
   return person;
 }
 
-Result<ExitCode> make_project(const Session& session, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes);
+Result<ExitCode> make_project(const Context& context, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes);
 
 Result<std::vector<Person>> members_of(const InitArguments& arguments) {
   std::vector<Person> members;
@@ -62,36 +62,36 @@ Result<std::vector<Person>> members_of(const InitArguments& arguments) {
   return members;
 }
 
-Result<ExitCode> init(const Session& session, const InitArguments& arguments) {
+Result<ExitCode> init(const Context& context, const InitArguments& arguments) {
   CAPSTONE_CHECK(members_of(arguments));   // before an import that takes a minute
   if (arguments.kernelbench.empty()) {
-    CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), arguments.problem.empty() ? kDefaultProblem : arguments.problem));
-    return make_project(session, arguments, problem, {});
+    CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), arguments.problem.empty() ? kDefaultProblem : arguments.problem));
+    return make_project(context, arguments, problem, {});
   }
   // With --kernelbench the first word is the folder.
   InitArguments imported = arguments;
   if (!arguments.directory.empty()) return fail("too many words: with --kernelbench FILE there is only a folder", {}, "capstone init --kernelbench FILE.py DIR");
   imported.directory = arguments.problem;
-  const ScratchFolder scratch(session.resources.cache / "kernelbench");
-  CAPSTONE_TRY(const double memory, memory_for(arguments.memory_gb, Backend::kAuto, session.resources));
-  ImportRequest request{kernelbench_file(session.cwd / arguments.kernelbench, arguments.level), scratch.path() / "problem", arguments.python, memory};
-  CAPSTONE_TRY(const ImportedProblem found, import_kernelbench(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
-  session.terminal.end_progress();
-  return make_project(session, imported, found.problem, found.notes);
+  const ScratchFolder scratch(context.resources.cache / "kernelbench");
+  CAPSTONE_TRY(const double memory, memory_for(arguments.memory_gb, Backend::kAuto, context.resources));
+  ImportRequest request{kernelbench_file(context.cwd / arguments.kernelbench, arguments.level), scratch.path() / "problem", arguments.python, memory};
+  CAPSTONE_TRY(const ImportedProblem found, import_kernelbench(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
+  context.terminal.end_progress();
+  return make_project(context, imported, found.problem, found.notes);
 }
 
-Result<ExitCode> make_project(const Session& session, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes) {
+Result<ExitCode> make_project(const Context& context, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes) {
   InitOptions options;
   options.problem = problem;
-  options.directory = session.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
+  options.directory = context.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
   CAPSTONE_TRY(options.members, members_of(arguments));
   if (!arguments.rung.empty()) {
-    CAPSTONE_TRY(options.from_rung, find_rung(session, problem.id, arguments.rung, "capstone init {1} --from {0}"));
+    CAPSTONE_TRY(options.from_rung, find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
   }
   options.worklog_text = worklog_scaffold(problem);
-  options.state = session.state;
-  CAPSTONE_TRY(InitReport report, init_project(options, session.resources));
-  const Terminal& t = session.terminal;
+  options.state = context.state;
+  CAPSTONE_TRY(InitReport report, init_project(options, context.resources));
+  const Terminal& t = context.terminal;
   t.out(fmt::format("{} ({}, tier {}) in {}", t.paint(Tone::kBold, problem.title), problem.id, problem.tier, report.root.string()));
   std::size_t width = 0;
   for (const CreatedFile& file : report.files) width = std::max(width, file.path.size());
@@ -100,13 +100,13 @@ Result<ExitCode> make_project(const Session& session, const InitArguments& argum
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();
   t.out(fmt::format("next: cd {} && capstone predict memory|compute|latency --because \"…\"",
-                    fs::proximate(report.root, session.cwd).string()));
+                    fs::proximate(report.root, context.cwd).string()));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_init(CLI::App& app, Session& session, Action& action) {
+void add_init(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("init", "make a project: capstone init PROBLEM DIR");
   auto arguments = std::make_shared<InitArguments>();
   command->add_option("problem", arguments->problem, fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
@@ -117,7 +117,7 @@ void add_init(CLI::App& app, Session& session, Action& action) {
   command->add_option("--python", arguments->python, "with --kernelbench: the python3 whose PyTorch runs it (default: the first on PATH that has it)")->type_name("PATH");
   add_memory_option(*command, arguments->memory_gb);
   command->add_option("--member", arguments->members, "an author, once each: \"Name <e-mail> (id)\"")->type_name("WHO");
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return init(session, *arguments); }; });
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return init(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -7,12 +7,13 @@
 #include "cli/gpu_memory.h"
 #include "cli/mentor_commands.h"
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/kernelbench/suite.h"
 #include "harness/runtime/python/python.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone::cli {
 namespace {
@@ -47,7 +48,7 @@ std::map<std::string, Judged> earlier(const fs::path& file) {
   std::map<std::string, Judged> known;
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
-    const Json record = Json::parse(line, nullptr, false);
+    const Json record = parse_recorded(line);
     if (!record.is_object() || !record.contains("measurement")) continue;
     Judged judged{record.value("key", ""), record["measurement"].get<Measurement>(), {}, true};
     if (judged.measurement->gate_one != GateOne::kNotJudgeable) known[judged.key] = std::move(judged);
@@ -57,21 +58,21 @@ std::map<std::string, Judged> earlier(const fs::path& file) {
 
 class KernelBenchRun {
  public:
-  KernelBenchRun(const Session& session, const RunArguments& arguments) : session_(session), arguments_(arguments), out_(session.cwd / arguments.out) {}
+  KernelBenchRun(const Context& context, const RunArguments& arguments) : context_(context), arguments_(arguments), out_(context.cwd / arguments.out) {}
 
   Result<ExitCode> run() {
-    CAPSTONE_TRY(memory_, memory_for(arguments_.memory_gb, arguments_.judge.backend, session_.resources));
-    CAPSTONE_TRY(auto problems, find_suite_problems(session_.cwd / arguments_.problems, arguments_.level));
+    CAPSTONE_TRY(memory_, memory_for(arguments_.memory_gb, arguments_.judge.backend, context_.resources));
+    CAPSTONE_TRY(auto problems, find_suite_problems(context_.cwd / arguments_.problems, arguments_.level));
     CAPSTONE_CHECK(make_folders(out_));
     if (arguments_.self) {
       suite_.problems = std::move(problems);
       for (const KernelBenchFile& problem : suite_.problems) suite_.samples.push_back({problem, 0, {}});
     } else {
-      CAPSTONE_TRY(suite_, match_suite(std::move(problems), session_.cwd / arguments_.solutions));
+      CAPSTONE_TRY(suite_, match_suite(std::move(problems), context_.cwd / arguments_.solutions));
     }
-    for (const fs::path& path : suite_.unmatched) session_.terminal.say("note: " + path.string() + " belongs to no problem here: it is left out");
+    for (const fs::path& path : suite_.unmatched) context_.terminal.say("note: " + path.string() + " belongs to no problem here: it is left out");
     if (suite_.samples.empty())
-      return fail("no candidate belongs to a problem", (session_.cwd / arguments_.solutions).string(), "names are level_1_problem_3_sample_0_kernel.py, or the problem's own file name");
+      return fail("no candidate belongs to a problem", (context_.cwd / arguments_.solutions).string(), "names are level_1_problem_3_sample_0_kernel.py, or the problem's own file name");
     const auto known = arguments_.again ? std::map<std::string, Judged>() : earlier(out_ / kRecords);
     auto ended = judge_all(known);
     if (!judged_.empty()) CAPSTONE_CHECK(write_results());  // also of what was judged before an interruption
@@ -91,7 +92,7 @@ class KernelBenchRun {
       }
       CAPSTONE_TRY(Judged judged, judge_one(sample, known));
       news |= !judged.before;
-      session_.terminal.say(fmt::format("{} of {}: {}", i + 1, suite_.samples.size(), line_of(sample, judged)));
+      context_.terminal.say(fmt::format("{} of {}: {}", i + 1, suite_.samples.size(), line_of(sample, judged)));
       judged_.push_back(std::move(judged));
     }
     return {};
@@ -109,9 +110,9 @@ class KernelBenchRun {
     narration()("starting PyTorch");
     const std::string& wanted = arguments_.judge.python;
     auto trial = [&]() -> Result<void> {
-      CAPSTONE_TRY(const Python python, find_python(wanted == "none" ? "auto" : wanted, session_.resources));
+      CAPSTONE_TRY(const Python python, find_python(wanted == "none" ? "auto" : wanted, context_.resources));
       CAPSTONE_TRY(const ImportedTorch torch, import_torch(python));
-      if (choose_backend(arguments_.judge.backend, session_.resources).backend == Backend::kCuda && !torch.computes)
+      if (choose_backend(arguments_.judge.backend, context_.resources).backend == Backend::kCuda && !torch.computes)
         return fail(fmt::format("PyTorch {} cannot use this GPU: it is built for {}", python.torch, torch.built_for), python.program.string(),
                     "install a build for this GPU's CUDA (https://pytorch.org/get-started), give --python another python3, or --backend emulated", ExitCode::kEnvironment);
       return {};
@@ -123,14 +124,14 @@ class KernelBenchRun {
   Result<ImportedProblem> imported(const KernelBenchFile& file) {
     CAPSTONE_TRY(const std::string digest, sha256_file(file.path));
     const fs::path folder = out_ / "problems" / file.id(), mark = out_ / "problems" / (file.id() + ".json");
-    const Json wanted{{"source", digest}, {"memory", memory_}, {"tool", session_.resources.version}};
+    const Json wanted{{"source", digest}, {"memory", memory_}, {"tool", context_.resources.version}};
     if (auto text = read_file(mark)) {
       const Json found = Json::parse(*text, nullptr, false);
       auto problem = load_problem(folder);
       if (found.is_object() && found.value("import", Json()) == wanted && problem) return ImportedProblem{std::move(*problem), found.value("notes", std::vector<std::string>())};
     }
     CAPSTONE_CHECK(try_torch());
-    CAPSTONE_TRY(ImportedProblem made, import_kernelbench({file, folder, arguments_.judge.python, memory_}, session_.resources, narration()));
+    CAPSTONE_TRY(ImportedProblem made, import_kernelbench({file, folder, arguments_.judge.python, memory_}, context_.resources, narration()));
     CAPSTONE_CHECK(write_file_atomic(mark, Json{{"import", wanted}, {"notes", made.notes}}.dump(1)));
     return made;
   }
@@ -174,15 +175,15 @@ class KernelBenchRun {
     }
     CAPSTONE_CHECK(try_torch());
     JudgeRequest request = request_of(problem, arguments_.judge);
-    request.entries = {{fmt::format("{}/{}", sample.problem.level, sample.problem.name), source}};
-    CAPSTONE_TRY(auto measurements, judge(request, session_.resources, narration()));
+    request.candidates = {{fmt::format("{}/{}", sample.problem.level, sample.problem.name), source}};
+    CAPSTONE_TRY(auto measurements, judge(request, context_.resources, narration()));
     judged.measurement = std::move(measurements.front());
     judged.measurement->source_sha256 = digest;
     return false;
   }
 
   Narration narration() const {
-    return [this](const std::string& text) { session_.terminal.progress(text); };
+    return [this](const std::string& text) { context_.terminal.progress(text); };
   }
 
   std::string line_of(const SuiteSample& sample, const Judged& judged) const {
@@ -221,7 +222,7 @@ class KernelBenchRun {
   }
 
   Result<ExitCode> report() const {
-    const Terminal& t = session_.terminal;
+    const Terminal& t = context_.terminal;
     std::vector<Solution> solutions;
     for (const KernelBenchFile& problem : suite_.problems) solutions.push_back(solution_of(problem, nullptr));  // without a candidate: still a problem
     int compiled = 0, correct = 0, refused = 0, timed = 0;
@@ -241,7 +242,7 @@ class KernelBenchRun {
       text += fmt::format("fast_{:g}     {} of {} ({:.1f} %){}\n", p, point.hits, point.problems, 100 * point.share.point,
                           p > 0 ? fmt::format("; {} with their whole interval above", point.resolved) : "");
     }
-    if (session_.json) {
+    if (context_.json) {
       t.out(Json{{"samples", judged_.size()}, {"compiled", compiled}, {"correct", correct}, {"timed", timed}, {"not_judged", refused}, {"unmatched", suite_.unmatched.size()},
                  {"fast_p", points}, {"results", out_.string()}}.dump(2));
     } else {
@@ -253,7 +254,7 @@ class KernelBenchRun {
     return refused ? ExitCode::kPartlyUngraded : ExitCode::kDone;
   }
 
-  const Session& session_;
+  const Context& context_;
   const RunArguments& arguments_;
   const fs::path out_;
   double memory_ = 0;
@@ -265,7 +266,7 @@ class KernelBenchRun {
 
 }  // namespace
 
-void add_kernelbench(CLI::App& app, Session& session, Action& action) {
+void add_kernelbench(CLI::App& app, Context& context, Action& action) {
   auto* group = app.add_subcommand("kernelbench", "judge a folder of candidates against KernelBench's problems");
   group->require_subcommand(1);
   auto* command = group->add_subcommand("run", "compiled, correct, fast_0, fast_1, fast_2; resumable: what was judged before is not judged again");
@@ -279,11 +280,11 @@ void add_kernelbench(CLI::App& app, Session& session, Action& action) {
   command->add_flag("--again", arguments->again, "judge what was judged before once more");
   add_memory_option(*command, arguments->memory_gb);
   add_judge_options(*command, arguments->judge);
-  add_format(*command, session);
-  command->callback([&session, &action, arguments] {
-    action = [&session, arguments]() -> Result<ExitCode> {
+  add_format(*command, context);
+  command->callback([&context, &action, arguments] {
+    action = [&context, arguments]() -> Result<ExitCode> {
       if (!arguments->self && arguments->solutions.empty()) return fail("neither --solutions nor --self", {}, "capstone kernelbench run --problems DIR --solutions DIR");
-      return KernelBenchRun(session, *arguments).run();
+      return KernelBenchRun(context, *arguments).run();
     };
   });
 }

@@ -1,4 +1,4 @@
-// `capstone ladder`: all rungs of a problem in one interleaved run, drawn as a staircase; or as it was recorded on another machine.
+// `capstone ladder`: all rungs of a problem in one interleaved run, drawn as a ladder view; or as it was recorded on another machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include "cli/output_path.h"
 #include "cli/results.h"
 #include "cli/rungs.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "cli/sizes.h"
 #include "cli/ladder_view.h"
 #include "harness/base/files.h"
@@ -32,31 +32,31 @@ struct LadderArguments {
 };
 
 // Ladders as the user wants them, measured or recorded.
-Result<void> present(const Session& session, const LadderArguments& arguments, const std::vector<Ladder>& ladders, bool recorded) {
+Result<void> present(const Context& context, const LadderArguments& arguments, const std::vector<Ladder>& ladders, bool recorded) {
   if (!arguments.html.empty()) {
-    CAPSTONE_TRY(const std::string page, ladder_page(ladders, recorded, session.resources.templates()));
-    CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.html, page));
-    session.terminal.say("staircase: " + (session.cwd / arguments.html).string());
+    CAPSTONE_TRY(const std::string page, ladder_page(ladders, recorded, context.resources.templates()));
+    CAPSTONE_CHECK(write_file_atomic(context.cwd / arguments.html, page));
+    context.terminal.say("ladder view: " + (context.cwd / arguments.html).string());
   }
-  if (session.json) {
-    session.terminal.out(Json(ladders).dump(2));
+  if (context.json) {
+    context.terminal.out(Json(ladders).dump(2));
     return {};
   }
   for (const Ladder& ladder : ladders) {
     if (arguments.live && !std::cin) break;  // the room has left during the last one
-    if (arguments.live) CAPSTONE_CHECK(live_ladder(ladder, recorded, session.terminal, std::cin));
-    else session.terminal.out(ladder_text(ladder, session.terminal, recorded) + (recorded ? "\n" : ""));
+    if (arguments.live) CAPSTONE_CHECK(live_ladder(ladder, recorded, context.terminal, std::cin));
+    else context.terminal.out(ladder_text(ladder, context.terminal, recorded) + (recorded ? "\n" : ""));
   }
   return {};
 }
 
-Result<std::vector<Rung>> chosen_rungs(const Session& session, const LadderArguments& arguments, const std::string& problem) {
-  CAPSTONE_TRY(auto rungs, rungs_of(session.resources, problem));
+Result<std::vector<Rung>> chosen_rungs(const Context& context, const LadderArguments& arguments, const std::string& problem) {
+  CAPSTONE_TRY(auto rungs, rungs_of(context.resources, problem));
   std::erase_if(rungs, [&](const Rung& rung) { return !arguments.session.empty() && earlier_session(arguments.session, rung.session); });
   if (arguments.only.empty()) return rungs;
   std::vector<Rung> chosen;
   for (const std::string& wanted : arguments.only) {
-    CAPSTONE_TRY(const fs::path path, find_rung(session, problem, wanted, "capstone ladder {1} --only {0}"));
+    CAPSTONE_TRY(const fs::path path, find_rung(context, problem, wanted, "capstone ladder {1} --only {0}"));
     const auto found = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.source == path; });
     chosen.push_back(found != rungs.end() ? *found : Rung{path, path.stem(), "", path.filename(), ""});
   }
@@ -65,12 +65,12 @@ Result<std::vector<Rung>> chosen_rungs(const Session& session, const LadderArgum
 }
 
 // What was recorded, as far as it was asked for: sizes, rungs, nothing of later sessions.
-Result<std::vector<Ladder>> as_asked(const Session& session, const LadderArguments& arguments, std::vector<Ladder> ladders) {
+Result<std::vector<Ladder>> as_asked(const Context& context, const LadderArguments& arguments, std::vector<Ladder> ladders) {
   std::vector<Ladder> chosen;
   std::vector<std::string> sizes, rungs;
   for (Ladder& ladder : ladders) {
     if (!arguments.size.empty()) {
-      CAPSTONE_TRY(const Problem problem, find_problem(session.resources.problems(), ladder.problem));
+      CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), ladder.problem));
       Sizes recorded = problem.measure;
       for (auto& [symbol, value] : recorded) value = ladder.sizes.value(symbol, value);
       sizes.push_back(to_string(recorded));
@@ -93,7 +93,7 @@ Result<std::vector<Ladder>> as_asked(const Session& session, const LadderArgumen
     const std::vector<Ladder> all = std::exchange(chosen, {});
     for (const Ladder& ladder : all) {
       const auto rival = std::count_if(all.begin(), all.end(), [&](const Ladder& other) { return other.problem == ladder.problem; });
-      const auto problem = find_problem(session.resources.problems(), ladder.problem);
+      const auto problem = find_problem(context.resources.problems(), ladder.problem);
       if (rival == 1 || !problem || sizes_json(problem->measure) == ladder.sizes) chosen.push_back(ladder);
     }
     if (chosen.empty()) chosen = all;
@@ -102,8 +102,8 @@ Result<std::vector<Ladder>> as_asked(const Session& session, const LadderArgumen
   return chosen;
 }
 
-Result<ExitCode> recorded_ladders(const Session& session, const LadderArguments& arguments, const std::vector<std::string>& problems) {
-  CAPSTONE_TRY(const fs::path file, results_file(session, arguments.recorded));
+Result<ExitCode> recorded_ladders(const Context& context, const LadderArguments& arguments, const std::vector<std::string>& problems) {
+  CAPSTONE_TRY(const fs::path file, results_file(context, arguments.recorded));
   CAPSTONE_TRY(const auto results, read_results(file));
   std::vector<Ladder> chosen;
   for (const Ladder& ladder : results.ladders)
@@ -115,69 +115,69 @@ Result<ExitCode> recorded_ladders(const Session& session, const LadderArguments&
     const auto meant = nearest(problems.front(), recorded);
     return fail("no such ladder was recorded: " + join(problems, ", "), file.string(), (meant ? "did you mean `" + *meant + "`?  " : "") + "recorded: " + join(recorded, ", "));
   }
-  CAPSTONE_TRY(chosen, as_asked(session, arguments, std::move(chosen)));
-  CAPSTONE_CHECK(present(session, arguments, chosen, true));
+  CAPSTONE_TRY(chosen, as_asked(context, arguments, std::move(chosen)));
+  CAPSTONE_CHECK(present(context, arguments, chosen, true));
   return ExitCode::kDone;
 }
 
 // All builds and all checks beforehand, so that nobody waits for them in front of the room.
-Result<ExitCode> rehearse(const Session& session, const std::string& id, const LadderRequest& request) {
-  CAPSTONE_TRY(const Ladder built, climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(id + ": " + text); }));
-  session.terminal.end_progress();
+Result<ExitCode> rehearse(const Context& context, const std::string& id, const LadderRequest& request) {
+  CAPSTONE_TRY(const Ladder built, climb(request, context.resources, [&](const std::string& text) { context.terminal.progress(id + ": " + text); }));
+  context.terminal.end_progress();
   int ready = 0;
   for (const LadderStep& step : built.steps) {
     if (step.gate_one == "PASS") ++ready;
-    else session.terminal.out(fmt::format("{}: {}: {}", step.rung.name, step.gate_one, step.trouble));
+    else context.terminal.out(fmt::format("{}: {}: {}", step.rung.name, step.gate_one, step.trouble));
   }
-  session.terminal.out(fmt::format("{}: {} of {} rungs are built and checked, in {:.0f} s", id, ready, built.steps.size(), built.seconds));
+  context.terminal.out(fmt::format("{}: {} of {} rungs are built and checked, in {:.0f} s", id, ready, built.steps.size(), built.seconds));
   return ready == static_cast<int>(built.steps.size()) ? ExitCode::kDone : ExitCode::kGateOneFailed;
 }
 
-Result<ExitCode> ladder(const Session& session, const LadderArguments& arguments) {
+Result<ExitCode> ladder(const Context& context, const LadderArguments& arguments) {
   std::vector<std::string> problems;
   if (!arguments.problem.empty()) problems = {arguments.problem};
-  else if (problems = ladders_of(session.resources, arguments.session); problems.empty())
-    return fail("no ladder in session " + arguments.session, session.resources.reference_kernels().string(),
-                "sessions are called L1 to L8 and W1 to W6; ladders: " + join(ladders_of(session.resources, ""), ", "));
+  else if (problems = ladders_of(context.resources, arguments.session); problems.empty())
+    return fail("no ladder in session " + arguments.session, context.resources.reference_kernels().string(),
+                "sessions are called L1 to L8 and W1 to W6; ladders: " + join(ladders_of(context.resources, ""), ", "));
   if (arguments.problem.empty() && arguments.session.empty())
     return fail("which ladder?", {}, "capstone ladder PROBLEM, or --session L5; ladders: " + join(problems, ", "));
   for (const auto& [file, kind] : {std::pair(arguments.html, Output::kPage), std::pair(arguments.record, Output::kLadders)}) {
     if (file.empty()) continue;
-    CAPSTONE_TRY(const fs::path path, output_path(session, file, kind));
+    CAPSTONE_TRY(const fs::path path, output_path(context, file, kind));
     CAPSTONE_CHECK(expect_writable(path));
   }
-  if (!arguments.recorded.empty()) return recorded_ladders(session, arguments, problems);
+  if (!arguments.recorded.empty()) return recorded_ladders(context, arguments, problems);
   if ((arguments.live && !arguments.rehearse) || !arguments.record.empty())
-    if (const BackendChoice choice = choose_backend(arguments.backend, session.resources); choice.backend == Backend::kEmulated)
+    if (const BackendChoice choice = choose_backend(arguments.backend, context.resources); choice.backend == Backend::kEmulated)
       return fail(fmt::format("{} needs times, and nothing can be timed here{}", arguments.live ? "a live ladder" : "--record", choice.because.empty() ? "" : ": " + choice.because), {},
                   arguments.live ? "show what another machine recorded: capstone ladder " + problems.front() + " --live --recorded DEVICE" : "run it on a machine with a GPU",
                   ExitCode::kEnvironment);
   ExitCode code = ExitCode::kDone;
   std::vector<Ladder> ladders;
   for (const std::string& id : problems) {
-    CAPSTONE_TRY(const auto rungs, chosen_rungs(session, arguments, id));
-    CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), id));
+    CAPSTONE_TRY(const auto rungs, chosen_rungs(context, arguments, id));
+    CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), id));
     CAPSTONE_TRY(problem.measure, parse_sizes(problem, problem.measure, arguments.size));
     // What is kept is timed by two sets of processes.
     LadderRequest request{&problem, rungs, arguments.backend, arguments.budget, arguments.record.empty() ? 1 : 2, !arguments.rehearse};
     if (arguments.rehearse) {
-      CAPSTONE_TRY(const ExitCode one, rehearse(session, id, request));
+      CAPSTONE_TRY(const ExitCode one, rehearse(context, id, request));
       if (one != ExitCode::kDone) code = one;
       continue;
     }
-    CAPSTONE_TRY(const Ladder climbed, climb(request, session.resources, [&](const std::string& text) { session.terminal.progress(id + ": " + text); }));
-    session.terminal.end_progress();
+    CAPSTONE_TRY(const Ladder climbed, climb(request, context.resources, [&](const std::string& text) { context.terminal.progress(id + ": " + text); }));
+    context.terminal.end_progress();
     if (std::any_of(climbed.steps.begin(), climbed.steps.end(), [](const LadderStep& s) { return s.gate_one != "PASS"; })) code = ExitCode::kGateOneFailed;
-    if (!arguments.record.empty()) CAPSTONE_CHECK(record_ladder(session.cwd / arguments.record, climbed));
+    if (!arguments.record.empty()) CAPSTONE_CHECK(record_ladder(context.cwd / arguments.record, climbed));
     ladders.push_back(climbed);
   }
-  if (!arguments.rehearse) CAPSTONE_CHECK(present(session, arguments, ladders, false));
+  if (!arguments.rehearse) CAPSTONE_CHECK(present(context, arguments, ladders, false));
   return code;
 }
 
 }  // namespace
 
-void add_ladder(CLI::App& app, Session& session, Action& action) {
+void add_ladder(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("ladder", "the reference kernels of a problem, rung by rung: how fast, and what made it so");
   auto arguments = std::make_shared<LadderArguments>();
   auto* problem = command->add_option("problem", arguments->problem, "whose ladder: sgemm, softmax, transpose …");
@@ -191,9 +191,9 @@ void add_ladder(CLI::App& app, Session& session, Action& action) {
   auto* live = command->add_flag("--live", arguments->live, "for a classroom: one rung at a time, after the room's guess");
   auto* rehearse = command->add_flag("--rehearse", arguments->rehearse, "build and check everything now, so that the live run need not")->excludes(live);
   for (auto* measuring : {budget, record, backend, rehearse}) recorded->excludes(measuring);
-  command->add_option("--html", arguments->html, "write the staircase as a page that needs nothing else");
-  add_format(*command, session);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return ladder(session, *arguments); }; });
+  command->add_option("--html", arguments->html, "write the ladder view as a page that needs nothing else");
+  add_format(*command, context);
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return ladder(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/text.h"
 
 namespace capstone::cli {
@@ -14,11 +14,11 @@ std::string line_of(const Record& record, const Terminal& t) {
   const Json& b = record.body;
   if (record.kind == "measurement") {
     Measurement m = b.get<Measurement>();
-    text += fmt::format("  {} {}  {}  {}", m.contestant, m.version, label_of(m.gate_one), label_of(m.gate_two));
+    text += fmt::format("  {} {}  {}  {}", m.candidate, m.version, label_of(m.gate_one), label_of(m.gate_two));
     if (m.measured && m.measured->speedup && m.gate_two != GateTwo::kNotJudged) text += "  " + format_speedup(m.measured->speedup->point);
     if (!m.reason.empty()) text += t.paint(Tone::kDim, "  " + m.reason);
   } else if (record.kind == "explanation" || record.kind == "profile") {
-    text += fmt::format("  {} {}", b.value("contestant", ""), b.value("version", ""));
+    text += fmt::format("  {} {}", b.value("candidate", ""), b.value("version", ""));
   } else if (record.kind == "prediction") {
     text += "  " + b.value("bottleneck", "");
   } else if (record.kind == "checkin") {
@@ -29,54 +29,54 @@ std::string line_of(const Record& record, const Terminal& t) {
   return text;
 }
 
-Result<ExitCode> show(const Session& session) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> show(const Context& context) {
+  CAPSTONE_TRY(Project project, project_here(context));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
-  if (session.json) {
-    session.terminal.out(Json(ledger.records).dump(2));
+  if (context.json) {
+    context.terminal.out(Json(ledger.records).dump(2));
     return ExitCode::kDone;
   }
-  for (const Record& record : ledger.records) session.terminal.out(line_of(record, session.terminal));
-  for (const std::string& damage : ledger.damage) session.terminal.say("damaged: " + damage);
+  for (const Record& record : ledger.records) context.terminal.out(line_of(record, context.terminal));
+  for (const std::string& damage : ledger.damage) context.terminal.say("damaged: " + damage);
   return ExitCode::kDone;
 }
 
-Result<ExitCode> verify(const Session& session) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> verify(const Context& context) {
+  CAPSTONE_TRY(Project project, project_here(context));
   CAPSTONE_TRY(auto problems, verify_ledger(project.ledger(), project.sources()));
   if (project.problem_changed) problems.push_back("problem/: the pinned copy is not what `init` wrote");
   if (problems.empty()) {
-    session.terminal.out("the chain is whole and every source is what was measured");
-    session.terminal.out("(that shows accidents; only judging again proves a result)");
+    context.terminal.out("the chain is whole and every source is what was measured");
+    context.terminal.out("(that shows accidents; only judging again proves a result)");
     return ExitCode::kDone;
   }
-  for (const std::string& problem : problems) session.terminal.out(problem);
+  for (const std::string& problem : problems) context.terminal.out(problem);
   return fail(fmt::format("the ledger has {} {}", problems.size(), problems.size() == 1 ? "fault" : "faults"), project.ledger().string(),
               "nothing is ever rewritten: hand it in as it is and say in the worklog what happened");
 }
 
-Result<ExitCode> import(const Session& session, const std::string& file) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> import(const Context& context, const std::string& file) {
+  CAPSTONE_TRY(Project project, project_here(context));
   CAPSTONE_TRY(FileLock lock, lock_project(project));
-  CAPSTONE_TRY(int added, import_records(project.ledger(), session.cwd / file, {project.config.problem_id, project.config.problem_digest}));
-  session.terminal.out(added ? fmt::format("{} {} added", added, added == 1 ? "record" : "records") : std::string("nothing new: these records are here already"));
+  CAPSTONE_TRY(int added, import_records(project.ledger(), context.cwd / file, {project.config.problem_id, project.config.problem_digest}));
+  context.terminal.out(added ? fmt::format("{} {} added", added, added == 1 ? "record" : "records") : std::string("nothing new: these records are here already"));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_ledger(CLI::App& app, Session& session, Action& action) {
+void add_ledger(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("ledger", "everything that was recorded");
   auto verified = std::make_shared<bool>(false);
   command->add_flag("--verify", *verified, "check the chain and every source, by line");
-  add_format(*command, session);
-  command->callback([&session, &action, verified] {
-    if (!action) action = [&session, verified] { return *verified ? verify(session) : show(session); };
+  add_format(*command, context);
+  command->callback([&context, &action, verified] {
+    if (!action) action = [&context, verified] { return *verified ? verify(context) : show(context); };
   });
   auto* bring = command->add_subcommand("import", "merge records made on another machine");
   auto file = std::make_shared<std::string>();
   bring->add_option("result", *file, "the .result.jsonl of `measure --from-bundle`, or another ledger")->required();
-  bring->callback([&session, &action, file] { action = [&session, file] { return import(session, *file); }; });
+  bring->callback([&context, &action, file] { action = [&context, file] { return import(context, *file); }; });
 }
 
 }  // namespace capstone::cli

@@ -6,7 +6,7 @@
 
 #include "cli/output_path.h"
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "cli/show.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -25,8 +25,8 @@ struct LlmArguments {
   JudgeOptions judge;
 };
 
-std::optional<GpuFacts> gpu_facts(const Session& session, const Problem& problem) {
-  auto gpu = find_gpu(session.resources);
+std::optional<GpuFacts> gpu_facts(const Context& context, const Problem& problem) {
+  auto gpu = find_gpu(context.resources);
   if (!gpu) return std::nullopt;
   GpuFacts facts;
   facts.name = gpu->name;
@@ -41,11 +41,11 @@ std::optional<GpuFacts> gpu_facts(const Session& session, const Problem& problem
   return facts;
 }
 
-Result<std::string> prompt_text(const Session& session, const Project& project, const LedgerView& ledger, bool feedback) {
+Result<std::string> prompt_text(const Context& context, const Project& project, const LedgerView& ledger, bool feedback) {
   PromptInput input;
   input.problem = &project.problem;
-  input.resources = &session.resources;
-  input.gpu = gpu_facts(session, project.problem);
+  input.resources = &context.resources;
+  input.gpu = gpu_facts(context, project.problem);
   if (feedback) {
     if (ledger.llm.empty())
       return fail("there is no attempt to give feedback on", (project.root / "llm").string(), "capstone llm prompt (without --feedback) first");
@@ -56,25 +56,25 @@ Result<std::string> prompt_text(const Session& session, const Project& project, 
   return render_prompt(input);
 }
 
-Result<ExitCode> prompt(const Session& session, const LlmArguments& arguments) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> prompt(const Context& context, const LlmArguments& arguments) {
+  CAPSTONE_TRY(Project project, project_here(context));
   CAPSTONE_CHECK(require_pinned_problem(project));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
-  CAPSTONE_TRY(std::string text, prompt_text(session, project, ledger, arguments.feedback));
+  CAPSTONE_TRY(std::string text, prompt_text(context, project, ledger, arguments.feedback));
   if (arguments.out == "-") {
-    session.terminal.out(text);
+    context.terminal.out(text);
     return ExitCode::kDone;
   }
-  CAPSTONE_TRY(const fs::path path, output_path(session, arguments.out.empty() ? (project.root / "llm" / "prompt.md").string() : arguments.out, Output::kPrompt));
+  CAPSTONE_TRY(const fs::path path, output_path(context, arguments.out.empty() ? (project.root / "llm" / "prompt.md").string() : arguments.out, Output::kPrompt));
   CAPSTONE_CHECK(write_file_atomic(path, text));
-  session.terminal.out(fmt::format("{} ({} bytes)", path.string(), text.size()));
-  session.terminal.out("next: give exactly this text to a model, save its whole reply, then: capstone llm add REPLY --model NAME");
+  context.terminal.out(fmt::format("{} ({} bytes)", path.string(), text.size()));
+  context.terminal.out("next: give exactly this text to a model, save its whole reply, then: capstone llm add REPLY --model NAME");
   return ExitCode::kDone;
 }
 
-Result<std::string> read_reply(const Session& session, const std::string& file) {
-  if (file != "-") return read_file(session.cwd / file, kMaxReplyBytes);
-  if (::isatty(STDIN_FILENO)) session.terminal.say("paste the model's whole reply, then Ctrl-D:");
+Result<std::string> read_reply(const Context& context, const std::string& file) {
+  if (file != "-") return read_file(context.cwd / file, kMaxReplyBytes);
+  if (::isatty(STDIN_FILENO)) context.terminal.say("paste the model's whole reply, then Ctrl-D:");
   std::string text;
   char buffer[1 << 16];
   while (std::cin.read(buffer, sizeof buffer) || std::cin.gcount() > 0) {
@@ -85,15 +85,15 @@ Result<std::string> read_reply(const Session& session, const std::string& file) 
 }
 
 // Which prompt was really sent, and how it differs from what the template gives now.
-Result<std::pair<std::string, std::string>> sent_prompt(const Session& session, const Project& project, const LedgerView& ledger,
+Result<std::pair<std::string, std::string>> sent_prompt(const Context& context, const Project& project, const LedgerView& ledger,
                                                         const LlmArguments& arguments) {
-  CAPSTONE_TRY(std::string first, prompt_text(session, project, ledger, false));
+  CAPSTONE_TRY(std::string first, prompt_text(context, project, ledger, false));
   std::string with_feedback;
   if (!ledger.llm.empty()) {
-    CAPSTONE_TRY(with_feedback, prompt_text(session, project, ledger, true));
+    CAPSTONE_TRY(with_feedback, prompt_text(context, project, ledger, true));
   }
   std::error_code code;
-  fs::path path = arguments.prompt.empty() ? project.root / "llm" / "prompt.md" : session.cwd / arguments.prompt;
+  fs::path path = arguments.prompt.empty() ? project.root / "llm" / "prompt.md" : context.cwd / arguments.prompt;
   std::string sent = first;
   if (!arguments.prompt.empty() || fs::exists(path, code)) {
     CAPSTONE_TRY(sent, read_file(path, 4u << 20));
@@ -105,14 +105,14 @@ Result<std::pair<std::string, std::string>> sent_prompt(const Session& session, 
   return std::pair(sent, fed.size() < plain.size() ? fed : plain);
 }
 
-Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
+Result<ExitCode> add(const Context& context, const LlmArguments& arguments) {
   if (trim(arguments.model).empty()) return fail("--model is empty", {}, "say which model it was, with its version: the worklog is about it");
-  CAPSTONE_TRY(Project project, project_here(session));
+  CAPSTONE_TRY(Project project, project_here(context));
   CAPSTONE_CHECK(require_pinned_problem(project));
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
-  CAPSTONE_TRY(std::string reply, read_reply(session, arguments.file));
-  CAPSTONE_TRY(auto sent, sent_prompt(session, project, ledger, arguments));
+  CAPSTONE_TRY(std::string reply, read_reply(context, arguments.file));
+  CAPSTONE_TRY(auto sent, sent_prompt(context, project, ledger, arguments));
   std::optional<std::string> base;
   if (!ledger.llm.empty())
     if (auto last = read_file(project.sources() / (ledger.llm.back().source_sha256 + ".cu"))) base = *last;
@@ -129,10 +129,10 @@ Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
   attempt.no_code_because = extraction.why_not;
   // Filed and recorded before it is judged: whatever happens next, the attempt is on the record.
   CAPSTONE_TRY(attempt, file_attempt(project, ledger, attempt, files));
-  CAPSTONE_TRY(std::string machine, chain_id(session));
+  CAPSTONE_TRY(std::string machine, chain_id(context));
   CAPSTONE_TRY(Record record, append_record(project.ledger(), "attempt", Json(attempt), machine));
   (void)record;
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   t.say(fmt::format("attempt {} of {} filed in llm/attempt-{}/", attempt.number, attempt.model, attempt.number));
   if (!sent.second.empty()) t.say("note: the prompt that was sent differs from the template; the difference is kept");
   if (!attempt.no_code_because.empty()) {
@@ -144,10 +144,10 @@ Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
   }
   t.say("code: " + attempt.extracted);
   for (const std::string& library : extraction.libraries) t.say("note: the code names the library " + library);
-  Candidate candidate{"llm", project.attempt_kernel(attempt.number), "attempt " + std::to_string(attempt.number), {},
+  CandidateVersion candidate{"llm", project.attempt_kernel(attempt.number), "attempt " + std::to_string(attempt.number), {},
                       fmt::format("attempt-{}", attempt.number)};
-  CAPSTONE_TRY(auto measurements, judge_and_record(project, {candidate}, arguments.judge, session));
-  if (session.json) {
+  CAPSTONE_TRY(auto measurements, judge_and_record(project, {candidate}, arguments.judge, context));
+  if (context.json) {
     t.out(Json{{"attempt", attempt}, {"measurement", measurements.front()}}.dump(2));
     return exit_code_of(measurements);
   }
@@ -156,7 +156,7 @@ Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
   t.out(fmt::format("first-try facts of attempt {}: compiled: {} · correct: {} · faster: {}", attempt.number, m.build.ok ? "yes" : "no",
                     m.gate_one == GateOne::kPassed ? "yes" : "no",
                     m.gate_two == GateTwo::kNotJudged ? "not judged here" : m.gate_two == GateTwo::kFaster ? "yes" : "no"));
-  if (std::string why = explain_failure(m, t, session.verbose); !why.empty()) t.out(why);
+  if (std::string why = explain_failure(m, t, context.verbose); !why.empty()) t.out(why);
   CAPSTONE_TRY(ledger, read_ledger(project.ledger()));
   t.out("next: " + next_step(measurements, ledger));
   return exit_code_of(measurements);
@@ -164,22 +164,22 @@ Result<ExitCode> add(const Session& session, const LlmArguments& arguments) {
 
 }  // namespace
 
-void add_llm(CLI::App& app, Session& session, Action& action) {
+void add_llm(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("llm", "the machine's side: render the prompt, file the reply");
   command->require_subcommand(1);
   auto arguments = std::make_shared<LlmArguments>();
   auto* ask = command->add_subcommand("prompt", "write the exact prompt to llm/prompt.md");
   ask->add_flag("--feedback", arguments->feedback, "add the last attempt's code, compiler error, diagnosis and times");
   ask->add_option("--out", arguments->out, "another file, or - for standard output");
-  ask->callback([&session, &action, arguments] { action = [&session, arguments] { return prompt(session, *arguments); }; });
+  ask->callback([&context, &action, arguments] { action = [&context, arguments] { return prompt(context, *arguments); }; });
   auto* file = command->add_subcommand("add", "file a reply as the next attempt, and judge it at once");
   file->add_option("reply", arguments->file, "the file with the whole reply; - (default) reads standard input");
   file->add_option("--model", arguments->model, "the model's name and version")->required();
   file->add_option("--settings", arguments->settings, "temperature, tools, effort … as far as known");
   file->add_option("--prompt", arguments->prompt, "the prompt that was really sent (default llm/prompt.md)");
   add_judge_options(*file, arguments->judge);
-  add_format(*file, session);
-  file->callback([&session, &action, arguments] { action = [&session, arguments] { return add(session, *arguments); }; });
+  add_format(*file, context);
+  file->callback([&context, &action, arguments] { action = [&context, arguments] { return add(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -22,8 +22,8 @@ bool wants_marks(const GradebookRow& row) {
 }
 
 // One sheet after the other, until none is left or one comes back without a mark.
-Result<ExitCode> mark_next(const Session& session, OpenCohort& cohort, const MarkArguments& arguments, const std::string& grader) {
-  if (session.editor.empty()) return fail("no editor", {}, "set VISUAL or EDITOR, for example EDITOR=nano; or give marks with --from marks.csv", ExitCode::kEnvironment);
+Result<ExitCode> mark_next(const Context& context, OpenCohort& cohort, const MarkArguments& arguments, const std::string& grader) {
+  if (context.editor.empty()) return fail("no editor", {}, "set VISUAL or EDITOR, for example EDITOR=nano; or give marks with --from marks.csv", ExitCode::kEnvironment);
   CAPSTONE_TRY(Comments comments, cohort.comments());
   for (int done = 0;; ++done) {
     CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
@@ -31,7 +31,7 @@ Result<ExitCode> mark_next(const Session& session, OpenCohort& cohort, const Mar
     for (const GradebookRow& candidate : rows)
       if (!row && wants_marks(candidate) && (arguments.name.empty() || arguments.name == candidate.submission)) row = &candidate;
     if (!row) {
-      session.terminal.out(done ? fmt::format("{} marked; nothing waits for marks", done) : "nothing waits for marks");
+      context.terminal.out(done ? fmt::format("{} marked; nothing waits for marks", done) : "nothing waits for marks");
       return ExitCode::kDone;
     }
     // A sheet that was left half filled in, or with a mistake, is still there.
@@ -39,8 +39,8 @@ Result<ExitCode> mark_next(const Session& session, OpenCohort& cohort, const Mar
     std::error_code code;
     CAPSTONE_CHECK(make_folders(sheet.parent_path()));
     if (!fs::exists(sheet, code)) CAPSTONE_CHECK(write_file_atomic(sheet, marking_sheet(*row, cohort.rubric, cohort.evidence_of(row->submission), comments)));
-    const std::string command = session.editor + " '" + replace_all(sheet.string(), "'", "'\\''") + "'";
-    if (std::system(command.c_str()) != 0) return fail("the editor failed: " + session.editor, sheet.string(), "the sheet is kept; run the command again");
+    const std::string command = context.editor + " '" + replace_all(sheet.string(), "'", "'\\''") + "'";
+    if (std::system(command.c_str()) != 0) return fail("the editor failed: " + context.editor, sheet.string(), "the sheet is kept; run the command again");
     CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
     CAPSTONE_TRY(auto marks, read_sheet(text, sheet.string(), row->submission, grader, comments));
     // What stands there already is not given once more.
@@ -50,23 +50,23 @@ Result<ExitCode> mark_next(const Session& session, OpenCohort& cohort, const Mar
       });
     });
     if (marks.empty()) {
-      session.terminal.out(fmt::format("{}: no marks; the next time begins here", row->submission));
+      context.terminal.out(fmt::format("{}: no marks; the next time begins here", row->submission));
       return ExitCode::kDone;
     }
     CAPSTONE_CHECK(cohort.book.mark(cohort.rubric, marks));
     fs::remove(sheet, code);
-    session.terminal.say(fmt::format("{}: {} marks", row->submission, marks.size()));
+    context.terminal.say(fmt::format("{}: {} marks", row->submission, marks.size()));
   }
 }
 
-Result<ExitCode> mark(const Session& session, const MarkArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(session, arguments.cohort));
-  const std::string grader = arguments.grader.empty() ? session.user : arguments.grader;
-  if (arguments.next) return mark_next(session, cohort, arguments, grader);
+Result<ExitCode> mark(const Context& context, const MarkArguments& arguments) {
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  const std::string grader = arguments.grader.empty() ? context.user : arguments.grader;
+  if (arguments.next) return mark_next(context, cohort, arguments, grader);
   CAPSTONE_TRY(Comments comments, cohort.comments());
   std::vector<Mark> marks;
   if (!arguments.from.empty()) {
-    const fs::path file = session.cwd / arguments.from;
+    const fs::path file = context.cwd / arguments.from;
     CAPSTONE_TRY(std::string text, read_file(file, 64u << 20));
     CAPSTONE_TRY(marks, read_marks(text, file.string(), grader, comments));
   } else {
@@ -82,13 +82,13 @@ Result<ExitCode> mark(const Session& session, const MarkArguments& arguments) {
     marks.push_back(std::move(one));
   }
   CAPSTONE_CHECK(cohort.book.mark(cohort.rubric, marks));
-  session.terminal.out(fmt::format("{} mark{} kept as draft{}; `capstone gradebook publish` shows them", marks.size(), marks.size() == 1 ? "" : "s", marks.size() == 1 ? "" : "s"));
+  context.terminal.out(fmt::format("{} mark{} kept as draft{}; `capstone gradebook publish` shows them", marks.size(), marks.size() == 1 ? "" : "s", marks.size() == 1 ? "" : "s"));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_mark(CLI::App& app, Session& session, Action& action) {
+void add_mark(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("mark", "for mentors: give marks; drafts until `gradebook publish`");
   auto a = std::make_shared<MarkArguments>();
   command->add_option("name", a->name, "the submission, as `gradebook` lists it");
@@ -100,7 +100,7 @@ void add_mark(CLI::App& app, Session& session, Action& action) {
   command->add_option("--grader", a->grader, "who gives the mark (default: your user name)");
   auto* next = command->add_flag("--next", a->next, "open a sheet for the next submission that waits for marks, and so on ($VISUAL or $EDITOR)");
   command->add_option("--from", a->from, "a CSV with name,criterion,points,reason; all of it or nothing")->excludes(next);
-  command->callback([&session, &action, a] { action = [&session, a] { return mark(session, *a); }; });
+  command->callback([&context, &action, a] { action = [&context, a] { return mark(context, *a); }; });
 }
 
 }  // namespace capstone::cli

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 
 namespace capstone::cli {
 namespace {
@@ -11,18 +11,18 @@ struct PredictArguments {
   double speedup = 0;
 };
 
-Result<ExitCode> predict(const Session& session, const PredictArguments& arguments) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> predict(const Context& context, const PredictArguments& arguments) {
+  CAPSTONE_TRY(Project project, project_here(context));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   Prediction prediction;
   prediction.bottleneck = arguments.bottleneck;
   if (arguments.speedup > 0) prediction.speedup = arguments.speedup;
   prediction.because = arguments.because;
   prediction.before_first_measurement = ledger.human.empty() && ledger.llm.empty();
-  CAPSTONE_TRY(std::string machine, chain_id(session));
+  CAPSTONE_TRY(std::string machine, chain_id(context));
   CAPSTONE_TRY(Record record, append_record(project.ledger(), "prediction", Json(prediction), machine));
-  const Terminal& t = session.terminal;
-  if (session.json) {
+  const Terminal& t = context.terminal;
+  if (context.json) {
     t.out(Json(record).dump(2));
     return ExitCode::kDone;
   }
@@ -38,7 +38,7 @@ Result<ExitCode> predict(const Session& session, const PredictArguments& argumen
 
 }  // namespace
 
-void add_predict(CLI::App& app, Session& session, Action& action) {
+void add_predict(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("predict", "write down what will bound the kernel, before measuring it");
   auto arguments = std::make_shared<PredictArguments>();
   command->add_option("bottleneck", arguments->bottleneck, "memory, compute or latency")
@@ -46,8 +46,8 @@ void add_predict(CLI::App& app, Session& session, Action& action) {
       ->check(CLI::IsMember({"memory", "compute", "latency"}));
   command->add_option("--speedup", arguments->speedup, "how much faster than the baseline your kernel will be")->check(CLI::PositiveNumber);
   command->add_option("--because", arguments->because, "why, with numbers: bytes, FLOPs, peaks");
-  add_format(*command, session);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return predict(session, *arguments); }; });
+  add_format(*command, context);
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return predict(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
@@ -16,16 +16,16 @@ Json summary(const Problem& p) {
           {"expect", p.expect}, {"edge", p.edge}, {"digest", p.digest}, {"path", p.folder.string()}};
 }
 
-Result<ExitCode> list(const Session& session, int tier) {
-  CAPSTONE_TRY(auto catalogue, load_catalogue(session.resources.problems()));
-  if (session.json) {
+Result<ExitCode> list(const Context& context, int tier) {
+  CAPSTONE_TRY(auto catalogue, load_catalogue(context.resources.problems()));
+  if (context.json) {
     Json all = Json::array();
     for (const Problem& p : catalogue)
       if (!tier || p.tier == tier) all.push_back(summary(p));
-    session.terminal.out(all.dump(2));
+    context.terminal.out(all.dump(2));
     return ExitCode::kDone;
   }
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   for (const Problem& p : catalogue) {
     if (tier && p.tier != tier) continue;
     std::string mark = p.tier == kRecommendedTier ? t.paint(Tone::kGood, "  recommended") : "";
@@ -39,13 +39,13 @@ Result<ExitCode> list(const Session& session, int tier) {
   return ExitCode::kDone;
 }
 
-Result<ExitCode> show(const Session& session, const std::string& name) {
-  CAPSTONE_TRY(Problem p, find_problem(session.resources.problems(), name));
-  if (session.json) {
-    session.terminal.out(summary(p).dump(2));
+Result<ExitCode> show(const Context& context, const std::string& name) {
+  CAPSTONE_TRY(Problem p, find_problem(context.resources.problems(), name));
+  if (context.json) {
+    context.terminal.out(summary(p).dump(2));
     return ExitCode::kDone;
   }
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   CAPSTONE_TRY(std::string statement, read_file(p.folder / "statement.md", 1u << 20));
   t.out(statement);
   t.out("```cpp\n" + launch_header(p) + "```");
@@ -54,7 +54,7 @@ Result<ExitCode> show(const Session& session, const std::string& name) {
                     format_bytes(cost.bytes), cost.intensity()));
   // The expected fight is kept until the student has predicted, unless asked for by the list's JSON.
   std::error_code code;
-  for (const auto& session_folder : fs::directory_iterator(session.resources.reference_kernels(), code)) {
+  for (const auto& session_folder : fs::directory_iterator(context.resources.reference_kernels(), code)) {
     if (!fs::is_directory(session_folder.path() / p.id, code)) continue;
     std::vector<std::string> rungs;
     for (const auto& rung : fs::directory_iterator(session_folder.path() / p.id, code))
@@ -66,24 +66,24 @@ Result<ExitCode> show(const Session& session, const std::string& name) {
 }
 
 // A folder, or the catalogue's folder of that id, whether or not what lies in it can be read.
-Result<fs::path> folder_of(const Session& session, const std::string& name) {
+Result<fs::path> folder_of(const Context& context, const std::string& name) {
   std::error_code code;
-  if (name.find('/') != std::string::npos || fs::exists(session.cwd / name / "problem.yaml", code)) return session.cwd / name;
-  if (fs::path known = session.resources.problems() / name; fs::exists(known / "problem.yaml", code)) return known;
-  CAPSTONE_TRY(Problem problem, find_problem(session.resources.problems(), name));
+  if (name.find('/') != std::string::npos || fs::exists(context.cwd / name / "problem.yaml", code)) return context.cwd / name;
+  if (fs::path known = context.resources.problems() / name; fs::exists(known / "problem.yaml", code)) return known;
+  CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), name));
   return problem.folder;
 }
 
-Result<ExitCode> lint(const Session& session, const std::string& name) {
-  CAPSTONE_TRY(fs::path folder, folder_of(session, name));
-  CAPSTONE_TRY(auto checks, lint_problem(folder, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
-  session.terminal.end_progress();
-  const Terminal& t = session.terminal;
+Result<ExitCode> lint(const Context& context, const std::string& name) {
+  CAPSTONE_TRY(fs::path folder, folder_of(context, name));
+  CAPSTONE_TRY(auto checks, lint_problem(folder, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
+  context.terminal.end_progress();
+  const Terminal& t = context.terminal;
   Json all = Json::array();
   for (const LintCheck& check : checks) {
     const bool failed = check.state == LintCheck::State::kFailed, ran = check.state != LintCheck::State::kNotRun;
     const std::string_view state = failed ? "FAIL" : ran ? "ok" : "not run";
-    if (session.json) {
+    if (context.json) {
       all.push_back({{"check", check.name}, {"state", state}, {"what", check.what}, {"where", check.where}, {"hint", check.hint}});
       continue;
     }
@@ -91,30 +91,30 @@ Result<ExitCode> lint(const Session& session, const std::string& name) {
     if (failed && !check.where.empty()) t.out("  --> " + check.where);
     if (failed && !check.hint.empty()) t.out("  hint: " + check.hint);
   }
-  if (session.json) t.out(all.dump(2));
+  if (context.json) t.out(all.dump(2));
   return passes(checks) ? ExitCode::kDone : ExitCode::kUsage;
 }
 
 }  // namespace
 
-void add_problems(CLI::App& app, Session& session, Action& action) {
+void add_problems(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("problems", "list the problems, show one, or check a definition");
   auto tier = std::make_shared<int>(0);
   command->add_option("--tier", *tier, "only this tier (1 single operator, 2 chain, 3 whole block)")->check(CLI::Range(1, 3));
-  add_format(*command, session);
-  command->callback([&session, &action, tier] {
-    if (!action) action = [&session, tier] { return list(session, *tier); };
+  add_format(*command, context);
+  command->callback([&context, &action, tier] {
+    if (!action) action = [&context, tier] { return list(context, *tier); };
   });
   auto* one = command->add_subcommand("show", "a problem's statement, contract and rungs");
   auto name = std::make_shared<std::string>();
   one->add_option("problem", *name, "id or folder")->required();
-  add_format(*one, session);
-  one->callback([&session, &action, name] { action = [&session, name] { return show(session, *name); }; });
+  add_format(*one, context);
+  one->callback([&context, &action, name] { action = [&context, name] { return show(context, *name); }; });
   auto* checked = command->add_subcommand("lint", "check a whole definition: sizes, cost, tolerance, oracle, baseline, triviality");
   auto definition = std::make_shared<std::string>();
   checked->add_option("problem", *definition, "id or folder")->required();
-  add_format(*checked, session);
-  checked->callback([&session, &action, definition] { action = [&session, definition] { return lint(session, *definition); }; });
+  add_format(*checked, context);
+  checked->callback([&context, &action, definition] { action = [&context, definition] { return lint(context, *definition); }; });
 }
 
 }  // namespace capstone::cli

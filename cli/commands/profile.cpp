@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cli/contestants.h"
+#include "cli/candidates.h"
 #include "cli/output_path.h"
 #include "cli/results.h"
 #include "cli/sizes.h"
@@ -61,8 +61,8 @@ std::string profile_text(const Profile& p, const Terminal& t) {
   return text;
 }
 
-Result<ExitCode> run(const Session& session, const ProfileArguments& arguments) {
-  CAPSTONE_TRY(const Subject subject, subject_of(session, arguments.what, arguments.problem, "capstone profile {0} --problem {1}"));
+Result<ExitCode> run(const Context& context, const ProfileArguments& arguments) {
+  CAPSTONE_TRY(const Subject subject, subject_of(context, arguments.what, arguments.problem, "capstone profile {0} --problem {1}"));
   ProfileRequest request{&subject.problem, subject.source, {}, arguments.arch, std::nullopt, !arguments.no_ncu};
   CAPSTONE_TRY(request.sizes, parse_sizes(subject.problem, subject.problem.measure, arguments.size));
   if (!arguments.device.empty()) {
@@ -70,31 +70,31 @@ Result<ExitCode> run(const Session& session, const ProfileArguments& arguments) 
   }
   CAPSTONE_TRY(const std::string digest, sha256_file(subject.source));
   if (!arguments.csv.empty()) {
-    CAPSTONE_TRY(const fs::path table, output_path(session, arguments.csv, Output::kNcuTable));
+    CAPSTONE_TRY(const fs::path table, output_path(context, arguments.csv, Output::kNcuTable));
     CAPSTONE_CHECK(expect_writable(table));
   }
-  CAPSTONE_TRY(Profile p, profile(request, session.resources, [&](const std::string& text) { session.terminal.progress(text); }));
-  session.terminal.end_progress();
+  CAPSTONE_TRY(Profile p, profile(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
+  context.terminal.end_progress();
   std::error_code code;
-  p.contestant = subject.contestant;
+  p.candidate = subject.candidate;
   p.source_sha256 = digest;
   p.source = subject.project ? fs::relative(subject.source, subject.project->root, code).string() : subject.source.filename().string();
   if (subject.project)
-    CAPSTONE_CHECK(keep_findings(session, subject, digest, [&](const std::string& version) {
+    CAPSTONE_CHECK(keep_findings(context, subject, digest, [&](const std::string& version) {
       p.version = version;
       return FoundRecord{"profile", Json(p)};
     }));
   if (!arguments.csv.empty()) {
     if (p.csv.empty()) return fail("there is no table of ncu's to write: " + p.because, {}, "run it on a machine with a GPU and Nsight Compute", ExitCode::kEnvironment);
-    CAPSTONE_CHECK(write_file_atomic(session.cwd / arguments.csv, p.csv));
+    CAPSTONE_CHECK(write_file_atomic(context.cwd / arguments.csv, p.csv));
   }
-  session.terminal.out(session.json ? Json(p).dump(2) : profile_text(p, session.terminal));
+  context.terminal.out(context.json ? Json(p).dump(2) : profile_text(p, context.terminal));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_profile(CLI::App& app, Session& session, Action& action) {
+void add_profile(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("profile", "why a kernel is as fast as it is: ncu's counters in words, or what compiler and emulator know without it");
   auto arguments = std::make_shared<ProfileArguments>();
   command->add_option("kernel", arguments->what, "human (default), llm, a .cu file, or a reference kernel by number or name");
@@ -105,8 +105,8 @@ void add_profile(CLI::App& app, Session& session, Action& action) {
       ->check([](const std::string& text) { return text.starts_with("sm_") && text.size() > 4 && text.size() < 9 && std::isdigit(static_cast<unsigned char>(text[3])) ? std::string() : std::string("an architecture is called sm_80, sm_90a …"); });
   command->add_option("--csv", arguments->csv, "write ncu's own table to this file");
   command->add_flag("--no-ncu", arguments->no_ncu, "only what can be said without counters");
-  add_format(*command, session);
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return run(session, *arguments); }; });
+  add_format(*command, context);
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return run(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

@@ -4,7 +4,7 @@
 
 #include "cli/output_path.h"
 #include "cli/recording.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/timing/device.h"
@@ -25,39 +25,39 @@ std::optional<Roof> roof_of(const LedgerView& ledger, const Problem& problem) {
   return Roof{peaks->bandwidth, peak.flops, peaks->name + ", " + peak.units};
 }
 
-Result<ExitCode> report(const Session& session, const std::string& out) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> report(const Context& context, const std::string& out) {
+  CAPSTONE_TRY(Project project, project_here(context));
   fs::path folder = project.root / "report";
-  if (!out.empty()) { CAPSTONE_TRY(folder, report_folder(session, out)); }
+  if (!out.empty()) { CAPSTONE_TRY(folder, report_folder(context, out)); }
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   ReportInput input;
   input.project = &project;
   input.ledger = &ledger;
-  input.resources = &session.resources;
+  input.resources = &context.resources;
   input.roof = roof_of(ledger, project.problem);
   input.generated = utc_now();
   CAPSTONE_TRY(ReportFiles files, render_report(input));
   CAPSTONE_CHECK(write_report(files, folder));
-  for (const ReportFile& file : files.files) session.terminal.out((folder / file.name).string());
+  for (const ReportFile& file : files.files) context.terminal.out((folder / file.name).string());
   int missing = 0, contradictions = 0;
   for (const Finding& finding : files.findings) {
     missing += finding.severity == Severity::kMissing;
     contradictions += finding.severity == Severity::kContradiction;
   }
   if (missing || contradictions)
-    session.terminal.say(fmt::format("{} missing, {} contradictory: capstone check lists them", missing, contradictions));
+    context.terminal.say(fmt::format("{} missing, {} contradictory: capstone check lists them", missing, contradictions));
   else
-    session.terminal.say("next: capstone check, then: capstone submit");
+    context.terminal.say("next: capstone check, then: capstone submit");
   return ExitCode::kDone;
 }
 
 }  // namespace
 
-void add_report(CLI::App& app, Session& session, Action& action) {
+void add_report(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("report", "render the worklog and the score sheet into report/");
   auto out = std::make_shared<std::string>();
   command->add_option("--out", *out, "another folder");
-  command->callback([&session, &action, out] { action = [&session, out] { return report(session, *out); }; });
+  command->callback([&context, &action, out] { action = [&context, out] { return report(context, *out); }; });
 }
 
 }  // namespace capstone::cli

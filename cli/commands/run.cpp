@@ -4,28 +4,28 @@
 
 #include <fmt/format.h>
 
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/runtime/build/run_program.h"
 
 namespace capstone::cli {
 namespace {
 
-Result<ExitCode> run(const Session& session, const ProgramRequest& request) {
+Result<ExitCode> run(const Context& context, const ProgramRequest& request) {
   const std::string name = request.source.string();
-  CAPSTONE_TRY(ProgramRun program, run_emulated_program(request, session.resources));
+  CAPSTONE_TRY(ProgramRun program, run_emulated_program(request, context.resources));
   const BuildResult& build = program.build.result;
-  if (session.verbose) session.terminal.say(build.command);
+  if (context.verbose) context.terminal.say(build.command);
   if (!program.build.not_judgeable.empty())
     return fail("not judgeable on the CPU: " + program.build.not_judgeable, {}, "run it on a GPU", ExitCode::kEnvironment);
   if (!build.ok) {
-    session.terminal.say(build.log);
+    context.terminal.say(build.log);
     const CompilerMessage none{}, &first = build.first_error ? *build.first_error : none;
     const bool header_missing = first.text.ends_with("No such file or directory");
     return fail("the program does not build: " + first.text, fmt::format("{}:{}", first.file, first.line),
                 header_missing ? "the compiler sees the source's folder alone: name the folders of other headers with -I" : "",
                 ExitCode::kGateOneFailed);
   }
-  if (!program.build.arch_note.empty()) session.terminal.say(program.build.arch_note);
+  if (!program.build.arch_note.empty()) context.terminal.say(program.build.arch_note);
   const ProcessResult& process = program.process;
   std::cout << process.out << std::flush;
   std::cerr << process.err << std::flush;
@@ -52,7 +52,7 @@ Result<ExitCode> run(const Session& session, const ProgramRequest& request) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Session& session, Action& action) {
+void add_run(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("run", "build a CUDA program with its own main() for the CPU, and run it");
   auto request = std::make_shared<ProgramRequest>();
   auto file = std::make_shared<std::string>();
@@ -65,17 +65,17 @@ void add_run(CLI::App& app, Session& session, Action& action) {
   command->add_option("--schedule", request->schedule, "order of threads")
       ->check(CLI::IsMember({"forward", "reverse", "random", "warp"}));
   command->add_option("--seed", request->seed, "of the random schedule");
-  const std::map<std::string, Flavour> checks = {{"races", Flavour::kHooks}, {"memory", Flavour::kAsan}};
-  command->add_option("--check", request->flavour, "also look for: races (and unwritten memory), or memory (bad accesses, undefined arithmetic)")
+  const std::map<std::string, BuildVariant> checks = {{"races", BuildVariant::kInstrumented}, {"memory", BuildVariant::kAsan}};
+  command->add_option("--check", request->variant, "also look for: races (and unwritten memory), or memory (bad accesses, undefined arithmetic)")
       ->transform(CLI::Transformer(checks))->option_text("races|memory");
   command->add_option("--timeout", *timeout, "seconds")->check(CLI::Range(1, 3600));
   auto memory = std::make_shared<std::size_t>(request->max_memory >> 30);
   command->add_option("--memory", *memory, "GiB that it may use")->check(CLI::Range(1, 1024))->capture_default_str();
-  command->callback([&session, &action, request, file, timeout, memory] {
+  command->callback([&context, &action, request, file, timeout, memory] {
     request->max_memory = *memory << 30;
     request->source = *file;
     request->timeout = std::chrono::seconds(*timeout);
-    action = [&session, request] { return run(session, *request); };
+    action = [&context, request] { return run(context, *request); };
   });
 }
 

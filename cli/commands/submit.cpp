@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/output_path.h"
-#include "cli/session.h"
+#include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 
@@ -15,13 +15,13 @@ struct SubmitArguments {
   std::string out;
 };
 
-Result<ExitCode> submit(const Session& session, const SubmitArguments& arguments) {
-  CAPSTONE_TRY(Project project, project_here(session));
+Result<ExitCode> submit(const Context& context, const SubmitArguments& arguments) {
+  CAPSTONE_TRY(Project project, project_here(context));
   SubmissionOptions options;
-  options.identity = {session.user, session.home, session.host};
+  options.identity = {context.user, context.home, context.host};
   options.allow_secrets = arguments.allow_secrets;
   CAPSTONE_TRY(SubmissionPlan plan, plan_submission(project, options));
-  const Terminal& t = session.terminal;
+  const Terminal& t = context.terminal;
   for (const SubmissionFile& file : plan.files)
     t.out(fmt::format("  {:>9}  {}{}", format_bytes(double(file.content.size())), file.path,
                       file.masked ? fmt::format("  ({} names masked)", file.masked) : ""));
@@ -40,7 +40,7 @@ Result<ExitCode> submit(const Session& session, const SubmitArguments& arguments
     t.out("nothing was written (--dry-run)");
     return ExitCode::kDone;
   }
-  CAPSTONE_TRY(const fs::path out, output_path(session, arguments.out.empty() ? plan.prefix + ".tar.gz" : arguments.out, Output::kArchive));
+  CAPSTONE_TRY(const fs::path out, output_path(context, arguments.out.empty() ? plan.prefix + ".tar.gz" : arguments.out, Output::kArchive));
   CAPSTONE_TRY(Receipt receipt, write_submission(plan, out));
   t.out(fmt::format("{}  {}  sha256 {}", receipt.file.string(), format_bytes(double(receipt.bytes)), receipt.sha256));
   return ExitCode::kDone;
@@ -48,13 +48,13 @@ Result<ExitCode> submit(const Session& session, const SubmitArguments& arguments
 
 }  // namespace
 
-void add_submit(CLI::App& app, Session& session, Action& action) {
+void add_submit(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("submit", "pack the project to hand it in");
   auto arguments = std::make_shared<SubmitArguments>();
   command->add_flag("--dry-run", arguments->dry_run, "list every file, write nothing");
   command->add_flag("--allow-secrets", arguments->allow_secrets, "pack although something looks like a key");
   command->add_option("--out", arguments->out, "the archive to write");
-  command->callback([&session, &action, arguments] { action = [&session, arguments] { return submit(session, *arguments); }; });
+  command->callback([&context, &action, arguments] { action = [&context, arguments] { return submit(context, *arguments); }; });
 }
 
 }  // namespace capstone::cli

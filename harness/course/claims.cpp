@@ -49,12 +49,12 @@ std::string_view name_of(Agreement agreement) { return kNames[static_cast<std::s
 Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
   const Measurement* gate_one = nullptr;
   const Measurement* timed = nullptr;
-  for (const Measurement& m : fresh.contestant == "human" ? ledger.human : ledger.llm) {
+  for (const Measurement& m : fresh.candidate == "human" ? ledger.human : ledger.llm) {
     if (m.source_sha256 != fresh.source_sha256) continue;
     if (is_verdict(m.gate_one)) gate_one = &m;
     if (speedup(m)) timed = &m;
   }
-  auto claim = [&](Agreement agreement, std::string text) { return Claim{fresh.contestant, agreement, std::move(text)}; };
+  auto claim = [&](Agreement agreement, std::string text) { return Claim{fresh.candidate, agreement, std::move(text)}; };
   if (!gate_one) return claim(Agreement::kNeverMeasured, "the handed-in source was never judged in its ledger");
   if (!is_verdict(fresh.gate_one)) return claim(Agreement::kNotComparable, fmt::format("judged afresh: {}", label_of(fresh.gate_one)));
   if ((gate_one->gate_one == GateOne::kPassed) != (fresh.gate_one == GateOne::kPassed))
@@ -69,10 +69,10 @@ Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
                fmt::format("{} claimed, {} measured afresh: {:.1f} % apart, {:.1f} % allowed", format_speedup(then.point), format_speedup(now.point), 100 * off, 100 * allowed));
 }
 
-void to_json(Json& json, const Claim& c) { json = {{"contestant", c.contestant}, {"agreement", name_of(c.agreement)}, {"text", to_utf8(c.text)}}; }
+void to_json(Json& json, const Claim& c) { json = {{"candidate", c.candidate}, {"agreement", name_of(c.agreement)}, {"text", to_utf8(c.text)}}; }
 
 void from_json(const Json& json, Claim& c) {
-  c.contestant = json.value("contestant", "");
+  c.candidate = json.value("candidate", "");
   c.text = json.value("text", "");
   auto found = std::find(kNames.begin(), kNames.end(), json.value("agreement", ""));
   c.agreement = found == kNames.end() ? Agreement::kNotComparable : static_cast<Agreement>(found - kNames.begin());

@@ -17,12 +17,12 @@ enum class Agreement {
 std::string_view name_of(Agreement agreement);   ///< "agrees", "gate one differs", "contradicts", "not comparable", "never measured"
 
 struct Claim {
-  std::string contestant;   ///< "human" or "llm"
+  std::string candidate;   ///< "human" or "llm"
   Agreement agreement = Agreement::kNotComparable;
   std::string text;         ///< one sentence with the numbers
 };
 
-/// Compares a fresh measurement with the ledger's of the same contestant and the very same source.
+/// Compares a fresh measurement with the ledger's of the same candidate and the very same source.
 Claim compare_claim(const LedgerView& ledger, const Measurement& fresh);
 
 void to_json(Json&, const Claim&);

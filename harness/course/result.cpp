@@ -7,6 +7,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -44,9 +45,9 @@ GradingState state_of(GradingFault fault) {
   }
 }
 
-const Measurement* SubmissionResult::of(const std::string& contestant) const {
+const Measurement* SubmissionResult::of(const std::string& candidate) const {
   for (const Measurement& m : judged)
-    if (m.contestant == contestant) return &m;
+    if (m.candidate == candidate) return &m;
   return nullptr;
 }
 
@@ -101,10 +102,10 @@ Result<void> write_result(const SubmissionResult& result, const fs::path& file) 
 
 Result<SubmissionResult> read_result(const fs::path& file) {
   CAPSTONE_TRY(std::string text, read_file(file, 256u << 20));
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_recorded(text);
   if (!json.is_object()) return fail("not a result file", file.string(), "grade the submission again");
-  if (int schema = json.value("schema_version", 0); schema != kResultSchema)
-    return fail(fmt::format("a result of schema {}, this version reads {}", schema, kResultSchema), file.string(), "grade the submission again");
+  if (int schema = json.value("schema_version", 0); schema < 1 || schema > kResultSchema)
+    return fail(fmt::format("a result of schema {}, this version reads 1 to {}", schema, kResultSchema), file.string(), "grade the submission again");
   try {
     return json.get<SubmissionResult>();
   } catch (const std::exception& problem) {

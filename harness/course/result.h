@@ -11,7 +11,7 @@
 
 namespace capstone {
 
-inline constexpr int kResultSchema = 1;
+inline constexpr int kResultSchema = 2;
 
 /// Where a submission stands. The first four are a running batch's; only the last three are written down: what has no result
 /// is queued, whatever happened to the machine.
@@ -67,7 +67,7 @@ struct SubmissionResult {
   std::vector<std::string> notes;
   std::vector<SuggestedMark> suggested;
   std::string started, finished;       ///< UTC
-  const Measurement* of(const std::string& contestant) const;   ///< null: not judged
+  const Measurement* of(const std::string& candidate) const;   ///< null: not judged
   double suggested_total() const;
 };
 

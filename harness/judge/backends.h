@@ -22,7 +22,7 @@ bool is_timed(const JudgeRequest& request);
 /// How long one launch of gate one may take.
 std::chrono::milliseconds run_timeout(const JudgeRequest& request);
 Json host_environment(const Resources& resources);
-Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, const Sandbox& sandbox,
+Measurement blank_measurement(const JudgeRequest& request, const Candidate& candidate, const Sandbox& sandbox,
                               const Json& environment);
 
 }  // namespace capstone

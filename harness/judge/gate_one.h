@@ -18,7 +18,7 @@ struct GateOneSetup {
   const Problem* problem;
   const Oracle* oracle;
   ArenaHost* arena;
-  /// How each case is run, once an entry and each time over another poison: launch orders of the emulator; a GPU has one
+  /// How each case is run, once a candidate and each time over another poison: launch orders of the emulator; a GPU has one
   /// that has no name, {"", ""}.
   std::vector<std::string> schedules;
   std::function<StartedRunner()> start_worker;
@@ -34,7 +34,7 @@ struct GateOneSetup {
 Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& setup, Runner& worker, const PreparedCase& prepared,
                                                             Json request, std::span<std::byte> image);
 
-/// Said of a contestant whose outputs are right, but not the same bits in every run.
+/// Said of a candidate whose outputs are right, but not the same bits in every run.
 inline constexpr std::string_view kVaries = "results differ from run to run (atomics, or a race that does not show)";
 
 /// Runs the cases and fills `into.cases`, `into.gate_one` and, where kVaries is due, `into.labels`. Stops at the first

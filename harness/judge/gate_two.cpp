@@ -26,7 +26,7 @@ constexpr int kDropped = 2;           // samples after a switch of arms
 constexpr double kLong = 20;          // ms; a launch this long has forgotten what ran before it: one sample is dropped
 constexpr int kWarmUpMost = 30;
 constexpr double kWarmAfter = 500;    // ms of launches, three at least
-constexpr int kOutside = 3;           // launches a block that the judge times itself
+constexpr int kHostTimed = 3;           // launches a block that the judge times itself
 constexpr int kAgain = 3;             // times that a disturbed block is run again
 // A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up to here: during
 // the spin it could work unseen.
@@ -62,9 +62,9 @@ CaseResult failed(const Problem& problem, std::string what, std::string where, s
   return result;
 }
 
-class Session {
+class TimedRun {
  public:
-  Session(const GateTwoSetup& setup, std::vector<TimedArm>& arms) : setup_(setup), arms_(arms), stage_(*setup.problem, *setup.oracle, *setup.player) {}
+  TimedRun(const GateTwoSetup& setup, std::vector<TimedArm>& arms) : setup_(setup), arms_(arms), buffers_(*setup.problem, *setup.oracle, *setup.gpu_host) {}
 
   Result<GateTwoOutcome> run() {
     GateTwoOutcome outcome;
@@ -74,11 +74,11 @@ class Session {
       most.workspace = std::max(most.workspace, arm.wants.workspace);
       most.prepared = std::max(most.prepared, arm.wants.prepared);
     }
-    CAPSTONE_CHECK(stage_.lay_out(most));
-    CAPSTONE_TRY(Json before, setup_.player->telemetry());
+    CAPSTONE_CHECK(buffers_.lay_out(most));
+    CAPSTONE_TRY(Json before, setup_.gpu_host->telemetry());
     outcome.telemetry["before"] = before;
-    const std::size_t contestants = arms_.size() - setup_.first_contestant;
-    const double budget = setup_.budget_seconds * static_cast<double>(std::max<std::size_t>(1, contestants));
+    const std::size_t candidates = arms_.size() - setup_.first_candidate;
+    const double budget = setup_.budget_seconds * static_cast<double>(std::max<std::size_t>(1, candidates));
     for (int restart = 0; restart < kMaxRestarts; ++restart) {
       setup_.say(fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", restart + 1, setup_.restarts,
                              seconds_since(begun), budget));
@@ -91,11 +91,11 @@ class Session {
       }
     }
     if (!all_narrow()) outcome.budget_spent = true;
-    CAPSTONE_TRY(Json after, setup_.player->telemetry());
+    CAPSTONE_TRY(Json after, setup_.gpu_host->telemetry());
     outcome.telemetry["after"] = after;
     outcome.telemetry["run_again"] = run_again_;
-    outcome.telemetry["seconds"] = {{"starting", spent_.starting}, {"warming_up", spent_.warming_up}, {"sampling", spent_.sampling}, {"hot", spent_.hot}};
-    outcome.void_because = lonely_difference();
+    outcome.telemetry["seconds"] = {{"starting", spent_.starting}, {"warming_up", spent_.warming_up}, {"sampling", spent_.sampling}, {"warm", spent_.warm}};
+    outcome.void_because = solo_difference();
     if (!disturbed_.empty()) outcome.void_because = disturbed_;
     outcome.seconds = seconds_since(begun);
     return outcome;
@@ -110,19 +110,19 @@ class Session {
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (!arms_[a].optional) workers_[a].reset();
     auto begun = Clock::now();
-    CAPSTONE_CHECK(stage_.map());
+    CAPSTONE_CHECK(buffers_.map());
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (workers_[a])
-        if (auto mapped = stage_.share(*workers_[a], false); !mapped) CAPSTONE_CHECK(take_failure(a, mapped.error()));
+        if (auto mapped = buffers_.share(*workers_[a], false); !mapped) CAPSTONE_CHECK(take_failure(a, mapped.error()));
     if (restart == 0) {
       std::vector<std::size_t> ours{0};
       if (setup_.reference != 0) ours.push_back(setup_.reference);
       CAPSTONE_CHECK(start(ours));
       for (std::size_t a : ours) CAPSTONE_CHECK(warm_up(a));
-      // What the reference takes while no contestant is alive: nobody can have slowed it down.
+      // What the reference takes while no candidate is alive: nobody can have slowed it down.
       for (int i = 0; i < 9; ++i) {
         CAPSTONE_TRY(double ms, sample(setup_.reference));
-        lonely_.push_back(ms);
+        solo_.push_back(ms);
       }
     }
     std::vector<std::size_t> others;
@@ -161,8 +161,8 @@ class Session {
     spent_.sampling += seconds_since(begun);
     begun = Clock::now();
     for (std::size_t a = 0; a < arms_.size(); ++a)
-      if (alive(a)) CAPSTONE_CHECK(hot(a));
-    spent_.hot += seconds_since(begun);
+      if (alive(a)) CAPSTONE_CHECK(warm(a));
+    spent_.warm += seconds_since(begun);
     return {};
   }
 
@@ -183,12 +183,12 @@ class Session {
         if (i >= dropped && alive(a)) kept.push_back(ms);
       }
       if (alive(a) && any_claims())
-        for (int i = 0; i < kOutside && alive(a); ++i) CAPSTONE_CHECK(outside_sample(a));
+        for (int i = 0; i < kHostTimed && alive(a); ++i) CAPSTONE_CHECK(host_timer_sample(a));
       if (!alive(a)) continue;
       arms_[a].block_medians.back().push_back(median(kept));
       auto& all = arms_[a].samples.back();
       all.insert(all.end(), kept.begin(), kept.end());
-      CAPSTONE_TRY(Json seen, setup_.player->telemetry());
+      CAPSTONE_TRY(Json seen, setup_.gpu_host->telemetry());
       if (seen.contains("sm_mhz")) clocks.push_back(seen["sm_mhz"].get<double>());
       if (std::string why = trouble_in(seen); !why.empty()) disturbance = why;
     }
@@ -234,12 +234,12 @@ class Session {
     if (!worker) return take_failure(a, worker.error());
     if (auto label = (*worker)->hello().find("label"); arms_[a].trusted && label != (*worker)->hello().end() && label->is_string())
       arms_[a].label = label->get<std::string>();
-    if (auto mapped = stage_.share(**worker, a == 0); !mapped) return take_failure(a, mapped.error());
+    if (auto mapped = buffers_.share(**worker, a == 0); !mapped) return take_failure(a, mapped.error());
     workers_[a] = std::move(*worker);
     return {};
   }
 
-  // A contestant's failure ends its race; the reference's is the machine's.
+  // A candidate's failure ends its race; the reference's is the machine's.
   Result<void> take_failure(std::size_t a, const WorkerFailure& failure) {
     if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
     if (arms_[a].optional) {
@@ -266,7 +266,7 @@ class Session {
     return failed(*setup_.problem, std::move(what), std::move(where), std::move(hint));
   }
 
-  // One sample; NaN (and a recorded failure) when the contestant broke.
+  // One sample; NaN (and a recorded failure) when the candidate broke.
   Result<double> sample(std::size_t a) {
     CAPSTONE_TRY(auto timed, verified_run(a, hide_ns(a)));
     if (!timed) return std::nan("");
@@ -275,11 +275,11 @@ class Session {
   }
   // One launch that nothing hides, by the judge's own clock: from the request to the answer, which is sent after the whole
   // device has come to rest.
-  Result<void> outside_sample(std::size_t a) {
+  Result<void> host_timer_sample(std::size_t a) {
     CAPSTONE_TRY(auto timed, verified_run(a, arms_[a].python ? kHidePython : 0));
     if (!timed) return {};
     arms_[a].plain.push_back(timed->ms);
-    arms_[a].outside.push_back(timed->outside_ms);
+    arms_[a].host_timer.push_back(timed->host_timer_ms);
     return {};
   }
   std::int64_t hide_ns(std::size_t a) const {
@@ -287,9 +287,9 @@ class Session {
   }
 
   struct Timed {
-    double ms, launch_ms, outside_ms;
+    double ms, launch_ms, host_timer_ms;
   };
-  // Fresh inputs, the run, and whether it was right. Empty when the contestant broke.
+  // Fresh inputs, the run, and whether it was right. Empty when the candidate broke.
   Result<std::optional<Timed>> verified_run(std::size_t a, std::int64_t hide) {
     using Nothing = std::optional<Timed>;
     const bool first = !strictly_checked_.contains(a);
@@ -297,24 +297,24 @@ class Session {
     const std::uint64_t seed = first ? probe_seed_ : fresh_seed();
     if (setup_.problem->prepare) {
       for (bool into_expected : {true, false}) {
-        CAPSTONE_CHECK(stage_.fill_parameters(seed));
+        CAPSTONE_CHECK(buffers_.fill_parameters(seed));
         const std::size_t who = into_expected ? 0 : a;
-        auto prepared = workers_[who]->ask(stage_.prepare_request(into_expected), setup_.run_timeout);
+        auto prepared = workers_[who]->ask(buffers_.prepare_request(into_expected), setup_.run_timeout);
         if (!prepared) {
           CAPSTONE_CHECK(take_failure(who, prepared.error()));
           return Nothing();
         }
       }
     }
-    CAPSTONE_CHECK(stage_.fill(seed));
+    CAPSTONE_CHECK(buffers_.fill(seed));
     auto begun = Clock::now();
-    auto answer = workers_[a]->ask(stage_.run_request(false, 1, hide), setup_.run_timeout);
-    const double outside_ms = seconds_since(begun) * 1000;
+    auto answer = workers_[a]->ask(buffers_.run_request(false, 1, hide), setup_.run_timeout);
+    const double host_timer_ms = seconds_since(begun) * 1000;
     if (!answer) {
       CAPSTONE_CHECK(take_failure(a, answer.error()));
       return Nothing();
     }
-    CAPSTONE_TRY(auto fingerprints, stage_.fingerprints());
+    CAPSTONE_TRY(auto fingerprints, buffers_.fingerprints());
     const Json& said = answer->message;
     auto ms = said.find("ms");
     if (ms == said.end() || !ms->is_number() || !(ms->get<double>() > 0)) {
@@ -322,24 +322,24 @@ class Session {
       return Nothing();
     }
     auto launch = said.find("launch_ns");
-    const Timed timed{ms->get<double>(), launch != said.end() && launch->is_number() ? launch->get<double>() / 1e6 : 0, outside_ms};
+    const Timed timed{ms->get<double>(), launch != said.end() && launch->is_number() ? launch->get<double>() / 1e6 : 0, host_timer_ms};
     // What this sample should have given: the reference computes it now, untimed.
-    auto reference = workers_[0]->ask(stage_.run_request(true, 1, 0), setup_.run_timeout);
+    auto reference = workers_[0]->ask(buffers_.run_request(true, 1, 0), setup_.run_timeout);
     if (!reference) {
       CAPSTONE_CHECK(take_failure(0, reference.error()));
       return Nothing();
     }
     if (!probed_) {
-      CAPSTONE_TRY(std::string wrong, stage_.probe(true));
+      CAPSTONE_TRY(std::string wrong, buffers_.probe(true));
       if (!wrong.empty())
         return fail("the native baseline disagrees with the oracle: " + wrong, setup_.problem->id,
                     "this is a defect of the problem or of this GPU's setup, not of any submission", ExitCode::kEnvironment);
       probed_ = true;
       if (setup_.problem->oracle_is_reference) CAPSTONE_CHECK(check_reference_in_double());
     }
-    CAPSTONE_TRY(std::string wrong, stage_.verify(fingerprints));
+    CAPSTONE_TRY(std::string wrong, buffers_.verify(fingerprints));
     if (wrong.empty() && first && (!arms_[a].trusted || arms_[a].python)) {
-      CAPSTONE_TRY(wrong, stage_.probe(false));
+      CAPSTONE_TRY(wrong, buffers_.probe(false));
     }
     strictly_checked_.insert(a);
     if (!wrong.empty() && arms_[a].trusted && arms_[a].python) {
@@ -359,7 +359,7 @@ class Session {
 
   // PyTorch's eager says what timed runs should give: once it is held to itself in float64 on these inputs.
   Result<void> check_reference_in_double() {
-    Json request = stage_.run_request(false, 1, 0);
+    Json request = buffers_.run_request(false, 1, 0);
     request["op"] = "self_check";
     auto answer = workers_[0]->ask(request, setup_.run_timeout);
     if (!answer && answer.error().kind != WorkerFailure::Kind::kReported) return take_failure(0, answer.error());
@@ -383,23 +383,23 @@ class Session {
   }
 
   // Back-to-back launches without a flush, and the host's view of them. Shown, never graded.
-  Result<void> hot(std::size_t a) {
+  Result<void> warm(std::size_t a) {
     CAPSTONE_TRY(auto right, verified_run(a, 0));  // leaves inputs, and for prepare() its result, in place
     if (!right) return {};
     double ms = arms_[a].samples.back().empty() ? 1 : median(arms_[a].samples.back());
     int repeat = std::clamp(static_cast<int>(100 / std::max(ms, 0.01)), 1, 50);
-    auto answer = workers_[a]->ask(stage_.run_request(false, repeat, 0), setup_.run_timeout);
+    auto answer = workers_[a]->ask(buffers_.run_request(false, repeat, 0), setup_.run_timeout);
     if (!answer) return take_failure(a, answer.error());
     if (!arms_[a].trusted) arms_[a].libraries.merge(workers_[a]->libraries());
     if (!arms_[a].trusted && !arms_[a].kernels) arms_[a].kernels = workers_[a]->kernels();
-    arms_[a].hot.push_back(answer->number("ms").value_or(0));
+    arms_[a].warm.push_back(answer->number("ms").value_or(0));
     arms_[a].host.push_back(answer->number("host_ms").value_or(0));
     return {};
   }
 
   bool all_narrow() const {
     for (std::size_t a = setup_.reference + 1; a < arms_.size(); ++a)
-      if (alive(a) && (a == setup_.reference + 1 || a >= setup_.first_contestant) && !narrow_enough(ratio(a))) return false;
+      if (alive(a) && (a == setup_.reference + 1 || a >= setup_.first_candidate) && !narrow_enough(ratio(a))) return false;
     return true;
   }
   Interval ratio(std::size_t a) const { return bootstrap_ratio(log_ratios(arms_[setup_.reference], arms_[a]), 1000, 1); }
@@ -417,28 +417,28 @@ class Session {
 
  private:
   // The reference alone against the reference in company.
-  std::string lonely_difference() const {
+  std::string solo_difference() const {
     const std::vector<double> company = arms_[setup_.reference].all_samples();
-    if (lonely_.empty() || company.empty()) return {};
-    Interval alone = median_interval(lonely_), together = median_interval(company);
+    if (solo_.empty() || company.empty()) return {};
+    Interval alone = median_interval(solo_), together = median_interval(company);
     double slack = 0.03 * together.point;
     if (together.low - slack <= alone.high && alone.low <= together.high + slack) return {};
-    return fmt::format("the reference took {} alone and {} beside the contestants: something ran in the background",
+    return fmt::format("the reference took {} alone and {} beside the candidates: something ran in the background",
                        format_time_ms(alone.point), format_time_ms(together.point));
   }
 
   const GateTwoSetup& setup_;
   std::vector<TimedArm>& arms_;
-  Stage stage_;
+  DeviceBuffers buffers_;
   std::vector<std::unique_ptr<Runner>> workers_;
-  std::vector<double> lonely_;
+  std::vector<double> solo_;
   std::set<std::size_t> strictly_checked_;  ///< arms that have run on the probed inputs
   const std::uint64_t probe_seed_ = fresh_seed();
   std::vector<std::string> run_again_;
   std::string disturbed_;
   bool probed_ = false;
   struct {
-    double starting = 0, warming_up = 0, sampling = 0, hot = 0;  // s
+    double starting = 0, warming_up = 0, sampling = 0, warm = 0;  // s
   } spent_;
   std::mt19937_64 random_{fresh_seed()};
 };
@@ -452,16 +452,16 @@ std::vector<double> TimedArm::all_samples() const {
 }
 
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms) {
-  return Session(setup, arms).run();
+  return TimedRun(setup, arms).run();
 }
 
-std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm) {
+std::optional<HostTimerView> host_timer_view(const TimedArm& reference, const TimedArm& arm) {
   std::vector<double> way;
-  for (std::size_t i = 0; i < reference.outside.size(); ++i) way.push_back(reference.outside[i] - reference.plain[i]);
+  for (std::size_t i = 0; i < reference.host_timer.size(); ++i) way.push_back(reference.host_timer[i] - reference.plain[i]);
   const std::vector<double> samples = arm.all_samples();
-  if (way.size() < 6 || arm.outside.size() < 6 || samples.empty()) return std::nullopt;
-  const Interval overhead = median_interval(way), outside = median_interval(arm.outside);
-  OutsideView view;
+  if (way.size() < 6 || arm.host_timer.size() < 6 || samples.empty()) return std::nullopt;
+  const Interval overhead = median_interval(way), outside = median_interval(arm.host_timer);
+  HostTimerView view;
   view.ms = outside.point - overhead.point;
   view.slack_ms = overhead.high - overhead.low + outside.high - outside.low;
   const double allowed = 1.05 * median(samples) + 0.003 + view.slack_ms;
@@ -485,7 +485,7 @@ std::string bound_by_launches(const std::vector<TimedArm>& arms, std::size_t a) 
 }
 
 std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {
-  return Session::log_ratios(reference, arm);
+  return TimedRun::log_ratios(reference, arm);
 }
 
 }  // namespace capstone

@@ -25,10 +25,10 @@ struct TimedArm {
   std::string label;
   std::vector<std::vector<double>> samples;            ///< [restart][sample] ms, GPU-cold
   std::vector<std::vector<double>> block_medians;      ///< [restart][block] ms
-  std::vector<double> hot, host;                       ///< [restart] ms
-  std::vector<double> plain, outside;                  ///< ms: a launch that nothing hides, by events and by the judge's clock
+  std::vector<double> warm, host;                       ///< [restart] ms
+  std::vector<double> plain, host_timer;                  ///< ms: a launch that nothing hides, by events and by the judge's clock
   std::set<std::string> libraries;                     ///< shared objects that were seen in its process
-  std::optional<std::vector<std::string>> kernels;     ///< a Python contestant's, by name
+  std::optional<std::vector<std::string>> kernels;     ///< a Python candidate's, by name
   double launch_ms = 0;                                ///< of the host, as the process says
   std::optional<CaseResult> failure;                   ///< a timed run that was wrong, crashed or hung
   GateOne failed_as = GateOne::kWrong;                 ///< which of these
@@ -42,13 +42,13 @@ struct TimedArm {
 struct GateTwoSetup {
   const Problem* problem;
   const Oracle* oracle;
-  Player* player;
-  double budget_seconds;                               ///< a contestant
+  GpuHost* gpu_host;
+  double budget_seconds;                               ///< a candidate
   std::chrono::milliseconds run_timeout;
   Narration say;
   int restarts = 5;                                    ///< of every worker, at least
   std::size_t reference = 0;                           ///< the arm whose time is gate two's measure; the one behind it is the same again
-  std::size_t first_contestant = 2;                    ///< arms from here on are judged
+  std::size_t first_candidate = 2;                    ///< arms from here on are judged
 };
 
 struct GateTwoOutcome {
@@ -65,7 +65,7 @@ struct GateTwoOutcome {
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms);
 
 /// What the judge's clock says about an arm whose times are claims.
-struct OutsideView {
+struct HostTimerView {
   double ms = 0;                                       ///< a launch, as seen from outside, less what the way there and back takes
   double slack_ms = 0;                                 ///< how far that may be off
   bool agrees = true;                                  ///< with the arm's own GPU-cold median
@@ -74,10 +74,10 @@ struct OutsideView {
 /// `reference`: an arm of ours of the same kind (native or Python), whose events are true, to learn what the way takes.
 /// Empty without enough samples.
 /// The arm is contradicted where outside > 1.05 · claimed + 3 µs + slack.
-std::optional<OutsideView> outside_view(const TimedArm& reference, const TimedArm& arm);
+std::optional<HostTimerView> host_timer_view(const TimedArm& reference, const TimedArm& arm);
 
 /// The longest spin [ns] behind which an arm's launch may hide. What an untrusted process says of its launches is believed
-/// up to 50 us, in Python up to 300 us; ours up to 2 ms. Beside a contestant in Python nobody has more than its 300 us: a copy
+/// up to 50 us, in Python up to 300 us; ours up to 2 ms. Beside a candidate in Python nobody has more than its 300 us: a copy
 /// of a reference whose launches take milliseconds must take what the reference takes.
 double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a);
 

@@ -106,10 +106,10 @@ Result<std::vector<CasePlan>> cases_for(const JudgeRequest& request, const DrawL
 
 bool is_timed(const JudgeRequest& request) { return request.timing && !request.replay; }
 
-Measurement blank_measurement(const JudgeRequest& request, const Entry& entry, const Sandbox& sandbox, const Json& environment) {
+Measurement blank_measurement(const JudgeRequest& request, const Candidate& candidate, const Sandbox& sandbox, const Json& environment) {
   Measurement m;
-  m.contestant = entry.contestant;
-  m.source = entry.source.string();
+  m.candidate = candidate.name;
+  m.source = candidate.source.string();
   m.problem_id = request.problem->id;
   m.problem_digest = request.problem->digest;
   m.isolation = sandbox.description();
@@ -123,14 +123,14 @@ namespace {
 Result<void> check_on_cpu(const JudgeRequest& request, const Resources& resources, const Narration& say, std::vector<Measurement>& measurements) {
   CAPSTONE_TRY(Oracle oracle, load_oracle(*request.problem, resources, request.python));
   const Sandbox sandbox = Sandbox::detect(resources);
-  std::vector<Suspect> suspects;
+  std::vector<PassedCandidate> passed;
   for (std::size_t i = 0; i < measurements.size(); ++i)
-    if (measurements[i].gate_one == GateOne::kPassed && !is_python(request.entries[i].source)) suspects.push_back({request.entries[i].source, &measurements[i]});
-  CAPSTONE_CHECK(sanitize({request.problem, &oracle, &resources, &sandbox, run_timeout(request), say, request.replay}, suspects));
-  for (const Suspect& suspect : suspects) {
-    if (suspect.into->gate_one == GateOne::kPassed) continue;
-    suspect.into->gate_two = GateTwo::kNotJudged;
-    suspect.into->gate_two_reason = "gate one failed";
+    if (measurements[i].gate_one == GateOne::kPassed && !is_python(request.candidates[i].source)) passed.push_back({request.candidates[i].source, &measurements[i]});
+  CAPSTONE_CHECK(sanitize({request.problem, &oracle, &resources, &sandbox, run_timeout(request), say, request.replay}, passed));
+  for (const PassedCandidate& candidate : passed) {
+    if (candidate.into->gate_one == GateOne::kPassed) continue;
+    candidate.into->gate_two = GateTwo::kNotJudged;
+    candidate.into->gate_two_reason = "gate one failed";
   }
   return {};
 }

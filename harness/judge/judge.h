@@ -16,30 +16,30 @@ namespace capstone {
 
 enum class Backend { kAuto, kEmulated, kCuda };
 
-/// How a candidate runs on a GPU. kAuto: sealed where it can be recorded, else host, and the record says why.
-enum class Tier { kAuto, kSealed, kHost };
+/// How a candidate runs on a GPU. kAuto: replayed where it can be recorded, else host, and the record says why.
+enum class Execution { kAuto, kReplayed, kInProcess };
 
 /// One source to judge.
-struct Entry {
-  std::string contestant;          ///< "human", "llm"
+struct Candidate {
+  std::string name;               ///< "human", "llm"
   std::filesystem::path source;    ///< the .cu, or a .py with ModelNew
 };
 
 struct JudgeRequest {
   const Problem* problem = nullptr;
-  std::vector<Entry> entries;
+  std::vector<Candidate> candidates;
   Backend backend = Backend::kAuto;
-  Tier tier = Tier::kAuto;         ///< CUDA only
-  std::filesystem::path baseline;  ///< CUDA: the native opponent; empty: the problem's own
+  Execution execution = Execution::kAuto;         ///< CUDA only
+  std::filesystem::path baseline;  ///< CUDA: the native baseline; empty: the problem's own
   std::string python = "none";     ///< CUDA: whose PyTorch runs the reference in gate two: "auto", a program, or "none": the native
-                                   ///< baseline is the reference. A contestant in Python finds one by itself
+                                   ///< baseline is the reference. A candidate in Python finds one by itself
   std::vector<std::string> python_arms;  ///< CUDA: see python_arms(); the first is gate two's; empty: python_arms_of(problem)
-  double budget_seconds = 10;      ///< of timing, a contestant
+  double budget_seconds = 10;      ///< of timing, a candidate
   int restarts = 5;                ///< CUDA: of every process, at least; fewer say less about what varies from process to process
   double run_timeout_seconds = 10; ///< one launch in gate one
   int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build
   bool timing = true;              ///< false: gate one only
-  int arms = 1;                    ///< CUDA: contestants that each entry becomes in gate two, a measurement each
+  int arms = 1;                    ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
   std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
   bool instrumented = true;        ///< emulated: what passes is built and run again with instruments
   bool check_races = false;        ///< CUDA: what passes is also run on the CPU, with instruments
@@ -48,7 +48,7 @@ struct JudgeRequest {
 /// What the judge is doing, for a progress line. Called from the judging thread.
 using Narration = std::function<void(const std::string&)>;
 
-/// Judges every entry: build → gate one → gate two. One Measurement an entry (`arms` of them), in order; a submission's own failure is in
+/// Judges every candidate: build → gate one → gate two. One Measurement a candidate (`arms` of them), in order; a submission's own failure is in
 /// its Measurement, never an Error.
 /// @error the machine's fault: no compiler, no headers, a broken oracle, interrupted.
 Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say);

@@ -58,7 +58,7 @@ Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Me
   measured.flops = cost.flops;
   measured.bytes = cost.bytes;
   Arm arm;
-  arm.name = into.contestant;
+  arm.name = into.candidate;
   arm.label = "emulated on this CPU";
   arm.median_ms = median_interval(samples);
   arm.samples_ms = {samples};
@@ -67,44 +67,44 @@ Result<void> time_emulated(const Problem& problem, const GateOneSetup& setup, Me
   return {};
 }
 
-// A contestant in Python: its PyTorch runs on the CPU.
-struct PythonContestant {
+// A candidate in Python: its PyTorch runs on the CPU.
+struct PythonCandidate {
   std::optional<Python> python;
-  std::unique_ptr<ScratchFolder> builds;  ///< what one contestant compiles is not handed on to another judgement
+  std::unique_ptr<ScratchFolder> builds;  ///< what one candidate compiles is not handed on to another judgement
   PythonWork work;
   std::unique_ptr<Runner> loaded;         ///< null: it cannot be judged, and the measurement says why
 };
 
 // What a build is for a .cu.
-Result<std::unique_ptr<PythonContestant>> load_python(const JudgeRequest& request, const Entry& entry, const Resources& resources, const Sandbox& sandbox,
+Result<std::unique_ptr<PythonCandidate>> load_python(const JudgeRequest& request, const Candidate& candidate, const Resources& resources, const Sandbox& sandbox,
                                                       const Narration& say, Measurement& m) {
-  auto contestant = std::make_unique<PythonContestant>();
-  m.tier = "host";
-  m.tier_reason = "a Python process cannot be recorded";
+  auto python_candidate = std::make_unique<PythonCandidate>();
+  m.execution = "in-process";
+  m.execution_reason = "a Python process cannot be recorded";
   auto python = find_python(request.python == "none" ? "auto" : request.python, resources);
   if (!python) {
     if (python.error().code == ExitCode::kInterrupted) return fail(python.error());
     not_judgeable_here(m, python.error());
-    return contestant;
+    return python_candidate;
   }
   m.environment["device"] = "CPU (PyTorch)";
   m.environment["torch"] = python->torch;
-  contestant->python = std::move(*python);
-  contestant->builds = std::make_unique<ScratchFolder>(resources.cache / "python" / "contestant");
-  contestant->work = {request.problem, &resources, &*contestant->python, {}, entry.source, contestant->builds->path(), false, {}};
-  say("loading " + entry.contestant);
-  CAPSTONE_TRY(contestant->loaded, load_candidate(contestant->work, sandbox, m));
-  return contestant;
+  python_candidate->python = std::move(*python);
+  python_candidate->builds = std::make_unique<ScratchFolder>(resources.cache / "python" / "candidate");
+  python_candidate->work = {request.problem, &resources, &*python_candidate->python, {}, candidate.source, python_candidate->builds->path(), false, {}};
+  say("loading " + candidate.name);
+  CAPSTONE_TRY(python_candidate->loaded, load_candidate(python_candidate->work, sandbox, m));
+  return python_candidate;
 }
 
 // Gate one alone.
-Result<void> judge_python(const JudgeRequest& request, PythonContestant& contestant, const Sandbox& sandbox, const Oracle& oracle, const std::vector<CasePlan>& plans,
+Result<void> judge_python(const JudgeRequest& request, PythonCandidate& candidate, const Sandbox& sandbox, const Oracle& oracle, const std::vector<CasePlan>& plans,
                           const Narration& say, Measurement& m) {
-  if (!contestant.loaded) return {};
+  if (!candidate.loaded) return {};
   MemfdArena arena;
   GateOneSetup setup{request.problem, &oracle, &arena, {"", ""},
-                     starting_with(std::move(contestant.loaded), [&] { return start_python(contestant.work, sandbox); }),
-                     run_timeout(request) + kFirstRunOfPython, say, m.contestant};
+                     starting_with(std::move(candidate.loaded), [&] { return start_python(candidate.work, sandbox); }),
+                     run_timeout(request) + kFirstRunOfPython, say, m.candidate};
   CAPSTONE_CHECK(gate_one(setup, plans, m));
   return {};
 }
@@ -121,12 +121,12 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   // All builds at once: each is one compiler process of about a second.
   std::vector<Measurement> measurements;
   std::vector<std::future<Result<EmulatedArtifact>>> builds;
-  say(fmt::format("building {} for the CPU", request.entries.size() == 1 ? request.entries.front().contestant : fmt::format("{} kernels", request.entries.size())));
-  for (const Entry& entry : request.entries) {
-    BuildRequest build{&problem, entry.source, &resources, &sandbox, entry.contestant};
-    if (is_python(entry.source)) builds.emplace_back();
+  say(fmt::format("building {} for the CPU", request.candidates.size() == 1 ? request.candidates.front().name : fmt::format("{} kernels", request.candidates.size())));
+  for (const Candidate& candidate : request.candidates) {
+    BuildRequest build{&problem, candidate.source, &resources, &sandbox, candidate.name};
+    if (is_python(candidate.source)) builds.emplace_back();
     else builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
-    measurements.push_back(blank_measurement(request, entry, sandbox, environment));
+    measurements.push_back(blank_measurement(request, candidate, sandbox, environment));
   }
   auto loading = load_oracle(problem, resources, request.python);
   std::vector<EmulatedArtifact> artifacts;
@@ -140,14 +140,14 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
   if (!loading) return fail(loading.error());
   Oracle oracle = std::move(*loading);
 
-  std::vector<std::unique_ptr<PythonContestant>> pythons(request.entries.size());
-  for (std::size_t i = 0; i < request.entries.size(); ++i)
-    if (is_python(request.entries[i].source)) { CAPSTONE_TRY(pythons[i], load_python(request, request.entries[i], resources, sandbox, say, measurements[i])); }
+  std::vector<std::unique_ptr<PythonCandidate>> pythons(request.candidates.size());
+  for (std::size_t i = 0; i < request.candidates.size(); ++i)
+    if (is_python(request.candidates[i].source)) { CAPSTONE_TRY(pythons[i], load_python(request, request.candidates[i], resources, sandbox, say, measurements[i])); }
 
-  // Sizes and seeds are drawn only now, after every build, and after Python contestants were loaded. Both contestants face the same ones.
+  // Sizes and seeds are drawn only now, after every build, and after Python candidates were loaded. Both candidates face the same ones.
   CAPSTONE_TRY(auto plans, cases_for(request, DrawLimits{}));
-  std::vector<Suspect> suspects;
-  for (std::size_t i = 0; i < request.entries.size(); ++i) {
+  std::vector<PassedCandidate> passed;
+  for (std::size_t i = 0; i < request.candidates.size(); ++i) {
     Measurement& m = measurements[i];
     const EmulatedArtifact& artifact = artifacts[i];
     m.backend = "emulated";
@@ -156,7 +156,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
       CAPSTONE_CHECK(judge_python(request, *pythons[i], sandbox, oracle, plans, say, m));
       continue;
     }
-    m.tier = "emulated";
+    m.execution = "emulated";
     m.build = artifact.result;
     m.build.log = printable(m.build.log);
     if (!artifact.arch_note.empty()) m.labels.push_back(artifact.arch_note);
@@ -179,16 +179,16 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     GateOneSetup setup{&problem, &oracle, &arena, {"forward", "reverse", "random", "warp"},
                        [&] { return Worker::start_runner({artifact.program.string()}, sandbox, limits, false); },
                        run_timeout(request), say,
-                       m.contestant, !request.replay};
+                       m.candidate, !request.replay};
     CAPSTONE_CHECK(gate_one(setup, plans, m));
     if (m.gate_one == GateOne::kPassed && is_timed(request)) {
-      say(m.contestant + ": emulated times");
+      say(m.candidate + ": emulated times");
       CAPSTONE_CHECK(time_emulated(problem, setup, m));
     }
-    if (m.gate_one == GateOne::kPassed) suspects.push_back({request.entries[i].source, &m});
+    if (m.gate_one == GateOne::kPassed) passed.push_back({request.candidates[i].source, &m});
   }
   if (request.instrumented)
-    CAPSTONE_CHECK(sanitize({&problem, &oracle, &resources, &sandbox, run_timeout(request), say, request.replay}, suspects));
+    CAPSTONE_CHECK(sanitize({&problem, &oracle, &resources, &sandbox, run_timeout(request), say, request.replay}, passed));
   return measurements;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Contestants that are Python files, on either backend.
+// Candidates that are Python files, on either backend.
 #include "harness/judge/judge.h"
 #include "harness/runtime/python/runner.h"
 
@@ -19,7 +19,7 @@ std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first, std:
 /// A verdict that says why a Python file cannot be judged here.
 void not_judgeable_here(Measurement& into, const Error& because, const std::string& traceback = {});
 
-/// The first run of a Python contestant compiles what it needs: seconds beyond the time that one launch may take.
+/// The first run of a Python candidate compiles what it needs: seconds beyond the time that one launch may take.
 inline constexpr std::chrono::milliseconds kFirstRunOfPython{120000};
 
 }  // namespace capstone

@@ -12,12 +12,12 @@ namespace capstone {
 namespace {
 
 struct Instrument {
-  Flavour flavour;
+  BuildVariant variant;
   const char *name, *finds;
 };
 constexpr std::array kInstruments{
-    Instrument{Flavour::kAsan, "asan", "accesses out of bounds"},
-    Instrument{Flavour::kHooks, "hooks", "races and memory that nobody wrote"},
+    Instrument{BuildVariant::kAsan, "asan", "accesses out of bounds"},
+    Instrument{BuildVariant::kInstrumented, "hooks", "races and memory that nobody wrote"},
 };
 
 constexpr std::size_t kSmallCases = 3;
@@ -29,21 +29,21 @@ double work_of(const Cost& cost) { return cost.flops + cost.bytes; }
 bool within(const Cost& cost, const Cost& limit) { return cost.flops <= limit.flops && cost.bytes <= limit.bytes; }
 
 struct Building {
-  const Suspect* suspect;
+  const PassedCandidate* candidate;
   const Instrument* instrument;
   std::future<Result<EmulatedArtifact>> artifact;
 };
 
 Result<void> run(const SanitizeSetup& setup, const Building& building, const EmulatedArtifact& artifact,
                  const std::vector<CasePlan>& plans) {
-  Measurement& m = *building.suspect->into;
+  Measurement& m = *building.candidate->into;
   MemfdArena arena;
   WorkerLimits limits;
   GateOneSetup gate{setup.problem, setup.oracle, &arena, {"forward"},
                     [&] { return Worker::start_runner({artifact.program.string()}, *setup.sandbox, limits, false); },
                     setup.run_timeout * kSlowdown,
                     [&](const std::string& text) { setup.say(fmt::format("{} ({} build: {})", text, building.instrument->name, building.instrument->finds)); },
-                    m.contestant};
+                    m.candidate};
   Measurement seen;
   CAPSTONE_CHECK(gate_one(gate, plans, seen));
   // Slow is not wrong: what an instrumented build cannot run to its end says nothing about the kernel; nor does one that does
@@ -90,15 +90,15 @@ Result<std::vector<CasePlan>> plan_instrumented(const Problem& problem) {
   return plans;
 }
 
-Result<void> sanitize(const SanitizeSetup& setup, const std::vector<Suspect>& suspects) {
-  if (suspects.empty()) return {};
+Result<void> sanitize(const SanitizeSetup& setup, const std::vector<PassedCandidate>& passed) {
+  if (passed.empty()) return {};
   setup.say("building once more, instrumented");
   std::vector<Building> buildings;
-  for (const Suspect& suspect : suspects)
+  for (const PassedCandidate& candidate : passed)
     for (const Instrument& instrument : kInstruments) {
-      BuildRequest request{setup.problem, suspect.source, setup.resources, setup.sandbox, suspect.into->contestant};
-      request.flavour = instrument.flavour;
-      buildings.push_back({&suspect, &instrument, std::async(std::launch::async, [request] { return build_emulated(request); })});
+      BuildRequest request{setup.problem, candidate.source, setup.resources, setup.sandbox, candidate.into->candidate};
+      request.variant = instrument.variant;
+      buildings.push_back({&candidate, &instrument, std::async(std::launch::async, [request] { return build_emulated(request); })});
     }
   std::vector<CasePlan> plans;
   if (setup.replay) {
@@ -108,7 +108,7 @@ Result<void> sanitize(const SanitizeSetup& setup, const std::vector<Suspect>& su
   }
   for (Building& building : buildings) {
     CAPSTONE_TRY(EmulatedArtifact artifact, building.artifact.get());
-    Measurement& m = *building.suspect->into;
+    Measurement& m = *building.candidate->into;
     if (m.gate_one != GateOne::kPassed) continue;
     if (artifact.result.ok) {
       CAPSTONE_CHECK(run(setup, building, artifact, plans));

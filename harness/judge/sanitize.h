@@ -8,7 +8,7 @@
 namespace capstone {
 
 /// A candidate whose outputs were right so far.
-struct Suspect {
+struct PassedCandidate {
   std::filesystem::path source;
   Measurement* into;   ///< gets the cases, the verdict when something is found, a label when a build cannot be made
 };
@@ -26,7 +26,7 @@ struct SanitizeSetup {
 /// Builds every suspect once more with each instrument, all at the same time, and runs the cases of
 /// plan_instrumented(). CaseResult::build names the instrument: "asan".
 /// @error the machine's fault, or interrupted.
-Result<void> sanitize(const SanitizeSetup& setup, const std::vector<Suspect>& suspects);
+Result<void> sanitize(const SanitizeSetup& setup, const std::vector<PassedCandidate>& passed);
 
 /// Sizes for builds that run some ten times slower: the cheapest under `check`, ragged ones among them, and one that launches
 /// many blocks.

@@ -38,7 +38,7 @@ bool has_compiled(const Measurement& m);
 /// One entry of eval_results.json: {"sample_id", "compiled", "correctness", "metadata", "runtime" [ms], "runtime_stats"}; runtime -1 where
 /// nothing was timed.
 Json eval_result(const Measurement& m, int sample);
-/// Times of the opponent in the form of KernelBench's baseline files; null where nothing was timed.
+/// Times of the baseline in the form of KernelBench's baseline files; null where nothing was timed.
 Json baseline_times(const Measurement& m);
 /// What fast_p counts.
 Solution solution_of(const KernelBenchFile& problem, const Measurement* m);

@@ -1,5 +1,5 @@
 #pragma once
-// What `capstone explain` found: counts of one run on the emulator's hooks build, by source line, and what they mean. The same
+// What `capstone explain` found: counts of one run on the emulator's instrumented build, by source line, and what they mean. The same
 // source at the same size gives the same explanation on every machine. A record of kind "explanation".
 #include <cstdint>
 #include <optional>
@@ -50,7 +50,7 @@ struct KernelCounts {
 };
 
 /// A line that costs much, in words.
-struct Remark {
+struct Advice {
   std::string kernel, file;
   int line = 0;
   double share = 0;
@@ -69,7 +69,7 @@ struct ModelledFloor {
 };
 
 struct Explanation {
-  std::string contestant;         ///< "human", "llm", or empty for a file
+  std::string candidate;         ///< "human", "llm", or empty for a file
   std::string version;            ///< as measured; empty when it never was
   std::string source, source_sha256;
   std::string problem_id;
@@ -77,7 +77,7 @@ struct Explanation {
   std::vector<KernelCounts> kernels;
   LineCounts total;               ///< file, line and text empty
   double compulsory_bytes = 0, compulsory_flops = 0;   ///< the problem's cost model at these sizes
-  std::vector<Remark> remarks;    ///< at most three, the dearest line first
+  std::vector<Advice> advice;    ///< at most three, the dearest line first
   std::optional<ModelledFloor> floor;
 
   double moved_bytes() const { return total.moved_bytes(); }

@@ -744,7 +744,7 @@ class Loader {
     const YamlNode& baselines = *root.find("baselines");
     CAPSTONE_TRY(const auto names, reader_.choices(baselines, "baselines", {"native", "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn"}));
     if (names.empty())
-      return reader_.error(baselines, "baselines is empty", "gate two needs an opponent: [native]");
+      return reader_.error(baselines, "baselines is empty", "gate two needs an baseline: [native]");
     for (const std::string& name : names) problem_.baselines.push_back({name});
     if (const YamlNode* link = root.find("link")) {
       CAPSTONE_TRY(problem_.link, reader_.choices(*link, "link", {"cublas", "cublasLt", "cudnn"}));

@@ -72,7 +72,7 @@ struct Tolerance { double rtol = 0, atol = 0; };
 enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8, kFp4 };
 std::string_view name_of(Precision precision);
 
-/// A timed opponent. `native` is the problem's own baseline.cu; the others come with PyTorch.
+/// A timed baseline. `native` is the problem's own baseline.cu; the others come with PyTorch.
 struct Baseline {
   std::string name;                       ///< "native", "eager", "compile", …
 };

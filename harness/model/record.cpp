@@ -243,7 +243,7 @@ Json to(const Arm& a) {
   Json json{{"name", a.name},
           {"label", a.label},
           {"median_ms", to(a.median_ms)},
-          {"hot_ms", number(a.hot_ms)},
+          {"warm_ms", number(a.warm_ms)},
           {"host_ms", number(a.host_ms)},
           {"samples_ms", to(a.samples_ms)}};
   if (a.speedup) json["speedup"] = to(*a.speedup);
@@ -254,7 +254,7 @@ Arm arm_from(const Json& json) {
   read(json, "name", a.name);
   read(json, "label", a.label);
   if (const Json* median = field(json, "median_ms")) a.median_ms = interval_from(*median);
-  read(json, "hot_ms", a.hot_ms);
+  read(json, "warm_ms", a.warm_ms);
   read(json, "host_ms", a.host_ms);
   if (const Json* samples = field(json, "samples_ms")) a.samples_ms = samples_from(*samples);
   if (const Json* speedup = field(json, "speedup")) a.speedup = interval_from(*speedup);
@@ -334,15 +334,15 @@ const CaseResult* Measurement::first_failure() const {
 }
 
 void to_json(Json& json, const Measurement& m) {
-  json = Json{{"contestant", m.contestant}, {"version", m.version}, {"reason", m.reason}};
+  json = Json{{"candidate", m.candidate}, {"version", m.version}, {"reason", m.reason}};
   write(json, "expected_speedup", m.expected_speedup);
   json["source"] = m.source;
   json["source_sha256"] = m.source_sha256;
   json["problem_id"] = m.problem_id;
   json["problem_digest"] = m.problem_digest;
   json["backend"] = m.backend;
-  json["tier"] = m.tier;
-  json["tier_reason"] = m.tier_reason;
+  json["execution"] = m.execution;
+  json["execution_reason"] = m.execution_reason;
   json["isolation"] = m.isolation;
   json["environment"] = m.environment;
   json["build"] = to(m.build);
@@ -358,7 +358,7 @@ void to_json(Json& json, const Measurement& m) {
 
 void from_json(const Json& json, Measurement& m) {
   m = Measurement{};
-  read(json, "contestant", m.contestant);
+  read(json, "candidate", m.candidate);
   read(json, "version", m.version);
   read(json, "reason", m.reason);
   read(json, "expected_speedup", m.expected_speedup);
@@ -367,8 +367,8 @@ void from_json(const Json& json, Measurement& m) {
   read(json, "problem_id", m.problem_id);
   read(json, "problem_digest", m.problem_digest);
   read(json, "backend", m.backend);
-  read(json, "tier", m.tier);
-  read(json, "tier_reason", m.tier_reason);
+  read(json, "execution", m.execution);
+  read(json, "execution_reason", m.execution_reason);
   read(json, "isolation", m.isolation);
   read(json, "environment", m.environment);
   if (const Json* build = field(json, "build")) m.build = build_from(*build);

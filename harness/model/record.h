@@ -11,7 +11,7 @@
 
 namespace capstone {
 
-inline constexpr int kLedgerSchema = 1;
+inline constexpr int kLedgerSchema = 2;
 
 enum class GateOne { kPassed, kWrong, kUndefined, kBuildFailed, kCrashed, kTimedOut, kNotJudgeable, kMachineFault };
 enum class GateTwo { kFaster, kSlower, kTie, kUnresolved, kNotJudged };
@@ -72,14 +72,14 @@ struct BuildResult {
   bool cached = false;
 };
 
-/// One timed arm: a baseline, the reference a second time (A/A) or the contestant.
+/// One timed arm: a baseline, the reference a second time (A/A) or the candidate.
 struct Arm {
   std::string name;                       ///< "native", "A/A", "human", …
   std::string label;                      ///< what it is: "cuBLAS 13.0 sgemm, TF32 off"
   Interval median_ms;                     ///< GPU-cold; on the emulated backend CPU time
-  double hot_ms = 0, host_ms = 0;         ///< GPU-hot and host-inclusive medians; 0: not measured
+  double warm_ms = 0, host_ms = 0;         ///< GPU-warm and host-inclusive medians; 0: not measured
   std::vector<std::vector<double>> samples_ms;  ///< [restart][sample], launch order; what the graded number is made of
-  std::optional<Interval> speedup;        ///< of the contestant over this baseline; absent for the opponent, whose ratio is Measured's
+  std::optional<Interval> speedup;        ///< of the candidate over this baseline; absent for the baseline, whose ratio is Measured's
 };
 
 struct Measured {
@@ -96,15 +96,15 @@ struct Measured {
 
 /// One judgement of one source. What `measure` and `llm add` append.
 struct Measurement {
-  std::string contestant;                 ///< "human" or "llm"
+  std::string candidate;                 ///< "human" or "llm"
   std::string version;                    ///< "v1", "v2" … or "attempt-1" …
   std::string reason;                     ///< -m
   std::optional<double> expected_speedup; ///< --expect
   std::string source, source_sha256;      ///< path inside the project; content under .capstone/sources/<sha256>.cu
   std::string problem_id, problem_digest;
   std::string backend;                    ///< "emulated" or "cuda"
-  std::string tier;                       ///< "emulated", "host", "sealed"
-  std::string tier_reason;                ///< why not sealed; empty otherwise
+  std::string execution;                       ///< "emulated", "host", "replayed"
+  std::string execution_reason;                ///< why not replayed; empty otherwise
   std::string isolation;                  ///< "bubblewrap", "none: …"
   Json environment;                       ///< device, uuid, driver, clocks, nvcc, cpu, tool version
   BuildResult build;

@@ -7,6 +7,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "harness/project/ledger/ledger.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -25,7 +26,7 @@ Json body_of(const CheckIn& c) {
 
 void look_at_measurements(const LedgerView& ledger, CheckIn& c) {
   for (const Record& record : ledger.records) {
-    if (record.kind != "measurement" || record.body.value("contestant", "") != "human") continue;
+    if (record.kind != "measurement" || record.body.value("candidate", "") != "human") continue;
     const auto m = record.body.get<Measurement>();
     c.last_version = m.version, c.last_verdict = label_of(m.gate_one), c.last_time = record.time;
     if (m.gate_one == GateOne::kPassed) {
@@ -81,7 +82,7 @@ std::string checkin_text(const CheckIn& c) {
 }
 
 Result<CheckIn> parse_checkin(const std::string& text, const std::string& file) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_recorded(text);
   if (!json.is_object() || json.value("kind", Json()) != Json(kKind)) return fail("not a check-in", file, "`capstone checkin` makes them");
   if (json.value("schema_version", Json()) != Json(kCheckInSchema)) return fail("a check-in of another schema", file, "use the newer capstone that wrote it");
   const Json digest = json.value("digest", Json());

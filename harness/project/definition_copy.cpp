@@ -14,7 +14,7 @@ std::string purpose_of(const std::string& name) {
       {"statement.md", "what to compute and what to watch for; read this first"},
       {"reference.py", "the reference in PyTorch, for you and for the model"},
       {"oracle.cpp", "the exact answer in float64; gate one compares with it"},
-      {"baseline.cu", "the opponent of gate two"},
+      {"baseline.cu", "the baseline of gate two"},
       {"launch.h", "the function that your kernel defines, shapes in comments"},
   };
   auto known = kPurposes.find(name);

@@ -16,12 +16,12 @@ long number_after(const std::string& name, const std::string& prefix) {
 
 }  // namespace
 
-Result<std::string> next_version(const LedgerView& ledger, const std::string& contestant, const std::string& sha256) {
-  if (contestant != "human" && contestant != "llm")
-    return fail("unknown contestant: " + contestant, {}, "there are two: human and llm", ExitCode::kInternal);
+Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate, const std::string& sha256) {
+  if (candidate != "human" && candidate != "llm")
+    return fail("unknown candidate: " + candidate, {}, "there are two: human and llm", ExitCode::kInternal);
   if (sha256.size() != 64)
     return fail("not a SHA-256 digest: " + sha256, {}, {}, ExitCode::kInternal);
-  const bool human = contestant == "human";
+  const bool human = candidate == "human";
   const std::string prefix = human ? "v" : "attempt-";
   long highest = 0;
   for (const Measurement& each : human ? ledger.human : ledger.llm) {

@@ -23,8 +23,8 @@
 <div><dt>{{NAME}}</dt><dd>{{LAUNCHES}} launched, {{BLOCKS}} blocks, {{THREADS}} threads</dd></div>{{/KERNEL}}
 </dl>
 {{#FLOOR}}<p class="note plain">Modelled, not measured: on {{DEVICE}} at least <strong>{{TIME}}</strong>, bound by {{BOUND}}: memory {{MEMORY}}, shared memory and L1 {{WAVEFRONT}}, compute {{COMPUTE}} ({{SOURCE}}).</p>
-{{/FLOOR}}<ol class="remarks">{{#REMARK}}
-<li><strong>{{PLACE}}</strong>, {{SHARE}} % of the cost. <strong>{{PATTERN}}</strong>: {{WHAT}}. <span class="muted">Remedy: {{REMEDY}}.</span></li>{{/REMARK}}
+{{/FLOOR}}<ol class="advice">{{#ADVICE}}
+<li><strong>{{PLACE}}</strong>, {{SHARE}} % of the cost. <strong>{{PATTERN}}</strong>: {{WHAT}}. <span class="muted">Remedy: {{REMEDY}}.</span></li>{{/ADVICE}}
 </ol>
 {{#SOURCE}}<h2>{{FILE}}</h2>
 <div class="scroll"><table class="heat">

@@ -1,5 +1,5 @@
 {{%AUTOESCAPE context="HTML"}}
-<div class="exhibit" id="exhibit-{{NAME}}">
+<div class="figure" id="figure-{{NAME}}">
 <h3>{{TITLE}}</h3>
 {{#BLOCK}}{{#TABLE}}<div class="scroll"><table>{{#CAPTION}}<caption>{{TEXT}}</caption>{{/CAPTION}}
 <thead><tr>{{#COLUMN}}<th scope="col" class="{{KIND}}">{{TITLE}}</th>{{/COLUMN}}</tr></thead>

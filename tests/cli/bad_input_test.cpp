@@ -90,7 +90,7 @@ TEST_F(BadInput, AValueOutsideItsChoicesIsToldWhichThereAre) {
   }
   Outcome answer = capstone({"measure", "--tier", "open"});
   EXPECT_EQ(answer.code, 2) << answer;
-  EXPECT_TRUE(says(answer.err, "error: --tier: open is none of auto, host, sealed"));
+  EXPECT_TRUE(says(answer.err, "error: --execution: open is none of auto, in-process, replayed"));
   EXPECT_TRUE(says(capstone({"measure", "--help"}).out, "--backend auto|cuda|emulated"));
 }
 

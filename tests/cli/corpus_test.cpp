@@ -1,4 +1,4 @@
-// `capstone selftest`: every exhibit that a CPU can show, shown to the judge as a mentor would; and a museum whose manifests
+// `capstone selftest`: every case that a CPU can show, shown to the judge as a mentor would; and a corpus whose manifests
 // lie, so that the command is known to fail when it must.
 #include <algorithm>
 #include <cctype>
@@ -8,20 +8,20 @@
 namespace capstone::cli_test {
 namespace {
 
-const fs::path kMuseum = fs::path(CAPSTONE_SOURCE_DIR) / "tests" / "museum";
+const fs::path kCorpus = fs::path(CAPSTONE_SOURCE_DIR) / "tests" / "corpus";
 
 // The reference kernels have tests of their own.
-std::vector<std::string> exhibits() {
+std::vector<std::string> cases() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kMuseum))
+  for (const auto& entry : fs::directory_iterator(kCorpus))
     if (fs::exists(entry.path() / "manifest.yaml") && entry.path().filename() != "honest_reference_kernels") names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   return names;
 }
 
-class Museum : public CliTest, public ::testing::WithParamInterface<std::string> {};
+class Corpus : public CliTest, public ::testing::WithParamInterface<std::string> {};
 
-TEST_P(Museum, JudgeKeepsThePromiseOfTheManifest) {
+TEST_P(Corpus, JudgeKeepsThePromiseOfTheManifest) {
   Outcome shown = capstone({"selftest", "--backend", "emulated", "--only", GetParam(), "--format", "json"}, {.patience = std::chrono::seconds(110)});
   Json record = Json::parse(shown.out, nullptr, false);
   ASSERT_TRUE(record.is_object()) << shown;
@@ -32,7 +32,7 @@ TEST_P(Museum, JudgeKeepsThePromiseOfTheManifest) {
   EXPECT_EQ(shown.code, 0) << shown;
 }
 
-INSTANTIATE_TEST_SUITE_P(Emulated, Museum, ::testing::ValuesIn(exhibits()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Emulated, Corpus, ::testing::ValuesIn(cases()), [](const auto& info) { return info.param; });
 
 using Selftest = CliTest;
 
@@ -57,7 +57,7 @@ TEST_F(Selftest, WhatWasShownBeforeAnInterruptionIsInTheRecord) {
   const Json record = Json::parse(slurp(home_ / "record.json"), nullptr, false);
   ASSERT_TRUE(record.is_object()) << shown;
   ASSERT_FALSE(record["rows"].empty());
-  EXPECT_LT(record["rows"].size(), 7u) << "six exhibits take longer than that";
+  EXPECT_LT(record["rows"].size(), 7u) << "six cases take longer than that";
   EXPECT_EQ(record["rows"][0]["name"], "11_patches_event_timer");
 }
 
@@ -87,30 +87,30 @@ TEST_F(Selftest, WithoutAGpuTheGpuBackendIsRefusedAtOnce) {
 TEST_F(Selftest, UnknownExhibitIsSaid) {
   Outcome shown = capstone({"selftest", "--only", "nosuch"});
   EXPECT_EQ(shown.code, 2) << shown;
-  EXPECT_TRUE(says(shown.err, "error: no exhibit is called nosuch"));
+  EXPECT_TRUE(says(shown.err, "error: no case is called nosuch"));
 }
 
-// A capstone whose museum is another one.
+// A capstone whose corpus is another one.
 class LyingMuseum : public CliTest {
  protected:
   void SetUp() override {
     CliTest::SetUp();
     const fs::path built = fs::path(CAPSTONE_BINARY).parent_path().parent_path();
     fs::create_directories(home_ / "tree" / "bin");
-    fs::create_directories(home_ / "tree" / "share" / "capstone" / "museum");
+    fs::create_directories(home_ / "tree" / "share" / "capstone" / "corpus");
     fs::copy_file(CAPSTONE_BINARY, home_ / "tree" / "bin" / "capstone");
     fs::create_directory_symlink(built / "libexec", home_ / "tree" / "libexec");
     for (const auto& entry : fs::directory_iterator(built / "share" / "capstone"))
-      if (entry.path().filename() != "museum")
+      if (entry.path().filename() != "corpus")
         fs::create_directory_symlink(entry.path(), home_ / "tree" / "share" / "capstone" / entry.path().filename());
   }
-  // An exhibit of the real museum under another manifest.
+  // A case of the real corpus under another manifest.
   void lie(const std::string& name, const std::string& of, const std::string& row, const std::string& promise) {
-    const fs::path folder = home_ / "tree" / "share" / "capstone" / "museum" / name;
+    const fs::path folder = home_ / "tree" / "share" / "capstone" / "corpus" / name;
     fs::create_directories(folder);
-    fs::copy_file(kMuseum / of / "kernel.cu", folder / "kernel.cu");
+    fs::copy_file(kCorpus / of / "kernel.cu", folder / "kernel.cu");
     spit(folder / "manifest.yaml", "schema: 1\nrow: " + row + "\nwhat: a lie\nproblem: softmax\n" + (row == "honest" ? "" : "fools: nobody\n") +
-                                       "emulated: " + promise + "\ncuda-host: " + promise + "\ncuda-sealed: " + promise + "\n");
+                                       "emulated: " + promise + "\ncuda-host: " + promise + "\ncuda-replayed: " + promise + "\n");
   }
   Outcome selftest() { return program({(home_ / "tree" / "bin" / "capstone").string(), "selftest", "--backend", "emulated"}); }
 };

@@ -53,7 +53,7 @@ TEST_F(Explain, IsRecordedAndTellsTheVersionThatWasMeasured) {
   const std::vector<Json> kept = records(root, "explanation");
   ASSERT_EQ(kept.size(), 2u);
   const Json &first = kept[0]["body"], &second = kept[1]["body"];
-  EXPECT_EQ(first["contestant"], "human");
+  EXPECT_EQ(first["candidate"], "human");
   EXPECT_EQ(first["version"], "");
   EXPECT_EQ(second["version"], "v1");
   EXPECT_EQ(first["total"], second["total"]) << "the same source at the same size";
@@ -195,7 +195,7 @@ TEST_F(Explain, TheModelsNewestAttemptIsExplainedOnceThereIsOne) {
   ASSERT_EQ(explained.code, 0) << explained;
   const std::vector<Json> kept = records(root, "explanation");
   ASSERT_EQ(kept.size(), 1u);
-  EXPECT_EQ(kept[0]["body"]["contestant"], "llm");
+  EXPECT_EQ(kept[0]["body"]["candidate"], "llm");
   EXPECT_EQ(kept[0]["body"]["version"], "attempt-1");
 }
 

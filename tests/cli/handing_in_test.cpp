@@ -107,7 +107,7 @@ TEST_F(Output, NeverReplacesWhatAStudentWrote) {
       EXPECT_TRUE(says(refused.err, "choose another name")) << words.front();
       ASSERT_TRUE(slurp(root / file) == before[file]) << words.front() << " wrote over " << file;
     }
-    words.back() = "human/kernel.py";   // would be the contestant
+    words.back() = "human/kernel.py";   // would be the candidate
     EXPECT_EQ(capstone(words, {.cwd = root}).code, 2) << words.front();
     EXPECT_FALSE(fs::exists(root / "human" / "kernel.py")) << words.front();
   }
@@ -241,7 +241,7 @@ TEST_F(Bundle, AKernelOutsideTheBundleIsRefusedAndNotShown) {
     EXPECT_EQ(refused.code, 2) << source << refused;
     EXPECT_EQ(refused.both().find("the_secret_words"), std::string::npos) << refused;
     EXPECT_TRUE(says(refused.err, source.starts_with("/") || source.find("..") != std::string::npos ? "bundle refused: it names a kernel outside itself: " + source
-                                  : source.starts_with("llm") ? "the bundle lacks llm/attempt-9/kernel.cu" : "bundle refused: no contestant's kernel is called " + source));
+                                  : source.starts_with("llm") ? "the bundle lacks llm/attempt-9/kernel.cu" : "bundle refused: no candidate's kernel is called " + source));
     EXPECT_FALSE(fs::exists(root / "bad.bundle.result.jsonl"));
   }
 }
@@ -258,12 +258,12 @@ TEST_F(Bundle, AProblemChangedSinceItWasPinnedIsRefused) {
 
 TEST_F(Bundle, AManifestOfOtherShapesIsRefused) {
   const fs::path root = project("project", "01", "vector_add");
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"\"candidates\": [", "\"candidates\": [7,"}, {"\"contestant\": \"human\"", "\"contestant\": \"../x\""}, {"\"options\": {", "\"options\": 7, \"other\": {"}}) {
+  for (const auto& [from, to] : {std::pair<std::string, std::string>{"\"candidates\": [", "\"candidates\": [7,"}, {"\"candidate\": \"human\"", "\"candidate\": \"../x\""}, {"\"options\": {", "\"options\": 7, \"other\": {"}}) {
     ASSERT_EQ(capstone({"measure", "--bundle", "bad.bundle"}, {.cwd = root}).code, 0);
     tamper(root / "bad.bundle", ".capstone/bundle.json", from, to);
     Outcome refused = judge_here(root / "bad.bundle");
     EXPECT_EQ(refused.code, 2) << refused;
-    EXPECT_TRUE(says(refused.err, from.starts_with("\"options") ? "\"options\" is no object" : "bundle refused: a contestant is neither human nor llm"));
+    EXPECT_TRUE(says(refused.err, from.starts_with("\"options") ? "\"options\" is no object" : "bundle refused: a candidate is neither human nor llm"));
   }
 }
 

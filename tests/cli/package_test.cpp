@@ -35,7 +35,7 @@ TEST_F(Package, OfStudentsLeavesOutWhatSolvesAGradedProblem) {
   }
   EXPECT_GT(checked, 20);
   for (const std::string& file : rest) EXPECT_FALSE(file.starts_with("examples/") && !file.starts_with("examples/demos/")) << file;
-  EXPECT_TRUE(has("problems/sgemm/baseline.cu")) << "the opponent stays";
+  EXPECT_TRUE(has("problems/sgemm/baseline.cu")) << "the baseline stays";
   EXPECT_TRUE(has("tests/corpus/README.md"));
   EXPECT_EQ(program({script, "--students"}).code, 2);
 }

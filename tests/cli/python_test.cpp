@@ -1,4 +1,4 @@
-// Contestants in Python, from the file to the verdict, on the CPU. Skipped where no python3 on PATH has PyTorch.
+// Candidates in Python, from the file to the verdict, on the CPU. Skipped where no python3 on PATH has PyTorch.
 #include "harness/base/files.h"
 #include "tests/cli/command.h"
 
@@ -15,7 +15,7 @@ class ModelNew(nn.Module):
         return e / e.sum(dim=-1, keepdim=True)
 )";
 
-class PythonContestant : public CliTest {
+class PythonCandidate : public CliTest {
  protected:
   void SetUp() override {
     CliTest::SetUp();
@@ -35,13 +35,13 @@ class PythonContestant : public CliTest {
   }
 };
 
-TEST_F(PythonContestant, IsJudgedLikeAnyKernelAndNeverTimedOnTheCpu) {
+TEST_F(PythonCandidate, IsJudgedLikeAnyKernelAndNeverTimedOnTheCpu) {
   const fs::path root = project_in_python(kRight);
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 0) << measured;
   EXPECT_TRUE(says(measured.out, "PASS"));
   EXPECT_TRUE(says(measured.out, "PyTorch on the CPU"));
-  EXPECT_TRUE(says(measured.out, "host tier: a Python process cannot be recorded"));
+  EXPECT_TRUE(says(measured.out, "in-process execution: a Python process cannot be recorded"));
   const auto judged = records(root, "measurement");
   ASSERT_EQ(judged.size(), 1u);
   const Json& body = judged[0]["body"];
@@ -50,7 +50,7 @@ TEST_F(PythonContestant, IsJudgedLikeAnyKernelAndNeverTimedOnTheCpu) {
   expect_ledger_intact(root);
 }
 
-TEST_F(PythonContestant, AnExceptionIsOneLineWithItsPlaceAndTheTracebackOnRequest) {
+TEST_F(PythonCandidate, AnExceptionIsOneLineWithItsPlaceAndTheTracebackOnRequest) {
   const fs::path root = project_in_python("import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x.nothing\n");
   Outcome brief = measure(root);
   EXPECT_EQ(brief.code, 1) << brief;
@@ -64,7 +64,7 @@ TEST_F(PythonContestant, AnExceptionIsOneLineWithItsPlaceAndTheTracebackOnReques
   EXPECT_TRUE(says(judged[0]["body"]["cases"][0].value("traceback", ""), "in forward\n    return x.nothing"));
 }
 
-TEST_F(PythonContestant, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
+TEST_F(PythonCandidate, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
   const std::string head = "import torch\n\n\nclass OutOfMemoryError(RuntimeError):\n    pass\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        ";
   const fs::path root = project_in_python(head + "return x + torch.empty(1 << 50)\n");
   Outcome host = measure(root);
@@ -82,7 +82,7 @@ TEST_F(PythonContestant, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
   EXPECT_TRUE(says(measure(root).out, "CRASH: out of memory: MemoryError\n"));
 }
 
-TEST_F(PythonContestant, ComesOutOfAModelsReply) {
+TEST_F(PythonCandidate, ComesOutOfAModelsReply) {
   const fs::path root = project("project", {}, "softmax");
   Outcome added = capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"},
                            {.cwd = root, .input = "Here it is:\n\n```python\n" + std::string(kRight) + "```\n", .patience = std::chrono::seconds(110)});
@@ -91,7 +91,7 @@ TEST_F(PythonContestant, ComesOutOfAModelsReply) {
   EXPECT_EQ(slurp(root / "llm" / "attempt-1" / "kernel.py"), kRight);
 }
 
-TEST_F(PythonContestant, WithoutPyTorchItIsNotJudgeableHere) {
+TEST_F(PythonCandidate, WithoutPyTorchItIsNotJudgeableHere) {
   const fs::path root = project_in_python(kRight);
   Outcome measured = measure(root, {"--python", "/bin/true"});
   EXPECT_EQ(measured.code, 3) << measured;
@@ -119,7 +119,7 @@ class APythonOfItsOwn : public CliTest {
     spit(home_ / "packages" / "torch" / "__init__.py", source);
     return starting("PYTHONPATH=" + (home_ / "packages").string(), "");
   }
-  fs::path contestant() const {
+  fs::path candidate() const {
     const fs::path root = project("project", {}, "softmax");
     spit(root / "human" / "kernel.py", kRight);
     return root;
@@ -128,7 +128,7 @@ class APythonOfItsOwn : public CliTest {
 };
 
 TEST_F(APythonOfItsOwn, WithoutPyTorchSaysWhereToGetIt) {
-  const fs::path root = contestant();
+  const fs::path root = candidate();
   Outcome measured = measure(root, {"--python", starting("", "-S")});
   EXPECT_EQ(measured.code, 3) << measured;
   EXPECT_TRUE(says(measured.out, " has no PyTorch"));
@@ -137,7 +137,7 @@ TEST_F(APythonOfItsOwn, WithoutPyTorchSaysWhereToGetIt) {
 }
 
 TEST_F(APythonOfItsOwn, WhosePyTorchLacksALibraryIsNotTheKernelsFault) {
-  const fs::path root = contestant();
+  const fs::path root = candidate();
   const std::string python = with_torch("raise OSError('libcudnn.so.9: cannot open shared object file')\n");
   Outcome measured = measure(root, {"--python", python});
   EXPECT_EQ(measured.code, 3) << measured;
@@ -170,10 +170,10 @@ TEST_F(APythonOfItsOwn, WhosePyTorchIsBrokenIsSaidOnceForAllCandidates) {
   EXPECT_FALSE(fs::exists(home_ / "out" / "records.jsonl"));
 }
 
-TEST_F(PythonContestant, ExplainTakesCudaAlone) {
+TEST_F(PythonCandidate, ExplainTakesCudaAlone) {
   Outcome explained = capstone({"explain"}, {.cwd = project_in_python(kRight)});
   EXPECT_EQ(explained.code, 3) << explained;
-  EXPECT_TRUE(says(explained.err, "this contestant is a Python file: only CUDA kernels are explained and profiled"));
+  EXPECT_TRUE(says(explained.err, "this candidate is a Python file: only CUDA kernels are explained and profiled"));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 Measurement timed(double speedup, double half_width, const char* device = "NVIDIA H200") {
   Measurement m;
-  m.contestant = "human";
+  m.candidate = "human";
   m.source_sha256 = "aa";
   m.gate_one = GateOne::kPassed;
   m.gate_two = GateTwo::kFaster;

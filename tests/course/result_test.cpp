@@ -21,7 +21,7 @@ SubmissionResult example() {
   r.problem = "softmax";
   r.inputs = {std::string(64, 'a'), std::string(64, 'b'), std::string(64, 'c'), "0.2.0", "NVIDIA H200", "580", "quick"};
   r.judged.resize(1);
-  r.judged[0].contestant = "human";
+  r.judged[0].candidate = "human";
   r.claims = {{"human", Agreement::kContradicts, "2.20x claimed"}};
   r.left_out = {"v2: WRONG"};
   r.suggested = {{"honesty", 10, 0, "all or nothing"}, {"depth", 30, 12.5, "5 of 12"}};

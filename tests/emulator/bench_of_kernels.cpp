@@ -41,15 +41,15 @@ const Resources& test_resources() {
   return resources;
 }
 
-EmulatedArtifact build(const std::string& source, int cuda_arch, Flavour flavour) {
-  static std::map<std::tuple<std::string, int, Flavour>, EmulatedArtifact> built;
-  const std::tuple key{source, cuda_arch, flavour};
+EmulatedArtifact build(const std::string& source, int cuda_arch, BuildVariant variant) {
+  static std::map<std::tuple<std::string, int, BuildVariant>, EmulatedArtifact> built;
+  const std::tuple key{source, cuda_arch, variant};
   auto it = built.find(key);
-  if (it == built.end()) it = built.emplace(key, build_afresh(source, cuda_arch, flavour)).first;
+  if (it == built.end()) it = built.emplace(key, build_afresh(source, cuda_arch, variant)).first;
   return it->second;
 }
 
-EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, Flavour flavour) {
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, BuildVariant variant) {
   const fs::path folder = fs::path(CAPSTONE_TEST_CACHE) / "sources" / sha256_hex(source).substr(0, 16);
   fs::create_directories(folder);
   std::ofstream(folder / "kernel.cu") << source;
@@ -59,7 +59,7 @@ EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, Flavour 
   request.source = folder / "kernel.cu";
   request.resources = &test_resources();
   request.cuda_arch = cuda_arch;
-  request.flavour = flavour;
+  request.variant = variant;
   auto artifact = build_emulated(request);
   if (!artifact) {
     ADD_FAILURE() << render(artifact.error());
@@ -147,8 +147,8 @@ std::vector<float> evaluate(const std::string& source, const std::vector<float>&
   return answer.value("ok", false) ? bench.y() : std::vector<float>{};
 }
 
-Json failure_of(const std::string& source, std::size_t n, const std::string& schedule, Flavour flavour) {
-  const EmulatedArtifact artifact = build(source, 900, flavour);
+Json failure_of(const std::string& source, std::size_t n, const std::string& schedule, BuildVariant variant) {
+  const EmulatedArtifact artifact = build(source, 900, variant);
   EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   if (!artifact.result.ok) return Json::object();
   Workbench bench(artifact.program, std::vector<float>(n, 1.f), n);

@@ -18,8 +18,8 @@ Problem vector_problem();
 const Resources& test_resources();
 
 /// Writes `source` to a new file and builds it. A second call with the same source returns the same artifact.
-EmulatedArtifact build(const std::string& source, int cuda_arch = 900, Flavour flavour = Flavour::kFast);
-EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900, Flavour flavour = Flavour::kFast);
+EmulatedArtifact build(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
 
 /// A running worker with an arena that holds x and y.
 class Workbench {
@@ -56,7 +56,7 @@ std::vector<float> evaluate(const std::string& source, const std::vector<float>&
 
 /// Builds and runs a source that must fail; returns the worker's answer.
 Json failure_of(const std::string& source, std::size_t n = 64, const std::string& schedule = "forward",
-                Flavour flavour = Flavour::kFast);
+                BuildVariant variant = BuildVariant::kFast);
 
 /// 1-based line of the first occurrence of `marker`.
 int line_of(const std::string& source, const std::string& marker);

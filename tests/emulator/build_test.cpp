@@ -37,13 +37,14 @@ std::vector<std::string> options_of(const EmulatedArtifact& artifact) {
 // The emulator's driver repeats them, because it works without capstone.
 TEST(Build, TheDriverOfTheEmulatorAloneCompilesWithTheSameOptions) {
   const std::string source = kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + kLaunch + " { k<<<1, 1, 0, stream>>>(y); }\n";
-  const std::map<Flavour, std::string> checks = {{Flavour::kFast, ""}, {Flavour::kAsan, "memory"}, {Flavour::kHooks, "races"}};
-  for (const auto& [flavour, check] : checks) {
+  const std::map<BuildVariant, std::string> checks = {
+      {BuildVariant::kFast, ""}, {BuildVariant::kAsan, "memory"}, {BuildVariant::kInstrumented, "races"}};
+  for (const auto& [variant, check] : checks) {
     ProcessSpec driver;
     driver.argv = {"/bin/bash", CAPSTONE_SHARE "/harness/emulator/capstone-emulate.in", "--check", check, "--print-flags"};
     const auto printed = run_process(driver);
     ASSERT_TRUE(printed && printed->ok()) << (printed ? printed->err : render(printed.error()));
-    EXPECT_EQ(split(trim(printed->out), '\n'), options_of(build(source, 900, flavour))) << check;
+    EXPECT_EQ(split(trim(printed->out), '\n'), options_of(build(source, 900, variant))) << check;
   }
 }
 

@@ -194,7 +194,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
 class HooksCounts : public testing::Test {
  protected:
   static Json answer_of(int kernel, const std::string& schedule = "forward", std::size_t size = 2048) {
-    static const EmulatedArtifact artifact = build(kSource, 900, Flavour::kHooks);
+    static const EmulatedArtifact artifact = build(kSource, 900, BuildVariant::kInstrumented);
     EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
     if (!artifact.result.ok) return Json::object();
     std::vector<float> x(size, 1.f);

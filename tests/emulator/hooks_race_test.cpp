@@ -218,7 +218,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
 class HooksRace : public testing::Test {
  protected:
   static Json observed(int kernel, const std::string& schedule = "forward") {
-    static const EmulatedArtifact artifact = build(kSource, 900, Flavour::kHooks);
+    static const EmulatedArtifact artifact = build(kSource, 900, BuildVariant::kInstrumented);
     EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
     if (!artifact.result.ok) return Json::object();
     std::vector<float> x(64);
@@ -295,7 +295,7 @@ TEST_F(HooksRace, VolatileDoesNotReplaceSyncwarp) {
 TEST_F(HooksRace, ThreadsThatLeftCountAsArrived) { expect_none(20); }
 
 TEST_F(HooksRace, BlocksThatWaitForEverEndAtTheTimeLimit) {
-  const EmulatedArtifact artifact = build(kSource, 900, Flavour::kHooks);
+  const EmulatedArtifact artifact = build(kSource, 900, BuildVariant::kInstrumented);
   std::vector<float> x(64, 21.f);
   Workbench bench(artifact.program, x, 64);
   const Json answer = bench.run("forward", 1, {{"limit_ms", 300}});

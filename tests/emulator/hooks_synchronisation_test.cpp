@@ -396,7 +396,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
 )";
 
 Json observed(int kernel, bool wait, const std::string& schedule) {
-  static const EmulatedArtifact artifact = build(kSource, 900, Flavour::kHooks);
+  static const EmulatedArtifact artifact = build(kSource, 900, BuildVariant::kInstrumented);
   EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   if (!artifact.result.ok) return Json::object();
   std::vector<float> x(kInputs, 1.f);

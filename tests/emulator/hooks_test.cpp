@@ -93,7 +93,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
 )";
 
 Json observed(int kernel) {
-  static const EmulatedArtifact artifact = build(kSource, 900, Flavour::kHooks);
+  static const EmulatedArtifact artifact = build(kSource, 900, BuildVariant::kInstrumented);
   EXPECT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   if (!artifact.result.ok) return Json::object();
   std::vector<float> x(64, 1.f);
@@ -177,7 +177,7 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
   consume<<<1, 64>>>(w, p, last, y);
 }
 )";
-  const EmulatedArtifact artifact = build(source, 64, Flavour::kHooks);
+  const EmulatedArtifact artifact = build(source, 64, BuildVariant::kInstrumented);
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   Workbench bench(artifact.program, std::vector<float>(64, 1.f), 1024);
   const Json answer = bench.observe();

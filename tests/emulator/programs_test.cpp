@@ -43,11 +43,11 @@ TEST_P(Programs, PassTheirOwnChecksUnderEverySchedule) {
 TEST_P(Programs, AreNotAccusedOfRacesOrBadAccesses) {
   static const std::set<std::string> kCopiesAndClusters = {"cluster_histogram", "cuda_pipeline_stages", "device_features",
                                                            "mbarrier_bulk_pipeline", "tma_wgmma_gemm"};
-  for (const Flavour flavour : {Flavour::kHooks, Flavour::kAsan}) {
-    if (flavour == Flavour::kAsan && !kCopiesAndClusters.contains(GetParam())) continue;  // the compiler checks the accesses of the others
+  for (const BuildVariant variant : {BuildVariant::kInstrumented, BuildVariant::kAsan}) {
+    if (variant == BuildVariant::kAsan && !kCopiesAndClusters.contains(GetParam())) continue;  // the compiler checks the accesses of the others
     ProgramRequest request;
     request.source = fs::path(CAPSTONE_TEST_PROGRAMS) / (GetParam() + ".cu");
-    request.flavour = flavour;
+    request.variant = variant;
     const auto run = run_emulated_program(request, test_resources());
     ASSERT_TRUE(run) << render(run.error());
     ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;
@@ -64,10 +64,10 @@ TEST(Cluster, TheSoftmaxThatSharesLongRowsIsRightAndNotAccused) {
   const auto overwrite = fs::copy_options::overwrite_existing;
   fs::copy_file(root / "tests/emulator/softmax_cluster_check.cu", folder / "check.cu", overwrite);
   fs::copy_file(root / "reference_kernels/L8_attention/softmax/05_cluster.cu", folder / "05_cluster.cu", overwrite);
-  for (const Flavour flavour : {Flavour::kFast, Flavour::kHooks}) {
+  for (const BuildVariant variant : {BuildVariant::kFast, BuildVariant::kInstrumented}) {
     ProgramRequest request;
     request.source = folder / "check.cu";
-    request.flavour = flavour;
+    request.variant = variant;
     const auto run = run_emulated_program(request, test_resources());
     ASSERT_TRUE(run) << render(run.error());
     ASSERT_TRUE(run->build.result.ok) << run->build.result.log << run->build.not_judgeable;

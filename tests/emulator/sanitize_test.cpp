@@ -18,7 +18,7 @@ std::string text(const Json& answer, const char* key) { return answer.value(key,
 
 /// Fails under the memory-checked build, at the line marked "// here", with all of `words` in the message.
 Json expect_finding(const std::string& source, const std::vector<std::string>& words, std::size_t n = 64) {
-  const Json answer = failure_of(source, n, "forward", Flavour::kAsan);
+  const Json answer = failure_of(source, n, "forward", BuildVariant::kAsan);
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour") << answer;
   for (const std::string& word : words) EXPECT_NE(text(answer, "message").find(word), std::string::npos) << word << "\n" << answer;
   EXPECT_EQ(text(answer, "file"), "kernel.cu") << answer;
@@ -40,7 +40,7 @@ TEST(MemoryChecked, TheEndOfATensorIsExactToTheElement) {
   // 61 floats: the end lies inside of a granule of 8 bytes.
   expect_finding(kernel("int i = blockIdx.x * 32 + threadIdx.x;\n  if (i <= n) y[i] = 1;  // here"),
                  {"write of 4 bytes", "0 bytes past the end of y (244 bytes)"}, 61);
-  const EmulatedArtifact honest = build(kernel("int i = blockIdx.x * 32 + threadIdx.x;\n  if (i < n) y[i] = x[i];"), 900, Flavour::kAsan);
+  const EmulatedArtifact honest = build(kernel("int i = blockIdx.x * 32 + threadIdx.x;\n  if (i < n) y[i] = x[i];"), 900, BuildVariant::kAsan);
   ASSERT_TRUE(honest.result.ok) << honest.result.log;
   Workbench bench(honest.program, std::vector<float>(61, 3.f), 61);
   EXPECT_TRUE(bench.run().value("ok", false));
@@ -119,7 +119,7 @@ TEST(MemoryChecked, BarriersAndManyBlocksDoNotConfuseTheChecks) {
   }
   y[threadIdx.x] = __shfl_xor_sync(0xffffffffu, kept[threadIdx.x % 4], 1);
 )", "k<<<64, 32>>>(x, y, int(n));");
-  const EmulatedArtifact artifact = build(source, 900, Flavour::kAsan);
+  const EmulatedArtifact artifact = build(source, 900, BuildVariant::kAsan);
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log;
   Workbench bench(artifact.program, std::vector<float>(32, 1.f), 32);
   for (const std::string& schedule : kSchedules) EXPECT_TRUE(bench.run(schedule).value("ok", false)) << schedule;
@@ -132,7 +132,7 @@ TEST(MemoryChecked, TheWorkerGoesOnAfterAFinding) {
   __syncthreads();
   y[threadIdx.x] = x[0] > 2 ? local[int(x[0])] : local[threadIdx.x % 16];
 )", "k<<<2, 32>>>(x, y, int(n));");
-  const EmulatedArtifact artifact = build(source, 900, Flavour::kAsan);
+  const EmulatedArtifact artifact = build(source, 900, BuildVariant::kAsan);
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log;
   Workbench bad(artifact.program, std::vector<float>(64, 17.f), 64);
   EXPECT_FALSE(bad.run().value("ok", true));
@@ -173,7 +173,7 @@ TEST(MemoryChecked, WhatCudaCodeDoesOnPurposeIsNotAccused) {
   __half h = __float2half(x[threadIdx.x]);
   y[threadIdx.x] = tile[0][31 - threadIdx.x] + (hash >> 31) * 0 + negative * 0 + saturated * 0 + __half2float(h) * 0;
 )", "k<<<1, 32>>>(x, y, int(n));");
-  const EmulatedArtifact artifact = build(source, 900, Flavour::kAsan);
+  const EmulatedArtifact artifact = build(source, 900, BuildVariant::kAsan);
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log;
   Workbench bench(artifact.program, std::vector<float>(32, 1.f), 32);
   const Json answer = bench.run();
@@ -182,7 +182,7 @@ TEST(MemoryChecked, WhatCudaCodeDoesOnPurposeIsNotAccused) {
 
 // ---- accidents that end a kernel, in every build ----------------------------------------------------------
 
-class Accident : public testing::TestWithParam<Flavour> {
+class Accident : public testing::TestWithParam<BuildVariant> {
  protected:
   /// Ends with one of `kinds` at the line marked "// here", names kernel, block and thread.
   void expect(const std::string& source, const std::vector<std::string>& kinds, const std::string& word, const Json& more = Json::object()) {
@@ -238,8 +238,8 @@ TEST_P(Accident, Deadlock) {
   expect(kernel("if (threadIdx.x < 16) __shfl_sync(0xffffffffu, 1.f, 0);  // here\n  else __syncthreads();"), {"undefined_behaviour"}, "deadlock");
 }
 
-std::string flavour_name(const testing::TestParamInfo<Flavour>& info) { return info.param == Flavour::kFast ? "Fast" : "MemoryChecked"; }
-INSTANTIATE_TEST_SUITE_P(Builds, Accident, testing::Values(Flavour::kFast, Flavour::kAsan), flavour_name);
+std::string variant_name(const testing::TestParamInfo<BuildVariant>& info) { return info.param == BuildVariant::kFast ? "Fast" : "MemoryChecked"; }
+INSTANTIATE_TEST_SUITE_P(Builds, Accident, testing::Values(BuildVariant::kFast, BuildVariant::kAsan), variant_name);
 
 TEST(Accident, HostCodeThatCrashesOrDoesNotReturnNamesItsLine) {
   const std::string crash = kHead + launch("volatile int* p = nullptr;\n*p = 1;  // here");

@@ -1,4 +1,4 @@
-// read_plan(): whatever a recorder sends, the answer is a plan whose every field was checked, or a reason.
+// read_plan(): whatever a capture worker sends, the answer is a captured graph whose every field was checked, or a reason.
 #include <cstring>
 
 #include "tests/fuzz/driver.h"
@@ -22,8 +22,8 @@ std::vector<std::byte> packet_of(const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const PlanLimits limits = capstone::testing::sample_limits();
-  const std::string whole = capstone::testing::sample_plan().dump(), data(capstone::testing::kData, '\0');
+  const GraphLimits limits = capstone::testing::sample_limits();
+  const std::string whole = capstone::testing::sample_graph().dump(), data(capstone::testing::kData, '\0');
   const Json kernel_alone{{"plan", 1}, {"scratch", 0}, {"notes", Json::array()}, {"first", Json::array()},
                           {"steady", Json::array({capstone::testing::sample_memset()})}};
   capstone::fuzz::Target target;
@@ -33,12 +33,12 @@ int main(int argc, char** argv) {
                    "\"arena\":", "\"scratch\":", "\"global\":", "\"data\":", "\"after\":", "\"early\":", "\"offset\":", "\"window\":",
                    "\"kind\":\"copy\",", "\"kind\":\"memset\",", "\"height\":4294967296,", "[[[[[[[[", std::string(1, '\0')};
   target.run = [&](const std::string& text) {
-    auto plan = read_plan(packet_of(text), limits);
-    if (!plan) return capstone::fuzz::expect(!plan.error().empty(), "a reason");
-    capstone::fuzz::expect(plan->scratch_bytes <= limits.scratch_bytes, "scratch within its limit");
-    for (const std::string& name : plan->kernels) capstone::fuzz::expect(!name.empty(), "kernels have names");
-    auto again = read_plan(plan_packet(plan->document, plan->data), limits);
-    capstone::fuzz::expect(again && again->document == plan->document && again->data == plan->data, "the same plan after a round trip");
+    auto graph = read_graph(packet_of(text), limits);
+    if (!graph) return capstone::fuzz::expect(!graph.error().empty(), "a reason");
+    capstone::fuzz::expect(graph->scratch_bytes <= limits.scratch_bytes, "scratch within its limit");
+    for (const std::string& name : graph->kernels) capstone::fuzz::expect(!name.empty(), "kernels have names");
+    auto again = read_graph(graph_packet(graph->document, graph->data), limits);
+    capstone::fuzz::expect(again && again->document == graph->document && again->data == graph->data, "the same plan after a round trip");
   };
   return capstone::fuzz::fuzz_main(argc, argv, target);
 }

@@ -53,7 +53,7 @@ void one_exchange(const std::string& bytes) {
   const Json message = packet->message;
   (void)packet->number("ms");
   if (auto answer = read_answer(std::move(*packet)); !answer) (void)verdict_of(answer.error());
-  // The same words from a recorder, with a plan that is whole.
+  // The same words from a capture worker, with a plan that is whole.
   static const std::vector<std::byte> plan = plan_packet(capstone::testing::sample_plan(), capstone::testing::sample_data());
   if (auto run = capstone::testing::run_sealed(message, plan); !run)
     fuzz::expect(run.error().kind != WorkerFailure::Kind::kReported || !run.error().what.empty() || message.contains("ok"), "a reason");
@@ -68,11 +68,11 @@ int main(int argc, char** argv) {
   target.corpus = {R"({"ok":true,"ms":1.5,"launch_ns":2000,"host_ms":2})",
                    R"({"ok":false,"kind":"undefined_behaviour","message":"out of bounds","kernel":"f","launched_at":"a.cu:3","block":[0,1,2],)"
                    R"("thread":[3,4,5],"file":"a.cu","line":12,"hint":"look"})",
-                   R"({"ok":true,"sealed":true,"bytes":)" + std::to_string(bytes) + "}",
-                   R"({"ok":true,"sealed":false,"because":"it uses textures"})",
+                   R"({"ok":true,"replayed":true,"bytes":)" + std::to_string(bytes) + "}",
+                   R"({"ok":true,"replayed":false,"because":"it uses textures"})",
                    R"({"ok":true,"functions":["f","g"],"bytes":256})"};
   target.tokens = {"{", "}", "[", "]", ",", ":", "\"", "null", "true", "false", "-1", "1e308", "18446744073709551616", "\\ud800", "\xff",
-                   "\"ok\":", "\"ok\":true,", "\"bytes\":", "\"sealed\":", "\"sealed\":true,", "\"because\":", "\"message\":[", "\"line\":", "\"block\":[[],{},0]"};
+                   "\"ok\":", "\"ok\":true,", "\"bytes\":", "\"replayed\":", "\"replayed\":true,", "\"because\":", "\"message\":[", "\"line\":", "\"block\":[[],{},0]"};
   target.largest = 80u << 10;
   const std::size_t before = open_descriptors().size();
   target.run = [&](const std::string& text) {

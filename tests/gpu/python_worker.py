@@ -1,6 +1,6 @@
 """python_worker.py [PROBLEM …]: the Python worker on this machine's GPU, without the judge; and its times beside PyTorch's own.
 
-Shares device memory as the player does, runs each problem's eager arm at its `measure` size on normal values, and compares the
+Shares device memory as the gpu_host does, runs each problem's eager arm at its `measure` size on normal values, and compares the
 median of its cold times with torch.utils.benchmark's and, where there is Triton, do_bench's of the same module. Exit code 1: something failed, or two medians over 100 µs differ by more than 5 %.
 """
 
@@ -51,7 +51,7 @@ class Worker:
 
 
 def shared_memory(driver, size):
-    """A descriptor of device memory, as the player makes it, and the same memory as a tensor of ours."""
+    """A descriptor of device memory, as the GPU host makes it, and the same memory as a tensor of ours."""
     arena = memory.DeviceArena(driver)
     location = memory._Location(arena.ON_DEVICE, 0)
     properties = memory._Properties(arena.PINNED, arena.BY_DESCRIPTOR, location)

@@ -38,7 +38,7 @@ Measurement judged(const std::string& id, const std::string& source, std::option
   const Problem problem = problem_of(id);
   JudgeRequest request;
   request.problem = &problem;
-  request.entries = {{"human", file}};
+  request.candidates = {{"human", file}};
   request.backend = Backend::kEmulated;
   request.run_timeout_seconds = 60;
   request.hidden_cases = 1;

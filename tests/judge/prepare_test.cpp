@@ -64,7 +64,7 @@ Measurement judged(const std::string& part = {}, const std::string& replacement 
   EXPECT_TRUE(write_file_atomic(folder / "kernel.cu", text));
   JudgeRequest request;
   request.problem = &*problem;
-  request.entries = {{"human", folder / "kernel.cu"}};
+  request.candidates = {{"human", folder / "kernel.cu"}};
   request.backend = Backend::kEmulated;
   request.hidden_cases = 1;
   request.timing = timing;

@@ -62,7 +62,7 @@ class KernelBenchImport : public testing::Test {
     EXPECT_TRUE(write_file_atomic(folder_ / name, source));
     JudgeRequest request;
     request.problem = &problem;
-    request.entries = {{"human", folder_ / name}};
+    request.candidates = {{"human", folder_ / name}};
     request.backend = Backend::kEmulated;
     request.hidden_cases = 1;
     request.instrumented = false;
@@ -430,7 +430,7 @@ class ModelNew(nn.Module):
   EXPECT_EQ(judged(imported->problem, "own.py", kHead + own).gate_one, GateOne::kWrong);
 }
 
-TEST_F(KernelBenchImport, AReferenceThatTakesTooMuchMemoryIsNotTheContestantsFault) {
+TEST_F(KernelBenchImport, AReferenceThatTakesTooMuchMemoryIsNotTheCandidatesFault) {
   const auto imported = import(R"(
 class Model(nn.Module):
     def forward(self, x):

@@ -11,7 +11,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // Every field of every structure away from its default, so that a forgotten one shows.
 Measurement full() {
   Measurement m;
-  m.contestant = "llm";
+  m.candidate = "llm";
   m.version = "attempt-3";
   m.reason = "said \"faster\"\nµ";
   m.expected_speedup = 0.1;  // has no exact binary form
@@ -20,8 +20,8 @@ Measurement full() {
   m.problem_id = "softmax";
   m.problem_digest = std::string(64, 'b');
   m.backend = "cuda";
-  m.tier = "sealed";
-  m.tier_reason = "launch() waits for the GPU";
+  m.execution = "replayed";
+  m.execution_reason = "launch() waits for the GPU";
   m.isolation = "bubblewrap";
   m.environment = {{"device", "a GPU"}, {"clocks", {{"sm", 1980}}}, {"free", nullptr}};
   m.build = {true, 1.25, "nvcc -O3", "warning: x", CompilerMessage{"kernel.cu", 7, 3, "unused"}, true};
@@ -132,7 +132,7 @@ TEST(Record, PredictionAndAttemptSurvive) {
 }
 
 TEST(Record, UnknownFieldsAreToleratedAndMissingOnesDefaulted) {
-  auto m = Json::parse(R"({"contestant":"human","version":"v1","colour":"red","cases":[{"id":"c","mood":1}]})")
+  auto m = Json::parse(R"({"candidate":"human","version":"v1","colour":"red","cases":[{"id":"c","mood":1}]})")
                .get<Measurement>();
   EXPECT_EQ(m.version, "v1");
   EXPECT_EQ(m.gate_one, GateOne::kMachineFault);

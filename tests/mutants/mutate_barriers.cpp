@@ -1,4 +1,4 @@
-// Deletes each barrier of each reference kernel, one at a time, and asks the hooks build whether it notices. Run by
+// Deletes each barrier of each reference kernel, one at a time, and asks the instrumented build whether it notices. Run by
 // scripts/mutate_barriers.sh; a short run is part of the test suite.
 //
 //   mutate_barriers [--only TEXT] [--from TEXT] [--most N]
@@ -133,7 +133,7 @@ class Trials {
 /// Builds with hooks and runs at each size until something is found.
 Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const std::vector<Sizes>& sizes_to_try, const Resources& resources) {
   BuildRequest request{&problem, source, &resources, nullptr, "mutant"};
-  request.flavour = Flavour::kHooks;
+  request.variant = BuildVariant::kInstrumented;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(request));
   if (!artifact.result.ok) return Trial{false, false, "does not build: " + artifact.result.log.substr(0, 300)};
   const Sandbox sandbox = Sandbox::detect(resources);

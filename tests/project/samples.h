@@ -21,7 +21,7 @@ inline constexpr const char* kCluster = "fedcba9876543210";
 inline Measurement measurement(const std::string& version, double speedup = 1.5, const std::string& backend = "cuda",
                                GateOne gate_one = GateOne::kPassed) {
   Measurement m;
-  m.contestant = version.starts_with("attempt-") ? "llm" : "human";
+  m.candidate = version.starts_with("attempt-") ? "llm" : "human";
   m.version = version;
   m.reason = "why " + version;
   m.source = "human/kernel.cu";

@@ -27,7 +27,7 @@ TEST(NextVersion, AFailedVersionUsesItsNumberUp) {
   EXPECT_EQ(next_version(ledger, "human", sha256_hex("new")).value(), "v2");
 }
 
-TEST(NextVersion, TheTwoContestantsCountApart) {
+TEST(NextVersion, TheTwoCandidatesCountApart) {
   LedgerView ledger;
   ledger.human.push_back(measurement("v3"));
   EXPECT_EQ(next_version(ledger, "llm", sha256_hex("source of v3")).value(), "attempt-1");

@@ -162,7 +162,7 @@ TEST(Reason, AndExpectationAreThoseOfTheFirstMeasurement) {
   EXPECT_FALSE(view.expected_speedup("llm", "v1"));
 }
 
-TEST(Find, LooksAtBothContestants) {
+TEST(Find, LooksAtBothCandidates) {
   LedgerView view;
   view.human = {measurement("v1")};
   view.llm = {measurement("attempt-1")};

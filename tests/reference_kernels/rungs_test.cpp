@@ -45,7 +45,7 @@ Result<Measurement> judge_on_cpu(const std::string& problem_id, const fs::path& 
   CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / problem_id));
   JudgeRequest request;
   request.problem = &problem;
-  request.entries = {{"human", source}};
+  request.candidates = {{"human", source}};
   request.backend = Backend::kEmulated;
   request.run_timeout_seconds = 60;  // the CPU may be busy with other tests
   request.hidden_cases = 2;

@@ -418,13 +418,13 @@ TEST_F(ReviewTest, JudgedAgainstAnotherProblem) {
   capstone.ledger.human[2].problem_digest = "feed";
   EXPECT_EQ(found(0, "v2 was judged against another copy"), Severity::kContradiction);
 }
-TEST_F(ReviewTest, SurpriseThatNobodyNames) {
+TEST_F(ReviewTest, AnomalyThatNobodyNames) {
   Measurement m = testing::passed(capstone.project, "human", "v12", 9.9, Where::kGpu);
   m.labels = {"needs an explanation: below the memory floor"};
   testing::add_measurement(capstone, m);
   EXPECT_EQ(found(4, "no explanation of v12"), Severity::kMissing);
 }
-TEST_F(ReviewTest, SurpriseThatIsNamedButNotExplained) {
+TEST_F(ReviewTest, AnomalyThatIsNamedButNotExplained) {
   capstone.ledger.human.back().labels = {"needs an explanation: below the memory floor"};
   EXPECT_FALSE(found(4, "no explanation of v4")) << "the fixture's prose names v4 and a mechanism";
   std::string text = replace_all(replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one"), "{{my last one.", "{{v3.");

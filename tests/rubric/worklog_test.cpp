@@ -24,16 +24,16 @@ TEST(Worklog, ScaffoldHasFiveSectionsInOrderAndNothingAnswered) {
   Project project = testing::make_capstone(scratch.path()).project;
   Worklog log = parse_worklog(worklog_scaffold(project.problem));
   EXPECT_TRUE(log.findings.empty());
-  int exhibits = 0;
+  int figures = 0;
   for (const SectionSpec& spec : worklog_sections()) {
     const WorklogSection& section = log.section(spec.number);
     EXPECT_TRUE(section.present) << spec.title;
     EXPECT_EQ(section.words, 0) << spec.title;
     EXPECT_EQ(section.questions.size(), spec.questions.size()) << spec.title;
     EXPECT_EQ(section.unanswered(), static_cast<int>(spec.questions.size())) << spec.title;
-    exhibits += static_cast<int>(spec.exhibits.size());
+    figures += static_cast<int>(spec.figures.size());
   }
-  EXPECT_EQ(static_cast<int>(log.markers.size()), exhibits);
+  EXPECT_EQ(static_cast<int>(log.markers.size()), figures);
   EXPECT_NE(worklog_scaffold(project.problem).find(project.problem.title), std::string::npos);
 }
 

@@ -51,17 +51,17 @@ Arm arm(const std::string& name, const std::string& label, double median, std::u
 constexpr double kReference = 0.82;  // [ms]
 constexpr double kBytes = 4.0 * 3 * 16384 * 4096, kFlops = 20.0 * 16384 * 4096;
 
-Measurement blank(const Project& project, const std::string& contestant, const std::string& version, Where where) {
+Measurement blank(const Project& project, const std::string& candidate, const std::string& version, Where where) {
   Measurement m;
-  m.contestant = contestant;
+  m.candidate = candidate;
   m.version = version;
-  m.source = contestant == "human" ? "human/kernel.cu" : "llm/" + version + "/kernel.cu";
+  m.source = candidate == "human" ? "human/kernel.cu" : "llm/" + version + "/kernel.cu";
   m.source_sha256 = sha256_hex(kernel_source(version));
   m.problem_id = project.problem.id;
   m.problem_digest = project.config.problem_digest;
   bool gpu = where == Where::kGpu;
   m.backend = gpu ? "cuda" : "emulated";
-  m.tier = gpu ? "host" : "emulated";
+  m.execution = gpu ? "in-process" : "emulated";
   m.isolation = "bubblewrap";
   m.environment = gpu ? Json{{"device", "NVIDIA H100 80GB HBM3"}, {"uuid", "GPU-5e1f"}, {"driver", "580.65"}, {"nvcc", "13.0"}, {"tool", kToolVersion}}
                       : Json{{"cpu", "AMD EPYC 7763"}, {"compiler", "g++ 12.2"}, {"tool", kToolVersion}};
@@ -83,11 +83,11 @@ CaseResult good_case(const std::string& id) {
 }
 
 // What `capstone explain` counted for a version: a strided load on line 3, a coalesced store.
-Explanation explained(const Project& project, const std::string& contestant, const std::string& version) {
+Explanation explained(const Project& project, const std::string& candidate, const std::string& version) {
   Explanation e;
-  e.contestant = contestant;
+  e.candidate = candidate;
   e.version = version;
-  e.source = contestant == "human" ? "human/kernel.cu" : "llm/" + version + "/kernel.cu";
+  e.source = candidate == "human" ? "human/kernel.cu" : "llm/" + version + "/kernel.cu";
   e.source_sha256 = sha256_hex(kernel_source(version));
   e.problem_id = project.problem.id;
   e.sizes = {{"rows", 64}, {"cols", 512}};
@@ -103,14 +103,14 @@ Explanation explained(const Project& project, const std::string& contestant, con
   e.total = e.kernels.front().total();
   e.compulsory_bytes = 399360;
   e.compulsory_flops = 655360;
-  e.remarks = {{"fused", "kernel.cu", 3, 1, "uncoalesced", "a request of a warp touches 18.0 sectors of 32 bytes where 4.0 would do: 4.5 times the traffic",
+  e.advice = {{"fused", "kernel.cu", 3, 1, "uncoalesced", "a request of a warp touches 18.0 sectors of 32 bytes where 4.0 would do: 4.5 times the traffic",
                 "let neighbouring threads access neighbouring addresses"}};
   e.floor = ModelledFloor{"NVIDIA H100 80GB HBM3", "NVIDIA H100 data sheet", 0.0001192, 0.000034, 0.0000098, "memory"};
   return e;
 }
 
-Measurement wrong(const Project& project, const std::string& contestant, const std::string& version, Where where) {
-  Measurement m = blank(project, contestant, version, where);
+Measurement wrong(const Project& project, const std::string& candidate, const std::string& version, Where where) {
+  Measurement m = blank(project, candidate, version, where);
   m.gate_one = GateOne::kWrong;
   CaseResult bad = good_case("check-0");
   bad.passed = false;
@@ -161,8 +161,8 @@ void add_prediction(LedgerView& ledger) {
   add_record(ledger, "prediction", Json(p));
 }
 
-void add_explanation(Capstone& c, const std::string& contestant, const std::string& version) {
-  c.ledger.explanations.push_back(explained(c.project, contestant, version));
+void add_explanation(Capstone& c, const std::string& candidate, const std::string& version) {
+  c.ledger.explanations.push_back(explained(c.project, candidate, version));
   add_record(c.ledger, "explanation", Json(c.ledger.explanations.back()));
 }
 
@@ -209,12 +209,12 @@ Resources test_resources() {
 }
 
 void add_measurement(Capstone& c, const Measurement& m) {
-  (m.contestant == "human" ? c.ledger.human : c.ledger.llm).push_back(m);
+  (m.candidate == "human" ? c.ledger.human : c.ledger.llm).push_back(m);
   add_record(c.ledger, "measurement", Json(m));
 }
 
-Measurement passed(const Project& project, const std::string& contestant, const std::string& version, double speedup, Where where) {
-  Measurement m = blank(project, contestant, version, where);
+Measurement passed(const Project& project, const std::string& candidate, const std::string& version, double speedup, Where where) {
+  Measurement m = blank(project, candidate, version, where);
   m.gate_one = GateOne::kPassed;
   m.cases = {good_case("check-0"), good_case("check-1"), good_case("hidden-0"), good_case("hidden-1"), good_case("measure")};
   Measured d;
@@ -226,7 +226,7 @@ Measurement passed(const Project& project, const std::string& contestant, const 
   if (where == Where::kGpu) {
     d.clock = "GPU-cold events";
     d.arms = {arm("native", "three CUDA kernels, one per PyTorch operator", kReference, 7), arm("A/A", "the same again", kReference * 1.002, 11),
-              arm(contestant, version, own, seed)};
+              arm(candidate, version, own, seed)};
     d.speedup = Interval{speedup, speedup * 0.985, speedup * 1.015};
     d.floor = 0.01;
     d.percent_of_peak = 100 * (kBytes / (own / 1e3)) / 3.35e12;
@@ -235,7 +235,7 @@ Measurement passed(const Project& project, const std::string& contestant, const 
     m.gate_two = speedup > 1.03 ? GateTwo::kFaster : speedup < 0.97 ? GateTwo::kSlower : GateTwo::kTie;
   } else {
     d.clock = "emulated (CPU time; counts for nothing)";
-    d.arms = {arm(contestant, version, 40 / speedup, seed)};
+    d.arms = {arm(candidate, version, 40 / speedup, seed)};
   }
   m.measured = d;
   return m;

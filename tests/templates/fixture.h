@@ -43,7 +43,7 @@ Capstone make_capstone(const std::filesystem::path& root, Where where = Where::k
 void add_measurement(Capstone& capstone, const Measurement& measurement);
 
 /// A measurement that passed gate one: `speedup` against a reference of 0.82 ms with a relative half-width of 1.5 %.
-Measurement passed(const Project& project, const std::string& contestant, const std::string& version, double speedup, Where where);
+Measurement passed(const Project& project, const std::string& candidate, const std::string& version, double speedup, Where where);
 
 /// The text of the fixture's worklog; tests change it and write it back.
 std::string fixture_worklog(Where where);

@@ -66,13 +66,13 @@ TEST_F(ReportTest, HasFiveSectionsInOrder) {
 TEST_F(ReportTest, EveryExhibitIsShownOnce) {
   std::string page = html();
   for (const SectionSpec& spec : worklog_sections())
-    for (std::string_view name : spec.exhibits) EXPECT_EQ(count(page, "id=\"exhibit-" + std::string(name) + "\""), 1) << name;
+    for (std::string_view name : spec.figures) EXPECT_EQ(count(page, "id=\"figure-" + std::string(name) + "\""), 1) << name;
 }
 
 TEST_F(ReportTest, ExhibitsWhoseMarkersWereDeletedStandAtTheEndOfTheirSection) {
   std::string text = std::regex_replace(testing::fixture_worklog(Where::kGpu), std::regex("<!-- capstone:[a-z-]+ -->"), "");
   std::string page = html_of(text);
-  std::size_t versions = page.find("id=\"exhibit-versions\""), two = page.find("id=\"section-2\""), three = page.find("id=\"section-3\"");
+  std::size_t versions = page.find("id=\"figure-versions\""), two = page.find("id=\"section-2\""), three = page.find("id=\"section-3\"");
   EXPECT_GT(versions, two);
   EXPECT_LT(versions, three);
   EXPECT_EQ(count(render().at("worklog.md"), "### Every version"), 1);
@@ -81,7 +81,7 @@ TEST_F(ReportTest, ExhibitsWhoseMarkersWereDeletedStandAtTheEndOfTheirSection) {
 TEST_F(ReportTest, AMissingSectionIsStillThereWithANote) {
   std::string page = html_of("## The by-hand attempt\n\nOnly this.\n");
   EXPECT_EQ(count(page, "This section is not in the student's worklog"), 4);
-  EXPECT_TRUE(has(page, "id=\"exhibit-stuck\""));
+  EXPECT_TRUE(has(page, "id=\"figure-stuck\""));
 }
 
 TEST_F(ReportTest, PlaceholdersAreFilledInEverywhereButInCode) {
@@ -95,14 +95,14 @@ TEST_F(ReportTest, PlaceholdersAreFilledInEverywhereButInCode) {
 
 TEST_F(ReportTest, CountsOfAnExplanationStandInTheWorklogAndCanBeQuoted) {
   std::string page = html_of("## The by-hand attempt\n\nNow {{v4.sectors}}, {{best.human.moved}} of {{v4.compulsory}}; {{v4.wavefronts}}; {{v4.floor}}; {{v2.sectors}}.\n");
-  std::size_t exhibit = page.find("id=\"exhibit-explained-human\"");
-  ASSERT_NE(exhibit, std::string::npos);
+  std::size_t figure = page.find("id=\"figure-explained-human\"");
+  ASSERT_NE(figure, std::string::npos);
   for (const char* part : {"v4 at rows=64, cols=512", "18.0 (ideal 4.0)", "kernel.cu:3", "uncoalesced", "4.5 times the traffic", "Modelled, not measured"})
-    EXPECT_NE(page.find(part, exhibit), std::string::npos) << part;
+    EXPECT_NE(page.find(part, figure), std::string::npos) << part;
   EXPECT_TRUE(has(page, "Now <span class=\"ledger\">18.0 (ideal 4.0)</span>, <span class=\"ledger\">1.12 MiB</span> of <span class=\"ledger\">390 KiB</span>"));
   EXPECT_TRUE(has(page, "<span class=\"ledger\">none</span>; <span class=\"ledger\">0.119 µs on NVIDIA H100 80GB HBM3 (modelled, not measured)</span>"));
   EXPECT_TRUE(has(page, "did you mean")) << "v2 was not explained";
-  std::size_t model = page.find("id=\"exhibit-explained-llm\"");
+  std::size_t model = page.find("id=\"figure-explained-llm\"");
   ASSERT_NE(model, std::string::npos);
   EXPECT_NE(page.find("Nothing was explained by counts (capstone explain).", model), std::string::npos);
 }
@@ -223,7 +223,7 @@ TEST_F(ReportTest, WithoutGnuplotTheTablesRemain) {
   std::string page = html();
   EXPECT_EQ(count(page, "<svg"), 0);
   EXPECT_TRUE(has(page, "install gnuplot to see the plots"));
-  EXPECT_TRUE(has(page, "id=\"exhibit-versions\""));
+  EXPECT_TRUE(has(page, "id=\"figure-versions\""));
 }
 
 TEST_F(ReportTest, EmulatedTimesAreAlwaysCalledEmulated) {

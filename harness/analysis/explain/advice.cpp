@@ -8,7 +8,7 @@ namespace capstone {
 namespace {
 
 constexpr double kSectorsAClock = 2, kFlopsAClock = 256;
-// From which factor on something is worth a remark.
+// From which factor on something is worth advice.
 constexpr double kNotable = 1.25, kRepeated = 4;
 constexpr double kFullLanes = 28;
 
@@ -20,13 +20,13 @@ double modelled_clocks(const LineCounts& c) {
   return double(c.global.units) / kSectorsAClock + double(c.shared.units) + double(c.flops) / kFlopsAClock;
 }
 
-Remark remark_on(const LineCounts& c, const KernelCounts& kernel, double compulsory_bytes) {
-  Remark remark{kernel.kernel, c.file, c.line, c.share, {}, {}, {}};
-  const auto say = [&remark](const char* pattern, std::string what, std::string remedy) {
-    remark.pattern = pattern;
-    remark.what = std::move(what);
-    remark.remedy = std::move(remedy);
-    return remark;
+Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compulsory_bytes) {
+  Advice advice{kernel.kernel, c.file, c.line, c.share, {}, {}, {}};
+  const auto say = [&advice](const char* pattern, std::string what, std::string remedy) {
+    advice.pattern = pattern;
+    advice.what = std::move(what);
+    advice.remedy = std::move(remedy);
+    return advice;
   };
   const double global = double(c.global.units) / kSectorsAClock, shared = double(c.shared.units), arithmetic = double(c.flops) / kFlopsAClock;
 

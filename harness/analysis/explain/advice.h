@@ -10,6 +10,6 @@ namespace capstone {
 double modelled_clocks(const LineCounts& counts);
 
 /// The strongest thing to say about a line. @param compulsory_bytes  of the problem at these sizes
-Remark remark_on(const LineCounts& counts, const KernelCounts& kernel, double compulsory_bytes);
+Advice advice_on(const LineCounts& counts, const KernelCounts& kernel, double compulsory_bytes);
 
 }  // namespace capstone

@@ -29,7 +29,7 @@ Error refused(const WorkerFailure& failure) {
 
 Result<fs::path> build_observed(const ExplainRequest& request, const Resources& resources, const Sandbox& sandbox) {
   BuildRequest build{request.problem, request.source, &resources, &sandbox};
-  build.flavour = Flavour::kHooks;
+  build.variant = BuildVariant::kInstrumented;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(build));
   if (!artifact.not_judgeable.empty())
     return fail("the CPU cannot run this kernel", artifact.not_judgeable, "its counts can only be had on a GPU, with ncu", ExitCode::kEnvironment);

@@ -16,7 +16,7 @@ struct ExplainRequest {
   std::optional<DevicePeaks> device;          ///< whose lower bound on time is modelled
 };
 
-/// Runs the source once on the emulator, every access observed, and explains what it did. `contestant`, `version` and `source`
+/// Runs the source once on the emulator, every access observed, and explains what it did. `candidate`, `version` and `source`
 /// of the result are the caller's to fill in.
 /// @error the kernel does not build, crashes or is found to be wrong (a race …) at these sizes: exit code 1; the CPU cannot run
 ///        it: exit code 3.

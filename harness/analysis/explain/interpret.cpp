@@ -14,8 +14,8 @@
 namespace capstone {
 namespace {
 
-constexpr std::size_t kRemarks = 3;
-constexpr double kLeastShare = 0.02;             // of a line that is worth a remark
+constexpr std::size_t kAdvice = 3;
+constexpr double kLeastShare = 0.02;             // of a line that is worth advice
 constexpr std::size_t kMaxSource = 1u << 20;     // [B]
 constexpr std::size_t kMaxText = 160;            // [B] of a source line in a record
 
@@ -77,8 +77,8 @@ void rank(Explanation& e) {
       if (line.line > 0 && line.share >= kLeastShare) ranked.push_back({&kernel, &line});
     }
   std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.line->share > b.line->share; });
-  if (ranked.size() > kRemarks) ranked.resize(kRemarks);
-  for (const Ranked& r : ranked) e.remarks.push_back(remark_on(*r.line, *r.kernel, e.compulsory_bytes));
+  if (ranked.size() > kAdvice) ranked.resize(kAdvice);
+  for (const Ranked& r : ranked) e.advice.push_back(advice_on(*r.line, *r.kernel, e.compulsory_bytes));
 }
 
 // FP32 lanes of one SM: 64 on Volta, Turing and GA100, 128 since. Told by the clock that the device's FP32 rate then implies.

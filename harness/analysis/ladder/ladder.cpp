@@ -63,7 +63,7 @@ void read_header(const std::string& text, Rung& rung) {
 LadderStep step_of(const Rung& rung, const Measurement& m) {
   LadderStep step;
   step.rung = rung;
-  step.tier = m.tier;
+  step.execution = m.execution;
   step.gate_one = label_of(m.gate_one);
   step.labels = m.labels;
   if (const CaseResult* failure = m.first_failure()) step.trouble = failure->problem;
@@ -72,7 +72,7 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
   if (!m.measured || !m.measured->speedup) return step;
   const Arm& arm = m.measured->arms.back();
   step.ms = arm.median_ms;
-  step.hot_ms = arm.hot_ms;
+  step.warm_ms = arm.warm_ms;
   for (const auto& restart : arm.samples_ms) step.samples_ms.insert(step.samples_ms.end(), restart.begin(), restart.end());
   step.percent_of_peak = m.measured->percent_of_peak;
   step.peak = m.measured->peak;
@@ -144,7 +144,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   judged.hidden_cases = 1;
   judged.instrumented = false;
   judged.timing = request.timing;
-  for (const Rung& rung : request.rungs) judged.entries.push_back({rung.name, rung.source});
+  for (const Rung& rung : request.rungs) judged.candidates.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
   Ladder ladder;
   ladder.problem = request.problem->id;

@@ -1,5 +1,5 @@
 #pragma once
-// Ladders: the reference kernels of a problem in the order they are taught, judged in one run and drawn as a staircase.
+// Ladders: the reference kernels of a problem in the order they are taught, judged in one run and drawn as a ladder view.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -32,7 +32,7 @@ struct LadderRequest {
   std::vector<Rung> rungs;
   Backend backend = Backend::kAuto;
   double budget_seconds = 2;          ///< of timing, a rung
-  int restarts = 1;                   ///< of all processes: a staircase shows gains of tens of percent, verdicts need more
+  int restarts = 1;                   ///< of all processes: a ladder view shows gains of tens of percent, verdicts need more
   bool timing = true;                 ///< false: built and checked, nothing else
 };
 
@@ -44,12 +44,12 @@ std::string code_digest(std::string_view source);
 struct LadderStep {
   Rung rung;
   std::string code_sha256;            ///< code_digest() of the source that was judged
-  std::string tier;
+  std::string execution;
   std::string gate_one;               ///< "PASS", "WRONG" …
   std::string trouble;                ///< why it did not pass, or has no time
   std::vector<std::string> labels;
   Interval ms;                        ///< GPU-cold; all 0 where nothing was timed
-  double hot_ms = 0;
+  double warm_ms = 0;
   std::vector<double> samples_ms;     ///< GPU-cold; not kept in results files
   double percent_of_peak = 0;         ///< [%] 0: unknown
   std::string peak, bound_by;

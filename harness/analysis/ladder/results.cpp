@@ -4,6 +4,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/analysis/ladder/ladder.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -20,11 +21,11 @@ void to_json(Json& json, const Ladder& l) {
   if (!l.telemetry.is_null()) json["telemetry"] = l.telemetry;
   for (const LadderStep& s : l.steps) {
     Json step{{"rung", s.rung.name}, {"session", s.rung.session}, {"title", s.rung.title}, {"changed", s.rung.changed},
-              {"code_sha256", s.code_sha256}, {"tier", s.tier}, {"gate_one", s.gate_one}};
+              {"code_sha256", s.code_sha256}, {"execution", s.execution}, {"gate_one", s.gate_one}};
     if (!s.trouble.empty()) step["trouble"] = s.trouble;
     if (!s.labels.empty()) step["labels"] = s.labels;
     if (s.timed())
-      step.update({{"ms", interval_json(s.ms)}, {"hot_ms", s.hot_ms}, {"percent_of_peak", s.percent_of_peak}, {"peak", s.peak},
+      step.update({{"ms", interval_json(s.ms)}, {"warm_ms", s.warm_ms}, {"percent_of_peak", s.percent_of_peak}, {"peak", s.peak},
                    {"bound_by", s.bound_by}, {"of_library", interval_json(s.of_library)}});
     if (s.counts)
       step["counts"] = {{"sectors_per_request", s.counts->sectors_per_request}, {"wavefronts_over_ideal", s.counts->wavefronts_over_ideal},
@@ -54,13 +55,13 @@ void from_json(const Json& json, Ladder& l) {
     LadderStep s;
     s.rung = {{}, step.at("rung"), step.value("session", ""), step.value("title", ""), step.value("changed", "")};
     s.code_sha256 = step.value("code_sha256", "");
-    s.tier = step.value("tier", "");
+    s.execution = step.value("execution", "");
     s.gate_one = step.at("gate_one");
     s.trouble = step.value("trouble", "");
     s.labels = step.value("labels", std::vector<std::string>{});
     if (step.contains("ms")) {
       s.ms = interval_from(step["ms"]);
-      s.hot_ms = step.value("hot_ms", 0.0);
+      s.warm_ms = step.value("warm_ms", 0.0);
       s.percent_of_peak = step.value("percent_of_peak", 0.0);
       s.peak = step.value("peak", "");
       s.bound_by = step.value("bound_by", "");
@@ -79,7 +80,7 @@ std::string results_name(const std::string& device) {
 Result<LadderResults> read_results(const fs::path& file) {
   CAPSTONE_TRY(const std::string text, read_file(file, std::size_t{64} << 20));
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_recorded(text);
     if (json.at("schema") != 1) return fail("results of another version of capstone", file.string(), "record them again: capstone ladder --record");
     return LadderResults{json.at("device"), json.at("ladders").get<std::vector<Ladder>>()};
   } catch (const Json::exception& problem) {

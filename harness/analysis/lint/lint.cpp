@@ -23,7 +23,7 @@ namespace {
 constexpr int kDraws = 200;
 constexpr std::size_t kLeastDistinct = 8;       // hidden sizes that differ; fewer can be listed in a kernel
 constexpr double kGpuMemory = 8e9;              // [B] a student's card
-constexpr double kContexts = 1.5e9;             // [B] player, baseline and contestant: about 0.5 GB each
+constexpr double kContexts = 1.5e9;             // [B] player, baseline and candidate: about 0.5 GB each
 constexpr double kFlush = 2 * 128e6;            // [B] twice the largest L2 of today
 constexpr int kBufferSets = 2;                  // inputs and outputs, rotated
 
@@ -66,7 +66,7 @@ class Lint {
     CAPSTONE_CHECK(check_answers(*oracle));
     CAPSTONE_CHECK(make_folders(scratch_.path()));
     if (problem_.oracle_is_reference) {
-      checks_.push_back({State::kNotRun, "baseline", "PyTorch's eager is the opponent", {}, {}});
+      checks_.push_back({State::kNotRun, "baseline", "PyTorch's eager is the baseline", {}, {}});
       checks_.push_back({State::kNotRun, "reference", "it is the oracle", {}, {}});
       return std::move(checks_);
     }
@@ -242,7 +242,7 @@ class Lint {
     const fs::path file = problem_.folder / "baseline.cu";
     auto text = read_file(file, 4u << 20);
     if (!text) {
-      failed("baseline", text.error().what, file, "write the timed opponent; it obeys the kernel contract");
+      failed("baseline", text.error().what, file, "write the timed baseline; it obeys the kernel contract");
       return {};
     }
     // Libraries do not run on the CPU: a baseline brings a stand-in for this macro.
@@ -250,7 +250,7 @@ class Lint {
     CAPSTONE_CHECK(write_file_atomic(copy, "#ifndef CAPSTONE_EMULATED\n#define CAPSTONE_EMULATED 1\n#endif\n#line 1\n" + *text));
     JudgeRequest request;
     request.problem = &problem_;
-    request.entries = {{"baseline.cu", copy}};
+    request.candidates = {{"baseline.cu", copy}};
     request.backend = Backend::kEmulated;
     request.hidden_cases = 2;
     request.run_timeout_seconds = 60;

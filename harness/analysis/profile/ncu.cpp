@@ -232,7 +232,7 @@ std::string ncu_refusal(std::string_view output) {
   for (const std::string& line : split(output, '\n'))
     if (const auto at = line.find("==ERROR=="); at != line.npos) return "ncu: " + std::string(trim(std::string_view(line).substr(at + 9)));
   for (const std::string& line : split(output, '\n'))
-    if (line.find("capstone-launcher:") != line.npos) return std::string(trim(line));
+    if (line.find("capstone-replayer:") != line.npos) return std::string(trim(line));
   return "ncu printed no table";
 }
 

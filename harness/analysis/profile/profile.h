@@ -22,7 +22,7 @@ struct ProfileRequest {
   bool ncu = true;                      ///< false: as on a machine without it
 };
 
-/// `contestant`, `version`, `source` and `source_sha256` of the result are the caller's to fill in.
+/// `candidate`, `version`, `source` and `source_sha256` of the result are the caller's to fill in.
 /// @error the kernel does not build, or what it computes is wrong: exit code 1.
 Result<Profile> profile(const ProfileRequest& request, const Resources& resources, const Narration& say);
 

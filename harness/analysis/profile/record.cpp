@@ -59,7 +59,7 @@ void to_json(Json& json, const KernelProfile& k) {
 }
 
 void to_json(Json& json, const Profile& p) {
-  json = Json{{"contestant", p.contestant}, {"version", p.version},   {"source", p.source},         {"source_sha256", p.source_sha256},
+  json = Json{{"candidate", p.candidate}, {"version", p.version},   {"source", p.source},         {"source_sha256", p.source_sha256},
               {"problem_id", p.problem_id}, {"sizes", p.sizes},       {"device", p.device},         {"driver", p.driver},
               {"arch", p.arch},             {"ncu", p.ncu},           {"because", p.because},       {"verified", p.verified},
               {"missing", p.missing},       {"checked_at", p.checked_at},

@@ -35,7 +35,7 @@ struct KernelProfile {
 };
 
 struct Profile {
-  std::string contestant, version;                 ///< empty for a file
+  std::string candidate, version;                 ///< empty for a file
   std::string source, source_sha256, problem_id;
   Json sizes;                                      ///< of the profiled launch
   std::string device, driver;                      ///< empty without a GPU

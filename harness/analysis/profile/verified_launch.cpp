@@ -28,23 +28,23 @@ constexpr std::uint64_t kPoisonSeed = 2;
 
 struct Recorded {
   PreparedCase prepared;
-  Plan run;
-  std::optional<Plan> preparation;
+  CapturedGraph run;
+  std::optional<CapturedGraph> preparation;
 };
 
 // The plans of one call, or why there are none.
-Result<tl::expected<Recorded, std::string>> record(const Problem& problem, const Sizes& sizes, const Artifact& artifact, const fs::path& recorder_program,
+Result<tl::expected<Recorded, std::string>> record(const Problem& problem, const Sizes& sizes, const Artifact& artifact, const fs::path& capture_worker_program,
                                                    const Sandbox& sandbox) {
   WorkerLimits limits;
   limits.memory = std::size_t{16} << 30;
   limits.start = std::chrono::seconds(60);
-  SealedKernel::Programs programs;
-  programs.recorder = [&] { return Worker::start_runner({recorder_program.string(), artifact.program.string()}, sandbox, limits, true); };
-  SealedKernel kernel(programs, {});
+  ReplayedKernel::Programs programs;
+  programs.capture_worker = [&] { return Worker::start_runner({capture_worker_program.string(), artifact.program.string()}, sandbox, limits, true); };
+  ReplayedKernel kernel(programs, {});
   auto refused = [&](const WorkerFailure& failure) {
     return tl::expected<Recorded, std::string>(tl::unexpected(kernel.refusal().empty() ? failure.what : "its launch cannot be recorded: " + kernel.refusal()));
   };
-  auto worker = programs.recorder();
+  auto worker = programs.capture_worker();
   if (!worker) return refused(worker.error());
   CAPSTONE_TRY(const Json question, workspace_arguments(problem, sizes));
   const auto bytes = ask_private_bytes(**worker, problem, question);
@@ -72,7 +72,7 @@ Result<tl::expected<Recorded, std::string>> record(const Problem& problem, const
 
 std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-// What capstone-launcher --once reads.
+// What capstone-replayer --once reads.
 Result<void> lay_out(const fs::path& folder, const Recorded& recorded, const Artifact& artifact) {
   std::error_code code;
   fs::copy_file(artifact.device_code, folder / "code.fatbin", code);
@@ -85,9 +85,9 @@ Result<void> lay_out(const fs::path& folder, const Recorded& recorded, const Art
   }
   CAPSTONE_CHECK(write_file_atomic(folder / "once.json", once.dump()));
   CAPSTONE_CHECK(write_file_atomic(folder / "arena.bin", text_of(recorded.prepared.image)));
-  CAPSTONE_CHECK(write_file_atomic(folder / "run.plan", text_of(plan_packet(recorded.run.document, recorded.run.data))));
+  CAPSTONE_CHECK(write_file_atomic(folder / "run.plan", text_of(graph_packet(recorded.run.document, recorded.run.data))));
   if (recorded.preparation)
-    CAPSTONE_CHECK(write_file_atomic(folder / "prepare.plan", text_of(plan_packet(recorded.preparation->document, recorded.preparation->data))));
+    CAPSTONE_CHECK(write_file_atomic(folder / "prepare.plan", text_of(graph_packet(recorded.preparation->document, recorded.preparation->data))));
   return {};
 }
 
@@ -116,9 +116,9 @@ Result<std::string> probe(const Problem& problem, const Sizes& sizes, const Prep
 }
 
 // One recorded call, played without a profiler. Empty: it ran to its end.
-Result<std::string> play(const fs::path& launcher, const fs::path& folder) {
+Result<std::string> play(const fs::path& replayer, const fs::path& folder) {
   ProcessSpec spec;
-  spec.argv = {launcher.string(), "--once", folder.string()};
+  spec.argv = {replayer.string(), "--once", folder.string()};
   spec.timeout = kPatience;
   CAPSTONE_TRY(const ProcessResult result, run_process(spec));
   if (result.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
@@ -137,15 +137,15 @@ std::string version_of(const fs::path& ncu) {
   return "unknown version";
 }
 
-// ncu on the launcher, again without the metrics that this ncu does not know.
-Result<ProcessResult> run_ncu(const fs::path& ncu, const fs::path& launcher, const fs::path& folder) {
+// ncu on the replayer, again without the metrics that this ncu does not know.
+Result<ProcessResult> run_ncu(const fs::path& ncu, const fs::path& replayer, const fs::path& folder) {
   std::vector<std::string> metrics = ncu_metrics();
   for (;;) {
     ProcessSpec spec;
     spec.argv = {ncu.string()};
     const auto arguments = ncu_arguments(metrics);
     spec.argv.insert(spec.argv.end(), arguments.begin(), arguments.end());
-    spec.argv.insert(spec.argv.end(), {launcher.string(), "--once", folder.string()});
+    spec.argv.insert(spec.argv.end(), {replayer.string(), "--once", folder.string()});
     spec.env = {{"TMPDIR", folder.string()}};
     spec.timeout = kPatience;
     spec.max_output = std::size_t{64} << 20;
@@ -169,7 +169,7 @@ Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& 
   if (!ncu) return LaunchUnderNcu{{}, {}, "Nsight Compute (ncu) is not installed: it comes with the CUDA Toolkit", {}};
   CAPSTONE_TRY(const CudaToolkit toolkit, find_toolkit(resources));
   Sandbox sandbox = Sandbox::detect(resources);
-  CAPSTONE_TRY(const auto own, own_cuda_programs({"capstone-recorder", "capstone-launcher"}, gpu.arch(), resources, say));
+  CAPSTONE_TRY(const auto own, own_cuda_programs({"capstone-capture-worker", "capstone-replayer"}, gpu.arch(), resources, say));
   say("building with nvcc");
   CAPSTONE_TRY(const Artifact artifact, build_cuda({&problem, source, &resources, &sandbox, "kernel", 900}, gpu.arch(), {}));
   if (!artifact.result.ok)

@@ -73,7 +73,7 @@ class ManifestReader {
   }
 
   // {caught: [WRONG]}, {passes: true}, … with an optional `because`.
-  Result<Expectation> expectation(const YamlNode& node, bool honest, bool sealed) const {
+  Result<Expectation> expectation(const YamlNode& node, bool honest, bool replayed) const {
     using Kind = Expectation::Kind;
     CAPSTONE_CHECK(keys(node, {}, {"passes", "caught", "label", "not_fooled", "falls_back", "cannot_show", "because"}));
     Expectation result;
@@ -89,13 +89,13 @@ class ManifestReader {
         result.kind = key.text == "label" ? Kind::kLabelled : Kind::kCannotShow;
         CAPSTONE_TRY(result.text, text(node, key.text));
       } else {
-        const std::string only = key.text == "falls_back" ? "host" : "true";
+        const std::string only = key.text == "falls_back" ? "in-process" : "true";
         if (value.text != only) return refuse(value, fmt::format("`{}` can only be {}", key.text, only));
         result.kind = key.text == "passes" ? Kind::kPasses : key.text == "not_fooled" ? Kind::kNotFooled : Kind::kFallsBack;
       }
     }
     if (said != 1) return refuse(node, "exactly one outcome is promised", "for example {caught: [WRONG]}");
-    if (result.kind == Kind::kFallsBack && !sealed) return refuse(node, "only the sealed tier falls back");
+    if (result.kind == Kind::kFallsBack && !replayed) return refuse(node, "only replayed execution falls back");
     const bool neutral = result.kind == Kind::kCannotShow || result.kind == Kind::kFallsBack;
     if (!neutral && honest != (result.kind == Kind::kPasses))
       return refuse(node, honest ? "an honest kernel passes" : "a trick does not simply pass", "or say {cannot_show: why}");
@@ -120,9 +120,9 @@ class ManifestReader {
   std::string file_;
 };
 
-// "softmax" of the catalogue, or "problems/packed_linear" beside the exhibits.
-fs::path problem_folder(const std::string& name, const fs::path& museum, const Resources& resources) {
-  return name.find('/') == std::string::npos ? resources.problems() / name : museum / name;
+// "softmax" of the catalogue, or "problems/packed_linear" beside the cases.
+fs::path problem_folder(const std::string& name, const fs::path& corpus, const Resources& resources) {
+  return name.find('/') == std::string::npos ? resources.problems() / name : corpus / name;
 }
 
 Result<HostileInput> read_input(const ManifestReader& reader, const YamlNode& root) {
@@ -146,8 +146,8 @@ Result<HostileInput> read_input(const ManifestReader& reader, const YamlNode& ro
 }
 
 // Every reference kernel whose folder names a problem.
-Result<std::vector<Exhibit>> expand_ladders(const Exhibit& ladders, const Resources& resources) {
-  std::vector<Exhibit> all;
+Result<std::vector<CorpusCase>> expand_ladders(const CorpusCase& ladders, const Resources& resources) {
+  std::vector<CorpusCase> all;
   std::error_code code;
   fs::recursive_directory_iterator it(resources.reference_kernels(), code), end;
   for (; !code && it != end; it.increment(code)) {
@@ -155,7 +155,7 @@ Result<std::vector<Exhibit>> expand_ladders(const Exhibit& ladders, const Resour
     const fs::path problem = resources.problems() / path.parent_path().filename();
     std::error_code ignored;
     if (path.extension() != ".cu" || !fs::exists(problem / "problem.yaml", ignored)) continue;
-    Exhibit one = ladders;
+    CorpusCase one = ladders;
     one.name = ladders.name + "/" + problem.filename().string() + "/" + path.stem().string();
     one.source = path;
     one.problem = problem;
@@ -184,13 +184,13 @@ std::string to_string(const Expectation& expectation) {
   return "?";
 }
 
-Result<std::vector<Exhibit>> load_manifest(const fs::path& folder, const Resources& resources) {
+Result<std::vector<CorpusCase>> load_manifest(const fs::path& folder, const Resources& resources) {
   const fs::path file = folder / "manifest.yaml";
   CAPSTONE_TRY(const std::string bytes, read_file(file, YamlLimits{}.bytes));
   CAPSTONE_TRY(const YamlNode root, parse_yaml(bytes, file.string()));
   const ManifestReader reader(file);
   CAPSTONE_TRY(const std::string kind, reader.one_of(root, "kind", {"kernel", "build", "input", "ladders"}, "kernel"));
-  const std::vector<std::string> ways{"emulated", "cuda-host", "cuda-sealed"};
+  const std::vector<std::string> ways{"emulated", "cuda-in-process", "cuda-replayed"};
   std::vector<std::string> required{"schema", "row", "what"};
   if (kind == "input") required.insert(required.end(), {"reader", "input"});
   else required.insert(required.end(), ways.begin(), ways.end());
@@ -201,50 +201,50 @@ Result<std::vector<Exhibit>> load_manifest(const fs::path& folder, const Resourc
   CAPSTONE_CHECK(reader.keys(root, required, optional));
   if (root.find("schema")->text != "1") return reader.refuse(*root.find("schema"), "this capstone reads schema 1");
 
-  Exhibit exhibit;
-  exhibit.name = folder.filename().string();
-  exhibit.manifest = file;
+  CorpusCase corpus_case;
+  corpus_case.name = folder.filename().string();
+  corpus_case.manifest = file;
   const bool honest = root.find("row")->text == "honest";
   if (!honest) {
     CAPSTONE_TRY(double row, reader.number(root, "row", 1, kRows, 0));
-    exhibit.row = static_cast<int>(row);
+    corpus_case.row = static_cast<int>(row);
   }
-  CAPSTONE_TRY(exhibit.what, reader.text(root, "what"));
-  CAPSTONE_TRY(exhibit.fools, reader.text(root, "fools"));
+  CAPSTONE_TRY(corpus_case.what, reader.text(root, "what"));
+  CAPSTONE_TRY(corpus_case.fools, reader.text(root, "fools"));
   if (honest == (root.find("fools") != nullptr)) return reader.refuse(root, honest ? "an honest kernel fools nobody" : "`fools` is missing: which judge does it deceive?");
-  CAPSTONE_TRY(exhibit.timeout_seconds, reader.number(root, "timeout", 0.1, 600, 10));
+  CAPSTONE_TRY(corpus_case.timeout_seconds, reader.number(root, "timeout", 0.1, 600, 10));
   CAPSTONE_TRY(const std::string needs, reader.one_of(root, "needs", {"isolation"}, ""));
-  exhibit.needs_isolation = !needs.empty();
+  corpus_case.needs_isolation = !needs.empty();
   if (kind == "input") {
-    CAPSTONE_TRY(exhibit.input, read_input(reader, root));
-    return std::vector<Exhibit>{std::move(exhibit)};
+    CAPSTONE_TRY(corpus_case.input, read_input(reader, root));
+    return std::vector<CorpusCase>{std::move(corpus_case)};
   }
-  CAPSTONE_TRY(exhibit.emulated, reader.expectation(*root.find("emulated"), honest, false));
-  CAPSTONE_TRY(exhibit.cuda_host, reader.expectation(*root.find("cuda-host"), honest, false));
-  CAPSTONE_TRY(exhibit.cuda_sealed, reader.expectation(*root.find("cuda-sealed"), honest, true));
-  if (kind == "ladders") return expand_ladders(exhibit, resources);
+  CAPSTONE_TRY(corpus_case.emulated, reader.expectation(*root.find("emulated"), honest, false));
+  CAPSTONE_TRY(corpus_case.cuda_in_process, reader.expectation(*root.find("cuda-in-process"), honest, false));
+  CAPSTONE_TRY(corpus_case.cuda_replayed, reader.expectation(*root.find("cuda-replayed"), honest, true));
+  if (kind == "ladders") return expand_ladders(corpus_case, resources);
   CAPSTONE_TRY(const std::string problem, reader.text(root, "problem"));
-  exhibit.problem = problem_folder(problem, folder.parent_path(), resources);
+  corpus_case.problem = problem_folder(problem, folder.parent_path(), resources);
   std::error_code ignored;
-  exhibit.source = folder / (fs::exists(folder / "kernel.py", ignored) ? "kernel.py" : "kernel.cu");
-  if (!fs::exists(exhibit.problem / "problem.yaml", ignored))
-    return reader.refuse(*root.find("problem"), fmt::format("there is no problem `{}`", problem), "a name of the catalogue, or problems/NAME in the museum");
-  if (!fs::exists(exhibit.source, ignored)) return fail("the exhibit has no kernel.cu and no kernel.py", folder.string(), "write it beside manifest.yaml");
-  return std::vector<Exhibit>{std::move(exhibit)};
+  corpus_case.source = folder / (fs::exists(folder / "kernel.py", ignored) ? "kernel.py" : "kernel.cu");
+  if (!fs::exists(corpus_case.problem / "problem.yaml", ignored))
+    return reader.refuse(*root.find("problem"), fmt::format("there is no problem `{}`", problem), "a name of the catalogue, or problems/NAME in the corpus");
+  if (!fs::exists(corpus_case.source, ignored)) return fail("the case has no kernel.cu and no kernel.py", folder.string(), "write it beside manifest.yaml");
+  return std::vector<CorpusCase>{std::move(corpus_case)};
 }
 
-Result<std::vector<Exhibit>> load_museum(const Resources& resources) {
-  const fs::path museum = resources.share / "museum";
-  std::vector<Exhibit> all;
+Result<std::vector<CorpusCase>> load_corpus(const Resources& resources) {
+  const fs::path corpus = resources.share / "corpus";
+  std::vector<CorpusCase> all;
   std::error_code code;
-  fs::directory_iterator it(museum, code), end;
+  fs::directory_iterator it(corpus, code), end;
   for (; !code && it != end; it.increment(code)) {
     if (!fs::exists(it->path() / "manifest.yaml", code)) continue;
-    CAPSTONE_TRY(auto exhibits, load_manifest(it->path(), resources));
-    std::move(exhibits.begin(), exhibits.end(), std::back_inserter(all));
+    CAPSTONE_TRY(auto cases, load_manifest(it->path(), resources));
+    std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
-  if (code) return fail("cannot read the museum: " + code.message(), museum.string(), "is capstone installed completely?", ExitCode::kEnvironment);
-  std::sort(all.begin(), all.end(), [](const Exhibit& a, const Exhibit& b) { return a.name < b.name; });
+  if (code) return fail("cannot read the corpus: " + code.message(), corpus.string(), "is capstone installed completely?", ExitCode::kEnvironment);
+  std::sort(all.begin(), all.end(), [](const CorpusCase& a, const CorpusCase& b) { return a.name < b.name; });
   return all;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The museum: small kernels and hostile files, each with a manifest that says what the judge must make of it.
+// The exploit corpus: small kernels and hostile files, each with a manifest that says what the judge must make of it.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace capstone {
 
-/// What must come of an exhibit on one way of judging.
+/// What must come of a case on one way of judging.
 struct Expectation {
   enum class Kind {
     kPasses,       ///< honest: gate one must pass
     kCaught,       ///< gate one must say one of `verdicts`
     kLabelled,     ///< gate one passes, and a label contains `text`
     kNotFooled,    ///< a trick that gains nothing: anything but FASTER, and a whole record
-    kFallsBack,    ///< sealed alone: it must go to the host tier, where `cuda-host` holds
+    kFallsBack,    ///< replayed alone: it must go to in-process execution, where `cuda-in-process` holds
     kCannotShow,   ///< not run here; `text` says why
   };
   Kind kind = Kind::kPasses;
@@ -38,7 +38,7 @@ struct HostileInput {
   bool refused = false;            ///< must be refused; else it is enough that the reader ends in time
 };
 
-struct Exhibit {
+struct CorpusCase {
   std::string name;                ///< the folder: "03_caches_by_pointer"; a rung: "honest_reference_kernels/softmax/01_three_pass"
   std::filesystem::path manifest;
   int row = 0;                     ///< 1 … 28; 0: honest
@@ -47,17 +47,17 @@ struct Exhibit {
   std::filesystem::path source;    ///< .cu or .py; empty for a hostile file
   double timeout_seconds = 10;     ///< one launch, or one hostile file
   bool needs_isolation = false;    ///< shows nothing where untrusted processes are not isolated
-  Expectation emulated, cuda_host, cuda_sealed;
+  Expectation emulated, cuda_in_process, cuda_replayed;
   std::optional<HostileInput> input;
 
   bool honest() const { return row == 0; }
 };
 
-/// Every exhibit below share/museum, by name; a `kind: ladders` manifest becomes one exhibit a reference kernel.
+/// Every case below share/corpus, by name; a `kind: ladders` manifest becomes one case a reference kernel.
 /// @error a manifest that is not as strict as it must be (file:line:column), a kernel or a problem that is missing.
-Result<std::vector<Exhibit>> load_museum(const Resources& resources);
+Result<std::vector<CorpusCase>> load_corpus(const Resources& resources);
 
 /// One manifest. @error see above
-Result<std::vector<Exhibit>> load_manifest(const std::filesystem::path& folder, const Resources& resources);
+Result<std::vector<CorpusCase>> load_manifest(const std::filesystem::path& folder, const Resources& resources);
 
 }  // namespace capstone

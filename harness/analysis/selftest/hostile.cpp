@@ -21,7 +21,7 @@ constexpr std::size_t kBombBytes = std::size_t{80} << 20;  // more than one file
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "capstone-museum-XXXXXX").string();
+    std::string pattern = (fs::temp_directory_path() / "capstone-corpus-XXXXXX").string();
     if (::mkdtemp(pattern.data())) path_ = pattern;
   }
   ~TemporaryFolder() {

@@ -24,7 +24,7 @@ std::string outcome(const Measurement& m) {
     text += ", " + std::string(label_of(m.gate_two));
     if (m.measured && m.measured->speedup) text += " " + format_speedup(m.measured->speedup->point);
   }
-  if (m.backend == "cuda") text += " (" + m.tier + ")";
+  if (m.backend == "cuda") text += " (" + m.execution + ")";
   return text;
 }
 
@@ -34,19 +34,19 @@ std::string reason(const Measurement& m) {
   return join(m.labels, "; ");
 }
 
-// The promise that holds for a judgement, and what is wrong with its tier already.
+// The promise that holds for a judgement, and what is wrong with its execution already.
 struct Promise {
   const Expectation* expectation;
-  std::string wrong_tier;
+  std::string wrong_execution;
 };
-Promise promise_for(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& m) {
-  if (backend == Backend::kEmulated) return {&exhibit.emulated, {}};
-  const bool sealed = m.tier == "sealed" && m.gate_one != GateOne::kNotJudgeable;  // not judgeable there: it could not be recorded
-  const bool must_fall_back = exhibit.cuda_sealed.kind == Kind::kFallsBack;
-  if (sealed && must_fall_back) return {&exhibit.cuda_host, "it was sealed, and should not have been"};
-  if (sealed) return {&exhibit.cuda_sealed, {}};
-  if (tier == Tier::kSealed && must_fall_back) return {&exhibit.cuda_sealed, {}};
-  return {&exhibit.cuda_host, {}};
+Promise promise_for(const CorpusCase& corpus_case, Backend backend, Execution execution, const Measurement& m) {
+  if (backend == Backend::kEmulated) return {&corpus_case.emulated, {}};
+  const bool replayed = m.execution == "replayed" && m.gate_one != GateOne::kNotJudgeable;  // not judgeable there: it could not be recorded
+  const bool must_fall_back = corpus_case.cuda_replayed.kind == Kind::kFallsBack;
+  if (replayed && must_fall_back) return {&corpus_case.cuda_in_process, "it was replayed, and should not have been"};
+  if (replayed) return {&corpus_case.cuda_replayed, {}};
+  if (execution == Execution::kReplayed && must_fall_back) return {&corpus_case.cuda_replayed, {}};
+  return {&corpus_case.cuda_in_process, {}};
 }
 
 bool machine_could_not(GateOne verdict) { return verdict == GateOne::kNotJudgeable || verdict == GateOne::kMachineFault; }
@@ -76,43 +76,43 @@ RowState state_of(const Expectation& expected, const Measurement& m) {
   }
 }
 
-RowResult blank_row(const Exhibit& exhibit) {
+RowResult blank_row(const CorpusCase& corpus_case) {
   RowResult row;
-  row.name = exhibit.name;
-  row.row = exhibit.row;
+  row.name = corpus_case.name;
+  row.row = corpus_case.row;
   return row;
 }
 
-RowResult not_run(const Exhibit& exhibit, std::string expected, std::string why) {
-  RowResult row = blank_row(exhibit);
+RowResult not_run(const CorpusCase& corpus_case, std::string expected, std::string why) {
+  RowResult row = blank_row(corpus_case);
   row.expected = std::move(expected);
   row.why = std::move(why);
   return row;
 }
 
 // Why nothing can be shown, before anything is built; empty when something can.
-std::string hopeless(const Exhibit& exhibit, const SelftestRequest& request) {
+std::string hopeless(const CorpusCase& corpus_case, const SelftestRequest& request) {
   auto why = [](const Expectation& e) { return e.kind == Kind::kCannotShow ? e.text : std::string(); };
-  if (request.backend == Backend::kEmulated) return why(exhibit.emulated);
-  if (request.tier == Tier::kHost) return why(exhibit.cuda_host);
-  if (request.tier == Tier::kSealed && is_python(exhibit.source)) return "a Python process cannot be recorded";
-  if (request.tier == Tier::kSealed) return why(exhibit.cuda_sealed);
-  return why(exhibit.cuda_sealed).empty() ? std::string() : why(exhibit.cuda_host);
+  if (request.backend == Backend::kEmulated) return why(corpus_case.emulated);
+  if (request.execution == Execution::kInProcess) return why(corpus_case.cuda_in_process);
+  if (request.execution == Execution::kReplayed && is_python(corpus_case.source)) return "a Python process cannot be recorded";
+  if (request.execution == Execution::kReplayed) return why(corpus_case.cuda_replayed);
+  return why(corpus_case.cuda_replayed).empty() ? std::string() : why(corpus_case.cuda_in_process);
 }
 
-Result<RowResult> read_hostile_file(const Exhibit& exhibit, const SelftestRequest& request) {
-  RowResult row = blank_row(exhibit);
-  const HostileInput& input = *exhibit.input;
-  row.expected = input.refused ? "refused" : fmt::format("ends within {:g} s", exhibit.timeout_seconds);
+Result<RowResult> read_hostile_file(const CorpusCase& corpus_case, const SelftestRequest& request) {
+  RowResult row = blank_row(corpus_case);
+  const HostileInput& input = *corpus_case.input;
+  row.expected = input.refused ? "refused" : fmt::format("ends within {:g} s", corpus_case.timeout_seconds);
   auto reader = request.readers.find(input.reader);
   if (reader == request.readers.end())
-    return not_run(exhibit, row.expected, "nothing here reads a " + input.reader);
+    return not_run(corpus_case, row.expected, "nothing here reads a " + input.reader);
   const auto begun = Clock::now();
   const std::optional<std::string> refused = reader->second(input);
   row.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   row.got = fmt::format("{} in {}", refused ? "refused" : "read", format_time_ms(row.seconds * 1000));
   row.why = refused.value_or("");
-  row.state = row.seconds > exhibit.timeout_seconds || (input.refused && !refused) ? RowState::kEscaped : RowState::kOk;
+  row.state = row.seconds > corpus_case.timeout_seconds || (input.refused && !refused) ? RowState::kEscaped : RowState::kOk;
   return row;
 }
 
@@ -129,27 +129,27 @@ std::string_view label_of(RowState state) {
   return "?";
 }
 
-RowResult faulty_row(const Exhibit& exhibit, const Error& error) {
-  RowResult row = not_run(exhibit, "a judgement", error.what + (error.where.empty() ? "" : " (" + error.where + ")"));
+RowResult faulty_row(const CorpusCase& corpus_case, const Error& error) {
+  RowResult row = not_run(corpus_case, "a judgement", error.what + (error.where.empty() ? "" : " (" + error.where + ")"));
   row.state = RowState::kDiffers;
   row.got = "a fault of the machine";
   return row;
 }
 
-RowResult assess(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& measurement) {
-  RowResult row = blank_row(exhibit);
-  const Promise promise = promise_for(exhibit, backend, tier, measurement);
+RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execution, const Measurement& measurement) {
+  RowResult row = blank_row(corpus_case);
+  const Promise promise = promise_for(corpus_case, backend, execution, measurement);
   row.expected = to_string(*promise.expectation);
   row.got = outcome(measurement);
   row.state = state_of(*promise.expectation, measurement);
   row.why = reason(measurement);
   if (promise.expectation->kind == Kind::kCannotShow) row.why = promise.expectation->text;
-  if (!promise.wrong_tier.empty()) {
+  if (!promise.wrong_execution.empty()) {
     row.state = RowState::kDiffers;
-    row.why = promise.wrong_tier;
+    row.why = promise.wrong_execution;
   }
-  if (backend == Backend::kCuda && tier != Tier::kHost)
-    row.sealed = measurement.tier == "sealed" && measurement.gate_one != GateOne::kNotJudgeable;
+  if (backend == Backend::kCuda && execution != Execution::kInProcess)
+    row.replayed = measurement.execution == "replayed" && measurement.gate_one != GateOne::kNotJudgeable;
   row.measurement = measurement;
   // What the verdict rests on; not all that was right, nor every sample.
   row.measurement["cases_run"] = measurement.cases.size();
@@ -166,45 +166,45 @@ RowResult assess(const Exhibit& exhibit, Backend backend, Tier tier, const Measu
   return row;
 }
 
-std::vector<std::vector<Exhibit>> groups_of(const std::vector<Exhibit>& exhibits, Backend backend) {
-  std::vector<std::vector<Exhibit>> groups;
-  for (const Exhibit& exhibit : exhibits) {
-    auto together = [&](const std::vector<Exhibit>& group) {
-      const Exhibit& first = group.front();
-      return backend == Backend::kCuda && exhibit.honest() && first.honest() && !exhibit.input && !first.input &&
-             exhibit.problem == first.problem && exhibit.timeout_seconds == first.timeout_seconds &&
-             exhibit.needs_isolation == first.needs_isolation && group.size() < kTogether;
+std::vector<std::vector<CorpusCase>> groups_of(const std::vector<CorpusCase>& cases, Backend backend) {
+  std::vector<std::vector<CorpusCase>> groups;
+  for (const CorpusCase& corpus_case : cases) {
+    auto together = [&](const std::vector<CorpusCase>& group) {
+      const CorpusCase& first = group.front();
+      return backend == Backend::kCuda && corpus_case.honest() && first.honest() && !corpus_case.input && !first.input &&
+             corpus_case.problem == first.problem && corpus_case.timeout_seconds == first.timeout_seconds &&
+             corpus_case.needs_isolation == first.needs_isolation && group.size() < kTogether;
     };
     auto group = std::find_if(groups.begin(), groups.end(), together);
-    if (group == groups.end()) group = groups.insert(groups.end(), std::vector<Exhibit>());
-    group->push_back(exhibit);
+    if (group == groups.end()) group = groups.insert(groups.end(), std::vector<CorpusCase>());
+    group->push_back(corpus_case);
   }
   return groups;
 }
 
-Result<std::vector<RowResult>> run_group(const std::vector<Exhibit>& group, const SelftestRequest& request, const Resources& resources,
+Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, const SelftestRequest& request, const Resources& resources,
                                          const Narration& say) {
   std::vector<RowResult> rows;
-  std::vector<const Exhibit*> shown;
-  for (const Exhibit& exhibit : group) {
-    if (exhibit.input) {
-      CAPSTONE_TRY(RowResult row, read_hostile_file(exhibit, request));
+  std::vector<const CorpusCase*> shown;
+  for (const CorpusCase& corpus_case : group) {
+    if (corpus_case.input) {
+      CAPSTONE_TRY(RowResult row, read_hostile_file(corpus_case, request));
       rows.push_back(std::move(row));
-    } else if (std::string why = hopeless(exhibit, request); !why.empty()) {
-      rows.push_back(not_run(exhibit, "cannot show", why));
-    } else if (Sandbox sandbox = Sandbox::detect(resources); exhibit.needs_isolation && !sandbox.isolated()) {
-      rows.push_back(not_run(exhibit, "needs isolation", "untrusted processes are not isolated here: " + sandbox.description()));
+    } else if (std::string why = hopeless(corpus_case, request); !why.empty()) {
+      rows.push_back(not_run(corpus_case, "cannot show", why));
+    } else if (Sandbox sandbox = Sandbox::detect(resources); corpus_case.needs_isolation && !sandbox.isolated()) {
+      rows.push_back(not_run(corpus_case, "needs isolation", "untrusted processes are not isolated here: " + sandbox.description()));
     } else {
-      shown.push_back(&exhibit);
+      shown.push_back(&corpus_case);
     }
   }
   if (shown.empty()) return rows;
   CAPSTONE_TRY(const Problem problem, load_problem(shown.front()->problem));
   JudgeRequest judged;
   judged.problem = &problem;
-  for (const Exhibit* exhibit : shown) judged.entries.push_back({fmt::format("exhibit-{}", judged.entries.size() + 1), exhibit->source});
+  for (const CorpusCase* corpus_case : shown) judged.candidates.push_back({fmt::format("case-{}", judged.candidates.size() + 1), corpus_case->source});
   judged.backend = request.backend;
-  judged.tier = request.tier;
+  judged.execution = request.execution;
   judged.budget_seconds = request.budget_seconds;
   judged.run_timeout_seconds = shown.front()->timeout_seconds;
   judged.hidden_cases = kHiddenCases;
@@ -213,7 +213,7 @@ Result<std::vector<RowResult>> run_group(const std::vector<Exhibit>& group, cons
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
   const double seconds = std::chrono::duration<double>(Clock::now() - begun).count() / static_cast<double>(shown.size());
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    rows.push_back(assess(*shown[i], request.backend, request.tier, measurements[i]));
+    rows.push_back(assess(*shown[i], request.backend, request.execution, measurements[i]));
     rows.back().seconds = seconds;
   }
   return rows;
@@ -222,7 +222,7 @@ Result<std::vector<RowResult>> run_group(const std::vector<Exhibit>& group, cons
 Rate rate_of(const std::vector<RowResult>& rows) {
   Rate rate;
   for (const RowResult& row : rows) {
-    if (row.row == 0 && row.sealed) ++(*row.sealed ? rate.sealed : rate.unsealed);
+    if (row.row == 0 && row.replayed) ++(*row.replayed ? rate.replayed : rate.in_process);
     if (row.state == RowState::kNotRun) {
       ++rate.not_run;
       continue;
@@ -236,7 +236,7 @@ Rate rate_of(const std::vector<RowResult>& rows) {
 void to_json(Json& json, const RowResult& row) {
   json = Json{{"name", row.name}, {"row", row.row ? Json(row.row) : Json("honest")}, {"expected", row.expected}, {"got", row.got},
               {"state", label_of(row.state)}, {"why", row.why}, {"seconds", row.seconds}};
-  if (row.sealed) json["sealed"] = *row.sealed;
+  if (row.replayed) json["replayed"] = *row.replayed;
   if (!row.measurement.is_null()) json["measurement"] = row.measurement;
 }
 
@@ -249,13 +249,13 @@ void from_json(const Json& json, RowResult& row) {
     if (json.value("state", "") == label_of(state)) row.state = state;
   row.why = json.value("why", "");
   row.seconds = json.value("seconds", 0.0);
-  if (auto sealed = json.find("sealed"); sealed != json.end()) row.sealed = sealed->get<bool>();
+  if (auto replayed = json.find("replayed"); replayed != json.end()) row.replayed = replayed->get<bool>();
   row.measurement = json.value("measurement", Json());
 }
 
 void to_json(Json& json, const Rate& rate) {
   json = Json{{"tricks", rate.tricks}, {"caught", rate.caught}, {"honest", rate.honest}, {"passed", rate.passed}, {"not_run", rate.not_run}};
-  if (rate.sealed + rate.unsealed) json.update({{"honest_sealed", rate.sealed}, {"honest_not_sealed", rate.unsealed}});
+  if (rate.replayed + rate.in_process) json.update({{"honest_sealed", rate.replayed}, {"honest_not_sealed", rate.in_process}});
 }
 
 }  // namespace capstone

@@ -1,5 +1,5 @@
 #pragma once
-// Shows the museum to the judge and compares what it says with what the manifests promise.
+// Shows the corpus to the judge and compares what it says with what the manifests promise.
 #include <functional>
 #include <map>
 #include <optional>
@@ -29,7 +29,7 @@ struct RowResult {
   RowState state = RowState::kNotRun;
   std::string why;                 ///< one line: the judge's own reason, or why it was not run
   double seconds = 0;
-  std::optional<bool> sealed;      ///< on a GPU: whether the sealed tier could judge it; absent where it was not asked to
+  std::optional<bool> replayed;      ///< on a GPU: whether replayed execution could judge it; absent where it was not asked to
   Json measurement;                ///< the whole record where something was judged, samples left out
 };
 
@@ -42,29 +42,29 @@ std::string hostile_text(const HostileInput& input);
 
 struct SelftestRequest {
   Backend backend = Backend::kEmulated;   ///< kEmulated or kCuda
-  Tier tier = Tier::kAuto;                ///< kCuda only
+  Execution execution = Execution::kAuto;                ///< kCuda only
   double budget_seconds = 3;              ///< of timing, a kernel
   std::map<std::string, InputReader> readers;
 };
 
-/// Exhibits in groups that are judged together: on a GPU the honest kernels of a problem, a few at a time, since every race costs the
-/// same start; each other exhibit alone, so that none suffers from another's trick.
-std::vector<std::vector<Exhibit>> groups_of(const std::vector<Exhibit>& exhibits, Backend backend);
+/// CorpusCases in groups that are judged together: on a GPU the honest kernels of a problem, a few at a time, since every race costs the
+/// same start; each other case alone, so that none suffers from another's trick.
+std::vector<std::vector<CorpusCase>> groups_of(const std::vector<CorpusCase>& cases, Backend backend);
 /// Judges a group; a row for each. @error the machine's fault, or interrupted.
-Result<std::vector<RowResult>> run_group(const std::vector<Exhibit>& group, const SelftestRequest& request, const Resources& resources,
+Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, const SelftestRequest& request, const Resources& resources,
                                          const Narration& say);
 
-/// The row of an exhibit that could not be judged because of a fault of the machine: a failure, with its reason.
-RowResult faulty_row(const Exhibit& exhibit, const Error& error);
+/// The row of a case that could not be judged because of a fault of the machine: a failure, with its reason.
+RowResult faulty_row(const CorpusCase& corpus_case, const Error& error);
 
 /// What a judgement is worth against the manifest.
-RowResult assess(const Exhibit& exhibit, Backend backend, Tier tier, const Measurement& measurement);
+RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execution, const Measurement& measurement);
 
 struct Rate {
   int tricks = 0, caught = 0;      ///< that ran; of these as promised
   int honest = 0, passed = 0;      ///< that ran; of these passed
   int not_run = 0;
-  int sealed = 0, unsealed = 0;    ///< honest kernels on a GPU: judged in the sealed tier; had to, or would have to, leave it
+  int replayed = 0, in_process = 0;    ///< honest kernels on a GPU: judged in replayed execution; had to, or would have to, leave it
   /// No escape, no honest kernel refused, nothing caught otherwise than promised.
   bool good() const { return caught == tricks && passed == honest; }
 };

@@ -79,18 +79,18 @@ AgreementReport agreement_of(const std::vector<MarkPair>& pairs, const Rubric& r
   return report;
 }
 
-Calibration::Calibration(std::unique_ptr<Database> database) : database_(std::move(database)) {}
-Calibration::Calibration(Calibration&&) noexcept = default;
-Calibration::~Calibration() = default;
+GraderAgreement::GraderAgreement(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+GraderAgreement::GraderAgreement(GraderAgreement&&) noexcept = default;
+GraderAgreement::~GraderAgreement() = default;
 
-Result<Calibration> Calibration::open(const std::filesystem::path& cohort) {
+Result<GraderAgreement> GraderAgreement::open(const std::filesystem::path& cohort) {
   const auto file = cohort / "gradebook.sqlite";
   CAPSTONE_TRY(Database database, Database::open(file));
   CAPSTONE_CHECK(detail::bring_up_to_date(database, file));
-  return Calibration(std::make_unique<Database>(std::move(database)));
+  return GraderAgreement(std::make_unique<Database>(std::move(database)));
 }
 
-Result<std::vector<BlindCopy>> Calibration::assign(int count, const std::string& grader) {
+Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::string& grader) {
   if (trim(grader).empty()) return fail("for whom?", {}, "--grader NAME");
   struct Choice { std::int64_t others; std::string order, submission, code; };
   std::vector<Choice> choices;
@@ -120,14 +120,14 @@ Result<std::vector<BlindCopy>> Calibration::assign(int count, const std::string&
   return copies;
 }
 
-Result<std::pair<std::string, std::string>> Calibration::copy_of(const std::string& code) const {
+Result<std::pair<std::string, std::string>> GraderAgreement::copy_of(const std::string& code) const {
   CAPSTONE_TRY(Statement known, database_->prepare("SELECT submission, grader FROM blind WHERE code=?"));
   CAPSTONE_TRY(bool row, known.bind(code).step());
   if (!row) return fail("no blind copy is called '" + code + "'", {}, "its folder keeps the name that `gradebook assign` gave it");
   return std::pair{known.text(0), known.text(1)};
 }
 
-Result<int> Calibration::merge(const Rubric& rubric, const std::vector<Mark>& marks) {
+Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>& marks) {
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   int added = 0;
   for (const Mark& mark : marks) {
@@ -148,7 +148,7 @@ Result<int> Calibration::merge(const Rubric& rubric, const std::vector<Mark>& ma
   return added;
 }
 
-Result<std::vector<MarkPair>> Calibration::pairs() const {
+Result<std::vector<MarkPair>> GraderAgreement::pairs() const {
   // Rows come oldest first, first marks before second ones: the last of each grader stays, in the order of its first appearance.
   using Given = std::vector<std::pair<std::string, double>>;   // (grader, points)
   std::map<std::pair<std::string, std::string>, Given> given;

@@ -40,12 +40,12 @@ std::optional<double> weighted_kappa(const std::vector<std::pair<int, int>>& rat
 
 AgreementReport agreement_of(const std::vector<MarkPair>& pairs, const Rubric& rubric);
 
-class Calibration {
+class GraderAgreement {
  public:
   /// @error as Gradebook::open().
-  static Result<Calibration> open(const std::filesystem::path& cohort);
-  Calibration(Calibration&&) noexcept;
-  ~Calibration();
+  static Result<GraderAgreement> open(const std::filesystem::path& cohort);
+  GraderAgreement(GraderAgreement&&) noexcept;
+  ~GraderAgreement();
 
   /// Gives `grader` up to `count` more submissions that they have neither marked nor been given; those that fewest others were given first.
   Result<std::vector<BlindCopy>> assign(int count, const std::string& grader);
@@ -57,7 +57,7 @@ class Calibration {
   Result<std::vector<MarkPair>> pairs() const;
 
  private:
-  explicit Calibration(std::unique_ptr<detail::Database> database);
+  explicit GraderAgreement(std::unique_ptr<detail::Database> database);
   std::unique_ptr<detail::Database> database_;
 };
 

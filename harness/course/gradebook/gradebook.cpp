@@ -10,6 +10,7 @@
 #include "harness/base/text.h"
 #include "harness/course/gradebook/database.h"
 #include "harness/course/gradebook/schema.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -235,7 +236,7 @@ Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
   for (;;) {
     CAPSTONE_TRY(bool row, stored.step());
     if (!row) return all;
-    if (Json json = Json::parse(stored.text(1), nullptr, false); json.is_object()) all[stored.text(0)] = json.get<ResultSummary>();
+    if (Json json = parse_recorded(stored.text(1)); json.is_object()) all[stored.text(0)] = json.get<ResultSummary>();
   }
 }
 

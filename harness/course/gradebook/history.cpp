@@ -55,7 +55,7 @@ Result<void> Gradebook::record_rejudgement(const SubmissionResult& result, const
   CAPSTONE_CHECK(require(result.name));
   std::vector<std::string> verdicts;
   for (const Measurement& m : result.judged)
-    verdicts.push_back(fmt::format("{} {}{}", m.contestant, label_of(m.gate_one), m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two))));
+    verdicts.push_back(fmt::format("{} {}{}", m.candidate, label_of(m.gate_one), m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two))));
   if (!result.why.empty()) verdicts.push_back(result.why);
   CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO rejudgement (submission, digest, verdict, file, time) SELECT name, digest, ?,?,? FROM submission WHERE name=?"));
   return add.bind(to_utf8(join(verdicts, "; "))).bind(file).bind(result.finished).bind(result.name).run();

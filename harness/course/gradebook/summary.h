@@ -8,9 +8,9 @@
 
 namespace capstone {
 
-/// One contestant's judgement, in brief.
+/// One candidate's judgement, in brief.
 struct Outcome {
-  std::string contestant;            ///< "human" or "llm"
+  std::string candidate;            ///< "human" or "llm"
   std::string gate_one, gate_two;    ///< as label_of() says it: "PASS", "FASTER"
   bool correct = false;
   std::string backend, device;
@@ -24,7 +24,7 @@ struct ResultSummary {
   std::vector<Outcome> outcomes;
   std::optional<Prediction> prediction;   ///< the first that was recorded
   double suggested = 0;                   ///< marks; for mentors only
-  const Outcome* of(const std::string& contestant) const;   ///< null: not judged
+  const Outcome* of(const std::string& candidate) const;   ///< null: not judged
 };
 
 ResultSummary summary_of(const SubmissionResult& result);

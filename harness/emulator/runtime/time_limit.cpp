@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kAgain{10};        // between two signals
 // before host code must report where it is, if no kernel runs
-constexpr std::chrono::milliseconds kPatience{1500};
+constexpr std::chrono::milliseconds kHostPatience{1500};
 // … whatever runs: the judge waits a little longer than this
 constexpr std::chrono::milliseconds kLastResort{8000};
 
@@ -66,7 +66,7 @@ struct TimeLimit::Watch {
     time_out_phase() = TimeOutPhase::kKernels;
     const auto begin = std::chrono::steady_clock::now();
     auto waited = [&] { return std::chrono::steady_clock::now() - begin; };
-    while (waited() < kPatience || (waited() < kLastResort && (launch_in_progress() || has_failure()))) {
+    while (waited() < kHostPatience || (waited() < kLastResort && (launch_in_progress() || has_failure()))) {
       signal_other_threads();
       if (changed.wait_for(lock, kAgain, [this] { return over; })) return;
     }

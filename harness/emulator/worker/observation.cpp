@@ -66,7 +66,7 @@ int finish_observation(const Json& request, Json& answer) {
 #else
 
 void begin_observation(const Json& request, char*, std::size_t) {
-  if (request.value("observe", false)) throw std::runtime_error("this build does not observe; it is not the hooks build");
+  if (request.value("observe", false)) throw std::runtime_error("this build does not observe; it is not the instrumented build");
 }
 int finish_observation(const Json&, Json&) { return -1; }
 

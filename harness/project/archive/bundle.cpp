@@ -12,6 +12,7 @@
 #include "harness/base/text.h"
 #include "harness/project/archive/archive.h"
 #include "harness/project/archive/collect.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -34,32 +35,32 @@ std::optional<int> attempt_of(std::string_view path) {
 
 bool is_kernel(const std::string& path) { return path.ends_with("/kernel.cu") || path.ends_with("/kernel.py"); }
 
-// Whether the path lies in a folder of `contestant`.
-bool belongs_to(const std::string& contestant, const std::string& path) {
-  if (contestant == "human") return path.starts_with("human/");
+// Whether the path lies in a folder of `candidate`.
+bool belongs_to(const std::string& candidate, const std::string& path) {
+  if (candidate == "human") return path.starts_with("human/");
   std::optional<int> attempt = attempt_of(path);
-  return attempt && (contestant == "llm" || contestant == fmt::format("attempt-{}", *attempt));
+  return attempt && (candidate == "llm" || candidate == fmt::format("attempt-{}", *attempt));
 }
 
-// Whether judging `contestant` may need the file. A kernel includes what it likes, whatever its name; prose is for people.
-bool needs(const std::string& contestant, const std::string& path) { return belongs_to(contestant, path) && !path.ends_with(".md"); }
+// Whether judging `candidate` may need the file. A kernel includes what it likes, whatever its name; prose is for people.
+bool needs(const std::string& candidate, const std::string& path) { return belongs_to(candidate, path) && !path.ends_with(".md"); }
 
-// The kernel of a contestant's folder itself, not of one below.
-bool is_kernel_of(const std::string& contestant, const std::string& path) {
-  return belongs_to(contestant, path) && is_kernel(path) && std::count(path.begin(), path.end(), '/') == (contestant == "human" ? 1 : 2);
+// The kernel of a candidate's folder itself, not of one below.
+bool is_kernel_of(const std::string& candidate, const std::string& path) {
+  return belongs_to(candidate, path) && is_kernel(path) && std::count(path.begin(), path.end(), '/') == (candidate == "human" ? 1 : 2);
 }
 
-Result<void> check_contestant(const std::string& contestant, const std::vector<CollectedFile>& files) {
-  bool known = contestant == "human" || contestant == "llm" ||
-               (contestant.starts_with("attempt-") && attempt_of("llm/" + contestant + "/"));
+Result<void> check_candidate(const std::string& candidate, const std::vector<CollectedFile>& files) {
+  bool known = candidate == "human" || candidate == "llm" ||
+               (candidate.starts_with("attempt-") && attempt_of("llm/" + candidate + "/"));
   if (!known)
-    return fail(fmt::format("unknown contestant \"{}\"", contestant), "", "name human, llm or attempt-1, attempt-2 …");
+    return fail(fmt::format("unknown candidate \"{}\"", candidate), "", "name human, llm or attempt-1, attempt-2 …");
   bool kernel = std::any_of(files.begin(), files.end(), [&](const CollectedFile& f) {
-    return is_kernel_of(contestant, f.path);
+    return is_kernel_of(candidate, f.path);
   });
   if (!kernel)
-    return fail(fmt::format("contestant \"{}\" has no kernel to judge", contestant), "",
-                contestant == "human" ? "human/kernel.cu (or kernel.py) is missing" : "file a reply first: capstone llm add REPLY");
+    return fail(fmt::format("candidate \"{}\" has no kernel to judge", candidate), "",
+                candidate == "human" ? "human/kernel.cu (or kernel.py) is missing" : "file a reply first: capstone llm add REPLY");
   return {};
 }
 
@@ -68,7 +69,7 @@ std::string manifest(const Project& project, const BundleRequest& request) {
                {"tool", request.tool},
                {"problem_id", project.config.problem_id},
                {"problem_digest", project.config.problem_digest},
-               {"contestants", request.contestants},
+               {"candidates", request.candidates},
                {"options", request.options}};
   return json.dump(2) + "\n";
 }
@@ -81,7 +82,7 @@ Result<std::string> text_at(const Json& json, const char* key, const fs::path& w
 Result<Bundle> read_manifest(const fs::path& root) {
   const fs::path path = kManifest;   // as the bundle has it: where it was unpacked is nobody's business
   CAPSTONE_TRY(auto text, read_file(root / path, 1 << 20));
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_recorded(text);
   if (!json.is_object()) return fail("not JSON", path.string());
   if (json.value("schema", Json()) != Json(kBundleSchema))
     return fail("the bundle has a format that this version does not know", path.string(), "update capstone here or there",
@@ -93,10 +94,10 @@ Result<Bundle> read_manifest(const fs::path& root) {
   CAPSTONE_TRY(bundle.problem_digest, text_at(json, "problem_digest", path));
   bundle.options = json.value("options", Json::object());
   if (!bundle.options.is_object()) return fail("\"options\" is no object", path.string());
-  Json contestants = json.value("contestants", Json::array());
-  for (const Json& contestant : contestants) {
-    if (!contestant.is_string()) return fail("\"contestants\" is not a list of names", path.string());
-    bundle.contestants.push_back(contestant);
+  Json candidates = json.value("candidates", Json::array());
+  for (const Json& candidate : candidates) {
+    if (!candidate.is_string()) return fail("\"candidates\" is not a list of names", path.string());
+    bundle.candidates.push_back(candidate);
   }
   return bundle;
 }
@@ -116,8 +117,8 @@ Result<void> check_layout(const fs::path& root) {
 
 Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& request, const fs::path& out) {
   CAPSTONE_TRY(auto collection, collect_files(project.root, kMaxFiles));
-  if (request.contestants.empty()) return fail("a bundle needs a contestant", "", "name human, llm or attempt-1, attempt-2 …");
-  for (const std::string& contestant : request.contestants) CAPSTONE_CHECK(check_contestant(contestant, collection.files));
+  if (request.candidates.empty()) return fail("a bundle needs a candidate", "", "name human, llm or attempt-1, attempt-2 …");
+  for (const std::string& candidate : request.candidates) CAPSTONE_CHECK(check_candidate(candidate, collection.files));
   std::deque<std::string> contents;   // the entries' views stay valid
   std::vector<PackEntry> entries;
   auto add = [&](const std::string& path, std::string bytes) {
@@ -125,7 +126,7 @@ Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& r
     entries.push_back({path, contents.back()});
   };
   auto of_any = [&](auto holds, const std::string& path) {
-    return std::any_of(request.contestants.begin(), request.contestants.end(), [&](const std::string& c) { return holds(c, path); });
+    return std::any_of(request.candidates.begin(), request.candidates.end(), [&](const std::string& c) { return holds(c, path); });
   };
   BundleReceipt receipt;
   for (const SkippedFile& file : collection.skipped)

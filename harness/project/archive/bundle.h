@@ -13,24 +13,24 @@
 namespace capstone {
 
 struct BundleRequest {
-  std::vector<std::string> contestants = {"human", "llm"};   ///< "human", "llm" (every attempt) or "attempt-3"
+  std::vector<std::string> candidates = {"human", "llm"};   ///< "human", "llm" (every attempt) or "attempt-3"
   Json options = Json::object();                             ///< of the measurement, as the command line defines them
   std::string tool;                                          ///< version
 };
 
 struct BundleReceipt : Receipt {
-  std::vector<SkippedFile> left_out;   ///< of the contestants' folders: what a kernel might have included
+  std::vector<SkippedFile> left_out;   ///< of the candidates' folders: what a kernel might have included
 };
 
-/// Writes a reproducible tar of capstone.yaml, problem/, the texts in the contestants' folders but Markdown,
+/// Writes a reproducible tar of capstone.yaml, problem/, the texts in the candidates' folders but Markdown,
 /// .capstone/bundle.json and an empty ledger. No worklog, no report, no history.
-/// @error a contestant that does not exist; a contestant without a kernel.
+/// @error a candidate that does not exist; a candidate without a kernel.
 Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& request, const std::filesystem::path& out);
 
 /// A bundle on this machine.
 struct Bundle {
   std::filesystem::path root;                ///< a project folder with an empty ledger
-  std::vector<std::string> contestants;      ///< as asked for
+  std::vector<std::string> candidates;      ///< as asked for
   std::string problem_id, problem_digest;    ///< compare with the problem's own before judging
   std::string tool;                          ///< version that packed it
   Json options;

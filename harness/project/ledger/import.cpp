@@ -6,6 +6,7 @@
 #include "harness/project/ledger/chain.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/ledger_file.h"
+#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -29,7 +30,7 @@ Index index_of(std::string_view bytes) {
     auto link = chain.follow(line, *header, ignored);
     index.digests.insert(link.digest);
     index.lines.emplace(Key{link.root, header->seq}, line.number);
-    const Json record = Json::parse(line.text.begin(), line.text.end(), nullptr, false);
+    const Json record = parse_recorded(line.text);
     index.has_init |= record.is_object() && record.value("kind", Json()) == Json("init");
   }
   return index;
@@ -49,7 +50,7 @@ std::optional<std::string> foreign(const Json& record, const Index& ours, const 
 
 // The other ledger's sources lie beside it, as ours do.
 Result<void> bring_source(const Line& line, const fs::path& from, const fs::path& to) {
-  auto body = Json::parse(line.text.begin(), line.text.end()).value("body", Json::object());
+  auto body = parse_recorded(line.text).value("body", Json::object());
   std::string digest = body.is_object() ? body.value("source_sha256", std::string()) : std::string();
   if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos) return {};
   fs::path source = from / (digest + ".cu");
@@ -91,7 +92,7 @@ Result<int> import_records(const fs::path& ledger, const fs::path& other, const 
                   ledger.string() + ":" + std::to_string(twin->second) + " and " + other.string() + ":" +
                       std::to_string(line.number),
                   "a copy of this project was measured on the same machine; nothing was imported");
-    if (auto why = foreign(Json::parse(line.text.begin(), line.text.end()), ours, problem))
+    if (auto why = foreign(parse_recorded(line.text), ours, problem))
       return fail("record " + std::to_string(header->seq) + " does not belong to this project: " + *why, other.string() + ":" + std::to_string(line.number),
                   "nothing was imported; run the command in the project that these records were made for");
     added.push_back(line);

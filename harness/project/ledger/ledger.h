@@ -24,17 +24,17 @@ struct LedgerView {
 
   /// The last measurement of each version, in version order; GPU measurements win over emulated ones, and any verdict
   /// over a machine's fault or "not judgeable". The pointers live as long as this view is not copied or changed.
-  std::vector<const Measurement*> versions(const std::string& contestant) const;
+  std::vector<const Measurement*> versions(const std::string& candidate) const;
   /// The best correct one of versions() by speedup (judged on a GPU), else the last correct one; null if none passed.
-  const Measurement* best(const std::string& contestant) const;
+  const Measurement* best(const std::string& candidate) const;
   /// "v2" or "attempt-1", as versions() gives it; null if it was never measured.
   const Measurement* find(const std::string& version) const;
   /// What was said of a version when it was new: the first reason and the first expectation that any of its measurements has.
   /// Measuring it again, for whatever reason, changes neither.
-  std::string reason(const std::string& contestant, const std::string& version) const;
-  std::optional<double> expected_speedup(const std::string& contestant, const std::string& version) const;
-  /// The last explanation of a contestant's version; null if it was never explained.
-  const Explanation* explanation(const std::string& contestant, const std::string& version) const;
+  std::string reason(const std::string& candidate, const std::string& version) const;
+  std::optional<double> expected_speedup(const std::string& candidate, const std::string& version) const;
+  /// The last explanation of a candidate's version; null if it was never explained.
+  const Explanation* explanation(const std::string& candidate, const std::string& version) const;
 };
 
 /// Reads all that can be read; damaged lines are listed in the view, never an error. @error no such file.

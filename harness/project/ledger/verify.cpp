@@ -4,6 +4,8 @@
 #include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/lines.h"
+#include "harness/model/upgrade.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
@@ -37,14 +39,14 @@ class SourceCheck {
 
 Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs::path& sources) {
   CAPSTONE_TRY(LedgerView view, read_ledger(ledger));
-  CAPSTONE_TRY(const std::string bytes, read_file(ledger));
+  CAPSTONE_TRY(const std::string bytes, read_ledger_text(ledger));
   std::vector<std::string> findings = view.damage;
   SourceCheck check(sources);
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::size_t>> named;
   for (const Line& line : lines_of(bytes)) {
     auto header = header_of(line.text);
     if (!header || header->kind != "measurement" || !is_whole_json(line.text)) continue;
-    const Json body = Json::parse(line.text.begin(), line.text.end()).value("body", Json::object());
+    const Json body = parse_recorded(line.text).value("body", Json::object());
     auto text = [&](const char* key) {
       return body.is_object() && body.contains(key) && body[key].is_string() ? body[key].get<std::string>() : "";
     };
@@ -54,7 +56,7 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
       continue;
     }
     if (const std::string& wrong = check.look(digest); !wrong.empty()) findings.push_back(at + wrong);
-    auto [first, fresh] = named.try_emplace({text("contestant"), text("version")}, digest, line.number);
+    auto [first, fresh] = named.try_emplace({text("candidate"), text("version")}, digest, line.number);
     if (!fresh && first->second.first != digest)
       findings.push_back(at + text("version") + " names another source than on line " +
                          std::to_string(first->second.second));
@@ -63,7 +65,7 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
 }
 
 Result<std::vector<std::string>> line_digests(const fs::path& ledger) {
-  CAPSTONE_TRY(std::string bytes, read_file(ledger));
+  CAPSTONE_TRY(std::string bytes, read_ledger_text(ledger));
   std::vector<std::string> digests;
   for (const Line& line : lines_of(bytes))
     if (line.ended) digests.push_back(sha256_hex(line.text));

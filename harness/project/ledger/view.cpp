@@ -5,6 +5,8 @@
 #include "harness/base/text.h"
 #include "harness/project/ledger/chain.h"
 #include "harness/project/ledger/ledger.h"
+#include "harness/model/upgrade.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
@@ -31,7 +33,7 @@ void interpret(const Record& record, LedgerView& view) {
   if (record.kind == "explanation") view.explanations.push_back(record.body.get<Explanation>());
   if (record.kind == "measurement") {
     auto measurement = record.body.get<Measurement>();
-    auto& list = measurement.contestant == "llm" ? view.llm : view.human;
+    auto& list = measurement.candidate == "llm" ? view.llm : view.human;
     list.push_back(std::move(measurement));
   }
 }
@@ -44,7 +46,7 @@ std::string newer_schema(int schema) {
 // What is wrong with one line, if anything; whatever can be read goes into the view.
 std::optional<std::string> take_line(const Line& line, ChainFollower& chain, LedgerView& view) {
   auto header = header_of(line.text);
-  Json json = header ? Json::parse(line.text.begin(), line.text.end(), nullptr, /*allow_exceptions=*/false)
+  Json json = header ? parse_recorded(line.text)
                      : Json(Json::value_t::discarded);
   if (json.is_discarded())
     return line.ended ? "not a record; the line is damaged" : "torn: the last line was not written to its end";
@@ -61,15 +63,15 @@ std::optional<std::string> take_line(const Line& line, ChainFollower& chain, Led
   return damage;
 }
 
-const std::vector<Measurement>& list_of(const LedgerView& view, const std::string& contestant) {
-  return contestant == "llm" ? view.llm : view.human;
+const std::vector<Measurement>& list_of(const LedgerView& view, const std::string& candidate) {
+  return candidate == "llm" ? view.llm : view.human;
 }
 
 // What was explained before it was measured has got its version since.
 void name_explained(LedgerView& view) {
   for (Explanation& e : view.explanations) {
     if (!e.version.empty() || e.source_sha256.empty()) continue;
-    for (const Measurement& m : list_of(view, e.contestant))
+    for (const Measurement& m : list_of(view, e.candidate))
       if (m.source_sha256 == e.source_sha256) e.version = m.version;
   }
 }
@@ -79,7 +81,7 @@ bool has_speedup(const Measurement& m) { return m.backend == "cuda" && m.measure
 }  // namespace
 
 Result<LedgerView> read_ledger(const fs::path& path) {
-  auto bytes = read_file(path);
+  auto bytes = read_ledger_text(path);
   if (!bytes) {
     bytes.error().hint = "a project made by `capstone init` has its ledger at .capstone/ledger.jsonl";
     return fail(bytes.error());
@@ -92,9 +94,9 @@ Result<LedgerView> read_ledger(const fs::path& path) {
   return view;
 }
 
-std::vector<const Measurement*> LedgerView::versions(const std::string& contestant) const {
+std::vector<const Measurement*> LedgerView::versions(const std::string& candidate) const {
   std::map<std::string, const Measurement*> last;
-  for (const Measurement& each : list_of(*this, contestant)) {
+  for (const Measurement& each : list_of(*this, candidate)) {
     const Measurement*& kept = last[each.version];
     if (!kept || weight(each) >= weight(*kept)) kept = &each;
   }
@@ -106,9 +108,9 @@ std::vector<const Measurement*> LedgerView::versions(const std::string& contesta
   return ordered;
 }
 
-const Measurement* LedgerView::best(const std::string& contestant) const {
+const Measurement* LedgerView::best(const std::string& candidate) const {
   const Measurement *fastest = nullptr, *last = nullptr;
-  for (const Measurement* each : versions(contestant)) {
+  for (const Measurement* each : versions(candidate)) {
     if (each->gate_one != GateOne::kPassed) continue;
     last = each;
     if (!has_speedup(*each)) continue;
@@ -117,28 +119,28 @@ const Measurement* LedgerView::best(const std::string& contestant) const {
   return fastest ? fastest : last;
 }
 
-std::string LedgerView::reason(const std::string& contestant, const std::string& version) const {
-  for (const Measurement& each : list_of(*this, contestant))
+std::string LedgerView::reason(const std::string& candidate, const std::string& version) const {
+  for (const Measurement& each : list_of(*this, candidate))
     if (each.version == version && !trim(each.reason).empty()) return each.reason;
   return {};
 }
 
-std::optional<double> LedgerView::expected_speedup(const std::string& contestant, const std::string& version) const {
-  for (const Measurement& each : list_of(*this, contestant))
+std::optional<double> LedgerView::expected_speedup(const std::string& candidate, const std::string& version) const {
+  for (const Measurement& each : list_of(*this, candidate))
     if (each.version == version && each.expected_speedup) return each.expected_speedup;
   return std::nullopt;
 }
 
-const Explanation* LedgerView::explanation(const std::string& contestant, const std::string& version) const {
+const Explanation* LedgerView::explanation(const std::string& candidate, const std::string& version) const {
   const Explanation* last = nullptr;
   for (const Explanation& each : explanations)
-    if (each.contestant == contestant && each.version == version) last = &each;
+    if (each.candidate == candidate && each.version == version) last = &each;
   return last;
 }
 
 const Measurement* LedgerView::find(const std::string& version) const {
-  for (const char* contestant : {"human", "llm"})
-    for (const Measurement* each : versions(contestant))
+  for (const char* candidate : {"human", "llm"})
+    for (const Measurement* each : versions(candidate))
       if (each->version == version) return each;
   return nullptr;
 }

@@ -12,10 +12,10 @@
 namespace capstone {
 
 /// What a build for the CPU is instrumented for.
-enum class Flavour {
+enum class BuildVariant {
   kFast,   ///< outputs only
   kAsan,   ///< accesses out of bounds at their line (AddressSanitizer), undefined arithmetic (UndefinedBehaviorSanitizer)
-  kHooks,  ///< every access is seen: races, exact bounds, uninitialised reads, counts a line
+  kInstrumented,  ///< every access is seen: races, exact bounds, uninitialised reads, counts a line
 };
 
 struct BuildRequest {
@@ -25,7 +25,7 @@ struct BuildRequest {
   const Sandbox* sandbox = nullptr; ///< what the compilers run in; nullptr: the source is our own
   std::string label = "kernel";     ///< "human", "llm", "native": for messages
   int cuda_arch = 0;                ///< value of __CUDA_ARCH__ on the emulated backend; 0: 900, or 800 when only that can be judged
-  Flavour flavour = Flavour::kFast; ///< emulated backend only
+  BuildVariant variant = BuildVariant::kFast; ///< emulated backend only
   std::vector<std::filesystem::path> include_folders = {};  ///< emulated backend only; the compiler may read them
   std::vector<std::string> definitions = {};                ///< emulated backend only: "NAME" or "NAME=VALUE"
 };

@@ -45,7 +45,7 @@ Result<fs::path> publish(const fs::path& temporary, const fs::path& final_folder
   return final_folder;
 }
 
-// The fat binaries as the linker put them: what the launcher loads is byte for byte what the object would have loaded.
+// The fat binaries as the linker put them: what the replayer loads is byte for byte what the object would have loaded.
 Result<void> extract_device_code(const fs::path& folder, const Resources& resources, const Sandbox* sandbox) {
   CAPSTONE_TRY(auto run, compile({"objcopy", "-O", "binary", "--only-section=.nv_fatbin", "kernel.so", "kernel.fatbin"}, folder, resources, sandbox, {}));
   if (!run.ok())
@@ -231,8 +231,8 @@ struct OwnProgram {
 
 Result<OwnProgram> own_program(const std::string& name, const std::string& arch, const CudaToolkit& toolkit, const Resources& resources) {
   const fs::path sources = resources.share / "harness" / "runtime" / "cuda";
-  static const std::map<std::string, std::string> files{{"capstone-player", "gpu_host.cu"}, {"capstone-worker-cuda", "worker_cuda.cu"},
-                                                        {"capstone-recorder", "capture_worker.cpp"}, {"capstone-launcher", "replayer.cu"}};
+  static const std::map<std::string, std::string> files{{"capstone-gpu-host", "gpu_host.cu"}, {"capstone-worker-cuda", "worker_cuda.cu"},
+                                                        {"capstone-capture-worker", "capture_worker.cpp"}, {"capstone-replayer", "replayer.cu"}};
   const std::string& file = files.at(name);
   DigestBuilder digest;
   digest.add("arch", arch).add("nvcc", toolkit.version + toolkit.nvcc.string()).add("version", resources.version);
@@ -255,7 +255,7 @@ Result<void> build_own_program(const OwnProgram& program, const std::string& arc
   std::vector<std::string> argv{toolkit.nvcc.string(), "-std=c++17", "-O2", "-gencode", gencode(arch), "-cudart", "shared",
                                 "--fmad=false", "-I", resources.share.string(), "-I", (resources.share / "include").string(),
                                 (sources / file).string(), "-o", name, "-ldl", "-Xlinker",
-                                "--export-dynamic", "-Xlinker",  // the recorder's calls stand in for the runtime's
+                                "--export-dynamic", "-Xlinker",  // the capture worker's calls stand in for the runtime's
                                 "-rpath," + toolkit.libraries().string()};
   CAPSTONE_TRY(auto run, compile(argv, work, resources));
   if (!run.ok()) {

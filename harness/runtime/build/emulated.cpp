@@ -41,25 +41,25 @@ const std::vector<std::string> kCompileFlags = {
 #endif
 };
 
-/// What a flavour adds to the candidate's compilation, and the emulator's library that it is linked with.
-struct FlavourParts {
+/// What a build variant adds to the candidate's compilation, and the emulator's library that it is linked with.
+struct VariantParts {
   const char* library;
   std::vector<std::string> flags;
   bool own_calls = false;  // what the candidate calls to allocate, copy and fill memory is replaced (hooks/{device_heap,entry_points}.cpp)
 };
-FlavourParts parts_of(Flavour flavour) {
-  switch (flavour) {
-    case Flavour::kFast: return {"libcapstone_emulator.a", {}};
+VariantParts parts_of(BuildVariant variant) {
+  switch (variant) {
+    case BuildVariant::kFast: return {"libcapstone_emulator.a", {}};
     // The checks call functions of ours (runtime/asan.cpp, ubsan.cpp) instead of libasan's and libubsan's. Left out: what
     // CUDA code does on purpose (shifting negative numbers, flattening `tile[0][i]`, float to int of any value).
-    case Flavour::kAsan:
+    case BuildVariant::kAsan:
       return {"libcapstone_emulator.a",
               {"-fsanitize=address,signed-integer-overflow,integer-divide-by-zero,shift-exponent,null,alignment,return,unreachable",
                "-fsanitize-recover=all", "--param=asan-use-after-return=0"}};
     // Each access calls a function of ours instead of libtsan's, each basic block one that counts it. A float4 stays one
     // access, loads stay in the order of the source, and arithmetic stays scalar, so that it can be counted. GCC tells
     // nobody of the store in `tile[i] = combine(a, b)` if that is a call and the result a structure: nearly nothing stays one.
-    case Flavour::kHooks:
+    case BuildVariant::kInstrumented:
       return {"libcapstone_emulator_hooks.a",
               {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
                "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-ipa-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
@@ -104,7 +104,7 @@ Result<std::string> compiler_version(const fs::path& compiler) {
   return result.out.substr(0, result.out.find('\n'));
 }
 
-Result<Toolchain> find_toolchain(const Resources& resources, Flavour flavour) {
+Result<Toolchain> find_toolchain(const Resources& resources, BuildVariant variant) {
   Toolchain tools;
   auto compiler = find_program("g++", resources.path_variable);
   if (!compiler) compiler = find_program("c++", resources.path_variable);
@@ -117,7 +117,7 @@ Result<Toolchain> find_toolchain(const Resources& resources, Flavour flavour) {
   const fs::path emulator = resources.share / "harness" / "emulator";
   tools.shims = emulator / "include";
   tools.runtime = emulator / "runtime";
-  const FlavourParts parts = parts_of(flavour);
+  const VariantParts parts = parts_of(variant);
   tools.library = resources.libexec / parts.library;
   tools.flags = kCompileFlags;
   tools.flags.insert(tools.flags.end(), parts.flags.begin(), parts.flags.end());
@@ -394,7 +394,7 @@ class EmulatedBuild {
     result().log += process.err;
     compiled_ = process.ok();
     if (!compiled_) note_failure(process, compiling);
-    if (compiled_ && parts_of(request_.flavour).own_calls) return redirect_calls();
+    if (compiled_ && parts_of(request_.variant).own_calls) return redirect_calls();
     return {};
   }
 
@@ -539,7 +539,7 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
   std::error_code ignored;
   if (!fs::is_regular_file(request.source, ignored))
     return fail("no such source file", request.source.string(), {}, ExitCode::kUsage);
-  CAPSTONE_TRY(const Toolchain tools, find_toolchain(*request.resources, request.flavour));
+  CAPSTONE_TRY(const Toolchain tools, find_toolchain(*request.resources, request.variant));
   auto built_for = [&](int cuda_arch, bool fallback) -> Result<EmulatedArtifact> {
     CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(request.resources->cache / "emulated"));
     CAPSTONE_TRY(ScratchFolder own_scratch, ScratchFolder::create(request.resources->cache / "emulated"));

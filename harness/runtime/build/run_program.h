@@ -19,7 +19,7 @@ struct ProgramRequest {
   int cuda_arch = 0;                        ///< value of __CUDA_ARCH__; 0: 900, or 800 when only that can be run
   std::string schedule = "forward";         ///< forward, reverse, random or warp
   std::uint64_t seed = 1;                   ///< of the random schedule
-  Flavour flavour = Flavour::kFast;         ///< what the build is instrumented for
+  BuildVariant variant = BuildVariant::kFast;         ///< what the build is instrumented for
   std::chrono::seconds timeout{60};
   std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
 };

@@ -1,6 +1,6 @@
-// capstone-recorder SUBMISSION.so: loads one submission and writes down what its launch() puts on the GPU, as a plan.
+// capstone-capture-worker SUBMISSION.so: loads one submission and writes down what its launch() puts on the GPU, as a captured graph.
 //
-// Untrusted as soon as the submission is loaded: the judge checks every field of a plan, and the plan is then judged by what
+// Untrusted as soon as the submission is loaded: the judge checks every field of a captured graph, and the captured graph is then judged by what
 // it computes. Nothing that is recorded here runs here.
 #include <algorithm>
 #include <cstdio>
@@ -20,7 +20,7 @@ using namespace capstone::gpu;
 using capstone::difference;
 using Json = capstone::Wire::Json;
 
-// What no plan can hold; the submission then runs in the host tier, with these words as the reason.
+// What no captured graph can hold; the submission then runs in in-process execution, with these words as the reason.
 struct NotSealable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -34,7 +34,7 @@ struct Graph {
   }
 };
 
-// A recorded graph as the plan's list of nodes.
+// A recorded graph as the captured graph's list of nodes.
 class Translation {
  public:
   Translation(const Arena& arena, std::string& data) : arena_(arena), data_(data) {
@@ -68,7 +68,7 @@ class Translation {
     std::vector<CUgraphEdgeData> kind(edge_count);
     check(get_edges(graph, from.data(), to.data(), kind.data(), &edge_count), "cuGraphGetEdges");
 
-    std::map<CUgraphNode, Ids> done;       // node → plan ids that stand for its end
+    std::map<CUgraphNode, Ids> done;       // node → captured graph ids that stand for its end
     std::map<CUgraphNode, int> waiting;    // node → edges not yet satisfied
     std::map<CUgraphNode, bool> last;      // node has no successor
     for (CUgraphNode node : nodes) waiting[node] = 0, last[node] = true;
@@ -116,7 +116,7 @@ class Translation {
       case CU_GRAPH_NODE_TYPE_MEMCPY: out = copy(node); break;
       case CU_GRAPH_NODE_TYPE_HOST: throw NotSealable("it calls the host from a stream");
       case CU_GRAPH_NODE_TYPE_CONDITIONAL: throw NotSealable("it uses conditional graph nodes");
-      default: throw NotSealable("it uses a kind of graph node that a plan does not hold (" + std::to_string(int(type)) + ")");
+      default: throw NotSealable("it uses a kind of graph node that a captured graph does not hold (" + std::to_string(int(type)) + ")");
     }
     out["after"] = unique(after);
     if (!early.empty()) out["early"] = unique(early);
@@ -257,9 +257,9 @@ bool is_chain(const Json& nodes) {
   return true;
 }
 
-class Recorder {
+class CaptureWorker {
  public:
-  explicit Recorder(const char* path) : submission_(path) {}
+  explicit CaptureWorker(const char* path) : submission_(path) {}
 
   Json handle(const Json& request, int fd, int& give) {
     const std::string op = request.value("op", "");
@@ -303,15 +303,15 @@ class Recorder {
         throw NotSealable("launch() does something else from call to call: " + what);
     }
     Shim& shim = Shim::get();
-    Json plan{{"plan", 1}, {"scratch", shim.memory.high()}, {"notes", Json::array()}, {"first", first}, {"steady", steady}};
+    Json graph{{"plan", 1}, {"scratch", shim.memory.high()}, {"notes", Json::array()}, {"first", first}, {"steady", steady}};
     if (shim.waited) {
       if (!is_chain(first) || !is_chain(steady)) throw NotSealable("it waits for the GPU between branches");
-      plan["notes"].push_back("launch() waits for the GPU; the plan has no host that could wait");
+      graph["notes"].push_back("launch() waits for the GPU; the plan has no host that could wait");
     }
-    return send(plan, data, give);
+    return send(graph, data, give);
   } catch (const NotSealable& reason) {
     Shim::get().recording = false;
-    return {{"ok", true}, {"sealed", false}, {"because", reason.what()}};
+    return {{"ok", true}, {"replayed", false}, {"because", reason.what()}};
   } catch (const LaunchError& error) {
     Shim::get().recording = false;
     return launch_failure(error.code, cudaSuccess);
@@ -352,8 +352,8 @@ class Recorder {
     return translation.nodes(graph.graph);
   }
 
-  static Json send(const Json& plan, const std::string& data, int& give) {
-    const std::string text = plan.dump();
+  static Json send(const Json& graph, const std::string& data, int& give) {
+    const std::string text = graph.dump();
     const std::uint64_t length = text.size();
     give = ::memfd_create("capstone-plan", MFD_CLOEXEC);
     if (give < 0) throw std::runtime_error("no memory for the plan");
@@ -365,7 +365,7 @@ class Recorder {
       if (n <= 0) throw std::runtime_error("no memory for the plan");
       at += static_cast<std::size_t>(n);
     }
-    return {{"ok", true}, {"sealed", true}, {"bytes", packet.size()}};
+    return {{"ok", true}, {"replayed", true}, {"bytes", packet.size()}};
   }
 
   Submission submission_;
@@ -376,18 +376,18 @@ class Recorder {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: capstone-recorder SUBMISSION.so (started by capstone; speaks on descriptor 3)\n");
+    std::fprintf(stderr, "usage: capstone-capture-worker SUBMISSION.so (started by capstone; speaks on descriptor 3)\n");
     return 2;
   }
-  std::unique_ptr<Recorder> recorder;
+  std::unique_ptr<CaptureWorker> capture_worker;
   return serve([&](const Json& request, int fd, int& give) {
-    if (!recorder) {
+    if (!capture_worker) {
       int device = 0;
       CAPSTONE_CUDA(cudaSetDevice(device));
       cudaStreamCaptureStatus status;
       CAPSTONE_CUDA(cudaStreamIsCapturing(cudaStreamPerThread, &status));  // makes the context
-      recorder = std::make_unique<Recorder>(argv[1]);
+      capture_worker = std::make_unique<CaptureWorker>(argv[1]);
     }
-    return recorder->handle(request, fd, give);
+    return capture_worker->handle(request, fd, give);
   });
 }

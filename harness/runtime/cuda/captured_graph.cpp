@@ -20,18 +20,18 @@ struct Refused : std::runtime_error {
 
 class Checker {
  public:
-  Checker(const PlanLimits& limits, std::size_t data_bytes) : limits_(limits), data_bytes_(data_bytes) {}
+  Checker(const GraphLimits& limits, std::size_t data_bytes) : limits_(limits), data_bytes_(data_bytes) {}
 
-  void document(const Json& plan) {
-    keys(plan, "plan", {"plan", "scratch", "notes", "first", "steady"}, {});
-    if (number(plan, "plan", "plan", 1, 1) != 1) refuse("plan", "unknown version");
-    scratch_ = number(plan, "scratch", "plan", 0, limits_.scratch_bytes);
-    const Json& notes = plan["notes"];
+  void document(const Json& graph) {
+    keys(graph, "plan", {"plan", "scratch", "notes", "first", "steady"}, {});
+    if (number(graph, "plan", "plan", 1, 1) != 1) refuse("plan", "unknown version");
+    scratch_ = number(graph, "scratch", "plan", 0, limits_.scratch_bytes);
+    const Json& notes = graph["notes"];
     if (!notes.is_array() || notes.size() > 16) refuse("plan.notes", "not a short list");
     for (const Json& note : notes)
       if (!note.is_string() || note.get_ref<const std::string&>().size() > 500) refuse("plan.notes", "not a short text");
-    graph(plan["first"], "first");
-    graph(plan["steady"], "steady");
+    sequence(graph["first"], "first");
+    sequence(graph["steady"], "steady");
   }
 
   std::size_t scratch() const { return scratch_; }
@@ -77,7 +77,7 @@ class Checker {
     }
   }
 
-  void graph(const Json& nodes, const std::string& where) {
+  void sequence(const Json& nodes, const std::string& where) {
     if (!nodes.is_array() || nodes.size() > limits_.nodes) refuse(where, "not a list of at most 4096 nodes");
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const std::string place = fmt::format("{}[{}]", where, i);
@@ -176,7 +176,7 @@ class Checker {
     return static_cast<std::uint64_t>(all);
   }
   // An address in one of the three spaces that a submission may touch, and `bytes` from there. How large a global is
-  // the launcher knows, which has the module; it checks again.
+  // the replayer knows, which has the module; it checks again.
   void span(const Json& address, std::uint64_t bytes, const std::string& where) {
     if (!address.is_object()) refuse(where, "not an address");
     if (address.contains("global")) {
@@ -192,14 +192,14 @@ class Checker {
     if (bytes > space - at) refuse(where, arena ? "leaves the tensors" : "leaves the scratch memory");
   }
 
-  const PlanLimits& limits_;
+  const GraphLimits& limits_;
   std::size_t data_bytes_;
   std::size_t scratch_ = 0;
 };
 
 }  // namespace
 
-tl::expected<Plan, std::string> read_plan(std::span<const std::byte> packet, const PlanLimits& limits) {
+tl::expected<CapturedGraph, std::string> read_graph(std::span<const std::byte> packet, const GraphLimits& limits) {
   std::uint64_t length = 0;
   if (packet.size() < sizeof length) return tl::unexpected(std::string("shorter than its own header"));
   std::memcpy(&length, packet.data(), sizeof length);
@@ -207,28 +207,28 @@ tl::expected<Plan, std::string> read_plan(std::span<const std::byte> packet, con
   if (length > limits.document_bytes || length > packet.size()) return tl::unexpected(std::string("its document is too long"));
   if (packet.size() - length > limits.data_bytes) return tl::unexpected(std::string("it carries too much data"));
   const char* text = reinterpret_cast<const char*>(packet.data());
-  Plan plan;
-  plan.document = Json::parse(text, text + length, nullptr, false);
-  if (plan.document.is_discarded()) return tl::unexpected(std::string("its document is not JSON"));
+  CapturedGraph graph;
+  graph.document = Json::parse(text, text + length, nullptr, false);
+  if (graph.document.is_discarded()) return tl::unexpected(std::string("its document is not JSON"));
   packet = packet.subspan(length);
   try {
     Checker checker(limits, packet.size());
-    checker.document(plan.document);
-    plan.scratch_bytes = checker.scratch();
+    checker.document(graph.document);
+    graph.scratch_bytes = checker.scratch();
   } catch (const Refused& refused) {
     return tl::unexpected(std::string(refused.what()));
   }
-  plan.data.assign(packet.begin(), packet.end());
-  for (const Json& node : plan.document["steady"]) {
+  graph.data.assign(packet.begin(), packet.end());
+  for (const Json& node : graph.document["steady"]) {
     if (node["kind"] != "kernel") continue;
     std::string name = node["function"];
-    if (std::find(plan.kernels.begin(), plan.kernels.end(), name) == plan.kernels.end()) plan.kernels.push_back(std::move(name));
+    if (std::find(graph.kernels.begin(), graph.kernels.end(), name) == graph.kernels.end()) graph.kernels.push_back(std::move(name));
   }
-  for (const Json& note : plan.document["notes"]) plan.notes.push_back(note);
-  return plan;
+  for (const Json& note : graph.document["notes"]) graph.notes.push_back(note);
+  return graph;
 }
 
-std::vector<std::byte> plan_packet(const Json& document, std::span<const std::byte> data) {
+std::vector<std::byte> graph_packet(const Json& document, std::span<const std::byte> data) {
   const std::string text = document.dump();
   const std::uint64_t length = text.size();
   std::vector<std::byte> packet(sizeof length + text.size() + data.size());

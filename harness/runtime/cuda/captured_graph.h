@@ -1,6 +1,6 @@
 #pragma once
-// A launch plan: what launch() put on the GPU, without the host code that put it there. Written by the recorder, which is
-// not trusted; read, checked and handed to the launcher by the judge. The format is in protocol.md.
+// A launch captured graph: what launch() put on the GPU, without the host code that put it there. Written by the capture worker, which is
+// not trusted; read, checked and handed to the replayer by the judge. The format is in protocol.md.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace capstone {
 
-struct PlanLimits {
+struct GraphLimits {
   std::size_t arena_bytes = 0;                            ///< of the case that was recorded
   std::size_t scratch_bytes = std::size_t{1} << 40;       ///< most private memory
   std::size_t document_bytes = std::size_t{4} << 20;
@@ -21,19 +21,19 @@ struct PlanLimits {
   std::size_t nodes = 4096;                               ///< a graph
 };
 
-struct Plan {
+struct CapturedGraph {
   Json document;                       ///< every field checked; no field that this version does not know
   std::vector<std::byte> data;
   std::size_t scratch_bytes = 0;
   std::vector<std::string> kernels;    ///< mangled names in the steady graph, each once, in launch order
-  std::vector<std::string> notes;      ///< what the recorder left out
+  std::vector<std::string> notes;      ///< what the capture worker left out
 };
 
 /// Reads a packet: 8 bytes of document length (little endian), the JSON document, the data.
 /// The error says which field is wrong and why.
-tl::expected<Plan, std::string> read_plan(std::span<const std::byte> packet, const PlanLimits& limits);
+tl::expected<CapturedGraph, std::string> read_graph(std::span<const std::byte> packet, const GraphLimits& limits);
 
-/// The packet of a plan: what read_plan() reads.
-std::vector<std::byte> plan_packet(const Json& document, std::span<const std::byte> data);
+/// The packet of a captured graph: what read_plan() reads.
+std::vector<std::byte> graph_packet(const Json& document, std::span<const std::byte> data);
 
 }  // namespace capstone

@@ -1,6 +1,6 @@
 #pragma once
 // Two recordings of one call compared, and how both are given the same stack to begin with. Header-only and free of CUDA: the
-// recorder is built on the user's machine, its tests where there is no GPU.
+// capture worker is built on the user's machine, its tests where there is no GPU.
 #include <cxxabi.h>
 
 #include <algorithm>

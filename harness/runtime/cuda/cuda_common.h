@@ -110,7 +110,7 @@ class Arena {
     map();
   }
 
-  /// Maps memory that the player made; closes `fd`.
+  /// Maps memory that the GPU host made; closes `fd`.
   void import(int fd, std::size_t bytes) {
     drop();
     size_ = in_granules(bytes);
@@ -123,7 +123,7 @@ class Arena {
 
   char* base() const { return reinterpret_cast<char*>(address_); }
   std::size_t size() const { return size_; }
-  /// Whether every process that asks gets the same address; a plan means something only then.
+  /// Whether every process that asks gets the same address; a captured graph means something only then.
   bool at_fixed_address() const { return address_ == wanted_; }
 
  private:
@@ -149,7 +149,7 @@ class Arena {
   std::size_t size_ = 0, reserved_ = 0;
 };
 
-/// A submission's private memory in the sealed tier: a wide range of addresses at a fixed place, backed as far as it is used.
+/// A submission's private memory in replayed execution: a wide range of addresses at a fixed place, backed as far as it is used.
 class Scratch {
  public:
   static constexpr CUdeviceptr kAddress = 0x720000000000ull;

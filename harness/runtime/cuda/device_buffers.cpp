@@ -21,7 +21,7 @@ Json fingerprint_step(const TensorSlot& slot, std::uint64_t seed) {
 
 }  // namespace
 
-Result<void> Stage::lay_out(PrivateBytes bytes) {
+Result<void> DeviceBuffers::lay_out(PrivateBytes bytes) {
   CAPSTONE_TRY(layout_, make_layout(problem_, problem_.measure, bytes.workspace, bytes.prepared));
   for (const TensorSlot& slot : layout_.tensors) {
     expected_at_.push_back(expected_bytes_);
@@ -38,13 +38,13 @@ Result<void> Stage::lay_out(PrivateBytes bytes) {
   return {};
 }
 
-Result<void> Stage::map() {
-  CAPSTONE_TRY(memory_, player_.resize(layout_.bytes));
-  CAPSTONE_TRY(expected_memory_, player_.make_expected(expected_bytes_));
+Result<void> DeviceBuffers::map() {
+  CAPSTONE_TRY(memory_, gpu_host_.resize(layout_.bytes));
+  CAPSTONE_TRY(expected_memory_, gpu_host_.make_expected(expected_bytes_));
   return {};
 }
 
-tl::expected<void, WorkerFailure> Stage::share(Runner& runner, bool trusted) const {
+tl::expected<void, WorkerFailure> DeviceBuffers::share(Runner& runner, bool trusted) const {
   constexpr auto kTimeout = std::chrono::seconds(60);
   if (auto mapped = runner.ask({{"op", "arena"}, {"bytes", layout_.bytes}}, kTimeout, memory_); !mapped)
     return tl::unexpected(mapped.error());
@@ -54,7 +54,7 @@ tl::expected<void, WorkerFailure> Stage::share(Runner& runner, bool trusted) con
   return {};
 }
 
-Result<void> Stage::fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed) {
+Result<void> DeviceBuffers::fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed) {
   const Parameter& p = parameter(slot);
   CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain));
   if (draw) {
@@ -65,10 +65,10 @@ Result<void> Stage::fill_tensor_on_device(Json& steps, const TensorSlot& slot, c
   // Permutations, offsets and tables of whole numbers are made on the host.
   std::vector<std::byte> bytes(slot.bytes);
   CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain, bytes));
-  return player_.upload(place, bytes, arena);
+  return gpu_host_.upload(place, bytes, arena);
 }
 
-Result<void> Stage::fill_parameters(std::uint64_t seed) {
+Result<void> DeviceBuffers::fill_parameters(std::uint64_t seed) {
   Json steps = Json::array();
   for (const TensorSlot& slot : layout_.tensors) {
     const Parameter& p = parameter(slot);
@@ -76,12 +76,12 @@ Result<void> Stage::fill_parameters(std::uint64_t seed) {
     else steps.push_back({{"do", "poison"}, {"at", slot.offset}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)}, {"seed", seed + 2}});
   }
   steps.push_back({{"do", "poison_bytes"}, {"at", layout_.prepared_offset}, {"bytes", layout_.prepared_bytes}, {"seed", seed + 3}});
-  CAPSTONE_TRY(auto done, player_.batch(std::move(steps)));
+  CAPSTONE_TRY(auto done, gpu_host_.batch(std::move(steps)));
   (void)done;
   return {};
 }
 
-Result<void> Stage::fill(std::uint64_t seed) {
+Result<void> DeviceBuffers::fill(std::uint64_t seed) {
   seed_ = seed;
   Json steps = Json::array();
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
@@ -111,41 +111,41 @@ Result<void> Stage::fill(std::uint64_t seed) {
   const std::size_t first = steps.size();
   for (std::size_t i : host_made) steps.push_back(fingerprint_step(layout_.tensors[i], seed));
   steps.push_back({{"do", "flush"}});
-  CAPSTONE_TRY(Json done, player_.batch(std::move(steps)));
+  CAPSTONE_TRY(Json done, gpu_host_.batch(std::move(steps)));
   for (std::size_t k = 0; k < host_made.size(); ++k) host_made_[host_made[k]] = done[first + k].at("value").get<std::uint64_t>();
   return {};
 }
 
-Json Stage::run_request(bool into_expected, int repeat, std::int64_t hide_ns) const {
+Json DeviceBuffers::run_request(bool into_expected, int repeat, std::int64_t hide_ns) const {
   Json request{{"op", "run"}, {"args", into_expected ? expected_args_ : args_}, {"repeat", repeat}, {"hide_ns", hide_ns}};
   request["workspace"] = layout_.workspace_bytes ? Json(layout_.workspace_offset) : Json(nullptr);
   if (problem_.prepare) request["prepared"] = into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
   return request;
 }
 
-Json Stage::prepare_request(bool into_expected) const {
+Json DeviceBuffers::prepare_request(bool into_expected) const {
   Json request{{"op", "prepare"}, {"args", into_expected ? expected_args_ : args_}};
   request["prepared"] = into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
   return request;
 }
 
-void Stage::add_fingerprints(Json& steps) const {
+void DeviceBuffers::add_fingerprints(Json& steps) const {
   for (const TensorSlot& slot : layout_.tensors)
     if (parameter(slot).is_written())
       steps.push_back(fingerprint_step(slot, hash_seed_));
 }
 
-Result<std::vector<std::uint64_t>> Stage::fingerprints() {
+Result<std::vector<std::uint64_t>> DeviceBuffers::fingerprints() {
   hash_seed_ = fresh_seed();  // nobody can aim at a collision
   Json steps = Json::array();
   add_fingerprints(steps);
-  CAPSTONE_TRY(Json results, player_.batch(std::move(steps)));
+  CAPSTONE_TRY(Json results, gpu_host_.batch(std::move(steps)));
   std::vector<std::uint64_t> values;
   for (const Json& result : results) values.push_back(result.at("value").get<std::uint64_t>());
   return values;
 }
 
-Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
+Result<std::string> DeviceBuffers::verify(const std::vector<std::uint64_t>& before) {
   Json steps = Json::array();
   add_fingerprints(steps);
   const std::size_t outputs = steps.size();
@@ -174,7 +174,7 @@ Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
                        {"draw", draw_json(*draw)}});
     }
   }
-  CAPSTONE_TRY(Json results, player_.batch(std::move(steps)));
+  CAPSTONE_TRY(Json results, gpu_host_.batch(std::move(steps)));
   for (std::size_t i = 0; i < outputs && i < before.size(); ++i)
     if (results[i].at("value").get<std::uint64_t>() != before[i])
       return std::string("an output changed after launch() had ended: work was still going on that `stream` does not wait for");
@@ -192,7 +192,7 @@ Result<std::string> Stage::verify(const std::vector<std::uint64_t>& before) {
   return std::string();
 }
 
-Result<void> Stage::ask_oracle() {
+Result<void> DeviceBuffers::ask_oracle() {
   if (!probes_.empty() && probe_seed_ == seed_) return {};
   std::vector<std::vector<std::byte>> inputs(layout_.tensors.size());
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
@@ -221,7 +221,7 @@ Result<void> Stage::ask_oracle() {
   return {};
 }
 
-Result<void> Stage::take_scale_of_reference() {
+Result<void> DeviceBuffers::take_scale_of_reference() {
   std::mt19937_64 random(fresh_seed());
   scale_.assign(layout_.tensors.size(), 0);
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
@@ -229,7 +229,7 @@ Result<void> Stage::take_scale_of_reference() {
     if (!parameter(slot).is_written()) continue;
     std::vector<std::int64_t> indices(kProbes);
     for (auto& index : indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
-    CAPSTONE_TRY(Json results, player_.batch(Json::array({{{"do", "gather"}, {"arena", "expected"}, {"at", expected_at_[i]},
+    CAPSTONE_TRY(Json results, gpu_host_.batch(Json::array({{{"do", "gather"}, {"arena", "expected"}, {"at", expected_at_[i]},
                                                            {"dtype", name_of(parameter(slot).dtype)}, {"indices", indices}}})));
     double sum = 0;
     int finite = 0;
@@ -243,7 +243,7 @@ Result<void> Stage::take_scale_of_reference() {
   return {};
 }
 
-Result<std::string> Stage::probe(bool expected_copy) {
+Result<std::string> DeviceBuffers::probe(bool expected_copy) {
   if (problem_.oracle_is_reference) {
     if (expected_copy) CAPSTONE_CHECK(take_scale_of_reference());
     return std::string();
@@ -254,7 +254,7 @@ Result<std::string> Stage::probe(bool expected_copy) {
     const Parameter& p = parameter(slot);
     if (!p.is_written()) continue;
     const Probe& probe = probes_[i];
-    CAPSTONE_TRY(Json results, player_.batch(Json::array({{{"do", "gather"}, {"arena", expected_copy ? "expected" : "tensors"},
+    CAPSTONE_TRY(Json results, gpu_host_.batch(Json::array({{{"do", "gather"}, {"arena", expected_copy ? "expected" : "tensors"},
                                                            {"at", expected_copy ? expected_at_[i] : slot.offset},
                                                            {"dtype", name_of(p.dtype)}, {"indices", probe.indices}}})));
     const Json& got = results[0].at("values");

@@ -1,5 +1,5 @@
 #pragma once
-// The measured case on the GPU: one set of tensors that contestants see, and beside it, in memory that only trusted
+// The measured case on the GPU: one set of tensors that candidates see, and beside it, in memory that only trusted
 // processes map, what the reference makes of the same inputs.
 #include <cstdint>
 #include <string>
@@ -13,9 +13,9 @@
 
 namespace capstone {
 
-class Stage {
+class DeviceBuffers {
  public:
-  Stage(const Problem& problem, const Oracle& oracle, Player& player) : problem_(problem), oracle_(oracle), player_(player) {}
+  DeviceBuffers(const Problem& problem, const Oracle& oracle, GpuHost& gpu_host) : problem_(problem), oracle_(oracle), gpu_host_(gpu_host) {}
 
   /// Once, before anything else. `bytes`: the most that any arm wants.
   Result<void> lay_out(PrivateBytes bytes);
@@ -36,10 +36,10 @@ class Stage {
 
   /// A number for all outputs as they are now.
   Result<std::vector<std::uint64_t>> fingerprints();
-  /// After the contestant's run and the reference's: guard bands, inputs, outputs, and whether the outputs changed since
+  /// After the candidate's run and the reference's: guard bands, inputs, outputs, and whether the outputs changed since
   /// `before` was taken. Empty text: all well.
   Result<std::string> verify(const std::vector<std::uint64_t>& before);
-  /// The oracle's word on 2,048 random elements of every output: of the reference's copy or of the contestant's. The first
+  /// The oracle's word on 2,048 random elements of every output: of the reference's copy or of the candidate's. The first
   /// one also fixes the scale of the comparisons on the device. Making gigabytes of inputs on the host takes seconds: probes of
   /// one seed share the oracle's answers. Where the oracle is the reference itself, there is nothing to ask at this size: the
   /// reference's copy gives the scale alone. Empty text: all well.
@@ -60,11 +60,11 @@ class Stage {
 
   const Problem& problem_;
   const Oracle& oracle_;
-  Player& player_;
+  GpuHost& gpu_host_;
   Layout layout_;
   std::vector<std::size_t> expected_at_;  ///< [tensor] offset in the expected memory; meaningful for written ones
   std::size_t expected_bytes_ = 0, expected_prepared_ = 0;
-  int memory_ = -1, expected_memory_ = -1;  ///< descriptors; the player's
+  int memory_ = -1, expected_memory_ = -1;  ///< descriptors; the GPU host's
   Json args_, expected_args_;
   std::uint64_t seed_ = 0, probe_seed_ = 0, hash_seed_ = 0;
   std::vector<Probe> probes_;  ///< [tensor] of the inputs made from probe_seed_; empty for what is not written

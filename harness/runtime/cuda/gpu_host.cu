@@ -1,4 +1,4 @@
-// capstone-player: the trusted GPU process. Owns every tensor: makes inputs, poisons, flushes the caches, compares and reads
+// capstone-gpu-host: the trusted GPU process. Owns every tensor: makes inputs, poisons, flushes the caches, compares and reads
 // back. Never loads a submission; gives its memory to workers as a shared handle.
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -242,9 +242,9 @@ class Telemetry {
   int (*reasons_)(void*, unsigned long long*) = nullptr;
 };
 
-class Player {
+class GpuHost {
  public:
-  Player() {
+  GpuHost() {
     CAPSTONE_CUDA(cudaGetDeviceProperties(&properties_, 0));
     char bus[32] = "";
     CAPSTONE_CUDA(cudaDeviceGetPCIBusId(bus, sizeof bus, 0));
@@ -452,9 +452,9 @@ class Player {
 }  // namespace
 
 int main() {
-  std::unique_ptr<Player> player;
+  std::unique_ptr<GpuHost> gpu_host;
   return serve([&](const Json& request, int fd, int& give) {
-    if (!player) player = std::make_unique<Player>();
-    return player->handle(request, fd, give);
+    if (!gpu_host) gpu_host = std::make_unique<GpuHost>();
+    return gpu_host->handle(request, fd, give);
   });
 }

@@ -11,7 +11,7 @@ namespace {
 
 Error machine_fault(const WorkerFailure& failure) {
   if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
-  return {"the GPU player failed: " + failure.what, failure.where,
+  return {"the GPU host failed: " + failure.what, failure.where,
           failure.hint.empty() ? "run `capstone doctor`; free GPU memory or close other programs on this GPU" : failure.hint,
           ExitCode::kEnvironment};
 }
@@ -27,60 +27,60 @@ Json draw_json(const random::Draw& draw) {
           {"choice", std::move(choices)}};
 }
 
-Result<std::unique_ptr<Player>> Player::start(const std::filesystem::path& program, const Sandbox& trusted) {
+Result<std::unique_ptr<GpuHost>> GpuHost::start(const std::filesystem::path& program, const Sandbox& trusted) {
   WorkerLimits limits;
   limits.start = std::chrono::seconds(60);
   limits.memory = 0;
   auto worker = Worker::start({program.string()}, trusted, limits, true);
   if (!worker) return fail(machine_fault(worker.error()));
-  return std::unique_ptr<Player>(new Player(std::move(*worker)));
+  return std::unique_ptr<GpuHost>(new GpuHost(std::move(*worker)));
 }
 
-Result<Descriptor> Player::make(const char* arena, std::size_t bytes) {
+Result<Descriptor> GpuHost::make(const char* arena, std::size_t bytes) {
   auto answer = worker_.ask({{"op", "arena"}, {"arena", arena}, {"bytes", bytes}}, std::chrono::seconds(60));
   if (!answer) return fail(machine_fault(answer.error()));
-  if (!answer->fd) return fail("the GPU player sent no memory handle", {}, {}, ExitCode::kInternal);
+  if (!answer->fd) return fail("the GPU host sent no memory handle", {}, {}, ExitCode::kInternal);
   return std::move(answer->fd);
 }
 
-Result<int> Player::resize(std::size_t bytes) {
+Result<int> GpuHost::resize(std::size_t bytes) {
   CAPSTONE_TRY(arena_, make("tensors", bytes));
   return arena_.get();
 }
 
-Result<int> Player::make_expected(std::size_t bytes) {
+Result<int> GpuHost::make_expected(std::size_t bytes) {
   CAPSTONE_TRY(expected_, make("expected", bytes));
   return expected_.get();
 }
 
-Result<void> Player::stage(std::size_t bytes) {
+Result<void> GpuHost::stage(std::size_t bytes) {
   if (staged_ >= bytes) return {};
   CAPSTONE_TRY(staging_fd_, staging_.resize(bytes));
   staged_ = bytes;
   return {};
 }
 
-Result<void> Player::transfer(const char* op, std::size_t offset, std::size_t bytes, const char* arena) {
+Result<void> GpuHost::transfer(const char* op, std::size_t offset, std::size_t bytes, const char* arena) {
   auto answer = worker_.ask({{"op", op}, {"arena", arena}, {"at", offset}, {"bytes", bytes}}, std::chrono::seconds(120), staging_fd_);
   if (!answer) return fail(machine_fault(answer.error()));
   return {};
 }
 
-Result<void> Player::upload(std::size_t offset, std::span<const std::byte> bytes, const char* arena) {
+Result<void> GpuHost::upload(std::size_t offset, std::span<const std::byte> bytes, const char* arena) {
   CAPSTONE_CHECK(stage(bytes.size()));
   CAPSTONE_CHECK(staging_.load(bytes));
   return transfer("upload", offset, bytes.size(), arena);
 }
 
-Result<void> Player::load(std::span<const std::byte> image) { return upload(0, image); }
+Result<void> GpuHost::load(std::span<const std::byte> image) { return upload(0, image); }
 
-Result<void> Player::fetch(std::span<std::byte> image) {
+Result<void> GpuHost::fetch(std::span<std::byte> image) {
   CAPSTONE_CHECK(stage(image.size()));
   CAPSTONE_CHECK(transfer("download", 0, image.size(), "tensors"));
   return staging_.fetch(image);
 }
 
-Result<Json> Player::batch(Json steps) {
+Result<Json> GpuHost::batch(Json steps) {
   // A packet holds 192 KiB, and a deep network has hundreds of tensors.
   constexpr std::size_t kMost = 150;
   Json results = Json::array();
@@ -94,13 +94,13 @@ Result<Json> Player::batch(Json steps) {
   return results;
 }
 
-Result<Json> Player::telemetry() {
+Result<Json> GpuHost::telemetry() {
   auto answer = worker_.ask({{"op", "telemetry"}}, std::chrono::seconds(20));
   if (!answer) return fail(machine_fault(answer.error()));
   return answer->message.at("telemetry");
 }
 
-Result<double> Player::copy_bandwidth() {
+Result<double> GpuHost::copy_bandwidth() {
   auto answer = worker_.ask({{"op", "copy_bandwidth"}}, std::chrono::seconds(20));
   if (!answer) return fail(machine_fault(answer.error()));
   return answer->number("bytes_per_second").value_or(0);

@@ -1,5 +1,5 @@
 #pragma once
-// The judge's side of the player: GPU memory as an ArenaHost, and the steps of a sample.
+// The judge's side of the GPU host: GPU memory as an ArenaHost, and the steps of a sample.
 #include <optional>
 #include <span>
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace capstone {
 
-class Player : public ArenaHost {
+class GpuHost : public ArenaHost {
  public:
-  /// Starts capstone-player. @error no driver, no GPU memory, an old Toolkit.
-  static Result<std::unique_ptr<Player>> start(const std::filesystem::path& program, const Sandbox& trusted);
+  /// Starts capstone-gpu-host. @error no driver, no GPU memory, an old Toolkit.
+  static Result<std::unique_ptr<GpuHost>> start(const std::filesystem::path& program, const Sandbox& trusted);
 
   Result<int> resize(std::size_t bytes) override;
   Result<void> load(std::span<const std::byte> image) override;
   Result<void> fetch(std::span<std::byte> image) override;
-  /// Memory for what the reference computes, which no contestant maps. The descriptor stays ours.
+  /// Memory for what the reference computes, which no candidate maps. The descriptor stays ours.
   Result<int> make_expected(std::size_t bytes);
   /// Copies host bytes to an offset of an arena: "tensors" or "expected".
   Result<void> upload(std::size_t offset, std::span<const std::byte> bytes, const char* arena = "tensors");
 
-  /// Performs steps in order (see player.cu) and waits for the device.
+  /// Performs steps in order (see GPU host.cu) and waits for the device.
   Result<Json> batch(Json steps);
   Result<Json> telemetry();
   /// [B/s] read and written by a copy within the device: the ceiling of whatever moves as much as it keeps. Median of several.
@@ -31,7 +31,7 @@ class Player : public ArenaHost {
   const Json& device() const { return worker_.hello(); }
 
  private:
-  explicit Player(Worker worker) : worker_(std::move(worker)) {}
+  explicit GpuHost(Worker worker) : worker_(std::move(worker)) {}
   Result<void> stage(std::size_t bytes);
   Result<Descriptor> make(const char* arena, std::size_t bytes);
   Result<void> transfer(const char* op, std::size_t offset, std::size_t bytes, const char* arena);
@@ -42,7 +42,7 @@ class Player : public ArenaHost {
   int staging_fd_ = -1;
 };
 
-/// A device draw as the player reads it. Floats travel as their bits.
+/// A device draw as the GPU host reads it. Floats travel as their bits.
 Json draw_json(const random::Draw& draw);
 
 }  // namespace capstone

@@ -47,7 +47,7 @@ std::uint64_t random_bits() {
   return bits;
 }
 
-// What a recorder is asked.
+// What a capture worker is asked.
 Json question(const std::string& what, const Json& request) {
   Json wanted{{"op", "record"}, {"what", what}, {"args", request.at("args")}};
   for (const char* key : {"workspace", "prepared"})
@@ -57,116 +57,116 @@ Json question(const std::string& what, const Json& request) {
 
 }  // namespace
 
-class SealedRunner : public Runner {
+class ReplayedRunner : public Runner {
  public:
-  SealedRunner(std::shared_ptr<SealedKernel> kernel, std::unique_ptr<Runner> launcher)
-      : kernel_(std::move(kernel)), launcher_(std::move(launcher)) {}
+  ReplayedRunner(std::shared_ptr<ReplayedKernel> kernel, std::unique_ptr<Runner> replayer)
+      : kernel_(std::move(kernel)), replayer_(std::move(replayer)) {}
 
-  const Json& hello() const override { return launcher_->hello(); }
+  const Json& hello() const override { return replayer_->hello(); }
   tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, std::chrono::seconds(10), -1); }
 
   tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd) override {
     const std::string op = request.value("op", "");
     if (op == "workspace" || op == "prepared") {
-      auto recorder = kernel_->recorder();
-      if (!recorder) return tl::unexpected(recorder.error());
-      return (*recorder)->ask(request, timeout);
+      auto capture_worker = kernel_->capture_worker();
+      if (!capture_worker) return tl::unexpected(capture_worker.error());
+      return (*capture_worker)->ask(request, timeout);
     }
     if (op == "arena") {
       arena_bytes_ = request.value("bytes", std::size_t{0});
-      loaded_.clear();  // a plan's addresses were checked against the arena of its time
-      return launcher_->ask(request, timeout, fd);
+      loaded_.clear();  // a captured graph's addresses were checked against the arena of its time
+      return replayer_->ask(request, timeout, fd);
     }
-    if (op != "run" && op != "prepare") return launcher_->ask(request, timeout, fd);
+    if (op != "run" && op != "prepare") return replayer_->ask(request, timeout, fd);
     auto id = loaded(request);
     if (!id) return tl::unexpected(id.error());
     Json play{{"op", "run"}, {"plan", *id}};
     for (const char* key : {"repeat", "hide_ns"})
       if (auto at = request.find(key); at != request.end()) play[key] = *at;
-    return launcher_->ask(play, timeout);
+    return replayer_->ask(play, timeout);
   }
 
  private:
-  // The launcher's number for the plan of this request; recorded and handed over if it is new.
+  // The replayer's number for the captured graph of this request; recorded and handed over if it is new.
   tl::expected<int, WorkerFailure> loaded(const Json& request) {
     const Json wanted = question(request["op"], request);
     const std::string key = wanted.dump();
     if (auto known = loaded_.find(key); known != loaded_.end()) return known->second;
-    auto plan = kernel_->plan(key, wanted, arena_bytes_);
-    if (!plan) return tl::unexpected(plan.error());
-    const std::vector<std::byte> packet = plan_packet((*plan)->document, (*plan)->data);
+    auto graph = kernel_->graph(key, wanted, arena_bytes_);
+    if (!graph) return tl::unexpected(graph.error());
+    const std::vector<std::byte> packet = graph_packet((*graph)->document, (*graph)->data);
     Descriptor memory = memory_with(packet);
     if (!memory) return tl::unexpected(our_fault("no memory for a launch plan"));
-    auto taken = launcher_->ask({{"op", "plan"}, {"plan", next_}, {"bytes", packet.size()}, {"seed", random_bits()}}, kSetUp, memory.get());
+    auto taken = replayer_->ask({{"op", "plan"}, {"plan", next_}, {"bytes", packet.size()}, {"seed", random_bits()}}, kSetUp, memory.get());
     if (!taken) return tl::unexpected(taken.error());
     if (auto foreign = taken->message.find("foreign"); foreign != taken->message.end())
       return tl::unexpected(kernel_->refuse(foreign->get<std::string>()));
     return loaded_[key] = next_++;
   }
 
-  std::shared_ptr<SealedKernel> kernel_;
-  std::unique_ptr<Runner> launcher_;
+  std::shared_ptr<ReplayedKernel> kernel_;
+  std::unique_ptr<Runner> replayer_;
   std::size_t arena_bytes_ = 0;
   std::map<std::string, int> loaded_;
   int next_ = 0;
 };
 
-WorkerFailure SealedKernel::refuse(std::string why) {
+WorkerFailure ReplayedKernel::refuse(std::string why) {
   if (refusal_.empty()) refusal_ = why;
-  return {WorkerFailure::Kind::kReported, "cannot be sealed: " + std::move(why), {}, "measure with --tier host", kNotSealed};
+  return {WorkerFailure::Kind::kReported, "cannot be replayed: " + std::move(why), {}, "measure with --execution in-process", kNotReplayable};
 }
 
-tl::expected<Runner*, WorkerFailure> SealedKernel::recorder() {
-  if (!recorder_) {
-    auto started = programs_.recorder();
+tl::expected<Runner*, WorkerFailure> ReplayedKernel::capture_worker() {
+  if (!capture_worker_) {
+    auto started = programs_.capture_worker();
     if (!started) return tl::unexpected(started.error());
-    recorder_ = std::move(*started);
+    capture_worker_ = std::move(*started);
   }
-  return recorder_.get();
+  return capture_worker_.get();
 }
 
-tl::expected<const Plan*, WorkerFailure> SealedKernel::plan(const std::string& key, const Json& request, std::size_t arena_bytes) {
-  if (auto known = plans_.find(key); known != plans_.end()) return &known->second;
-  auto recorder = this->recorder();
-  if (!recorder) return tl::unexpected(recorder.error());
-  auto mapped = (*recorder)->ask({{"op", "arena"}, {"bytes", arena_bytes}}, kSetUp);
+tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::graph(const std::string& key, const Json& request, std::size_t arena_bytes) {
+  if (auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
+  auto capture_worker = this->capture_worker();
+  if (!capture_worker) return tl::unexpected(capture_worker.error());
+  auto mapped = (*capture_worker)->ask({{"op", "arena"}, {"bytes", arena_bytes}}, kSetUp);
   if (!mapped) return tl::unexpected(mapped.error());
-  auto answer = (*recorder)->ask(request);
-  if (!keep_recorder_) recorder_.reset();
+  auto answer = (*capture_worker)->ask(request);
+  if (!keep_capture_worker_) capture_worker_.reset();
   if (!answer) return tl::unexpected(answer.error());
-  if (auto sealed = answer->message.find("sealed"); sealed == answer->message.end() || *sealed != true) {
+  if (auto replayed = answer->message.find("replayed"); replayed == answer->message.end() || *replayed != true) {
     auto because = answer->message.find("because");
     return tl::unexpected(refuse(because != answer->message.end() && because->is_string() ? because->get<std::string>().substr(0, 300)
-                                                                                          : "the recorder gave no plan"));
+                                                                                          : "the capture worker gave no plan"));
   }
   auto packet = read_packet(*answer);
-  if (!packet) return tl::unexpected(refuse("the recorder's plan cannot be read: " + packet.error()));
-  PlanLimits limits;
+  if (!packet) return tl::unexpected(refuse("the capture worker's plan cannot be read: " + packet.error()));
+  GraphLimits limits;
   limits.arena_bytes = arena_bytes;
-  auto plan = read_plan(*packet, limits);
-  if (!plan) return tl::unexpected(refuse("the recorder's plan is not valid: " + plan.error()));
-  notes_.insert(plan->notes.begin(), plan->notes.end());
-  launched_.insert(plan->kernels.begin(), plan->kernels.end());
-  return &plans_.emplace(key, std::move(*plan)).first->second;
+  auto graph = read_graph(*packet, limits);
+  if (!graph) return tl::unexpected(refuse("the capture worker's plan is not valid: " + graph.error()));
+  notes_.insert(graph->notes.begin(), graph->notes.end());
+  launched_.insert(graph->kernels.begin(), graph->kernels.end());
+  return &graphs_.emplace(key, std::move(*graph)).first->second;
 }
 
-tl::expected<const Plan*, WorkerFailure> SealedKernel::record(const std::string& what, const Json& request, std::size_t arena_bytes) {
+tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::record(const std::string& what, const Json& request, std::size_t arena_bytes) {
   const Json wanted = question(what, request);
-  return plan(wanted.dump(), wanted, arena_bytes);
+  return graph(wanted.dump(), wanted, arena_bytes);
 }
 
-StartedRunner SealedKernel::start(const std::shared_ptr<SealedKernel>& self) {
-  auto launcher = programs_.launcher();
-  if (!launcher) return launcher;
+StartedRunner ReplayedKernel::start(const std::shared_ptr<ReplayedKernel>& self) {
+  auto replayer = programs_.replayer();
+  if (!replayer) return replayer;
   Descriptor memory = memory_with(device_code_);
   if (!memory) return tl::unexpected(our_fault("no memory for the device code"));
-  auto taken = (*launcher)->ask({{"op", "module"}, {"bytes", device_code_.size()}}, kSetUp, memory.get());
+  auto taken = (*replayer)->ask({{"op", "module"}, {"bytes", device_code_.size()}}, kSetUp, memory.get());
   if (!taken) return tl::unexpected(taken.error());
   std::lock_guard lock(self->starting_);
   if (auto names = taken->message.find("functions"); names != taken->message.end() && names->is_array())
     for (const Json& name : *names)
       if (name.is_string()) defined_.insert(name.get<std::string>());
-  return std::make_unique<SealedRunner>(self, std::move(*launcher));
+  return std::make_unique<ReplayedRunner>(self, std::move(*replayer));
 }
 
 }  // namespace capstone

@@ -1,7 +1,7 @@
-// capstone-launcher: the trusted process that runs a submission's recorded launch on the player's tensors and times it.
+// capstone-replayer: the trusted process that runs a submission's recorded launch on the GPU host's tensors and times it.
 //
 // It loads the submission's device code and never its host code. Expected values are in another process. The judge has
-// checked the plan's form; here it is checked against the module: functions, their parameters, the size of variables.
+// checked the captured graph's form; here it is checked against the module: functions, their parameters, the size of variables.
 #include <cuda_profiler_api.h>
 #include <sys/mman.h>
 
@@ -94,7 +94,7 @@ class Code {
     return names;
   }
 
-  // What the plan names and the submission does not have: a library's kernel, most often.
+  // What the captured graph names and the submission does not have: a library's kernel, most often.
   struct Foreign : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
@@ -104,7 +104,7 @@ class Code {
   std::vector<CUmodule> modules_;
 };
 
-// One step of a plan, ready to be put on a stream.
+// One step of a captured graph, ready to be put on a stream.
 struct Step {
   enum Kind { kKernel, kMemset, kCopy } kind;
   CUlaunchConfig config{};
@@ -229,15 +229,15 @@ class Sequence {
   cudaGraphExec_t graph_ = nullptr;
 };
 
-struct Plan {
+struct CapturedGraph {
   std::vector<char> data;
   std::unique_ptr<Sequence> first, steady;
   bool begun = false;
 };
 
-class Launcher {
+class Replayer {
  public:
-  Launcher() {
+  Replayer() {
     CAPSTONE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     CAPSTONE_CUDA(cudaEventCreate(&begin_));
     CAPSTONE_CUDA(cudaEventCreate(&end_));
@@ -257,14 +257,14 @@ class Launcher {
       code_ = std::make_unique<Code>(read_all(fd, request.at("bytes").get<std::size_t>()));
       return {{"ok", true}, {"functions", code_->functions()}};
     }
-    if (op == "plan") return take_plan(request, fd);
+    if (op == "plan") return take_graph(request, fd);
     if (op == "run") return run(request);
     return {{"ok", false}, {"kind", "exception"}, {"message", "unknown request: " + op}};
   }
 
   // One recorded call on tensors that come from files, for a profiler, through which no channel passes. FOLDER holds once.json
-  // ({"arena_bytes":N,"written":[{"at":OFFSET,"bytes":N},…]}), code.fatbin, arena.bin, run.plan and, where the problem has prepare(),
-  // prepare.plan; written.bin is left there. The steady launch alone lies between the profiler's start and stop.
+  // ({"arena_bytes":N,"written":[{"at":OFFSET,"bytes":N},…]}), code.fatbin, arena.bin, run.captured graph and, where the problem has prepare(),
+  // prepare.captured graph; written.bin is left there. The steady launch alone lies between the profiler's start and stop.
   void play_once(const std::string& folder) {
     const std::vector<char> text = read_whole(folder + "/once.json"), image = read_whole(folder + "/arena.bin");
     const Json once = Json::parse(text.begin(), text.end());
@@ -274,19 +274,19 @@ class Launcher {
     code_ = std::make_unique<Code>(read_whole(folder + "/code.fatbin"));
     CAPSTONE_CUDA(cudaMemcpy(arena_.base(), image.data(), image.size(), cudaMemcpyHostToDevice));
     if (::access((folder + "/prepare.plan").c_str(), R_OK) == 0) {
-      const auto preparation = load_plan(read_whole(folder + "/prepare.plan"), 1);
+      const auto preparation = load_graph(read_whole(folder + "/prepare.plan"), 1);
       preparation->first->enqueue(stream_);
       CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
     }
-    const auto plan = load_plan(read_whole(folder + "/run.plan"), 2);
-    plan->first->enqueue(stream_);
+    const auto graph = load_graph(read_whole(folder + "/run.plan"), 2);
+    graph->first->enqueue(stream_);
     CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
     for (const Json& part : once.at("written")) {
       const auto at = part.at("at").get<std::size_t>();
       CAPSTONE_CUDA(cudaMemcpy(arena_.base() + at, image.data() + at, part.at("bytes").get<std::size_t>(), cudaMemcpyHostToDevice));
     }
     CAPSTONE_CUDA(cudaProfilerStart());
-    plan->steady->enqueue(stream_);
+    graph->steady->enqueue(stream_);
     CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
     CAPSTONE_CUDA(cudaProfilerStop());
     std::vector<char> written;
@@ -308,38 +308,38 @@ class Launcher {
     return bytes;
   }
 
-  Json take_plan(const Json& request, int fd) try {
-    if (!code_) throw std::runtime_error("a plan before its module");
-    plans_[request.at("plan").get<int>()] = load_plan(read_all(fd, request.at("bytes").get<std::size_t>()), request.at("seed").get<std::uint64_t>());
+  Json take_graph(const Json& request, int fd) try {
+    if (!code_) throw std::runtime_error("a captured graph before its module");
+    graphs_[request.at("plan").get<int>()] = load_graph(read_all(fd, request.at("bytes").get<std::size_t>()), request.at("seed").get<std::uint64_t>());
     return {{"ok", true}};
   } catch (const Code::Foreign& foreign) {
     return {{"ok", true}, {"foreign", foreign.what()}};
   }
 
-  std::unique_ptr<Plan> load_plan(const std::vector<char>& packet, std::uint64_t seed) {
+  std::unique_ptr<CapturedGraph> load_graph(const std::vector<char>& packet, std::uint64_t seed) {
     std::uint64_t length = 0;
-    if (packet.size() < sizeof length) throw std::runtime_error("a plan without a header");
+    if (packet.size() < sizeof length) throw std::runtime_error("a captured graph without a header");
     std::memcpy(&length, packet.data(), sizeof length);
-    if (length > packet.size() - sizeof length) throw std::runtime_error("a plan longer than its packet");
+    if (length > packet.size() - sizeof length) throw std::runtime_error("a captured graph longer than its packet");
     const char* text = packet.data() + sizeof length;
     const Json document = Json::parse(text, text + length);
-    auto plan = std::make_unique<Plan>();
-    plan->data.assign(text + length, text + packet.size() - sizeof length);
+    auto graph = std::make_unique<CapturedGraph>();
+    graph->data.assign(text + length, text + packet.size() - sizeof length);
     auto [fresh, bytes] = scratch_.grow(std::max<std::size_t>(document.at("scratch").get<std::size_t>(), 1));
     if (bytes) {
       poison_bytes<<<1024, 256, 0, stream_>>>(seed, reinterpret_cast<unsigned char*>(fresh), static_cast<long long>(bytes));
       CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
     }
-    plan->first = sequence(document.at("first"), *plan);
-    plan->steady = sequence(document.at("steady"), *plan);
-    return plan;
+    graph->first = sequence(document.at("first"), *graph);
+    graph->steady = sequence(document.at("steady"), *graph);
+    return graph;
   }
 
-  std::unique_ptr<Sequence> sequence(const Json& nodes, Plan& plan) {
+  std::unique_ptr<Sequence> sequence(const Json& nodes, CapturedGraph& graph) {
     std::vector<Step> steps;
     bool chain = true;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      steps.push_back(step(nodes[i], plan));
+      steps.push_back(step(nodes[i], graph));
       Step& made = steps.back();
       auto follows = [&](const std::vector<int>& list) { return list.size() == 1 && list[0] == static_cast<int>(i) - 1; };
       std::vector<int> early = nodes[i].contains("early") ? nodes[i]["early"].get<std::vector<int>>() : std::vector<int>{};
@@ -366,7 +366,7 @@ class Launcher {
     return reinterpret_cast<CUdeviceptr>(tensor ? arena_.base() : scratch_.base()) + offset;
   }
 
-  Step step(const Json& node, Plan& plan) {
+  Step step(const Json& node, CapturedGraph& graph) {
     Step s{};
     s.after = node.at("after").get<std::vector<int>>();
     const std::string kind = node.at("kind");
@@ -392,8 +392,8 @@ class Launcher {
     const Json& src = node.at("src");
     if (src.contains("data")) {
       std::size_t at = src["data"];
-      if (at > plan.data.size() || from > plan.data.size() - at) throw Code::Foreign("the plan leaves its data");
-      s.host = plan.data.data() + at;
+      if (at > graph.data.size() || from > graph.data.size() - at) throw Code::Foreign("the plan leaves its data");
+      s.host = graph.data.data() + at;
     } else {
       s.src = address(src, from);
     }
@@ -456,20 +456,20 @@ class Launcher {
     }
   }
 
-  // One timed sample (repeat = 1, hidden behind a spin) or `repeat` calls back to back. The first run of a plan is the
+  // One timed sample (repeat = 1, hidden behind a spin) or `repeat` calls back to back. The first run of a captured graph is the
   // submission's first call, which may set up what later calls rely on.
   Json run(const Json& request) try {
-    auto found = plans_.find(request.at("plan").get<int>());
-    if (found == plans_.end()) throw std::runtime_error("no such plan");
-    Plan& plan = *found->second;
+    auto found = graphs_.find(request.at("plan").get<int>());
+    if (found == graphs_.end()) throw std::runtime_error("no such plan");
+    CapturedGraph& graph = *found->second;
     int repeat = std::max(1, request.value("repeat", 1));
     cudaGetLastError();
     if (long long hide = request.value("hide_ns", 0ll); hide > 0) spin<<<1, 1, 0, stream_>>>(hide);
     CAPSTONE_CUDA(cudaEventRecord(begin_, stream_));
     auto t0 = Clock::now();
     for (int i = 0; i < repeat; ++i) {
-      (plan.begun ? plan.steady : plan.first)->enqueue(stream_);
-      plan.begun = true;
+      (graph.begun ? graph.steady : graph.first)->enqueue(stream_);
+      graph.begun = true;
     }
     auto t1 = Clock::now();
     cudaEventRecord(end_, stream_);
@@ -491,7 +491,7 @@ class Launcher {
   std::unique_ptr<Code> code_;
   Arena arena_;
   Scratch scratch_;
-  std::map<int, std::unique_ptr<Plan>> plans_;
+  std::map<int, std::unique_ptr<CapturedGraph>> graphs_;
   cudaStream_t stream_{};
   cudaEvent_t begin_{}, end_{};
 };
@@ -500,15 +500,15 @@ class Launcher {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--once") == 0) try {
-    Launcher().play_once(argv[2]);
+    Replayer().play_once(argv[2]);
     return 0;
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "capstone-launcher: %s\n", problem.what());
+    std::fprintf(stderr, "capstone-replayer: %s\n", problem.what());
     return 1;
   }
-  std::unique_ptr<Launcher> launcher;
+  std::unique_ptr<Replayer> replayer;
   return serve([&](const Json& request, int fd, int&) {
-    if (!launcher) launcher = std::make_unique<Launcher>();
-    return launcher->handle(request, fd);
+    if (!replayer) replayer = std::make_unique<Replayer>();
+    return replayer->handle(request, fd);
   });
 }

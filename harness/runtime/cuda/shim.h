@@ -1,8 +1,8 @@
 #pragma once
-// The CUDA runtime as a submission sees it inside the recorder. The submission is built with --default-stream per-thread
+// The CUDA runtime as a submission sees it inside the capture worker. The submission is built with --default-stream per-thread
 // and -cudart shared, so its calls have the _ptsz and _ptds names and are resolved here first, because this program exports
 // them. What must be recorded faithfully is served from memory at fixed addresses or turned into its recordable form; what a
-// plan cannot hold is refused, with the reason.
+// captured graph cannot hold is refused, with the reason.
 #include <map>
 #include <set>
 
@@ -12,7 +12,7 @@
 namespace capstone::gpu {
 
 /// Private memory of the submission: blocks in the scratch range, first fit. What is freed during a call is reused only
-/// after it, because a plan has no order but its edges.
+/// after it, because a captured graph has no order but its edges.
 class Allocator {
  public:
   void* take(std::size_t bytes) {
@@ -59,7 +59,7 @@ struct Shim {
 
   Allocator memory;
   bool recording = false;
-  std::string refused;                        ///< the first thing that no plan can hold
+  std::string refused;                        ///< the first thing that no captured graph can hold
   std::set<std::string> notes;
   bool waited = false;                        ///< a host-side wait was skipped
   struct Variable {
@@ -74,7 +74,7 @@ struct Shim {
   void refuse(const char* why) {
     if (recording && refused.empty()) refused = why;
   }
-  /// Whether work on this stream goes into the plan.
+  /// Whether work on this stream goes into the captured graph.
   bool joined(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     if (cudaStreamIsCapturing(stream, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive) return true;
@@ -198,7 +198,7 @@ cudaError_t cudaMemsetAsync_ptsz(void* dst, int value, size_t bytes, cudaStream_
   return Shim::get().joined(per_thread(stream)) ? cudaMemsetAsync(dst, value, bytes, per_thread(stream)) : cudaSuccess;
 }
 
-// ---- waits: a plan's host code is gone when it runs, so there is nobody to wait
+// ---- waits: a captured graph's host code is gone when it runs, so there is nobody to wait
 cudaError_t cudaDeviceSynchronize() { return Shim::get().wait(); }
 cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t) { return Shim::get().wait(); }
 cudaError_t cudaStreamQuery_ptsz(cudaStream_t) { return Shim::get().wait(); }
@@ -289,7 +289,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t where) try {
   check(update(where, &node, nullptr, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES), "cuStreamUpdateCaptureDependencies");
   return cudaSuccess;
 } catch (const std::exception&) {
-  return Shim::get().not_supported("it launches a graph that a plan cannot hold");
+  return Shim::get().not_supported("it launches a graph that a captured graph cannot hold");
 }
 cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t ready, cudaStream_t stream) { return cudaGraphLaunch(ready, per_thread(stream)); }
 

@@ -39,7 +39,7 @@ struct Packet {
 /// Why nothing came back. kClosed: also when a packet of no bytes came, which looks the same.
 enum class ChannelEnd { kClosed, kTimedOut, kMalformed, kInterrupted };
 
-/// One end of the private channel between the judge and a worker or the player.
+/// One end of the private channel between the judge and a worker or the GPU host.
 class Channel {
  public:
   explicit Channel(Descriptor socket) : socket_(std::move(socket)) {}

@@ -10,7 +10,7 @@ constexpr std::size_t kMaxReport = std::size_t{16} << 20;  // [B]
 Result<Json> load_report(const Packet& answer) {
   const auto bytes = answer.message.find("report_bytes");
   if (!answer.fd || bytes == answer.message.end() || !bytes->is_number_unsigned())
-    return fail("the worker gave no report of its run", {}, "only the hooks build observes");
+    return fail("the worker gave no report of its run", {}, "only the instrumented build observes");
   const auto size = bytes->get<std::uint64_t>();
   if (size > kMaxReport) return fail("the worker's report is larger than 16 MiB", {}, {});
   std::string text(size, '\0');

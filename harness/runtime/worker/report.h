@@ -1,5 +1,5 @@
 #pragma once
-// What the hooks build saw in a run (protocol.md).
+// What the instrumented build saw in a run (protocol.md).
 #include "harness/runtime/worker/channel.h"
 
 namespace capstone {

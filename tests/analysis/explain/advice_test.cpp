@@ -8,9 +8,9 @@ namespace {
 
 constexpr double kCompulsory = 1e6;
 
-Remark remark(LineCounts counts) {
+Advice advice(LineCounts counts) {
   counts.line = 7;
-  return remark_on(counts, {"k", 1, 1, 32, {}}, kCompulsory);
+  return advice_on(counts, {"k", 1, 1, 32, {}}, kCompulsory);
 }
 LineCounts global(std::uint64_t sectors, std::uint64_t ideal, std::uint64_t bytes = 128000, std::uint64_t lanes = 32000) {
   LineCounts c;
@@ -23,39 +23,39 @@ LineCounts shared(std::uint64_t wavefronts, std::uint64_t lanes = 32000) {
   return c;
 }
 
-TEST(Remarks, StridedLoadIsUncoalescedAndSaysHowMuch) {
-  const Remark r = remark(global(32000, 4000));
+TEST(Advice, StridedLoadIsUncoalescedAndSaysHowMuch) {
+  const Advice r = advice(global(32000, 4000));
   EXPECT_EQ(r.pattern, "uncoalesced");
   EXPECT_NE(r.what.find("32.0 sectors of 32 bytes where 4.0 would do: 8.0 times the traffic"), std::string::npos) << r.what;
   EXPECT_NE(r.remedy.find("threadIdx.x"), std::string::npos);
 }
-TEST(Remarks, ColumnOfASharedTileIsABankConflict) {
-  const Remark r = remark(shared(32000));
+TEST(Advice, ColumnOfASharedTileIsABankConflict) {
+  const Advice r = advice(shared(32000));
   EXPECT_EQ(r.pattern, "bank conflict");
   EXPECT_NE(r.what.find("32.0 wavefronts of shared memory where 1.0 would do: 32 times as long"), std::string::npos) << r.what;
   EXPECT_NE(r.remedy.find("pad"), std::string::npos);
 }
-TEST(Remarks, FewActiveLanesAreDivergence) {
-  EXPECT_EQ(remark(global(2000, 2000, 64000, 16000)).pattern, "divergence");
-  EXPECT_EQ(remark(shared(1000, 8000)).pattern, "divergence");
+TEST(Advice, FewActiveLanesAreDivergence) {
+  EXPECT_EQ(advice(global(2000, 2000, 64000, 16000)).pattern, "divergence");
+  EXPECT_EQ(advice(shared(1000, 8000)).pattern, "divergence");
 }
-TEST(Remarks, LoadingTheSameValuesAgainIsRedundant) {
-  const Remark r = remark(global(4000000, 4000000, 128000000, 32000));
+TEST(Advice, LoadingTheSameValuesAgainIsRedundant) {
+  const Advice r = advice(global(4000000, 4000000, 128000000, 32000));
   EXPECT_EQ(r.pattern, "redundant loads");
   EXPECT_NE(r.what.find("128 times what the problem has to move"), std::string::npos) << r.what;
 }
-TEST(Remarks, AtomicsOfSingleLanes) {
+TEST(Advice, AtomicsOfSingleLanes) {
   LineCounts c = global(1000, 1000, 128000, 32000);
   c.atomics = 32000;
-  EXPECT_EQ(remark(c).pattern, "atomics");
+  EXPECT_EQ(advice(c).pattern, "atomics");
 }
-TEST(Remarks, IdealTrafficAndArithmeticAreNotBlamed) {
-  EXPECT_EQ(remark(global(4000, 4000)).pattern, "traffic");
+TEST(Advice, IdealTrafficAndArithmeticAreNotBlamed) {
+  EXPECT_EQ(advice(global(4000, 4000)).pattern, "traffic");
   LineCounts c = global(4, 4, 128, 32);
   c.flops = 100000000;
-  EXPECT_EQ(remark(c).pattern, "arithmetic");
+  EXPECT_EQ(advice(c).pattern, "arithmetic");
 }
-TEST(Remarks, SlightlyMoreThanIdealIsNoRemark) { EXPECT_EQ(remark(global(4400, 4000)).pattern, "traffic"); }
+TEST(Advice, SlightlyMoreThanIdealIsNoRemark) { EXPECT_EQ(advice(global(4400, 4000)).pattern, "traffic"); }
 
 }  // namespace
 }  // namespace capstone

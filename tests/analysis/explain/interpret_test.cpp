@@ -50,11 +50,11 @@ TEST_F(Interpret, SumsLinesAndReadsTheirText) {
 TEST_F(Interpret, RanksTheDearestLinesAndSharesAddUp) {
   const auto e = interpret(sample(), request_);
   ASSERT_TRUE(e);
-  ASSERT_EQ(e->remarks.size(), 2u) << "line 3 costs next to nothing";
-  EXPECT_EQ(e->remarks[0].line, 4);
-  EXPECT_EQ(e->remarks[0].pattern, "bank conflict");
-  EXPECT_EQ(e->remarks[1].line, 2);
-  EXPECT_EQ(e->remarks[1].pattern, "uncoalesced");
+  ASSERT_EQ(e->advice.size(), 2u) << "line 3 costs next to nothing";
+  EXPECT_EQ(e->advice[0].line, 4);
+  EXPECT_EQ(e->advice[0].pattern, "bank conflict");
+  EXPECT_EQ(e->advice[1].line, 2);
+  EXPECT_EQ(e->advice[1].pattern, "uncoalesced");
   double all = 0;
   for (const LineCounts& c : e->kernels[0].lines) all += c.share;
   EXPECT_NEAR(all, 1, 1e-12);
@@ -68,7 +68,7 @@ TEST_F(Interpret, RecordsSurviveTheLedger) {
   request_.device = *find_device_like("h100");
   auto e = interpret(sample(), request_);
   ASSERT_TRUE(e);
-  e->contestant = "human";
+  e->candidate = "human";
   e->version = "v2";
   e->source = "human/kernel.cu";
   e->source_sha256 = "abc";
@@ -99,8 +99,8 @@ TEST_F(Interpret, AKernelThatAVariableNamesIsCalledByItsFunction) {
     ASSERT_TRUE(e);
     EXPECT_EQ(e->kernels[0].kernel, shown);
     EXPECT_EQ(e->kernels[0].function, "sgemm<16>");
-    ASSERT_FALSE(e->remarks.empty());
-    EXPECT_EQ(e->remarks[0].kernel, shown);
+    ASSERT_FALSE(e->advice.empty());
+    EXPECT_EQ(e->advice[0].kernel, shown);
   }
 }
 

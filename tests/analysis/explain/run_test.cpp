@@ -58,8 +58,8 @@ TEST_F(ExplainRun, SharedTileSgemmAt128IsPinned) {
   EXPECT_EQ(line_with(*e, "c[row * n + column] = sum").stores, 512u);
   EXPECT_DOUBLE_EQ(e->moved_bytes(), 576 * 1024);
   EXPECT_DOUBLE_EQ(e->compulsory_bytes, 192 * 1024);
-  ASSERT_EQ(e->remarks.size(), 3u);
-  EXPECT_EQ(e->remarks[0].line, product.line);
+  ASSERT_EQ(e->advice.size(), 3u);
+  EXPECT_EQ(e->advice[0].line, product.line);
 }
 
 TEST_F(ExplainRun, NaiveSgemmIsUncoalescedAtTheProduct) {
@@ -71,8 +71,8 @@ TEST_F(ExplainRun, NaiveSgemmIsUncoalescedAtTheProduct) {
   EXPECT_EQ(product.global.requests, 2u * 32 * 128);                // 128 warps
   EXPECT_EQ(product.global.units, 32u * 128 * (32 + 1));            // a column of A, one word of B
   EXPECT_EQ(line_with(*e, "c[row * n + column] = sum").global.units, 128u * 32);
-  ASSERT_FALSE(e->remarks.empty());
-  EXPECT_EQ(e->remarks[0].pattern, "uncoalesced");
+  ASSERT_FALSE(e->advice.empty());
+  EXPECT_EQ(e->advice[0].pattern, "uncoalesced");
   ASSERT_TRUE(e->floor);
   EXPECT_EQ(e->floor->bound_by, "shared memory and L1");
 }

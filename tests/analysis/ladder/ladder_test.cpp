@@ -1,4 +1,4 @@
-// Ladders: which rungs there are and in which order, what a staircase says, and results files.
+// Ladders: which rungs there are and in which order, what a ladder view says, and results files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ LadderStep step(const std::string& name, double ms) {
   return s;
 }
 
-Ladder staircase() {
+Ladder ladder_view() {
   Ladder ladder;
   ladder.problem = "transpose";
   ladder.title = "Matrix transpose";
@@ -87,7 +87,7 @@ TEST(Ladder, ProblemWithoutRungsNamesThoseThatHaveSome) {
 }
 
 TEST(Ladder, GainIsOverTheLastRungThatHasATime) {
-  const Ladder ladder = staircase();
+  const Ladder ladder = ladder_view();
   EXPECT_FALSE(ladder.gain(0));
   EXPECT_FALSE(ladder.gain(1));
   ASSERT_TRUE(ladder.gain(2));
@@ -95,7 +95,7 @@ TEST(Ladder, GainIsOverTheLastRungThatHasATime) {
 }
 
 TEST(Ladder, FiguresComeFromTheCostAndTheTime) {
-  const Ladder ladder = staircase();
+  const Ladder ladder = ladder_view();
   EXPECT_DOUBLE_EQ(ladder.bandwidth(ladder.steps[2]), 2e12);
   EXPECT_DOUBLE_EQ(ladder.percent_of_copy(ladder.steps[2]), 50);
   EXPECT_DOUBLE_EQ(ladder.bandwidth(ladder.steps[1]), 0) << "what has no time has no speed";
@@ -103,7 +103,7 @@ TEST(Ladder, FiguresComeFromTheCostAndTheTime) {
 
 // The figure and the percent of peak are of the same roof: 888 GB/s beside 64 % of the FP32 peak would mislead.
 TEST(Ladder, FigureIsOfTheRoofThatItsPercentIsOf) {
-  Ladder ladder = staircase();
+  Ladder ladder = ladder_view();
   for (LadderStep& step : ladder.steps) step.bound_by = "memory";
   EXPECT_FALSE(ladder.compute_bound());
   for (LadderStep& step : ladder.steps) step.bound_by = "compute";
@@ -114,15 +114,15 @@ TEST(Ladder, FigureIsOfTheRoofThatItsPercentIsOf) {
 }
 
 TEST_F(Results, AreReadAsTheyWereWritten) {
-  ASSERT_TRUE(record_ladder(file_, staircase()));
+  ASSERT_TRUE(record_ladder(file_, ladder_view()));
   const auto read = read_results(file_);
   ASSERT_TRUE(read) << render(read.error());
   ASSERT_EQ(read->ladders.size(), 1u);
-  EXPECT_EQ(Json(read->ladders[0]), Json(staircase()));
+  EXPECT_EQ(Json(read->ladders[0]), Json(ladder_view()));
 }
 
 TEST_F(Results, AreReplacedByAnotherRunAtTheSameSizesAndKeptBesideOnesAtOthers) {
-  Ladder ladder = staircase();
+  Ladder ladder = ladder_view();
   ASSERT_TRUE(record_ladder(file_, ladder));
   ladder.steps[0].ms.point = 7;
   ASSERT_TRUE(record_ladder(file_, ladder));
@@ -135,7 +135,7 @@ TEST_F(Results, AreReplacedByAnotherRunAtTheSameSizesAndKeptBesideOnesAtOthers) 
 }
 
 TEST_F(Results, OfTwoDevicesDoNotMix) {
-  Ladder ladder = staircase();
+  Ladder ladder = ladder_view();
   ASSERT_TRUE(record_ladder(file_, ladder));
   ladder.device = "NVIDIA H100 80GB HBM3";
   const auto mixed = record_ladder(file_, ladder);

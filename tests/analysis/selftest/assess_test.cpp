@@ -10,24 +10,24 @@ using Kind = Expectation::Kind;
 
 Expectation promise(Kind kind, std::vector<GateOne> verdicts = {}, std::string text = {}) { return {kind, std::move(verdicts), std::move(text), {}}; }
 
-Exhibit exhibit(int row, const Expectation& everywhere) {
-  Exhibit one;
+CorpusCase corpus_case(int row, const Expectation& everywhere) {
+  CorpusCase one;
   one.name = "one";
   one.row = row;
-  one.emulated = one.cuda_host = one.cuda_sealed = everywhere;
+  one.emulated = one.cuda_in_process = one.cuda_replayed = everywhere;
   return one;
 }
 
-Measurement said(GateOne verdict, const std::string& tier = "emulated") {
+Measurement said(GateOne verdict, const std::string& execution = "emulated") {
   Measurement m;
-  m.backend = tier == "emulated" ? "emulated" : "cuda";
-  m.tier = tier;
+  m.backend = execution == "emulated" ? "emulated" : "cuda";
+  m.execution = execution;
   m.gate_one = verdict;
   return m;
 }
 
 Measurement timed(GateTwo verdict) {
-  Measurement m = said(GateOne::kPassed, "host");
+  Measurement m = said(GateOne::kPassed, "in-process");
   m.gate_two = verdict;
   m.measured.emplace();
   m.measured->arms = {Arm{"native", "", {}, 0, 0, {{1, 2, 3}}}};
@@ -35,46 +35,46 @@ Measurement timed(GateTwo verdict) {
   return m;
 }
 
-RowState on_cpu(const Exhibit& one, const Measurement& m) { return assess(one, Backend::kEmulated, Tier::kAuto, m).state; }
-RowState on_gpu(const Exhibit& one, const Measurement& m, Tier tier = Tier::kAuto) { return assess(one, Backend::kCuda, tier, m).state; }
+RowState on_cpu(const CorpusCase& one, const Measurement& m) { return assess(one, Backend::kEmulated, Execution::kAuto, m).state; }
+RowState on_gpu(const CorpusCase& one, const Measurement& m, Execution execution = Execution::kAuto) { return assess(one, Backend::kCuda, execution, m).state; }
 
 TEST(Assess, TrickThatPassesEscaped) {
-  const Exhibit trick = exhibit(3, promise(Kind::kCaught, {GateOne::kWrong}));
+  const CorpusCase trick = corpus_case(3, promise(Kind::kCaught, {GateOne::kWrong}));
   EXPECT_EQ(on_cpu(trick, said(GateOne::kWrong)), RowState::kOk);
   EXPECT_EQ(on_cpu(trick, said(GateOne::kPassed)), RowState::kEscaped);
 }
 
 TEST(Assess, OtherVerdictThanPromisedIsNotPassedOverInSilence) {
-  const Exhibit trick = exhibit(3, promise(Kind::kCaught, {GateOne::kWrong}));
+  const CorpusCase trick = corpus_case(3, promise(Kind::kCaught, {GateOne::kWrong}));
   EXPECT_EQ(on_cpu(trick, said(GateOne::kTimedOut)), RowState::kDiffers);
   EXPECT_EQ(on_cpu(trick, said(GateOne::kBuildFailed)), RowState::kDiffers);
 }
 
 TEST(Assess, WhatCouldNotBeJudgedIsNeverCaught) {
-  const Exhibit trick = exhibit(3, promise(Kind::kCaught, {GateOne::kWrong}));
+  const CorpusCase trick = corpus_case(3, promise(Kind::kCaught, {GateOne::kWrong}));
   EXPECT_EQ(on_cpu(trick, said(GateOne::kNotJudgeable)), RowState::kNotRun);
   EXPECT_EQ(on_cpu(trick, said(GateOne::kMachineFault)), RowState::kNotRun);
-  EXPECT_EQ(on_cpu(exhibit(0, promise(Kind::kPasses)), said(GateOne::kNotJudgeable)), RowState::kNotRun);
+  EXPECT_EQ(on_cpu(corpus_case(0, promise(Kind::kPasses)), said(GateOne::kNotJudgeable)), RowState::kNotRun);
 }
 
 TEST(Assess, HonestKernelThatDoesNotPassIsRefused) {
-  const Exhibit honest = exhibit(0, promise(Kind::kPasses));
+  const CorpusCase honest = corpus_case(0, promise(Kind::kPasses));
   EXPECT_EQ(on_cpu(honest, said(GateOne::kPassed)), RowState::kOk);
   EXPECT_EQ(on_cpu(honest, said(GateOne::kWrong)), RowState::kRefused);
   EXPECT_EQ(on_cpu(honest, said(GateOne::kBuildFailed)), RowState::kRefused);
 }
 
 TEST(Assess, TrickWithoutGainMayNotWinAndNeedsARecord) {
-  const Exhibit trick = exhibit(4, promise(Kind::kNotFooled));
+  const CorpusCase trick = corpus_case(4, promise(Kind::kNotFooled));
   EXPECT_EQ(on_gpu(trick, timed(GateTwo::kSlower)), RowState::kOk);
   EXPECT_EQ(on_gpu(trick, timed(GateTwo::kUnresolved)), RowState::kOk);
   EXPECT_EQ(on_gpu(trick, timed(GateTwo::kFaster)), RowState::kEscaped);
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kPassed, "host")), RowState::kEscaped) << "nothing was timed";
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kWrong, "host")), RowState::kOk);
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kPassed, "in-process")), RowState::kEscaped) << "nothing was timed";
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kWrong, "in-process")), RowState::kOk);
 }
 
 TEST(Assess, LabelIsLookedForByItsWords) {
-  const Exhibit trick = exhibit(27, promise(Kind::kLabelled, {}, "needs an explanation"));
+  const CorpusCase trick = corpus_case(27, promise(Kind::kLabelled, {}, "needs an explanation"));
   Measurement m = timed(GateTwo::kFaster);
   EXPECT_EQ(on_gpu(trick, m), RowState::kEscaped);
   m.labels = {"library: cuBLAS", "needs an explanation: 1 µs is less than 5 µs"};
@@ -84,41 +84,41 @@ TEST(Assess, LabelIsLookedForByItsWords) {
 }
 
 TEST(Assess, TierDecidesWhichPromiseHolds) {
-  Exhibit trick = exhibit(6, promise(Kind::kCaught, {GateOne::kWrong}));
-  trick.cuda_sealed = promise(Kind::kNotFooled);
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kWrong, "sealed")), RowState::kOk);
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kPassed, "host")), RowState::kEscaped);
+  CorpusCase trick = corpus_case(6, promise(Kind::kCaught, {GateOne::kWrong}));
+  trick.cuda_replayed = promise(Kind::kNotFooled);
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kWrong, "replayed")), RowState::kOk);
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kPassed, "in-process")), RowState::kEscaped);
 }
 
 TEST(Assess, FallingBackIsPartOfThePromise) {
-  Exhibit trick = exhibit(25, promise(Kind::kCaught, {GateOne::kWrong}));
-  trick.cuda_sealed = promise(Kind::kFallsBack);
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kWrong, "host")), RowState::kOk);
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kPassed, "host")), RowState::kEscaped);
-  const RowResult sealed = assess(trick, Backend::kCuda, Tier::kAuto, said(GateOne::kWrong, "sealed"));
-  EXPECT_EQ(sealed.state, RowState::kDiffers);
-  EXPECT_EQ(sealed.why, "it was sealed, and should not have been");
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "sealed"), Tier::kSealed), RowState::kOk) << "asked for sealed alone, it is refused";
-  trick.cuda_sealed = promise(Kind::kCaught, {GateOne::kWrong});
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "sealed"), Tier::kSealed), RowState::kNotRun) << "it should have been recorded";
+  CorpusCase trick = corpus_case(25, promise(Kind::kCaught, {GateOne::kWrong}));
+  trick.cuda_replayed = promise(Kind::kFallsBack);
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kWrong, "in-process")), RowState::kOk);
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kPassed, "in-process")), RowState::kEscaped);
+  const RowResult replayed = assess(trick, Backend::kCuda, Execution::kAuto, said(GateOne::kWrong, "replayed"));
+  EXPECT_EQ(replayed.state, RowState::kDiffers);
+  EXPECT_EQ(replayed.why, "it was replayed, and should not have been");
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "replayed"), Execution::kReplayed), RowState::kOk) << "asked for replayed alone, it is refused";
+  trick.cuda_replayed = promise(Kind::kCaught, {GateOne::kWrong});
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "replayed"), Execution::kReplayed), RowState::kNotRun) << "it should have been recorded";
 }
 
 TEST(Assess, RecordHoldsEverythingButTheSamples) {
-  const RowResult row = assess(exhibit(4, promise(Kind::kNotFooled)), Backend::kCuda, Tier::kAuto, timed(GateTwo::kTie));
+  const RowResult row = assess(corpus_case(4, promise(Kind::kNotFooled)), Backend::kCuda, Execution::kAuto, timed(GateTwo::kTie));
   EXPECT_EQ(row.got, "PASS, TIE 1.50x (host)");
   EXPECT_EQ(row.measurement["gate_two"], "tie");
   EXPECT_FALSE(row.measurement["measured"]["arms"][0].contains("samples_ms"));
 }
 
-TEST(Assess, HonestKernelsThatLeaveTheSealedTierAreCounted) {
-  const Exhibit honest = exhibit(0, promise(Kind::kPasses));
-  auto row = [&](GateOne verdict, const char* tier, Tier asked) { return assess(honest, Backend::kCuda, asked, said(verdict, tier)); };
-  const std::vector<RowResult> rows{row(GateOne::kPassed, "sealed", Tier::kAuto), row(GateOne::kPassed, "host", Tier::kAuto),
-                                    row(GateOne::kNotJudgeable, "sealed", Tier::kSealed), row(GateOne::kPassed, "host", Tier::kHost)};
+TEST(Assess, HonestKernelsThatLeaveTheReplayedExecutionAreCounted) {
+  const CorpusCase honest = corpus_case(0, promise(Kind::kPasses));
+  auto row = [&](GateOne verdict, const char* execution, Execution asked) { return assess(honest, Backend::kCuda, asked, said(verdict, execution)); };
+  const std::vector<RowResult> rows{row(GateOne::kPassed, "replayed", Execution::kAuto), row(GateOne::kPassed, "in-process", Execution::kAuto),
+                                    row(GateOne::kNotJudgeable, "replayed", Execution::kReplayed), row(GateOne::kPassed, "in-process", Execution::kInProcess)};
   const Rate rate = rate_of(rows);
-  EXPECT_EQ(rate.sealed, 1);
-  EXPECT_EQ(rate.unsealed, 2) << "nothing was asked of the sealed tier in the last";
-  EXPECT_EQ(rate_of(Json(rows).get<std::vector<RowResult>>()).unsealed, 2) << "also from a record";
+  EXPECT_EQ(rate.replayed, 1);
+  EXPECT_EQ(rate.in_process, 2) << "nothing was asked of replayed execution in the last";
+  EXPECT_EQ(rate_of(Json(rows).get<std::vector<RowResult>>()).in_process, 2) << "also from a record";
 }
 
 TEST(Assess, RecordKeepsTheCasesThatFailed) {
@@ -127,7 +127,7 @@ TEST(Assess, RecordKeepsTheCasesThatFailed) {
   m.cases[0].passed = true;
   m.cases[1].id = "hidden-1";
   m.cases[2].passed = true;
-  const RowResult row = assess(exhibit(3, promise(Kind::kCaught, {GateOne::kWrong})), Backend::kEmulated, Tier::kAuto, m);
+  const RowResult row = assess(corpus_case(3, promise(Kind::kCaught, {GateOne::kWrong})), Backend::kEmulated, Execution::kAuto, m);
   EXPECT_EQ(row.measurement["cases_run"], 3);
   ASSERT_EQ(row.measurement["cases"].size(), 1u);
   EXPECT_EQ(row.measurement["cases"][0]["id"], "hidden-1");

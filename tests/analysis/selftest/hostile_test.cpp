@@ -34,83 +34,83 @@ TEST(HostileInput, ArchivesAreRefusedForWhatTheyAre) {
 }
 
 TEST(Selftest, SlowReaderIsAnEscape) {
-  Exhibit exhibit;
-  exhibit.row = 28;
-  exhibit.timeout_seconds = 1e-9;
-  exhibit.input = HostileInput{"reply", "x", "", "", 0, "", false};
+  CorpusCase corpus_case;
+  corpus_case.row = 28;
+  corpus_case.timeout_seconds = 1e-9;
+  corpus_case.input = HostileInput{"reply", "x", "", "", 0, "", false};
   SelftestRequest request;
   request.readers = input_readers();
-  auto rows = run_group({exhibit}, request, Resources{}, [](const std::string&) {});
+  auto rows = run_group({corpus_case}, request, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().state, RowState::kEscaped);
 }
 
 TEST(Selftest, RefusalThatWasPromisedAndDidNotComeIsAnEscape) {
-  Exhibit exhibit;
-  exhibit.row = 28;
-  exhibit.input = HostileInput{"reader", "", "", "", 0, "", true};
+  CorpusCase corpus_case;
+  corpus_case.row = 28;
+  corpus_case.input = HostileInput{"reader", "", "", "", 0, "", true};
   SelftestRequest request;
   request.readers["reader"] = [](const HostileInput&) { return std::nullopt; };
-  auto rows = run_group({exhibit}, request, Resources{}, [](const std::string&) {});
+  auto rows = run_group({corpus_case}, request, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().state, RowState::kEscaped);
 }
 
 TEST(Selftest, InputThatNothingReadsIsNotRun) {
-  Exhibit exhibit;
-  exhibit.row = 28;
-  exhibit.input = HostileInput{"worklog", "", "", "", 0, "", true};
-  auto rows = run_group({exhibit}, {}, Resources{}, [](const std::string&) {});
+  CorpusCase corpus_case;
+  corpus_case.row = 28;
+  corpus_case.input = HostileInput{"worklog", "", "", "", 0, "", true};
+  auto rows = run_group({corpus_case}, {}, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().state, RowState::kNotRun);
 }
 
 TEST(Selftest, WhatCannotShowIsNotBuilt) {
-  Exhibit exhibit;
-  exhibit.row = 11;
-  exhibit.emulated = {Expectation::Kind::kCannotShow, {}, "nothing is timed", {}};
-  exhibit.source = "/nonexistent.cu";
-  auto rows = run_group({exhibit}, {}, Resources{}, [](const std::string&) {});
+  CorpusCase corpus_case;
+  corpus_case.row = 11;
+  corpus_case.emulated = {Expectation::Kind::kCannotShow, {}, "nothing is timed", {}};
+  corpus_case.source = "/nonexistent.cu";
+  auto rows = run_group({corpus_case}, {}, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().state, RowState::kNotRun);
   EXPECT_EQ(rows->front().why, "nothing is timed");
 }
 
-TEST(Selftest, NothingIsSaidOfPythonWhereOnlyTheSealedTierWasAskedFor) {
-  Exhibit exhibit;
-  exhibit.row = 11;
-  exhibit.cuda_sealed.kind = Expectation::Kind::kFallsBack;
-  exhibit.source = "/nonexistent.py";
+TEST(Selftest, NothingIsSaidOfPythonWhereOnlyTheReplayedExecutionWasAskedFor) {
+  CorpusCase corpus_case;
+  corpus_case.row = 11;
+  corpus_case.cuda_replayed.kind = Expectation::Kind::kFallsBack;
+  corpus_case.source = "/nonexistent.py";
   SelftestRequest request;
   request.backend = Backend::kCuda;
-  request.tier = Tier::kSealed;
-  auto rows = run_group({exhibit}, request, Resources{}, [](const std::string&) {});
+  request.execution = Execution::kReplayed;
+  auto rows = run_group({corpus_case}, request, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().state, RowState::kNotRun) << "a refusal that every Python file meets catches nobody";
   EXPECT_EQ(rows->front().why, "a Python process cannot be recorded");
 }
 
 TEST(Selftest, OnAGpuHonestKernelsOfAProblemRaceTogetherAndTricksAlone) {
-  auto exhibit = [](std::string name, int row, std::string problem) {
-    Exhibit made;
+  auto corpus_case = [](std::string name, int row, std::string problem) {
+    CorpusCase made;
     made.name = std::move(name);
     made.row = row;
     made.problem = std::move(problem);
     return made;
   };
-  const std::vector<Exhibit> all{exhibit("a", 0, "softmax"), exhibit("b", 3, "softmax"), exhibit("c", 0, "sgemm"), exhibit("d", 0, "softmax")};
+  const std::vector<CorpusCase> all{corpus_case("a", 0, "softmax"), corpus_case("b", 3, "softmax"), corpus_case("c", 0, "sgemm"), corpus_case("d", 0, "softmax")};
   const auto groups = groups_of(all, Backend::kCuda);
   ASSERT_EQ(groups.size(), 3u);
   ASSERT_EQ(groups[0].size(), 2u);
   EXPECT_EQ(groups[0][1].name, "d");
   EXPECT_EQ(groups_of(all, Backend::kEmulated).size(), 4u);
-  EXPECT_EQ(groups_of(std::vector<Exhibit>(20, all[0]), Backend::kCuda).size(), 3u) << "a race has its limits";
+  EXPECT_EQ(groups_of(std::vector<CorpusCase>(20, all[0]), Backend::kCuda).size(), 3u) << "a race has its limits";
 }
 
 TEST(Selftest, FaultOfTheMachineIsAFailureOfItsRow) {
-  Exhibit exhibit;
-  exhibit.row = 3;
-  const RowResult row = faulty_row(exhibit, {"the GPU fell off the bus", "GPU-1", {}, ExitCode::kEnvironment});
+  CorpusCase corpus_case;
+  corpus_case.row = 3;
+  const RowResult row = faulty_row(corpus_case, {"the GPU fell off the bus", "GPU-1", {}, ExitCode::kEnvironment});
   EXPECT_FALSE(rate_of({row}).good());
   EXPECT_EQ(row.why, "the GPU fell off the bus (GPU-1)");
 }

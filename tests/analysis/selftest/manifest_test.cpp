@@ -1,4 +1,4 @@
-// Manifests are read strictly, and the museum is whole: every row of the judge's table has an exhibit.
+// Manifests are read strictly, and the corpus is whole: every row of the judge's table has a case.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,12 +24,12 @@ what: it caches
 fools: whoever repeats pointers
 problem: softmax
 emulated: {caught: [WRONG, CRASH]}
-cuda-host: {not_fooled: true}
-cuda-sealed: {falls_back: host, because: "it reads back"}
+cuda-in-process: {not_fooled: true}
+cuda-replayed: {falls_back: in-process, because: "it reads back"}
 )";
 
 // The manifest above with one part replaced.
-Result<std::vector<Exhibit>> loaded(const std::string& part = {}, const std::string& replacement = {}) {
+Result<std::vector<CorpusCase>> loaded(const std::string& part = {}, const std::string& replacement = {}) {
   const fs::path folder = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
   fs::remove_all(folder);
   fs::create_directories(folder);
@@ -55,14 +55,14 @@ std::string complaint(const std::string& part, const std::string& replacement) {
 TEST(Manifest, IsReadWhole) {
   auto result = loaded();
   ASSERT_TRUE(result) << render(result.error());
-  const Exhibit& one = result->front();
+  const CorpusCase& one = result->front();
   EXPECT_EQ(one.row, 3);
   EXPECT_EQ(one.emulated.kind, Expectation::Kind::kCaught);
   EXPECT_EQ(one.emulated.verdicts, (std::vector<GateOne>{GateOne::kWrong, GateOne::kCrashed}));
   EXPECT_EQ(to_string(one.emulated), "WRONG or CRASH");
-  EXPECT_EQ(one.cuda_host.kind, Expectation::Kind::kNotFooled);
-  EXPECT_EQ(one.cuda_sealed.kind, Expectation::Kind::kFallsBack);
-  EXPECT_EQ(one.cuda_sealed.because, "it reads back");
+  EXPECT_EQ(one.cuda_in_process.kind, Expectation::Kind::kNotFooled);
+  EXPECT_EQ(one.cuda_replayed.kind, Expectation::Kind::kFallsBack);
+  EXPECT_EQ(one.cuda_replayed.because, "it reads back");
 }
 
 TEST(Manifest, EveryMistakeHasItsPlace) {
@@ -72,7 +72,7 @@ TEST(Manifest, EveryMistakeHasItsPlace) {
   EXPECT_EQ(complaint("[WRONG, CRASH]", "[PASS]"), "6:21 `PASS` is no verdict that catches");
   EXPECT_EQ(complaint("{not_fooled: true}", "{passes: true}"), "7:12 a trick does not simply pass");
   EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: maybe}"), "7:25 `not_fooled` can only be true");
-  EXPECT_EQ(complaint("{not_fooled: true}", "{falls_back: host}"), "7:12 only the sealed tier falls back");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{falls_back: in-process}"), "7:12 only replayed execution falls back");
   EXPECT_EQ(complaint("{not_fooled: true}", "{}"), "7:12 exactly one outcome is promised");
   EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: true, label: x}"), "7:12 exactly one outcome is promised");
   EXPECT_EQ(complaint("problem: softmax", "problem: softmaxx"), "5:10 there is no problem `softmaxx`");
@@ -87,26 +87,26 @@ TEST(Manifest, ExhibitWithoutKernelIsNamed) {
   ASSERT_TRUE(write_file_atomic(folder / "manifest.yaml", kGood));
   auto result = load_manifest(folder, resources());
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().what, "the exhibit has no kernel.cu and no kernel.py");
+  EXPECT_EQ(result.error().what, "the case has no kernel.cu and no kernel.py");
 }
 
-TEST(Museum, HasEveryRowAndItsFolderNamesSayWhich) {
-  auto museum = load_museum(resources());
-  ASSERT_TRUE(museum) << render(museum.error());
+TEST(Corpus, HasEveryRowAndItsFolderNamesSayWhich) {
+  auto corpus = load_corpus(resources());
+  ASSERT_TRUE(corpus) << render(corpus.error());
   std::set<int> rows;
-  for (const Exhibit& exhibit : *museum) {
-    rows.insert(exhibit.row);
-    const std::string prefix = exhibit.honest() ? "honest_" : std::string(exhibit.row < 10 ? "0" : "") + std::to_string(exhibit.row) + "_";
-    EXPECT_TRUE(exhibit.name.starts_with(prefix)) << exhibit.name;
+  for (const CorpusCase& corpus_case : *corpus) {
+    rows.insert(corpus_case.row);
+    const std::string prefix = corpus_case.honest() ? "honest_" : std::string(corpus_case.row < 10 ? "0" : "") + std::to_string(corpus_case.row) + "_";
+    EXPECT_TRUE(corpus_case.name.starts_with(prefix)) << corpus_case.name;
   }
-  for (int row = 0; row <= 28; ++row) EXPECT_EQ(rows.count(row), 1u) << "row " << row << " has no exhibit";
+  for (int row = 0; row <= 28; ++row) EXPECT_EQ(rows.count(row), 1u) << "row " << row << " has no case";
 }
 
-TEST(Museum, HasEveryHonestKindAndAllReferenceKernels) {
-  auto museum = load_museum(resources());
-  ASSERT_TRUE(museum) << render(museum.error());
+TEST(Corpus, HasEveryHonestKindAndAllReferenceKernels) {
+  auto corpus = load_corpus(resources());
+  ASSERT_TRUE(corpus) << render(corpus.error());
   std::set<std::string> names;
-  for (const Exhibit& exhibit : *museum) names.insert(exhibit.name);
+  for (const CorpusCase& corpus_case : *corpus) names.insert(corpus_case.name);
   for (const char* kind : {"other_summation_order", "benign_atomics", "malloc_async", "static_scratch", "grid_stride", "large_shared_memory",
                            "joined_streams", "graph_per_call", "warp_specialised", "prepare"})
     EXPECT_EQ(names.count(std::string("honest_") + kind), 1u) << kind;

@@ -11,22 +11,22 @@
 namespace capstone {
 namespace {
 
-std::vector<Exhibit> for_a_gpu_alone() {
+std::vector<CorpusCase> for_a_gpu_alone() {
   Resources resources;
   resources.share = CAPSTONE_SHARE;
-  auto museum = load_museum(resources);
-  std::vector<Exhibit> chosen;
-  if (museum)
-    for (const Exhibit& exhibit : *museum)
-      if (exhibit.source.extension() == ".cu" && exhibit.emulated.kind == Expectation::Kind::kCannotShow) chosen.push_back(exhibit);
+  auto corpus = load_corpus(resources);
+  std::vector<CorpusCase> chosen;
+  if (corpus)
+    for (const CorpusCase& corpus_case : *corpus)
+      if (corpus_case.source.extension() == ".cu" && corpus_case.emulated.kind == Expectation::Kind::kCannotShow) chosen.push_back(corpus_case);
   return chosen;
 }
 
-class GpuExhibit : public testing::TestWithParam<Exhibit> {};
+class GpuCorpusCase : public testing::TestWithParam<CorpusCase> {};
 
-void PrintTo(const Exhibit& exhibit, std::ostream* out) { *out << exhibit.name; }
+void PrintTo(const CorpusCase& corpus_case, std::ostream* out) { *out << corpus_case.name; }
 
-TEST_P(GpuExhibit, CompilesForAGpu) {
+TEST_P(GpuCorpusCase, CompilesForAGpu) {
   const char* path = std::getenv("PATH");
   const auto nvcc = find_program("nvcc", std::string(path ? path : "") + ":/usr/local/cuda/bin");
   if (!nvcc) GTEST_SKIP() << "no nvcc here";
@@ -45,7 +45,7 @@ TEST_P(GpuExhibit, CompilesForAGpu) {
   EXPECT_TRUE(result->ok()) << result->err;
 }
 
-INSTANTIATE_TEST_SUITE_P(Museum, GpuExhibit, testing::ValuesIn(for_a_gpu_alone()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Corpus, GpuCorpusCase, testing::ValuesIn(for_a_gpu_alone()), [](const auto& info) {
   std::string name = info.param.name;
   std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;

@@ -10,8 +10,8 @@ namespace {
 
 class Double : public testing::GradebookTest {
  protected:
-  Calibration calibration() {
-    auto opened = Calibration::open(folder);
+  GraderAgreement agreement() {
+    auto opened = GraderAgreement::open(folder);
     EXPECT_TRUE(opened);
     return std::move(*opened);
   }
@@ -34,31 +34,31 @@ TEST(WeightedKappa, AgreesWithValuesWorkedOutByHand) {
 
 TEST_F(Double, NobodyIsGivenWhatTheyMarkedAndNothingTwice) {
   ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));   // by "mentor"
-  auto for_mentor = calibration().assign(5, "mentor");
+  auto for_mentor = agreement().assign(5, "mentor");
   ASSERT_TRUE(for_mentor);
   ASSERT_EQ(for_mentor->size(), 1u);
   EXPECT_EQ((*for_mentor)[0].submission, "team");
-  auto for_second = calibration().assign(1, "second");
+  auto for_second = agreement().assign(1, "second");
   ASSERT_EQ(for_second->size(), 1u);
   EXPECT_EQ((*for_second)[0].submission, "ada") << "the team has a second reader already";
-  EXPECT_EQ(calibration().assign(5, "second")->size(), 1u);
-  EXPECT_TRUE(calibration().assign(5, "second")->empty());
-  auto whose = calibration().copy_of((*for_second)[0].code);
+  EXPECT_EQ(agreement().assign(5, "second")->size(), 1u);
+  EXPECT_TRUE(agreement().assign(5, "second")->empty());
+  auto whose = agreement().copy_of((*for_second)[0].code);
   ASSERT_TRUE(whose);
   EXPECT_EQ(*whose, std::pair(std::string("ada"), std::string("second")));
-  EXPECT_FALSE(calibration().copy_of("copy-0"));
+  EXPECT_FALSE(agreement().copy_of("copy-0"));
 }
 
 TEST_F(Double, SecondMarksCountForNothingAndStandInHistory) {
   ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));
-  EXPECT_EQ(calibration().merge(rubric, {second("ada", "depth", 12)}), 1);
-  EXPECT_EQ(calibration().merge(rubric, {second("ada", "depth", 12)}), 0) << "merged twice";
+  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)}), 1);
+  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)}), 0) << "merged twice";
   EXPECT_EQ(rows()[0].marks[1]->points, 20);
   auto history = book().history("ada");
   ASSERT_TRUE(history);
   EXPECT_TRUE(std::any_of(history->begin(), history->end(), [](const HistoryEntry& e) { return e.text == "second mark: depth 12 by second: as the levels say"; }));
-  EXPECT_FALSE(calibration().merge(rubric, {second("ada", "honesty", 5), second("ada", "depth", 31)}));
-  auto pairs = calibration().pairs();
+  EXPECT_FALSE(agreement().merge(rubric, {second("ada", "honesty", 5), second("ada", "depth", 31)}));
+  auto pairs = agreement().pairs();
   ASSERT_TRUE(pairs);
   ASSERT_EQ(pairs->size(), 1u) << "all or nothing";
   EXPECT_EQ((*pairs)[0].first, 20);
@@ -80,9 +80,9 @@ TEST_F(Double, AgreementIsByLevelsAndNamesWhatToReconcile) {
 
 TEST_F(Double, MarksOfAnEarlierVersionAreNotCompared) {
   ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));
-  ASSERT_TRUE(calibration().merge(rubric, {second("ada", "depth", 12)}));
+  ASSERT_TRUE(agreement().merge(rubric, {second("ada", "depth", 12)}));
   ASSERT_TRUE(book().take({result("ada", "later", {{"Ada", "1", ""}}, "2026-03-02T09:30:00Z")}));
-  EXPECT_TRUE(calibration().pairs()->empty());
+  EXPECT_TRUE(agreement().pairs()->empty());
 }
 
 TEST(NameMask, TakesOutNamesTheirPartsIdsAndAddresses) {

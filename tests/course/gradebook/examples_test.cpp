@@ -22,7 +22,7 @@ double total(const Marks& marks) {
   return sum;
 }
 
-class CalibrationExamples : public ::testing::Test {
+class AgreementExamples : public ::testing::Test {
  protected:
   void SetUp() override {
     auto loaded = load_rubric(fs::path(CAPSTONE_SOURCE_DIR) / "rubric" / "rubric.yaml");
@@ -62,7 +62,7 @@ class CalibrationExamples : public ::testing::Test {
   std::vector<Mark> given;
 };
 
-TEST_F(CalibrationExamples, AreFourAndAllHaveAgreedMarks) {
+TEST_F(AgreementExamples, AreFourAndAllHaveAgreedMarks) {
   const std::set<std::string> names{"fusion_wins", "library_wins", "machine_wins", "unexplained_win"};
   std::set<std::string> finished, marked;
   for (const auto& [name, marks] : suggested) finished.insert(name);
@@ -79,10 +79,10 @@ TEST_F(CalibrationExamples, AreFourAndAllHaveAgreedMarks) {
   }
 }
 
-TEST_F(CalibrationExamples, AreSuggestedInTheOrderOfUnderstanding) { expect_order(suggested); }
-TEST_F(CalibrationExamples, WereAgreedOnInTheOrderOfUnderstanding) { expect_order(agreed); }
+TEST_F(AgreementExamples, AreSuggestedInTheOrderOfUnderstanding) { expect_order(suggested); }
+TEST_F(AgreementExamples, WereAgreedOnInTheOrderOfUnderstanding) { expect_order(agreed); }
 
-TEST_F(CalibrationExamples, OfTheAgreedMarksTheSuspiciousWinIsNotYetAnAnalysis) {
+TEST_F(AgreementExamples, OfTheAgreedMarksTheSuspiciousWinIsNotYetAnAnalysis) {
   auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [](const Criterion& c) { return c.id == "head_to_head"; });
   ASSERT_NE(criterion, rubric.criteria.end());
   EXPECT_LE(agreed["unexplained_win"]["head_to_head"], criterion->levels.back().to);
@@ -90,7 +90,7 @@ TEST_F(CalibrationExamples, OfTheAgreedMarksTheSuspiciousWinIsNotYetAnAnalysis) 
 }
 
 // Machine and mentors agree on what can be seen from outside; what only a reader sees may cost a level, not more.
-TEST_F(CalibrationExamples, TheHonestOnesAreAgreedOnNearWhatIsSuggested) {
+TEST_F(AgreementExamples, TheHonestOnesAreAgreedOnNearWhatIsSuggested) {
   for (const char* honest : {"machine_wins", "library_wins", "fusion_wins"})
     EXPECT_LT(std::abs(total(agreed[honest]) - total(suggested[honest])), 20) << honest;
 }

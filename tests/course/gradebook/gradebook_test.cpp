@@ -96,7 +96,7 @@ TEST_F(Book, GraceIsGrantedToAllOrToAMemberAndTakenBack) {
 TEST_F(Book, SummariesTellWhatTablesNeed) {
   SubmissionResult r = result("ada", "first", {{"Ada", "1", ""}}, "2026-03-03T09:30:00Z");
   r.judged.resize(1);
-  r.judged[0].contestant = "human";
+  r.judged[0].candidate = "human";
   r.judged[0].gate_one = GateOne::kPassed;
   r.judged[0].gate_two = GateTwo::kFaster;
   r.judged[0].environment = {{"device", "NVIDIA H200"}};

@@ -9,9 +9,9 @@ class Boards : public testing::GradebookTest {
  protected:
   static SubmissionResult timed(const std::string& name, double human, std::optional<double> model = {}, const std::string& device = "NVIDIA H200", std::optional<double> predicted = {}) {
     SubmissionResult r = result(name, "digest of " + name, {{"Name of " + name, name, ""}});
-    auto add = [&](const char* contestant, double speedup) {
+    auto add = [&](const char* candidate, double speedup) {
       Measurement m;
-      m.contestant = contestant;
+      m.candidate = candidate;
       m.gate_one = GateOne::kPassed;
       m.gate_two = speedup > 1 ? GateTwo::kFaster : GateTwo::kSlower;
       m.environment = {{"device", device}};

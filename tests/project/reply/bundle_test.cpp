@@ -47,7 +47,7 @@ TEST_F(BundleTest, WhateverAKernelIncludesComesAlongAndWhatDoesNotIsNamed) {
   EXPECT_EQ(left_out, (std::vector<std::string>{"human/.hidden.h: a hidden file", "human/table.out: a build product", "human/huge.inc: larger than 16 MiB", "human/weights.bin: not a text"}));
 }
 
-TEST_F(BundleTest, AKernelInAFolderBelowIsNotTheContestants) {
+TEST_F(BundleTest, AKernelInAFolderBelowIsNotTheCandidates) {
   fs::remove(project.root / "human/kernel.cu");
   put("human/old/kernel.cu", "int x;\n");
   EXPECT_FALSE(pack_bundle(project, {{"human"}, {}, ""}, base / "b.tar"));
@@ -59,7 +59,7 @@ TEST_F(BundleTest, RoundTrip) {
   auto bundle = unpack_bundle(base / "b.tar", base / "there");
   ASSERT_TRUE(bundle) << render(bundle.error());
   EXPECT_EQ(bundle->root, base / "there");
-  EXPECT_EQ(bundle->contestants, request.contestants);
+  EXPECT_EQ(bundle->candidates, request.candidates);
   EXPECT_EQ(bundle->options, request.options);
   EXPECT_EQ(bundle->problem_id, "scale_rows");
   EXPECT_EQ(bundle->problem_digest, project.config.problem_digest);

@@ -1,5 +1,5 @@
 #pragma once
-// A launch plan with every field that the format has.
+// A launch captured graph with every field that the format has.
 #include "harness/runtime/cuda/captured_graph.h"
 
 namespace capstone::testing {
@@ -24,7 +24,7 @@ inline Json sample_copy() {
   return {{"kind", "copy"}, {"dst", {{"global", "table"}, {"offset", 0}}}, {"src", {{"data", 0}}}, {"width", 64}, {"height", 1},
           {"dst_pitch", 0}, {"src_pitch", 0}, {"after", Json::array()}};
 }
-inline Json sample_plan() {
+inline Json sample_graph() {
   Json copy = sample_copy(), last = sample_kernel();
   copy["dst"] = {{"arena", 256}};
   copy["src"] = {{"scratch", 512}};
@@ -35,8 +35,8 @@ inline Json sample_plan() {
   return {{"plan", 1}, {"scratch", kScratch}, {"notes", {"launch() waits for the GPU; the plan has no host that could wait"}},
           {"first", steady}, {"steady", steady}};
 }
-inline PlanLimits sample_limits() {
-  PlanLimits limits;
+inline GraphLimits sample_limits() {
+  GraphLimits limits;
   limits.arena_bytes = kArena;
   return limits;
 }

@@ -1,4 +1,4 @@
-// read_plan(): the recorder that writes plans holds the submission, so every field of a plan may be a lie.
+// read_plan(): the capture worker that writes captured graphs holds the submission, so every field of a captured graph may be a lie.
 #include "harness/runtime/cuda/captured_graph.h"
 
 #include <gmock/gmock.h>
@@ -14,16 +14,16 @@ namespace {
 
 using testing::sample_data;
 using testing::sample_limits;
-using testing::sample_plan;
+using testing::sample_graph;
 
 constexpr int kMemset = 0, kCopyIn = 1, kKernel = 2, kCopy = 3, kLast = 4;  // nodes of sample_plan()
 
-std::string refusal_of(const Json& document, PlanLimits limits = sample_limits()) {
-  auto plan = read_plan(plan_packet(document, sample_data()), limits);
-  return plan ? "accepted" : plan.error();
+std::string refusal_of(const Json& document, GraphLimits limits = sample_limits()) {
+  auto graph = read_graph(graph_packet(document, sample_data()), limits);
+  return graph ? "accepted" : graph.error();
 }
 std::string refusal_of(int node, const std::function<void(Json&)>& change) {
-  Json document = sample_plan();
+  Json document = sample_graph();
   change(document["steady"][static_cast<std::size_t>(node)]);
   return refusal_of(document);
 }
@@ -38,28 +38,28 @@ std::vector<std::byte> with_header(std::uint64_t length, std::string_view text) 
   return packet;
 }
 std::string refusal_of_packet(const std::vector<std::byte>& packet) {
-  auto plan = read_plan(packet, sample_limits());
-  return plan ? "accepted" : plan.error();
+  auto graph = read_graph(packet, sample_limits());
+  return graph ? "accepted" : graph.error();
 }
 
 TEST(ReadPlan, AValidPlanSurvivesTheRoundTrip) {
-  auto plan = read_plan(plan_packet(sample_plan(), sample_data()), sample_limits());
-  ASSERT_TRUE(plan) << plan.error();
-  EXPECT_EQ(plan->document, sample_plan());
-  EXPECT_EQ(plan->data, sample_data());
-  EXPECT_EQ(plan->scratch_bytes, testing::kScratch);
-  EXPECT_THAT(plan->kernels, ::testing::ElementsAre("_Z4rowsPKfPfi"));  // twice in the plan, once here
-  EXPECT_THAT(plan->notes, ::testing::ElementsAre(::testing::HasSubstr("waits for the GPU")));
-  auto again = read_plan(plan_packet(plan->document, plan->data), sample_limits());
+  auto graph = read_graph(graph_packet(sample_graph(), sample_data()), sample_limits());
+  ASSERT_TRUE(graph) << graph.error();
+  EXPECT_EQ(graph->document, sample_graph());
+  EXPECT_EQ(graph->data, sample_data());
+  EXPECT_EQ(graph->scratch_bytes, testing::kScratch);
+  EXPECT_THAT(graph->kernels, ::testing::ElementsAre("_Z4rowsPKfPfi"));  // twice in the captured graph, once here
+  EXPECT_THAT(graph->notes, ::testing::ElementsAre(::testing::HasSubstr("waits for the GPU")));
+  auto again = read_graph(graph_packet(graph->document, graph->data), sample_limits());
   ASSERT_TRUE(again) << again.error();
-  EXPECT_EQ(again->document, plan->document);
+  EXPECT_EQ(again->document, graph->document);
 }
 
 TEST(ReadPlan, ALaunchThatDoesNothingIsAPlan) {
   const Json document{{"plan", 1}, {"scratch", 0}, {"notes", Json::array()}, {"first", Json::array()}, {"steady", Json::array()}};
-  auto plan = read_plan(plan_packet(document, {}), PlanLimits{});
-  ASSERT_TRUE(plan) << plan.error();
-  EXPECT_TRUE(plan->kernels.empty());
+  auto graph = read_graph(graph_packet(document, {}), GraphLimits{});
+  ASSERT_TRUE(graph) << graph.error();
+  EXPECT_TRUE(graph->kernels.empty());
 }
 
 TEST(ReadPlan, RefusesPacketsThatAreNotWhole) {
@@ -75,22 +75,22 @@ TEST(ReadPlan, RefusesPacketsThatAreNotWhole) {
 }
 
 TEST(ReadPlan, RefusesMoreThanTheLimitsAllow) {
-  PlanLimits small = sample_limits();
+  GraphLimits small = sample_limits();
   small.document_bytes = 100;
-  EXPECT_EQ(refusal_of(sample_plan(), small), "its document is too long");
+  EXPECT_EQ(refusal_of(sample_graph(), small), "its document is too long");
   small = sample_limits();
   small.data_bytes = testing::kData - 1;
-  EXPECT_EQ(refusal_of(sample_plan(), small), "it carries too much data");
+  EXPECT_EQ(refusal_of(sample_graph(), small), "it carries too much data");
   small = sample_limits();
   small.nodes = 4;
-  EXPECT_THAT(refusal_of(sample_plan(), small), ::testing::StartsWith("first: not a list of at most"));
+  EXPECT_THAT(refusal_of(sample_graph(), small), ::testing::StartsWith("first: not a list of at most"));
   small = sample_limits();
   small.scratch_bytes = testing::kScratch - 1;
-  EXPECT_EQ(refusal_of(sample_plan(), small), "plan.scratch: out of range");
+  EXPECT_EQ(refusal_of(sample_graph(), small), "plan.scratch: out of range");
 }
 
 TEST(ReadPlan, RefusesUnknownFieldsEverywhere) {
-  Json document = sample_plan();
+  Json document = sample_graph();
   document["then"] = 1;
   EXPECT_EQ(refusal_of(document), "plan: has an unknown field");
   for (int node : {kMemset, kCopyIn, kKernel})
@@ -103,7 +103,7 @@ TEST(ReadPlan, RefusesUnknownFieldsEverywhere) {
 
 TEST(ReadPlan, RefusesEachMissingField) {
   for (int node : {kMemset, kCopy, kKernel}) {
-    const Json whole = sample_plan()["steady"][static_cast<std::size_t>(node)];
+    const Json whole = sample_graph()["steady"][static_cast<std::size_t>(node)];
     for (const auto& field : whole.items()) {
       const std::string& key = field.key();
       const bool may_lack = key == "relocations" || key.starts_with("cluster") || key == "portable" || key == "cooperative" ||
@@ -112,7 +112,7 @@ TEST(ReadPlan, RefusesEachMissingField) {
     }
   }
   for (const char* key : {"plan", "scratch", "notes", "first", "steady"}) {
-    Json document = sample_plan();
+    Json document = sample_graph();
     document.erase(key);
     EXPECT_EQ(refusal_of(document), std::string("plan: lacks ") + key);
   }
@@ -120,7 +120,7 @@ TEST(ReadPlan, RefusesEachMissingField) {
 
 TEST(ReadPlan, RefusesAFieldOfAnotherType) {
   for (int node : {kMemset, kCopy, kKernel, kLast}) {
-    const Json whole = sample_plan()["steady"][static_cast<std::size_t>(node)];
+    const Json whole = sample_graph()["steady"][static_cast<std::size_t>(node)];
     for (const auto& field : whole.items())
       for (const Json& other : {Json(nullptr), Json("two words"), Json(-1), Json(1e300), Json(Json::array({Json::array()})), Json{{"a", 1}}})
         EXPECT_NE(refusal_of_setting(node, field.key().c_str(), other), "accepted") << node << " " << field.key() << " " << other;
@@ -130,13 +130,13 @@ TEST(ReadPlan, RefusesAFieldOfAnotherType) {
 }
 
 TEST(ReadPlan, RefusesAnotherVersionOfTheFormat) {
-  Json document = sample_plan();
+  Json document = sample_graph();
   document["plan"] = 2;
   EXPECT_EQ(refusal_of(document), "plan.plan: out of range");
 }
 
 TEST(ReadPlan, RefusesNotesThatAreLongOrMany) {
-  Json document = sample_plan();
+  Json document = sample_graph();
   document["notes"] = {std::string(501, 'x')};
   EXPECT_EQ(refusal_of(document), "plan.notes: not a short text");
   document["notes"] = std::vector<std::string>(17, "x");
@@ -248,7 +248,7 @@ TEST(ReadPlan, RefusesEdgesThatNameALaterNode) {
 }
 
 TEST(ReadPlan, ChecksTheFirstCallLikeTheSteadyOnes) {
-  Json document = sample_plan();
+  Json document = sample_graph();
   document["first"][2]["grid"] = {0, 1, 1};
   EXPECT_EQ(refusal_of(document), "first[2].grid: out of range");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A sealed kernel whose recorder, the process that holds the submission, says and sends what a test wants.
+// A replayed kernel whose capture worker, the process that holds the submission, says and sends what a test wants.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -28,13 +28,13 @@ class Says : public Runner {
   std::vector<std::byte> bytes_;
 };
 
-/// One run of a sealed kernel with such a recorder and a launcher of ours that agrees to everything.
+/// One run of a replayed kernel with such a capture worker and a replayer of ours that agrees to everything.
 inline tl::expected<Packet, WorkerFailure> run_sealed(const Json& message, const std::vector<std::byte>& bytes,
-                                                      std::shared_ptr<SealedKernel>* kept = nullptr) {
-  SealedKernel::Programs programs;
-  programs.recorder = [&]() -> StartedRunner { return std::make_unique<Says>(message, bytes); };
-  programs.launcher = []() -> StartedRunner { return std::make_unique<Says>(Json{{"ok", true}, {"ms", 1.0}}); };
-  auto kernel = std::make_shared<SealedKernel>(std::move(programs), std::vector<std::byte>(16));
+                                                      std::shared_ptr<ReplayedKernel>* kept = nullptr) {
+  ReplayedKernel::Programs programs;
+  programs.capture_worker = [&]() -> StartedRunner { return std::make_unique<Says>(message, bytes); };
+  programs.replayer = []() -> StartedRunner { return std::make_unique<Says>(Json{{"ok", true}, {"ms", 1.0}}); };
+  auto kernel = std::make_shared<ReplayedKernel>(std::move(programs), std::vector<std::byte>(16));
   if (kept) *kept = kernel;
   auto runner = kernel->start(kernel);
   if (!runner) return tl::unexpected(runner.error());

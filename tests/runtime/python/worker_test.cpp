@@ -1,4 +1,4 @@
-// The Python worker on the CPU: the reference of every problem as an arm, and contestants in Python, right and wrong ones.
+// The Python worker on the CPU: the reference of every problem as an arm, and candidates in Python, right and wrong ones.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,14 +24,14 @@ class Torch : public testing::Test {
     python_ = *python;
   }
 
-  /// Judges `source` as a contestant, without hidden sizes.
+  /// Judges `source` as a candidate, without hidden sizes.
   Measurement judged(const std::string& id, const std::string& source) {
     const fs::path file = fs::path(testing::TempDir()) / (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".py");
     EXPECT_TRUE(write_file_atomic(file, source));
     const Problem problem = problem_of(id);
     JudgeRequest request;
     request.problem = &problem;
-    request.entries = {{"human", file}};
+    request.candidates = {{"human", file}};
     request.backend = Backend::kEmulated;
     request.hidden_cases = 0;
     auto measurements = judge(request, resources_, [](const std::string&) {});
@@ -165,7 +165,7 @@ TEST(WrongBuildOfPyTorch, IsTheEnvironmentsFaultInOneLineWithAHint) {
     EXPECT_EQ(arm.error().report_kind, kNoPyTorch);
     EXPECT_EQ(arm.error().what, build.said);
     EXPECT_TRUE(arm.error().hint.starts_with("install a build for this ")) << arm.error().hint;
-    // No contestant is to blame.
+    // No candidate is to blame.
     work.candidate = folder / "candidate.py";
     Measurement m;
     const auto loaded = load_candidate(work, Sandbox::none(resources, "trusted"), m);
@@ -212,11 +212,11 @@ TEST(FindPython, AFolderWithoutOneAndAProgramThatIsNone) {
   EXPECT_EQ(missing.error().what, "no such Python: /nowhere/python3");
 }
 
-// ---- contestants
+// ---- candidates
 
 constexpr const char* kHead = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n";
 
-TEST_F(Torch, AContestantThatIsRightPasses) {
+TEST_F(Torch, ACandidateThatIsRightPasses) {
   const Measurement m = judged("bias_gelu_layernorm", std::string(kHead) + R"(
 class ModelNew(nn.Module):
     def __init__(self, cols, eps=1.0e-5):
@@ -233,7 +233,7 @@ class ModelNew(nn.Module):
 )");
   EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
   EXPECT_EQ(m.gate_two, GateTwo::kNotJudged);
-  EXPECT_EQ(m.tier, "host");
+  EXPECT_EQ(m.execution, "in-process");
   EXPECT_FALSE(m.measured) << "times of PyTorch on the CPU say nothing and must not be shown";
 }
 
@@ -323,13 +323,13 @@ TEST_F(Torch, OutputsOfAnotherShapeTypeOrNumberAreWrong) {
   EXPECT_EQ(first_problem(number), "forward() returns 2 tensors, the problem has 1 outputs");
 }
 
-TEST_F(Torch, AContestantWithoutAPyTorchIsNotJudgeable) {
+TEST_F(Torch, ACandidateWithoutAPyTorchIsNotJudgeable) {
   const fs::path file = fs::path(testing::TempDir()) / "alone.py";
   ASSERT_TRUE(write_file_atomic(file, "class ModelNew: pass\n"));
   const Problem problem = problem_of("softmax");
   JudgeRequest request;
   request.problem = &problem;
-  request.entries = {{"human", file}};
+  request.candidates = {{"human", file}};
   request.backend = Backend::kEmulated;
   request.hidden_cases = 0;
   request.python = "/usr/bin/false";

@@ -128,7 +128,7 @@ class _Access(ctypes.Structure):
 
 
 class DeviceArena(Arena):
-    """Device memory that the player made and shares by a descriptor, mapped where every process of the judge maps it."""
+    """Device memory that the GPU host made and shares by a descriptor, mapped where every process of the judge maps it."""
 
     ADDRESS, EXPECTED = 0x700000000000, 0x710000000000
     LEAST_RESERVED = 1 << 30  # small reservations come from a pool and do not heed the wish

@@ -1,0 +1,3 @@
+#include "harness/base/json.h"
+
+template class nlohmann::basic_json<nlohmann::ordered_map>;

@@ -1,0 +1,30 @@
+#pragma once
+// Precompiled once for all libraries and for the command line (cmake/CapstoneTarget.cmake): what most sources include and what
+// takes long to read. Sources still include what they use, so that they compile without it.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/base/error.h"
+#include "harness/base/json.h"
