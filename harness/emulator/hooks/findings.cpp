@@ -106,7 +106,7 @@ std::string hint_of(const Finding& f) {
     case FindingKind::kRace:
       if (f.before.asynchronous)
         return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, cp.async.bulk.wait_group, "
-               "wgmma.wait_group), then synchronise with whoever goes on";
+               "wgmma.wait_group), then synchronise with the threads that continue";
       if (f.now.block != f.before.block)
         return "blocks run in any order: give each block its own elements, use atomics, or split the work into two kernels; "
                "a flag between blocks needs __threadfence() before it is set by an atomic";
