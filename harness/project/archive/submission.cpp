@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ctime>
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/base/instant.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/project/archive/archive.h"
@@ -63,15 +63,12 @@ std::vector<std::string> public_words(const ProjectConfig& config) {
 }
 
 // The time of the ledger's last record [Unix seconds]; 0 when there is none.
-std::int64_t last_record_time(std::string_view ledger) {
+Instant last_record_time(std::string_view ledger) {
   std::string_view body = trim(ledger);
   std::size_t newline = body.rfind('\n');
   Json line = Json::parse(newline == body.npos ? body : body.substr(newline + 1), nullptr, false);
   if (!line.is_object() || !line.contains("time") || !line["time"].is_string()) return 0;
-  std::tm time{};
-  std::string text = line["time"];
-  if (!::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) return 0;
-  return std::max<std::int64_t>(0, ::timegm(&time));
+  return std::max<Instant>(0, parse_instant(line["time"].get<std::string>()).value_or(0));
 }
 
 class Planner {

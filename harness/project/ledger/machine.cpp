@@ -5,16 +5,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include "harness/base/encode.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 
 namespace capstone {
 namespace {
 
-constexpr char kDigits[] = "0123456789abcdef";
-
 bool is_id(std::string_view text) {
-  return text.size() == 16 && text.find_first_not_of(kDigits) == std::string_view::npos;
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 Result<std::string> random_id() {
@@ -25,12 +24,7 @@ Result<std::string> random_id() {
   if (n != static_cast<ssize_t>(sizeof raw))
     return fail(std::string("cannot draw random bytes: ") + std::strerror(errno), "getrandom", {},
                 ExitCode::kEnvironment);
-  std::string id;
-  for (unsigned char byte : raw) {
-    id += kDigits[byte >> 4];
-    id += kDigits[byte & 15];
-  }
-  return id;
+  return hex(raw);
 }
 
 }  // namespace

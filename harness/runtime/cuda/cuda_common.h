@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/runtime/worker/wire.h"
+#include "harness/base/packet.h"
 
 namespace capstone::gpu {
 
@@ -193,10 +193,10 @@ class Scratch {
 };
 
 /// What a CUDA error after a launch means, as an answer.
-inline Wire::Json launch_failure(cudaError_t left, cudaError_t finished) {
+inline Json launch_failure(cudaError_t left, cudaError_t finished) {
   bool at_launch = left != cudaSuccess;
   cudaError_t code = at_launch ? left : finished;
-  Wire::Json answer{{"ok", false}, {"kind", at_launch ? "launch_error" : "undefined_behaviour"},
+  Json answer{{"ok", false}, {"kind", at_launch ? "launch_error" : "undefined_behaviour"},
                     {"message", std::string(at_launch ? "the launch failed: " : "the kernel failed: ") + cudaGetErrorString(code) +
                                     " (" + cudaGetErrorName(code) + ")"}};
   switch (code) {
@@ -250,9 +250,9 @@ struct Submission {
 class Slots {
  public:
   /// `expected`: base of the expected values, in a trusted process alone.
-  Slots(const Wire::Json& args, char* arena, char* expected = nullptr) {
+  Slots(const Json& args, char* arena, char* expected = nullptr) {
     values_.reserve(args.size());
-    for (const Wire::Json& arg : args) {
+    for (const Json& arg : args) {
       std::uint64_t bits = 0;
       if (arg.contains("at")) {
         char* address = arena + arg["at"].get<std::size_t>();
@@ -282,7 +282,7 @@ class Slots {
 };
 
 /// An offset of the request as an address; null when it is absent or null.
-inline void* at_offset(const Wire::Json& request, const char* key, char* arena, char* expected = nullptr) {
+inline void* at_offset(const Json& request, const char* key, char* arena, char* expected = nullptr) {
   auto at = request.find(key);
   if (at != request.end() && at->is_object()) return expected + at->at("expected").get<std::size_t>();
   return at != request.end() && at->is_number() ? arena + at->get<std::size_t>() : nullptr;
@@ -302,22 +302,21 @@ static __global__ void spin(long long nanoseconds) {
 template <class Handle>
 int serve(Handle&& handle) {
   ::signal(SIGPIPE, SIG_IGN);
-  Wire wire;
-  Wire::Json request;
-  int fd = -1;
-  while (wire.receive(request, fd)) {
+  WorkerChannel channel;
+  while (std::optional<Packet> packet = channel.receive()) {
+    const Json& request = packet->message;
     if (request.value("op", "") == "quit") {
-      wire.send({{"ok", true}});
+      channel.send({{"ok", true}});
       return 0;
     }
-    Wire::Json answer;
+    Json answer;
     int give = -1;
     try {
-      answer = handle(request, fd, give);
+      answer = handle(request, packet->fd.release(), give);
     } catch (const std::exception& problem) {
       answer = {{"ok", false}, {"kind", "exception"}, {"message", problem.what()}};
     }
-    wire.send(answer, give);
+    channel.send(answer, give);
     if (give >= 0) ::close(give);
   }
   return 0;

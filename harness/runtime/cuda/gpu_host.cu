@@ -17,7 +17,7 @@ namespace {
 using capstone::DType;
 using namespace capstone::gpu;
 namespace random = capstone::random;
-using Json = capstone::Wire::Json;
+using Json = capstone::Json;
 
 constexpr int kThreads = 256;
 

@@ -20,7 +20,7 @@
 namespace {
 
 using namespace capstone::gpu;
-using Json = capstone::Wire::Json;
+using Json = capstone::Json;
 using Clock = std::chrono::steady_clock;
 
 __global__ void poison_bytes(unsigned long long seed, unsigned char* out, long long bytes) {

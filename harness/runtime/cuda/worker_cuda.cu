@@ -12,7 +12,7 @@
 namespace {
 
 using namespace capstone::gpu;
-using Json = capstone::Wire::Json;
+using Json = capstone::Json;
 using Clock = std::chrono::steady_clock;
 
 class Runner {

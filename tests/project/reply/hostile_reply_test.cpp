@@ -53,7 +53,8 @@ TEST(HostileReply, FencesAreLinear) {
 }
 
 TEST(HostileReply, CodeIsLinear) {
-  for (const char* unit : {"{", "}", "(", "\"", "'", "/*", "//", "#if\n", "#else\n", "#define a a\\\n", "R\"(", "extern \"C\" {", "a ", "<",
+  for (const char* unit : {"{", "}", "(", "\"", "'", "/*", "//", "#if\n", "#else\n", "#define a a\\\n", "R\"(", "R\"x\n", "u8R\"",
+                           "extern \"C\" {", "a ", "<",
                            "launch(", "namespace a {", "\"\"\"", "@@ -1 +1 @@\n-a\n"})
     expect_fast("```cuda\n" + repeat(unit) + "\n```\n", unit);
 }
