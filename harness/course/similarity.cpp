@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "harness/base/cxx_tokens.h"
+#include "harness/emulator/rewriter/cxx_tokens.h"
 
 namespace capstone {
 namespace {

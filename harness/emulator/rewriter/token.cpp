@@ -1,11 +1,11 @@
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/token.h"
 
 #include <cctype>
 #include <charconv>
 #include <optional>
 #include <set>
 
-#include "harness/base/cxx_tokens.h"
+#include "rewriter/cxx_tokens.h"
 
 namespace capstone::rewriter {
 namespace {

@@ -1,4 +1,5 @@
-// The program around one candidate on the emulated backend. It speaks harness/runtime/worker/protocol.md on descriptor 3.
+// The program of one candidate on the emulated backend. It speaks harness/runtime/worker/protocol.md on
+// descriptor 3.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,10 +14,10 @@
 #include <vector>
 
 #include "harness/base/packet.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/time_limit.h"
-#include "harness/emulator/worker/extents.h"
-#include "harness/emulator/worker/observation.h"
+#include "runtime/scheduler.h"
+#include "runtime/time_limit.h"
+#include "worker/extents.h"
+#include "worker/observation.h"
 
 // From the generated adapter.
 extern "C" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream);
@@ -31,7 +32,6 @@ namespace capstone_emu {
 namespace {
 
 using capstone::Descriptor;
-using capstone::Json;
 using capstone::Packet;
 using capstone::WorkerChannel;
 const char* g_running = nullptr;  // the candidate's function that runs on behalf of the judge
@@ -60,7 +60,7 @@ class Arena {
   char* begin() const { return base_; }
   std::size_t bytes() const { return bytes_; }
   void* at(std::uint64_t offset) const {
-    if (!base_) return nullptr;  // asked for workspace_bytes, which looks at sizes alone
+    if (!base_) return nullptr;  // for workspace_bytes, which only reads sizes
     if (offset > bytes_) throw std::runtime_error("an offset lies outside of the arena");
     return base_ + offset;
   }
@@ -113,7 +113,8 @@ Schedule schedule_from(const std::string& name) {
   throw std::runtime_error("unknown schedule '" + name + "'");
 }
 
-/// Runs `body`, which enters the candidate's code, and answers with its wall time or with what the runtime noted.
+/// Runs `body`, which enters the candidate's code, and answers with its wall time or with the failure that
+/// the runtime recorded.
 template <class Body>
 Json run_guarded(const Json& request, const Arena& arena, const char* function, Body&& body) {
   settings().schedule = schedule_from(request.value("schedule", std::string("forward")));
@@ -137,7 +138,7 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
   return Json{{"ok", true}, {"ms", wall.count()}};
 }
 
-/// As run_guarded, under the eyes of the hooks.
+/// As run_guarded, observed by the hooks.
 template <class Body>
 Answer run_observed(const Json& request, const Arena& arena, const char* function, Body&& body) {
   begin_observation(request, arena.begin(), arena.bytes());
@@ -203,7 +204,7 @@ Answer guarded_response(const Packet& packet, Arena& arena) {
   return answer_of(failure);
 }
 
-/// Host code such as a CHECK macro may call exit(): the judge still hears why.
+/// Host code such as a CHECK macro may call exit(): the judge still gets the reason.
 void answer_at_exit() {
   if (!g_running) return;
   const std::string function = std::exchange(g_running, nullptr);

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "harness/base/ascii.h"
-#include "harness/base/cxx_tokens.h"
+#include "harness/emulator/rewriter/cxx_tokens.h"
 #include "harness/base/text.h"
 
 namespace capstone {

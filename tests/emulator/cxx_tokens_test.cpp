@@ -1,4 +1,4 @@
-#include "harness/base/cxx_tokens.h"
+#include "rewriter/cxx_tokens.h"
 
 #include <gtest/gtest.h>
 

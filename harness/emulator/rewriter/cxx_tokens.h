@@ -1,6 +1,5 @@
 #pragma once
-// C++ and CUDA source, cut into tokens. No text is an error: what is not C++ becomes tokens as well. A
-// library of its own, so that the emulator's rewriter needs nothing else of this room.
+// Splits C++ and CUDA source into tokens. No text is an error: what is not C++ becomes tokens as well.
 #include <string_view>
 #include <vector>
 
@@ -9,11 +8,11 @@ namespace capstone {
 enum class CxxTokenKind {
   kIdentifier,
   kNumber,
-  kString,  ///< with its prefix; raw strings, too
+  kString,      ///< with its prefix; raw strings, too
   kCharacter,
   kPunctuator,  ///< the longest one, but '>' is always alone, because it may close a template list
   kComment,
-  kDirective,  ///< from '#' to the end of its line and of the lines that continue it, or to a comment
+  kDirective,   ///< from '#' to the end of its line and of the lines that continue it, or to a comment
 };
 
 struct CxxToken {
