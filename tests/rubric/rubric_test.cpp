@@ -136,7 +136,7 @@ TEST_F(RubricTest, EvidenceNamesItsNumbers) {
   EXPECT_NE(facts["numbers_agree"].find("\"2.3x\", ledger 2.31x"), std::string::npos) << facts["numbers_agree"];
   EXPECT_NE(facts["timed_or_explained"].find(" samples in "), std::string::npos) << facts["timed_or_explained"];
   EXPECT_NE(facts["predicted_first"].find("measured: memory-bound (v4)"), std::string::npos) << facts["predicted_first"];
-  EXPECT_NE(facts["versions_discussed"].find(" of 4 versions beside a measurement"), std::string::npos) << facts["versions_discussed"];
+  EXPECT_NE(facts["versions_discussed"].find(" of 4 versions with a measurement in the same paragraph"), std::string::npos) << facts["versions_discussed"];
 }
 
 // As design.md orders them: a loss that is understood is worth as much as a win that is, a win that nobody understands is worth less.
@@ -239,7 +239,7 @@ TEST_F(SuspiciousWin, PassedOverIsNotYetHeadToHeadAndAsksTheMentor) {
   EXPECT_LE(mark_of(result, "head_to_head"), 9.5) << "the level that speaks of a win that goes unquestioned";
   EXPECT_EQ(mark_of(result, "honesty"), 10);
   ASSERT_EQ(questions(result).size(), rubric.criteria[2].questions.size() + 1);
-  EXPECT_NE(questions(result).back().find("What lets v4 do this work"), std::string::npos) << questions(result).back();
+  EXPECT_NE(questions(result).back().find("How can v4 do this work"), std::string::npos) << questions(result).back();
 }
 
 TEST_F(SuspiciousWin, CalledUnexplainedLiesBetween) {
@@ -381,7 +381,7 @@ TEST_F(ReviewTest, NoModelAttempt) {
 }
 TEST_F(ReviewTest, AttemptFiledButNeverJudged) {
   capstone.ledger.llm.pop_back();
-  EXPECT_EQ(found(3, "attempt-2 was filed but never judged"), Severity::kMissing);
+  EXPECT_EQ(found(3, "attempt-2 was recorded but never judged"), Severity::kMissing);
 }
 TEST_F(ReviewTest, QuestionUnanswered) {
   testing::write_worklog(capstone, replace_all(testing::fixture_worklog(Where::kGpu), "Nothing is below the floor of 0.24 ms.", ""));
