@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view kTensorLabel = "tensor-core";
 
-// A kernel can exceed a roof for two reasons: it uses other hardware units than the roof assumes, or it does less
-// work than was counted. Occupancy, launches and coalescing only bring a kernel closer to its roof, so these words
-// are not listed.
+// A kernel can exceed a roof for two reasons: it uses other hardware units than the roof assumes, or it does
+// less work than was counted. Occupancy, launches and coalescing only bring a kernel closer to its roof, so
+// these words are not listed.
 constexpr std::string_view kPrecision[] = {"tensor core", "tensor-core", "precision", "bf16",
                                            "fp16",        "tf32",        "float16"};
-constexpr std::string_view kLessWork[] = {"cache",   "l2",               "traffic",       "bytes",   "bandwidth",
-                                          "reuse",   "algebra",          "fewer operations", "fewer multipl", "symmetr",
-                                          "sparse",  "skip",             "compress",      "clock"};
+constexpr std::string_view kLessWork[] = {
+    "cache",         "l2",      "traffic", "bytes", "bandwidth", "reuse", "algebra", "fewer operations",
+    "fewer multipl", "symmetr", "sparse",  "skip",  "compress",  "clock"};
 constexpr std::string_view kAdmissions[] = {"do not know",   "don't know",  "cannot explain",
                                             "can't explain", "unexplained", "no explanation"};
 
@@ -74,13 +74,15 @@ std::string question_about(const Anomaly& anomaly) {
   const auto is_tensor = [](const std::string& reason) { return reason.starts_with(kTensorLabel); };
   std::vector<std::string> questions;
   if (!std::all_of(anomaly.reasons.begin(), anomaly.reasons.end(), is_tensor))
-    questions.push_back(fmt::format("How can {} do this work in less time than the data sheet allows? Ask which of the "
-                                    "counted bytes it does not move, or which operations it does not execute.",
-                                    anomaly.version));
+    questions.push_back(
+        fmt::format("How can {} do this work in less time than the data sheet allows? Ask which of the "
+                    "counted bytes it does not move, or which operations it does not execute.",
+                    anomaly.version));
   if (std::any_of(anomaly.reasons.begin(), anomaly.reasons.end(), is_tensor))
-    questions.push_back(fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and "
-                                    "where the idea comes from.",
-                                    anomaly.version));
+    questions.push_back(
+        fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and "
+                    "where the idea comes from.",
+                    anomaly.version));
   return join(questions, " ");
 }
 

@@ -22,11 +22,11 @@ struct Anomaly {
   Told told = Told::kPassedOver;
 };
 
-/// The anomalies in the last measurement of each version, the human's versions first. The machine only detects that
-/// an explanation exists; a reader decides whether it is correct.
+/// The anomalies in the last measurement of each version, the human's versions first. The machine only
+/// detects that an explanation exists; a reader decides whether it is correct.
 std::vector<Anomaly> anomalies_in(const LedgerView& ledger, const Worklog& worklog);
 
-/// One line, for example "v3: 117 % of the peak of its precision class; tensor-core instructions (HMMA) in …".
+/// One line, for example: "v3: 117 % of the peak of its precision class; below the memory floor".
 std::string describe(const Anomaly& anomaly);
 
 /// The question that a mentor should ask the author about the anomaly.

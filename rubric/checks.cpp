@@ -33,7 +33,8 @@ std::vector<std::int64_t> records_of_version(const Sources& s, const std::string
   return records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == version; });
 }
 
-// Takes the ledger's word for a passed verdict from its serialization, so that the word is defined in one place only.
+// Takes the ledger's word for a passed verdict from its serialization, so that the word is defined in one
+// place only.
 bool passed_gate_one(const Json& body) {
   static const std::string word = [] {
     Measurement passed;
@@ -67,11 +68,12 @@ bool any_gpu(const Sources& s) {
          std::any_of(s.ledger.llm.begin(), s.ledger.llm.end(), on_gpu);
 }
 
-// Counts only what grading found when it judged the kernels again. Different hardware or a different baseline is not
-// a contradiction.
+// Counts only what grading found when it judged the kernels again. Different hardware or a different baseline
+// is not a contradiction.
 Fact claims_hold(const Sources& s) {
   if (!s.rejudged) return {0, false, "not graded yet: nothing was judged again", {}};
-  if (s.rejudged->contradictions.empty()) return {1, true, "judging again contradicts nothing in the ledger", {}};
+  if (s.rejudged->contradictions.empty())
+    return {1, true, "judging again contradicts nothing in the ledger", {}};
   return {0, true, join(s.rejudged->contradictions, "; "), {}};
 }
 
@@ -89,8 +91,9 @@ Fact human_correct(const Sources& s) {
       return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), m.backend), records};
     }
   if (s.ledger.human.empty()) return {0, true, "the human kernel was never judged", {}};
-  return {0, true, fmt::format("0 of {} passed; the last verdict is {}", plural(s.ledger.human.size(), "judgement"),
-                               label_of(s.ledger.human.back().gate_one)),
+  return {0, true,
+          fmt::format("0 of {} passed; the last verdict is {}", plural(s.ledger.human.size(), "judgement"),
+                      label_of(s.ledger.human.back().gate_one)),
           records_of_version(s, s.ledger.human.back().version)};
 }
 
@@ -98,13 +101,16 @@ Fact predicted_first(const Sources& s) {
   auto records = records_where(s, "prediction", [](const Json&) { return true; });
   if (s.ledger.predictions.empty()) return {0, true, "no prediction was recorded", {}};
   const Prediction& p = s.ledger.predictions.front();
-  // A prediction that came true earns no extra mark. The measured bottleneck is shown so that the mentor can compare.
+  // A prediction that came true earns no extra mark. The measured bottleneck is shown so that the mentor can
+  // compare.
   const Measurement* best = s.ledger.best("human");
   const std::string measured = best && best->measured && !best->measured->bound_by.empty() ? fmt::format("; measured: {}-bound ({})", best->measured->bound_by, best->version) : "";
   if (p.before_first_measurement)
-    return {1, true, fmt::format("{}-bound was predicted before the first measurement{}", p.bottleneck, measured),
+    return {1, true,
+            fmt::format("{}-bound was predicted before the first measurement{}", p.bottleneck, measured),
             records};
-  return {0.3, true, fmt::format("{}-bound was predicted, but after the first measurement{}", p.bottleneck, measured),
+  return {0.3, true,
+          fmt::format("{}-bound was predicted, but after the first measurement{}", p.bottleneck, measured),
           records};
 }
 
@@ -113,8 +119,8 @@ double answered_share(const Sources& s, int number) {
   if (!section.present) return 0;
   std::size_t asked = worklog_sections()[static_cast<std::size_t>(number - 1)].questions.size();
   std::size_t answered = section.questions.size() - static_cast<std::size_t>(section.unanswered());
-  // A student may remove the questions and write an essay instead: that counts as an answer if it is long enough.
-  // Removing the questions without writing does not.
+  // A student may remove the questions and write an essay instead: that counts as an answer if it is long
+  // enough. Removing the questions without writing does not.
   constexpr std::size_t kWordsAQuestion = 40;
   if (section.questions.size() < asked && static_cast<std::size_t>(section.words) >= kWordsAQuestion * asked)
     answered += asked - section.questions.size();
@@ -148,12 +154,14 @@ Fact timed_or_explained(const Sources& s) {
   if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
   double met = answered_share(s, 4);
   const auto counted = records_where(s, "explanation", [](const Json&) { return true; });
-  return {met, true,
-          counted.empty() ? "no GPU: gate two was not judged here; section 4 has to argue from counts "
-                            "(capstone explain) and from times measured elsewhere"
-                          : fmt::format("no GPU: gate two was not judged here; section 4 has to argue from the counts of {}",
-                                        plural(counted.size(), "explanation")),
-          counted};
+  return {
+      met, true,
+      counted.empty()
+          ? "no GPU: gate two was not judged here; section 4 has to argue from counts "
+            "(capstone explain) and from times measured elsewhere"
+          : fmt::format("no GPU: gate two was not judged here; section 4 has to argue from the counts of {}",
+                        plural(counted.size(), "explanation")),
+      counted};
 }
 
 Fact same_problem(const Sources& s) {
@@ -181,7 +189,10 @@ Fact kernel_was_judged(const Sources& s) {
 
 Fact ledger_whole(const Sources& s) {
   if (s.ledger.damage.empty())
-    return {1, true, fmt::format("{}, each linked to the previous one", plural(s.ledger.records.size(), "record")), {}};
+    return {1,
+            true,
+            fmt::format("{}, each linked to the previous one", plural(s.ledger.records.size(), "record")),
+            {}};
   return {0, true, join(s.ledger.damage, "; "), {}};
 }
 
@@ -266,17 +277,21 @@ Fact model_identified(const Sources& s) {
     ++known;
     models.insert(a.model);
   }
-  std::string text =
-      models.empty() ? "an attempt has no model, prompt or reply" : join({models.begin(), models.end()}, ", ");
+  std::string text = models.empty() ? "an attempt has no model, prompt or reply"
+                                    : join({models.begin(), models.end()}, ", ");
   return {share_of(known, s.ledger.attempts.size()), true, text, records};
 }
 
 Fact both_discussed(const Sources& s) {
   bool human = section_speaks_of(s, {4}, {"my ", "mine", "human", "{{v", "by hand", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"});
   bool model = section_speaks_of(s, {4}, {"model", "llm", "attempt", "machine"});
-  return {(human ? 0.5 : 0) + (model ? 0.5 : 0), true,
-          human && model ? "section 4 discusses both" : human ? "section 4 does not discuss the model's kernel"
-          : model ? "section 4 does not discuss the human kernel" : "section 4 discusses neither kernel", {}};
+  return {(human ? 0.5 : 0) + (model ? 0.5 : 0),
+          true,
+          human && model ? "section 4 discusses both"
+          : human        ? "section 4 does not discuss the model's kernel"
+          : model        ? "section 4 does not discuss the human kernel"
+                         : "section 4 discusses neither kernel",
+          {}};
 }
 
 Fact prediction_revisited(const Sources& s) {
@@ -300,7 +315,8 @@ Fact anomalies_explained(const Sources& s) {
         break;
       case Anomaly::Told::kAdmitted:
         fact.met += 0.5;
-        told.push_back(fmt::format("{}; the worklog says that the author cannot explain it", describe(anomaly)));
+        told.push_back(
+            fmt::format("{}; the worklog says that the author cannot explain it", describe(anomaly)));
         questions.push_back(question_about(anomaly));
         break;
       case Anomaly::Told::kPassedOver:
@@ -327,8 +343,11 @@ Fact numbers_agree(const Sources& s) {
     right.push_back(fmt::format("\"{}\", ledger {}", agreeing[i].text, agreeing[i].note));
   if (agreeing.size() > kShown) right.push_back(fmt::format("and {} more", agreeing.size() - kShown));
   if (wrong.empty())
-    return {1, true, "every quoted speedup is in the ledger" + (right.empty() ? std::string() : ": " + join(right, "; ")),
-            {}};
+    return {
+        1,
+        true,
+        "every quoted speedup is in the ledger" + (right.empty() ? std::string() : ": " + join(right, "; ")),
+        {}};
   return {0, true, "not in the ledger: " + join(wrong, ", "), {}};
 }
 

@@ -13,16 +13,16 @@ namespace capstone {
 /// Largest worklog that is read. The rest is cut off, and the reader reports a finding.
 inline constexpr std::size_t kMarkdownLimit = std::size_t{2} << 20;  // [B]
 
-/// Whether parsing `text` could take too long: Markdown's nesting and its delimiter runs take quadratic time in the
-/// worst case. The estimate is the sum, over paragraphs and delimiters, of the squared number of occurrences.
-/// Ordinary prose is a thousand times below the limit.
+/// Whether parsing `text` could take too long: Markdown's nesting and its delimiter runs take quadratic time
+/// in the worst case. The estimate is the sum, over paragraphs and delimiters, of the squared number of
+/// occurrences. Ordinary prose is a thousand times below the limit.
 bool is_hostile_markdown(std::string_view text);
 
 /// A parsed document: CommonMark plus GitHub's tables. This object owns the tree.
 class MarkdownDocument {
  public:
-  /// `text` must be UTF-8. Hostile text (is_hostile_markdown) is parsed as one indented code block, so that it is
-  /// shown but not interpreted.
+  /// `text` must be UTF-8. Hostile text (is_hostile_markdown) is parsed as one indented code block, so that
+  /// it is shown but not interpreted.
   explicit MarkdownDocument(std::string_view text);
   cmark_node* root() const { return root_.get(); }
   /// The top-level blocks in order.
@@ -39,8 +39,8 @@ struct TextPiece {
   std::size_t begin = 0, end = 0;  ///< [B] in FlatText::text
 };
 
-/// One leaf block (paragraph, heading, table cell) as plain text. Every byte of code spans and raw HTML is replaced
-/// by a space, so that their content does not count as prose.
+/// One leaf block (paragraph, heading, table cell) as plain text. Every byte of code spans and raw HTML is
+/// replaced by a space, so that their content does not count as prose.
 struct FlatText {
   std::string text;
   std::vector<TextPiece> pieces;

@@ -73,9 +73,9 @@ double relative_error(const Interval& interval) { return interval.point > 0 ? er
 
 constexpr std::regex::flag_type kAnyCase = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
 
-// std::regex recurses once per character, so every repetition below is bounded, and so is the length of every text.
-// Matches "2.1x", "2.1×" and "1.8 times faster": a number and the word that makes it a speedup. "8 × 8" is a size
-// and does not match.
+// std::regex recurses once per character, so every repetition below is bounded, and so is the length of every
+// text. Matches "2.1x", "2.1×" and "1.8 times faster": a number and the word that makes it a speedup. "8 × 8"
+// is a size and does not match.
 const std::regex& claim_pattern() {
   static const std::regex pattern(R"((\d{1,6}(?:[.,]\d{1,6})?)(?:\s?(?:x|×)(?!\s?\d|[a-z_(])|\s{1,3}times\s{1,3}(?:as\sfast|faster|slower|quicker)))", kAnyCase);
   return pattern;
@@ -87,7 +87,8 @@ bool speaks_of_speed(const std::string& sentence) {
   return std::regex_search(sentence, pattern);
 }
 
-// Words that show that a sentence is a prediction, a bound or a rule of thumb, and so not a claim about a measurement.
+// Words that show that a sentence is a prediction, a bound or a rule of thumb, and so not a claim about a
+// measurement.
 bool speaks_of_hope(const std::string& sentence) {
   static const std::regex pattern(
       R"(\b(expect|predict|guess|hop(e|ed|ing)\b|estimat|assum|should|would|could|might|may\b|theor|ideal|at most|up to|at best|bound|limit|ceiling|roof|if\b|target|goal|aim|want|need|suppose|in principle|potential|plan|said|says|claim|paper|reported))",

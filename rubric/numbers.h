@@ -1,5 +1,6 @@
 #pragma once
-// Numbers in prose: placeholders that the ledger fills in, and literal speedups that the ledger may contradict.
+// Numbers in prose: placeholders that the ledger fills in, and literal speedups that the ledger may
+// contradict.
 #include <map>
 #include <optional>
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace capstone {
 
-/// The environment record's value under the first of `keys` that it has, as text; empty when it has none of them.
+/// The environment record's value under the first of `keys` that it has, as text; empty when it has none of
+/// them.
 std::string environment_text(const Json& environment, std::initializer_list<const char*> keys);
 
 /// The arm of the candidate itself; null when it was not timed.
@@ -41,7 +43,8 @@ struct Quotation {
   std::string note;                ///< why it is marked
 };
 
-/// Where a paragraph is. A number in the plan (section 1), or in a column with the heading "expected", is a prediction.
+/// Where a paragraph is. A number in the plan (section 1), or in a column with the heading "expected", is a
+/// prediction.
 struct ProseContext {
   int section = 0;
   std::string column;
@@ -52,8 +55,8 @@ class LedgerNumbers {
  public:
   LedgerNumbers(const Project& project, const LedgerView& ledger);
 
-  /// The value of a placeholder: `v2.speedup`, `v2.sectors`, `best.human.median`, `prediction.bottleneck`, `device` …
-  /// Empty when there is no placeholder of that name.
+  /// The value of a placeholder: `v2.speedup`, `v2.sectors`, `best.human.median`, `prediction.bottleneck`,
+  /// `device` … Empty when there is no placeholder of that name.
   std::optional<std::string> value(const std::string& name) const;
   /// The names of all placeholders, sorted.
   std::vector<std::string> names() const;

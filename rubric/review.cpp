@@ -71,7 +71,8 @@ class Reviewer {
   void prediction() {
     if (ledger_.predictions.empty()) {
       add(1, Severity::kMissing, "no prediction was recorded", kLedger,
-          "run capstone predict memory|compute|latency --because \"…\"; it counts most before the first measurement");
+          "run capstone predict memory|compute|latency --because \"…\"; it counts most before the first "
+          "measurement");
       return;
     }
     const Prediction& first = ledger_.predictions.front();
@@ -193,10 +194,12 @@ class Reviewer {
     for (const Anomaly& anomaly : anomalies_in(ledger_, worklog_)) {
       if (anomaly.told == Anomaly::Told::kExplained) continue;
       const bool admitted = anomaly.told == Anomaly::Told::kAdmitted;
-      add(4, admitted ? Severity::kAdvice : Severity::kMissing, fmt::format("no explanation of {}", describe(anomaly)), kLedger,
-          admitted ? "saying that you do not know is honest; a profile or an experiment could tell you more"
-                   : fmt::format("name {} in section 4 and give the mechanism, or say that you do not know it",
-                                 anomaly.version));
+      add(4, admitted ? Severity::kAdvice : Severity::kMissing,
+          fmt::format("no explanation of {}", describe(anomaly)), kLedger,
+          admitted
+              ? "saying that you do not know is honest; a profile or an experiment could tell you more"
+              : fmt::format("name {} in section 4 and give the mechanism, or say that you do not know it",
+                            anomaly.version));
     }
   }
 

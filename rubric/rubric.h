@@ -1,5 +1,6 @@
 #pragma once
-// The rubric: what is graded, by which evidence, and which marks the machine suggests. Speed alone earns no marks.
+// The rubric: what is graded, by which evidence, and which marks the machine suggests. Speed alone earns no
+// marks.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -18,7 +19,8 @@ struct Check {
   std::string id;        ///< one of check_ids()
   double share = 0;      ///< relative to the other checks of the criterion
   std::string says;      ///< what it looks for, for the score sheet
-  bool required = false; ///< when it is not met at all, the suggestion is capped at `cap` of the criterion's weight
+  /// When it is not met at all, the suggestion is capped at `cap` of the criterion's weight.
+  bool required = false;
 };
 
 /// A description of the marks from `from` to `to`, both included.
@@ -28,7 +30,8 @@ struct Criterion {
   std::string id, title, looks_for;
   int weight = 0;                       ///< marks
   enum class Rule { kShare, kAllOrNothing } rule = Rule::kShare;
-  double cap = 1;                       ///< [0, 1] of the weight; applies when a required check is not met at all
+  /// [0, 1] of the weight; applies when a required check is not met at all.
+  double cap = 1;
   std::vector<Check> checks;
   std::vector<std::string> questions;   ///< for the mentor
   std::vector<Level> levels;            ///< four, best first, covering 0 … weight
@@ -37,15 +40,17 @@ struct Criterion {
 struct Rubric {
   int schema = 1;
   std::vector<Criterion> criteria;      ///< weights sum to 100
-  std::string digest;                   ///< SHA-256 of the file, so that a mark can name the rubric that it used
+  /// SHA-256 of the file, so that a mark can name the rubric that it used.
+  std::string digest;
 };
 
 /// The ids of all machine checks that a rubric can use, sorted.
 std::vector<std::string> check_ids();
 
 /// Reads a rubric strictly.
-/// @error not readable or not valid YAML; an unknown or repeated key; an unknown check (the hint names the nearest);
-///        weights that do not sum to 100; levels that leave a gap. The position is file:line:column.
+/// @error not readable or not valid YAML; an unknown or repeated key; an unknown check (the hint names the
+///        nearest); weights that do not sum to 100; levels that leave a gap. The position is
+///        file:line:column.
 Result<Rubric> load_rubric(const std::filesystem::path& file);
 
 enum class Standing { kMet, kPartly, kNotMet, kNotApplicable };
@@ -56,7 +61,8 @@ struct Evidence {
   std::string check;                    ///< the check's id
   std::string says;                     ///< what was looked for
   std::string fact;                     ///< what was found
-  std::vector<std::int64_t> records;    ///< sequence numbers of the ledger's records that show it; empty: the worklog
+  /// Sequence numbers of the ledger's records that show it; empty: the worklog.
+  std::vector<std::int64_t> records;
   Standing standing = Standing::kNotMet;
   double met = 0;                       ///< [0, 1]
   double share = 0;
@@ -81,18 +87,19 @@ struct ScoreSheet {
 
 /// The outcome when a mentor's machine judged the submitted kernels again.
 struct Rejudged {
-  std::optional<GateOne> human;              ///< empty when there was no kernel, or it could not be judged there
+  /// Empty when there was no kernel, or it could not be judged there.
+  std::optional<GateOne> human;
   std::vector<std::string> contradictions;   ///< the ledger's claims that did not hold, one sentence each
 };
 
-/// Collects the facts from the ledger and the worklog and applies the rubric. No fact depends on how fast a kernel is:
-/// multiplying every speedup by the same factor does not change a mark.
+/// Collects the facts from the ledger and the worklog and applies the rubric. No fact depends on how fast a
+/// kernel is: multiplying every speedup by the same factor does not change a mark.
 /// @param rejudged  null for the student's own sheet, which uses only the ledger and the worklog
 ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog,
                  const Rejudged* rejudged = nullptr);
 
-/// The versions of both candidates that failed gate one or were slower than the best, and that the prose never names.
-/// One line each: "v2: WRONG", "v3: 0.80x, the best is 1.50x".
+/// The versions of both candidates that failed gate one or were slower than the best, and that the prose
+/// never names. One line each: "v2: WRONG", "v3: 0.80x, the best is 1.50x".
 std::vector<std::string> left_out_versions(const LedgerView& ledger, const Worklog& worklog);
 
 }  // namespace capstone

@@ -15,8 +15,8 @@ namespace capstone {
 
 namespace {
 
-// Reads one rubric. The first problem is thrown as an Error, which load_rubric catches: returning a Result from every
-// step would hide the reading behind the checks.
+// Reads one rubric. The first problem is thrown as an Error, which load_rubric catches: returning a Result
+// from every step would hide the reading behind the checks.
 class RubricReader {
  public:
   explicit RubricReader(std::string file) : file_(std::move(file)) {}
@@ -26,17 +26,20 @@ class RubricReader {
     Rubric rubric;
     rubric.schema = number<int>(root, "schema");
     if (rubric.schema != 1)
-      error(root["schema"], fmt::format("rubric schema {} is not known", rubric.schema), "this version reads schema 1");
+      error(root["schema"], fmt::format("rubric schema {} is not known", rubric.schema),
+            "this version reads schema 1");
     std::set<std::string> ids;
     for (const YAML::Node& node : list(root, "criteria")) {
       rubric.criteria.push_back(criterion(node));
       if (!ids.insert(rubric.criteria.back().id).second)
-        error(node, fmt::format("criterion '{}' appears twice", rubric.criteria.back().id), "remove or rename one");
+        error(node, fmt::format("criterion '{}' appears twice", rubric.criteria.back().id),
+              "remove or rename one");
     }
     int sum = 0;
     for (const Criterion& c : rubric.criteria) sum += c.weight;
     if (sum != 100)
-      error(root["criteria"], fmt::format("the weights sum to {}, not 100", sum), "change the weight of a criterion");
+      error(root["criteria"], fmt::format("the weights sum to {}, not 100", sum),
+            "change the weight of a criterion");
     return rubric;
   }
 
@@ -56,7 +59,8 @@ class RubricReader {
         error(pair.first, fmt::format("unknown key '{}'", key),
               near ? fmt::format("did you mean '{}'?", *near) : "keys: " + join(allowed, ", "));
       }
-      if (!seen.insert(key).second) error(pair.first, fmt::format("key '{}' appears twice", key), "remove one");
+      if (!seen.insert(key).second)
+        error(pair.first, fmt::format("key '{}' appears twice", key), "remove one");
     }
   }
 
@@ -128,10 +132,12 @@ class RubricReader {
     return {text(node, "name"), text(node, "text"), number<double>(node, "from"), number<double>(node, "to")};
   }
 
-  // The levels go from the best to the worst, from the weight down to 0, in half marks, without a gap or an overlap.
+  // The levels go from the best to the worst, from the weight down to 0, in half marks, without a gap or an
+  // overlap.
   void expect_cover(const YAML::Node& node, const Criterion& c) const {
     if (c.levels.size() != 4)
-      error(node, fmt::format("'{}' has {} levels, not 4", c.id, c.levels.size()), "list four levels, the best first");
+      error(node, fmt::format("'{}' has {} levels, not 4", c.id, c.levels.size()),
+            "list four levels, the best first");
     double next = c.weight;
     for (const Level& level : c.levels) {
       if (level.to != next || level.from > level.to)
@@ -140,7 +146,8 @@ class RubricReader {
       next = level.from - 0.5;
     }
     if (next != -0.5)
-      error(node, fmt::format("the last level of '{}' does not reach 0", c.id), "start the last level at 0: `from: 0`");
+      error(node, fmt::format("the last level of '{}' does not reach 0", c.id),
+            "start the last level at 0: `from: 0`");
   }
 
   std::string file_;

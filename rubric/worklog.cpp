@@ -55,7 +55,8 @@ std::vector<std::string> normalised_titles() {
 
 std::string at_line(int line) { return fmt::format("worklog.md:{}", line); }
 
-// The prose without `{{placeholders}}`: the ledger writes those numbers, so they do not count as the student's words.
+// The prose without `{{placeholders}}`: the ledger writes those numbers, so they do not count as the
+// student's words.
 std::string without_placeholders(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -86,8 +87,10 @@ class Reader {
 
   void take_text(std::string_view bytes) {
     if (bytes.size() > kMarkdownLimit) {
-      add(0, Severity::kContradiction, fmt::format("the worklog is {} long; only the first 2 MiB are read",
-          format_bytes(static_cast<double>(bytes.size()))), "worklog.md", "keep logs and profiles in separate files");
+      add(0, Severity::kContradiction,
+          fmt::format("the worklog is {} long; only the first 2 MiB are read",
+                      format_bytes(static_cast<double>(bytes.size()))),
+          "worklog.md", "keep logs and profiles in separate files");
       bytes = bytes.substr(0, kMarkdownLimit);
       // Do not cut in the middle of a UTF-8 sequence.
       while (!bytes.empty() && (static_cast<unsigned char>(bytes.back()) & 0xC0u) == 0x80u) bytes.remove_suffix(1);
@@ -95,16 +98,16 @@ class Reader {
     }
     if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
     if (!is_utf8(bytes))
-      add(0, Severity::kAdvice, "the worklog is not UTF-8; invalid bytes are shown as \xEF\xBF\xBD", "worklog.md",
-          "save the file as UTF-8");
+      add(0, Severity::kAdvice, "the worklog is not UTF-8; invalid bytes are shown as \xEF\xBF\xBD",
+          "worklog.md", "save the file as UTF-8");
     log_.text = detach_answers(replace_all(to_utf8(bytes), std::string_view("\0", 1), "\xEF\xBF\xBD"));
     if (is_hostile_markdown(log_.text))
       add(0, Severity::kContradiction, "the worklog nests too many brackets or quotes to be read as Markdown",
           "worklog.md", "put raw dumps into a fenced code block, with an empty line every few hundred lines");
   }
 
-  // Markdown would make an answer typed directly below `> Q: …` a part of the quotation (lazy continuation). An empty
-  // line separates the two.
+  // Markdown would make an answer typed directly below `> Q: …` a part of the quotation (lazy continuation).
+  // An empty line separates the two.
   std::string detach_answers(const std::string& text) {
     std::string out;
     bool after_question = false;
@@ -221,8 +224,8 @@ class Reader {
     for (std::size_t i = 1; i < sorted.size(); ++i)
       if (sorted[i] < sorted[i - 1]) {
         const WorklogSection& section = log_.section(sorted[i]);
-        add(sorted[i], Severity::kContradiction, fmt::format("section \"{}\" is out of order", section.heading),
-            at_line(section.line),
+        add(sorted[i], Severity::kContradiction,
+            fmt::format("section \"{}\" is out of order", section.heading), at_line(section.line),
             fmt::format("move it before \"{}\": the order is plan, by hand, model, head-to-head, stuck",
                         worklog_sections()[static_cast<std::size_t>(sorted[i - 1] - 1)].title));
       }
@@ -235,8 +238,9 @@ class Reader {
       bool near = edit_distance(have, wanted) <= static_cast<int>(wanted.size()) / 3 ||
                   (have.size() >= 5 && (wanted.find(have) != std::string::npos || have.find(wanted) != std::string::npos));
       if (!near) continue;
-      add(spec.number, Severity::kMissing, fmt::format("section \"{}\" was renamed to \"{}\"", spec.title, heading),
-          at_line(line), fmt::format("restore the heading \"## {}\"", spec.title));
+      add(spec.number, Severity::kMissing,
+          fmt::format("section \"{}\" was renamed to \"{}\"", spec.title, heading), at_line(line),
+          fmt::format("restore the heading \"## {}\"", spec.title));
       return;
     }
     add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is not in the worklog", spec.title), "worklog.md",

@@ -49,7 +49,8 @@ struct WorklogSection {
   bool present = false;
   std::string heading;    ///< as written
   int line = 0;
-  int words = 0;          ///< written by the student; not counted: questions, quotations, placeholders, tables, code
+  /// Written by the student; not counted: questions, quotations, placeholders, tables, code.
+  int words = 0;
   std::vector<Question> questions;
   int unanswered() const;
 };
@@ -59,7 +60,8 @@ struct Worklog {
   std::array<WorklogSection, kWorklogSections> sections;
   std::vector<Paragraph> paragraphs;       ///< in order; quotations and code are left out
   std::vector<std::string> markers;        ///< names of the figures' markers in the text, in order
-  std::vector<Finding> findings;           ///< text too long or not UTF-8; sections removed, renamed, repeated, moved
+  /// Text too long or not UTF-8; sections removed, renamed, repeated, moved.
+  std::vector<Finding> findings;
   const WorklogSection& section(int number) const { return sections.at(static_cast<std::size_t>(number - 1)); }
   int words() const;
 };
@@ -67,8 +69,8 @@ struct Worklog {
 /// Reads a worklog. Never fails: every problem becomes a finding.
 Worklog parse_worklog(std::string_view bytes);
 
-/// The worklog.md that `init` writes: a title that names the problem, then five sections with their questions and the
-/// markers of their figures.
+/// The worklog.md that `init` writes: a title that names the problem, then five sections with their questions
+/// and the markers of their figures.
 std::string worklog_scaffold(const Problem& problem);
 
 }  // namespace capstone

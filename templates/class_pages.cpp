@@ -37,14 +37,18 @@ void fill_side(Dictionary& slide, const char* kind, const char* label, const Out
 std::string ask(const ResultSummary& s) {
   const Outcome *human = s.of("human"), *model = s.of("llm");
   if (human && !human->correct) return "How does the failing case differ from the others?";
-  if (model && !model->correct) return "What did the model get wrong, and would you have noticed it by reading the code?";
+  if (model && !model->correct)
+    return "What did the model get wrong, and would you have noticed it by reading the code?";
   const bool both = human && model && human->speedup && model->speedup;
-  if (both && human->speedup->high < model->speedup->low) return "The model's kernel is faster. By which mechanism?";
-  if (both && model->speedup->high < human->speedup->low) return "The human kernel is faster. By which mechanism?";
+  if (both && human->speedup->high < model->speedup->low)
+    return "The model's kernel is faster. By which mechanism?";
+  if (both && model->speedup->high < human->speedup->low)
+    return "The human kernel is faster. By which mechanism?";
   return "What percentage of the hardware's peak is this, and why not more?";
 }
 
-// The largest font size at which a name fits on its line. East Asian characters are about twice as wide as Latin ones.
+// The largest font size at which a name fits on its line. East Asian characters are about twice as wide as
+// Latin ones.
 int name_size(const std::string& name) {
   double width = 0;
   for (std::size_t i = 0; i < name.size();) {
@@ -164,7 +168,8 @@ Result<std::string> handout_page(const Rubric& rubric, const std::filesystem::pa
   CAPSTONE_TRY(std::string css, pages.style());
   dict.SetValue("CSS", css);
   dict.SetValue("TITLE", "You vs the machine");
-  dict.SetValue("RULE", "Speed alone earns no marks. A race that is lost and reported honestly can still earn 100.");
+  dict.SetValue("RULE",
+                "Speed alone earns no marks. A race that is lost and reported honestly can still earn 100.");
   dict.SetValue("RUBRIC", rubric.digest.substr(0, 12));
   for (const SectionSpec& section : worklog_sections()) {
     auto* s = dict.AddSectionDictionary("SECTION");

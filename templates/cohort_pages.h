@@ -1,5 +1,6 @@
 #pragma once
-// Pages about a whole cohort. Each page is one self-contained file. Names and texts of students are always escaped.
+// Pages about a whole cohort. Each page is one self-contained file. Names and texts of students are always
+// escaped.
 #include <filesystem>
 #include <map>
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace capstone {
 
-/// Two projects whose kernels share code.
-struct SimilarPair { std::string first, second; double share = 0; };   ///< share: [0, 1] of the smaller kernel
+/// Two projects whose kernels share code. `share` is the shared part of the smaller kernel [0, 1].
+struct SimilarPair { std::string first, second; double share = 0; };
 
 struct GradebookPage {
   std::string title;
@@ -22,8 +23,8 @@ struct GradebookPage {
   std::string generated;           ///< UTC
 };
 /// The gradebook for mentors: a table with search and sort, fast_p of humans and models, wins and losses, the
-/// distribution of marks, similar pairs. The page's security policy allows its only script by hash. Links lead to
-/// submissions/NAME/score_sheet.html in the same folder.
+/// distribution of marks, similar pairs. The page's security policy allows its only script by hash. Links
+/// lead to submissions/NAME/score_sheet.html in the same folder.
 /// @error here and below: a page template is missing or broken.
 Result<std::string> gradebook_page(const GradebookPage& page, const std::filesystem::path& templates);
 
@@ -43,8 +44,8 @@ struct CertificateText {
   std::string logo;                ///< a data: URI that capstone made, inserted unescaped; empty: no logo
 };
 /// One HTML file with one A4 landscape page, drawn in SVG, for each certificate.
-Result<std::string> certificates_page(const std::vector<Certificate>& certificates, const CertificateText& text,
-                                      const std::filesystem::path& templates);
+Result<std::string> certificates_page(const std::vector<Certificate>& certificates,
+                                      const CertificateText& text, const std::filesystem::path& templates);
 /// One certificate as a separate SVG file.
 Result<std::string> certificate_svg(const Certificate& certificate, const CertificateText& text,
                                     const std::filesystem::path& templates);

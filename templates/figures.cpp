@@ -74,7 +74,8 @@ Cell percent_cell(const Measurement& m) {
   return cell(text);
 }
 
-// Says which peak the percentages refer to. One line per table, unless the versions were compared with different peaks.
+// Says which peak the percentages refer to. One line per table, unless the versions were compared with
+// different peaks.
 std::string peaks_text(const std::vector<const Measurement*>& list) {
   std::vector<std::string> peaks, parts;
   for (const Measurement* m : list) {
@@ -254,9 +255,9 @@ class Maker {
       if (e.candidate != candidate || ledger_.explanation(e.candidate, e.version) != &e) continue;
       blocks.emplace_back(HeadingBlock{fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version, sizes_text(e.sizes))});
       FactsBlock facts;
-      facts.facts.emplace_back("Global memory traffic",
-                               cell(fmt::format("{} (the problem needs at least {})", format_bytes(e.moved_bytes()),
-                                                format_bytes(e.compulsory_bytes))));
+      facts.facts.emplace_back("Global memory traffic", cell(fmt::format("{} (the problem needs at least {})",
+                                                                         format_bytes(e.moved_bytes()),
+                                                                         format_bytes(e.compulsory_bytes))));
       facts.facts.emplace_back("Sectors per request",
                                cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.global.units_per_request(),
                                                 e.total.global.ideal_per_request())));
@@ -266,9 +267,10 @@ class Maker {
                                                   e.total.shared.ideal_per_request())));
       facts.facts.emplace_back("FLOP per requested byte", cell(fmt::format("{:.3g}", e.intensity())));
       if (e.floor)
-        facts.facts.emplace_back("Modelled, not measured",
-                                 cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()),
-                                                  e.floor->device, e.floor->bound_by)));
+        facts.facts.emplace_back(
+            "Modelled, not measured",
+            cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()), e.floor->device,
+                             e.floor->bound_by)));
       blocks.emplace_back(facts);
       TableBlock table;
       table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};
@@ -284,11 +286,13 @@ class Maker {
   void add_file(std::vector<Block>& blocks, const fs::path& path, const std::string& digest, const std::string& summary, const char* language) const {
     Result<std::string> bytes = read_file(path, std::size_t{4} << 20);
     if (!bytes) {
-      blocks.emplace_back(NoteBlock{fmt::format("{}: the project does not have this file.", summary), Tone::kBad});
+      blocks.emplace_back(
+          NoteBlock{fmt::format("{}: the project does not have this file.", summary), Tone::kBad});
       return;
     }
     if (!digest.empty() && sha256_hex(*bytes) != digest)
-      blocks.emplace_back(NoteBlock{fmt::format("{}: the file was changed after it was recorded.", summary), Tone::kBad});
+      blocks.emplace_back(
+          NoteBlock{fmt::format("{}: the file was changed after it was recorded.", summary), Tone::kBad});
     blocks.emplace_back(CodeBlock{summary, cut(*bytes), language, false});
   }
 
@@ -325,8 +329,9 @@ class Maker {
     blocks.emplace_back(HeadingBlock{fmt::format("Attempt {}: {}", a.number, a.model.empty() ? "model not named" : a.model)});
     FactsBlock facts;
     facts.facts.emplace_back("Settings", text_or_dash(a.settings));
-    facts.facts.emplace_back("Prompt", a.prompt_difference.empty() ? cell("the standard prompt, unchanged")
-                                                                   : cell("changed by the student; see the difference below"));
+    facts.facts.emplace_back("Prompt", a.prompt_difference.empty()
+                                           ? cell("the standard prompt, unchanged")
+                                           : cell("changed by the student; see the difference below"));
     if (!a.extracted.empty()) facts.facts.emplace_back("Code extracted as", cell(a.extracted));
     if (!a.no_code_because.empty()) facts.facts.emplace_back("No code", cell(a.no_code_because, Tone::kBad));
     const Measurement* first = first_of(name);
@@ -337,28 +342,36 @@ class Maker {
       facts.facts.emplace_back("Compiled on the first try", yes_no(first->gate_one != GateOne::kBuildFailed));
       facts.facts.emplace_back("Correct on the first try",
                                first->gate_one == GateOne::kPassed ? yes_no(true) : gate_one_cell(*first));
-      facts.facts.emplace_back("Faster on the first try",
-                               first->gate_two == GateTwo::kNotJudged
-                                   ? gate_two_cell(*first)
-                                   : cell(fmt::format("{}, {}", label_of(first->gate_two), speedup_text(*first)),
-                                          first->gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain));
-      if (first->gate_one != GateOne::kPassed) facts.facts.emplace_back("What went wrong", cell(failure_line(*first)));
+      facts.facts.emplace_back(
+          "Faster on the first try",
+          first->gate_two == GateTwo::kNotJudged
+              ? gate_two_cell(*first)
+              : cell(fmt::format("{}, {}", label_of(first->gate_two), speedup_text(*first)),
+                     first->gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain));
+      if (first->gate_one != GateOne::kPassed)
+        facts.facts.emplace_back("What went wrong", cell(failure_line(*first)));
     }
     blocks.emplace_back(facts);
     fs::path folder = project_.attempt(a.number);
-    add_file(blocks, folder / "prompt.md", a.prompt_sha256, fmt::format("The exact prompt of attempt {}", a.number),
-             "markdown");
+    add_file(blocks, folder / "prompt.md", a.prompt_sha256,
+             fmt::format("The exact prompt of attempt {}", a.number), "markdown");
     if (!a.prompt_difference.empty())
       blocks.emplace_back(CodeBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
-    add_file(blocks, folder / "reply.md", a.reply_sha256, fmt::format("The exact reply of attempt {}", a.number),
-             "markdown");
+    add_file(blocks, folder / "reply.md", a.reply_sha256,
+             fmt::format("The exact reply of attempt {}", a.number), "markdown");
   }
 
   std::vector<Block> head_to_head() const {
     const Measurement* human = ledger_.best("human");
     TableBlock table;
-    table.columns = {{"Candidate"}, {"What it is", false, true}, {"Median [95 %]", true}, {"Speedup [95 %]", true},
-                     {"Of peak", true}, {"Bound by"}, {"Gate one"}, {"Gate two"}};
+    table.columns = {{"Candidate"},
+                     {"What it is", false, true},
+                     {"Median [95 %]", true},
+                     {"Speedup [95 %]", true},
+                     {"Of peak", true},
+                     {"Bound by"},
+                     {"Gate one"},
+                     {"Gate two"}};
     const Measurement* stage = human != nullptr ? human : ledger_.best("llm");
     if (stage != nullptr && stage->measured)
       for (const Arm& arm : stage->measured->arms) baseline_row(table, *stage, arm);
@@ -430,7 +443,8 @@ class Maker {
     for (const Attempt& a : ledger_.attempts)
       if (!a.no_code_because.empty())
         blocks.emplace_back(NoteBlock{
-            fmt::format("Attempt {}: the reply has no usable code: {}", a.number, a.no_code_because), Tone::kBad});
+            fmt::format("Attempt {}: the reply has no usable code: {}", a.number, a.no_code_because),
+            Tone::kBad});
     if (blocks.empty()) return {NoteBlock{"The ledger has no failures.", Tone::kMuted}};
     return blocks;
   }
@@ -458,7 +472,8 @@ class Maker {
     FactsBlock facts;
     std::string sizes = sizes_text(c.sizes);
     facts.facts.emplace_back("Case", cell(sizes.empty() ? c.id : c.id + " (" + sizes + ")"));
-    facts.facts.emplace_back("Result", cell(c.problem.empty() ? "wrong result" : c.problem, Tone::kBad, true));
+    facts.facts.emplace_back("Result",
+                             cell(c.problem.empty() ? "wrong result" : c.problem, Tone::kBad, true));
     if (!c.where.empty()) facts.facts.emplace_back("Where", cell(c.where));
     if (!c.schedule.empty()) facts.facts.emplace_back("Schedule", cell(c.schedule));
     if (c.diagnosis) {
@@ -506,12 +521,14 @@ class Maker {
     add_not_judged(blocks);
     bool emulated = std::any_of(entries_.begin(), entries_.end(), [](const LedgerEntry& e) { return is_emulated(*e.measurement); });
     if (emulated)
-      blocks.emplace_back(NoteBlock{"Emulated runs judge gate one, never gate two. Their times are shown as emulated and "
-                                    "say nothing about speed.",
-                                    Tone::kMuted});
-    blocks.emplace_back(NoteBlock{"The ledger's chain of digests reveals accidental changes. To verify the results, judge "
-                                  "the kernels again.",
-                                  Tone::kMuted});
+      blocks.emplace_back(
+          NoteBlock{"Emulated runs judge gate one, never gate two. Their times are shown as emulated and "
+                    "say nothing about speed.",
+                    Tone::kMuted});
+    blocks.emplace_back(
+        NoteBlock{"The ledger's chain of digests reveals accidental changes. To verify the results, judge "
+                  "the kernels again.",
+                  Tone::kMuted});
     return blocks;
   }
 

@@ -17,7 +17,8 @@ struct LedgerEntry {
 /// All judgements of both candidates, in the ledger's order.
 std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger);
 
-/// All figures that a worklog can show, by the name of their marker, and "environment" for the end of the page.
+/// All figures that a worklog can show, by the name of their marker, and "environment" for the end of the
+/// page.
 std::map<std::string, Figure> make_figures(const ReportInput& input, const std::vector<Plot>& plots);
 
 }  // namespace capstone

@@ -81,7 +81,8 @@ constexpr int kCurvePoints = 200;
 double x_of(double p) { return kLeft + (kRight - kLeft) * p / kMostP; }
 double y_of(double share) { return kBottom - (kBottom - kTop) * share; }
 
-// One solution per submission: a class works on few problems, so fast_p counts submissions instead of problems.
+// One solution per submission: a class works on few problems, so fast_p counts submissions instead of
+// problems.
 std::vector<Solution> solutions_of(const GradebookPage& page, const char* candidate) {
   std::vector<Solution> all;
   for (const auto& [name, summary] : page.summaries) {
@@ -144,9 +145,13 @@ void fill_curves(Dictionary& dict, const GradebookPage& page) {
 }
 
 void fill_matrix(Dictionary& dict, const GradebookPage& page) {
-  const std::vector<std::string> kinds{"FASTER", "TIE", "SLOWER", "UNRESOLVED", "correct, not timed", "failed", "none"};
+  const std::vector<std::string> kinds{"FASTER", "TIE", "SLOWER", "UNRESOLVED", "correct, not timed",
+                                       "failed", "none"};
   auto kind = [](const Outcome* o) -> std::string {
-    return !o ? "none" : !o->correct ? "failed" : o->gate_two == "NOT JUDGED" ? "correct, not timed" : o->gate_two;
+    return !o                            ? "none"
+           : !o->correct                 ? "failed"
+           : o->gate_two == "NOT JUDGED" ? "correct, not timed"
+                                         : o->gate_two;
   };
   std::map<std::pair<std::string, std::string>, int> counts;
   std::set<std::string> down, across;

@@ -33,7 +33,9 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
   section.SetValue("TITLE", to_utf8(ladder.title));
   section.SetValue("PROBLEM", to_utf8(ladder.problem));
   section.SetValue("SIZES", to_utf8(join(sizes, ", ")));
-  section.SetValue("ORIGIN", to_utf8(timed ? fmt::format("{}, driver {}, cold L2, {}", ladder.device, ladder.driver, ladder.time) : "checked on the CPU; not timed, because that needs a GPU"));
+  section.SetValue("ORIGIN", to_utf8(timed ? fmt::format("{}, driver {}, cold L2, {}", ladder.device,
+                                                         ladder.driver, ladder.time)
+                                           : "checked on the CPU; not timed, because that needs a GPU"));
   if (ladder.library_ms > 0) section.SetValueAndShowSection("TEXT", to_utf8(fmt::format("The library: {}, {}.", ladder.library, format_time_ms(ladder.library_ms))), "LIBRARY");
   if (ladder.copy_bytes_per_second > 0)
     section.SetValueAndShowSection("TEXT", fmt::format("A device copy in the same run: {}.", format_bandwidth(ladder.copy_bytes_per_second)), "COPY");

@@ -14,8 +14,8 @@ class TemplateDictionary;
 
 namespace capstone {
 
-/// The page templates in templates/html. All use auto-escape mode: each value is escaped for its context, unless the
-/// template says `:none`. Only HTML that this library itself made uses `:none`.
+/// The page templates in templates/html. All use auto-escape mode: each value is escaped for its context,
+/// unless the template says `:none`. Only HTML that this library itself made uses `:none`.
 class PageTemplates {
  public:
   explicit PageTemplates(std::filesystem::path folder);
@@ -34,7 +34,8 @@ class PageTemplates {
   std::unique_ptr<ctemplate::TemplateCache> cache_;
 };
 
-/// Escapes a text for HTML ("<" becomes "&lt;" …), for the few pieces of HTML that are made outside a template.
+/// Escapes a text for HTML ("<" becomes "&lt;" …), for the few pieces of HTML that are made outside a
+/// template.
 std::string escape_html(std::string_view text);
 
 }  // namespace capstone

@@ -18,8 +18,8 @@ namespace capstone {
 
 namespace {
 
-// gnuplot draws in these colours. Afterwards each colour is replaced by a CSS variable, so that the plots follow the
-// page's light or dark scheme. The exact values do not matter, as long as they are distinct.
+// gnuplot draws in these colours. Afterwards each colour is replaced by a CSS variable, so that the plots
+// follow the page's light or dark scheme. The exact values do not matter, as long as they are distinct.
 struct Ink { const char* name; const char* rgb; const char* css; };
 constexpr std::array<Ink, 7> kInks{{
     {"ink", "#111213", "var(--plot-ink)"},
@@ -38,12 +38,14 @@ std::string ink(std::string_view name) {
 
 constexpr int kWidth = 720;
 
-// A plot clause that draws intervals as bars with end strokes. The file's third and fourth columns are the bounds.
+// A plot clause that draws intervals as bars with end strokes. The file's third and fourth columns are the
+// bounds.
 std::string interval_bars(const char* file, const std::string& color) {
   return fmt::format("'{}' using 1:3:(0):($4-$3) with vectors heads size graph 0.008,90 lw 1.8 {} notitle", file, color);
 }
 
-// Reduces a label to characters that gnuplot, SVG and a shell treat as plain text, before it goes into a data file.
+// Reduces a label to characters that gnuplot, SVG and a shell treat as plain text, before it goes into a data
+// file.
 std::string safe_label(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -73,7 +75,7 @@ std::string axes(const std::string& x, const std::string& y) {
   return fmt::format("set xlabel \"{}\" textcolor rgb '{}'\nset ylabel \"{}\" textcolor rgb '{}'\n", x, kInks[0].rgb, y, kInks[0].rgb);
 }
 
-// ---- from version to version -----------------------------------------------------------------------------------
+// ---- from version to version -------------------------------------------------------------------------------
 
 struct ClimbRow { int at; std::string label; Interval value; bool failed; };
 
@@ -158,8 +160,8 @@ std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
   return points;
 }
 
-// Derives the peak from a measurement: bytes per second, divided by the percentage of the memory peak. The same holds
-// for compute.
+// Derives the peak from a measurement: bytes per second, divided by the percentage of the memory peak. The
+// same holds for compute.
 Roof derived_roof(const LedgerView& ledger) {
   Roof roof;
   for (const auto* list : {&ledger.human, &ledger.llm})
@@ -290,9 +292,12 @@ std::optional<Draft> draft_samples(const LedgerView& ledger, bool emulated) {
     story.push_back(fmt::format("{}: median {}", r.label, format_time_ms(r.arm->median_ms.point)));
   }
   if (row == 0) return std::nullopt;
-  d.plot = {"samples",
-            emulated ? "Emulated samples (they say nothing about speed)" : "Samples of each arm, and their median",
-            join(story, "; "), {}, {}};
+  d.plot = {
+      "samples",
+      emulated ? "Emulated samples (they say nothing about speed)" : "Samples of each arm, and their median",
+      join(story, "; "),
+      {},
+      {}};
   d.height = 110 + 58 * row;
   d.data.emplace_back("samples_tics.dat", tics);
   double margin = std::max((high - low) * 0.06, high * 0.01);
@@ -410,13 +415,14 @@ void recolour(std::string& svg) {
     for (char quote : {'\'', '"'}) svg = replace_all(svg, fmt::format("{0}{1}{0}", quote, name), fmt::format("{0}{1}{0}", quote, css));
 }
 
-// Turns gnuplot's file into an element for the page: one <svg> with a name, a description, unique ids, and the page's
-// colours.
+// Turns gnuplot's file into an element for the page: one <svg> with a name, a description, unique ids, and
+// the page's colours.
 std::string to_inline(std::string svg, const Plot& plot, int height) {
   std::size_t begin = svg.find("<svg"), open_end = begin == std::string::npos ? begin : svg.find('>', begin), end = svg.rfind("</svg>");
   if (open_end == std::string::npos || end == std::string::npos || end < open_end) return {};
   std::string body = svg.substr(open_end + 1, end - open_end - 1);
-  // Remove gnuplot's titles and descriptions ("Gnuplot", "gnuplot_plot_2"): a browser would show them as tooltips.
+  // Remove gnuplot's titles and descriptions ("Gnuplot", "gnuplot_plot_2"): a browser would show them as
+  // tooltips.
   for (std::string tag : {"title", "desc"})
     for (std::size_t from; (from = body.find("<" + tag + ">")) != std::string::npos;) {
       std::size_t to = body.find("</" + tag + ">", from);

@@ -10,7 +10,8 @@
 
 namespace capstone {
 
-/// The roofs of a device, if the caller knows them. Otherwise they are derived from the ledger where possible.
+/// The roofs of a device, if the caller knows them. Otherwise they are derived from the ledger where
+/// possible.
 struct Roof {
   double bytes_per_second = 0;   ///< peak memory bandwidth [B/s]; 0: unknown
   double flops_per_second = 0;   ///< peak throughput [FLOP/s]; 0: unknown
@@ -26,9 +27,9 @@ struct Plot {
   std::string note;              ///< why the plot was not drawn
 };
 
-/// Draws every plot that the ledger has data for, in one gnuplot process. Never fails: a plot that cannot be drawn has
-/// a note instead. A student's text never becomes a gnuplot command: labels are passed in data files and reduced to
-/// letters, digits and a few other characters.
+/// Draws every plot that the ledger has data for, in one gnuplot process. Never fails: a plot that cannot be
+/// drawn has a note instead. A student's text never becomes a gnuplot command: labels are passed in data
+/// files and reduced to letters, digits and a few other characters.
 std::vector<Plot> draw_plots(const LedgerView& ledger, const std::optional<Roof>& roof, const Resources& resources);
 
 }  // namespace capstone

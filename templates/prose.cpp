@@ -43,8 +43,9 @@ std::string quotation_html(const Quotation& q) {
   return fmt::format("<mark title=\"{0}\">{1}</mark><span class=\"why\"> ({0})</span>", escape_html(q.note), escape_html(q.text));
 }
 
-// HTML inside prose passes through cmark as a token, because some nodes (table cells) cannot have custom children.
-// A token contains the digest of the whole worklog, so that the worklog itself cannot contain a valid token.
+// HTML inside prose passes through cmark as a token, because some nodes (table cells) cannot have custom
+// children. A token contains the digest of the whole worklog, so that the worklog itself cannot contain a
+// valid token.
 class Snippets {
  public:
   explicit Snippets(std::string_view text) : open_("\xEE\x80\x80" + sha256_hex(text) + ":") {}
@@ -123,8 +124,8 @@ bool is_comment(std::string_view html) {
   return html.starts_with("<!--") && html.find("-->") == html.size() - 3;
 }
 
-// Neutralizes everything that a browser could execute or fetch. Collects the nodes first, because changes to the tree
-// invalidate the iterator.
+// Neutralizes everything that a browser could execute or fetch. Collects the nodes first, because changes to
+// the tree invalidate the iterator.
 void disarm(cmark_node* block) {
   std::vector<cmark_node*> active;
   {
@@ -304,7 +305,8 @@ class MarkdownFiller {
     for (const SectionSpec& spec : worklog_sections())
       if (!seen_.contains(spec.number)) {
         out_ += fmt::format(
-            "\n## {}. {}\n\n*This section is not in the student's worklog. The following comes from the ledger.*\n",
+            "\n## {}. {}\n\n*This section is not in the student's worklog. The following comes from the "
+            "ledger.*\n",
             spec.number, spec.title);
         close(spec.number);
       }

@@ -25,12 +25,13 @@ struct ReportFile { std::string name, bytes; };
 
 struct ReportFiles {
   std::vector<ReportFile> files;          ///< worklog.md, worklog.html, score_sheet.md, .html, .json
-  std::vector<Finding> findings;          ///< the findings of review(), including those about numbers in the prose
+  /// The findings of review(), including those about numbers in the prose.
+  std::vector<Finding> findings;
   const std::string& at(const std::string& name) const;  ///< throws std::out_of_range
 };
 
-/// Renders all pages that `capstone submit` includes. Reads the worklog from the project, and the prompts and replies of
-/// attempts from llm/attempt-N/. A section that the student removed still appears, with a note.
+/// Renders all pages that `capstone submit` includes. Reads the worklog from the project, and the prompts and
+/// replies of attempts from llm/attempt-N/. A section that the student removed still appears, with a note.
 /// @error a page template or the rubric is missing or broken; worklog.md does not exist.
 Result<ReportFiles> render_report(const ReportInput& input);
 
@@ -41,7 +42,8 @@ enum class Audience { kStudent, kMentor };
 /// @error the page template is missing or broken.
 Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet, Audience audience);
 
-/// Writes the files below `folder`, each atomically (completely, or not at all). @error a file cannot be written.
+/// Writes the files below `folder`, each atomically (completely, or not at all).
+/// @error a file cannot be written.
 Result<void> write_report(const ReportFiles& report, const std::filesystem::path& folder);
 
 }  // namespace capstone

@@ -39,8 +39,8 @@ std::string difference(const Measurement& claim, const Measurement& fresh) {
                            Same{"driver", fact(claim, "driver"), fact(fresh, "driver")}, Same{"nvcc", fact(claim, "nvcc"), fact(fresh, "nvcc")},
                            Same{"tool", fact(claim, "tool"), fact(fresh, "tool")}})
     if (same.then != same.now)
-      return fmt::format("different {}: {} in the ledger, {} now", same.what, same.then.empty() ? "none" : same.then,
-                         same.now.empty() ? "none" : same.now);
+      return fmt::format("different {}: {} in the ledger, {} now", same.what,
+                         same.then.empty() ? "none" : same.then, same.now.empty() ? "none" : same.now);
   return {};
 }
 
@@ -61,8 +61,9 @@ Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
   if (!is_verdict(fresh.gate_one))
     return claim(Agreement::kNotComparable, fmt::format("judged again: {}", label_of(fresh.gate_one)));
   if ((gate_one->gate_one == GateOne::kPassed) != (fresh.gate_one == GateOne::kPassed))
-    return claim(Agreement::kGateOneDiffers, fmt::format("the ledger says {}; judged again: {}",
-                                                         label_of(gate_one->gate_one), label_of(fresh.gate_one)));
+    return claim(Agreement::kGateOneDiffers,
+                 fmt::format("the ledger says {}; judged again: {}", label_of(gate_one->gate_one),
+                             label_of(fresh.gate_one)));
   if (!timed)
     return claim(Agreement::kAgrees, fmt::format("{} in the ledger and now; the ledger claims no speedup",
                                                  label_of(fresh.gate_one)));
@@ -73,8 +74,8 @@ Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
   double error = std::hypot(standard_error(then), standard_error(now));
   double allowed = std::max(kLeastTolerance, kStandardErrors * error), off = std::abs(then.point - now.point) / now.point;
   return claim(off > allowed ? Agreement::kContradicts : Agreement::kAgrees,
-               fmt::format("{} claimed, {} measured now: {:.1f} % apart, {:.1f} % allowed", format_speedup(then.point),
-                           format_speedup(now.point), 100 * off, 100 * allowed));
+               fmt::format("{} claimed, {} measured now: {:.1f} % apart, {:.1f} % allowed",
+                           format_speedup(then.point), format_speedup(now.point), 100 * off, 100 * allowed));
 }
 
 void to_json(Json& json, const Claim& c) { json = {{"candidate", c.candidate}, {"agreement", name_of(c.agreement)}, {"text", to_utf8(c.text)}}; }

@@ -10,8 +10,10 @@ namespace capstone {
 enum class Agreement {
   kAgrees,
   kGateOneDiffers,   ///< one of the ledger and the new judgement says PASS and the other does not
-  kContradicts,      ///< under the same conditions, the speedups differ by more than max(5 %, 3 standard errors)
-  kNotComparable,    ///< different GPU model, baseline or version, or nothing to compare: no evidence of dishonesty
+  /// Under the same conditions, the speedups differ by more than max(5 %, 3 standard errors).
+  kContradicts,
+  /// Different GPU model, baseline or version, or nothing to compare: no evidence of dishonesty.
+  kNotComparable,
   kNeverMeasured,    ///< the ledger has no measurement of this source
 };
 /// "agrees", "gate one differs", "contradicts", "not comparable", "never measured".

@@ -13,8 +13,8 @@ namespace capstone {
 
 inline constexpr int kResultSchema = 2;
 
-/// The state of a submission. The first four occur in a running batch; only the last three are written to the file.
-/// A submission without a result file is queued, whatever happened to the machine.
+/// The state of a submission. The first four occur in a running batch; only the last three are written to the
+/// file. A submission without a result file is queued, whatever happened to the machine.
 enum class GradingState { kQueued, kBuilding, kChecking, kMeasuring, kGraded, kFailed, kNeedsMentor };
 std::string_view name_of(GradingState state);   ///< "queued" … "needs_mentor"
 
@@ -33,13 +33,15 @@ enum class GradingFault {
   kNotJudgeable,     ///< this backend cannot judge it
 };
 std::string_view name_of(GradingFault fault);   ///< "machine", "damaged", "refused", "not_a_project", …
-/// The state that a fault leads to: needs_mentor when there is a submission that a person must look at, else failed.
+/// The state that a fault leads to: needs_mentor when there is a submission that a person must look at, else
+/// failed.
 GradingState state_of(GradingFault fault);
 
 /// Everything that determines a result. When these are unchanged, the submission is not graded again.
 struct GradingInputs {
   std::string files;            ///< SHA-256 of the submitted files
-  std::string problem;          ///< SHA-256 of the mentor's definition of the problem; empty when it is unknown
+  /// SHA-256 of the mentor's definition of the problem; empty when it is unknown.
+  std::string problem;
   std::string rubric, tool, device, driver;
   std::string options;          ///< the judge's options as one text
   bool operator==(const GradingInputs&) const = default;

@@ -93,8 +93,9 @@ Result<std::vector<RosterRow>> read_roster(const fs::path& file) {
   CAPSTONE_TRY(CsvTable table, CsvTable::read(text, file.string(), {}));
   auto has_any = [&](std::initializer_list<const char*> names) { return std::any_of(names.begin(), names.end(), [&](const char* n) { return table.has(n); }); };
   if (!has_any({"name", "student", "full name", "last name", "surname"}))
-    return fail("no column 'name'", file.string() + ":1",
-                "write this heading line: name,id,email (this file has: " + join(table.columns(), ", ") + ")");
+    return fail(
+        "no column 'name'", file.string() + ":1",
+        "write this heading line: name,id,email (this file has: " + join(table.columns(), ", ") + ")");
   std::vector<RosterRow> rows;
   std::map<std::string, int> ids;
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -129,8 +130,8 @@ RosterMatch match_roster(const std::vector<RosterRow>& roster, const std::vector
   match.submissions.resize(roster.size());
   for (const Claimant& claimant : claimants) {
     std::set<std::size_t> rows;
-    // The platform's record of who uploaded the submission is more reliable than a file inside it, but it names only
-    // one member of a team.
+    // The platform's record of who uploaded the submission is more reliable than a file inside it, but it
+    // names only one member of a team.
     if (auto row = matcher.find(claimant.origin.person, claimant.origin.id, claimant.origin.email)) rows.insert(*row);
     for (const Person& person : claimant.members)
       if (auto row = matcher.find(person.name, person.id, person.email)) rows.insert(*row);

@@ -14,14 +14,15 @@ namespace capstone {
 struct RosterRow {
   std::string name, id, email;
   int line = 0;   ///< line number in the file
-  std::optional<Instant> submitted = {}, deadline = {};   ///< of this person; empty when the file has no such time
+  /// Of this person; empty when the file has no such time.
+  std::optional<Instant> submitted = {}, deadline = {};
 };
 
-/// Reads a CSV file with a heading line. The column `name` is required; `id`, `email`, `submitted` and `deadline` are
-/// optional (times with their zone). Also knows the column names that Canvas, Moodle and Gradescope export. Ignores
-/// other columns.
-/// @error not readable; no name column; a row without a name; the same id in two rows (names both lines); a time that
-///        cannot be read.
+/// Reads a CSV file with a heading line. The column `name` is required; `id`, `email`, `submitted` and
+/// `deadline` are optional (times with their zone). Also knows the column names that Canvas, Moodle and
+/// Gradescope export. Ignores other columns.
+/// @error not readable; no name column; a row without a name; the same id in two rows (names both lines); a
+///        time that cannot be read.
 Result<std::vector<RosterRow>> read_roster(const std::filesystem::path& file);
 
 /// The people behind a submission.
@@ -36,9 +37,9 @@ struct RosterMatch {
   std::vector<std::string> strangers;                  ///< submissions that match no row of the roster
 };
 
-/// Matches a person by id, then by e-mail, then by name. Case, order and punctuation of a name's parts do not matter,
-/// because Canvas joins the parts. A name that two rows share never matches. A team's submission belongs to every
-/// member.
+/// Matches a person by id, then by e-mail, then by name. Case, order and punctuation of a name's parts do not
+/// matter, because Canvas joins the parts. A name that two rows share never matches. A team's submission
+/// belongs to every member.
 RosterMatch match_roster(const std::vector<RosterRow>& roster, const std::vector<Claimant>& claimants);
 
 }  // namespace capstone

@@ -110,7 +110,8 @@ Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, 
     if (match == there.end()) continue;
     shared.insert(f.hash);
     const Fingerprint* other = match->second.front();
-    // If the hash occurs several times in the second source, prefer the place that continues the last fragment.
+    // If the hash occurs several times in the second source, prefer the place that continues the last
+    // fragment.
     if (!like.fragments.empty()) {
       Fragment& open = like.fragments.back();
       for (const Fingerprint* candidate : match->second)
@@ -148,7 +149,8 @@ std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std
     std::set<std::uint64_t> silent = common;
     for (const auto& [hash, count] : owners)
       if (says_nothing(owners, members.size(), hash)) silent.insert(hash);
-    // Counts shared hashes through an index of their holders, so that pairs without a shared hash cost nothing.
+    // Counts shared hashes through an index of their holders, so that pairs without a shared hash cost
+    // nothing.
     std::unordered_map<std::uint64_t, std::vector<std::size_t>> holders;
     for (std::size_t m = 0; m < members.size(); ++m) {
       std::erase_if(hashes[m], [&](std::uint64_t hash) { return silent.contains(hash); });

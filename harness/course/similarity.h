@@ -1,6 +1,6 @@
 #pragma once
-// Finds kernels that share code, by fingerprints of normalised CUDA tokens. The result is evidence for a person to
-// look at, never a penalty.
+// Finds kernels that share code, by fingerprints of normalised CUDA tokens. The result is evidence for a
+// person to look at, never a penalty.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -19,9 +19,10 @@ struct Fingerprint {
 };
 using Fingerprints = std::vector<Fingerprint>;   ///< in the order of the source
 
-/// Fingerprints of a source after normalisation: comments and white space are removed, every name becomes one token and
-/// every number another, so that renaming and reformatting change nothing. Keywords of CUDA and C++ are kept.
-/// A run of at least kGuaranteed equal tokens is always found; a run of fewer than kTokens never is.
+/// Fingerprints of a source after normalisation: comments and white space are removed, every name becomes one
+/// token and every number another, so that renaming and reformatting change nothing. Keywords of CUDA and C++
+/// are kept. A run of at least kGuaranteed equal tokens is always found; a run of fewer than kTokens never
+/// is.
 inline constexpr int kTokens = 12, kGuaranteed = 19;
 Fingerprints fingerprints(std::string_view source);
 
@@ -49,8 +50,8 @@ struct SourcePair {
   Likeness likeness;
 };
 
-/// The pairs with a share of at least `least` [0, 1], the most similar first. In a group of more than twelve sources,
-/// hashes that more than a quarter of the sources have also count as common.
+/// The pairs with a share of at least `least` [0, 1], the most similar first. In a group of more than twelve
+/// sources, hashes that more than a quarter of the sources have also count as common.
 std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std::set<std::uint64_t>& common, double least);
 
 }  // namespace capstone

@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kArchiveEndings[] = {".tar.gz", ".tgz", ".zip", ".tar"};
 constexpr std::size_t kMaxName = 80;   // [B] longest name of a submission's folder
-// Limits for a bulk archive, which holds a whole class. Each submission inside must keep the usual limits when it is
-// unpacked.
+// Limits for a bulk archive, which holds a whole class. Each submission inside must keep the usual limits
+// when it is unpacked.
 constexpr UnpackLimits kBulkLimits{200'000, std::uintmax_t{64} << 30, std::uintmax_t{256} << 20, 24};
 
 std::string without_ending(std::string name) {
@@ -59,7 +59,8 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
-// Looks inside a folder that the platform made for one upload. It contains the project itself, or an archive of it.
+// Looks inside a folder that the platform made for one upload. It contains the project itself, or an archive
+// of it.
 void look_inside(Submission& submission) {
   if (!project_root(submission.path).empty()) return;
   std::vector<fs::path> archives;

@@ -116,7 +116,9 @@ TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
   EXPECT_TRUE(says(slurp(home_ / "graded" / "gradebook.html"), "1.3 d late, covered by 2 d of grace"));
   Outcome sheet = capstone({"mark", "--next", "--grader", "Grace"}, {.env = {{"EDITOR", "true"}, {"VISUAL", ""}}});
   EXPECT_EQ(sheet.code, 0) << sheet;
-  EXPECT_TRUE(says(slurp(home_ / "graded" / "marking" / "ada.yaml"), "submitted 2026-03-02T18:00:00Z: 1.3 d late, covered by 2 d of grace. No marks are deducted"));
+  EXPECT_TRUE(
+      says(slurp(home_ / "graded" / "marking" / "ada.yaml"),
+           "submitted 2026-03-02T18:00:00Z: 1.3 d late, covered by 2 d of grace. No marks are deducted"));
   Outcome vague = again({"--deadline", "2026-03-01T12:00"});
   EXPECT_EQ(vague.code, 2) << vague;
   EXPECT_TRUE(says(vague.err, "error: a time without its zone"));
@@ -146,7 +148,9 @@ TEST_F(Gradebook, PublishedMarksFillACanvasFileAndDraftsDoNot) {
 TEST_F(Gradebook, AnAppealHasADossierAndADecision) {
   Outcome dossier = capstone({"appeal", "ada"});
   EXPECT_EQ(dossier.code, 0) << dossier;
-  for (const char* part : {"# Appeal: ada", "Ada Lovelace (1815)", "## What is claimed", "the ledger has no verdict on the submitted source", "- human: PASS", "seeds: check-0 ", "## History"})
+  for (const char* part : {"# Appeal: ada", "Ada Lovelace (1815)", "## What is claimed",
+                           "the ledger has no verdict on the submitted source", "- human: PASS",
+                           "seeds: check-0 ", "## History"})
     EXPECT_TRUE(says(dossier.out, part));
   const std::string before = slurp(home_ / "graded" / "submissions" / "ada" / "result.json");
   Outcome again = capstone({"appeal", "ada", "--rejudge", "--backend", "emulated", "--hidden", "0", "--quick", "--decide", "dismissed", "--reason", "the same verdict twice", "--grader", "Grace"});

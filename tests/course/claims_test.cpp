@@ -66,7 +66,8 @@ TEST(Claim, WithoutASpeedupHereAClaimedOneIsNotComparable) {
   Measurement emulated = timed(2, 0.01);
   emulated.gate_two = GateTwo::kNotJudged;
   EXPECT_EQ(compare_claim(ledger_of(timed(2, 0.01)), emulated).agreement, Agreement::kNotComparable);
-  EXPECT_EQ(compare_claim(ledger_of(emulated), timed(2, 0.01)).agreement, Agreement::kAgrees) << "the ledger claims no speedup";
+  EXPECT_EQ(compare_claim(ledger_of(emulated), timed(2, 0.01)).agreement, Agreement::kAgrees)
+      << "the ledger claims no speedup";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A cohort that was graded on a GPU earlier: this version still reads its results, and each has the expected verdict.
+// A cohort that was graded on a GPU earlier: this version still reads its results, and each has the expected
+// verdict.
 #include <gtest/gtest.h>
 
 #include <map>

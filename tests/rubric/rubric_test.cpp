@@ -136,7 +136,9 @@ TEST_F(RubricTest, EvidenceNamesItsNumbers) {
   EXPECT_NE(facts["numbers_agree"].find("\"2.3x\", ledger 2.31x"), std::string::npos) << facts["numbers_agree"];
   EXPECT_NE(facts["timed_or_explained"].find(" samples in "), std::string::npos) << facts["timed_or_explained"];
   EXPECT_NE(facts["predicted_first"].find("measured: memory-bound (v4)"), std::string::npos) << facts["predicted_first"];
-  EXPECT_NE(facts["versions_discussed"].find(" of 4 versions with a measurement in the same paragraph"), std::string::npos) << facts["versions_discussed"];
+  EXPECT_NE(facts["versions_discussed"].find(" of 4 versions with a measurement in the same paragraph"),
+            std::string::npos)
+      << facts["versions_discussed"];
 }
 
 // A loss that is understood earns as much as a win that is understood. An unexplained win earns less.
@@ -239,7 +241,8 @@ TEST_F(SuspiciousWin, PassedOverIsNotYetHeadToHeadAndAsksTheMentor) {
   EXPECT_LE(mark_of(result, "head_to_head"), 9.5) << "the level for a win that goes unquestioned";
   EXPECT_EQ(mark_of(result, "honesty"), 10);
   ASSERT_EQ(questions(result).size(), rubric.criteria[2].questions.size() + 1);
-  EXPECT_NE(questions(result).back().find("How can v4 do this work"), std::string::npos) << questions(result).back();
+  EXPECT_NE(questions(result).back().find("How can v4 do this work"), std::string::npos)
+      << questions(result).back();
 }
 
 TEST_F(SuspiciousWin, CalledUnexplainedLiesBetween) {

@@ -59,7 +59,8 @@ TEST(Worklog, AnAnswerTypedRightBelowTheQuestionCounts) {
   ASSERT_EQ(log.section(4).questions.size(), 2u);
   EXPECT_EQ(log.section(4).questions[0].text, "Who won?");
   EXPECT_TRUE(log.section(4).questions[0].answered);
-  EXPECT_EQ(log.section(4).questions[1].line, 6) << "a line number in the file, not in the text with the inserted line";
+  EXPECT_EQ(log.section(4).questions[1].line, 6)
+      << "a line number in the file, not in the text with the inserted line";
 }
 
 TEST(Worklog, OnlyTheStudentsOwnProseIsCounted) {

@@ -1,5 +1,4 @@
-// Times a whole report: a worklog, five files and four plots. Users notice a delay of more than
-// one second.
+// Times a whole report: a worklog, five files and four plots. Users notice a delay of more than one second.
 #include <benchmark/benchmark.h>
 
 #include "fixture.h"

@@ -43,7 +43,8 @@ int count(const std::string& text, std::string_view what) {
 }
 bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
 
-/// Expects nothing that a browser would run or fetch: no script, no event handler, no element or style that loads a file.
+/// Expects nothing that a browser would run or fetch: no script, no event handler, no element or style that
+/// loads a file.
 void expect_inert(const std::string& html) {
   EXPECT_FALSE(std::regex_search(html, std::regex("<(script|iframe|object|embed|img|link|base|form|audio|video)\\b", std::regex::icase)));
   EXPECT_FALSE(std::regex_search(html, std::regex("<[a-z][^>]{0,400}\\son[a-z]+\\s*=", std::regex::icase)));

@@ -19,8 +19,8 @@ using detail::Transaction;
 
 namespace {
 
-// The index of a mark's level; the best level comes first, as in the rubric. A mark between two levels belongs to the
-// lower one.
+// The index of a mark's level; the best level comes first, as in the rubric. A mark between two levels
+// belongs to the lower one.
 int level_of(const Criterion& criterion, double points) {
   for (std::size_t i = 0; i < criterion.levels.size(); ++i)
     if (points >= criterion.levels[i].from) return static_cast<int>(i);
@@ -105,8 +105,11 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
       CAPSTONE_TRY(bool row, open.step());
       if (!row) break;
       // Ordering by a hash is fair (no person chooses the order) and repeatable.
-      const std::string hash =
-          DigestBuilder().add("submission", open.text(1)).add("name", open.text(0)).add("grader", grader).hex();
+      const std::string hash = DigestBuilder()
+                                   .add("submission", open.text(1))
+                                   .add("name", open.text(0))
+                                   .add("grader", grader)
+                                   .hex();
       choices.push_back({open.integer(2), hash, open.text(0), "copy-" + hash.substr(0, 10)});
     }
   }
@@ -126,7 +129,8 @@ Result<std::pair<std::string, std::string>> GraderAgreement::copy_of(const std::
   CAPSTONE_TRY(Statement known, database_->prepare("SELECT submission, grader FROM blind WHERE code=?"));
   CAPSTONE_TRY(bool row, known.bind(code).step());
   if (!row)
-    return fail("no blind copy is called '" + code + "'", {}, "do not rename the folder that `gradebook assign` made");
+    return fail("no blind copy is called '" + code + "'", {},
+                "do not rename the folder that `gradebook assign` made");
   return std::pair{known.text(0), known.text(1)};
 }
 
@@ -136,10 +140,11 @@ Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>
   for (const Mark& mark : marks) {
     const Criterion* criterion = criterion_of(rubric, mark.criterion);
     if (!criterion)
-      return fail("no criterion '" + mark.criterion + "'", mark.submission, "keep the criteria of the original sheet");
+      return fail("no criterion '" + mark.criterion + "'", mark.submission,
+                  "keep the criteria of the original sheet");
     if (!(mark.points >= 0 && mark.points <= criterion->weight))
-      return fail(fmt::format("{:g} points for {} are out of range", mark.points, mark.criterion), mark.submission,
-                  fmt::format("give 0 to {}", criterion->weight));
+      return fail(fmt::format("{:g} points for {} are out of range", mark.points, mark.criterion),
+                  mark.submission, fmt::format("give 0 to {}", criterion->weight));
     if (trim(mark.reason).empty())
       return fail("a mark without a reason", mark.submission + ", " + mark.criterion,
                   "give a reason: the two graders compare reasons later");
@@ -156,8 +161,8 @@ Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>
 }
 
 Result<std::vector<MarkPair>> GraderAgreement::pairs() const {
-  // Rows come oldest first, and first marks before second marks. Each grader's last mark is kept, at the position of
-  // that grader's first mark.
+  // Rows come oldest first, and first marks before second marks. Each grader's last mark is kept, at the
+  // position of that grader's first mark.
   using Given = std::vector<std::pair<std::string, double>>;   // (grader, points)
   std::map<std::pair<std::string, std::string>, Given> given;
   CAPSTONE_TRY(Statement all, database_->prepare(

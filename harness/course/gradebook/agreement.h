@@ -1,6 +1,6 @@
 #pragma once
-// Blind double marking: measures whether two mentors give the same work the same mark. Second marks are stored
-// separately and never change a student's mark.
+// Blind double marking: measures whether two mentors give the same work the same mark. Second marks are
+// stored separately and never change a student's mark.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -27,7 +27,8 @@ struct CriterionAgreement {
   int pairs = 0;
   double mean_difference = 0;        ///< mean of second minus first [marks]
   double mean_distance = 0;          ///< mean of the absolute differences [marks]
-  std::optional<double> kappa;       ///< weighted, over the rubric's levels; empty without pairs, or if all are in one
+  /// Weighted, over the rubric's levels; empty without pairs, or if all are in one.
+  std::optional<double> kappa;
 };
 
 struct AgreementReport {
@@ -35,11 +36,11 @@ struct AgreementReport {
   std::vector<MarkPair> reconcile;            ///< pairs in different levels, the largest difference first
 };
 
-/// Cohen's kappa with quadratic weights over `categories` ordered categories. Empty when chance alone would give full
-/// agreement, because kappa is undefined there.
+/// Cohen's kappa with quadratic weights over `categories` ordered categories. Empty when chance alone would
+/// give full agreement, because kappa is undefined there.
 /// @param ratings  pairs of categories, each from 0 to `categories` - 1
-/// @source Cohen, "Weighted kappa: nominal scale agreement with provision for scaled disagreement or partial credit",
-///         1968.
+/// @source Cohen, "Weighted kappa: nominal scale agreement with provision for scaled disagreement or partial
+///         credit", 1968.
 std::optional<double> weighted_kappa(const std::vector<std::pair<int, int>>& ratings, int categories);
 
 AgreementReport agreement_of(const std::vector<MarkPair>& pairs, const Rubric& rubric);
@@ -52,10 +53,11 @@ class GraderAgreement {
   GraderAgreement(GraderAgreement&&) noexcept;
   ~GraderAgreement();
 
-  /// Assigns `grader` up to `count` more submissions that they have neither marked nor been assigned. Submissions with
-  /// the fewest assignments come first. @error no grader; the database.
+  /// Assigns `grader` up to `count` more submissions that they have neither marked nor been assigned.
+  /// Submissions with the fewest assignments come first. @error no grader; the database.
   Result<std::vector<BlindCopy>> assign(int count, const std::string& grader);
-  /// The submission behind a copy and the grader it was assigned to: (submission, grader). @error no such copy.
+  /// The submission behind a copy and the grader it was assigned to: (submission, grader).
+  /// @error no such copy.
   Result<std::pair<std::string, std::string>> copy_of(const std::string& code) const;
   /// Adds second marks, all or none. A mark that is already stored is not added again.
   /// @return how many were added. @error unknown criterion; points out of range; no reason.

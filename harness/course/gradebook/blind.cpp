@@ -30,7 +30,8 @@ NameMask::NameMask(const std::vector<Person>& people, const std::vector<std::str
     for (char c : person.name + " ") {
       if (in_word(c)) part += c;
       else {
-        if (part.size() >= kShortestPart && !(part[0] >= 'a' && part[0] <= 'z')) words.insert(part);   // skips "von", "the"
+        // Skips "von", "the".
+        if (part.size() >= kShortestPart && !(part[0] >= 'a' && part[0] <= 'z')) words.insert(part);
         part.clear();
       }
     }

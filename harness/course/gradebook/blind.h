@@ -19,8 +19,8 @@ class NameMask {
   std::vector<std::string> words_;   ///< longest first
 };
 
-/// Writes `folder`: worklog.md, the kernel with its headers, the model's attempts, and a marks.yaml to fill in. The sheet
-/// shows the machine's evidence, but neither suggestions nor marks.
+/// Writes `folder`: worklog.md, the kernel with its headers, the model's attempts, and a marks.yaml to fill
+/// in. The sheet shows the machine's evidence, but neither suggestions nor marks.
 /// @param project   the project as it was judged; empty when it could not be unpacked
 /// @param evidence  the mentors' score_sheet.json
 Result<void> write_blind_copy(const std::filesystem::path& folder, const std::string& code, const std::filesystem::path& project, const GradebookRow& row,

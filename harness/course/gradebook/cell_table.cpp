@@ -62,7 +62,8 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
     if (row.size() > 1 || row[0].begin != row[0].end) {
       if (!table.rows_.empty() && row.size() != table.rows_[0].size())
         return fail(fmt::format("{} cells, but {} columns", row.size(), table.rows_[0].size()),
-                    fmt::format("{}:{}", file, line), "export the file again; a spreadsheet may have changed it");
+                    fmt::format("{}:{}", file, line),
+                    "export the file again; a spreadsheet may have changed it");
       table.rows_.push_back(std::move(row));
     }
     ++line;

@@ -1,6 +1,6 @@
 #pragma once
-// A CSV file in which some cells are replaced while every other byte stays the same: line ends, quotes, byte-order
-// mark. Private to the exports.
+// A CSV file in which some cells are replaced while every other byte stays the same: line ends, quotes,
+// byte-order mark. Private to the exports.
 #include <map>
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@ namespace capstone {
 class CellTable {
  public:
   /// Reads a table. The separator is the most frequent of comma, semicolon and tab in the first line.
-  /// @error not UTF-8; an empty file; a row with more or fewer cells than the heading; a quotation that is not closed.
-  ///        The position is file:line.
+  /// @error not UTF-8; an empty file; a row with more or fewer cells than the heading; a quotation that is
+  ///        not closed. The position is file:line.
   static Result<CellTable> read(std::string text, const std::string& file);
 
   std::size_t rows() const { return rows_.size(); }                          ///< including the heading

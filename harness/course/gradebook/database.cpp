@@ -10,11 +10,12 @@ constexpr int kPatienceMs = 10'000;
 tl::unexpected<Error> complain(sqlite3* handle) {
   const char* file = sqlite3_db_filename(handle, "main");
   const bool not_ours = sqlite3_errcode(handle) == SQLITE_NOTADB || sqlite3_errcode(handle) == SQLITE_CORRUPT;
-  return fail(std::string("the gradebook: ") + sqlite3_errmsg(handle), file ? file : "",
-              not_ours ? "it is damaged or not a gradebook: restore it from a copy, or move it away and grade again "
-                         "(the results are kept in separate files)"
-                       : "check whether the disk is full or another command uses it",
-              not_ours ? ExitCode::kUsage : ExitCode::kEnvironment);
+  return fail(
+      std::string("the gradebook: ") + sqlite3_errmsg(handle), file ? file : "",
+      not_ours ? "it is damaged or not a gradebook: restore it from a copy, or move it away and grade again "
+                 "(the results are kept in separate files)"
+               : "check whether the disk is full or another command uses it",
+      not_ours ? ExitCode::kUsage : ExitCode::kEnvironment);
 }
 
 }  // namespace

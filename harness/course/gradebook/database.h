@@ -1,5 +1,6 @@
 #pragma once
-// A thin wrapper around SQLite: errors become Results, and handles are released automatically. Private to the gradebook.
+// A thin wrapper around SQLite: errors become Results, and handles are released automatically. Private to the
+// gradebook.
 #include <sqlite3.h>
 
 #include <filesystem>

@@ -88,7 +88,8 @@ FilledTable fill(CellTable table, const Target& target, const std::vector<Outgoi
   }
   for (double maximum : scales)
     if (maximum != 100)
-      out.notes.push_back(fmt::format("marks out of 100 were scaled to the platform's {} points", points(maximum)));
+      out.notes.push_back(
+          fmt::format("marks out of 100 were scaled to the platform's {} points", points(maximum)));
   for (std::size_t row : target.people)
     if (!wanted.contains(row)) out.notes.push_back("no mark for " + target.name(row));
   out.text = table.text();

@@ -1,5 +1,6 @@
 #pragma once
-// Exports marks to learning platforms: fills the file that the platform exported and leaves every other byte unchanged.
+// Exports marks to learning platforms: fills the file that the platform exported and leaves every other byte
+// unchanged.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,8 @@ namespace capstone {
 struct OutgoingMark {
   std::string submission;
   Person person;
-  Origin origin;          ///< of the submission; empty for a team, because it names only the member who uploaded
+  /// Of the submission; empty for a team, because it names only the member who uploaded.
+  Origin origin;
   double total = 0;       ///< marks out of 100
   std::string comment;    ///< each criterion with its reason
 };
@@ -26,7 +28,8 @@ std::vector<OutgoingMark> outgoing_marks(const std::vector<GradebookRow>& rows, 
 struct FilledTable {
   std::string text;
   int filled = 0;
-  std::vector<std::string> notes;       ///< marks without a row, rows with two marks, locked rows, scaled marks
+  /// Marks without a row, rows with two marks, locked rows, scaled marks.
+  std::vector<std::string> notes;
 };
 
 /// Fills a gradebook that Canvas exported (Grades > Export).
@@ -44,7 +47,8 @@ Result<FilledTable> fill_moodle(const std::string& text, const std::string& file
 /// The results.json for one person, in the form that Gradescope expects from an autograder.
 Json gradescope_results(const GradebookRow& row, const Rubric& rubric);
 
-/// A CSV table (RFC 4180): name, id, email, each criterion, total, comment. Cells that look like formulas are defused.
+/// A CSV table (RFC 4180): name, id, email, each criterion, total, comment. Cells that look like formulas are
+/// defused.
 std::string marks_csv(const std::vector<GradebookRow>& rows, const Rubric& rubric);
 
 }  // namespace capstone

@@ -190,7 +190,8 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
     row.late = all.integer(6) != 0;
     row.person = {all.text(7), all.text(8), all.text(9)};
     row.submitted = all.text(10), row.deadline = all.text(11);
-    for (const std::string& whom : {std::string(), key_of(row.person)})   // a member's grace overrides the team's
+    // A member's grace overrides the team's.
+    for (const std::string& whom : {std::string(), key_of(row.person)})
       if (auto days = grace.find({row.submission, whom}); days != grace.end()) row.grace_days = days->second;
     row.marks.resize(rubric.criteria.size());
     // A mark for one member overrides the team's mark, even an older one.
@@ -198,7 +199,8 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
       for (const Mark& mark : marks[row.submission]) {
         if (mark.member.has_value() != own || (own && *mark.member != key_of(row.person))) continue;
         auto place = places.find(mark.criterion);
-        if (place == places.end()) continue;   // from a rubric that this cohort no longer uses; history() shows it
+        // From a rubric that this cohort no longer uses; history() shows it.
+        if (place == places.end()) continue;
         row.marks[place->second] = mark;
         row.marks[place->second]->earlier_version = mark.digest != row.digest;
       }
@@ -246,7 +248,8 @@ Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
 }
 
 Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by) {
-  if (trim(by).empty()) return fail("no grader is named", {}, "add --grader NAME: the history says who published");
+  if (trim(by).empty())
+    return fail("no grader is named", {}, "add --grader NAME: the history says who published");
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   CAPSTONE_TRY(auto table, rows(rubric));
   CAPSTONE_TRY(Statement publication, database_->prepare("INSERT INTO publication (time, publisher) VALUES (?,?)"));

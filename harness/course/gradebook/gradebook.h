@@ -1,6 +1,6 @@
 #pragma once
-// A cohort's gradebook: the submissions, their judgements, and every mark that was ever given. Marks are only added,
-// never changed: the latest mark wins, and the history is kept. Stored in SQLite.
+// A cohort's gradebook: the submissions, their judgements, and every mark that was ever given. Marks are only
+// added, never changed: the latest mark wins, and the history is kept. Stored in SQLite.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -23,7 +23,8 @@ struct Mark {
   double points = 0;
   std::string reason, grader, time;    ///< time: UTC
   std::string digest;                  ///< SHA-256 of the submission that was marked
-  bool earlier_version = false;        ///< the mark is for an earlier version; the submission has changed since
+  /// The mark is for an earlier version; the submission has changed since.
+  bool earlier_version = false;
 };
 
 /// One row of the gradebook: a person and a submission (a team has a row for each member).
@@ -56,7 +57,8 @@ class Gradebook {
   /// Stores the results of `capstone grade`, all or none. A result that is already stored changes nothing.
   Result<void> take(const std::vector<SubmissionResult>& results);
 
-  /// Stores submission times, all or none. An empty deadline keeps the stored one. Unknown submissions are ignored.
+  /// Stores submission times, all or none. An empty deadline keeps the stored one. Unknown submissions are
+  /// ignored.
   Result<void> keep_times(const std::vector<SubmissionTimes>& times);
 
   /// Adds marks, all or none. Fills in the time and the digest.
@@ -64,7 +66,8 @@ class Gradebook {
   ///        criterion's weight; no reason; no grader.
   Result<void> mark(const Rubric& rubric, const std::vector<Mark>& marks);
 
-  /// Publishes a copy of every row: from now on, students see these marks. @return the number of rows. @error no `by`.
+  /// Publishes a copy of every row: from now on, students see these marks.
+  /// @return the number of rows. @error `by` is empty.
   Result<int> publish(const Rubric& rubric, const std::string& by);
 
   /// All rows, sorted by submission, then by member.
@@ -81,8 +84,8 @@ class Gradebook {
   /// Grants days after the deadline that do not count as late [d]; 0 revokes them.
   /// @param member  a member of the team; empty: all members
   /// @error as mark(); days below 0 or above 366.
-  Result<void> grant_grace(const std::string& submission, const std::optional<std::string>& member, double days,
-                           const std::string& reason, const std::string& grader);
+  Result<void> grant_grace(const std::string& submission, const std::optional<std::string>& member,
+                           double days, const std::string& reason, const std::string& grader);
   /// Records the decision on an appeal. @param decision  "upheld" or "dismissed"
   Result<void> decide(const std::string& submission, const std::string& decision, const std::string& reason,
                       const std::string& grader);

@@ -17,8 +17,10 @@ using detail::points_text;
 namespace {
 
 Result<void> require_words(const std::string& reason, const std::string& grader, const std::string& where) {
-  if (trim(reason).empty()) return fail("no reason is given", where, "add --reason TEXT: the history keeps it");
-  if (trim(grader).empty()) return fail("no grader is named", where, "add --grader NAME: the history says who decided");
+  if (trim(reason).empty())
+    return fail("no reason is given", where, "add --reason TEXT: the history keeps it");
+  if (trim(grader).empty())
+    return fail("no grader is named", where, "add --grader NAME: the history says who decided");
   return {};
 }
 

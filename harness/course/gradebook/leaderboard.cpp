@@ -75,10 +75,11 @@ std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rub
     const bool lost = human->speedup->high < 1 || (entry.model && entry.model->low > human->speedup->high);
     if (auto mark = head_to_head_mark(*f.row, rubric); lost && mark)
       if (auto at = explained.find(&board); at == explained.end() || *mark > at->second.value)
-        explained[&board] = {*mark, fmt::format("{}: {} against {}, and the worklog explains why", shown,
-                                                format_speedup(human->speedup->point),
-                                                entry.model ? "the model's " + format_speedup(entry.model->point)
-                                                            : "the baseline")};
+        explained[&board] = {
+            *mark,
+            fmt::format("{}: {} against {}, and the worklog explains why", shown,
+                        format_speedup(human->speedup->point),
+                        entry.model ? "the model's " + format_speedup(entry.model->point) : "the baseline")};
     board.entries.push_back(std::move(entry));
   }
   std::vector<Board> all;

@@ -26,8 +26,8 @@ std::vector<std::string> needs_of(const std::vector<CheckIn>& history, const Han
   if (!last.stuck.empty()) needs.push_back("stuck: " + last.stuck);
   if (last.versions == 0) needs.push_back("nothing measured yet");
   if (last.failures > 0)
-    needs.push_back(fmt::format("{} since {} ({} measurement{})", last.last_verdict, day_of(last.failing_since),
-                                last.failures, last.failures == 1 ? "" : "s"));
+    needs.push_back(fmt::format("{} since {} ({} measurement{})", last.last_verdict,
+                                day_of(last.failing_since), last.failures, last.failures == 1 ? "" : "s"));
   if (history.size() > 1) {
     const CheckIn& before = history[history.size() - 2];
     if (last.versions > 0 && last.last_time == before.last_time)
@@ -78,7 +78,8 @@ std::vector<ProgressRow> progress_of(std::vector<CheckIn> checkins, const std::v
       rows.push_back({p.name, p.id, last.problem, last, static_cast<int>(history.size()), needs, submission ? submission->submission : ""});
     if (last.members.empty()) {
       auto unnamed = needs;
-      unnamed.insert(unnamed.begin(), "no member is named: fill in `members` in capstone.yaml, then check in again");
+      unnamed.insert(unnamed.begin(),
+                     "no member is named: fill in `members` in capstone.yaml, then check in again");
       rows.push_back({fmt::format("(no member named, {} {}, ledger {})", last.problem, day_of(last.time), last.head.substr(0, 8)), "", last.problem, last, static_cast<int>(history.size()), unnamed, ""});
       continue;   // without members it cannot be matched with the roster
     }

@@ -27,8 +27,8 @@ struct HandedIn {
   std::set<std::string> lines;
 };
 
-/// One row for each member of each project that checked in, and for each person of the roster who never did. The rows
-/// with the most needs come first.
+/// One row for each member of each project that checked in, and for each person of the roster who never did.
+/// The rows with the most needs come first.
 /// @param now  the time from which days without a check-in are counted
 std::vector<ProgressRow> progress_of(std::vector<CheckIn> checkins, const std::vector<RosterRow>& roster,
                                      const std::vector<HandedIn>& handed_in, Instant now);

@@ -24,7 +24,8 @@ std::string remark(std::string text) {
   return "# " + to_utf8(text) + "\n";
 }
 
-std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(); }   // a JSON string is valid YAML
+// A JSON string is valid YAML.
+std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(); }
 
 Result<double> points_of(const std::string& text, const std::string& where) {
   char* end = nullptr;
@@ -70,7 +71,8 @@ Result<Comments> read_comments(const fs::path& file) {
   if (!root.IsMap()) return fail("not a list of comments", file.string(), "write one `name: text` per line");
   for (const auto& entry : root) {
     if (!entry.first.IsScalar() || !entry.second.IsScalar())
-      return fail("a comment is not a text", place(file.string(), entry.first), "write one `name: text` per line");
+      return fail("a comment is not a text", place(file.string(), entry.first),
+                  "write one `name: text` per line");
     comments[entry.first.Scalar()] = entry.second.Scalar();
   }
   return comments;
@@ -82,7 +84,8 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
   if (std::string late = lateness_text(row); !late.empty())
     text += remark(fmt::format("{}{}. No marks are deducted for this unless you do it.",
                                row.submitted.empty() ? "" : "submitted " + row.submitted + ": ", late));
-  text += remark("Fill in the points and the reasons, then close the editor. Criteria without points stay unmarked.");
+  text += remark(
+      "Fill in the points and the reasons, then close the editor. Criteria without points stay unmarked.");
   for (const auto& [name, comment] : comments) text += remark("@" + name + ": " + comment);
   text += "marks:\n";
   for (std::size_t i = 0; i < rubric.criteria.size(); ++i) {
@@ -110,7 +113,8 @@ Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string&
   CAPSTONE_TRY(YAML::Node root, load(text, file));
   const YAML::Node list = root.IsMap() ? root["marks"] : YAML::Node(YAML::NodeType::Undefined);
   if (!list || !list.IsMap())
-    return fail("no `marks:` in the sheet", file, "start from the original sheet and fill in points and reason");
+    return fail("no `marks:` in the sheet", file,
+                "start from the original sheet and fill in points and reason");
   std::vector<Mark> marks;
   for (const auto& entry : list) {
     const std::string criterion = scalar(entry.first);
@@ -146,7 +150,8 @@ Result<std::vector<Mark>> read_marks(const std::string& text, const std::string&
     CAPSTONE_TRY(mark.points, points_of(table.at(i, "points"), where));
     CAPSTONE_TRY(mark.reason, reason_of(table.at(i, "reason"), where, comments));
     if (mark.reason.empty())
-      return fail("a mark without a reason", where, "add a reason: the student reads it, and you need it when they ask");
+      return fail("a mark without a reason", where,
+                  "add a reason: the student reads it, and you need it when they ask");
     marks.push_back(std::move(mark));
   }
   return marks;

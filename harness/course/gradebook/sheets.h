@@ -20,21 +20,25 @@ Result<Comments> read_comments(const std::filesystem::path& file);
 /// @error unknown comment; the position is `where`, and the hint names the nearest comment.
 Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments);
 
-/// The marking sheet for one submission, in YAML. The machine's evidence and questions are YAML comments; each criterion
-/// has a place for its mark, filled in if this version already has one.
-/// @param evidence  the mentors' score_sheet.json of the submission; null when there is none (a failed submission)
+/// The marking sheet for one submission, in YAML. The machine's evidence and questions are YAML comments;
+/// each criterion has a place for its mark, filled in if this version already has one.
+/// @param evidence  the mentors' score_sheet.json of the submission; null when there is none (a failed
+///                  submission)
 std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence, const Comments& comments);
 
 /// The marks in a filled-in sheet. Criteria without points are skipped.
-/// @error not YAML; an unknown key; points that are not a number; an unknown comment (the hint names the nearest).
-///        The position is file:line.
-Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file, const std::string& submission,
-                                     const std::string& grader, const Comments& comments);
-
-/// Reads a CSV table of marks with the columns name, criterion, points and reason, and optionally member and grader.
-/// @error a missing column; points that are not a number; no reason; an unknown comment. The position is file:line.
-Result<std::vector<Mark>> read_marks(const std::string& text, const std::string& file, const std::string& grader,
+/// @error not YAML; an unknown key; points that are not a number; an unknown comment (the hint names the
+///        nearest). The position is file:line.
+Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file,
+                                     const std::string& submission, const std::string& grader,
                                      const Comments& comments);
+
+/// Reads a CSV table of marks with the columns name, criterion, points and reason, and optionally member and
+/// grader.
+/// @error a missing column; points that are not a number; no reason; an unknown comment. The position is
+///        file:line.
+Result<std::vector<Mark>> read_marks(const std::string& text, const std::string& file,
+                                     const std::string& grader, const Comments& comments);
 
 /// A CSV table (RFC 4180) with one row per person. Cells that look like formulas are defused.
 std::string gradebook_csv(const std::vector<GradebookRow>& rows, const Rubric& rubric);

@@ -1,6 +1,6 @@
 #pragma once
-// The part of a result that tables and pages need, without its cases, samples and logs: a command may read ten thousand
-// of these at once.
+// The part of a result that tables and pages need, without its cases, samples and logs: a command may read
+// ten thousand of these at once.
 #include <optional>
 #include <string>
 #include <vector>

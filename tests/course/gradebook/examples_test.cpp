@@ -1,4 +1,5 @@
-// The finished examples that mentors use to align their marks: the suggestions, the agreed marks, and their order.
+// The finished examples that mentors use to align their marks: the suggestions, the agreed marks, and their
+// order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,7 +75,8 @@ TEST_F(AgreementExamples, AreFourAndAllHaveAgreedMarks) {
     auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [&](const Criterion& c) { return c.id == mark.criterion; });
     ASSERT_NE(criterion, rubric.criteria.end()) << mark.criterion;
     EXPECT_TRUE(mark.points >= 0 && mark.points <= criterion->weight && mark.points * 2 == std::floor(mark.points * 2)) << mark.submission << " " << mark.criterion;
-    EXPECT_GT(mark.reason.size(), 60u) << "too short a reason to learn from: " << mark.submission << " " << mark.criterion;
+    EXPECT_GT(mark.reason.size(), 60u)
+        << "too short a reason to learn from: " << mark.submission << " " << mark.criterion;
     EXPECT_EQ(mark.grader, "agreed");
   }
 }
@@ -86,10 +88,12 @@ TEST_F(AgreementExamples, OfTheAgreedMarksTheSuspiciousWinIsNotYetAnAnalysis) {
   auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [](const Criterion& c) { return c.id == "head_to_head"; });
   ASSERT_NE(criterion, rubric.criteria.end());
   EXPECT_LE(agreed["unexplained_win"]["head_to_head"], criterion->levels.back().to);
-  EXPECT_LE(suggested["unexplained_win"]["head_to_head"], criterion->levels.back().to) << "the machine finds no explanation";
+  EXPECT_LE(suggested["unexplained_win"]["head_to_head"], criterion->levels.back().to)
+      << "the machine finds no explanation";
 }
 
-// The machine and the mentors agree on what a machine can check. What only a reader sees costs at most one level.
+// The machine and the mentors agree on what a machine can check. What only a reader sees costs at most one
+// level.
 TEST_F(AgreementExamples, TheHonestOnesAreAgreedOnNearWhatIsSuggested) {
   for (const char* honest : {"machine_wins", "library_wins", "fusion_wins"})
     EXPECT_LT(std::abs(total(agreed[honest]) - total(suggested[honest])), 20) << honest;

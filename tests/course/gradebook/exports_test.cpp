@@ -79,7 +79,8 @@ TEST_F(Export, MoodleGetsGradeAndCommentAndKeepsWhatIsLocked) {
   EXPECT_NE(filled->text.find("Participant 71;Ada;ada@example.org;Submitted;85.5;100.00;Yes;\"Correctness"), std::string::npos) << filled->text;
   EXPECT_NE(filled->text.find("=cmd(), \"\"why\"\"?"), std::string::npos);
   EXPECT_NE(filled->text.find("Participant 72;Bob;;Submitted;12;100.00;No;\"kept; as is\"\n"), std::string::npos);
-  EXPECT_NE(filled->text.find("Participant 73;Eve;;Submitted;39;"), std::string::npos) << "Eve's individual mark";
+  EXPECT_NE(filled->text.find("Participant 73;Eve;;Submitted;39;"), std::string::npos)
+      << "Eve's individual mark";
   EXPECT_NE(notes(*filled).find("Bob: the platform does not allow changes to this grade"), std::string::npos);
 }
 
@@ -91,7 +92,8 @@ TEST_F(Export, TwoMarksForOneRowLeaveItAlone) {
   auto filled = fill_canvas("Student,ID,SIS User ID,Capstone (12)\nAda,9,1,\n", "c.csv", "Capstone", marks());
   ASSERT_TRUE(filled);
   EXPECT_EQ(filled->filled, 0);
-  EXPECT_NE(notes(*filled).find("Ada has several marks, so none was entered: ada, ada~2"), std::string::npos) << notes(*filled);
+  EXPECT_NE(notes(*filled).find("Ada has several marks, so none was entered: ada, ada~2"), std::string::npos)
+      << notes(*filled);
 }
 
 TEST_F(Export, WhoIsNotWhollyMarkedIsNamed) {

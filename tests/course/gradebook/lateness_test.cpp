@@ -14,7 +14,8 @@ GradebookRow row(const char* submitted, const char* deadline, double grace = 0, 
 
 TEST(Lateness, IsToldBesideTheDaysOfGrace) {
   const char* due = "2026-03-01T12:00:00Z";
-  EXPECT_EQ(lateness_text(row("2026-03-01T12:00:00Z", due)), "") << "the exact second of the deadline is in time";
+  EXPECT_EQ(lateness_text(row("2026-03-01T12:00:00Z", due)), "")
+      << "the exact second of the deadline is in time";
   EXPECT_EQ(lateness_text(row("2026-03-01T12:00:01Z", due)), "less than 0.1 d late");
   EXPECT_EQ(lateness_text(row("2026-03-02T18:00:00Z", due)), "1.3 d late");
   EXPECT_EQ(lateness_text(row("2026-03-02T18:00:00Z", due, 2)), "1.3 d late, covered by 2 d of grace");

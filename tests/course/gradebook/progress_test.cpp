@@ -42,7 +42,9 @@ TEST(Progress, ComparesACheckInWithTheOneBefore) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].checkins, 2);
   EXPECT_EQ(rows[0].last->time, second.time);
-  EXPECT_EQ(rows[0].needs, (Needs{"no measurement since the check-in of 2026-03-02", "the ledger had 10 records on 2026-03-02, now it has 4: is it a different copy?"}));
+  EXPECT_EQ(rows[0].needs,
+            (Needs{"no measurement since the check-in of 2026-03-02",
+                   "the ledger had 10 records on 2026-03-02, now it has 4: is it a different copy?"}));
 }
 
 TEST(Progress, TheLedgerThatIsHandedInHoldsTheHeadThatWasCheckedIn) {
@@ -61,7 +63,8 @@ TEST(Progress, AProjectWithoutMembersHasARowThatSaysSo) {
   auto rows = progress_of({first, second}, {{"Eve", "3", "", 2, {}, {}}}, {}, kNow);
   ASSERT_EQ(rows.size(), 3u) << "two projects without members stay two rows";
   const ProgressRow& row = row_of(rows, "(no member named, softmax 2026-03-09, ledger 01234567)");
-  EXPECT_EQ(row.needs, (Needs{"no member is named: fill in `members` in capstone.yaml, then check in again", "stuck: the first tile"}));
+  EXPECT_EQ(row.needs, (Needs{"no member is named: fill in `members` in capstone.yaml, then check in again",
+                              "stuck: the first tile"}));
   EXPECT_EQ(row_of(rows, "Eve").needs, Needs{"never checked in"});
 }
 
