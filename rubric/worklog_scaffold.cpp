@@ -44,8 +44,7 @@ const std::array<SectionSpec, kWorklogSections>& worklog_sections() {
        "launches.",
        {"Who won, by how much, and does the interval allow you to say so?",
         "By which mechanism? Name the traffic, the instructions or the launches that only one of the kernels "
-        "has, and "
-        "say how you know.",
+        "has, and say how you know.",
         "Compare your prediction from section 1 with what was measured. Where were you wrong?",
         "If a result is better than it should be, what explains it? If you do not know, say so."},
        {"head-to-head", "roofline", "samples", "predicted"}},
@@ -67,11 +66,9 @@ constexpr std::string_view kPreamble =
     "<!--\n"
     "  Write your prose below each question; keep the five headings and their order.\n"
     "  Numbers come from the ledger: write {{{{v2.speedup}}}}, {{{{v2.median}}}}, {{{{v2.percent}}}},\n"
-    "  {{{{best.human.speedup}}}}, {{{{attempt-1.speedup}}}}, {{{{prediction.bottleneck}}}} or "
-    "{{{{device}}}}, and the\n"
-    "  report fills them in. After `capstone explain` you can also use {{{{v2.sectors}}}}, "
-    "{{{{v2.wavefronts}}}},\n"
-    "  {{{{v2.lanes}}}}, {{{{v2.moved}}}}, {{{{v2.intensity}}}} and {{{{v2.dearest-line}}}}.\n"
+    "  {{{{best.human.speedup}}}}, {{{{attempt-1.speedup}}}}, {{{{prediction.bottleneck}}}} or {{{{device}}}},\n"
+    "  and the report fills them in. After `capstone explain` you can also use {{{{v2.sectors}}}},\n"
+    "  {{{{v2.wavefronts}}}}, {{{{v2.lanes}}}}, {{{{v2.moved}}}}, {{{{v2.intensity}}}} and {{{{v2.dearest-line}}}}.\n"
     "  Each capstone marker below becomes a table or a plot. `capstone check` lists what is still missing.\n"
     "-->\n";
 
