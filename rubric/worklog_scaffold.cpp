@@ -14,8 +14,7 @@ const std::array<SectionSpec, kWorklogSections>& worklog_sections() {
        {"What does the reference compute? Explain it to a classmate. Follow one output element back to its "
         "inputs.",
         "Which resource do you expect to be the bottleneck (memory, compute or latency), and which "
-        "arithmetic says so? "
-        "Count the bytes and the operations.",
+        "arithmetic says so? Count the bytes and the operations.",
         "How fast could the best possible kernel be on this GPU, and what would stop you from getting there?",
         "What will your first version do, and what do you already know is wrong with it?"},
        {"problem", "prediction", "reference"}},
@@ -66,9 +65,10 @@ constexpr std::string_view kPreamble =
     "<!--\n"
     "  Write your prose below each question; keep the five headings and their order.\n"
     "  Numbers come from the ledger: write {{{{v2.speedup}}}}, {{{{v2.median}}}}, {{{{v2.percent}}}},\n"
-    "  {{{{best.human.speedup}}}}, {{{{attempt-1.speedup}}}}, {{{{prediction.bottleneck}}}} or {{{{device}}}},\n"
-    "  and the report fills them in. After `capstone explain` you can also use {{{{v2.sectors}}}},\n"
-    "  {{{{v2.wavefronts}}}}, {{{{v2.lanes}}}}, {{{{v2.moved}}}}, {{{{v2.intensity}}}} and {{{{v2.dearest-line}}}}.\n"
+    "  {{{{best.human.speedup}}}}, {{{{attempt-1.speedup}}}}, {{{{prediction.bottleneck}}}} or\n"
+    "  {{{{device}}}}, and the report fills them in. After `capstone explain` you can also use\n"
+    "  {{{{v2.sectors}}}}, {{{{v2.wavefronts}}}}, {{{{v2.lanes}}}}, {{{{v2.moved}}}}, {{{{v2.intensity}}}}\n"
+    "  and {{{{v2.dearest-line}}}}.\n"
     "  Each capstone marker below becomes a table or a plot. `capstone check` lists what is still missing.\n"
     "-->\n";
 

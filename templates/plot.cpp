@@ -75,7 +75,7 @@ std::string axes(const std::string& x, const std::string& y) {
   return fmt::format("set xlabel \"{}\" textcolor rgb '{}'\nset ylabel \"{}\" textcolor rgb '{}'\n", x, kInks[0].rgb, y, kInks[0].rgb);
 }
 
-// ---- from version to version -------------------------------------------------------------------------------
+// ---- from version to version ------------------------------------------------------------------------------
 
 struct ClimbRow { int at; std::string label; Interval value; bool failed; };
 
