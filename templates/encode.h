@@ -1,5 +1,5 @@
 #pragma once
-// Bytes in the forms that pages need. Private to this library.
+// Encodings that pages need. Private to this library.
 #include <string>
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace capstone {
 
-/// One part of a URL's path: letters, digits and . _ - ~ stay.
+/// Encodes one part of a URL's path. Letters, digits and . _ - ~ are kept.
 std::string percent_encoded(std::string_view text);
 
 }  // namespace capstone

@@ -21,7 +21,7 @@ std::uint64_t hash_of(std::string_view text) {   // FNV-1a
   return h;
 }
 
-// Words that carry structure; every other name is one and the same token.
+// Words that carry structure and are kept. Every other name becomes the same token.
 bool is_kept(std::string_view word) {
   static const std::unordered_set<std::string_view> words{
       "if", "else", "for", "while", "do", "return", "break", "continue", "switch", "case", "const", "constexpr", "static", "struct", "template", "typename", "inline", "auto", "void",
@@ -66,7 +66,7 @@ Fingerprints fingerprints(std::string_view source) {
   for (std::size_t i = 0; i + kTokens <= tokens.size(); ++i) {
     std::uint64_t h = 14695981039346656037u;
     for (std::size_t k = 0; k < kTokens; ++k) h = (h ^ tokens[i + k].value) * 1099511628211u;
-    h ^= h >> 29;   // neighbours of a window must not be ordered by their last token alone
+    h ^= h >> 29;   // mixes all tokens, so that the last token alone does not order the hashes of a window
     grams.push_back({h * 0x9E3779B97F4A7C15u, tokens[i].line, tokens[i + kTokens - 1].line});
   }
   Fingerprints chosen;
@@ -75,7 +75,7 @@ Fingerprints fingerprints(std::string_view source) {
     const std::size_t end = std::min(grams.size(), begin + kWindow);
     std::size_t least = begin;
     for (std::size_t i = begin; i < end; ++i)
-      if (grams[i].hash <= grams[least].hash) least = i;   // the rightmost of equal ones, as the paper has it
+      if (grams[i].hash <= grams[least].hash) least = i;   // of equal hashes the rightmost, as in the paper
     if (least != last) chosen.push_back(grams[last = least]);
   }
   return chosen;
@@ -95,7 +95,8 @@ Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, 
     if (match == there.end()) continue;
     shared.insert(f.hash);
     const Fingerprint* other = match->second.front();
-    // Goes on where the last fragment ended, where one of its places does.
+    // If the hash occurs several times in the second source, prefer the place that continues the last
+    // fragment.
     if (!like.fragments.empty()) {
       Fragment& open = like.fragments.back();
       for (const Fingerprint* candidate : match->second)
@@ -133,7 +134,8 @@ std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std
     std::set<std::uint64_t> silent = common;
     for (const auto& [hash, count] : owners)
       if (says_nothing(owners, members.size(), hash)) silent.insert(hash);
-    // Who shares how many, through the hashes: not every pair is looked at.
+    // Counts shared hashes through an index of their holders, so that pairs without a shared hash cost
+    // nothing.
     std::unordered_map<std::uint64_t, std::vector<std::size_t>> holders;
     for (std::size_t m = 0; m < members.size(); ++m) {
       std::erase_if(hashes[m], [&](std::uint64_t hash) { return silent.contains(hash); });
