@@ -11,14 +11,14 @@
 namespace capstone {
 namespace {
 
-// Text for a // comment: one line, and no backslash that would pull the next line into it.
+// Text for a // comment: one line, and no backslash that would continue it on the next line.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r' || c == '\\') c = ' ';
   return text;
 }
 
-// What stands between the parentheses of `name(…);` in the generated header: the one source of the signature.
+// The text between the parentheses of `name(…);` in the generated header, the only source of the signature.
 std::string parameters_of(const std::string& header, const std::string& name) {
   std::size_t at = header.find(" " + name + "(");
   if (at == std::string::npos) return {};
@@ -82,7 +82,7 @@ bool is_one_word(const std::string& text) {
                      [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
-// "rows * cols"; empty when the shape cannot be said in C++ this simply.
+// "rows * cols"; empty if the shape is too complex for a C++ expression of this form.
 std::string element_count(const Parameter& tensor, const Problem& problem) {
   if (tensor.shape.empty()) return "1";
   std::vector<std::string> factors;
@@ -106,7 +106,7 @@ std::vector<const Parameter*> written_tensors(const Problem& problem) {
   return written;
 }
 
-// Names of our own must not meet a parameter's: a problem may well have a size called `blocks`.
+// Chooses names that differ from the parameters' names: a problem may have a size called `blocks`.
 class Names {
  public:
   explicit Names(const std::vector<Declared>& declared) {
@@ -145,7 +145,7 @@ std::string opening_comment(const Problem& problem, const std::vector<const Para
       fmt::arg("title", one_line(problem.title)), fmt::arg("id", problem.id), fmt::arg("outputs", join(outputs, ", ")));
 }
 
-// The line that turns the flat number into coordinates, where the last dimension has a simple name.
+// The line that turns the flat index into coordinates, if the last dimension has a simple name.
 std::string coordinates_comment(const Parameter& tensor, const std::string& index) {
   if (tensor.shape.size() < 2 || !is_one_word(tensor.shape.back().text)) return {};
   const std::string& last = tensor.shape.back().text;
@@ -210,7 +210,7 @@ std::string stub_kernel(const Problem& problem) {
   const auto declared = declarations(parameters_of(header, "launch"));
   const auto written = written_tensors(problem);
   const Names names(declared);
-  std::vector<Declared> passed;  // a kernel needs neither the scratch that is not there nor the stream
+  std::vector<Declared> passed;  // a kernel needs neither the workspace, which is null, nor the stream
   for (const Declared& each : declared)
     if (each.name != "workspace" && each.name != "stream") passed.push_back(each);
   const Parameter& output = *written.front();

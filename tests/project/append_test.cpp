@@ -127,7 +127,7 @@ TEST(Append, AFullDiskLeavesTheLedgerAsItWas) {
     auto result = append_record(ledger, "checkin", {{"text", std::string(50000, 'x')}}, kLaptop);
     if (result) return 1;
     if (result.error().where != ledger.string()) return 2;
-    return result.error().hint.find("as it was before") == std::string::npos ? 3 : 0;
+    return result.error().hint.find("was not changed") == std::string::npos ? 3 : 0;
   });
   EXPECT_EQ(exit_code_of(child), 0);
   EXPECT_EQ(slurp(ledger), before);

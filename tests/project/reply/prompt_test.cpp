@@ -118,7 +118,7 @@ TEST_F(Prompt, FillsEveryName) {
   resources.share = share;
   auto text = render_prompt({&problem, &resources, {}, {}});
   ASSERT_FALSE(text);
-  EXPECT_EQ(text.error().what, "nothing fills {{TITEL}}");
+  EXPECT_EQ(text.error().what, "no value for {{TITEL}}");
 }
 
 TEST_F(Prompt, AMissingReferenceIsAnError) {
