@@ -87,7 +87,7 @@ TEST(Selftest, NothingIsSaidOfPythonWhereOnlyTheReplayedExecutionWasAskedFor) {
   auto rows = run_group({corpus_case}, request, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().state, RowState::kNotRun) << "a refusal that every Python file meets catches nobody";
-  EXPECT_EQ(rows->front().why, "a Python process cannot be recorded");
+  EXPECT_EQ(rows->front().why, "a Python process cannot be captured");
 }
 
 TEST(Selftest, OnAGpuHonestKernelsOfAProblemRaceTogetherAndTricksAlone) {
