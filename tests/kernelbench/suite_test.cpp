@@ -40,7 +40,7 @@ TEST_F(SuiteFiles, ProblemsAreSortedByLevelAndNumberAndLevel4IsNotOurs) {
   EXPECT_EQ(find_suite_problems(root_ / "problems", 2).value().size(), 1u);
   const auto nothing = find_suite_problems(root_ / "problems", 3);
   ASSERT_FALSE(nothing);
-  EXPECT_EQ(nothing.error().what, "no problem here");
+  EXPECT_EQ(nothing.error().what, "no problem found");
   put("problems/level1/19_Other.py");
   const auto twice = find_suite_problems(root_ / "problems", 0);
   ASSERT_FALSE(twice);
