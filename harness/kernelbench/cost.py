@@ -14,13 +14,15 @@ def tensor_bytes(signature, sizes, role=None):
 
 
 def needed(signature, sizes, parallel, intermediates):
-    """[B] of GPU memory: tensors, expected outputs, and what PyTorch allocates in each of the concurrent processes."""
+    """[B] of GPU memory: tensors, expected outputs, and what PyTorch allocates in each of the concurrent
+    processes."""
     everything, outputs = tensor_bytes(signature, sizes), tensor_bytes(signature, sizes, "output")
     return everything + outputs + parallel * (outputs + 2 * intermediates * everything) + CONTEXTS
 
 
 def fitting(signature, sizes, memory, parallel, intermediates):
-    """The original sizes, halved until a run fits into the memory: batches first, then always the largest size."""
+    """The original sizes, halved until a run fits into the memory: batches first, then always the largest
+    size."""
     now = {s: sizes.original[s] for s in sizes.symbols}
     while needed(signature, now, parallel, intermediates) > memory:
         for symbol in sorted(sizes.symbols, key=lambda s: ("batch" not in s.lower(), -now[s])):
@@ -34,8 +36,9 @@ def fitting(signature, sizes, memory, parallel, intermediates):
 
 
 def flops_formula(sizes, base, elsewhere):
-    """Σ c · Π s^k, a term for each kind of product, fitted to its FLOPs at the base and at one other value of each symbol.
-    Exponents are whole, rounded down. `elsewhere`: symbol → (value, FLOPs). All lists are in the order of execution."""
+    """Σ c · Π s^k, a term for each kind of product, fitted to its FLOPs at the base and at one other value of
+    each symbol. Exponents are whole, rounded down. `elsewhere`: symbol → (value, FLOPs). All lists are in the
+    order of execution."""
     if any(len(counts) != len(base) for _, counts in elsewhere.values()):
         base, elsewhere = [sum(base)], {s: (value, [sum(counts)]) for s, (value, counts) in elsewhere.items()}
     terms = {}

@@ -4,7 +4,8 @@ import math
 
 
 def affine(symbols, samples):
-    """q + Σ m·s through all samples [(sizes, extent)], or None. Samples vary one symbol at a time, then several."""
+    """q + Σ m·s through all samples [(sizes, extent)], or None. Samples vary one symbol at a time, then
+    several."""
     base, extent = samples[0]
     slopes = {}
     for symbol in symbols:
@@ -35,7 +36,8 @@ def product(symbols, samples):
 
 
 def floors(symbols, samples):
-    """Every (q, r) such that floor((s + q) / r), the usual effect of pooling and strides, matches all samples: smallest q first."""
+    """Every (q, r) such that floor((s + q) / r), the usual effect of pooling and strides, matches all
+    samples: smallest q first."""
     if len(symbols) != 1:
         return []
     s = symbols[0]

@@ -17,7 +17,9 @@ def one_line(problem):
     said = f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0][:300]}"
     if isinstance(problem, AttributeError) and said.startswith("AttributeError: module 'torch"):
         said += f" (this is PyTorch {torch.__version__})"
-    return f"it needs a GPU; in KernelBench's form get_inputs() creates its tensors on the CPU ({said})" if "CUDA" in said else said
+    if "CUDA" not in said:
+        return said
+    return f"it needs a GPU; in KernelBench's form get_inputs() creates its tensors on the CPU ({said})"
 
 
 class Draws:

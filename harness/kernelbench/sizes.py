@@ -1,4 +1,5 @@
-"""Finds the constants of a file that are sizes, smaller values of them, and the shape of every tensor as formulas."""
+"""Finds the constants of a file that are sizes, smaller values of them, and the shape of every tensor as
+formulas."""
 
 import random
 import re
@@ -94,7 +95,8 @@ class Sizes:
         return base
 
     def settle(self):
-        """Finds self.base, self.symbols, self.shapes (name → [formula]), self.values (symbol → working values)."""
+        """Finds self.base, self.symbols, self.shapes (name → [formula]), self.values (symbol → working
+        values)."""
         base = self.find_base()
         if self.run(base)[2] > SLOW:
             smallest = dict(base, **{n: 1 for n in base if "batch" in n.lower()})
@@ -105,7 +107,8 @@ class Sizes:
             here = self.run(self.base)
             if not here:
                 trouble = self.trouble()
-                raise Refused(f"its constants depend on each other in an unknown way: {trouble}" if trouble else "it takes too long on the CPU")
+                raise Refused("its constants depend on each other in an unknown way: "
+                              f"{trouble}" if trouble else "it takes too long on the CPU")
             self.points, self.values, self.symbols = {}, {}, []
             drop = None
             for name in sorted(self.base, key=lambda n: self.file.constants.order[n]):
@@ -118,7 +121,8 @@ class Sizes:
             fixed |= {drop} | {follower for follower, leader in self.ties.items() if leader == drop}
 
     def probe(self, name, here):
-        """Whether other values of one constant work, and what they change. Returns the name if it must keep its value."""
+        """Whether other values of one constant work, and what they change. Returns the name if it must keep
+        its value."""
         drop = self.vary(name, here)
         if not drop or self.points_tried:
             return drop
@@ -182,7 +186,8 @@ class Sizes:
         return None
 
     def sharpened(self, symbols, samples, name, axis, here):
-        """The samples, extended where several divisions by a stride match all of them: by sizes at which these differ."""
+        """The samples, extended where several divisions by a stride match all of them: by sizes at which
+        these differ."""
         tried = set()
         patience = 9 if here[2] < QUICK else 4 if here[2] < SLOW else 1
         while len(found := floors(symbols, samples)) > 1 and len(tried) < patience:

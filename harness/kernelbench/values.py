@@ -39,8 +39,8 @@ def drawn_as(tensor, draws):
 
 
 def spread(x):
-    """A distribution with the tensor's spread. If all values are equal, a spread around that value, because a kernel that
-    ignores the tensor must not be correct."""
+    """A distribution with the tensor's spread. If all values are equal, a spread around that value, because a
+    kernel that ignores the tensor must not be correct."""
     x = x.detach().flatten()
     low, high = float(x.min()), float(x.max())
     x = x[:: -(-x.numel() // ENOUGH)].double()  # a parameter of gigabytes does not fit into memory several
