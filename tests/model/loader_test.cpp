@@ -238,7 +238,7 @@ const Mistake kMistakes[] = {
     {"RangeAndOneOf", "{one_of: [1, 2, 4]}", "{one_of: [1, 2, 4], range: [1, 2]}", "either `range` or `one_of`", "{one_of", ""},
     {"NoMultipleInRange", "{range: [4, 4096], multiple_of: 4}", "{range: [5, 7], multiple_of: 4}", "holds no multiple of 4",
      "[5, 7]", ""},
-    {"BrokenRelation", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1024, cols: 4094,", "break the relation `cols % 4 == 0`",
+    {"BrokenRelation", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1024, cols: 4094,", "violate the relation `cols % 4 == 0`",
      "{rows: 1024, cols: 4094", "where"},
     {"TooManyElements", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1099511627776, cols: 1099511627776,", "has too many elements at",
      "{rows: 1099511627776", "smaller"},

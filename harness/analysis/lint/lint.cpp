@@ -183,7 +183,7 @@ class Lint {
       auto sizes = draw_sizes(problem_, [&] { return random(); }, Cost{limits.flops, limits.bytes});
       if (!sizes) return failed("hidden sizes", sizes.error().what, definition(), sizes.error().hint);
       if (std::string fault = draw_fault(*sizes, limits); !fault.empty())
-        return failed("hidden sizes", fmt::format("a draw ({}) {}", to_string(*sizes), fault), definition(), "narrow `vary`, or add the condition to `where`");
+        return failed("hidden sizes", fmt::format("a draw ({}) {}", to_string(*sizes), fault), definition(), "narrow `vary`, or add the relation to `where`");
       distinct.insert(std::move(*sizes));
     }
     if (distinct.size() < kLeastDistinct)
