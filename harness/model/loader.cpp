@@ -267,8 +267,7 @@ class Loader {
     return {};
   }
 
-  // --- signature
-  // ---------------------------------------------------------------------------------------------
+  // --- signature -------------------------------------------------------------------------------------------
 
   Result<void> read_signature(const YamlNode& node) {
     CAPSTONE_CHECK(reader_.list(node, "signature"));
@@ -373,8 +372,7 @@ class Loader {
     return {};
   }
 
-  // --- init
-  // --------------------------------------------------------------------------------------------------
+  // --- init ------------------------------------------------------------------------------------------------
 
   Result<void> read_init(const YamlNode& node, Parameter& parameter) {
     static const std::vector<std::string> kinds = {"normal",  "uniform", "integer",  "permutation",
@@ -500,8 +498,7 @@ class Loader {
     return {};
   }
 
-  // --- expressions
-  // -------------------------------------------------------------------------------------------
+  // --- expressions -----------------------------------------------------------------------------------------
 
   /// For the signature: a name used here declares a size, so the expression is evaluated later, when the
   /// sizes are known.
@@ -528,8 +525,7 @@ class Loader {
     return *value;
   }
 
-  // --- sizes
-  // -------------------------------------------------------------------------------------------------
+  // --- sizes -----------------------------------------------------------------------------------------------
 
   Result<void> read_sizes(const YamlNode& node) {
     CAPSTONE_CHECK(
@@ -703,8 +699,7 @@ class Loader {
       size_lists_.emplace_back(node.find("published")->find(name), sizes);
   }
 
-  // --- the rest
-  // ----------------------------------------------------------------------------------------------
+  // --- the rest --------------------------------------------------------------------------------------------
 
   Result<void> read_relations(const YamlNode& root) {
     const YamlNode* node = root.find("where");

@@ -553,8 +553,7 @@ void explain_nothing(const std::string& text, std::size_t blocks, const std::str
   }
 }
 
-// ---- Main
-// -----------------------------------------------------------------------------------------------------
+// ---- Main -------------------------------------------------------------------------------------------------
 
 std::vector<Piece> pieces_of(std::vector<CodeBlock> blocks, bool indented, Extraction& out) {
   std::erase_if(blocks, [&](const CodeBlock& b) { return (b.kind == CodeBlock::Kind::kIndented) != indented; });
