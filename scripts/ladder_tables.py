@@ -4,7 +4,7 @@
     scripts/ladder_tables.py [--check] [--root FOLDER]
 
 Reads reference_kernels/results/*.json (and, for the comparison with PyTorch, tests/gpu/records/*/pytorch.json) and writes, between `<!-- measured -->` and `<!-- end of measured -->`, the table of every ladder's README, the overview in
-reference_kernels/README.md and what was measured of each number in docs/handbook_numbers.md. A rung that the file lacks is "not measured"; one whose source has changed
+reference_kernels/README.md and what was measured of each number in docs/reference/handbook_numbers.md. A rung that the file lacks is "not measured"; one whose source has changed
 since says so. --check writes nothing and exits 1 where a file would change. Exit code 2: a file or a marker is missing.
 """
 import argparse
@@ -216,8 +216,7 @@ def main():
         wanted[readme] = with_section(readme, ladder_section(results, problem, rungs))
     readme = root / "reference_kernels/README.md"
     wanted[readme] = with_section(readme, "\n".join(part for part in (overview(results, ladders), against_pytorch(root)) if part))
-    handbook = root / "docs/handbook_numbers.md"
-    if handbook.exists():
+    for handbook in filter(pathlib.Path.exists, [root / "docs/reference/handbook_numbers.md", root / "docs/handbook_numbers.md"]):
         wanted[handbook] = numbers(results, handbook.read_text())
     stale = [path for path, text in wanted.items() if path.read_text() != text]
     for path in stale:

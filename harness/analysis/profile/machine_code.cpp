@@ -22,7 +22,7 @@ constexpr std::size_t kCompilerMemory = std::size_t{8} << 30;  // [B]
 
 const std::set<std::string, std::less<>> kMatrixMoves{"LDSM", "STSM"}, kBulkMoves{"UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"},
     kMoves{"LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "LDGSTS", "ATOM", "ATOMG", "ATOMS", "RED", "REDG"},
-    kTensor{"HMMA", "HGMMA", "IMMA", "IGMMA", "QMMA", "QGMMA", "OMMA", "DMMA", "BMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"};
+    kTensorInstructions{"HMMA", "HGMMA", "IMMA", "IGMMA", "QMMA", "QGMMA", "OMMA", "DMMA", "BMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"};
 // The instructions to search for in the listing. The pattern matches more than the sets above ("LDGDEPBAR"),
 // so that every name is found whole.
 constexpr const char* kOpcodes = " (LD|ST|ATOM|RED|UTMA|UBLK|[HIQODB]G?MMA|UTC)[.A-Za-z0-9_]*";
@@ -81,7 +81,7 @@ void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels) 
       if (into) into->machine_code_seen = true;
     } else if (into) {
       const std::vector<std::string> parts = split(std::string(trim(line)), '.');
-      if (kTensor.contains(parts[0])) ++into->tensor_instructions[parts[0]];
+      if (kTensorInstructions.contains(parts[0])) ++into->tensor_instructions[parts[0]];
       if (kMoves.contains(parts[0]) || kMatrixMoves.contains(parts[0]) || kBulkMoves.contains(parts[0])) ++into->memory_instructions[short_name(parts)];
     }
   }

@@ -18,7 +18,7 @@ namespace {
 constexpr int kErrorInvalidValue = 1, kErrorInvalidConfiguration = 9, kErrorLaunchFailure = 719,
               kErrorCooperativeLaunchTooLarge = 720, kErrorInvalidClusterSize = 912;
 // Stacks are two memory mappings each, and Linux allows 65530 of them.
-constexpr unsigned kMaxStacks = 28000;
+constexpr unsigned kMaxStacksOfGrid = 28000;
 // OS threads that blocks which wait for each other get one by one; a sandbox counts them as processes.
 constexpr unsigned kMaxHelpers = 160;
 // What the largest GPU has today: a grid that fits there is no mistake.
@@ -39,7 +39,7 @@ class Pool {
     static const std::uint64_t hardware = std::max(1u, std::thread::hardware_concurrency());
     std::lock_guard one_grid_at_a_time(launching_);
     const unsigned block = grid.config.block.x * grid.config.block.y * grid.config.block.z;
-    const unsigned most = std::max(1u, kMaxStacks / block);
+    const unsigned most = std::max(1u, kMaxStacksOfGrid / block);
     // Blocks that wait for each other need a thread each.
     const std::uint64_t together = grid.config.cooperative ? grid.blocks : grid.cluster_blocks;
     const std::uint64_t beside = observe::kOn ? 1 : std::min<std::uint64_t>({hardware, most, grid.blocks});

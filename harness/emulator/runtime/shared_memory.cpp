@@ -12,7 +12,7 @@ struct SlotTable {
   std::vector<SharedSlot> slots;
   std::size_t size = kRedZone;  // the end of the last variable
 };
-SlotTable& table() {  // built during static initialisation of the candidate
+SlotTable& slot_table() {  // built during static initialisation of the candidate
   static SlotTable* instance = new SlotTable;
   return *instance;
 }
@@ -22,7 +22,7 @@ std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1
 }  // namespace
 
 SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const char* name) {
-  SlotTable& t = table();
+  SlotTable& t = slot_table();
   const std::size_t offset = round_up(t.size, alignment > 128 ? alignment : 128);
   t.slots.push_back({static_cast<std::uint32_t>(t.slots.size()), static_cast<std::uint32_t>(offset),
                      static_cast<std::uint32_t>(size), name});
@@ -30,8 +30,8 @@ SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const c
   return t.slots.back();
 }
 
-const std::vector<SharedSlot>& shared_slots() { return table().slots; }
-std::size_t shared_slots_size() { return table().size; }
+const std::vector<SharedSlot>& shared_slots() { return slot_table().slots; }
+std::size_t shared_slots_size() { return slot_table().size; }
 
 bool is_shared(const void* pointer) {
   const BlockRunner* runner = BlockRunner::current();

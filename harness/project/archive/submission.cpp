@@ -13,6 +13,7 @@
 #include "harness/project/archive/archive.h"
 #include "harness/project/archive/collect.h"
 #include "harness/project/archive/privacy.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
@@ -161,6 +162,7 @@ Result<void> refuse_secrets(const SubmissionPlan& plan) {
 }  // namespace
 
 Result<SubmissionPlan> plan_submission(const Project& project, const SubmissionOptions& options) {
+  CAPSTONE_CHECK(unpack_ledger(project.ledger()));  // mentors receive the ledger as text
   return Planner(project, options).run();
 }
 

@@ -12,6 +12,7 @@
 #include "harness/base/version.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/ledger_file.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
@@ -72,6 +73,7 @@ Result<LedgerFile> LedgerFile::open(const fs::path& path) {
   fs::path lock_path = path;
   lock_path += ".lock";
   CAPSTONE_TRY(FileLock lock, FileLock::acquire(lock_path, true));
+  CAPSTONE_CHECK(unpack_ledger(path));
   int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return fail(cannot("open", path, errno));
   LedgerFile file(path, std::move(lock), fd);

@@ -5,6 +5,7 @@
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/lines.h"
 #include "harness/model/upgrade.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
@@ -38,7 +39,7 @@ class SourceCheck {
 
 Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs::path& sources) {
   CAPSTONE_TRY(LedgerView view, read_ledger(ledger));
-  CAPSTONE_TRY(const std::string bytes, read_file(ledger));
+  CAPSTONE_TRY(const std::string bytes, read_ledger_text(ledger));
   std::vector<std::string> findings = view.damage;
   SourceCheck check(sources);
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::size_t>> named;
@@ -64,7 +65,7 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
 }
 
 Result<std::vector<std::string>> line_digests(const fs::path& ledger) {
-  CAPSTONE_TRY(std::string bytes, read_file(ledger));
+  CAPSTONE_TRY(std::string bytes, read_ledger_text(ledger));
   std::vector<std::string> digests;
   for (const Line& line : lines_of(bytes))
     if (line.ended) digests.push_back(sha256_hex(line.text));

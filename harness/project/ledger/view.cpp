@@ -6,6 +6,7 @@
 #include "harness/project/ledger/chain.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/model/upgrade.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
@@ -80,7 +81,7 @@ bool has_speedup(const Measurement& m) { return m.backend == "cuda" && m.measure
 }  // namespace
 
 Result<LedgerView> read_ledger(const fs::path& path) {
-  auto bytes = read_file(path);
+  auto bytes = read_ledger_text(path);
   if (!bytes) {
     bytes.error().hint = "`capstone init` creates the ledger at .capstone/ledger.jsonl";
     return fail(bytes.error());

@@ -20,7 +20,7 @@ struct Token {
 };
 
 bool word_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // Whether a comment stands for code that the model did not write.
 bool stands_for_code(std::string_view comment) {
@@ -112,14 +112,14 @@ class Lexer {
   }
 
   void number() {  // 0x1p-3f, 1'000'000
-    while (at_ < text_.size() && (word_char(text_[at_]) || text_[at_] == '.' ||
-                                  (text_[at_] == '\'' && word_char(peek(1)))))
+    while (at_ < text_.size() && (name_char(text_[at_]) || text_[at_] == '.' ||
+                                  (text_[at_] == '\'' && name_char(peek(1)))))
       ++at_;
   }
 
   std::optional<Token> word() {
     std::size_t start = at_;
-    while (at_ < text_.size() && word_char(text_[at_])) ++at_;
+    while (at_ < text_.size() && name_char(text_[at_])) ++at_;
     std::string_view found = text_.substr(start, at_ - start);
     if (at_ < text_.size() && text_[at_] == '"' && found.size() <= 3 && found.back() == 'R') {
       raw_string();
@@ -295,7 +295,7 @@ class Outliner {
   void directive(std::string_view text) {
     std::string_view body = trim(text.substr(1));
     std::size_t end = 0;
-    while (end < body.size() && word_char(body[end])) ++end;
+    while (end < body.size() && name_char(body[end])) ++end;
     std::string_view name = body.substr(0, end);
     std::string_view rest = trim(body.substr(end));
     if (name == "include") shape_.has_include = true;
@@ -314,7 +314,7 @@ class Outliner {
         continue;
       }
       std::size_t end = at;
-      while (end < rest.size() && word_char(rest[end])) ++end;
+      while (end < rest.size() && name_char(rest[end])) ++end;
       (first ? shape_.defines : shape_.uses).insert(rest.substr(at, end - at));
       first = false;
       at = end;

@@ -14,7 +14,7 @@ constexpr int kContext = 3;
 constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
 
 // Lines with their newline, so that a missing last one is a difference.
-std::vector<std::string_view> lines_of(std::string_view text) {
+std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = text.find('\n', at);
@@ -177,7 +177,7 @@ void put_hunk(const std::vector<std::string_view>& a, const std::vector<std::str
 
 std::string unified_diff(std::string_view before, std::string_view after, const DifferenceNames& names) {
   if (before == after) return {};
-  std::vector<std::string_view> a = lines_of(before), b = lines_of(after);
+  std::vector<std::string_view> a = split_lines(before), b = split_lines(after);
   std::vector<Change> changes = before.size() + after.size() > kMaxBytes
                                     ? std::vector<Change>{{0, static_cast<int>(a.size()), 0, static_cast<int>(b.size())}}
                                     : changes_between(a, b);
