@@ -455,7 +455,7 @@ def get_init_inputs():
   EXPECT_EQ(prepared.error().code, ExitCode::kEnvironment);
   EXPECT_TRUE(prepared.error().what.starts_with("the reference cannot be computed in float64: out of memory: RuntimeError: ")) << prepared.error().what;
   EXPECT_TRUE(prepared.error().where.ends_with("reference.py:8")) << prepared.error().where;
-  EXPECT_TRUE(prepared.error().hint.starts_with("more memory, or smaller sizes")) << prepared.error().hint;
+  EXPECT_TRUE(prepared.error().hint.starts_with("use a machine with more memory, or smaller sizes")) << prepared.error().hint;
 }
 
 TEST_F(KernelBenchImport, WithoutPyTorchItIsTheEnvironmentsFault) {
