@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# Do kernels with barriers run right where the context switch is another than this machine's own?
-#   scripts/check_context_switch.sh aarch64 [PROGRAM…]    both switches, cross-compiled, under qemu; installs the compiler and qemu where they are missing
-#   scripts/check_context_switch.sh portable [PROGRAM…]   ucontext, which other processors get, on this machine
-# A PROGRAM is a name of tests/emulator/programs (default: all); each checks itself, under every schedule. What needs a build folder is taken from
-# build/release, or from $BUILD. Compiled objects are kept in $BUILD/context_switch.
-# Exit codes: 0 all pass · 1 one does not · 2 usage · 3 the compiler, qemu or CUDA's headers are missing.
+# Checks that kernels with barriers run correctly with the context switches of other machines.
+#
+#   scripts/check_context_switch.sh aarch64 [PROGRAM…]     both switches, cross-compiled, under qemu
+#   scripts/check_context_switch.sh portable [PROGRAM…]    ucontext, for all other processors, on this machine
+#
+# "aarch64" installs the compiler and qemu if they are missing. A PROGRAM is a name in tests/emulator/programs
+# (default: all); each program checks itself, under every schedule. Files of a build are taken from
+# build/release, or from $BUILD. Compiled objects are stored in $BUILD/context_switch.
+#
+# Exit codes: 0 all pass · 1 at least one fails · 2 usage · 3 the compiler, qemu or CUDA's headers are
+# missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 emulator=harness/emulator build=${BUILD:-build/release}
@@ -15,7 +20,7 @@ shift || true
 case "$kind" in
   aarch64) compiler=aarch64-linux-gnu-g++ switches=(native sve ucontext) ;;
   portable) compiler=g++ switches=(ucontext) ;;
-  *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 programs=("$@")
 if [ ${#programs[@]} -eq 0 ]; then
@@ -30,27 +35,28 @@ if [ "$kind" = aarch64 ]; then
     echo "installing a compiler for aarch64, and qemu" >&2
     { "${as_root[@]}" apt-get update -q && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
         g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user; } >/dev/null 2>&1 ||
-      missing "no compiler for aarch64, or no qemu-aarch64, and apt-get could not install them" "apt-get install g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+      missing "no compiler for aarch64 or no qemu-aarch64, and apt-get could not install them" "run: apt-get install g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
   fi
   run=(qemu-aarch64 -cpu max -L /usr/aarch64-linux-gnu)
 fi
 rewriter=$build/libexec/capstone/capstone-rewrite
-[ -x "$rewriter" ] || missing "$rewriter is not built" "cmake --preset release && cmake --build build/release --target capstone-rewrite"
+[ -x "$rewriter" ] || missing "$rewriter is not built" "run: cmake --preset release && cmake --build build/release --target capstone-rewrite"
 headers=""
 for folder in "${CAPSTONE_CUDA_HEADERS:-}" /usr/local/cuda/include "${XDG_CACHE_HOME:-$HOME/.cache}/capstone/cuda-headers/include"; do
   [ -n "$folder" ] && [ -e "$folder/cuda_runtime.h" ] && { headers=$folder; break; }
 done
-[ -n "$headers" ] || missing "CUDA's headers were not found" "scripts/fetch_cuda_headers.sh, or name their folder in CAPSTONE_CUDA_HEADERS"
+[ -n "$headers" ] || missing "CUDA's headers were not found" "run scripts/fetch_cuda_headers.sh, or set CAPSTONE_CUDA_HEADERS to their folder"
 
 ccache=()
 command -v ccache >/dev/null && ccache=(ccache)
-# As harness/runtime/build/emulated.cpp compiles a candidate, and harness/emulator/CMakeLists.txt the runtime.
+# The same flags as harness/runtime/build/emulated.cpp uses for a candidate and
+# harness/emulator/CMakeLists.txt for the runtime.
 flags=(-g1 -w -fno-pie -fno-pic)
 [ "$kind" = portable ] && [ "$(uname -m)" = x86_64 ] && flags+=(-fcf-protection=none)
 candidate_flags=(-std=gnu++17 -O2 -fno-strict-aliasing -fno-math-errno -fno-trapping-math -fno-delete-null-pointer-checks -fstack-clash-protection)
 failed=0
 for switch in "${switches[@]}"; do
-  # With SVE the compiler keeps values in registers that the switch must save, too.
+  # With SVE the compiler keeps values in registers that the switch must also save.
   case $switch in ucontext) chosen=(-DCAPSTONE_EMULATOR_UCONTEXT=1) ;; sve) chosen=(-march=armv8.2-a+sve) ;; *) chosen=() ;; esac
   folder=$build/context_switch/$kind-$switch
   mkdir -p "$folder"
@@ -58,7 +64,7 @@ for switch in "${switches[@]}"; do
   compile() {  # SOURCE FLAG…
     local object=$folder/$(basename "$1" .cpp).o
     objects+=("$object")
-    # Any newer file of the emulator: its headers include each other.
+    # True if any file of the emulator is newer, because its headers include each other.
     if [ ! -e "$object" ] || [ -n "$(find $emulator -newer "$object" \( -name '*.h' -o -path "$1" \) -print -quit)" ]; then
       "${ccache[@]}" $compiler "${flags[@]}" "${chosen[@]}" "${@:2}" -c "$1" -o "$object"
     fi
