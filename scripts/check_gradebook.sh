@@ -24,7 +24,7 @@ wrong() { echo "wrong: $1" >&2; failed=1; }
 # The probe is a second script, so its hash is added to the page's policy. The page's own script keeps its
 # hash.
 cat > "$work/probe.js" <<'PROBE'
-{  // a scope of its own: the page's script has names, too
+{  // a separate scope, because the page's script also has names
 const out = [], table = document.querySelector("table.grades");
 const visible = () => [...table.tBodies[0].rows].filter(r => !r.hidden).map(r => r.cells[0].textContent);
 const type = text => { const s = document.querySelector("#search"); s.value = text; s.dispatchEvent(new Event("input")); };

@@ -53,7 +53,7 @@ Answer occupancy(const KernelProfile& k) {
                                          : fmt::format("at most {:.1f} % of the warps that an SM can hold", *k.occupancy_limit_percent);
   if (!k.occupancy_limiter.empty() && *k.occupancy_limit_percent < 99.5) {
     text += ", limited by " + k.occupancy_limiter;
-    if (k.occupancy_limiter == "registers" && k.registers) text += fmt::format(" ({:.0f} a thread)", *k.registers);
+    if (k.occupancy_limiter == "registers" && k.registers) text += fmt::format(" ({:.0f} per thread)", *k.registers);
     if (k.occupancy_limiter == "shared memory") text += fmt::format(" ({} per block)", format_bytes(k.static_shared_bytes.value_or(0) + k.dynamic_shared_bytes.value_or(0)));
     if (k.occupancy_limiter == "block size" && k.threads) text += fmt::format(" ({:.0f} threads)", *k.threads);
   }

@@ -25,7 +25,7 @@ std::vector<std::string> ncu_arguments(const std::vector<std::string>& metrics);
 /// The metrics that ncu refused because it does not know them. In that case it measures nothing at all.
 std::vector<std::string> unknown_metrics(std::string_view output, const std::vector<std::string>& asked);
 
-/// Why ncu measured nothing: its own message, or a clearer one of ours for known cases.
+/// Why ncu measured nothing: its own message, or a clearer text for known cases.
 std::string ncu_refusal(std::string_view output);
 
 /// The CSV part of everything that ncu and the program printed; empty if there is none.

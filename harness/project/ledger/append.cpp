@@ -118,7 +118,7 @@ Result<void> LedgerFile::quarantine_torn_line() {
     break;
   }
   unmap();
-  if (::ftruncate(fd_, static_cast<off_t>(keep)) != 0) return fail(cannot("mend", path_, errno));
+  if (::ftruncate(fd_, static_cast<off_t>(keep)) != 0) return fail(cannot("repair", path_, errno));
   return map();
 }
 

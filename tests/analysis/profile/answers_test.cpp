@@ -46,7 +46,7 @@ TEST(Answers, SayTheirNumbers) {
   const KernelProfile k = measured();
   EXPECT_EQ(answer(k, "percent of peak"), "compute 20.0 %, memory 91.0 % (device memory 88.0 %)");
   EXPECT_TRUE(holds(answer(k, "what bounds it"), "memory: its busiest unit runs at 91 %"));
-  EXPECT_TRUE(holds(answer(k, "occupancy"), "48.0 % of the warps that an SM can hold; 50.0 % would be possible, limited by registers (64 a thread)"));
+  EXPECT_TRUE(holds(answer(k, "occupancy"), "48.0 % of the warps that an SM can hold; 50.0 % would be possible, limited by registers (64 per thread)"));
   EXPECT_TRUE(holds(answer(k, "global memory"), "21.7 sectors"));
   EXPECT_TRUE(holds(answer(k, "shared memory"), "6.10 times the ideal wavefronts: bank conflicts"));
   EXPECT_TRUE(holds(answer(k, "divergence"), "31.9 of 32 lanes are active in an instruction"));
