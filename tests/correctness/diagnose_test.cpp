@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kSeed = 21;
 constexpr Tolerance kTolerance{1e-4, 1e-5};
 
-/// An output [rows, columns] of random values, right until a test spoils it.
+/// An output [rows, columns] of random values, correct until a test changes it.
 struct Output {
   DType type = DType::kF32;
   std::vector<std::int64_t> shape;

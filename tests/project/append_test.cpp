@@ -86,7 +86,7 @@ TEST(Append, ALastLineOfRubbishIsTornEvenWithANewline) {
   Scratch scratch;
   const fs::path ledger = scratch / "ledger.jsonl";
   ASSERT_TRUE(append_record(ledger, "init", {}, kLaptop));
-  const std::string zeros(100, '\0');  // what some file systems leave after a power cut
+  const std::string zeros(100, '\0');  // some file systems leave zeros after a power failure
   std::ofstream(ledger, std::ios::app) << zeros << "\n";
   ASSERT_TRUE(append_record(ledger, "checkin", {}, kLaptop));
   EXPECT_TRUE(read_ledger(ledger)->damage.empty());
@@ -201,7 +201,7 @@ TEST(Append, ALongLedgerIsAppendedToAndReadQuickly) {
     ASSERT_TRUE(appended);
     EXPECT_EQ(appended->seq, 1001 + i);
   }
-  // The least disturbed one: this machine may be busy with other tests.
+  // The least disturbed run: other tests may keep this machine busy.
   const double least = *std::min_element(times.begin(), times.end());
   RecordProperty("append_ms", std::to_string(least));
   EXPECT_LT(least, 10.0) << "an append after 1,000 records of 50 KB";

@@ -1,4 +1,4 @@
-// A submission that is a folder must not lead a mentor's `grade` to other files.
+// A submission that is a folder must not make a mentor's `grade` read other files.
 #include "harness/project/archive/symlink_check.h"
 
 #include <gmock/gmock.h>

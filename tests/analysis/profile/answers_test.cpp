@@ -1,4 +1,4 @@
-// The answers in words, and how what several sources know is put together.
+// The answers in words, and how the findings of several sources are combined.
 #include <gtest/gtest.h>
 
 #include <algorithm>

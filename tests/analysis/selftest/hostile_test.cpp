@@ -1,4 +1,4 @@
-// Hostile files are what their manifests say, and the readers are those that a stranger's file meets.
+// Hostile files are made as their manifests say, and are given to the readers that such files would reach.
 #include <gtest/gtest.h>
 
 #include "harness/analysis/selftest/selftest.h"

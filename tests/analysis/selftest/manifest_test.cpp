@@ -1,4 +1,4 @@
-// Manifests are read strictly, and the corpus is whole: every row of the judge's table has a case.
+// Manifests are read strictly, and the corpus is complete: every row of the judge's table has a case.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -191,7 +191,7 @@ TEST_F(Submission, TooLargeIsAnErrorThatNamesTheFile) {
   EXPECT_FALSE(plan_submission(project, options));
 }
 
-// Root reads everything: for the length of the test we are nobody.
+// Root can read everything, so the test runs as user nobody.
 class Unprivileged {
  public:
   Unprivileged() : was_root_(::geteuid() == 0) {
