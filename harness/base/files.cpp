@@ -23,7 +23,9 @@ Error cannot(const std::string& verb, const fs::path& path) {
   else if (errno == ENOSPC || errno == EDQUOT)
     hint = "the disk is full; free some space and run the command again; nothing was lost";
   else if (errno == EFBIG)
-    hint = "the limit on file size was reached (ulimit -f); raise it and run the command again; nothing was lost";
+    hint =
+        "the limit on file size was reached (ulimit -f); raise it and run the command again; nothing was "
+        "lost";
   else if (errno == ENOENT || errno == ENOTDIR)
     hint = "check the path";
   return {"cannot " + verb + ": " + reason(), path.string(), hint, ExitCode::kUsage};

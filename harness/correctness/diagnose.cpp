@@ -146,10 +146,11 @@ Maybe find_nan(const Subject& subject, const Facts& facts) {
               [&](std::int64_t i) -> std::optional<bool> { return std::isnan(subject.got_at(i)); }))
     return {};
   if (facts.wrong_count == subject.total())
-    return Finding{"NaN everywhere",
-                   "one NaN spread to all elements: look for 0/0, inf - inf, sqrt of a negative number (a variance as "
-                   "E[x^2] - E[x]^2), or "
-                   "an accumulator or shared memory that is read before it is written"};
+    return Finding{
+        "NaN everywhere",
+        "one NaN spread to all elements: look for 0/0, inf - inf, sqrt of a negative number (a variance as "
+        "E[x^2] - E[x]^2), or "
+        "an accumulator or shared memory that is read before it is written"};
   if (whole_rows_of_nan(subject, facts))
     return Finding{"NaN in whole rows",
                    "a row's maximum or sum is wrong: in a row of -inf, -inf - (-inf) is NaN; a sum of 0 "
@@ -417,10 +418,10 @@ Maybe find_precision(const Subject& subject, const Facts& facts) {
     return Finding{
         fmt::format("precision: errors everywhere, about {:.1e} of the values, as after rounding to {}",
                     relative, like),
-        fmt::format(
-            "an intermediate value is rounded to {}: inputs of a tensor-core product, a narrow accumulator or "
-            "intermediate. Accumulate in float and keep the problem's precision",
-            like),
+        fmt::format("an intermediate value is rounded to {}: inputs of a tensor-core product, a narrow "
+                    "accumulator or "
+                    "intermediate. Accumulate in float and keep the problem's precision",
+                    like),
         true};
   return Finding{fmt::format("precision: errors everywhere, about {:.1e} of the values", relative),
                  "more rounding than the problem allows: fast-math functions (__expf, rsqrtf), E[x^2] - "
@@ -434,10 +435,11 @@ Maybe find_scattered(const Subject& subject, const Facts& facts) {
       facts.wrong_count > 1)
     return {};
   const char* pattern = facts.wrong_count == 1 ? "a single element" : "single elements here and there";
-  return Finding{fmt::format("{} ({} of {})", pattern, facts.wrong_count, subject.total()),
-                 "most elements are right: look for a race (a missing __syncthreads(), two threads that store to one "
-                 "place, a += without an atomic), or "
-                 "a special value of the input there; run compute-sanitizer --tool racecheck"};
+  return Finding{
+      fmt::format("{} ({} of {})", pattern, facts.wrong_count, subject.total()),
+      "most elements are right: look for a race (a missing __syncthreads(), two threads that store to one "
+      "place, a += without an atomic), or "
+      "a special value of the input there; run compute-sanitizer --tool racecheck"};
 }
 
 Finding no_pattern() {

@@ -242,8 +242,8 @@ void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out, i
 Result<void> store_numbers(const Target& target, const std::vector<std::int64_t>& numbers,
                            std::span<std::byte> out) {
   if (static_cast<std::int64_t>(numbers.size()) != target.elements)
-    return fail(fmt::format("{} has {} elements, but its init makes {}", target.parameter.name, target.elements,
-                            numbers.size()),
+    return fail(fmt::format("{} has {} elements, but its init makes {}", target.parameter.name,
+                            target.elements, numbers.size()),
                 target.where(), "shape and init must agree");
   if (numbers.empty()) return {};
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
@@ -345,9 +345,9 @@ Result<void> fill(const InitGenerator& init, const Target& target, const Sizes& 
   }
   for (const auto& [name, kind] : kStructures) names.emplace_back(name);
   const auto near = nearest(init.name, names);
-  return fail(
-      fmt::format("no generator '{}'", init.name), target.where(),
-      near ? fmt::format("did you mean '{}'?", *near) : fmt::format("the generators are: {}", join(names, ", ")));
+  return fail(fmt::format("no generator '{}'", init.name), target.where(),
+              near ? fmt::format("did you mean '{}'?", *near)
+                   : fmt::format("the generators are: {}", join(names, ", ")));
 }
 
 }  // namespace

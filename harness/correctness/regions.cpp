@@ -105,16 +105,17 @@ std::optional<Restriction> periodic(const Axis& axis) {
     if (run == 1)
       return Restriction{
           fmt::format("every {} {} (index mod {} = {})", ordinal(period), axis.one, period, low),
-          fmt::format(
-              "the error has a period of {}: a lane of a vectorised load or store, an unrolled loop or a group of "
-              "threads omits number {}",
-              period, low),
+          fmt::format("the error has a period of {}: a lane of a vectorised load or store, an unrolled loop "
+                      "or a group of "
+                      "threads omits number {}",
+                      period, low),
           size};
     return Restriction{
         fmt::format("{} whose index mod {} is {} to {}", axis.many, period, low, low + run - 1),
-        fmt::format("only a part of each tile of {} is right: check the indices inside a tile and which warps "
-                    "compute that part",
-                    period),
+        fmt::format(
+            "only a part of each tile of {} is right: check the indices inside a tile and which warps "
+            "compute that part",
+            period),
         size};
   }
   return std::nullopt;

@@ -69,7 +69,8 @@ std::string yaml(const KernelBenchFile& file, const Json& found, const Definitio
   std::string text = fmt::format("schema: 1\nid: {}\ntitle: {}\ntier: {}\nsessions: []\n", file.id(),
                                  quoted(fmt::format("KernelBench {}/{}", file.level, file.name).substr(0, 110)), file.level);
   text += "expect: imported from KernelBench; no expectation has been written yet\n\n";
-  text += "# Derived automatically by running the file. Review it before you use it in a course.\nsignature:\n";
+  text +=
+      "# Derived automatically by running the file. Review it before you use it in a course.\nsignature:\n";
   for (const Json& p : found.at("signature")) text += parameter_text(p);
   text += "\nsizes:\n  check:\n";
   for (const Json& sizes : found.at("check")) text += fmt::format("    - {}\n", sizes_text(sizes));
@@ -77,10 +78,15 @@ std::string yaml(const KernelBenchFile& file, const Json& found, const Definitio
   text += fmt::format("  measure: {}\n  emulate: {}\n", sizes_text(found.at("measure")), sizes_text(found.at("check").at(0)));
   const std::string precision = precision_of(found.at("signature"));
   const double bound = precision == "fp32" ? 1e-4 : 1e-2;  // KernelBench's bounds
-  text += fmt::format("\n# reference.py in float64 is the ground truth; scale = the larger of an element's magnitude and its tensor's root mean square.\n"
-                      "oracle: reference.py\ntolerance: {{rtol: {0:g}, atol: {0:g}}}\n", bound);
-  text += fmt::format("\n# FLOPs: products and convolutions, as counted. Bytes: every tensor once.\ncost:\n  flops: {}\n  bytes: {}\n\n",
-                      quoted(found.at("flops").get<std::string>()), quoted(found.at("bytes").get<std::string>()));
+  text += fmt::format(
+      "\n# reference.py in float64 is the ground truth; scale = the larger of an element's magnitude and its "
+      "tensor's root mean square.\n"
+      "oracle: reference.py\ntolerance: {{rtol: {0:g}, atol: {0:g}}}\n",
+      bound);
+  text += fmt::format(
+      "\n# FLOPs: products and convolutions, as counted. Bytes: every tensor once.\ncost:\n  flops: {}\n  "
+      "bytes: {}\n\n",
+      quoted(found.at("flops").get<std::string>()), quoted(found.at("bytes").get<std::string>()));
   text += fmt::format("precision: {}\nbaselines: [eager, compile]\n", precision);
   for (const auto& [key, reasons] : {std::pair{"outside_domain", &exceptions.outside_domain}, {"because", &exceptions.because}}) {
     if (!reasons->empty()) text += fmt::format("{}:\n", key);
@@ -96,13 +102,17 @@ Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& fou
   try {
     return yaml(file, found, exceptions);
   } catch (const Json::exception& problem) {
-    return fail("running the file gave unusable results: " + std::string(problem.what()), file.path.string(), "check what the file does when it is imported");
+    return fail("running the file gave unusable results: " + std::string(problem.what()), file.path.string(),
+                "check what the file does when it is imported");
   }
 }
 
 std::string definition_statement(const KernelBenchFile& file, const Json& found, const std::vector<std::string>& notes) {
-  std::string text = fmt::format("# KernelBench {}/{}\n\nImported from a file in KernelBench's form. `reference.py` defines the computation: its `Model` in inference mode (`eval()`), without "
-                                 "gradients, with the parameters that the judge provides.\n", file.level, file.name);
+  std::string text = fmt::format(
+      "# KernelBench {}/{}\n\nImported from a file in KernelBench's form. `reference.py` defines the "
+      "computation: its `Model` in inference mode (`eval()`), without "
+      "gradients, with the parameters that the judge provides.\n",
+      file.level, file.name);
   if (const std::string words = to_utf8(found.value("documentation", "")); !words.empty()) {
     text += "\n";
     for (const std::string& line : split(words, '\n')) text += "    " + line + "\n";
@@ -117,8 +127,10 @@ std::string definition_statement(const KernelBenchFile& file, const Json& found,
   if (found.at("measure").empty()) text += "All shapes are fixed.\n";
   if (!notes.empty()) text += "\n## Notes\n\n";
   for (const std::string& note : notes) text += "- " + note + "\n";
-  text += "\nWrite `human/kernel.cu` with `launch()`, or `human/kernel.py` with `class ModelNew` (KernelBench's form; its constructor takes the values that "
-          "`get_init_inputs()` returns, and its parameters have the names above).\n";
+  text +=
+      "\nWrite `human/kernel.cu` with `launch()`, or `human/kernel.py` with `class ModelNew` (KernelBench's "
+      "form; its constructor takes the values that "
+      "`get_init_inputs()` returns, and its parameters have the names above).\n";
   return text;
 }
 

@@ -140,8 +140,10 @@ Result<ImportedProblem> import_kernelbench(const ImportRequest& request, const R
     if (trick.caught) continue;
     exceptions.because[trick.name] = "this is a property of the imported problem; see statement.md";
     if (told.insert(trick.what).second)
-      notes.push_back(trick.name == "lower_precision" ? fmt::format("its tolerance does not detect lower precision ({})", trick.what)
-                                                      : fmt::format("degenerate: gate one cannot distinguish {} from the correct answer", trick.what));
+      notes.push_back(trick.name == "lower_precision"
+                          ? fmt::format("its tolerance does not detect lower precision ({})", trick.what)
+                          : fmt::format("degenerate: gate one cannot distinguish {} from the correct answer",
+                                        trick.what));
   }
   if (!exceptions.because.empty()) { CAPSTONE_TRY(imported.problem, write_definition(request, found, notes, exceptions)); }
   imported.notes = std::move(notes);

@@ -97,7 +97,9 @@ Result<std::vector<KernelBenchFile>> find_suite_problems(const fs::path& folder,
       return fail(fmt::format("two files are problem {} of level {}", file.number, file.level), known->second.string() + ", " + path.string(), "keep one of them");
     problems.push_back(std::move(file));
   }
-  if (problems.empty()) return fail("no problem found", folder.string(), "problems are files such as level1/19_ReLU.py; --level chooses 1, 2 or 3");
+  if (problems.empty())
+    return fail("no problem found", folder.string(),
+                "problems are files such as level1/19_ReLU.py; --level chooses 1, 2 or 3");
   std::sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) { return std::pair{a.level, a.number} < std::pair{b.level, b.number}; });
   return problems;
 }

@@ -56,8 +56,8 @@ Result<std::vector<std::string>> problem_ids(const fs::path& root) {
   std::error_code code;
   fs::directory_iterator it(root, code), end;
   if (code)
-    return fail("no problem catalogue: " + code.message(), root.string(), "check that capstone is installed completely",
-                ExitCode::kEnvironment);
+    return fail("no problem catalogue: " + code.message(), root.string(),
+                "check that capstone is installed completely", ExitCode::kEnvironment);
   while (it != end) {
     std::error_code ignored;
     if (fs::exists(it->path() / "problem.yaml", ignored)) ids.push_back(it->path().filename().string());

@@ -818,9 +818,9 @@ class Loader {
       const auto holds = relation.evaluate(sizes);
       if (!holds) return reader_.error(node, fmt::format("{} at {}", holds.error().what, to_string(sizes)), "correct the sizes, or the relation under `where`");
       if (*holds == 0)
-        return reader_.error(node,
-                             fmt::format("sizes {} violate the relation `{}`", to_string(sizes), relation.text),
-                             "correct the sizes, or the relation under `where`");
+        return reader_.error(
+            node, fmt::format("sizes {} violate the relation `{}`", to_string(sizes), relation.text),
+            "correct the sizes, or the relation under `where`");
     }
     return {};
   }

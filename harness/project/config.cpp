@@ -114,7 +114,8 @@ Result<ProjectConfig> read_config(const std::filesystem::path& file) {
 
 std::string config_text(const ProjectConfig& config) {
   std::string text =
-      "# Who works on this project, and on which problem. You may edit the members; do not change the other fields.\n";
+      "# Who works on this project, and on which problem. You may edit the members; do not change the other "
+      "fields.\n";
   text += fmt::format("schema: {}\nproblem:\n  id: {}\n  digest: {}\n", kConfigSchema, quoted(config.problem_id),
                       quoted(config.problem_digest));
   if (!config.started_from.empty()) text += "started_from: " + quoted(config.started_from) + "\n";

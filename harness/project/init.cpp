@@ -43,7 +43,8 @@ std::vector<ProjectFile> own_files(const InitOptions& options, const ProjectConf
   return {
       {"README.md", project_readme(problem), "the next three commands, and what each file is for"},
       {"human/kernel.cu", kernel.bytes,
-       kernel.from.empty() ? "your kernel: a stub that compiles; start here" : "your kernel, copied from " + kernel.from},
+       kernel.from.empty() ? "your kernel: a stub that compiles; start here"
+                           : "your kernel, copied from " + kernel.from},
       {"worklog.md", options.worklog_text, "your worklog: five sections with questions; this is graded"},
       {"llm/README.md", model_readme(problem), "how to ask the model"},
       {"capstone.yaml", config_text(config), "the authors and the problem"},

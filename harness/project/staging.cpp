@@ -72,7 +72,8 @@ Result<Staging> Staging::begin(const fs::path& target) {
   if (!staging.target_.has_filename()) staging.target_ = staging.target_.parent_path();  // "folder/"
   const fs::path& at = staging.target_;
   if (fs::exists(fs::symlink_status(at, code))) {
-    if (!fs::is_directory(at, code)) return fail("a file of that name exists already", at.string(), "choose another name");
+    if (!fs::is_directory(at, code))
+      return fail("a file of that name exists already", at.string(), "choose another name");
     CAPSTONE_TRY(auto names, in_the_way(at));
     if (!names.empty()) return fail(not_empty(at, std::move(names)));
     staging.target_existed_ = true;

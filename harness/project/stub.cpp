@@ -132,25 +132,30 @@ std::string opening_comment(const Problem& problem, const std::vector<const Para
       "//\n"
       "// How to start\n"
       "//   1. Read problem/statement.md and problem/reference.py: they define the computation.\n"
-      "//   2. Guess first: will memory, arithmetic or latency be the limit? `capstone predict` records your guess.\n"
-      "//   3. Make it correct: one thread computes one element, as in the reference. `capstone measure` judges it.\n"
-      "//   4. Make it fast: change one thing, say which speedup you expect (--expect), measure, read the percentage of\n"
+      "//   2. Guess first: will memory, arithmetic or latency be the limit? `capstone predict` records your "
+      "guess.\n"
+      "//   3. Make it correct: one thread computes one element, as in the reference. `capstone measure` "
+      "judges it.\n"
+      "//   4. Make it fast: change one thing, say which speedup you expect (--expect), measure, read the "
+      "percentage of\n"
       "//      the peak, and write in worklog.md what you learned. Repeat.\n"
       "//\n"
       "// The contract\n"
       "//   - The judge chooses the sizes: do not expect a size to be a multiple of anything.\n"
       "//   - Tensors are in device memory, row-major. Each base is 256-byte aligned; rows need not be.\n"
       "//   - Outputs are filled with garbage before the call: write every element.\n"
-      "//   - `workspace` is null until you define workspace_bytes(); problem/launch.h has its declaration.\n",
-      fmt::arg("title", one_line(problem.title)), fmt::arg("id", problem.id), fmt::arg("outputs", join(outputs, ", ")));
+      "//   - `workspace` is null until you define workspace_bytes(); problem/launch.h has its "
+      "declaration.\n",
+      fmt::arg("title", one_line(problem.title)), fmt::arg("id", problem.id),
+      fmt::arg("outputs", join(outputs, ", ")));
 }
 
 // The line that turns the flat index into coordinates, if the last dimension has a simple name.
 std::string coordinates_comment(const Parameter& tensor, const std::string& index) {
   if (tensor.shape.size() < 2 || !is_one_word(tensor.shape.back().text)) return {};
   const std::string& last = tensor.shape.back().text;
-  return fmt::format("  //   its column is {0} % {1}, its row (over all other dimensions) is {0} / {1}\n", index,
-                     last);
+  return fmt::format("  //   its column is {0} % {1}, its row (over all other dimensions) is {0} / {1}\n",
+                     index, last);
 }
 
 std::string kernel_text(const Problem& problem, const Parameter& output, const std::vector<Declared>& passed,
@@ -159,7 +164,8 @@ std::string kernel_text(const Problem& problem, const Parameter& output, const s
   for (const Declared& each : passed) parameters.push_back(each.text);
   const std::string count = element_count(output, problem), index = names.fresh("element");
   std::string text = fmt::format(
-      "// One thread for one element of {0} {1}. Launched with a one-dimensional grid of blocks of kThreads threads.\n"
+      "// One thread for one element of {0} {1}. Launched with a one-dimensional grid of blocks of kThreads "
+      "threads.\n"
       "__global__ void {2}({3}) {{\n",
       output.name, shape_text(output), names.fresh("first_kernel"), join(parameters, ", "));
   text += fmt::format("  const int64_t {} = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n", index);
@@ -182,7 +188,8 @@ std::string launch_text(const Problem& problem, const Parameter& output, const s
   const std::string elements = names.fresh("elements"), blocks = names.fresh("blocks");
   std::string text = fmt::format("extern \"C\" void launch(\n    {}) {{\n", parameters_of(header, "launch"));
   if (count.empty()) {
-    text += fmt::format("  // The number of elements of {} is not a simple product: compute it here.\n", output.name);
+    text += fmt::format("  // The number of elements of {} is not a simple product: compute it here.\n",
+                        output.name);
     text += fmt::format("  const int64_t {} = 1;\n", elements);
   } else {
     text += fmt::format("  const int64_t {} = {};\n", elements, count);
@@ -196,7 +203,8 @@ std::string launch_text(const Problem& problem, const Parameter& output, const s
 
 std::string prepare_text(const std::string& header) {
   return fmt::format(
-      "\n// Untimed: you may repack the parameters into `prepared`, which launch() then receives. The work is optional, but\n"
+      "\n// Untimed: you may repack the parameters into `prepared`, which launch() then receives. The work "
+      "is optional, but\n"
       "// both functions must exist for this problem.\n"
       "extern \"C\" size_t prepared_bytes({}) {{\n  return 0;\n}}\n"
       "\nextern \"C\" void prepare(\n    {}) {{}}\n",

@@ -18,7 +18,8 @@ long number_after(const std::string& name, const std::string& prefix) {
 
 Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate, const std::string& sha256) {
   if (candidate != "human" && candidate != "llm")
-    return fail("unknown candidate: " + candidate, {}, "the candidates are human and llm", ExitCode::kInternal);
+    return fail("unknown candidate: " + candidate, {}, "the candidates are human and llm",
+                ExitCode::kInternal);
   if (sha256.size() != 64)
     return fail("not a SHA-256 digest: " + sha256, {}, {}, ExitCode::kInternal);
   const bool human = candidate == "human";

@@ -236,8 +236,12 @@ TEST_F(BadInput, CheckMissesMembersAndTheProblemThatWasPinned) {
   spit(root / "problem" / "problem.yaml", yaml);
   checked = capstone({"check"}, {.cwd = root});
   EXPECT_EQ(checked.code, 1) << checked;
-  EXPECT_TRUE(says(checked.out, "missing: the project's pinned copy of the problem was changed, so a verdict on it would not count  (problem/)"));
-  EXPECT_TRUE(says(capstone({"measure"}, {.cwd = root}).err, "the project's pinned copy of the problem was changed, so a verdict on it would not count"));
+  EXPECT_TRUE(says(checked.out,
+                   "missing: the project's pinned copy of the problem was changed, so a verdict on it would "
+                   "not count  (problem/)"));
+  EXPECT_TRUE(
+      says(capstone({"measure"}, {.cwd = root}).err,
+           "the project's pinned copy of the problem was changed, so a verdict on it would not count"));
 }
 
 TEST_F(BadInput, ChangedPinnedProblemIsRefusedUntilItIsRestored) {

@@ -263,7 +263,9 @@ TEST_F(Bundle, AManifestOfOtherShapesIsRefused) {
     tamper(root / "bad.bundle", ".capstone/bundle.json", from, to);
     Outcome refused = judge_here(root / "bad.bundle");
     EXPECT_EQ(refused.code, 2) << refused;
-    EXPECT_TRUE(says(refused.err, from.starts_with("\"options") ? "\"options\" is not an object" : "bundle refused: a candidate is neither human nor llm"));
+    EXPECT_TRUE(says(refused.err, from.starts_with("\"options")
+                                      ? "\"options\" is not an object"
+                                      : "bundle refused: a candidate is neither human nor llm"));
   }
 }
 

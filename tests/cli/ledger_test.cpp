@@ -91,7 +91,9 @@ TEST_F(Accident, EditedLineIsNamedByVerify) {
   spit(ledger_of(root), text);
   Outcome verified = capstone({"ledger", "--verify"}, {.cwd = root});
   EXPECT_EQ(verified.code, 2) << verified;
-  EXPECT_TRUE(says(verified.out, "line 3: broken chain: the preceding record was changed or removed (line 2, if it was changed)"));
+  EXPECT_TRUE(
+      says(verified.out,
+           "line 3: broken chain: the preceding record was changed or removed (line 2, if it was changed)"));
   EXPECT_TRUE(says(verified.err, "error: the ledger has 1 fault"));
   EXPECT_TRUE(says(verified.err, "--> " + ledger_of(root).string()));
   EXPECT_TRUE(says(verified.err, "hint: nothing is ever rewritten"));

@@ -1,5 +1,6 @@
-// Proves on a GPU that device and host make the same bits: every dtype, every kind of draw, every variation of the
-// battery, poison, fingerprints, and our rounding against CUDA's. Prints PASS or FAIL for each; exits 1 on a FAIL.
+// Proves on a GPU that device and host make the same bits: every dtype, every kind of draw, every variation
+// of the battery, poison, fingerprints, and our rounding against CUDA's. Prints PASS or FAIL for each; exits
+// 1 on a FAIL.
 //
 // Stand-alone, linked with the host libraries of a build tree $B:
 //   nvcc -std=c++20 -O2 -arch=native -I. tests/gpu/inputs_identity.cu -o inputs_identity

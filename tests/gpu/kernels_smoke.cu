@@ -5,10 +5,11 @@
 //   ./smoke <name> [m=4096 k=4096 n=4096]
 //
 // It includes the kernel file and compares it with a double-precision reference: all elements at small ragged
-// sizes, a sample at the measure size. Then it times the kernel there with events (cold L2, median of 30), and a
-// device copy in the same run. It prints one line of CSV (kHeader; bytes and FLOPs are those of the best possible
-// algorithm, worst_error is in units of the tolerance) and exits 1 if the kernel is wrong. scripts/gpu_kernels.sh
-// runs the whole set. With CAPSTONE_EMULATED the measure size is omitted, so that the file checks kernels on a CPU.
+// sizes, a sample at the measure size. Then it times the kernel there with events (cold L2, median of 30),
+// and a device copy in the same run. It prints one line of CSV (kHeader; bytes and FLOPs are those of the
+// best possible algorithm, worst_error is in units of the tolerance) and exits 1 if the kernel is wrong.
+// scripts/gpu_kernels.sh runs the whole set. With CAPSTONE_EMULATED the measure size is omitted, so that the
+// file checks kernels on a CPU.
 #include <cuda_runtime.h>
 
 #include <algorithm>

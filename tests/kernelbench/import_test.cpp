@@ -290,7 +290,8 @@ def get_init_inputs():
 )");
   ASSERT_TRUE(imported) << render(imported.error());
   EXPECT_TRUE(notes_say(*imported, "degenerate: output 0 is the same number everywhere"));
-  EXPECT_TRUE(notes_say(*imported, "degenerate: gate one cannot distinguish y = all zeros from the correct answer"));
+  EXPECT_TRUE(
+      notes_say(*imported, "degenerate: gate one cannot distinguish y = all zeros from the correct answer"));
   EXPECT_TRUE(imported->problem.because.contains("zeros"));
 }
 
@@ -318,13 +319,17 @@ TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
   const std::string tail = "\n\nbatch_size = 8\n\ndef get_inputs():\n    return [torch.rand(batch_size, 16)]\n\ndef get_init_inputs():\n    return []\n";
   const std::string model = "class Model(nn.Module):\n    def forward(self, x):\n        ";
   std::vector<std::pair<std::string, std::string>> cases{
-      {model + "return F.dropout(x, 0.5, training=True)" + tail, "forward() gives different results for the same inputs when it is called again"},
-      {model + "return x.relu_()" + std::string(tail).replace(tail.find("torch.rand("), 11, "torch.randn("), "forward() changes its own input (x)"},
+      {model + "return F.dropout(x, 0.5, training=True)" + tail,
+       "forward() gives different results for the same inputs when it is called again"},
+      {model + "return x.relu_()" + std::string(tail).replace(tail.find("torch.rand("), 11, "torch.randn("),
+       "forward() changes its own input (x)"},
       {model + "return x, None" + tail, "forward() returns a NoneType among its outputs"},
-      {model + "return x.no_such_method()" + tail, "AttributeError: 'Tensor' object has no attribute 'no_such_method'"},
+      {model + "return x.no_such_method()" + tail,
+       "AttributeError: 'Tensor' object has no attribute 'no_such_method'"},
       {model + "return x\n", "the file defines no get_inputs"},
       {"class Model(:\n", "it is not valid Python: line 5"},
-      {"import no_such_module\n" + model + "return x" + tail, "ModuleNotFoundError: No module named 'no_such_module'"},
+      {"import no_such_module\n" + model + "return x" + tail,
+       "ModuleNotFoundError: No module named 'no_such_module'"},
   };
   // At its own sizes it needs 64 GB; its fault already shows at small ones.
   cases.push_back({model + "return F.no_such_function(x)\n\nn = 131072\n\ndef get_inputs():\n    return [torch.rand(n, n)]\n\ndef get_init_inputs():\n    return []\n",
@@ -460,7 +465,8 @@ def get_init_inputs():
   EXPECT_EQ(prepared.error().code, ExitCode::kEnvironment);
   EXPECT_TRUE(prepared.error().what.starts_with("the reference cannot be computed in float64: out of memory: RuntimeError: ")) << prepared.error().what;
   EXPECT_TRUE(prepared.error().where.ends_with("reference.py:8")) << prepared.error().where;
-  EXPECT_TRUE(prepared.error().hint.starts_with("use a machine with more memory, or smaller sizes")) << prepared.error().hint;
+  EXPECT_TRUE(prepared.error().hint.starts_with("use a machine with more memory, or smaller sizes"))
+      << prepared.error().hint;
 }
 
 TEST_F(KernelBenchImport, WithoutPyTorchItIsTheEnvironmentsFault) {

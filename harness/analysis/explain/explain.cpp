@@ -20,7 +20,9 @@ Error refused(const WorkerFailure& failure) {
   if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
   if (failure.kind == WorkerFailure::Kind::kTimedOut || verdict_of(failure) == GateOne::kTimedOut)
     return {"the observed kernel did not end: " + failure.what, failure.where,
-            "observed kernels run slowly: choose a smaller --size; if that does not help, look for an endless loop", ExitCode::kGateOneFailed};
+            "observed kernels run slowly: choose a smaller --size; if that does not help, look for an "
+            "endless loop",
+            ExitCode::kGateOneFailed};
   const bool elsewhere = verdict_of(failure) == GateOne::kNotJudgeable;
   return {"the kernel cannot be explained: " + failure.what, failure.where, failure.hint, elsewhere ? ExitCode::kEnvironment : ExitCode::kGateOneFailed};
 }
@@ -32,11 +34,13 @@ Result<fs::path> build_observed(const ExplainRequest& request, const Resources& 
   build.variant = BuildVariant::kInstrumented;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(build));
   if (!artifact.not_judgeable.empty())
-    return fail("the CPU cannot run this kernel", artifact.not_judgeable, "measure it with ncu on a GPU", ExitCode::kEnvironment);
+    return fail("the CPU cannot run this kernel", artifact.not_judgeable, "measure it with ncu on a GPU",
+                ExitCode::kEnvironment);
   if (!artifact.result.ok) {
     const auto& error = artifact.result.first_error;
     return fail("it does not compile: " + (error ? error->text : std::string("no error line")),
-                error ? fmt::format("{}:{}", error->file, error->line) : std::string(), "fix the compiler's first error", ExitCode::kGateOneFailed);
+                error ? fmt::format("{}:{}", error->file, error->line) : std::string(),
+                "fix the compiler's first error", ExitCode::kGateOneFailed);
   }
   return artifact.program;
 }

@@ -20,7 +20,10 @@ constexpr std::size_t kMaxSource = 1u << 20;     // [B]
 constexpr std::size_t kMaxText = 160;            // [B] of a source line in a record
 
 Error malformed(const std::string& what) {
-  return {"the report of the observed run cannot be read: " + what, {}, "this is a defect of capstone; please report it", ExitCode::kInternal};
+  return {"the report of the observed run cannot be read: " + what,
+          {},
+          "this is a defect of capstone; please report it",
+          ExitCode::kInternal};
 }
 
 Traffic traffic_of(const Json& json, const char* units, const char* ideal) {
@@ -116,7 +119,8 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
       KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), json.value("dynamic_shared", std::uint64_t{0}), {},
                           demangled(json.value("function", std::string()))};
       // kernel.kernel is a variable's name
-      if (!kernel.function.empty() && base_name(kernel.kernel) != base_name(kernel.function)) kernel.kernel = kernel.function;
+      if (!kernel.function.empty() && base_name(kernel.kernel) != base_name(kernel.function))
+        kernel.kernel = kernel.function;
       for (const Json& line : json.at("lines")) {
         kernel.lines.push_back(line_of(line, sources));
         e.total.add(kernel.lines.back());

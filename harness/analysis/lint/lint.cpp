@@ -113,12 +113,15 @@ class Lint {
   void check_statement() {
     const fs::path file = problem_.folder / "statement.md";
     auto text = read_file(file, 1u << 20);
-    if (!text) return failed("statement", text.error().what, file, "describe what the kernel computes, its tensors and what to look out for");
+    if (!text)
+      return failed("statement", text.error().what, file,
+                    "describe what the kernel computes, its tensors and what to look out for");
     std::vector<std::string> missing;
     for (const Parameter& parameter : problem_.signature)
       if (!mentions(*text, parameter.name)) missing.push_back(parameter.name);
     if (missing.empty()) return ok("statement", "mentions every parameter");
-    failed("statement", "does not mention " + join(missing, ", "), file, "describe each parameter of launch()");
+    failed("statement", "does not mention " + join(missing, ", "), file,
+           "describe each parameter of launch()");
   }
 
   std::vector<std::pair<std::string, Sizes>> listed_sizes() const {
@@ -142,7 +145,8 @@ class Lint {
   void check_cost() {
     for (const auto& [name, sizes] : listed_sizes())
       if (std::string fault = cost_fault(sizes); !fault.empty())
-        return failed("cost", fmt::format("{} at {} ({})", fault, name, to_string(sizes)), definition(), "`cost` counts work: it must be above zero at every size");
+        return failed("cost", fmt::format("{} at {} ({})", fault, name, to_string(sizes)), definition(),
+                      "`cost` counts work: it must be above zero at every size");
     auto cost = cost_at(problem_, problem_.measure);
     ok("cost", fmt::format("{:.3g} FLOP and {:.3g} bytes at `measure`, {:.2f} FLOP a byte", cost->flops, cost->bytes, cost->intensity()));
   }
@@ -198,12 +202,18 @@ class Lint {
     std::vector<Trick> lower, others;
     for (const Trick& trick : tricks) (trick.name == "lower_precision" ? lower : others).push_back(trick);
     if (!refused.empty())
-      failed("tolerance", refused, definition(), "a correct value, rounded once to the output's type, must pass: raise `rtol`, or fix the oracle's scale");
+      failed("tolerance", refused, definition(),
+             "a correct value, rounded once to the output's type, must pass: raise `rtol`, or fix the "
+             "oracle's scale");
     else
-      judge_tricks("tolerance", lower, lower.empty() ? "correct values pass; there is no lower precision to distinguish" : "correct values pass; those of lower precision fail",
-                   "lower `rtol` and `atol`, fix the oracle's scale, or give the reason under `because: {lower_precision: …}`");
+      judge_tricks("tolerance", lower,
+                   lower.empty() ? "correct values pass; there is no lower precision to distinguish"
+                                 : "correct values pass; those of lower precision fail",
+                   "lower `rtol` and `atol`, fix the oracle's scale, or give the reason under `because: "
+                   "{lower_precision: …}`");
     judge_tricks("triviality", others, fmt::format("{} tricks tried, none of them passes", others.size()),
-                 "choose other inputs or sizes under `check`, tighten the tolerance, or give the reason under `because`");
+                 "choose other inputs or sizes under `check`, tighten the tolerance, or give the reason "
+                 "under `because`");
     return {};
   }
 
@@ -242,7 +252,8 @@ class Lint {
     const fs::path file = problem_.folder / "baseline.cu";
     auto text = read_file(file, 4u << 20);
     if (!text) {
-      failed("baseline", text.error().what, file, "write the baseline to be timed; it must follow the kernel contract");
+      failed("baseline", text.error().what, file,
+             "write the baseline to be timed; it must follow the kernel contract");
       return {};
     }
     // Libraries do not run on the CPU, so a baseline has a replacement for them under this macro.

@@ -55,7 +55,8 @@ Result<std::string> disagreement(const Problem& problem, const PreparedCase& pre
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
     const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
     CAPSTONE_TRY(const std::string bytes, read_file(scratch / (parameter.name + ".out"), output.expected.size() * 8));
-    if (bytes.size() != output.expected.size() * 8) return parameter.name + " has the wrong number of elements";
+    if (bytes.size() != output.expected.size() * 8)
+      return parameter.name + " has the wrong number of elements";
     for (std::size_t i = 0; i < output.expected.size(); ++i) {
       double got = 0;
       std::memcpy(&got, bytes.data() + 8 * i, sizeof got);

@@ -106,9 +106,12 @@ Result<CompiledKernels> machine_code(const Problem& problem, const fs::path& sou
   if (!compiled.ok()) {
     const auto error = first_compiler_error(compiled.err + compiled.out);
     if (error && error->text.find("Unsupported gpu architecture") != std::string::npos)
-      return fail(fmt::format("nvcc {} does not know the architecture {}", toolkit.version, arch), toolkit.nvcc.string(), "`nvcc --list-gpu-code` lists the architectures that it knows");
-    return fail("it does not compile: " + (error ? error->text : std::string("nvcc failed without an error line")),
-                error && !error->file.empty() ? fmt::format("{}:{}", error->file, error->line) : source.string(), "fix the compiler's first error", ExitCode::kGateOneFailed);
+      return fail(fmt::format("nvcc {} does not know the architecture {}", toolkit.version, arch),
+                  toolkit.nvcc.string(), "`nvcc --list-gpu-code` lists the architectures that it knows");
+    return fail(
+        "it does not compile: " + (error ? error->text : std::string("nvcc failed without an error line")),
+        error && !error->file.empty() ? fmt::format("{}:{}", error->file, error->line) : source.string(),
+        "fix the compiler's first error", ExitCode::kGateOneFailed);
   }
   CompiledKernels result{read_ptxas(compiled.err + compiled.out), {}};
   std::error_code code;
@@ -123,7 +126,9 @@ Result<CompiledKernels> machine_code(const Problem& problem, const fs::path& sou
     read_sass(listed.out, result.kernels);
     if (!listed.ok()) result.no_listing = fmt::format("{} failed: {}", cuobjdump.string(), last_line(listed.err));
   } else {
-    result.no_listing = "no cuobjdump next to nvcc or on PATH (cuda-cuobjdump and cuda-nvdisasm of the CUDA Toolkit, nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm on PyPI)";
+    result.no_listing =
+        "no cuobjdump next to nvcc or on PATH (cuda-cuobjdump and cuda-nvdisasm of the CUDA Toolkit, "
+        "nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm on PyPI)";
   }
   for (KernelProfile& kernel : result.kernels) kernel.kernel = demangled(kernel.kernel);
   return result;

@@ -228,7 +228,8 @@ std::vector<std::string> unknown_metrics(std::string_view output, const std::vec
 
 std::string ncu_refusal(std::string_view output) {
   if (output.find("ERR_NVGPUCTRPERM") != output.npos)
-    return "the driver of this machine lets only administrators read the counters (ERR_NVGPUCTRPERM; an administrator can allow it: "
+    return "the driver of this machine lets only administrators read the counters (ERR_NVGPUCTRPERM; an "
+           "administrator can allow it: "
            "https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
   for (const std::string& line : split(output, '\n'))
     if (const auto at = line.find("==ERROR=="); at != line.npos) return "ncu: " + std::string(trim(std::string_view(line).substr(at + 9)));

@@ -144,7 +144,10 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
     // The launch on the CPU used the `emulate` size. At the profiled size, launch() may choose another of its
     // kernels.
     else if (const auto unknown = complete(p.kernels, compiled.kernels, p.ncu.empty()); !unknown.empty())
-      p.missing.push_back(fmt::format("the name does not tell which compiled kernel {} is: the possible ones are listed after those that were launched", join(unknown, ", ")));
+      p.missing.push_back(
+          fmt::format("the name does not tell which compiled kernel {} is: the possible ones are listed "
+                      "after those that were launched",
+                      join(unknown, ", ")));
   } else {
     p.missing.push_back("no registers and no machine code: " + toolkit.error().what);
   }

@@ -42,7 +42,8 @@ Result<tl::expected<Recorded, std::string>> record(const Problem& problem, const
   programs.capture_worker = [&] { return Worker::start_runner({capture_worker_program.string(), artifact.program.string()}, sandbox, limits, true); };
   ReplayedKernel kernel(programs, {});
   auto refused = [&](const WorkerFailure& failure) {
-    return tl::expected<Recorded, std::string>(tl::unexpected(kernel.refusal().empty() ? failure.what : "its launch cannot be captured: " + kernel.refusal()));
+    return tl::expected<Recorded, std::string>(tl::unexpected(
+        kernel.refusal().empty() ? failure.what : "its launch cannot be captured: " + kernel.refusal()));
   };
   auto worker = programs.capture_worker();
   if (!worker) return refused(worker.error());
@@ -174,7 +175,8 @@ Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& 
   CAPSTONE_TRY(const Artifact artifact, build_cuda({&problem, source, &resources, &sandbox, "kernel", 900}, gpu.arch(), {}));
   if (!artifact.result.ok)
     return fail("it does not compile: " + artifact.result.first_error->text,
-                fmt::format("{}:{}", artifact.result.first_error->file, artifact.result.first_error->line), "fix the compiler's first error", ExitCode::kGateOneFailed);
+                fmt::format("{}:{}", artifact.result.first_error->file, artifact.result.first_error->line),
+                "fix the compiler's first error", ExitCode::kGateOneFailed);
   CAPSTONE_TRY(const Oracle oracle, load_oracle(problem, resources));
   CAPSTONE_TRY(const FileLock lock, take_gpu(gpu, say));
   sandbox.allow_reading(toolkit.root);
@@ -186,7 +188,8 @@ Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& 
   LaunchUnderNcu done;
   const auto wrong_at = [&](const Sizes& at, const std::string& wrong) {
     return fail(fmt::format("the launch at {} gave wrong results: {}", to_string(at), wrong), source.string(),
-                "the counters of a wrong kernel mean nothing; `capstone measure` shows what is wrong", ExitCode::kGateOneFailed);
+                "the counters of a wrong kernel mean nothing; `capstone measure` shows what is wrong",
+                ExitCode::kGateOneFailed);
   };
   const bool too_large = !oracle_answers_at(problem, sizes);
   if (too_large) {

@@ -94,11 +94,14 @@ class ManifestReader {
         result.kind = key.text == "passes" ? Kind::kPasses : key.text == "not_fooled" ? Kind::kNotFooled : Kind::kFallsBack;
       }
     }
-    if (said != 1) return refuse(node, "exactly one outcome must be promised", "for example {caught: [WRONG]}");
-    if (result.kind == Kind::kFallsBack && !replayed) return refuse(node, "only `cuda-replayed` can fall back");
+    if (said != 1)
+      return refuse(node, "exactly one outcome must be promised", "for example {caught: [WRONG]}");
+    if (result.kind == Kind::kFallsBack && !replayed)
+      return refuse(node, "only `cuda-replayed` can fall back");
     const bool neutral = result.kind == Kind::kCannotShow || result.kind == Kind::kFallsBack;
     if (!neutral && honest != (result.kind == Kind::kPasses))
-      return refuse(node, honest ? "an honest kernel must pass" : "a trick must not simply pass", "or write {cannot_show: why}");
+      return refuse(node, honest ? "an honest kernel must pass" : "a trick must not simply pass",
+                    "or write {cannot_show: why}");
     return result;
   }
 
@@ -211,7 +214,9 @@ Result<std::vector<CorpusCase>> load_manifest(const fs::path& folder, const Reso
   }
   CAPSTONE_TRY(corpus_case.what, reader.text(root, "what"));
   CAPSTONE_TRY(corpus_case.fools, reader.text(root, "fools"));
-  if (honest == (root.find("fools") != nullptr)) return reader.refuse(root, honest ? "an honest kernel has no `fools`" : "`fools` is missing: say which judge the trick deceives");
+  if (honest == (root.find("fools") != nullptr))
+    return reader.refuse(root, honest ? "an honest kernel has no `fools`"
+                                      : "`fools` is missing: say which judge the trick deceives");
   CAPSTONE_TRY(corpus_case.timeout_seconds, reader.number(root, "timeout", 0.1, 600, 10));
   CAPSTONE_TRY(const std::string needs, reader.one_of(root, "needs", {"isolation"}, ""));
   corpus_case.needs_isolation = !needs.empty();
@@ -228,8 +233,11 @@ Result<std::vector<CorpusCase>> load_manifest(const fs::path& folder, const Reso
   std::error_code ignored;
   corpus_case.source = folder / (fs::exists(folder / "kernel.py", ignored) ? "kernel.py" : "kernel.cu");
   if (!fs::exists(corpus_case.problem / "problem.yaml", ignored))
-    return reader.refuse(*root.find("problem"), fmt::format("there is no problem `{}`", problem), "write a name of the catalogue, or problems/NAME in the corpus");
-  if (!fs::exists(corpus_case.source, ignored)) return fail("the case has no kernel.cu and no kernel.py", folder.string(), "put it next to manifest.yaml");
+    return reader.refuse(*root.find("problem"), fmt::format("there is no problem `{}`", problem),
+                         "write a name of the catalogue, or problems/NAME in the corpus");
+  if (!fs::exists(corpus_case.source, ignored))
+    return fail("the case has no kernel.cu and no kernel.py", folder.string(),
+                "put it next to manifest.yaml");
   return std::vector<CorpusCase>{std::move(corpus_case)};
 }
 
@@ -243,7 +251,9 @@ Result<std::vector<CorpusCase>> load_corpus(const Resources& resources) {
     CAPSTONE_TRY(auto cases, load_manifest(it->path(), resources));
     std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
-  if (code) return fail("cannot read the corpus: " + code.message(), corpus.string(), "check that capstone is installed completely", ExitCode::kEnvironment);
+  if (code)
+    return fail("cannot read the corpus: " + code.message(), corpus.string(),
+                "check that capstone is installed completely", ExitCode::kEnvironment);
   std::sort(all.begin(), all.end(), [](const CorpusCase& a, const CorpusCase& b) { return a.name < b.name; });
   return all;
 }

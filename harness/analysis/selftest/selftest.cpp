@@ -96,7 +96,8 @@ std::string hopeless(const CorpusCase& corpus_case, const SelftestRequest& reque
   auto why = [](const Expectation& e) { return e.kind == Kind::kCannotShow ? e.text : std::string(); };
   if (request.backend == Backend::kEmulated) return why(corpus_case.emulated);
   if (request.execution == Execution::kInProcess) return why(corpus_case.cuda_in_process);
-  if (request.execution == Execution::kReplayed && is_python(corpus_case.source)) return "a Python process cannot be captured";
+  if (request.execution == Execution::kReplayed && is_python(corpus_case.source))
+    return "a Python process cannot be captured";
   if (request.execution == Execution::kReplayed) return why(corpus_case.cuda_replayed);
   return why(corpus_case.cuda_replayed).empty() ? std::string() : why(corpus_case.cuda_in_process);
 }

@@ -61,7 +61,8 @@ Result<void> check_candidate(const std::string& candidate, const std::vector<Col
   });
   if (!kernel)
     return fail(fmt::format("candidate \"{}\" has no kernel to judge", candidate), "",
-                candidate == "human" ? "write human/kernel.cu (or kernel.py)" : "add a reply first: capstone llm add REPLY");
+                candidate == "human" ? "write human/kernel.cu (or kernel.py)"
+                                     : "add a reply first: capstone llm add REPLY");
   return {};
 }
 
@@ -76,7 +77,8 @@ std::string manifest(const Project& project, const BundleRequest& request) {
 }
 
 Result<std::string> text_at(const Json& json, const char* key, const fs::path& where) {
-  if (!json.contains(key) || !json[key].is_string()) return fail(fmt::format("\"{}\" is missing or is not text", key), where.string());
+  if (!json.contains(key) || !json[key].is_string())
+    return fail(fmt::format("\"{}\" is missing or is not text", key), where.string());
   return json[key].get<std::string>();
 }
 
@@ -86,8 +88,8 @@ Result<Bundle> read_manifest(const fs::path& root) {
   Json json = parse_recorded(text);
   if (!json.is_object()) return fail("not JSON", path.string());
   if (json.value("schema", Json()) != Json(kBundleSchema))
-    return fail("this version of capstone does not know the bundle's format", path.string(), "use the same version of capstone on both machines",
-                ExitCode::kEnvironment);
+    return fail("this version of capstone does not know the bundle's format", path.string(),
+                "use the same version of capstone on both machines", ExitCode::kEnvironment);
   Bundle bundle;
   bundle.root = root;
   CAPSTONE_TRY(bundle.tool, text_at(json, "tool", path));
@@ -119,7 +121,8 @@ Result<void> check_layout(const fs::path& root) {
 
 Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& request, const fs::path& out) {
   CAPSTONE_TRY(auto collection, collect_files(project.root, kMaxFiles));
-  if (request.candidates.empty()) return fail("a bundle needs at least one candidate", "", "name human, llm or attempt-1, attempt-2 …");
+  if (request.candidates.empty())
+    return fail("a bundle needs at least one candidate", "", "name human, llm or attempt-1, attempt-2 …");
   for (const std::string& candidate : request.candidates) CAPSTONE_CHECK(check_candidate(candidate, collection.files));
   std::deque<std::string> contents;   // the entries' views stay valid
   std::vector<PackEntry> entries;
@@ -141,7 +144,8 @@ Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& r
       continue;
     }
     CAPSTONE_TRY(auto bytes, read_file(file.source, kMaxFile));
-    if (!common && bytes.find('\0') != std::string::npos) receipt.left_out.push_back({file.path, file.bytes, "not a text file"});
+    if (!common && bytes.find('\0') != std::string::npos)
+      receipt.left_out.push_back({file.path, file.bytes, "not a text file"});
     else add(file.path, std::move(bytes));
   }
   add(kManifest, manifest(project, request));

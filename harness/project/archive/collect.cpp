@@ -73,7 +73,9 @@ class Walk {
   Result<void> folder(const fs::path& at, const std::string& prefix) {
     std::error_code code;
     fs::directory_iterator iterator(at, code), end;
-    if (code) return fail("cannot read the folder: " + code.message(), at.string(), "fix its permissions, or remove it");
+    if (code)
+      return fail("cannot read the folder: " + code.message(), at.string(),
+                  "fix its permissions, or remove it");
     for (; iterator != end; iterator.increment(code)) {
       CAPSTONE_CHECK(entry(*iterator, prefix + iterator->path().filename().string()));
       if (out_.files.size() > max_files_)
@@ -106,7 +108,8 @@ class Walk {
     fs::path root = fs::canonical(root_, code);
     fs::path inside = target.lexically_relative(root);
     if (code || inside.empty() || *inside.begin() == "..") return skip(path, 0, "a link that leaves the project");
-    if (fs::is_directory(target, code)) return skip(path, 0, "a link to a folder; the folder is handed in under its own name");
+    if (fs::is_directory(target, code))
+      return skip(path, 0, "a link to a folder; the folder is handed in under its own name");
     if (!fs::is_regular_file(target, code)) return skip(path, 0, "a link to neither a file nor a folder");
     if (!why_left_out(inside.generic_string(), false).empty() || is_program(target))
       return skip(path, 0, "a link to a file that is not handed in");

@@ -127,10 +127,12 @@ class Planner {
     std::size_t shown = 0;
     for (const auto& hit : mask_.find(bytes)) {
       if (++shown > kMaxFindingsPerFile) return;
-      plan_.findings.push_back({ledger ? Finding::Kind::kLedger : Finding::Kind::kIdentity, fmt::format("{}:{}", path, hit.line),
-                                "names " + hit.what,
-                                ledger ? "the ledger is handed in unchanged: its records are chained by digest"
-                                       : "not masked, because its digest is on record; if you mind, change the file and measure again"});
+      plan_.findings.push_back({ledger ? Finding::Kind::kLedger : Finding::Kind::kIdentity,
+                                fmt::format("{}:{}", path, hit.line), "names " + hit.what,
+                                ledger
+                                    ? "the ledger is handed in unchanged: its records are chained by digest"
+                                    : "not masked, because its digest is on record; if you mind, change the "
+                                      "file and measure again"});
     }
   }
 

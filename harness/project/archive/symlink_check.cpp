@@ -38,7 +38,8 @@ Result<void> check_unlinked(const fs::path& submission) {
   fs::recursive_directory_iterator at(root, code), end;
   for (std::size_t entries = 0; !code && at != end; at.increment(code)) {
     if (++entries > kMaxEntries)
-      return fail(fmt::format("more than {} files", kMaxEntries), submission.string(), "hand in the archive that `capstone submit` makes");
+      return fail(fmt::format("more than {} files", kMaxEntries), submission.string(),
+                  "hand in the archive that `capstone submit` makes");
     const std::string name = at->path().filename().string();
     if (name.starts_with(".") && name != ".capstone" && at->symlink_status().type() == fs::file_type::directory) {
       at.disable_recursion_pending();  // for example a Python environment or version control: many links, and
@@ -49,7 +50,8 @@ Result<void> check_unlinked(const fs::path& submission) {
       return fail(fmt::format("{} is {}", at->path().lexically_relative(root).string(), why), submission.string(),
                   "hand in the file itself, as `capstone submit` does");
   }
-  if (code) return fail("cannot read the submission: " + code.message(), submission.string(), "fix its permissions");
+  if (code)
+    return fail("cannot read the submission: " + code.message(), submission.string(), "fix its permissions");
   return {};
 }
 

@@ -30,7 +30,8 @@ std::string shown(std::string_view path) {
 }
 
 tl::unexpected<Error> refuse(const std::string& why, std::string_view path) {
-  return fail("archive refused: " + why, shown(path), "nothing was unpacked; ask the sender to pack it with `capstone submit`");
+  return fail("archive refused: " + why, shown(path),
+              "nothing was unpacked; ask the sender to pack it with `capstone submit`");
 }
 
 // The parts of the path, or the reason why it may not be written.
@@ -89,7 +90,8 @@ class Unpacker {
       int status = archive_read_next_header(reader_, &entry);
       if (status == ARCHIVE_EOF) break;
       if (status != ARCHIVE_OK && status != ARCHIVE_WARN)
-        return fail("archive is damaged: " + archive_reason(reader_), "", "download it again, or ask for a new copy");
+        return fail("archive is damaged: " + archive_reason(reader_), "",
+                    "download it again, or ask for a new copy");
       if (++entries_ > limits_.entries) return refuse(fmt::format("more than {} entries", limits_.entries), "");
       CAPSTONE_CHECK(take(entry));
     }
@@ -137,7 +139,9 @@ class Unpacker {
     for (;;) {
       la_ssize_t n = archive_read_data(reader_, buffer, sizeof buffer);
       if (n == 0) return {};
-      if (n < 0) return fail("archive is damaged: " + archive_reason(reader_), shown(path), "download it again, or ask for a new copy");
+      if (n < 0)
+        return fail("archive is damaged: " + archive_reason(reader_), shown(path),
+                    "download it again, or ask for a new copy");
       size += static_cast<std::uintmax_t>(n);
       out_.bytes += static_cast<std::uintmax_t>(n);
       if (size > limits_.file) return refuse(fmt::format("a file is larger than {}", format_bytes(static_cast<double>(limits_.file))), path);

@@ -145,7 +145,8 @@ Result<void> LedgerFile::append(std::string text) {
   if (why == 0) return map();
   if (::ftruncate(fd_, before) != 0)
     return fail(Error{"cannot append to the ledger, and its partial last line could not be cut off",
-                      path_.string(), "the next command that records something moves the partial line to a separate file",
+                      path_.string(),
+                      "the next command that records something moves the partial line to a separate file",
                       ExitCode::kEnvironment});
   ::fsync(fd_);
   return fail(cannot("append to", path_, why));

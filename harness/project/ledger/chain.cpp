@@ -21,8 +21,8 @@ ChainFollower::Link ChainFollower::follow(const Line& line, const Header& header
     // A record with the expected number that has no intact successor: probably the one that was changed.
     for (const auto& [digest, seen] : seen_)
       if (seen.machine == header.machine && seen.seq + 1 == header.seq && !seen.followed_by)
-        damage = "broken chain: the preceding record was changed or removed (line " + std::to_string(seen.line) +
-                 ", if it was changed)";
+        damage = "broken chain: the preceding record was changed or removed (line " +
+                 std::to_string(seen.line) + ", if it was changed)";
   } else {
     Seen& previous = before->second;
     link.root = previous.root;

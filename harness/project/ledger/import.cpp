@@ -42,9 +42,13 @@ std::optional<std::string> foreign(const Json& record, const Index& ours, const 
   if (!body.is_object()) return std::nullopt;
   auto text = [&](const char* key) { return body.contains(key) && body[key].is_string() ? body[key].get<std::string>() : std::string(); };
   const std::string id = text("problem_id"), digest = text("problem_digest");
-  if (!id.empty() && id != problem.id) return "it is for the problem " + id + ", but this project is about " + problem.id;
-  if (!digest.empty() && digest != problem.digest) return "it is for another version of the problem " + problem.id + " (digest " + digest.substr(0, 12) + ", here " + problem.digest.substr(0, 12) + ")";
-  if (record.value("kind", Json()) == Json("init") && ours.has_init) return "it is the first record of another project for the same problem";
+  if (!id.empty() && id != problem.id)
+    return "it is for the problem " + id + ", but this project is about " + problem.id;
+  if (!digest.empty() && digest != problem.digest)
+    return "it is for another version of the problem " + problem.id + " (digest " + digest.substr(0, 12) +
+           ", here " + problem.digest.substr(0, 12) + ")";
+  if (record.value("kind", Json()) == Json("init") && ours.has_init)
+    return "it is the first record of another project for the same problem";
   return std::nullopt;
 }
 

@@ -138,7 +138,8 @@ Result<std::string> render_prompt(const PromptInput& input) {
 
   ctemplate::TemplateCache cache;
   if (!cache.StringToTemplateCache("kernel.md", source, ctemplate::DO_NOT_STRIP))
-    return fail("the prompt's template cannot be parsed", path.string(), "install capstone again", ExitCode::kEnvironment);
+    return fail("the prompt's template cannot be parsed", path.string(), "install capstone again",
+                ExitCode::kEnvironment);
   ctemplate::TemplateDictionary dictionary("prompt");
   fill(values, dictionary);
   if (input.problem->prepare) dictionary.ShowSection("PREPARE");

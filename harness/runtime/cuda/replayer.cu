@@ -1,9 +1,9 @@
-// capstone-replayer: the trusted process that runs a submission's captured launch on the GPU host's tensors and
-// times it.
+// capstone-replayer: the trusted process that runs a submission's captured launch on the GPU host's tensors
+// and times it.
 //
-// It loads the submission's device code and never its host code. Expected values are in another process. The judge
-// has checked the form of the captured graph. This program checks it against the module: functions, their
-// parameters, the size of variables.
+// It loads the submission's device code and never its host code. Expected values are in another process. The
+// judge has checked the form of the captured graph. This program checks it against the module: functions,
+// their parameters, the size of variables.
 #include <cuda_profiler_api.h>
 #include <sys/mman.h>
 
