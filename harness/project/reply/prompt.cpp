@@ -105,7 +105,7 @@ Values feedback_values(const Feedback& feedback) {
 Result<void> check_names(const std::string& text, const Values& values, const std::filesystem::path& path) {
   for (std::size_t at = text.find("{{"); at != std::string::npos; at = text.find("{{", at + 2)) {
     std::size_t end = text.find("}}", at);
-    if (end == std::string::npos) return fail("a {{ without a }}", path.string());
+    if (end == std::string::npos) return fail("{{ without a matching }}", path.string());
     std::string name = text.substr(at + 2, end - at - 2);
     bool marker = name.starts_with("#") || name.starts_with("/") || name.starts_with("!");
     if (!marker && !values.count(name)) return fail("no value for {{" + name + "}}", path.string());
