@@ -5,7 +5,7 @@
 namespace capstone {
 namespace {
 
-// Far above any GPU, far below where sizes and offsets could overflow.
+// Far above any GPU's memory, far below where sizes and offsets could overflow.
 constexpr std::size_t kMostBytes = std::size_t{1} << 46;
 
 std::size_t rounded_up(std::size_t bytes) {
@@ -44,7 +44,7 @@ const TensorSlot* Layout::find(int parameter) const {
 
 std::vector<std::pair<std::size_t, std::size_t>> Layout::guards() const {
   std::vector<std::pair<std::size_t, std::size_t>> bands;
-  std::size_t end = 0;  // of what was laid out so far
+  std::size_t end = 0;  // of the blocks placed so far
   const auto band_before = [&](std::size_t start, std::size_t length) {
     if (start > end) bands.emplace_back(end, start - end);
     end = start + length;
@@ -60,7 +60,7 @@ Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size
                            std::size_t prepared_bytes) {
   Layout layout;
   std::size_t end = 0;
-  // Returns the base of a block: a whole guard band after what went before, aligned.
+  // Returns the base of a block: aligned, a whole guard band after the previous block.
   const auto place = [&end](std::size_t bytes) {
     const std::size_t offset = rounded_up(end + Layout::kGuard);
     end = offset + bytes;
@@ -78,7 +78,7 @@ Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size
   layout.workspace_bytes = workspace_bytes;
   layout.workspace_offset = place(workspace_bytes);
   if (problem.prepare) {
-    if (prepared_bytes > kMostBytes - end) return too_large("what prepare() makes", sizes);
+    if (prepared_bytes > kMostBytes - end) return too_large("the output of prepare()", sizes);
     layout.prepared_bytes = prepared_bytes;
     layout.prepared_offset = place(prepared_bytes);
   }

@@ -121,7 +121,7 @@ TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
            "submitted 2026-03-02T18:00:00Z: 1.3 d late, covered by 2 d of grace. No marks are deducted"));
   Outcome vague = again({"--deadline", "2026-03-01T12:00"});
   EXPECT_EQ(vague.code, 2) << vague;
-  EXPECT_TRUE(says(vague.err, "error: a time without its zone"));
+  EXPECT_TRUE(says(vague.err, "error: the time has no time zone"));
   spit(home_ / "in" / "roster.csv", "name,id,deadline\nAda Lovelace,1815,tomorrow\n");
   Outcome row = again({});
   EXPECT_EQ(row.code, 2) << row;

@@ -38,7 +38,7 @@ Result<std::string> machine_id(const fs::path& state_folder) {
   if (std::string id = kept(); !id.empty()) return id;
   CAPSTONE_CHECK(make_folders(state_folder));
   CAPSTONE_TRY(FileLock lock, FileLock::acquire(state_folder / "machine-id.lock", true));
-  if (std::string id = kept(); !id.empty()) return id;  // another process was first
+  if (std::string id = kept(); !id.empty()) return id;  // another process created it first
   CAPSTONE_TRY(std::string id, random_id());
   CAPSTONE_CHECK(write_file_atomic(path, id + "\n"));
   return id;
