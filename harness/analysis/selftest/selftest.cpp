@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "harness/base/text.h"
-#include "harness/judge/python_entries.h"
+#include "harness/judge/python_candidate.h"
 
 namespace capstone {
 namespace {
