@@ -13,7 +13,7 @@
 #include "harness/runtime/build/cuda.h"
 #include "harness/correctness/compare.h"
 #include "harness/correctness/dtype_convert.h"
-#include "harness/judge/backends.h"
+#include "harness/judge/gpu.h"
 #include "harness/judge/gate_one.h"
 #include "harness/judge/reference_oracle.h"
 #include "harness/runtime/cuda/replayed_kernel.h"
