@@ -12,8 +12,5 @@ namespace capstone::cli {
 CLI::Option* add_backend(CLI::App& command, Backend& backend, const std::string& help);
 /// --execution auto|host|replayed
 CLI::Option* add_execution(CLI::App& command, Execution& execution, const std::string& help);
-/// What the user would have written.
-std::string name_of(Backend backend);
-std::string name_of(Execution execution);
 
 }  // namespace capstone::cli

@@ -240,10 +240,7 @@ class Grading {
 void to_json(Json& json, const GradingTask& t) {
   const Submission& s = t.submission;
   json = {{"name", s.name}, {"shown", to_utf8(s.shown)}, {"origin", s.origin}, {"rivals", Json::array()},
-          {"folder", t.folder.string()}, {"rubric", t.rubric.string()}, {"backend", static_cast<int>(t.judge.backend)},
-          {"execution", static_cast<int>(t.judge.execution)}, {"budget", t.judge.budget_seconds}, {"timeout", t.judge.timeout_seconds},
-          {"hidden", t.judge.hidden_cases}, {"quick", t.judge.quick}, {"check_races", t.judge.check_races},
-          {"python", t.judge.python}, {"baselines", t.judge.baselines}};
+          {"folder", t.folder.string()}, {"rubric", t.rubric.string()}, {"judge", json_of(t.judge)}};
   for (const std::string& rival : s.rivals) json["rivals"].push_back(to_utf8(rival));
 }
 
@@ -254,15 +251,9 @@ void from_json(const Json& json, GradingTask& t) {
   json.at("rivals").get_to(t.submission.rivals);
   t.folder = json.at("folder").get<std::string>();
   t.rubric = json.at("rubric").get<std::string>();
-  t.judge.backend = static_cast<Backend>(json.at("backend").get<int>());
-  t.judge.execution = static_cast<Execution>(json.at("execution").get<int>());
-  json.at("budget").get_to(t.judge.budget_seconds);
-  json.at("timeout").get_to(t.judge.timeout_seconds);
-  json.at("hidden").get_to(t.judge.hidden_cases);
-  json.at("quick").get_to(t.judge.quick);
-  json.at("check_races").get_to(t.judge.check_races);
-  json.at("python").get_to(t.judge.python);
-  json.at("baselines").get_to(t.judge.baselines);
+  auto judge = judge_options_from(json.at("judge"));
+  if (!judge) throw std::invalid_argument(judge.error().what);
+  t.judge = *std::move(judge);
 }
 
 GradingInputs common_inputs(const Context& context, const JudgeOptions& options, const std::string& rubric_digest) {

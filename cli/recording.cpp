@@ -2,54 +2,54 @@
 
 #include <fmt/format.h>
 
-#include "cli/choices.h"
 #include "cli/remote.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/project/ledger/machine.h"
 #include "harness/project/versions.h"
-#include "harness/runtime/python/arms.h"
 
 namespace capstone::cli {
+namespace {
 
-void add_judge_options(CLI::App& command, JudgeOptions& options) {
-  add_backend(command, options.backend, "auto (default): a GPU where there is one, else emulated on the CPU");
-  add_execution(command, options.execution, "on a GPU: auto (default): replayed where the launch can be recorded, else host");
-  command.add_option("--budget", options.budget_seconds, "seconds of GPU timing a candidate (default 10)")->check(CLI::Range(1.0, 3600.0));
-  command.add_option("--timeout", options.timeout_seconds, "seconds that one run may take (default 10)")->check(CLI::Range(0.1, 3600.0));
-  command.add_option("--hidden", options.hidden_cases, "hidden sizes drawn for gate one (default 3)")->check(CLI::Range(0, 100));
-  command.add_option("--python", options.python, "the python3 whose PyTorch runs candidates in Python and, on a GPU, the reference: auto (default: the first on PATH that has it), "
-                                                 "a program, or none (the native baseline is the reference)")->type_name("PATH");
-  command.add_option("--baselines", options.baselines, "on a GPU: arms of PyTorch to be timed against; the first is gate two's: " + join(python_arms(), ","))
-      ->delimiter(',')->check(CLI::IsMember(python_arms()));
-  auto* quick = command.add_flag("--quick", options.quick, "on the CPU: outputs alone, without the builds that look for bad accesses and races");
-  command.add_flag("--check-races", options.check_races, "on a GPU: also run the instrumented builds on the CPU, which find bad accesses and races")
-      ->excludes(quick);
+// What the help shows for the value.
+std::string type_name_of(const JudgeOption& option) {
+  switch (option.kind) {
+    case JudgeOption::Kind::kChoice: return join(option.choices, "|");
+    case JudgeOption::Kind::kChoices: return "TEXT:{" + join(option.choices, ",") + "} ...";
+    case JudgeOption::Kind::kInteger: return fmt::format("INT in [{:g} - {:g}]", option.low, option.high);
+    case JudgeOption::Kind::kNumber: return fmt::format("FLOAT in [{:g} - {:g}]", option.low, option.high);
+    case JudgeOption::Kind::kText: return std::string(option.value_name);
+    case JudgeOption::Kind::kFlag: break;
+  }
+  return {};
 }
 
-std::vector<std::string> words_of(const JudgeOptions& options) {
-  std::vector<std::string> words{"--backend", name_of(options.backend), "--execution", name_of(options.execution),
-                                 "--budget", fmt::format("{}", options.budget_seconds), "--timeout", fmt::format("{}", options.timeout_seconds),
-                                 "--hidden", std::to_string(options.hidden_cases), "--python", options.python};
-  if (!options.baselines.empty()) words.insert(words.end(), {"--baselines", join(options.baselines, ",")});
-  if (options.quick) words.push_back("--quick");
-  if (options.check_races) words.push_back("--check-races");
-  return words;
+}  // namespace
+
+void add_judge_options(CLI::App& command, JudgeOptions& options) {
+  for (const JudgeOption& each : judge_options()) {
+    CLI::Option* option = nullptr;
+    if (each.kind == JudgeOption::Kind::kFlag) {
+      option = command.add_flag_function(each.flag(), [&each, &options](std::int64_t) { (void)each.set(options, "true"); }, each.help);
+    } else {
+      option = command.add_option_function<std::vector<std::string>>(
+          each.flag(),
+          [&each, &options](const std::vector<std::string>& words) {
+            if (auto ok = each.set(options, join(words, ",")); !ok) throw CLI::ValidationError(ok.error().what);
+          },
+          each.help);
+      option->expected(1)->type_name(type_name_of(each));
+      if (each.kind == JudgeOption::Kind::kChoices) option->expected(1, -1)->delimiter(',');
+    }
+    if (!each.excludes.empty()) option->excludes(command.get_option("--" + std::string(each.excludes)));
+  }
 }
 
 JudgeRequest request_of(const Problem& problem, const JudgeOptions& options) {
   JudgeRequest request;
   request.problem = &problem;
-  request.backend = options.backend;
-  request.execution = options.execution;
-  request.budget_seconds = options.budget_seconds;
-  request.run_timeout_seconds = options.timeout_seconds;
-  request.hidden_cases = options.hidden_cases;
-  request.instrumented = !options.quick;
-  request.check_races = options.check_races;
-  request.python = options.python;
-  request.python_arms = options.baselines;
+  request.options = options;
   return request;
 }
 

@@ -11,20 +11,7 @@
 
 namespace capstone::cli {
 
-struct JudgeOptions {
-  Backend backend = Backend::kAuto;
-  Execution execution = Execution::kAuto;
-  double budget_seconds = 10;
-  double timeout_seconds = 10;
-  int hidden_cases = 3;
-  bool quick = false;        ///< emulated: the uninstrumented build alone
-  bool check_races = false;  ///< CUDA: the instrumented builds for the CPU as well
-  std::string python = "auto";      ///< CUDA: whose PyTorch runs the reference; see JudgeRequest
-  std::vector<std::string> baselines;  ///< CUDA: arms of PyTorch; empty: the problem's
-};
 void add_judge_options(CLI::App& command, JudgeOptions& options);
-/// The same options as words of a command line.
-std::vector<std::string> words_of(const JudgeOptions& options);
 /// A request without entries.
 JudgeRequest request_of(const Problem& problem, const JudgeOptions& options);
 

@@ -37,7 +37,7 @@ Result<ExitCode> replay_case(const Context& context, const Project& project, con
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   JudgeRequest request = request_of(project.problem, options);
   CAPSTONE_TRY(request.replay, plan_of(project.problem, recorded));
-  request.instrumented = !recorded.build.empty();  // what went wrong in a plain build shows there
+  request.options.quick = recorded.build.empty();  // what went wrong in a plain build shows there
   request.candidates = {{last.candidate, source}};
   CAPSTONE_TRY(auto measurements, judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
   context.terminal.end_progress();

@@ -1,4 +1,5 @@
-// The cohort that was graded on a GPU once: this version still reads its results, and each is what was expected of it.
+// A cohort that was graded on a GPU earlier: this version still reads its results, and each has the expected
+// verdict.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// A ledger that is stored compressed: every reader sees its text, and appending unpacks it first.
+// A ledger that is stored compressed: every reader gets its text, and appending decompresses it first.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

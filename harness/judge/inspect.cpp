@@ -1,4 +1,4 @@
-#include "harness/judge/sanitize.h"
+#include "harness/judge/inspect.h"
 
 #include <fmt/format.h>
 
@@ -34,18 +34,21 @@ struct Building {
   std::future<Result<EmulatedArtifact>> artifact;
 };
 
-Result<void> run(const SanitizeSetup& setup, const Building& building, const EmulatedArtifact& artifact,
-                 const std::vector<CasePlan>& plans) {
+Result<void> run(const InspectSetup& setup, const Building& building, const EmulatedArtifact& artifact,
+                 const std::vector<BoundCase>& cases) {
   Measurement& m = *building.candidate->into;
   MemfdArena arena;
   WorkerLimits limits;
   GateOneSetup gate{setup.problem, setup.oracle, &arena, {"forward"},
                     [&] { return Worker::start_runner({artifact.program.string()}, *setup.sandbox, limits, false); },
                     setup.run_timeout * kSlowdown,
-                    [&](const std::string& text) { setup.say(fmt::format("{} ({} build: {})", text, building.instrument->name, building.instrument->finds)); },
+                    [&](StageEvent event) {
+                      event.build = fmt::format("{} build: {}", building.instrument->name, building.instrument->finds);
+                      setup.say(event);
+                    },
                     m.candidate};
   Measurement seen;
-  CAPSTONE_CHECK(gate_one(gate, plans, seen));
+  CAPSTONE_CHECK(gate_one(gate, cases, seen));
   // Slow is not wrong: what an instrumented build cannot run to its end says nothing about the kernel; nor does one that does
   // not start (no address space for its shadow memory).
   const CaseResult* bad = seen.first_failure();
@@ -90,9 +93,9 @@ Result<std::vector<CasePlan>> plan_instrumented(const Problem& problem) {
   return plans;
 }
 
-Result<void> sanitize(const SanitizeSetup& setup, const std::vector<PassedCandidate>& passed) {
+Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidate>& passed) {
   if (passed.empty()) return {};
-  setup.say("building once more, instrumented");
+  setup.say({Stage::kBuildInstrumented, {}});
   std::vector<Building> buildings;
   for (const PassedCandidate& candidate : passed)
     for (const Instrument& instrument : kInstruments) {
@@ -106,12 +109,13 @@ Result<void> sanitize(const SanitizeSetup& setup, const std::vector<PassedCandid
   } else {
     CAPSTONE_TRY(plans, plan_instrumented(*setup.problem));
   }
+  CAPSTONE_TRY(const auto cases, bind_cases(*setup.problem, std::move(plans)));
   for (Building& building : buildings) {
     CAPSTONE_TRY(EmulatedArtifact artifact, building.artifact.get());
     Measurement& m = *building.candidate->into;
     if (m.gate_one != GateOne::kPassed) continue;
     if (artifact.result.ok) {
-      CAPSTONE_CHECK(run(setup, building, artifact, plans));
+      CAPSTONE_CHECK(run(setup, building, artifact, cases));
     } else {
       const auto& error = artifact.result.first_error;
       m.labels.push_back(fmt::format("not looked at for {}: the {} build cannot be made: {}", building.instrument->finds, building.instrument->name,

@@ -13,7 +13,7 @@ struct PassedCandidate {
   Measurement* into;   ///< gets the cases, the verdict when something is found, a label when a build cannot be made
 };
 
-struct SanitizeSetup {
+struct InspectSetup {
   const Problem* problem;
   const Oracle* oracle;
   const Resources* resources;
@@ -23,10 +23,10 @@ struct SanitizeSetup {
   std::optional<CasePlan> replay;          ///< this case instead of plan_instrumented()
 };
 
-/// Builds every suspect once more with each instrument, all at the same time, and runs the cases of
+/// Builds every candidate once more with each instrument, all at the same time, and runs the cases of
 /// plan_instrumented(). CaseResult::build names the instrument: "asan".
 /// @error the machine's fault, or interrupted.
-Result<void> sanitize(const SanitizeSetup& setup, const std::vector<PassedCandidate>& passed);
+Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidate>& passed);
 
 /// Sizes for builds that run some ten times slower: the cheapest under `check`, ragged ones among them, and one that launches
 /// many blocks.

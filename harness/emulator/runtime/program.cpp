@@ -1,5 +1,5 @@
-// What goes around a whole program that keeps its own main(): the schedule it asked for, and the report of a kernel that
-// failed. Linked in when the build names capstone_emu_program.
+// For a whole program that keeps its own main(): sets the schedule before main() and reports a failed kernel
+// after it. Linked in when the build names capstone_emu_program.
 #include <unistd.h>
 
 #include <cstdio>
@@ -7,9 +7,9 @@
 #include <exception>
 #include <string>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 #if CAPSTONE_EMULATOR_HOOKS
-#include "harness/emulator/hooks/report.h"
+#include "hooks/report.h"
 #endif
 
 extern "C" {
@@ -44,7 +44,7 @@ void print(const Failure& failure) {
   std::fputs(text.c_str(), stderr);
 }
 
-/// A launch that the runtime refused is the program's own business: its API calls said so.
+/// A launch that the runtime refused is left to the program, whose API calls have returned the error.
 bool report(int& status) {
   const std::optional<Failure> failure = take_failure();
   if (!failure) return false;
@@ -55,7 +55,7 @@ bool report(int& status) {
 }
 
 #if CAPSTONE_EMULATOR_HOOKS
-/// What the hooks found and no kernel stopped at.
+/// Findings of the hooks at which no kernel stopped.
 bool report_findings(int& status) {
   const hooks::Report observed = hooks::make_report(false);
   for (const Failure& error : observed.errors) print(error);

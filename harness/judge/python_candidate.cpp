@@ -1,4 +1,4 @@
-#include "harness/judge/python_entries.h"
+#include "harness/judge/python_candidate.h"
 
 #include <fmt/format.h>
 
