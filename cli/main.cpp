@@ -63,7 +63,7 @@ Result<Context> make_context() {
   ::uname(&system);
   context.host = system.nodename;
   context.terminal = Terminal::detect(!environment("NO_COLOR").empty());
-  return session;
+  return context;
 }
 
 // The names a user could have meant at this point of the command line.

@@ -23,7 +23,7 @@ namespace capstone::cli {
 namespace {
 
 struct LadderArguments {
-  std::string problem, context, size, recorded, record;
+  std::string problem, session, size, recorded, record;
   std::vector<std::string> only;
   Backend backend = Backend::kAuto;
   double budget = 2;
