@@ -188,10 +188,11 @@ Result<std::vector<Measurement>> judged(const Context& context, const std::vecto
   CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), "vector_add"));
   JudgeRequest request;
   request.problem = &problem;
-  request.budget_seconds = 1;
+  request.options.budget_seconds = 1;
   request.restarts = 2;
-  request.hidden_cases = 1;
-  request.instrumented = false;
+  request.options.hidden_cases = 1;
+  request.options.python = "none";
+  request.options.quick = true;
   for (const std::string& name : names) request.candidates.push_back({name, context.resources.share / "examples" / "demos" / (name + ".cu")});
   auto measurements = judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();

@@ -118,9 +118,10 @@ Result<ExitCode> calibrate(const Context& context, const CalibrateArguments& arg
     CAPSTONE_CHECK(write_file_atomic(candidate, (next->kind == "slower" ? "#define EXTRA_PERCENT 3\n" : "") + source));
     JudgeRequest request;
     request.problem = &problem;
-    request.backend = Backend::kCuda;
-    request.budget_seconds = arguments.budget / arguments.together;
-    request.hidden_cases = 0;
+    request.options.backend = Backend::kCuda;
+    request.options.budget_seconds = arguments.budget / arguments.together;
+    request.options.hidden_cases = 0;
+    request.options.python = "none";
     request.baseline = next->kernel;
     request.candidates = {{"self", candidate}};
     request.arms = std::min(arguments.together, next->wanted - next->done);

@@ -101,7 +101,7 @@ Json host_environment(const Resources& resources) {
 
 Result<std::vector<CasePlan>> cases_for(const JudgeRequest& request, const DrawLimits& limits) {
   if (request.replay) return std::vector<CasePlan>{*request.replay};
-  return plan_cases(*request.problem, request.hidden_cases, limits);
+  return plan_cases(*request.problem, request.options.hidden_cases, limits);
 }
 
 bool is_timed(const JudgeRequest& request) { return request.timing && !request.replay; }
@@ -121,7 +121,7 @@ namespace {
 
 // After a verdict of a GPU: what the instrumented builds for the CPU say about the same sources.
 Result<void> check_on_cpu(const JudgeRequest& request, const Resources& resources, const Narration& say, std::vector<Measurement>& measurements) {
-  CAPSTONE_TRY(Oracle oracle, load_oracle(*request.problem, resources, request.python));
+  CAPSTONE_TRY(Oracle oracle, load_oracle(*request.problem, resources, request.options.python));
   const Sandbox sandbox = Sandbox::detect(resources);
   std::vector<PassedCandidate> passed;
   for (std::size_t i = 0; i < measurements.size(); ++i)
@@ -138,15 +138,15 @@ Result<void> check_on_cpu(const JudgeRequest& request, const Resources& resource
 }  // namespace
 
 std::chrono::milliseconds run_timeout(const JudgeRequest& request) {
-  return std::chrono::milliseconds(static_cast<long>(request.run_timeout_seconds * 1000));
+  return std::chrono::milliseconds(static_cast<long>(request.options.timeout_seconds * 1000));
 }
 
 Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say) {
   auto begun = std::chrono::steady_clock::now();
-  BackendChoice choice = choose_backend(request.backend, resources);
+  BackendChoice choice = choose_backend(request.options.backend, resources);
   CAPSTONE_TRY(auto measurements, choice.backend == Backend::kCuda ? judge_cuda(request, resources, say)
                                                                    : judge_emulated(request, resources, say, choice.because));
-  if (choice.backend == Backend::kCuda && request.check_races) CAPSTONE_CHECK(check_on_cpu(request, resources, say, measurements));
+  if (choice.backend == Backend::kCuda && request.options.check_races) CAPSTONE_CHECK(check_on_cpu(request, resources, say, measurements));
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   for (Measurement& m : measurements) m.seconds = seconds;
   return measurements;

@@ -8,16 +8,12 @@
 
 #include "harness/base/resources.h"
 #include "harness/correctness/cases.h"
+#include "harness/judge/options.h"
 #include "harness/model/record.h"
 #include "harness/runtime/sandbox/sandbox.h"
 #include "harness/model/problem.h"
 
 namespace capstone {
-
-enum class Backend { kAuto, kEmulated, kCuda };
-
-/// How a candidate runs on a GPU. kAuto: replayed where it can be recorded, else host, and the record says why.
-enum class Execution { kAuto, kReplayed, kInProcess };
 
 /// One source to judge.
 struct Candidate {
@@ -28,21 +24,12 @@ struct Candidate {
 struct JudgeRequest {
   const Problem* problem = nullptr;
   std::vector<Candidate> candidates;
-  Backend backend = Backend::kAuto;
-  Execution execution = Execution::kAuto;         ///< CUDA only
+  JudgeOptions options;
   std::filesystem::path baseline;  ///< CUDA: the native baseline; empty: the problem's own
-  std::string python = "none";     ///< CUDA: whose PyTorch runs the reference in gate two: "auto", a program, or "none": the native
-                                   ///< baseline is the reference. A candidate in Python finds one by itself
-  std::vector<std::string> python_arms;  ///< CUDA: see python_arms(); the first is gate two's; empty: python_arms_of(problem)
-  double budget_seconds = 10;      ///< of timing, a candidate
   int restarts = 5;                ///< CUDA: of every process, at least; fewer say less about what varies from process to process
-  double run_timeout_seconds = 10; ///< one launch in gate one
-  int hidden_cases = 3;            ///< sizes drawn from `vary`, after the build
   bool timing = true;              ///< false: gate one only
   int arms = 1;                    ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
   std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
-  bool instrumented = true;        ///< emulated: what passes is built and run again with instruments
-  bool check_races = false;        ///< CUDA: what passes is also run on the CPU, with instruments
 };
 
 /// What the judge is doing, for a progress line. Called from the judging thread.

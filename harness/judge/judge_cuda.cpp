@@ -170,10 +170,10 @@ Result<Baselines> find_baselines(const CudaSession& session, const Oracle& oracl
   Baselines found;
   const bool needed = request.problem->oracle_is_reference ||
                       std::any_of(request.candidates.begin(), request.candidates.end(), [](const Candidate& candidate) { return is_python(candidate.source); });
-  if (request.python == "none") found.why_native = "PyTorch was not asked for";
-  if (request.python == "none" && !needed) return found;
-  auto python = find_python(request.python == "none" ? "auto" : request.python, session.resources);
-  const bool asked_for = request.problem->oracle_is_reference || (request.python != "none" && request.python != "auto");
+  if (request.options.python == "none") found.why_native = "PyTorch was not asked for";
+  if (request.options.python == "none" && !needed) return found;
+  auto python = find_python(request.options.python == "none" ? "auto" : request.options.python, session.resources);
+  const bool asked_for = request.problem->oracle_is_reference || (request.options.python != "none" && request.options.python != "auto");
   if (!python) {
     if (asked_for || python.error().code == ExitCode::kInterrupted) return fail(python.error());
     found.why_native = python.error().what;
@@ -189,7 +189,7 @@ Result<Baselines> find_baselines(const CudaSession& session, const Oracle& oracl
     return found;
   }
   found.python = std::move(*python);
-  found.arms = request.python_arms.empty() ? python_arms_of(*request.problem) : request.python_arms;
+  found.arms = request.options.baselines.empty() ? python_arms_of(*request.problem) : request.options.baselines;
   found.why_native.clear();
   return found;
 }
@@ -238,14 +238,14 @@ Result<void> check_candidate(CudaSession& session, const Oracle& oracle, const s
     return {};
   }
   const JudgeRequest& request = session.request;
-  if (c.python && request.execution == Execution::kReplayed) {
+  if (c.python && request.options.execution == Execution::kReplayed) {
     not_judgeable_here(m, {"cannot be replayed: a Python process cannot be recorded", {}, "measure with --execution in-process", ExitCode::kEnvironment});
     m.gate_two_reason = "gate one failed";
     return {};
   }
   const auto timeout = run_timeout(request) + (c.python ? kFirstRunOfPython : std::chrono::milliseconds(0));
   GateOneSetup setup{request.problem, &oracle, session.gpu_host.get(), kRuns, {}, timeout, session.say, m.candidate, is_timed(request) && !c.python};
-  if (request.execution != Execution::kInProcess && m.execution_reason.empty() && !c.python) {
+  if (request.options.execution != Execution::kInProcess && m.execution_reason.empty() && !c.python) {
     CAPSTONE_TRY(c.replayed, capture(session, c.artifact));
     setup.start_worker = c.start(session);
     CAPSTONE_TRY(c.wants, gate_one(setup, plans, m));
@@ -253,7 +253,7 @@ Result<void> check_candidate(CudaSession& session, const Oracle& oracle, const s
     if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
     if (m.gate_one == GateOne::kPassed || m.gate_one == GateOne::kTimedOut) return {};
     if (!c.replayed->refusal().empty()) m.gate_one = GateOne::kNotJudgeable;
-    if (request.execution == Execution::kReplayed) return {};
+    if (request.options.execution == Execution::kReplayed) return {};
     const CaseResult* failure = m.first_failure();
     c.run_in_process(!c.replayed->refusal().empty() ? c.replayed->refusal()
                                                 : "the recorded launch fails gate one: " + (failure ? failure->problem : std::string()));
@@ -357,7 +357,7 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     return fail("the problem's baseline.cu does not build: " + session.baseline.result.first_error->text,
                 session.baseline.result.first_error->file, "see `capstone doctor` for missing libraries", ExitCode::kEnvironment);
   const double building = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  CAPSTONE_TRY(Oracle oracle, load_oracle(problem, resources, request.python));
+  CAPSTONE_TRY(Oracle oracle, load_oracle(problem, resources, request.options.python));
   CAPSTONE_TRY(FileLock gpu_lock, take_gpu(session.gpu, say));
   CAPSTONE_TRY(session.gpu_host, GpuHost::start(gpu_host_program, session.trusted));
   const Json& device = session.gpu_host->device();
@@ -456,12 +456,12 @@ Result<std::vector<Measurement>> judge_cuda(const JudgeRequest& request, const R
     }
     if (racing.empty()) break;
     const auto timeout = run_timeout(request) + (session.baselines.arms.empty() ? std::chrono::seconds(60) : std::chrono::seconds(300));  // torch.compile takes its time
-    GateTwoSetup setup{&problem, &oracle, session.gpu_host.get(), request.budget_seconds, timeout, say, request.restarts, reference, first};
+    GateTwoSetup setup{&problem, &oracle, session.gpu_host.get(), request.options.budget_seconds, timeout, say, request.restarts, reference, first};
     CAPSTONE_TRY(outcome, gate_two(setup, arms));
     // A launch that changes its ways at the measured size is judged again, all arms together, where it can run.
     again = false;
     for (std::size_t k = 0; k < racing.size(); ++k)
-      if (arms[first + k].failure && racing[k]->replayed && !racing[k]->replayed->refusal().empty() && request.execution == Execution::kAuto) {
+      if (arms[first + k].failure && racing[k]->replayed && !racing[k]->replayed->refusal().empty() && request.options.execution == Execution::kAuto) {
         racing[k]->run_in_process(racing[k]->replayed->refusal());
         CAPSTONE_CHECK(check_candidate(session, oracle, plans, *racing[k]));
         again = true;

@@ -81,7 +81,7 @@ Result<std::unique_ptr<PythonCandidate>> load_python(const JudgeRequest& request
   auto python_candidate = std::make_unique<PythonCandidate>();
   m.execution = "in-process";
   m.execution_reason = "a Python process cannot be recorded";
-  auto python = find_python(request.python == "none" ? "auto" : request.python, resources);
+  auto python = find_python(request.options.python == "none" ? "auto" : request.options.python, resources);
   if (!python) {
     if (python.error().code == ExitCode::kInterrupted) return fail(python.error());
     not_judgeable_here(m, python.error());
@@ -128,7 +128,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     else builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
     measurements.push_back(blank_measurement(request, candidate, sandbox, environment));
   }
-  auto loading = load_oracle(problem, resources, request.python);
+  auto loading = load_oracle(problem, resources, request.options.python);
   std::vector<EmulatedArtifact> artifacts;
   std::optional<Error> broken;
   for (auto& build : builds) {
@@ -187,7 +187,7 @@ Result<std::vector<Measurement>> judge_emulated(const JudgeRequest& request, con
     }
     if (m.gate_one == GateOne::kPassed) passed.push_back({request.candidates[i].source, &m});
   }
-  if (request.instrumented)
+  if (!request.options.quick)
     CAPSTONE_CHECK(sanitize({&problem, &oracle, &resources, &sandbox, run_timeout(request), say, request.replay}, passed));
   return measurements;
 }

@@ -63,9 +63,9 @@ class KernelBenchImport : public testing::Test {
     JudgeRequest request;
     request.problem = &problem;
     request.candidates = {{"human", folder_ / name}};
-    request.backend = Backend::kEmulated;
-    request.hidden_cases = 1;
-    request.instrumented = false;
+    request.options.backend = Backend::kEmulated;
+    request.options.hidden_cases = 1;
+    request.options.quick = true;
     auto measurements = judge(request, resources_, [](const std::string&) {});
     EXPECT_TRUE(measurements) << render(measurements.error());
     return measurements ? measurements->front() : Measurement{};

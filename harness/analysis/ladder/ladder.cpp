@@ -138,11 +138,12 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   const auto begun = std::chrono::steady_clock::now();
   JudgeRequest judged;
   judged.problem = request.problem;
-  judged.backend = request.backend;
-  judged.budget_seconds = request.budget_seconds;
+  judged.options.backend = request.backend;
+  judged.options.budget_seconds = request.budget_seconds;
   judged.restarts = request.restarts;
-  judged.hidden_cases = 1;
-  judged.instrumented = false;
+  judged.options.hidden_cases = 1;
+  judged.options.python = "none";
+  judged.options.quick = true;
   judged.timing = request.timing;
   for (const Rung& rung : request.rungs) judged.candidates.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));

@@ -251,11 +251,11 @@ class Lint {
     JudgeRequest request;
     request.problem = &problem_;
     request.candidates = {{"baseline.cu", copy}};
-    request.backend = Backend::kEmulated;
-    request.hidden_cases = 2;
-    request.run_timeout_seconds = 60;
+    request.options.backend = Backend::kEmulated;
+    request.options.hidden_cases = 2;
+    request.options.timeout_seconds = 60;
     request.timing = false;
-    request.instrumented = false;
+    request.options.quick = true;
     CAPSTONE_TRY(const auto measurements, judge(request, resources_, say_));
     const Measurement& m = measurements.front();
     if (m.gate_one == GateOne::kPassed) {

@@ -203,11 +203,12 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
   JudgeRequest judged;
   judged.problem = &problem;
   for (const CorpusCase* corpus_case : shown) judged.candidates.push_back({fmt::format("case-{}", judged.candidates.size() + 1), corpus_case->source});
-  judged.backend = request.backend;
-  judged.execution = request.execution;
-  judged.budget_seconds = request.budget_seconds;
-  judged.run_timeout_seconds = shown.front()->timeout_seconds;
-  judged.hidden_cases = kHiddenCases;
+  judged.options.backend = request.backend;
+  judged.options.execution = request.execution;
+  judged.options.budget_seconds = request.budget_seconds;
+  judged.options.timeout_seconds = shown.front()->timeout_seconds;
+  judged.options.hidden_cases = kHiddenCases;
+  judged.options.python = "none";
   judged.timing = request.backend == Backend::kCuda;
   const auto begun = Clock::now();
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));

@@ -32,8 +32,8 @@ class Torch : public testing::Test {
     JudgeRequest request;
     request.problem = &problem;
     request.candidates = {{"human", file}};
-    request.backend = Backend::kEmulated;
-    request.hidden_cases = 0;
+    request.options.backend = Backend::kEmulated;
+    request.options.hidden_cases = 0;
     auto measurements = judge(request, resources_, [](const std::string&) {});
     EXPECT_TRUE(measurements) << render(measurements.error());
     return measurements ? measurements->front() : Measurement{};
@@ -330,9 +330,9 @@ TEST_F(Torch, ACandidateWithoutAPyTorchIsNotJudgeable) {
   JudgeRequest request;
   request.problem = &problem;
   request.candidates = {{"human", file}};
-  request.backend = Backend::kEmulated;
-  request.hidden_cases = 0;
-  request.python = "/usr/bin/false";
+  request.options.backend = Backend::kEmulated;
+  request.options.hidden_cases = 0;
+  request.options.python = "/usr/bin/false";
   auto measurements = judge(request, resources_, [](const std::string&) {});
   ASSERT_TRUE(measurements) << render(measurements.error());
   EXPECT_EQ(measurements->front().gate_one, GateOne::kNotJudgeable);

@@ -1,0 +1,49 @@
+#pragma once
+// Where a kernel is judged, and how it is run there.
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace capstone {
+
+/// kAuto is a wish (a GPU where there is one); in a measurement it means that nothing was chosen.
+enum class Backend { kAuto, kEmulated, kCuda };
+
+/// How a candidate runs. kAuto is a wish: replayed where its launch can be captured, else in-process, and the record
+/// says why; in a measurement it means that nothing has run. kEmulated follows from the backend; it cannot be asked for.
+enum class Execution { kAuto, kReplayed, kInProcess, kEmulated };
+
+/// The words on the command line, in JSON and for people, in the order in which help lists them.
+inline constexpr std::array<std::pair<Backend, std::string_view>, 3> kBackendWords{
+    {{Backend::kAuto, "auto"}, {Backend::kCuda, "cuda"}, {Backend::kEmulated, "emulated"}}};
+inline constexpr std::array<std::pair<Execution, std::string_view>, 4> kExecutionWords{{{Execution::kAuto, "auto"},
+                                                                                        {Execution::kInProcess, "in-process"},
+                                                                                        {Execution::kReplayed, "replayed"},
+                                                                                        {Execution::kEmulated, "emulated"}}};
+
+/// "auto", "cuda" or "emulated".
+constexpr std::string_view name_of(Backend backend) {
+  for (const auto& [value, word] : kBackendWords)
+    if (value == backend) return word;
+  return "";
+}
+/// "auto", "in-process", "replayed" or "emulated".
+constexpr std::string_view name_of(Execution execution) {
+  for (const auto& [value, word] : kExecutionWords)
+    if (value == execution) return word;
+  return "";
+}
+/// The backend of a word; nothing where the word names none.
+constexpr std::optional<Backend> backend_named(std::string_view name) {
+  for (const auto& [value, word] : kBackendWords)
+    if (word == name) return value;
+  return std::nullopt;
+}
+constexpr std::optional<Execution> execution_named(std::string_view name) {
+  for (const auto& [value, word] : kExecutionWords)
+    if (word == name) return value;
+  return std::nullopt;
+}
+
+}  // namespace capstone
