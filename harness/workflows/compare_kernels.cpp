@@ -11,7 +11,7 @@
 namespace capstone::workflows {
 namespace {
 
-constexpr std::size_t kMaxSource = 16u << 20;   // [B]
+constexpr std::size_t kMaxKernel = 16u << 20;   // [B]
 
 // Comments become spaces, which keeps lines and columns. (The fingerprints know the comments of C++ only.)
 std::string without_python_comments(std::string text) {
@@ -28,7 +28,7 @@ std::string without_python_comments(std::string text) {
 }
 
 std::optional<NamedSource> source_of(const std::string& name, const std::string& group, const fs::path& file) {
-  auto text = read_file(file, kMaxSource);
+  auto text = read_file(file, kMaxKernel);
   if (!text) return std::nullopt;
   NamedSource source{name, group, std::move(*text), {}};
   source.prints = fingerprints(file.extension() == ".py" ? without_python_comments(source.text) : source.text);

@@ -13,7 +13,7 @@ namespace {
 // Exit codes of the script itself; every other code is capstone's.
 constexpr int kNoFolder = 91, kNoProgram = 92, kNoTools = 93, kDied = 94, kSshItself = 255;
 constexpr std::string_view kMark = "\ncapstone-result ";
-constexpr std::chrono::hours kPatience{7 * 24};
+constexpr std::chrono::hours kSshPatience{7 * 24};
 
 std::string quoted(const std::string& word) { return "'" + replace_all(word, "'", "'\\''") + "'"; }
 
@@ -84,7 +84,7 @@ Result<ProcessSpec> ssh_spec(const Workspace& workspace, const Destination& dest
   // Non-interactive: the script occupies standard input, so ssh cannot ask for a password.
   spec.argv = {ssh->string(), "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", destination.place, "sh"};
   spec.input = std::move(script);
-  spec.timeout = kPatience;
+  spec.timeout = kSshPatience;
   spec.max_output = 256u << 20;
   return spec;
 }

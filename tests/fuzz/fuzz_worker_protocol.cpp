@@ -61,7 +61,7 @@ void one_exchange(const std::string& bytes) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+capstone::fuzz::Target capstone::fuzz::make_target() {
   capstone::fuzz::Target target;
   target.name = "worker_protocol";
   const std::size_t bytes = plan_packet(capstone::testing::sample_plan(), capstone::testing::sample_data()).size();
@@ -75,10 +75,10 @@ int main(int argc, char** argv) {
                    "\"ok\":", "\"ok\":true,", "\"bytes\":", "\"replayed\":", "\"replayed\":true,", "\"because\":", "\"message\":[", "\"line\":", "\"block\":[[],{},0]"};
   target.largest = 80u << 10;
   const std::size_t before = open_descriptors().size();
-  target.run = [&](const std::string& text) {
+  target.run = [=](const std::string& text) {
     one_exchange(text);
     if (const auto now = open_descriptors(); now.size() > before)
       capstone::fuzz::expect(false, "no descriptor left open, not " + join(now, ", "));
   };
-  return capstone::fuzz::fuzz_main(argc, argv, target);
+  return target;
 }

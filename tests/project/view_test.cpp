@@ -147,7 +147,7 @@ TEST(Best, WithoutAGpuItIsTheLastCorrectOneAndNullWhenNonePassed) {
   EXPECT_EQ(view.best("human"), nullptr);
 }
 
-// "measure all" repeats the last version beside the model's kernel, for a reason of its own.
+// "measure all" repeats the last version together with the model's kernel, for a separate reason.
 TEST(Reason, AndExpectationAreThoseOfTheFirstMeasurement) {
   LedgerView view;
   Measurement again = measurement("v1");

@@ -1,4 +1,5 @@
-// Archives from strangers. Everything is decided here, nothing is left to libarchive's own extraction.
+// Unpacks archives from untrusted sources. All decisions are made here; libarchive's own extraction is not
+// used.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ namespace {
 constexpr std::size_t kMaxPath = 1024;
 constexpr std::size_t kMaxName = 200;
 
-// A name fit to be shown: no control characters, not too long.
+// A name that is safe to show: no control characters, not too long.
 std::string shown(std::string_view path) {
   std::string text = to_utf8(path.substr(0, 120));
   for (char& c : text)
@@ -34,10 +35,10 @@ using Unpacking = tl::expected<T, UnpackError>;
 tl::unexpected<UnpackError> refuse(const std::string& why, std::string_view path) {
   return tl::unexpected(UnpackError(UnpackError::Kind::kRefused,
                                     {"archive refused: " + why, shown(path),
-                                     "nothing was unpacked; ask the sender to pack it with `capstone`"}));
+                                     "nothing was unpacked; ask the sender to pack it with `capstone submit`"}));
 }
 
-// The path's parts, or why it may not be written.
+// The parts of the path, or the reason why it may not be written.
 Unpacking<std::vector<std::string>> safe_parts(const std::string& path, std::size_t max_depth) {
   if (path.empty()) return refuse("an entry without a name", path);
   if (path.size() > kMaxPath) return refuse("a path is too long", path);
@@ -58,7 +59,7 @@ Unpacking<std::vector<std::string>> safe_parts(const std::string& path, std::siz
   return parts;
 }
 
-// A folder beside the destination that vanishes unless it is kept.
+// A folder next to the destination that is removed unless it is kept.
 class Staging {
  public:
   explicit Staging(fs::path path) : path_(std::move(path)) {}
@@ -93,7 +94,8 @@ class Unpacker {
       int status = archive_read_next_header(reader_, &entry);
       if (status == ARCHIVE_EOF) break;
       if (status != ARCHIVE_OK && status != ARCHIVE_WARN)
-        return fail("archive is damaged: " + archive_reason(reader_), "", "send or download it again");
+        return fail("archive is damaged: " + archive_reason(reader_), "",
+                    "download it again, or ask for a new copy");
       if (++entries_ > limits_.entries) return refuse(fmt::format("more than {} entries", limits_.entries), "");
       CAPSTONE_CHECK(take(entry));
     }
@@ -135,14 +137,16 @@ class Unpacker {
     return done;
   }
 
-  // Counts what comes out, whatever the header says: a small archive may hold a large file.
+  // Counts the bytes that come out and does not trust the header: a small archive may hold a large file.
   Unpacking<void> copy(int fd, const std::string& path) {
     char buffer[1 << 16];
     std::uintmax_t size = 0;
     for (;;) {
       la_ssize_t n = archive_read_data(reader_, buffer, sizeof buffer);
       if (n == 0) return {};
-      if (n < 0) return fail("archive is damaged: " + archive_reason(reader_), shown(path), "send or download it again");
+      if (n < 0)
+        return fail("archive is damaged: " + archive_reason(reader_), shown(path),
+                    "download it again, or ask for a new copy");
       size += static_cast<std::uintmax_t>(n);
       out_.bytes += static_cast<std::uintmax_t>(n);
       if (size > limits_.file) return refuse(fmt::format("a file is larger than {}", format_bytes(static_cast<double>(limits_.file))), path);
@@ -191,7 +195,7 @@ tl::expected<Unpacked, UnpackError> try_unpack_archive(const fs::path& file, con
   fs::path folder = target;
   folder += ".unpacking-" + std::to_string(::getpid());
   std::error_code code;
-  fs::remove_all(folder, code);   // left by a process of the same number
+  fs::remove_all(folder, code);   // left by a dead process with the same number
   CAPSTONE_CHECK(make_folders(folder));
   Staging staging(folder);
   CAPSTONE_TRY(auto unpacked, Unpacker(reader.get(), folder, limits).run());

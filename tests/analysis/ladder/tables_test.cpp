@@ -1,4 +1,4 @@
-// scripts/ladder_tables.py: the READMEs say what the committed results say.
+// scripts/ladder_tables.py: the READMEs agree with the committed results.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ class MadeUp : public testing::Test {
   }
   std::string text(const std::string& path) { return read_file(root_ / path).value_or(""); }
   void TearDown() override { fs::remove_all(root_); }
-  // Tests run beside each other.
+  // Tests run in parallel.
   fs::path root_ = fs::path(testing::TempDir()) / ("capstone-ladder-tables-" + std::to_string(::getpid()));
 };
 
