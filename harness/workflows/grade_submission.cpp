@@ -39,11 +39,18 @@ tl::unexpected<Stop> stop(GradingFault fault, Error error) {
   if (!CAPSTONE_CONCAT(step_, __LINE__)) return stop(fault, std::move(CAPSTONE_CONCAT(step_, __LINE__)).error()); \
   target = std::move(*CAPSTONE_CONCAT(step_, __LINE__))
 
-// The stage that a line of the judge's narration belongs to.
-GradingState state_of_narration(std::string_view line) {
-  if (line.empty() || line.starts_with("waiting")) return GradingState::kQueued;
-  if (line.starts_with("building")) return GradingState::kBuilding;
-  return line.starts_with("gate two") ? GradingState::kMeasuring : GradingState::kChecking;
+GradingState state_of(Stage stage) {
+  switch (stage) {
+    case Stage::kWait: return GradingState::kQueued;
+    case Stage::kBuild:
+    case Stage::kBuildInstrumented: return GradingState::kBuilding;
+    case Stage::kGateTwo: return GradingState::kMeasuring;
+    case Stage::kNote:
+    case Stage::kLoad:
+    case Stage::kGateOne:
+    case Stage::kEmulatedTimes: break;
+  }
+  return GradingState::kChecking;
 }
 
 class Grading {
@@ -62,7 +69,7 @@ class Grading {
     Step<void> done = judge_and_score();
     if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
     if (!done) blame(done.error().fault, done.error().error);
-    result_.state = state_of(result_.fault);
+    result_.state = capstone::state_of(result_.fault);
     result_.finished = utc_now();
     // Remove the pages of an earlier version.
     std::error_code code;
@@ -112,8 +119,8 @@ class Grading {
     return weigh();
   }
 
-  void tell(const std::string& text) const {
-    if (status_) status_({state_of_narration(text), text});
+  void tell(const StageEvent& event) const {
+    if (status_) status_({state_of(event.stage), event.line()});
   }
 
   Step<void> find_root() {
@@ -182,7 +189,7 @@ class Grading {
       GRADING_TRY(std::string text, GradingFault::kRefused, read_file(entry.source, kMaxSource));
       digests.push_back(sha256_hex(text));
     }
-    auto judged = judge(request, workspace_.resources, [&](const std::string& text) { tell(text); });
+    auto judged = judge(request, workspace_.resources, [&](const StageEvent& event) { tell(event); });
     if (!judged) return stop(GradingFault::kMachine, judged.error());
     result_.judged = std::move(*judged);
     for (std::size_t i = 0; i < result_.judged.size(); ++i) {

@@ -15,7 +15,9 @@ void report_note(const ProgressSink& progress, std::string text) {
 }
 
 Narration narration_to(const ProgressSink& progress, std::string prefix) {
-  return [progress, prefix = std::move(prefix)](const std::string& text) { report_step(progress, prefix + text); };
+  return [progress, prefix = std::move(prefix)](const StageEvent& event) {
+    if (progress) progress({Progress::Kind::kStep, prefix + event.line(), event});
+  };
 }
 
 Result<Project> project_here(const Workspace& workspace) { return open_project(workspace.cwd); }

@@ -3,6 +3,7 @@
 // progress to a sink, and returns an outcome. It never prints, never exits and never reads the environment.
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "harness/base/error.h"
@@ -30,6 +31,7 @@ struct Progress {
   };
   Kind kind = Kind::kStep;
   std::string text;
+  std::optional<StageEvent> stage = {};   ///< of a step that the judge takes
 };
 /// Called from the thread that runs the workflow. May be empty.
 using ProgressSink = std::function<void(const Progress&)>;
