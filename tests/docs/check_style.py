@@ -38,11 +38,8 @@ def main():
             where = f"{page}:{number}"
             if re.fullmatch(r"<!-- (end of )?measured -->", line):
                 measured = not measured
-            if (
-                len(line) > WIDTH
-                and not line.lstrip().startswith(("|", "- **Measured here**"))
-                and not measured
-            ):
+            table = line.lstrip().startswith(("|", "- **Measured here**")) and page != "README.md"
+            if len(line) > WIDTH and not table and not measured:
                 errors.append(f"{where}: {len(line)} characters, at most {WIDTH}")
             if fence is not None or measured or page in MAY_SAY_OLD:
                 continue

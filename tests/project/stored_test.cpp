@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/stored.h"
 #include "tests/base/scratch.h"

@@ -48,7 +48,7 @@ TEST_P(CountsOfAGpu, AreTheEmulatorsWithinTwoPercent) {
   for (const Json& measured : recorded["kernels"]) {
     if (measured["file"] != GetParam()) continue;
     const auto ours = std::find_if(explained->kernels.begin(), explained->kernels.end(),
-                                   [&](const KernelCounts& kernel) { return kernel.kernel == measured["kernel"]; });
+                                   [&](const KernelCounts& kernel) { return kernel.kernel == measured["kernel"].get<std::string>(); });
     ASSERT_NE(ours, explained->kernels.end()) << measured["kernel"];
     ++compared;
     for (const Json& counter : measured["counters"]) {
