@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/base/error.h"
@@ -36,6 +37,18 @@ struct Unpacked {
   std::uintmax_t bytes = 0;
 };
 
+/// Why an archive was not unpacked.
+struct UnpackError {
+  enum class Kind {
+    kUnreadable,   ///< damaged, or the machine's fault
+    kRefused,      ///< readable but unsafe: links, climbing paths, over the limits
+  } kind = Kind::kUnreadable;
+  Error error;
+
+  UnpackError(Error reason) : error(std::move(reason)) {}   // NOLINT: an Error of any other call becomes one
+  UnpackError(Kind what, Error reason) : kind(what), error(std::move(reason)) {}
+};
+
 /// Unpacks a tar, tar.gz or zip from an untrusted source, completely or not at all.
 ///
 /// Only plain files and folders are accepted. A link, a device, an absolute path, "..", a control character,
@@ -43,6 +56,10 @@ struct Unpacked {
 /// ignored.
 /// @param destination  must not exist, or be an empty folder; it appears complete or not at all.
 /// @error names the entry and what is wrong with it.
+tl::expected<Unpacked, UnpackError> try_unpack_archive(const std::filesystem::path& archive,
+                                                       const std::filesystem::path& destination,
+                                                       const UnpackLimits& limits = {});
+/// The same, where the kind of the error does not matter.
 Result<Unpacked> unpack_archive(const std::filesystem::path& archive, const std::filesystem::path& destination,
                                 const UnpackLimits& limits = {});
 

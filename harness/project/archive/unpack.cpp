@@ -29,13 +29,17 @@ std::string shown(std::string_view path) {
   return path.size() > 120 ? text + "…" : text;
 }
 
-tl::unexpected<Error> refuse(const std::string& why, std::string_view path) {
-  return fail("archive refused: " + why, shown(path),
-              "nothing was unpacked; ask the sender to pack it with `capstone submit`");
+template <class T>
+using Unpacking = tl::expected<T, UnpackError>;
+
+tl::unexpected<UnpackError> refuse(const std::string& why, std::string_view path) {
+  return tl::unexpected(UnpackError(UnpackError::Kind::kRefused,
+                                    {"archive refused: " + why, shown(path),
+                                     "nothing was unpacked; ask the sender to pack it with `capstone submit`"}));
 }
 
 // The parts of the path, or the reason why it may not be written.
-Result<std::vector<std::string>> safe_parts(const std::string& path, std::size_t max_depth) {
+Unpacking<std::vector<std::string>> safe_parts(const std::string& path, std::size_t max_depth) {
   if (path.empty()) return refuse("an entry without a name", path);
   if (path.size() > kMaxPath) return refuse("a path is too long", path);
   if (!is_utf8(path)) return refuse("a name is not UTF-8", path);
@@ -84,7 +88,7 @@ class Unpacker {
  public:
   Unpacker(archive* reader, fs::path root, const UnpackLimits& limits) : reader_(reader), root_(std::move(root)), limits_(limits) {}
 
-  Result<Unpacked> run() {
+  Unpacking<Unpacked> run() {
     archive_entry* entry = nullptr;
     for (;;) {
       int status = archive_read_next_header(reader_, &entry);
@@ -100,7 +104,7 @@ class Unpacker {
   }
 
  private:
-  Result<void> take(archive_entry* entry) {
+  Unpacking<void> take(archive_entry* entry) {
     const char* raw = archive_entry_pathname_utf8(entry);
     if (!raw) raw = archive_entry_pathname(entry);  // a name that is not UTF-8
     std::string path = raw ? raw : "";
@@ -109,31 +113,32 @@ class Unpacker {
     auto type = archive_entry_filetype(entry);
     if (type != AE_IFREG && type != AE_IFDIR) return refuse("neither a plain file nor a folder", path);
     std::string clean = join(parts, "/");
-    if (type == AE_IFDIR) return parts.empty() ? Result<void>{} : folder(clean);
+    if (type == AE_IFDIR) return parts.empty() ? Unpacking<void>{} : folder(clean);
     if (parts.empty()) return refuse("a file without a name", path);
     parts.pop_back();
     if (!parts.empty()) CAPSTONE_CHECK(folder(join(parts, "/")));
     return file(clean);
   }
 
-  Result<void> folder(const std::string& path) {
+  Unpacking<void> folder(const std::string& path) {
     if (files_.count(path)) return refuse("a file and a folder of the same name", path);
-    return make_folders(root_ / path);
+    CAPSTONE_CHECK(make_folders(root_ / path));
+    return {};
   }
 
-  Result<void> file(const std::string& path) {
+  Unpacking<void> file(const std::string& path) {
     if (!files_.insert(path).second) return refuse("the same file twice", path);
     int fd = ::open((root_ / path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 && (errno == EEXIST || errno == EISDIR)) return refuse("a file and a folder of the same name", path);
     if (fd < 0) return fail(std::string("cannot write: ") + std::strerror(errno), path, "", ExitCode::kEnvironment);
-    Result<void> done = copy(fd, path);
+    Unpacking<void> done = copy(fd, path);
     ::close(fd);
     if (done) out_.files.push_back(path);
     return done;
   }
 
   // Counts the bytes that come out and does not trust the header: a small archive may hold a large file.
-  Result<void> copy(int fd, const std::string& path) {
+  Unpacking<void> copy(int fd, const std::string& path) {
     char buffer[1 << 16];
     std::uintmax_t size = 0;
     for (;;) {
@@ -151,7 +156,7 @@ class Unpacker {
     }
   }
 
-  static Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
+  static Unpacking<void> write_all(int fd, std::string_view bytes, const std::string& path) {
     while (!bytes.empty()) {
       ssize_t n = ::write(fd, bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
@@ -179,7 +184,8 @@ ArchiveReader open_reader() {
 
 }  // namespace
 
-Result<Unpacked> unpack_archive(const fs::path& file, const fs::path& destination, const UnpackLimits& limits) {
+tl::expected<Unpacked, UnpackError> try_unpack_archive(const fs::path& file, const fs::path& destination,
+                                                       const UnpackLimits& limits) {
   CAPSTONE_CHECK(check_destination(destination));
   ArchiveReader reader = open_reader();
   if (archive_read_open_filename(reader.get(), file.c_str(), 1 << 16) != ARCHIVE_OK)
@@ -198,6 +204,12 @@ Result<Unpacked> unpack_archive(const fs::path& file, const fs::path& destinatio
   if (code) return fail("cannot put the unpacked folder in place: " + code.message(), destination.string(), "", ExitCode::kEnvironment);
   staging.keep();
   return unpacked;
+}
+
+Result<Unpacked> unpack_archive(const fs::path& archive, const fs::path& destination, const UnpackLimits& limits) {
+  auto unpacked = try_unpack_archive(archive, destination, limits);
+  if (!unpacked) return fail(std::move(unpacked.error().error));
+  return std::move(*unpacked);
 }
 
 }  // namespace capstone
