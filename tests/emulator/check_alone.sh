@@ -18,7 +18,8 @@ for folder in harness/emulator; do
 done
 
 status=0
-cmake -S "$source/harness/emulator" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_INSTALL_PREFIX="$installed" > "$build/configure.log" 2>&1 || status=$?
+cmake -S "$source/harness/emulator" -B "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_UNITY_BUILD=ON \
+  -DCMAKE_INSTALL_PREFIX="$installed" > "$build/configure.log" 2>&1 || status=$?
 if [ $status -ne 0 ]; then
   cat "$build/configure.log"
   grep -q "CUDA's headers were not found" "$build/configure.log" && exit 3

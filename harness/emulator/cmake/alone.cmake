@@ -6,7 +6,7 @@ add_library(capstone_emulator_cuda STATIC
 target_include_directories(capstone_emulator_cuda PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
 target_compile_options(capstone_emulator_cuda PRIVATE -O1 -w -fno-pie -fno-pic)
 set_target_properties(capstone_emulator_cuda PROPERTIES CXX_STANDARD 17 CXX_EXTENSIONS ON
-  ARCHIVE_OUTPUT_DIRECTORY "${CAPSTONE_LIBEXEC_DIR}")
+  UNITY_BUILD OFF ARCHIVE_OUTPUT_DIRECTORY "${CAPSTONE_LIBEXEC_DIR}")
 if(NOT CAPSTONE_EMULATOR_CUDA_HEADERS STREQUAL "/usr/include")  # would change the order of the compiler's own folders
   target_include_directories(capstone_emulator_cuda SYSTEM PRIVATE "${CAPSTONE_EMULATOR_CUDA_HEADERS}")
 endif()
