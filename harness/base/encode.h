@@ -1,5 +1,5 @@
 #pragma once
-// Bytes as text.
+// Encodes bytes as text.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace capstone {
 
-/// Two lower-case hexadecimal digits a byte.
+/// Two lower-case hexadecimal digits per byte.
 std::string hex(std::span<const unsigned char> bytes);
 /// Base64 with padding and without line breaks (RFC 4648, section 4).
 std::string base64(std::span<const unsigned char> bytes);

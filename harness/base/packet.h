@@ -1,7 +1,7 @@
 #pragma once
 // One packet of the channel between the judge and its workers (harness/runtime/worker/protocol.md): a JSON
-// object and at most one file descriptor, over a SOCK_SEQPACKET Unix socket. A header alone, in C++17 and
-// with no library but nlohmann's JSON, because it is also part of each emulated candidate, and of the CUDA
+// object and at most one file descriptor, over a SOCK_SEQPACKET Unix socket. Header-only, in C++17, with
+// nlohmann's JSON as the only library, because it is also part of each emulated candidate and of the CUDA
 // programs, which nvcc compiles on the user's machine.
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,10 +40,10 @@ class Descriptor {
 
 struct Packet {
   Json message;
-  Descriptor fd;  ///< a descriptor that came along; empty otherwise
+  Descriptor fd;  ///< the descriptor sent with the packet; empty if none
 
-  /// The number that the message holds under `key`; nothing if there is none. The sender may have written
-  /// anything.
+  /// The number under `key` in the message; empty if there is none. The sender is not trusted, so any value
+  /// is possible.
   std::optional<double> number(const char* key) const {
     const auto it = message.find(key);
     if (it == message.end() || !it->is_number()) return std::nullopt;
@@ -51,8 +51,8 @@ struct Packet {
   }
 };
 
-/// kRetry: a signal came, or the socket does not block and is not ready. kClosed: the other side is gone, or
-/// sent no bytes.
+/// kRetry: interrupted by a signal, or a non-blocking socket is not ready. kClosed: the other side closed the
+/// socket, or sent no bytes.
 enum class PacketStatus { kDone, kRetry, kClosed, kMalformed };
 
 /// The text of a message; bytes that are not UTF-8 are replaced.
@@ -111,10 +111,10 @@ inline PacketStatus receive_packet(int socket, Packet& packet) {
   return packet.message.is_object() ? PacketStatus::kDone : PacketStatus::kMalformed;
 }
 
-/// The worker's end of the channel, which waits as long as it takes.
+/// The worker's end of the channel. Its calls block without a time limit.
 class WorkerChannel {
  public:
-  /// The judge's next packet; nothing when the judge is gone.
+  /// The judge's next packet; empty if the judge has closed the channel.
   std::optional<Packet> receive() {
     Packet packet;
     PacketStatus status;
@@ -123,7 +123,7 @@ class WorkerChannel {
     if (status != PacketStatus::kDone) return std::nullopt;
     return packet;
   }
-  /// @return false when the judge is gone.
+  /// @return false if the judge has closed the channel.
   bool send(const Json& message, int fd = -1) {
     const std::string text = packet_text(message);
     PacketStatus status;

@@ -42,10 +42,10 @@ struct Layout {
 
 /// Lays out a case.
 ///
-/// @param workspace_bytes, prepared_bytes  what the candidate's functions of these names said
-/// @error a shape that does not evaluate, or an arena of more than 2^46 bytes (an absurd workspace).
+/// @param workspace_bytes, prepared_bytes  results of the candidate's functions of these names
+/// @error a shape that cannot be evaluated, or an arena of more than 2^46 bytes (an absurd workspace).
 Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
-/// The same where the sizes are used once.
+/// The same, for sizes that are used only once.
 Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
 
 }  // namespace capstone

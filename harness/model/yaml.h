@@ -3,7 +3,6 @@
 // events, so that repeated keys are detected, and size, depth and aliases are limited while reading and not
 // afterwards.
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/base/error.h"
@@ -16,7 +15,8 @@ struct YamlNode {
   std::string text;             ///< scalars
   bool quoted = false;          ///< scalars: '…', "…", | or >; such text is never a number
   std::vector<YamlNode> items;  ///< lists
-  std::vector<std::pair<YamlNode, YamlNode>> entries;  ///< maps, in file order; keys are scalars, each once
+  struct Entry;
+  std::vector<Entry> entries;   ///< maps, in file order; keys are scalars, each once
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }
@@ -24,6 +24,11 @@ struct YamlNode {
   bool is_map() const { return kind == Kind::kMap; }
   /// The value under `key`, or null.
   const YamlNode* find(std::string_view key) const;
+};
+
+/// Key and value.
+struct YamlNode::Entry {
+  YamlNode first, second;
 };
 
 /// "a list", "a mapping", "`text`", "nothing": for messages.

@@ -58,7 +58,7 @@ TEST_P(Programs, AreNotAccusedOfRacesOrBadAccesses) {
 
 // Such long rows are not a check size of the problem, because the other tests would then take minutes.
 TEST(Cluster, TheSoftmaxThatSharesLongRowsIsRightAndNotAccused) {
-  const fs::path root = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path().parent_path();
+  const fs::path root = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path().parent_path().parent_path();
   const fs::path folder = fs::temp_directory_path() / fmt::format("capstone-softmax-cluster-{}", ::getpid());
   fs::create_directories(folder);
   const auto overwrite = fs::copy_options::overwrite_existing;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 
 #include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
@@ -11,6 +13,8 @@
 
 namespace capstone {
 namespace {
+
+namespace fs = std::filesystem;
 
 void gzip(const fs::path& file) { ASSERT_EQ(std::system(("gzip -n '" + file.string() + "'").c_str()), 0); }
 
