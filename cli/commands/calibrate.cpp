@@ -133,7 +133,7 @@ Result<ExitCode> calibrate(const Context& context, const CalibrateArguments& arg
                     next->problem, "run `capstone doctor`, then `capstone selftest`", ExitCode::kEnvironment);
       const Interval s = *m.measured->speedup;
       Json line{{"kind", next->kind}, {"size", next->name}, {"problem", next->problem}, {"sizes", m.measured->sizes},
-                {"verdict", label_of(m.gate_two)}, {"reason", m.gate_two_reason}, {"execution", m.execution},
+                {"verdict", label_of(m.gate_two)}, {"reason", m.gate_two_reason}, {"execution", recorded_name(m.execution)},
                 {"speedup", {s.point, s.low, s.high}}, {"half_width", (s.high - s.low) / 2 / s.point}, {"floor", m.measured->floor},
                 {"ms", m.measured->arms.back().median_ms.point}, {"reference_ms", m.measured->arms.front().median_ms.point},
                 {"together", measurements.size()}, {"budget_s", arguments.budget}, {"seconds", m.seconds}, {"time", utc_now()},

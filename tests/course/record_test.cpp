@@ -23,7 +23,7 @@ TEST(GpuCohort, EveryResultIsReadAndAsExpected) {
     auto result = Json::parse(line).get<SubmissionResult>();
     bool any = false;
     for (const Measurement& m : result.judged) {
-      EXPECT_EQ(m.backend, "cuda");
+      EXPECT_EQ(m.backend, Backend::kCuda);
       EXPECT_EQ(m.environment["device"], "NVIDIA H200");
       any |= m.measured && m.measured->speedup.has_value();
     }
