@@ -125,7 +125,7 @@ Result<void> check_candidate(const CudaSession& session, const Oracle& oracle, c
     not_judgeable_here(candidate.record, {"cannot be replayed: a Python process cannot be recorded", {}, "measure with --execution in-process",
                                           ExitCode::kEnvironment});
     candidate.record.gate_two_reason = "gate one failed";
-    cuda_program(candidate).loaded.reset();  // nothing of it may run beside another candidate's clock
+    cuda_program(candidate).loaded.reset();  // it must not run while another candidate is timed
     return {};
   }
   if (wanted != Execution::kInProcess && candidate.record.execution_reason.empty() && !program.python) {

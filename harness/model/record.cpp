@@ -436,7 +436,7 @@ void from_json(const Json& json, Attempt& a) {
 }
 
 void to_json(Json& json, const Record& r) {
-  // The body comes last: whoever only needs the chain stops reading in front of it.
+  // The body comes last: a reader that only needs the chain stops before it.
   json = Json{{"schema_version", kLedgerSchema},
               {"seq", r.seq},
               {"time", r.time},

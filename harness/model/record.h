@@ -67,7 +67,7 @@ struct CompilerMessage { std::string file; int line = 0, column = 0; std::string
 struct BuildResult {
   bool ok = false;
   double seconds = 0;
-  std::string command;                    ///< what was run, for whoever wants to repeat it
+  std::string command;                    ///< what was run, so that it can be repeated
   std::string log;                        ///< the compiler's output, cut at 64 KiB
   std::optional<CompilerMessage> first_error;
   bool cached = false;
@@ -126,7 +126,7 @@ struct Prediction {
   bool before_first_measurement = true;
 };
 
-/// One reply of a language model, filed for ever.
+/// One reply of a language model, filed permanently.
 struct Attempt {
   int number = 0;
   std::string model, settings;

@@ -137,7 +137,7 @@ void DeviceBuffers::add_fingerprints(Json& steps) const {
 }
 
 Result<std::vector<std::uint64_t>> DeviceBuffers::fingerprints() {
-  hash_seed_ = fresh_seed();  // nobody can aim at a collision
+  hash_seed_ = fresh_seed();  // drawn late, so that no candidate can aim at a collision
   Json steps = Json::array();
   add_fingerprints(steps);
   CAPSTONE_TRY(Json results, gpu_host_.batch(std::move(steps)));

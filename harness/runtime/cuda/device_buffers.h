@@ -1,5 +1,5 @@
 #pragma once
-// The measured case on the GPU: one set of tensors that candidates see, and beside it, in memory that only trusted
+// The measured case on the GPU: one set of tensors that candidates see, and, in memory that only trusted
 // processes map, what the reference makes of the same inputs.
 #include <cstdint>
 #include <string>

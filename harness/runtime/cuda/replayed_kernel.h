@@ -1,6 +1,6 @@
 #pragma once
 // Replayed execution: a capture worker writes down what launch() does, a replayer does it without the submission's host code.
-// Behind the face of one Runner, so that the gates are the same for both ways of execution.
+// It implements Runner, so that the gates treat both kinds of execution alike.
 #include <functional>
 #include <map>
 #include <mutex>
@@ -15,7 +15,7 @@
 
 namespace capstone {
 
-/// One submission in replayed execution: its device code and the captured graphs made of it so far. Shared by the runners that play it.
+/// One submission in replayed execution: its device code and the captured graphs made of it so far. Shared by the runners that replay it.
 class ReplayedKernel {
  public:
   struct Programs {
@@ -33,7 +33,7 @@ class ReplayedKernel {
   /// @param request  args, workspace, prepared, as for a worker's run
   tl::expected<const CapturedGraph*, WorkerFailure> record(const std::string& what, const Json& request, std::size_t arena_bytes);
 
-  /// From now on a capture worker lives only while it records: nothing of the submission may run beside a clock.
+  /// From now on a capture worker lives only while it records: no code of the submission may run while it is timed.
   void close_capture_worker() {
     keep_capture_worker_ = false;
     capture_worker_.reset();

@@ -198,7 +198,7 @@ cudaError_t cudaMemsetAsync_ptsz(void* dst, int value, size_t bytes, cudaStream_
   return Shim::get().joined(per_thread(stream)) ? cudaMemsetAsync(dst, value, bytes, per_thread(stream)) : cudaSuccess;
 }
 
-// ---- waits: a captured graph's host code is gone when it runs, so there is nobody to wait
+// ---- waits: a captured graph's host code is gone when it runs, so nothing can wait
 cudaError_t cudaDeviceSynchronize() { return Shim::get().wait(); }
 cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t) { return Shim::get().wait(); }
 cudaError_t cudaStreamQuery_ptsz(cudaStream_t) { return Shim::get().wait(); }
