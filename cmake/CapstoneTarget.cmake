@@ -3,26 +3,37 @@
 # Warnings for every target; errors where CAPSTONE_WERROR is ON.
 function(capstone_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra
-    -Wno-restrict  # GCC 12 warns of std::string itself (GCC bug 105329)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns of std::string itself (GCC bug 105329)
+    $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>  # takes a source for a header there
     $<$<BOOL:${CAPSTONE_WERROR}>:-Werror> ${ARGN})
 endfunction()
 
-# The precompiled header of capstone_base, which links what the header includes. Sources that are compiled with other options than
-# the rest of their target cannot use it: see capstone_own_options().
+# capstone_precompiled(<target> [<header> …]): sources of the target begin with harness/base/precompiled.h, compiled once. Libraries share
+# one; a target with headers of its own besides, and a program (-fPIE instead of -fPIC), has its own.
 function(capstone_precompiled target)
   if(NOT CAPSTONE_PRECOMPILED_HEADERS)
     return()
-  elseif(target STREQUAL capstone_base)
-    target_precompile_headers(capstone_base PRIVATE <harness/base/precompiled.h>)
-    return()
   endif()
-  target_precompile_headers(${target} REUSE_FROM capstone_base)
   get_target_property(type ${target} TYPE)
-  if(type STREQUAL EXECUTABLE)  # -fPIE would not go with the header that was precompiled for libraries
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${target} PRIVATE -fPIC)
-    target_link_options(${target} PRIVATE -pie)
+  if(target STREQUAL capstone_base OR ARGN OR type STREQUAL EXECUTABLE)
+    target_precompile_headers(${target} PRIVATE <harness/base/precompiled.h> ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM capstone_base)
   endif()
+endfunction()
+
+# Where CMAKE_UNITY_BUILD is ON (preset release): up to eight sources of one folder are compiled as one. Names in anonymous namespaces
+# are therefore unique within a folder.
+function(capstone_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    get_filename_component(folder "${source}" DIRECTORY)
+    string(MAKE_C_IDENTIFIER "in_${folder}" group)
+    math(EXPR count_${group} "${count_${group}} + 1")
+    math(EXPR batch "(${count_${group}} - 1) / 8")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${group}_${batch}")
+  endforeach()
 endfunction()
 
 # capstone_own_options(OPTIONS <options> SOURCES …): these sources are compiled one by one, with these options besides.
@@ -36,15 +47,19 @@ function(capstone_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(capstone_${name} STATIC ${ARG_SOURCES})
   add_library(capstone::${name} ALIAS capstone_${name})
-  target_include_directories(capstone_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
+  target_include_directories(capstone_${name} PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:include/capstone>")
+  set_property(GLOBAL APPEND PROPERTY CAPSTONE_LIBRARIES capstone_${name})
   capstone_warnings(capstone_${name} -Wshadow -Wconversion -Wno-sign-conversion)
   target_link_libraries(capstone_${name} PUBLIC ${ARG_DEPS})
+  capstone_unity(capstone_${name})
   if("capstone::base" IN_LIST ARG_DEPS OR name STREQUAL base)
     capstone_precompiled(capstone_${name})
   endif()
 endfunction()
 
-# capstone_test(<name> SOURCES … DEPS … [LABELS …]): one GoogleTest program, its cases found at test time.
+# capstone_test(<name> SOURCES … DEPS … [LABELS …] [TIMEOUT …]): one GoogleTest program, its cases found at test time. Each case has the name of its
+# folder below tests/ (its room) as a label, and "fast" where the program is in CAPSTONE_FAST_TESTS.
 function(capstone_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -54,6 +69,14 @@ function(capstone_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  file(RELATIVE_PATH room "${CMAKE_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
+  string(REGEX REPLACE "/.*" "" room "${room}")
+  list(APPEND ARG_LABELS ${room})
+  if(name IN_LIST CAPSTONE_FAST_TESTS)
+    list(APPEND ARG_LABELS fast)
+  endif()
+  list(REMOVE_DUPLICATES ARG_LABELS)
+  string(REPLACE ";" "\\;" ARG_LABELS "${ARG_LABELS}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

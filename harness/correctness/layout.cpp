@@ -17,7 +17,7 @@ const TensorSlot* Layout::find(int parameter) const {
 
 std::vector<std::pair<std::size_t, std::size_t>> Layout::guards() const {
   std::vector<std::pair<std::size_t, std::size_t>> bands;
-  std::size_t end = 0;  // of what was laid out so far
+  std::size_t end = 0;  // of the blocks placed so far
   const auto band_before = [&](std::size_t start, std::size_t length) {
     if (start > end) bands.emplace_back(end, start - end);
     end = start + length;
@@ -33,7 +33,7 @@ Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_byte
   const Problem& problem = *bound.problem;
   Layout layout;
   std::size_t end = 0;
-  // Returns the base of a block: a whole guard band after what went before, aligned.
+  // Returns the base of a block: aligned, a whole guard band after the previous block.
   const auto place = [&end](std::size_t bytes) {
     const std::size_t offset = rounded_up(end + Layout::kGuard);
     end = offset + bytes;

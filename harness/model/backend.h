@@ -1,5 +1,5 @@
 #pragma once
-// Where a kernel is judged, and how it is run there.
+// The backend on which a kernel is judged, and the execution: how it runs there.
 #include <array>
 #include <optional>
 #include <string_view>
@@ -7,14 +7,15 @@
 
 namespace capstone {
 
-/// kAuto is a wish (a GPU where there is one); in a measurement it means that nothing was chosen.
+/// kAuto requests a GPU if there is one. In a measurement it means that no backend was chosen.
 enum class Backend { kAuto, kEmulated, kCuda };
 
-/// How a candidate runs. kAuto is a wish: replayed where its launch can be captured, else in-process, and the record
-/// says why; in a measurement it means that nothing has run. kEmulated follows from the backend; it cannot be asked for.
+/// How a candidate runs. kAuto requests replayed execution if the launch can be captured, else in-process
+/// execution; the record gives the reason. In a measurement kAuto means that nothing has run. kEmulated
+/// follows from the backend and cannot be requested.
 enum class Execution { kAuto, kReplayed, kInProcess, kEmulated };
 
-/// The words on the command line, in JSON and for people, in the order in which help lists them.
+/// The words used on the command line, in JSON and in messages, in the order in which help lists them.
 inline constexpr std::array<std::pair<Backend, std::string_view>, 3> kBackendWords{
     {{Backend::kAuto, "auto"}, {Backend::kCuda, "cuda"}, {Backend::kEmulated, "emulated"}}};
 inline constexpr std::array<std::pair<Execution, std::string_view>, 4> kExecutionWords{{{Execution::kAuto, "auto"},
@@ -34,7 +35,7 @@ constexpr std::string_view name_of(Execution execution) {
     if (value == execution) return word;
   return "";
 }
-/// The backend of a word; nothing where the word names none.
+/// The backend that a word names; empty if it names none.
 constexpr std::optional<Backend> backend_named(std::string_view name) {
   for (const auto& [value, word] : kBackendWords)
     if (word == name) return value;

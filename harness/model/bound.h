@@ -19,17 +19,18 @@ struct BoundTensor {
 struct BoundProblem {
   const Problem* problem = nullptr;
   Sizes sizes;
-  std::vector<BoundTensor> tensors;  ///< signature order, scalars left out
-  std::vector<double> scalars;       ///< signature order, tensors left out
+  std::vector<BoundTensor> tensors;  ///< in signature order, without scalars
+  std::vector<double> scalars;       ///< in signature order, without tensors
 };
 
-/// The most that one tensor or one arena may have: far above any GPU, far below where sizes and offsets could overflow.
+/// Maximum size of one tensor or one arena: far above any GPU's memory, far below where sizes and offsets
+/// could overflow.
 inline constexpr std::size_t kMostBytes = std::size_t{1} << 46;
 
-/// @error a shape or a scalar that does not evaluate; a tensor of more than kMostBytes
+/// @error a shape or a scalar that cannot be evaluated; a tensor of more than kMostBytes
 Result<BoundProblem> bound_at(const Problem& problem, const Sizes& sizes);
 
-/// The error of what does not fit into kMostBytes.
+/// The error for sizes above kMostBytes.
 tl::unexpected<Error> too_large(const std::string& name, const Sizes& sizes);
 
 }  // namespace capstone

@@ -130,7 +130,7 @@ TEST_F(Isolation, ControlCInABuildTakesTheCompilersAlong) {
   Child running = start({"measure", "--backend", "emulated"}, {.cwd = root, .env = {{"CAPSTONE_CACHE", cache.string()}}});
   ASSERT_TRUE(becomes(true, (cache / "emulated" / "tmp-").string())) << running.err_so_far();
   ::kill(running.pid(), SIGINT);
-  ProcessResult ended = running.finish(std::chrono::seconds(20));
+  ProcessResult ended = running.finish(std::chrono::seconds(120));
   EXPECT_EQ(ended.end, ProcessResult::End::kExited);
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_TRUE(becomes(false, cache.string())) << "a compiler lives on";
@@ -149,7 +149,7 @@ TEST_F(Isolation, ControlCInGateOneTakesDaemonsAlong) {
   Child running = start({"measure", "--backend", "emulated", "--timeout", "60"}, {.cwd = root});
   ASSERT_TRUE(becomes(true, marker)) << running.err_so_far();
   ::kill(running.pid(), SIGINT);
-  ProcessResult ended = running.finish(std::chrono::seconds(20));
+  ProcessResult ended = running.finish(std::chrono::seconds(120));
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_TRUE(becomes(false, marker)) << "the daemon lives on";
   EXPECT_EQ(slurp(root / ".capstone" / "ledger.jsonl"), before);

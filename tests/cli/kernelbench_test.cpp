@@ -160,7 +160,7 @@ TEST_F(KernelBench, WhatWasJudgedBeforeAnInterruptionIsInTheResults) {
   EXPECT_FALSE(fs::exists(home_ / "out" / "eval_results.json")) << "the problem has not ended";
   ASSERT_TRUE(wait_for(child, "gate one, case", std::chrono::seconds(60)));
   ::kill(child.pid(), SIGINT);
-  EXPECT_EQ(child.finish(std::chrono::seconds(30)).status, 130);
+  EXPECT_EQ(child.finish(std::chrono::seconds(120)).status, 130);
   const Json results = Json::parse(slurp(home_ / "out" / "eval_results.json"), nullptr, false);
   ASSERT_TRUE(results.is_object());
   ASSERT_EQ(results["5"].size(), 1u);

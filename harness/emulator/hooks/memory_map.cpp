@@ -1,9 +1,9 @@
-#include "harness/emulator/hooks/memory_map.h"
+#include "hooks/memory_map.h"
 
 #include <map>
 #include <memory>
 
-#include "harness/emulator/hooks/reserve.h"
+#include "hooks/reserve.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -13,7 +13,7 @@ std::map<std::uintptr_t, std::unique_ptr<Allocation>>& table() {
   return *instance;
 }
 
-std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+std::uintptr_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 std::string described(const Allocation& a) { return "`" + a.name + "` (" + std::to_string(a.bytes) + " bytes)"; }
 
@@ -27,11 +27,11 @@ Shadow::~Shadow() {
 }
 
 void add_allocation(const void* begin, std::size_t bytes, std::string name, bool written, bool counted) {
-  table()[number(begin)] = std::make_unique<Allocation>(number(begin), bytes, std::move(name), written, counted);
+  table()[address_of(begin)] = std::make_unique<Allocation>(address_of(begin), bytes, std::move(name), written, counted);
 }
 
 void remove_allocation(const void* begin) {
-  auto it = table().find(number(begin));
+  auto it = table().find(address_of(begin));
   if (it == table().end()) return;
   for (SiteId id = 1; id <= site_count(); ++id)
     if (sites[id].hint == it->second.get()) sites[id].hint = nullptr;
@@ -39,9 +39,9 @@ void remove_allocation(const void* begin) {
 }
 
 void mark_written(const void* begin, std::size_t bytes) {
-  Allocation* a = find_allocation(number(begin));
+  Allocation* a = find_allocation(address_of(begin));
   if (!a || a->written) return;
-  const std::size_t from = number(begin) - a->begin, to = from + std::min(bytes, a->bytes - from);
+  const std::size_t from = address_of(begin) - a->begin, to = from + std::min(bytes, a->bytes - from);
   if (from == 0 && to == a->bytes) {
     a->written = true;
     return;

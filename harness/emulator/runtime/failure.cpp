@@ -1,16 +1,16 @@
-#include "harness/emulator/runtime/failure.h"
+#include "runtime/failure.h"
 
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {
 
-std::mutex g_mutex;
+std::mutex g_failure_mutex;
 /// Lives as long as the process: what happens at its end is reported, too.
 std::optional<Failure>& first_failure() {
   static auto* first = new std::optional<Failure>;
@@ -45,19 +45,19 @@ const char* name_of(FailureKind kind) {
 }
 
 void record_failure(Failure failure) {
-  std::lock_guard lock(g_mutex);
+  std::lock_guard lock(g_failure_mutex);
   if (failure.kind != FailureKind::kLaunchError) g_kernels_over = true;
   if (!first_failure()) first_failure() = std::move(failure);
 }
 std::optional<Failure> take_failure() {
-  std::lock_guard lock(g_mutex);
+  std::lock_guard lock(g_failure_mutex);
   std::optional<Failure> taken = std::move(first_failure());
   first_failure().reset();
   g_kernels_over = false;
   return taken;
 }
 bool has_failure() {
-  std::lock_guard lock(g_mutex);
+  std::lock_guard lock(g_failure_mutex);
   return first_failure().has_value();
 }
 bool kernels_are_over() { return g_kernels_over; }

@@ -1,9 +1,10 @@
-// Static and dynamic shared memory: one arena a runner, red zones around every variable, NaN bytes in every fresh one.
+// Static and dynamic shared memory: one arena per runner, red zones around every variable, NaN bytes in every
+// fresh one.
 #include <cstdlib>
 #include <new>
 
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {
@@ -12,7 +13,7 @@ struct SlotTable {
   std::vector<SharedSlot> slots;
   std::size_t size = kRedZone;  // the end of the last variable
 };
-SlotTable& table() {  // built during static initialisation of the candidate
+SlotTable& slot_table() {  // built during static initialisation of the candidate
   static SlotTable* instance = new SlotTable;
   return *instance;
 }
@@ -22,7 +23,7 @@ std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1
 }  // namespace
 
 SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const char* name) {
-  SlotTable& t = table();
+  SlotTable& t = slot_table();
   const std::size_t offset = round_up(t.size, alignment > 128 ? alignment : 128);
   t.slots.push_back({static_cast<std::uint32_t>(t.slots.size()), static_cast<std::uint32_t>(offset),
                      static_cast<std::uint32_t>(size), name});
@@ -30,8 +31,8 @@ SharedSlot register_shared_slot(std::size_t size, std::size_t alignment, const c
   return t.slots.back();
 }
 
-const std::vector<SharedSlot>& shared_slots() { return table().slots; }
-std::size_t shared_slots_size() { return table().size; }
+const std::vector<SharedSlot>& shared_slots() { return slot_table().slots; }
+std::size_t shared_slots_size() { return slot_table().size; }
 
 bool is_shared(const void* pointer) {
   const BlockRunner* runner = BlockRunner::current();
@@ -41,7 +42,8 @@ std::size_t dynamic_shared_size() { return BlockRunner::current()->grid().config
 void begin_shared_slot(const SharedSlot& slot) { BlockRunner::current()->begin_slot(slot); }
 
 void BlockRunner::prepare_arena() {
-  // Dynamic memory first, as close to address 0 as it may be: descriptors of matrices hold 18 bits of an address.
+  // Dynamic memory first, as close to address 0 as it may be: descriptors of matrices hold 18 bits of an
+  // address.
   const std::size_t static_offset = round_up(kDynamicOffset + grid_->config.dynamic_shared + kRedZone, 1024);
   const std::size_t needed = round_up(static_offset + shared_slots_size() + kRedZone, 4096);
   if (arena_size_ < needed) {

@@ -6,8 +6,8 @@
 
 namespace capstone {
 namespace {
-constexpr std::size_t kMaxFile = std::size_t{1} << 30;  // [B]
-constexpr int kMaxTasks = 1024;  // blocks of a cooperative launch have a thread each
+constexpr std::size_t kLargestProgramFile = std::size_t{1} << 30;  // [B]
+constexpr int kMaxProgramTasks = 1024;  // blocks of a cooperative launch have a thread each
 }  // namespace
 
 Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Resources& resources) {
@@ -32,8 +32,8 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   spec.env = {{"CAPSTONE_SCHEDULE", fmt::format("{}:{}", request.schedule, request.seed)}};
   spec.timeout = request.timeout;
   spec.max_memory = request.max_memory;
-  spec.max_file = kMaxFile;
-  spec.max_tasks = kMaxTasks;
+  spec.max_file = kLargestProgramFile;
+  spec.max_tasks = kMaxProgramTasks;
   CAPSTONE_TRY(run.process, run_process(sandbox.confine(std::move(spec), {.read = {folder}, .write = {}, .gpu = false})));
   return run;
 }
