@@ -43,8 +43,8 @@ std::string cases_text(const Measurement& m) {
 
 // "H200, replayed execution", "four schedules": how the kernel was run.
 std::string way_of(const Measurement& m) {
-  if (m.backend == "emulated") return m.execution == "in-process" ? "PyTorch on the CPU" : "four schedules";
-  return fmt::format("{}, {}", m.environment.value("device", ""), m.execution);
+  if (m.backend == Backend::kEmulated) return m.execution == Execution::kInProcess ? "PyTorch on the CPU" : "four schedules";
+  return fmt::format("{}, {}", m.environment.value("device", ""), recorded_name(m.execution));
 }
 
 std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
@@ -60,7 +60,7 @@ std::string mismatch_table(const Diagnosis& d, const Terminal& terminal) {
 std::string time_of(const Measurement& m) {
   if (!m.measured || m.measured->arms.empty()) return "-";
   const Arm& arm = m.measured->arms.back();
-  if (m.backend == "emulated") return format_time_ms(arm.median_ms.point) + " emulated";
+  if (m.backend == Backend::kEmulated) return format_time_ms(arm.median_ms.point) + " emulated";
   return with_interval(arm.median_ms);
 }
 
@@ -103,7 +103,7 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   for (const Measurement& m : measurements)
     for (const std::string& label : m.labels) text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
   const Measurement& any = measurements.front();
-  if (any.backend == "emulated")
+  if (any.backend == Backend::kEmulated)
     text += "\n" + terminal.paint(Tone::kDim, fmt::format("gate two: not judged here ({}). Emulated times are CPU times: they are not graded.",
                                                           any.gate_two_reason));
   else
@@ -114,8 +114,8 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
     text += "\n" + terminal.paint(Tone::kDim, fmt::format("the reference is the native baseline: {}", any.environment.value("native_because", "")));
   for (const Measurement& m : measurements)
     if (!m.execution_reason.empty())
-      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {}: {}", shown_name(m), m.execution, m.execution_reason));
-  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", any.backend, way_of(any), any.isolation,
+      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {}: {}", shown_name(m), recorded_name(m.execution), m.execution_reason));
+  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", recorded_name(any.backend), way_of(any), any.isolation,
                                                         judged(any) ? fmt::format(" · verdict floor {:.1f} %", any.measured->floor * 100) : ""));
   return text;
 }

@@ -30,7 +30,7 @@ std::string environment_of(const Measurement& m) {
   std::vector<std::string> parts;
   for (const char* name : {"device", "driver", "nvcc", "cpu", "tool"})
     if (std::string text = fact(m, name); !text.empty()) parts.push_back(fmt::format("{} {}", name, text));
-  parts.push_back("backend " + m.backend);
+  parts.push_back(fmt::format("backend {}", recorded_name(m.backend)));
   if (!m.isolation.empty()) parts.push_back("isolation " + m.isolation);
   return join(parts, ", ");
 }

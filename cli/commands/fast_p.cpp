@@ -28,7 +28,7 @@ using Groups = std::map<std::string, std::vector<Solution>>;  // whose solutions
 
 Solution solution_of(const Measurement& m) {
   Solution solution{m.problem_id, m.gate_one == GateOne::kPassed, {}};
-  if (m.measured && m.backend == "cuda") solution.speedup = m.measured->speedup;
+  if (m.measured && m.backend == Backend::kCuda) solution.speedup = m.measured->speedup;
   return solution;
 }
 

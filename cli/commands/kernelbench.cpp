@@ -21,7 +21,7 @@ std::string line_of(const SuiteSample& sample, const JudgedSample& judged) {
   if (!judged.measurement) return text + "not judged: " + judged.refused;
   const Measurement& m = *judged.measurement;
   text += label_of(m.gate_one);
-  if (m.measured && m.measured->speedup && m.backend == "cuda")
+  if (m.measured && m.measured->speedup && m.backend == Backend::kCuda)
     text += fmt::format(", {:.2f}x, {}", m.measured->speedup->point, label_of(m.gate_two));
   if (const CaseResult* bad = m.first_failure()) text += ": " + bad->problem;
   else if (m.build.first_error) text += ": " + m.build.first_error->text;

@@ -1,4 +1,4 @@
-// Judging on a GPU. The GPU host owns the tensors; a candidate is replayed (captured once, then launched by a process of ours)
+// Judging on a GPU. The GPU host owns the tensors; a candidate is replayed (captured once, then launched by a trusted process)
 // where that is possible, else it runs in a worker of its own.
 #include <chrono>
 

@@ -63,7 +63,7 @@ Result<bool> check_replayed(const CudaSession& session, const Oracle& oracle, co
   CAPSTONE_TRY(program.replayed, capture(session, program.artifact));
   setup.start_worker = program.start(session);
   CAPSTONE_TRY(candidate.wants, gate_one(setup, bound.cases, m));
-  m.execution = "replayed";
+  m.execution = Execution::kReplayed;
   if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
   if (m.gate_one == GateOne::kPassed || m.gate_one == GateOne::kTimedOut) return true;
   const std::string refusal = program.replayed->refusal();
@@ -80,7 +80,7 @@ Result<void> check_in_process(const CudaSession& session, const Oracle& oracle, 
   m.cases.clear();
   m.labels.clear();
   m.gate_two_reason.clear();
-  m.execution = "in-process";
+  m.execution = Execution::kInProcess;
   if (program.python) m.execution_reason = "a Python process cannot be recorded";
   GateOneSetup setup = setup_of(session, oracle, candidate);
   setup.start_worker = starting_with(program.loaded ? std::move(*program.loaded) : nullptr, program.start(session));
@@ -100,7 +100,7 @@ std::function<StartedRunner()> CudaProgram::start(const CudaSession& session) co
 Result<Built> load_candidate(const CudaSession& session, const Candidate& candidate, Artifact artifact, const Json& environment) {
   Built built{blank_measurement(session.request(), candidate, session.sandbox, environment), nullptr};
   Measurement& m = built.record;
-  m.backend = "cuda";
+  m.backend = Backend::kCuda;
   if (is_python(candidate.source)) {
     CAPSTONE_TRY(built.program, load_python(session, candidate, m));
     return built;
@@ -125,7 +125,7 @@ Result<void> check_candidate(const CudaSession& session, const Oracle& oracle, c
     not_judgeable_here(candidate.record, {"cannot be replayed: a Python process cannot be recorded", {}, "measure with --execution in-process",
                                           ExitCode::kEnvironment});
     candidate.record.gate_two_reason = "gate one failed";
-    cuda_program(candidate).loaded.reset();  // nothing of it may run beside another candidate's clock
+    cuda_program(candidate).loaded.reset();  // it must not run while another candidate is timed
     return {};
   }
   if (wanted != Execution::kInProcess && candidate.record.execution_reason.empty() && !program.python) {

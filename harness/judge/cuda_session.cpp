@@ -27,7 +27,7 @@ DeviceAttributes attributes_of(const Json& hello) {
   return a;
 }
 
-// All candidates, then the native baseline (none where its path is empty), side by side: nvcc takes seconds for each and one core.
+// All candidates, then the native baseline (none where its path is empty), in parallel: nvcc takes seconds for each and one core.
 Result<std::vector<Artifact>> build_sources(const CudaSession& session, const fs::path& native, const std::string& arch) {
   const JudgeRequest& request = session.request();
   std::vector<std::optional<Result<Artifact>>> built(request.candidates.size() + 1);

@@ -1,5 +1,5 @@
 #pragma once
-// What a judgement on a GPU has at hand: the GPU, programs of ours, the GPU host that owns the tensors, the baselines.
+// What a judgement on a GPU has at hand: the GPU, capstone's own programs, the GPU host that owns the tensors, the baselines.
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,7 +26,7 @@ struct CudaSession {
 
   JudgeContext context;
   Sandbox sandbox;                      ///< of candidates
-  Sandbox trusted;                      ///< of programs of ours
+  Sandbox trusted;                      ///< of capstone's own programs
   WorkerLimits limits;
   GpuIdentity gpu;
   CudaToolkit toolkit;
@@ -52,7 +52,7 @@ struct CudaSession {
   StartedRunner start_worker(const std::filesystem::path& library, bool ours) const;
 };
 
-/// Finds the GPU and the Toolkit, and builds all candidates, the native baseline and programs of ours, side by side.
+/// Finds the GPU and the Toolkit, and builds all candidates, the native baseline and capstone's own programs, in parallel.
 /// @return an artifact for each candidate; an empty one for a .py
 /// @error no GPU, no Toolkit, the native baseline does not build
 Result<std::vector<Artifact>> build_all(CudaSession& session, std::filesystem::path& gpu_host_program);

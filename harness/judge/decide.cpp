@@ -63,7 +63,7 @@ struct Decision {
   }
 };
 
-// The baselines beside the reference, each with the candidate's speedup over it.
+// The other baselines, each with the candidate's speedup over it.
 void add_baselines(const Decision& d, const TimedArm& arm, Measured& measured, std::vector<std::string>& labels) {
   const Race& race = d.race;
   for (std::size_t a = 0; a < race.first_candidate; ++a) {

@@ -8,7 +8,7 @@
 
 namespace capstone {
 
-/// Gate two's verdict for every candidate that was timed on a GPU; emulated times are shown beside "not judged".
+/// Gate two's verdict for every candidate that was timed on a GPU; emulated times are shown together with "not judged".
 /// A candidate without times keeps its record as it is.
 /// @param random  seeds of the bootstraps
 /// @error a cost that does not evaluate

@@ -111,8 +111,8 @@ class EmulatedBackend : public JudgeBackend {
 
  private:
   Built built(const EmulatedArtifact& artifact, Measurement m) const {
-    m.backend = "emulated";
-    m.execution = "emulated";
+    m.backend = Backend::kEmulated;
+    m.execution = Execution::kEmulated;
     m.build = artifact.result;
     m.build.log = printable(m.build.log);
     if (!artifact.arch_note.empty()) m.labels.push_back(artifact.arch_note);

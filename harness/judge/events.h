@@ -1,5 +1,5 @@
 #pragma once
-// What the judge is doing, step by step, for whoever shows progress.
+// What the judge is doing, step by step, for progress displays and logs.
 #include <functional>
 #include <string>
 
@@ -8,7 +8,7 @@ namespace capstone {
 enum class Stage {
   kNote,              ///< `detail` is the whole line
   kWait,              ///< for `detail`
-  kBuild,             ///< of `detail`: kernels, baselines, programs of ours
+  kBuild,             ///< of `detail`: kernels, baselines, capstone's own programs
   kLoad,              ///< a candidate in Python, or PyTorch itself (`candidate` is empty)
   kGateOne,           ///< case `number` of `total`; `detail`: its sizes and inputs
   kEmulatedTimes,

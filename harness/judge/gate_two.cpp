@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
 
 // Whether a process is this one or was started by it, however many steps down. A number that /proc does not know belongs to
-// another namespace, where nobody here can tell.
+// another namespace; its owner cannot be determined.
 bool is_ours(long pid) {
   for (int depth = 0; depth < 64 && pid > 1; ++depth) {
     if (pid == ::getpid()) return true;
@@ -127,7 +127,7 @@ class TimedRun {
       if (setup_.reference != 0) ours.push_back(setup_.reference);
       CAPSTONE_CHECK(start(ours));
       for (std::size_t a : ours) CAPSTONE_CHECK(warm_up(a));
-      // What the reference takes while no candidate is alive: nobody can have slowed it down.
+      // What the reference takes while no candidate is alive, so that none can slow it down.
       for (int i = 0; i < 9; ++i) {
         CAPSTONE_TRY(double ms, sample(setup_.reference));
         solo_.push_back(ms);

@@ -202,7 +202,7 @@ Result<void> validate(const JudgeOptions& options) {
   for (const JudgeOption& option : judge_options()) {
     const Json& value = values.at(std::string(option.key));
     CAPSTONE_CHECK(check(option, value));
-    if (option.excludes.empty() || value != true || values.at(std::string(option.excludes)) != true) continue;
+    if (option.excludes.empty() || !value.get<bool>() || !values.at(std::string(option.excludes)).get<bool>()) continue;
     const auto table = judge_options();
     const auto other = std::find_if(table.begin(), table.end(), [&](const JudgeOption& each) { return each.key == option.excludes; });
     return fail(fmt::format("{} excludes {}", option.flag(), other->flag()));

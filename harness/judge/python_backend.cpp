@@ -62,8 +62,8 @@ class PythonBackend : public JudgeBackend {
     environment["device"] = "CPU (emulated CUDA)";
     Built built{blank_measurement(request, candidate, *context_.sandbox, environment), nullptr};
     Measurement& m = built.record;
-    m.backend = "emulated";
-    m.execution = "in-process";
+    m.backend = Backend::kEmulated;
+    m.execution = Execution::kInProcess;
     m.execution_reason = "a Python process cannot be recorded";
     m.gate_two_reason = because_.empty() ? "PyTorch on the CPU is never timed" : because_;
     auto python = find_python(request.options.python == "none" ? "auto" : request.options.python, resources);

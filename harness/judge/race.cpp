@@ -1,5 +1,7 @@
 #include "harness/judge/race.h"
 
+#include <algorithm>
+
 #include "harness/judge/baselines.h"
 
 namespace capstone {

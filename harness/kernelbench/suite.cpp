@@ -78,7 +78,7 @@ Json stats_json(const Stats& stats, const Measurement& m) {
           {"hardware", m.environment.value("device", "")}, {"device", "cuda:0"}};
 }
 
-bool is_timed(const Measurement& m) { return m.backend == "cuda" && m.measured && m.measured->speedup; }
+bool is_timed(const Measurement& m) { return m.backend == Backend::kCuda && m.measured && m.measured->speedup; }
 
 }  // namespace
 
@@ -142,7 +142,7 @@ bool has_compiled(const Measurement& m) {
 }
 
 Json eval_result(const Measurement& m, int sample) {
-  Json metadata{{"verdict", label_of(m.gate_one)}, {"gate_two", label_of(m.gate_two)}, {"labels", m.labels}, {"backend", m.backend}};
+  Json metadata{{"verdict", label_of(m.gate_one)}, {"gate_two", label_of(m.gate_two)}, {"labels", m.labels}, {"backend", recorded_name(m.backend)}};
   if (m.build.first_error) metadata["compilation_error"] = m.build.first_error->text;
   if (const CaseResult* bad = m.first_failure()) metadata["correctness_issue"] = bad->problem;
   Json result{{"sample_id", sample}, {"compiled", has_compiled(m)},

@@ -47,4 +47,10 @@ constexpr std::optional<Execution> execution_named(std::string_view name) {
   return std::nullopt;
 }
 
+/// The word of a record: empty where nothing was chosen, or nothing has run.
+template <class Choice>
+constexpr std::string_view recorded_name(Choice choice) {
+  return choice == Choice::kAuto ? std::string_view() : name_of(choice);
+}
+
 }  // namespace capstone

@@ -128,7 +128,7 @@ class CalibrationRun {
   Json line_of(const Series& series, const Measurement& m, std::size_t together) const {
     const Interval s = *m.measured->speedup;
     return {{"kind", series.kind}, {"size", series.name}, {"problem", series.problem}, {"sizes", m.measured->sizes},
-            {"verdict", label_of(m.gate_two)}, {"reason", m.gate_two_reason}, {"execution", m.execution},
+            {"verdict", label_of(m.gate_two)}, {"reason", m.gate_two_reason}, {"execution", recorded_name(m.execution)},
             {"speedup", {s.point, s.low, s.high}}, {"half_width", (s.high - s.low) / 2 / s.point},
             {"floor", m.measured->floor}, {"ms", m.measured->arms.back().median_ms.point},
             {"reference_ms", m.measured->arms.front().median_ms.point}, {"together", together},

@@ -16,7 +16,7 @@ std::optional<Roof> roof_of(const LedgerView& ledger, const Problem& problem) {
   const Measurement* newest = nullptr;
   for (const auto* list : {&ledger.human, &ledger.llm})
     for (const Measurement& m : *list)
-      if (m.backend == "cuda") newest = &m;
+      if (m.backend == Backend::kCuda) newest = &m;
   if (!newest) return std::nullopt;
   auto peaks = find_device(newest->environment.value("device", ""), newest->environment.value("sm_count", 0));
   if (!peaks) return std::nullopt;

@@ -68,7 +68,7 @@ TEST_F(SuiteFiles, CandidatesAreMatchedByEitherNameAndTheOthersAreTold) {
 
 Measurement timed(double speedup, std::vector<double> samples) {
   Measurement m;
-  m.backend = "cuda";
+  m.backend = Backend::kCuda;
   m.gate_one = GateOne::kPassed;
   m.gate_two = GateTwo::kFaster;
   m.environment = {{"device", "NVIDIA H200"}};

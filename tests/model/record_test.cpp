@@ -19,8 +19,8 @@ Measurement full() {
   m.source_sha256 = std::string(64, 'a');
   m.problem_id = "softmax";
   m.problem_digest = std::string(64, 'b');
-  m.backend = "cuda";
-  m.execution = "replayed";
+  m.backend = Backend::kCuda;
+  m.execution = Execution::kReplayed;
   m.execution_reason = "launch() waits for the GPU";
   m.isolation = "bubblewrap";
   m.environment = {{"device", "a GPU"}, {"clocks", {{"sm", 1980}}}, {"free", nullptr}};

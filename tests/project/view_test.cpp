@@ -111,7 +111,7 @@ TEST(Versions, AreInTheOrderOfTheirNumbersWithTheLastMeasurementOfEach) {
 TEST(Versions, AGpuMeasurementWinsOverALaterEmulatedOne) {
   LedgerView view;
   view.human = {measurement("v1", 1.5, "cuda"), measurement("v1", 0, "emulated")};
-  EXPECT_EQ(view.find("v1")->backend, "cuda");
+  EXPECT_EQ(view.find("v1")->backend, Backend::kCuda);
   view.human.push_back(measurement("v1", 1.7, "cuda"));
   EXPECT_EQ(view.find("v1")->measured->speedup->point, 1.7);
 }
@@ -119,7 +119,7 @@ TEST(Versions, AGpuMeasurementWinsOverALaterEmulatedOne) {
 TEST(Versions, AMachinesFaultSaysNothingAboutAKernel) {
   LedgerView view;
   view.human = {measurement("v1", 0, "emulated"), measurement("v1", 0, "cuda", GateOne::kMachineFault)};
-  EXPECT_EQ(view.find("v1")->backend, "emulated");
+  EXPECT_EQ(view.find("v1")->backend, Backend::kEmulated);
   view.human = {measurement("v1", 0, "cuda", GateOne::kMachineFault)};
   EXPECT_EQ(view.find("v1")->gate_one, GateOne::kMachineFault) << "better than nothing";
 }

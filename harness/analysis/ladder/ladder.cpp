@@ -63,7 +63,7 @@ void read_header(const std::string& text, Rung& rung) {
 LadderStep step_of(const Rung& rung, const Measurement& m) {
   LadderStep step;
   step.rung = rung;
-  step.execution = m.execution;
+  step.execution = recorded_name(m.execution);
   step.gate_one = label_of(m.gate_one);
   step.labels = m.labels;
   if (const CaseResult* failure = m.first_failure()) step.trouble = failure->problem;
@@ -161,14 +161,14 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     CAPSTONE_TRY(const std::string text, read_file(request.rungs[i].source));
     LadderStep step = step_of(request.rungs[i], m);
     step.code_sha256 = code_digest(text);
-    if (request.timing && m.backend == "emulated" && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
+    if (request.timing && m.backend == Backend::kEmulated && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
     ladder.steps.push_back(std::move(step));
-    ladder.backend = m.backend;
+    ladder.backend = recorded_name(m.backend);
     ladder.device = m.environment.value("device", "");
     ladder.driver = m.environment.value("driver", "");
     ladder.nvcc = m.environment.value("nvcc", "");
     ladder.copy_bytes_per_second = m.environment.value("copy_bytes_per_second", 0.0);
-    if (m.measured && m.backend == "cuda") {
+    if (m.measured && m.backend == Backend::kCuda) {
       for (const char* what : {"seconds", "run_again"}) ladder.telemetry[what] = m.environment["telemetry"][what];
       ladder.library = m.measured->arms.front().label;
       ladder.library_ms = m.measured->arms.front().median_ms.point;

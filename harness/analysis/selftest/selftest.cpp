@@ -24,7 +24,7 @@ std::string outcome(const Measurement& m) {
     text += ", " + std::string(label_of(m.gate_two));
     if (m.measured && m.measured->speedup) text += " " + format_speedup(m.measured->speedup->point);
   }
-  if (m.backend == "cuda") text += " (" + m.execution + ")";
+  if (m.backend == Backend::kCuda) text += fmt::format(" ({})", recorded_name(m.execution));
   return text;
 }
 
@@ -42,7 +42,7 @@ struct Promise {
 Promise promise_for(const CorpusCase& corpus_case, Backend backend, Execution execution, const Measurement& m) {
   if (backend == Backend::kEmulated) return {&corpus_case.emulated, {}};
   // not judgeable when replayed: its launch could not be captured
-  const bool replayed = m.execution == "replayed" && m.gate_one != GateOne::kNotJudgeable;
+  const bool replayed = m.execution == Execution::kReplayed && m.gate_one != GateOne::kNotJudgeable;
   const bool must_fall_back = corpus_case.cuda_replayed.kind == Kind::kFallsBack;
   if (replayed && must_fall_back) return {&corpus_case.cuda_in_process, "it was replayed, and should not have been"};
   if (replayed) return {&corpus_case.cuda_replayed, {}};
@@ -151,7 +151,7 @@ RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execu
     row.why = promise.wrong_execution;
   }
   if (backend == Backend::kCuda && execution != Execution::kInProcess)
-    row.replayed = measurement.execution == "replayed" && measurement.gate_one != GateOne::kNotJudgeable;
+    row.replayed = measurement.execution == Execution::kReplayed && measurement.gate_one != GateOne::kNotJudgeable;
   row.measurement = measurement;
   // The part of the record that the verdict rests on, without passed cases and samples.
   row.measurement["cases_run"] = measurement.cases.size();

@@ -18,7 +18,7 @@ std::string at_line(const Line& line, const std::string& text) {
 // How much a measurement says about its version: 0 nothing, 1 something, 2 everything.
 int weight(const Measurement& m) {
   if (m.gate_one == GateOne::kMachineFault || m.gate_one == GateOne::kNotJudgeable) return 0;
-  return m.backend == "cuda" ? 2 : 1;
+  return m.backend == Backend::kCuda ? 2 : 1;
 }
 
 // "v10" → 10, "attempt-2" → 2; any other text sorts first.
@@ -76,7 +76,7 @@ void name_explained(LedgerView& view) {
   }
 }
 
-bool has_speedup(const Measurement& m) { return m.backend == "cuda" && m.measured && m.measured->speedup; }
+bool has_speedup(const Measurement& m) { return m.backend == Backend::kCuda && m.measured && m.measured->speedup; }
 
 }  // namespace
 

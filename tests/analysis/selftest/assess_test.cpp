@@ -21,8 +21,8 @@ CorpusCase corpus_case(int row, const Expectation& everywhere) {
 
 Measurement said(GateOne verdict, const std::string& execution = "emulated") {
   Measurement m;
-  m.backend = execution == "emulated" ? "emulated" : "cuda";
-  m.execution = execution;
+  m.backend = execution == "emulated" ? Backend::kEmulated : Backend::kCuda;
+  m.execution = *execution_named(execution);
   m.gate_one = verdict;
   return m;
 }

@@ -234,7 +234,7 @@ class ModelNew(nn.Module):
 )");
   EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
   EXPECT_EQ(m.gate_two, GateTwo::kNotJudged);
-  EXPECT_EQ(m.execution, "in-process");
+  EXPECT_EQ(m.execution, Execution::kInProcess);
   EXPECT_FALSE(m.measured) << "times of PyTorch on the CPU say nothing and must not be shown";
 }
 
