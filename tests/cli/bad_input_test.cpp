@@ -136,7 +136,7 @@ TEST_F(BadInput, OutsideAProjectEveryPathTriedIsNamed) {
     EXPECT_EQ(answer.code, 2) << command << ": " << answer;
     EXPECT_TRUE(says(answer.err, "error: this is not a capstone project"));
     EXPECT_TRUE(says(answer.err, "--> " + (home_ / "a" / "b").string()));
-    EXPECT_TRUE(says(answer.err, "hint: create one with `capstone init));
+    EXPECT_TRUE(says(answer.err, "hint: create one with `capstone init"));
     EXPECT_TRUE(says(answer.err, (home_ / "a").string() + ", " + home_.string()));
   }
 }

@@ -1,5 +1,6 @@
 // Ladders: the rungs and their order, the text of a ladder view, and results files.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -47,7 +48,7 @@ Ladder ladder_view() {
 class Results : public testing::Test {
  protected:
   void SetUp() override { fs::remove_all(file_.parent_path()), fs::create_directories(file_.parent_path()); }
-  fs::path file_ = fs::path(testing::TempDir()) / "capstone-ladder-results" / "h200.json";
+  fs::path file_ = fs::path(testing::TempDir()) / ("capstone-ladder-results-" + std::to_string(::getpid())) / "h200.json";
 };
 
 TEST(Ladder, RungsOfAProblemComeInOrderOverAllSessions) {

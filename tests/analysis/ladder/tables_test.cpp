@@ -93,7 +93,7 @@ TEST_F(MadeUp, MissingPlaceForATableIsAnError) {
   write("reference_kernels/README.md", "nothing\n");
   const ProcessResult refused = tables({"--root", root_.string()});
   EXPECT_EQ(refused.status, 2);
-  EXPECT_TRUE(holds(refused.err, "has to hold <!-- measured -->")) << refused.err;
+  EXPECT_TRUE(holds(refused.err, "must contain <!-- measured -->")) << refused.err;
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(Assess, FallingBackIsPartOfThePromise) {
 
 TEST(Assess, RecordHoldsEverythingButTheSamples) {
   const RowResult row = assess(corpus_case(4, promise(Kind::kNotFooled)), Backend::kCuda, Execution::kAuto, timed(GateTwo::kTie));
-  EXPECT_EQ(row.got, "PASS, TIE 1.50x (host)");
+  EXPECT_EQ(row.got, "PASS, TIE 1.50x (in-process)");
   EXPECT_EQ(row.measurement["gate_two"], "tie");
   EXPECT_FALSE(row.measurement["measured"]["arms"][0].contains("samples_ms"));
 }
