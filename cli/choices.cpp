@@ -28,7 +28,7 @@ CLI::Option* add(CLI::App& command, const std::string& option, Value& value, con
     const auto found = names.find(ascii_lower(word));
     if (found == names.end()) {
       const auto meant = nearest(word, known);
-      return fmt::format("{} is not one of {}{}", word, join(known, ", "), meant ? "; did you mean " + *meant + "?" : "");
+      return fmt::format("{} is none of {}{}", word, join(known, ", "), meant ? "; did you mean " + *meant + "?" : "");
     }
     word = std::to_string(static_cast<int>(found->second));
     return {};

@@ -9,7 +9,7 @@
 
 namespace capstone::cli {
 
-/// The verdict table of one run of `measure`: one line a candidate, the baseline first.
+/// The verdict table of one run of `measure`: one line for each candidate, the baseline first.
 std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal);
 
 /// What went wrong with one candidate: compiler error or mismatch, where, and a hint. Empty when gate one was passed.

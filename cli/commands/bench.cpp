@@ -129,13 +129,13 @@ Result<ExitCode> run(const Context& context, const BenchArguments& arguments) {
   try {
     filter = std::regex(arguments.filter);
   } catch (const std::regex_error&) {
-    return fail("--filter is no regular expression: " + arguments.filter, {}, "for example --filter 'sgemm/0[5-9]' or --filter softmax");
+    return fail("--filter is not a regular expression: " + arguments.filter, {}, "for example --filter 'sgemm/0[5-9]' or --filter softmax");
   }
   CAPSTONE_TRY(const auto wanted, wanted_rungs(context, filter));
   std::vector<std::string> names;
   for (const Wanted& one : wanted)
     for (const Rung& rung : one.rungs) names.push_back(name_of(one.problem, rung));
-  if (names.empty()) return fail("no reference kernel is called like " + arguments.filter, context.resources.reference_kernels().string(), "capstone bench --list");
+  if (names.empty()) return fail("no reference kernel matches " + arguments.filter, context.resources.reference_kernels().string(), "capstone bench --list");
   if (arguments.list) {
     for (const std::string& name : names) context.terminal.out(name);
     return ExitCode::kDone;
@@ -168,9 +168,9 @@ void add_bench(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("bench", "the reference kernels as Google Benchmark cases, timed on the GPU by the judge");
   auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--filter", arguments->filter, "a regular expression on PROBLEM/RUNG: sgemm/0[5-9], softmax (default: all)");
-  command->add_flag("--list", arguments->list, "the names of the cases; nothing is run");
+  command->add_flag("--list", arguments->list, "list the cases; runs nothing");
   command->add_option("--out", arguments->out, "also write the JSON that Google Benchmark's compare.py reads to this file");
-  command->add_option("--recorded", arguments->recorded, "medians as recorded on a device (h200) or in a file (results.json); nothing is run");
+  command->add_option("--recorded", arguments->recorded, "medians as recorded on a device (h200) or in a file (results.json); runs nothing");
   command->add_option("--budget", arguments->budget, "seconds of timing a kernel (default 1)")->check(CLI::Range(0.1, 3600.0));
   add_format(*command, context);
   command->callback([&context, &action, arguments] { action = [&context, arguments] { return run(context, *arguments); }; });

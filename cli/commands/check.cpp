@@ -39,14 +39,14 @@ Result<ExitCode> check(const Context& context) {
     if (!f.hint.empty()) t.out("      " + t.paint(Tone::kDim, f.hint));
   }
   if (!grave) t.out(findings.empty() ? "nothing is missing. next: capstone submit" : "nothing that is graded is missing. next: capstone submit");
-  else t.out(fmt::format("{} to mend before handing in", grave));
+  else t.out(fmt::format("{} to fix before handing in", grave));
   return code;
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("check", "what is missing or contradictory before handing in; exit code 1 if anything is, 0 if only advice is left");
+  auto* command = app.add_subcommand("check", "list what is missing or contradictory before handing in; exit code 1 if anything is, 0 if only advice is left");
   add_format(*command, context);
   command->callback([&context, &action] { action = [&context] { return check(context); }; });
 }

@@ -1,4 +1,4 @@
-// `capstone fast-p`: how many problems were solved right and p times as fast, over p; and pass@k.
+// `capstone fast-p`: how many problems were solved correctly and more than p times as fast; and pass@k.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -152,10 +152,10 @@ Result<ExitCode> curve(const Context& context, const FastPArguments& arguments) 
 }  // namespace
 
 void add_fast_p(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("fast-p", "over many problems: how many were solved right and p times as fast; pass@k");
+  auto* command = app.add_subcommand("fast-p", "over many problems: how many were solved correctly and p times as fast; pass@k");
   auto arguments = std::make_shared<FastPArguments>();
-  command->add_option("results", arguments->files, "projects, ledgers (.jsonl), or results in KernelBench's form (eval_results.json)")->required();
-  command->add_option("--baseline", arguments->baseline, "times of the reference for results in KernelBench's form, in milliseconds");
+  command->add_option("results", arguments->files, "projects, ledgers (.jsonl), or KernelBench results (eval_results.json)")->required();
+  command->add_option("--baseline", arguments->baseline, "times of the reference for KernelBench results, in milliseconds");
   command->add_option("--svg", arguments->svg, "draw the curve from 0 to 4 into this file");
   command->add_option("-k", arguments->k, "for pass@k: 1 5 10")->check(CLI::Range(1, 1000000));
   add_format(*command, context);

@@ -51,7 +51,7 @@ Result<Person> parse_member(const std::string& text) {
   if (person.name.find_first_of("<>()") != std::string::npos) return refuse("a bracket is not closed, or there are two of a kind");
   const std::size_t at = person.email.find('@');
   if (text.find('<') != std::string::npos && (at == std::string::npos || at == 0 || at + 1 == person.email.size() || person.email.find_first_of(" \t") != std::string::npos))
-    return refuse("what stands in < > is no e-mail address");
+    return refuse("the text in < > is not an e-mail address");
   return person;
 }
 
@@ -100,7 +100,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   std::size_t width = 0;
   for (const CreatedFile& file : report.files) width = std::max(width, file.path.size());
   for (const CreatedFile& file : report.files) t.out(fmt::format("  {:<{}}  {}", file.path, width, t.paint(Tone::kDim, file.purpose)));
-  if (!notes.empty()) t.out("\nof this import:");
+  if (!notes.empty()) t.out("\nnotes on this import:");
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();
   t.out(fmt::format("next: cd {} && capstone predict memory|compute|latency --because \"…\"",
@@ -111,16 +111,16 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
 }  // namespace
 
 void add_init(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("init", "make a project: capstone init PROBLEM DIR");
+  auto* command = app.add_subcommand("init", "create a project: capstone init PROBLEM DIR");
   auto arguments = std::make_shared<InitArguments>();
   command->add_option("problem", arguments->problem, fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
-  command->add_option("dir", arguments->directory, "where the project shall be (default: the problem's id)");
-  auto* from = command->add_option("--from", arguments->rung, "begin with a reference kernel (number, name or path) instead of the stub");
-  command->add_option("--kernelbench", arguments->kernelbench, "make a problem of a file in KernelBench's form: capstone init --kernelbench FILE.py DIR")->type_name("FILE")->excludes(from);
-  command->add_option("--level", arguments->level, "with --kernelbench: its level (default: the folder's name says it)")->check(CLI::Range(1, 3));
-  command->add_option("--python", arguments->python, "with --kernelbench: the python3 whose PyTorch runs it (default: the first on PATH that has it)")->type_name("PATH");
+  command->add_option("dir", arguments->directory, "project directory (default: the problem's id)");
+  auto* from = command->add_option("--from", arguments->rung, "start from a reference kernel (number, name or path) instead of the stub");
+  command->add_option("--kernelbench", arguments->kernelbench, "import a problem from a KernelBench file: capstone init --kernelbench FILE.py DIR")->type_name("FILE")->excludes(from);
+  command->add_option("--level", arguments->level, "with --kernelbench: its level (default: from the folder's name)")->check(CLI::Range(1, 3));
+  command->add_option("--python", arguments->python, "with --kernelbench: a python3 with PyTorch (default: the first on PATH)")->type_name("PATH");
   add_memory_option(*command, arguments->memory_gb);
-  command->add_option("--member", arguments->members, "an author, once each: \"Name <e-mail> (id)\"")->type_name("WHO");
+  command->add_option("--member", arguments->members, "an author; repeat for each: \"Name <e-mail> (id)\"")->type_name("WHO");
   command->callback([&context, &action, arguments] { action = [&context, arguments] { return init(context, *arguments); }; });
 }
 

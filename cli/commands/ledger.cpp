@@ -48,13 +48,13 @@ Result<ExitCode> verify(const Context& context) {
   CAPSTONE_TRY(auto problems, verify_ledger(project.ledger(), project.sources()));
   if (project.problem_changed) problems.push_back("problem/: the pinned copy is not what `init` wrote");
   if (problems.empty()) {
-    context.terminal.out("the chain is whole and every source is what was measured");
-    context.terminal.out("(that shows accidents; only judging again proves a result)");
+    context.terminal.out("the chain is intact and every source is what was measured");
+    context.terminal.out("(this detects accidents; only judging again proves a result)");
     return ExitCode::kDone;
   }
   for (const std::string& problem : problems) context.terminal.out(problem);
   return fail(fmt::format("the ledger has {} {}", problems.size(), problems.size() == 1 ? "fault" : "faults"), project.ledger().string(),
-              "nothing is ever rewritten: hand it in as it is and say in the worklog what happened");
+              "the ledger is never rewritten: hand it in as it is and explain in the worklog what happened");
 }
 
 Result<ExitCode> import(const Context& context, const std::string& file) {
@@ -68,9 +68,9 @@ Result<ExitCode> import(const Context& context, const std::string& file) {
 }  // namespace
 
 void add_ledger(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("ledger", "everything that was recorded");
+  auto* command = app.add_subcommand("ledger", "show everything that was recorded");
   auto verified = std::make_shared<bool>(false);
-  command->add_flag("--verify", *verified, "check the chain and every source, by line");
+  command->add_flag("--verify", *verified, "check the hash chain and every source");
   add_format(*command, context);
   command->callback([&context, &action, verified] {
     if (!action) action = [&context, verified] { return *verified ? verify(context) : show(context); };

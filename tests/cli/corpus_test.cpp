@@ -86,7 +86,7 @@ TEST_F(Selftest, WithoutAGpuTheGpuBackendIsRefusedAtOnce) {
 TEST_F(Selftest, UnknownExhibitIsSaid) {
   Outcome shown = capstone({"selftest", "--only", "nosuch"});
   EXPECT_EQ(shown.code, 2) << shown;
-  EXPECT_TRUE(says(shown.err, "error: no case is called nosuch"));
+  EXPECT_TRUE(says(shown.err, "error: no case matches nosuch"));
 }
 
 // A capstone whose corpus is another one.

@@ -34,7 +34,7 @@ TEST_P(FinishedExample, HasAWholeLedgerAndOnlyTheSuspiciousOneLacksSomething) {
   EXPECT_TRUE(says(check.out, "not answered: If a result is better than it should be"));
   EXPECT_TRUE(says(check.out, "no explanation of v3"));
   EXPECT_TRUE(says(check.out, "no explanation of v4"));
-  EXPECT_TRUE(says(check.out, "3 to mend before handing in"));
+  EXPECT_TRUE(says(check.out, "3 to fix before handing in"));
 }
 
 TEST_P(FinishedExample, RendersItsPlots) {

@@ -80,7 +80,7 @@ TEST_F(Explain, WritesTheSourceAsAHeatMap) {
   fs::path root = project_with(strided_kernel());
   Outcome explained = explain(root, {"--html", "heat.html"});
   ASSERT_EQ(explained.code, 0) << explained;
-  EXPECT_TRUE(says(explained.out, "heat-map: " + (root / "heat.html").string()));
+  EXPECT_TRUE(says(explained.out, "heat map: " + (root / "heat.html").string()));
   const std::string page = slurp(root / "heat.html");
   EXPECT_TRUE(says(page, "<tr class=\"heat-9\"><td class=\"number muted\">3</td>"));
   EXPECT_TRUE(says(page, "18.0 / 4.0"));

@@ -64,7 +64,7 @@ TEST_F(Isolation, GradeRefusesToRunOthersCodeWithoutIt) {
   Outcome refused = capstone({"grade", "cohort"}, none);
   EXPECT_EQ(refused.code, 3) << refused;
   EXPECT_TRUE(says(refused.err, "error: submissions would run without isolation (none: "));
-  EXPECT_TRUE(says(refused.err, "hint: `capstone doctor` tells how to mend it; --allow-unisolated"));
+  EXPECT_TRUE(says(refused.err, "hint: `capstone doctor` says how to fix it; --allow-unisolated"));
   EXPECT_FALSE(fs::exists(home_ / "graded"));
   Outcome allowed = capstone({"grade", "cohort", "--allow-unisolated"}, none);
   EXPECT_TRUE(says(allowed.err, "error: nothing to grade")) << "it got further: " << allowed;

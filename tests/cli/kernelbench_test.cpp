@@ -108,7 +108,7 @@ TEST_F(KernelBench, AFolderOfCandidatesIsJudgedOnceAndResumed) {
   const std::vector<std::string> command{"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated", "--hidden", "0"};
   Outcome first = run(command);
   EXPECT_EQ(first.code, 4) << first;
-  EXPECT_TRUE(says(first.err, "99_Nothing.py belongs to no problem here"));
+  EXPECT_TRUE(says(first.err, "99_Nothing.py belongs to none of the problems"));
   EXPECT_TRUE(says(first.err, "1/5_Divide_by_sum sample 0: PASS"));
   EXPECT_TRUE(says(first.err, "1/5_Divide_by_sum sample 1: WRONG"));
   EXPECT_TRUE(says(first.err, "1/5_Divide_by_sum sample 2: NOT JUDGEABLE"));

@@ -96,7 +96,7 @@ TEST_F(Accident, EditedLineIsNamedByVerify) {
            "line 3: broken chain: the preceding record was changed or removed (line 2, if it was changed)"));
   EXPECT_TRUE(says(verified.err, "error: the ledger has 1 fault"));
   EXPECT_TRUE(says(verified.err, "--> " + ledger_of(root).string()));
-  EXPECT_TRUE(says(verified.err, "hint: nothing is ever rewritten"));
+  EXPECT_TRUE(says(verified.err, "hint: the ledger is never rewritten"));
 }
 
 TEST_F(Accident, ChangedSourceSnapshotIsNamedByVerify) {
@@ -134,7 +134,7 @@ TEST_F(Accident, ControlCEndsAtOnceAndLeavesNothingHalfWritten) {
   ProcessResult ended = running.finish(std::chrono::seconds(120));
   EXPECT_EQ(ended.end, ProcessResult::End::kExited);
   EXPECT_EQ(ended.status, 130) << ended.err;
-  EXPECT_TRUE(says(ended.err, "interrupted: nothing half-written was kept"));
+  EXPECT_TRUE(says(ended.err, "interrupted: no half-written file was kept"));
   EXPECT_EQ(slurp(ledger_of(root)), before);
   expect_ledger_intact(root);
 }
