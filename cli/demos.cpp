@@ -8,7 +8,7 @@
 #include <cmath>
 #include <optional>
 
-#include "cli/rungs.h"
+#include "harness/workflows/rungs.h"
 #include "cli/show.h"
 #include "harness/base/text.h"
 #include "harness/analysis/explain/explain.h"
@@ -44,7 +44,7 @@ Result<Ladder> timed(const Context& context, const std::string& id, const std::v
 
 Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung, const Sizes& sizes) {
   CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
-  CAPSTONE_TRY(const std::filesystem::path source, find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
+  CAPSTONE_TRY(const std::filesystem::path source, workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
   auto explained = explain({&problem, source, sizes, {}}, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();
   return explained;
@@ -188,10 +188,11 @@ Result<std::vector<Measurement>> judged(const Context& context, const std::vecto
   CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), "vector_add"));
   JudgeRequest request;
   request.problem = &problem;
-  request.budget_seconds = 1;
+  request.options.budget_seconds = 1;
   request.restarts = 2;
-  request.hidden_cases = 1;
-  request.instrumented = false;
+  request.options.hidden_cases = 1;
+  request.options.python = "none";
+  request.options.quick = true;
   for (const std::string& name : names) request.candidates.push_back({name, context.resources.share / "examples" / "demos" / (name + ".cu")});
   auto measurements = judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();

@@ -19,6 +19,11 @@ std::string explain_failure(const Measurement& measurement, const Terminal& term
 /// One line: what to do next.
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger);
 
-ExitCode exit_code_of(const std::vector<Measurement>& measurements);
+/// Prints a judgement: the verdict table, what failed, and what to do next. @param next  empty: no such line
+void print_verdict(const std::vector<Measurement>& measurements, const std::string& next, const Terminal& terminal,
+                   bool verbose);
+
+/// "TIE 1.01x [0.99, 1.02]": gate one, gate two and speedup of a judgement on one line.
+std::string verdict_line(const Measurement& measurement);
 
 }  // namespace capstone::cli

@@ -15,12 +15,16 @@ namespace {
 
 constexpr std::string_view kTensorLabel = "tensor-core";
 
-// What lets a kernel be faster than a roof: other units than the roof's, or less work than was counted. Occupancy, launches and
-// coalescing bring a kernel nearer to its roof, never above.
-constexpr std::string_view kPrecision[] = {"tensor core", "tensor-core", "precision", "bf16", "fp16", "tf32", "float16"};
-constexpr std::string_view kLessWork[] = {"cache", "l2", "traffic", "bytes", "bandwidth", "reuse", "algebra", "fewer operations", "fewer multipl", "symmetr",
-    "sparse", "skip", "compress", "clock"};
-constexpr std::string_view kAdmissions[] = {"do not know", "don't know", "cannot explain", "can't explain", "unexplained", "no explanation"};
+// A kernel can exceed a roof for two reasons: it uses other hardware units than the roof assumes, or it does
+// less work than was counted. Occupancy, launches and coalescing only bring a kernel closer to its roof, so
+// these words are not listed.
+constexpr std::string_view kPrecision[] = {"tensor core", "tensor-core", "precision", "bf16",
+                                           "fp16",        "tf32",        "float16"};
+constexpr std::string_view kLessWork[] = {
+    "cache",         "l2",      "traffic", "bytes", "bandwidth", "reuse", "algebra", "fewer operations",
+    "fewer multipl", "symmetr", "sparse",  "skip",  "compress",  "clock"};
+constexpr std::string_view kAdmissions[] = {"do not know",   "don't know",  "cannot explain",
+                                            "can't explain", "unexplained", "no explanation"};
 
 template <std::size_t N>
 bool has_any(const std::string& plain, const std::string_view (&words)[N]) {
@@ -32,7 +36,7 @@ bool fits(const std::string& plain, const std::string& reason) {
 }
 
 Anomaly::Told told(const Anomaly& anomaly, const Worklog& worklog) {
-  std::vector<std::string> paragraphs;   // that name the version
+  std::vector<std::string> paragraphs;   // in lower case; only those that name the version
   for (const Paragraph& p : worklog.paragraphs)
     if (p.section >= 2 && names(p.text, anomaly.version)) paragraphs.push_back(ascii_lower(p.text));
   const bool explained = std::all_of(anomaly.reasons.begin(), anomaly.reasons.end(), [&](const std::string& reason) {
@@ -56,7 +60,7 @@ std::vector<Anomaly> anomalies_in(const LedgerView& ledger, const Worklog& workl
   std::vector<Anomaly> anomalies;
   for (const char* candidate : {"human", "llm"})
     for (const Measurement* m : ledger.versions(candidate)) {
-      if (m->gate_one != GateOne::kPassed) continue;   // a wrong result needs a repair, not an explanation
+      if (m->gate_one != GateOne::kPassed) continue;   // a wrong result needs a fix, not an explanation
       Anomaly anomaly{m->version, {}, m->measured ? m->measured->percent_of_peak : 0, Anomaly::Told::kPassedOver};
       for (const std::string& label : m->labels)
         if (label.starts_with(kNeedsExplanation)) anomaly.reasons.push_back(label.substr(kNeedsExplanation.size()));
@@ -70,10 +74,15 @@ std::string question_about(const Anomaly& anomaly) {
   const auto is_tensor = [](const std::string& reason) { return reason.starts_with(kTensorLabel); };
   std::vector<std::string> questions;
   if (!std::all_of(anomaly.reasons.begin(), anomaly.reasons.end(), is_tensor))
-    questions.push_back(fmt::format("What lets {} do this work in less time than the data sheet allows? Ask which of the counted bytes or operations it never moves or carries out.",
-                                    anomaly.version));
+    questions.push_back(
+        fmt::format("How can {} do this work in less time than the data sheet allows? Ask which of the "
+                    "counted bytes it does not move, or which operations it does not execute.",
+                    anomaly.version));
   if (std::any_of(anomaly.reasons.begin(), anomaly.reasons.end(), is_tensor))
-    questions.push_back(fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and where the idea comes from.", anomaly.version));
+    questions.push_back(
+        fmt::format("In which precision does {} multiply and add? Ask how its result stays correct, and "
+                    "where the idea comes from.",
+                    anomaly.version));
   return join(questions, " ");
 }
 

@@ -15,7 +15,7 @@ namespace capstone::detail {
 
 namespace {
 
-// seq of the records of one kind for which `wanted` holds.
+// Sequence numbers of the records of one kind for which `wanted` is true.
 template <class Wanted>
 std::vector<std::int64_t> records_where(const Sources& s, std::string_view kind, Wanted wanted) {
   std::vector<std::int64_t> found;
@@ -33,7 +33,8 @@ std::vector<std::int64_t> records_of_version(const Sources& s, const std::string
   return records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == version; });
 }
 
-// The ledger's own word for a verdict is the ledger's business: asked of it, not repeated here.
+// Takes the ledger's word for a passed verdict from its serialization, so that the word is defined in one
+// place only.
 bool passed_gate_one(const Json& body) {
   static const std::string word = [] {
     Measurement passed;
@@ -67,17 +68,20 @@ bool any_gpu(const Sources& s) {
          std::any_of(s.ledger.llm.begin(), s.ledger.llm.end(), on_gpu);
 }
 
-// Only what a re-judgement showed counts here: other hardware or another baseline contradicts nothing.
+// Counts only what grading found when it judged the kernels again. Different hardware or a different baseline
+// is not a contradiction.
 Fact claims_hold(const Sources& s) {
-  if (!s.rejudged) return {0, false, "nothing was judged afresh yet", {}};
-  if (s.rejudged->contradictions.empty()) return {1, true, "nothing that was judged afresh contradicts the ledger", {}};
+  if (!s.rejudged) return {0, false, "not graded yet: nothing was judged again", {}};
+  if (s.rejudged->contradictions.empty())
+    return {1, true, "judging again contradicts nothing in the ledger", {}};
   return {0, true, join(s.rejudged->contradictions, "; "), {}};
 }
 
 Fact human_correct(const Sources& s) {
   if (s.rejudged && s.rejudged->human) {
     bool passed = *s.rejudged->human == GateOne::kPassed;
-    return {passed ? 1.0 : 0.0, true, fmt::format("the handed-in kernel, judged afresh: {}", label_of(*s.rejudged->human)), {}};
+    return {passed ? 1.0 : 0.0, true,
+            fmt::format("the submitted kernel, judged again: {}", label_of(*s.rejudged->human)), {}};
   }
   for (const Measurement& m : s.ledger.human)
     if (m.gate_one == GateOne::kPassed) {
@@ -87,8 +91,9 @@ Fact human_correct(const Sources& s) {
       return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), m.backend), records};
     }
   if (s.ledger.human.empty()) return {0, true, "the human kernel was never judged", {}};
-  return {0, true, fmt::format("none of {} passed; the last verdict is {}", plural(s.ledger.human.size(), "judgement"),
-                               label_of(s.ledger.human.back().gate_one)),
+  return {0, true,
+          fmt::format("0 of {} passed; the last verdict is {}", plural(s.ledger.human.size(), "judgement"),
+                      label_of(s.ledger.human.back().gate_one)),
           records_of_version(s, s.ledger.human.back().version)};
 }
 
@@ -96,11 +101,17 @@ Fact predicted_first(const Sources& s) {
   auto records = records_where(s, "prediction", [](const Json&) { return true; });
   if (s.ledger.predictions.empty()) return {0, true, "no prediction was recorded", {}};
   const Prediction& p = s.ledger.predictions.front();
-  // Whether it came true earns nothing: it is told because the mentor wants to compare.
+  // A prediction that came true earns no extra mark. The measured bottleneck is shown so that the mentor can
+  // compare.
   const Measurement* best = s.ledger.best("human");
   const std::string measured = best && best->measured && !best->measured->bound_by.empty() ? fmt::format("; measured: {}-bound ({})", best->measured->bound_by, best->version) : "";
-  if (p.before_first_measurement) return {1, true, fmt::format("{}-bound was predicted before the first measurement{}", p.bottleneck, measured), records};
-  return {0.3, true, fmt::format("{}-bound was predicted, but after the first measurement{}", p.bottleneck, measured), records};
+  if (p.before_first_measurement)
+    return {1, true,
+            fmt::format("{}-bound was predicted before the first measurement{}", p.bottleneck, measured),
+            records};
+  return {0.3, true,
+          fmt::format("{}-bound was predicted, but after the first measurement{}", p.bottleneck, measured),
+          records};
 }
 
 double answered_share(const Sources& s, int number) {
@@ -108,7 +119,8 @@ double answered_share(const Sources& s, int number) {
   if (!section.present) return 0;
   std::size_t asked = worklog_sections()[static_cast<std::size_t>(number - 1)].questions.size();
   std::size_t answered = section.questions.size() - static_cast<std::size_t>(section.unanswered());
-  // Whoever removes the questions and writes an essay instead has answered them; whoever only removes them has not.
+  // A student may remove the questions and write an essay instead: that counts as an answer if it is long
+  // enough. Removing the questions without writing does not.
   constexpr std::size_t kWordsAQuestion = 40;
   if (section.questions.size() < asked && static_cast<std::size_t>(section.words) >= kWordsAQuestion * asked)
     answered += asked - section.questions.size();
@@ -142,10 +154,14 @@ Fact timed_or_explained(const Sources& s) {
   if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
   double met = answered_share(s, 4);
   const auto counted = records_where(s, "explanation", [](const Json&) { return true; });
-  return {met, true,
-          counted.empty() ? "no GPU: gate two was not judged here; section 4 has to argue from counts (capstone explain) and times measured elsewhere"
-                          : fmt::format("no GPU: gate two was not judged here; section 4 has to argue from the counts of {}", plural(counted.size(), "explanation")),
-          counted};
+  return {
+      met, true,
+      counted.empty()
+          ? "no GPU: gate two was not judged here; section 4 has to argue from counts "
+            "(capstone explain) and from times measured elsewhere"
+          : fmt::format("no GPU: gate two was not judged here; section 4 has to argue from the counts of {}",
+                        plural(counted.size(), "explanation")),
+      counted};
 }
 
 Fact same_problem(const Sources& s) {
@@ -165,14 +181,18 @@ Fact same_problem(const Sources& s) {
 
 Fact kernel_was_judged(const Sources& s) {
   Result<std::string> digest = sha256_file(s.project.human_kernel());
-  if (!digest) return {0, true, "human/kernel.cu is not there", {}};
+  if (!digest) return {0, true, "human/kernel.cu is missing", {}};
   for (const Measurement& m : s.ledger.human)
     if (m.source_sha256 == *digest) return {1, true, fmt::format("human/kernel.cu is {}", m.version), records_of_version(s, m.version)};
   return {0, true, "human/kernel.cu differs from every judged version", {}};
 }
 
 Fact ledger_whole(const Sources& s) {
-  if (s.ledger.damage.empty()) return {1, true, fmt::format("{}, each linked to the one before", plural(s.ledger.records.size(), "record")), {}};
+  if (s.ledger.damage.empty())
+    return {1,
+            true,
+            fmt::format("{}, each linked to the previous one", plural(s.ledger.records.size(), "record")),
+            {}};
   return {0, true, join(s.ledger.damage, "; "), {}};
 }
 
@@ -182,7 +202,7 @@ Fact two_versions(const Sources& s) {
   return {std::min(1.0, share_of(sources.size(), 2)), true, fmt::format("{} of the human kernel", plural(sources.size(), "different version")), {}};
 }
 
-// The share of versions for which some measurement carries something.
+// The share of versions with at least one measurement for which `carries` is true.
 template <class Carries>
 Fact share_of_versions(const Sources& s, bool skip_first, const char* noun, Carries carries) {
   std::vector<std::string> with, without;
@@ -229,7 +249,8 @@ Fact versions_discussed(const Sources& s) {
   if (versions.empty()) return {0, true, "there are no versions", {}};
   return {share_of(versions.size() - missing.size(), versions.size()), true,
           (missing.empty() ? "every version is named" : fmt::format("not named: {}", join(missing, ", "))) +
-              fmt::format("; {} of {} beside a measurement", citing, plural(versions.size(), "version")), {}};
+              fmt::format("; {} of {} with a measurement in the same paragraph", citing,
+                          plural(versions.size(), "version")), {}};
 }
 
 Fact model_tried(const Sources& s) {
@@ -242,7 +263,7 @@ Fact model_tried(const Sources& s) {
   for (const Measurement* m : s.ledger.versions("llm")) outcomes.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
   for (const Attempt& a : s.ledger.attempts)
     if (!a.no_code_because.empty()) outcomes.push_back(fmt::format("attempt-{}: no code ({})", a.number, a.no_code_because));
-  if (outcomes.empty()) return {0.5, true, "an attempt was filed, but never judged", records};
+  if (outcomes.empty()) return {0.5, true, "an attempt was recorded, but never judged", records};
   return {1, true, join(outcomes, "; "), records};
 }
 
@@ -256,27 +277,33 @@ Fact model_identified(const Sources& s) {
     ++known;
     models.insert(a.model);
   }
-  std::string text = models.empty() ? "an attempt lacks its model, prompt or reply" : join({models.begin(), models.end()}, ", ");
+  std::string text = models.empty() ? "an attempt has no model, prompt or reply"
+                                    : join({models.begin(), models.end()}, ", ");
   return {share_of(known, s.ledger.attempts.size()), true, text, records};
 }
 
 Fact both_discussed(const Sources& s) {
   bool human = section_speaks_of(s, {4}, {"my ", "mine", "human", "{{v", "by hand", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"});
   bool model = section_speaks_of(s, {4}, {"model", "llm", "attempt", "machine"});
-  return {(human ? 0.5 : 0) + (model ? 0.5 : 0), true,
-          human && model ? "both are spoken of" : human ? "the model's kernel is not spoken of"
-          : model ? "the human kernel is not spoken of" : "neither kernel is spoken of", {}};
+  return {(human ? 0.5 : 0) + (model ? 0.5 : 0),
+          true,
+          human && model ? "section 4 discusses both"
+          : human        ? "section 4 does not discuss the model's kernel"
+          : model        ? "section 4 does not discuss the human kernel"
+                         : "section 4 discusses neither kernel",
+          {}};
 }
 
 Fact prediction_revisited(const Sources& s) {
   bool yes = section_speaks_of(s, {4}, {"predict", "expected", "{{prediction."});
-  return {yes ? 1.0 : 0.0, true, yes ? "section 4 speaks of the prediction" : "section 4 does not mention the prediction", {}};
+  return {yes ? 1.0 : 0.0, true,
+          yes ? "section 4 mentions the prediction" : "section 4 does not mention the prediction", {}};
 }
 
-// An explanation is a full answer, "I do not know" half of one, silence none.
+// An explanation earns the full share, "I do not know" half of it, and silence nothing.
 Fact anomalies_explained(const Sources& s) {
   const std::vector<Anomaly> anomalies = anomalies_in(s.ledger, s.worklog);
-  if (anomalies.empty()) return {0, false, "no result needs one", {}};
+  if (anomalies.empty()) return {0, false, "no result needs an explanation", {}};
   Fact fact;
   std::vector<std::string> told, questions;
   for (const Anomaly& anomaly : anomalies) {
@@ -288,7 +315,8 @@ Fact anomalies_explained(const Sources& s) {
         break;
       case Anomaly::Told::kAdmitted:
         fact.met += 0.5;
-        told.push_back(fmt::format("{}; the worklog says that nothing explains it", describe(anomaly)));
+        told.push_back(
+            fmt::format("{}; the worklog says that the author cannot explain it", describe(anomaly)));
         questions.push_back(question_about(anomaly));
         break;
       case Anomaly::Told::kPassedOver:
@@ -311,9 +339,15 @@ Fact numbers_agree(const Sources& s) {
   for (const Paragraph& p : s.worklog.paragraphs)
     for (const Quotation& q : numbers.find(p.text, {p.section, p.column}, &agreeing))
       if (q.kind == Quotation::Kind::kNotInLedger) wrong.push_back(fmt::format("\"{}\" at worklog.md:{}", q.text, p.line));
-  for (std::size_t i = 0; i < std::min(agreeing.size(), kShown); ++i) right.push_back(fmt::format("\"{}\", ledger {}", agreeing[i].text, agreeing[i].note));
+  for (std::size_t i = 0; i < std::min(agreeing.size(), kShown); ++i)
+    right.push_back(fmt::format("\"{}\", ledger {}", agreeing[i].text, agreeing[i].note));
   if (agreeing.size() > kShown) right.push_back(fmt::format("and {} more", agreeing.size() - kShown));
-  if (wrong.empty()) return {1, true, "every speedup quoted is in the ledger" + (right.empty() ? std::string() : ": " + join(right, "; ")), {}};
+  if (wrong.empty())
+    return {
+        1,
+        true,
+        "every quoted speedup is in the ledger" + (right.empty() ? std::string() : ": " + join(right, "; ")),
+        {}};
   return {0, true, "not in the ledger: " + join(wrong, ", "), {}};
 }
 
@@ -327,7 +361,7 @@ Fact failures_told(const Sources& s) {
   const WorklogSection& section = s.worklog.section(5);
   std::string count = fmt::format("{} failed gate one", plural(failed, "judgement"));
   if (!section.present) return {0, true, count + "; section 5 was removed", records};
-  if (section.words == 0) return {0, true, count + "; section 5 says nothing", records};
+  if (section.words == 0) return {0, true, count + "; section 5 is empty", records};
   return {1, true, fmt::format("{}; section 5 has {}", count, plural(static_cast<std::size_t>(section.words), "word")), records};
 }
 

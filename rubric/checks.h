@@ -1,5 +1,5 @@
 #pragma once
-// The machine checks that a rubric may name. Private to this library.
+// The machine checks that a rubric can name. Private to this library.
 #include <map>
 #include <string>
 #include <vector>
@@ -8,24 +8,25 @@
 
 namespace capstone::detail {
 
-/// What a check found.
+/// The result of one check.
 struct Fact {
   double met = 0;                     ///< [0, 1]
-  bool applies = true;
-  std::string text;
-  std::vector<std::int64_t> records;
-  std::string ask{};                  ///< what a mentor should ask because of it
+  bool applies = true;                ///< false: the check does not count (no GPU, nothing failed, …)
+  std::string text;                   ///< what was found, one line for the score sheet
+  std::vector<std::int64_t> records;  ///< sequence numbers of the ledger's records that show it
+  std::string ask{};                  ///< the question that this result raises for a mentor; empty: none
 };
 
-/// Everything that checks look at.
+/// The input of every check.
 struct Sources {
   const Project& project;
   const LedgerView& ledger;
   const Worklog& worklog;
-  const Rejudged* rejudged = nullptr;   ///< null: not graded, only looked at
+  const Rejudged* rejudged = nullptr;   ///< null: the student's own score sheet; nothing was judged again
 };
 
 using CheckFunction = Fact (*)(const Sources&);
+/// Every check by its id, as a rubric names it.
 const std::map<std::string, CheckFunction>& checks();
 
 }  // namespace capstone::detail

@@ -6,15 +6,15 @@
 namespace capstone {
 
 enum class Severity {
-  kMissing,        ///< something that is graded is not there
+  kMissing,        ///< something that is graded is missing
   kContradiction,  ///< two things in the project do not agree
-  kAdvice,         ///< would make the work better
+  kAdvice,         ///< a suggestion that would improve the work
 };
 std::string_view name_of(Severity severity);  ///< "missing", "contradiction", "advice"
 
-/// One thing to look at before handing in.
+/// One thing that the author should look at before handing in.
 struct Finding {
-  int section = 0;        ///< 1 … 5: the worklog's section; 0: the project as a whole
+  int section = 0;        ///< 1 … 5: a section of the worklog; 0: the whole project
   Severity severity = Severity::kAdvice;
   std::string what;       ///< one line, no trailing period
   std::string where;      ///< "worklog.md:31", "human/kernel.cu", ".capstone/ledger.jsonl"

@@ -13,7 +13,7 @@ namespace capstone {
 
 namespace {
 
-constexpr double kWorkBound = 2e8;  // delimiter pairs looked at; a tenth of a second or so
+constexpr double kWorkBound = 2e8;  // delimiter pairs to inspect, about 0.1 s of parsing
 
 void ensure_registered() {
   static std::once_flag once;
@@ -22,7 +22,7 @@ void ensure_registered() {
 
 bool is_type(cmark_node* node, std::string_view type) { return cmark_node_get_type_string(node) == type; }
 
-// Every line indented by four: CommonMark's oldest way to say "as it is".
+// Indents every line by four spaces, so that CommonMark reads the whole text as one verbatim code block.
 std::string as_code_block(std::string_view text) {
   std::string out;
   out.reserve(text.size() + text.size() / 8);
@@ -56,7 +56,7 @@ bool holds_inlines(cmark_node* node) {
   return type == CMARK_NODE_PARAGRAPH || type == CMARK_NODE_HEADING || is_type(node, "table_cell");
 }
 
-// The header cell above a table cell.
+// The text of the header cell in the same column as a table cell.
 std::string column_heading(cmark_node* cell) {
   int index = 0;
   for (cmark_node* before = cmark_node_previous(cell); before != nullptr; before = cmark_node_previous(before)) ++index;
@@ -69,7 +69,7 @@ std::string column_heading(cmark_node* cell) {
 }
 
 int line_of(cmark_node* node) {
-  // Table cells carry no line of their own in some versions; their row or table does.
+  // Some versions of cmark-gfm give table cells no line; then the row or the table has it.
   for (; node != nullptr; node = cmark_node_parent(node))
     if (int line = cmark_node_get_start_line(node); line > 0) return line;
   return 0;

@@ -73,20 +73,22 @@ double relative_error(const Interval& interval) { return interval.point > 0 ? er
 
 constexpr std::regex::flag_type kAnyCase = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
 
-// The library's matcher recurses once a character: every repetition below is bounded, and so is every text it is given.
-// "2.1x", "2.1×", "1.8 times faster": the number, then what makes it a speedup. "8 × 8" is a size.
+// std::regex recurses once per character, so every repetition below is bounded, and so is the length of every
+// text. Matches "2.1x", "2.1×" and "1.8 times faster": a number and the word that makes it a speedup. "8 × 8"
+// is a size and does not match.
 const std::regex& claim_pattern() {
   static const std::regex pattern(R"((\d{1,6}(?:[.,]\d{1,6})?)(?:\s?(?:x|×)(?!\s?\d|[a-z_(])|\s{1,3}times\s{1,3}(?:as\sfast|faster|slower|quicker)))", kAnyCase);
   return pattern;
 }
 
-// Words that make a sentence speak of time.
+// Words that show that a sentence is about time.
 bool speaks_of_speed(const std::string& sentence) {
   static const std::regex pattern(R"(\b(fast|slow|quick|speed|win|won|beat|lost|lose|gain|improv|ahead|behind|time))", kAnyCase);
   return std::regex_search(sentence, pattern);
 }
 
-// Words that make a sentence a prediction, a bound or a rule of thumb; those are not claims about a measurement.
+// Words that show that a sentence is a prediction, a bound or a rule of thumb, and so not a claim about a
+// measurement.
 bool speaks_of_hope(const std::string& sentence) {
   static const std::regex pattern(
       R"(\b(expect|predict|guess|hop(e|ed|ing)\b|estimat|assum|should|would|could|might|may\b|theor|ideal|at most|up to|at best|bound|limit|ceiling|roof|if\b|target|goal|aim|want|need|suppose|in principle|potential|plan|said|says|claim|paper|reported))",
@@ -99,7 +101,7 @@ bool speaks_of_measuring(const std::string& sentence) {
   return std::regex_search(sentence, pattern);
 }
 
-// "4x fewer bytes", "8x unrolled", "2x the traffic": a factor, but not of time.
+// "4x fewer bytes", "8x unrolled" and "2x the traffic" are factors, but not of time.
 bool counts_something_else(std::string_view after) {
   static const std::regex pattern(
       R"(^\s*(-|the\s|as\s(many|much)|few|more|less|larg|small|big|wid|unroll|redund|reuse|read|writ|load|stor|vector|coars|block|tile|thread|warp|byte|memory|traffic|float|higher|lower|register|occup|iteration))",
@@ -109,7 +111,7 @@ bool counts_something_else(std::string_view after) {
   return std::regex_search(head, pattern) && !std::regex_search(head, anyway);
 }
 
-// The sentence around [begin, end). A full stop inside a number does not end one.
+// The sentence around [begin, end). A full stop inside a number does not end a sentence.
 std::string sentence_around(std::string_view text, std::size_t begin, std::size_t end) {
   auto ends = [&](std::size_t i) {
     return (text[i] == '.' || text[i] == '!' || text[i] == '?' || text[i] == ';') && (i + 1 >= text.size() || text[i + 1] == ' ');
@@ -251,14 +253,14 @@ void LedgerNumbers::add_ratios(const LedgerView& ledger) {
 bool LedgerNumbers::Known::agrees(double claim) const {
   if (point <= 0) return false;
   double slack = std::max(0.05 * point, 3 * error);
-  // "1.5 times slower" quotes a speedup of 0.67: compared by its inverse, with the same relative slack.
+  // "1.5 times slower" quotes a speedup of 0.67, so the inverse counts too, with the same relative slack.
   return std::fabs(claim - point) <= slack || std::fabs(claim * point - 1) <= slack / point;
 }
 
 std::optional<double> LedgerNumbers::matching(double claim, bool emulated, const std::vector<std::string>& named) const {
   auto agrees = [&](const Known& known) { return known.emulated == emulated && known.agrees(claim); };
   if (auto found = std::find_if(ratios_.begin(), ratios_.end(), agrees); found != ratios_.end()) return found->point;
-  // A sentence that names two versions may quote the ratio of their medians.
+  // A sentence that names two versions can quote the ratio of their medians.
   for (const std::string& a : named)
     for (const std::string& b : named) {
       auto first = versions_.find(a), second = versions_.find(b);
@@ -289,7 +291,7 @@ bool is_number_inside_word(std::string_view prose, std::size_t begin) {
   return std::isalnum(before) != 0 || before == '.' || before == '_' || before == '-' || before == '/' || before >= 0x80;
 }
 
-// Where the blanks of code spans stand a number cannot be; what remains is judged by its sentence.
+// Code spans are already blanked, so their numbers never get here. For the others, the sentence decides.
 bool is_claim(std::string_view prose, std::size_t begin, std::size_t end, const std::string& number, const ProseContext& context) {
   if (is_number_inside_word(prose, begin)) return false;
   std::string sentence = context.column + " " + sentence_around(prose, begin, end);
@@ -340,7 +342,7 @@ std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseCo
     if (matching(claim, true, named)) {
       if (sentence.find("emulat") != std::string::npos) continue;
       q.kind = Quotation::Kind::kEmulated;
-      q.note = "an emulated time: it counts for nothing";
+      q.note = "an emulated time: it says nothing about speed";
     }
     found.push_back(std::move(q));
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Numbers in prose: placeholders that the ledger fills in, and literal speedups that it may contradict.
+// Numbers in prose: placeholders that the ledger fills in, and literal speedups that the ledger may
+// contradict.
 #include <map>
 #include <optional>
 #include <string>
@@ -11,37 +12,39 @@
 
 namespace capstone {
 
-/// A string of the environment record under the first of these keys that is there; empty: none.
+/// The environment record's value under the first of `keys` that it has, as text; empty when it has none of
+/// them.
 std::string environment_text(const Json& environment, std::initializer_list<const char*> keys);
 
-/// The arm that is the candidate's own; null: not timed.
+/// The arm of the candidate itself; null when it was not timed.
 const Arm* candidate_arm(const Measurement& measurement);
-/// The first baseline's arm (gate two's baseline); null: not timed.
+/// The arm of the first baseline (the one that gate two compares with); null when it was not timed.
 const Arm* baseline_arm(const Measurement& measurement);
 
 bool is_emulated(const Measurement& measurement);
 
-/// "1.23 ms", and "1.23 ms (emulated)" where the time counts for nothing; "not timed".
+/// The candidate's median: "1.23 ms", "1.23 ms (emulated)" for a time that proves nothing, or "not timed".
 std::string median_text(const Measurement& measurement);
-/// "2.08x [2.01, 2.15]", or "not judged".
+/// The speedup with its interval: "2.08x [2.01, 2.15]", or "not judged".
 std::string speedup_text(const Measurement& measurement);
-/// "61.2 %" of peak, or "unknown".
+/// The percentage of the hardware's peak: "61.2 %", or "unknown".
 std::string percent_text(const Measurement& measurement);
 
-/// A stretch of prose that the ledger has something to say about.
+/// A range of the prose that quotes the ledger, or contradicts it.
 struct Quotation {
   enum class Kind {
-    kPlaceholder,  ///< known: `text` replaces it
-    kUnknown,      ///< a placeholder that does not exist; `note` says which was meant
-    kNotInLedger,  ///< a literal speedup that matches nothing measured
-    kEmulated,     ///< a literal speedup that matches emulated times only, and does not say so
+    kPlaceholder,  ///< a known placeholder: `text` replaces it
+    kUnknown,      ///< an unknown placeholder; `note` suggests the nearest known one
+    kNotInLedger,  ///< a literal speedup that matches no measurement
+    kEmulated,     ///< a literal speedup that matches emulated times only, in a sentence that does not say so
   } kind = Kind::kPlaceholder;
-  std::size_t begin = 0, end = 0;  ///< [B] in the text searched
+  std::size_t begin = 0, end = 0;  ///< [B] in the searched text
   std::string text;                ///< what to show
   std::string note;                ///< why it is marked
 };
 
-/// Where the prose stands; a number in the plan, or under a column headed "expected", is a prediction.
+/// Where a paragraph is. A number in the plan (section 1), or in a column with the heading "expected", is a
+/// prediction.
 struct ProseContext {
   int section = 0;
   std::string column;
@@ -52,17 +55,21 @@ class LedgerNumbers {
  public:
   LedgerNumbers(const Project& project, const LedgerView& ledger);
 
-  /// The value of `v2.speedup`, `v2.sectors`, `best.human.median`, `prediction.bottleneck`, `device` …; nothing: no such name.
+  /// The value of a placeholder: `v2.speedup`, `v2.sectors`, `best.human.median`, `prediction.bottleneck`,
+  /// `device` … Empty when there is no placeholder of that name.
   std::optional<std::string> value(const std::string& name) const;
+  /// The names of all placeholders, sorted.
   std::vector<std::string> names() const;
 
-  /// Placeholders and suspect literals of one paragraph, in order, not overlapping.
-  /// @param agreeing  takes the literal speedups that the ledger bears out, `note` says by what; null: not asked
-  std::vector<Quotation> find(std::string_view prose, const ProseContext& context, std::vector<Quotation>* agreeing = nullptr) const;
+  /// The placeholders and the doubtful literal speedups of one paragraph, in order. They do not overlap.
+  /// @param agreeing  receives the literal speedups that the ledger confirms; `note` is the measured value.
+  ///                  May be null.
+  std::vector<Quotation> find(std::string_view prose, const ProseContext& context,
+                              std::vector<Quotation>* agreeing = nullptr) const;
 
  private:
   struct Known {
-    double point, error;  // error: one standard error, same unit
+    double point, error;  // a ratio of times, and its standard error
     bool emulated;
     bool agrees(double claim) const;  // within max(5 %, 3 standard errors)
   };
@@ -71,13 +78,13 @@ class LedgerNumbers {
   void add_counts(const std::string& name, const Explanation& explanation);
   void add_ratios(const LedgerView& ledger);
   void add_ratio(const Measurement& a, const Measurement& b);
-  /// The measured ratio that a claim agrees with; nothing: there is none.
+  /// The measured ratio that a claim agrees with; empty when no ratio agrees.
   std::optional<double> matching(double claim, bool emulated, const std::vector<std::string>& named) const;
 
   std::map<std::string, std::string> values_;
   std::vector<Known> ratios_;                        // speedups, and ratios of neighbouring versions
   std::map<std::string, const Measurement*> versions_;
-  mutable int suggestions_left_ = 500;               // a file of a million misspellings gets no million suggestions
+  mutable int suggestions_left_ = 500;               // bounds the work on a file with a million misspellings
 };
 
 }  // namespace capstone

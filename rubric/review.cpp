@@ -46,18 +46,19 @@ class Reviewer {
 
   void project_file() {
     if (project_.config.members.empty())
-      add(0, Severity::kMissing, "no member is named", "capstone.yaml", "list the authors: `members:`, then `  - name: \"Ada\"`, with id and email if you have them");
+      add(0, Severity::kMissing, "no member is named", "capstone.yaml",
+          "list the authors: `members:`, then `  - name: \"Ada\"`, with id and email if you have them");
     if (auto pinned = require_pinned_problem(project_); !pinned)
       add(0, Severity::kMissing, pinned.error().what, "problem/", pinned.error().hint);
     else if (auto header = read_file(project_.root / "problem" / "launch.h"); header && *header != launch_header(project_.problem))
       add(0, Severity::kAdvice, "problem/launch.h is not what `init` wrote", "problem/launch.h",
-          "the judge goes by its own declaration of launch(), not by this file: put it back as it was");
+          "restore the original file: the judge uses its own declaration of launch(), not this one");
   }
 
   void ledger_damage() {
     for (const std::string& damage : ledger_.damage)
       add(0, Severity::kContradiction, fmt::format("the ledger is damaged: {}", damage), kLedger,
-          "do not mend it by hand; run capstone ledger --verify and tell your mentor what happened");
+          "do not repair it by hand; run capstone ledger --verify and tell your mentor what happened");
     std::set<std::string> digests;
     for (const std::vector<Measurement>* list : {&ledger_.human, &ledger_.llm})
       for (const Measurement& m : *list)
@@ -70,31 +71,34 @@ class Reviewer {
   void prediction() {
     if (ledger_.predictions.empty()) {
       add(1, Severity::kMissing, "no prediction was recorded", kLedger,
-          "capstone predict memory|compute|latency --because \"…\"; before the first measurement it counts most");
+          "run capstone predict memory|compute|latency --because \"…\"; it counts most before the first "
+          "measurement");
       return;
     }
     const Prediction& first = ledger_.predictions.front();
     if (!first.before_first_measurement)
       add(1, Severity::kContradiction, "the prediction was recorded after the first measurement", kLedger,
-          "it cannot be moved; say in section 1 what you expected and when you wrote it down");
+          "its date cannot be changed; say in section 1 what you expected and when you wrote it down");
     if (trim(first.because).empty())
       add(1, Severity::kAdvice, "the prediction gives no reason", kLedger, "give the arithmetic behind it in section 1");
   }
 
   void human_versions() {
     if (ledger_.human.empty()) {
-      add(2, Severity::kMissing, "the human kernel was never measured", "human/kernel.cu", "capstone measure -m \"why this version\"");
+      add(2, Severity::kMissing, "the human kernel was never measured", "human/kernel.cu",
+          "run capstone measure -m \"why this version\"");
       return;
     }
     bool passed = std::any_of(ledger_.human.begin(), ledger_.human.end(),
                               [](const Measurement& m) { return m.gate_one == GateOne::kPassed; });
     if (!passed)
       add(2, Severity::kMissing, "the human kernel has never passed gate one", "human/kernel.cu",
-          "capstone measure shows the first wrong element; a correct slow kernel is worth more than a fast wrong one");
+          "run capstone measure: it shows the first wrong element; "
+          "a correct slow kernel is worth more than a fast wrong one");
     std::vector<const Measurement*> versions = ledger_.versions("human");
     if (versions.size() < 2)
       add(2, Severity::kMissing, "there is only one version of the human kernel", "human/kernel.cu",
-          "change one thing, say why with -m, and measure again: the worklog lives from the comparison");
+          "change one thing, say why with -m, and measure again: the worklog compares versions");
     std::vector<std::string> silent, unexpected;
     for (const Measurement* m : versions) {
       if (ledger_.reason("human", m->version).empty()) silent.push_back(m->version);
@@ -102,17 +106,17 @@ class Reviewer {
     }
     if (!silent.empty())
       add(2, Severity::kMissing, fmt::format("no reason was given for {}", join(silent, ", ")), kLedger,
-          "say why in section 2, and next time with: capstone measure -m \"…\"");
+          "give the reason in section 2; next time, use capstone measure -m \"…\"");
     if (!unexpected.empty())
       add(2, Severity::kAdvice, fmt::format("no expected speedup was recorded for {}", join(unexpected, ", ")), kLedger,
-          "capstone measure --expect 1.5 before you look; being wrong teaches most");
+          "next time, guess before you measure: capstone measure --expect 1.5; a wrong guess teaches most");
   }
 
   void kernel_file() {
     if (ledger_.human.empty()) return;
     Result<std::string> digest = sha256_file(project_.human_kernel());
     if (!digest) {
-      add(2, Severity::kMissing, "human/kernel.cu is not there", "human/kernel.cu",
+      add(2, Severity::kMissing, "human/kernel.cu is missing", "human/kernel.cu",
           fmt::format("the measured sources are kept under .capstone/sources/{}.cu", ledger_.human.back().source_sha256));
       return;
     }
@@ -121,26 +125,28 @@ class Reviewer {
                              [&](const Measurement& m) { return m.source_sha256 == *digest; });
     if (same != ledger_.human.rend())
       add(2, Severity::kAdvice, fmt::format("human/kernel.cu is {}, not the last measured version {}", same->version,
-          ledger_.human.back().version), "human/kernel.cu", "fine when it is the version you want judged; say so in section 2");
+          ledger_.human.back().version), "human/kernel.cu",
+          "this is fine if you want that version judged; say so in section 2");
     else
       add(2, Severity::kContradiction, "human/kernel.cu differs from every measured version", "human/kernel.cu",
-          "capstone measure -m \"…\", so that what you hand in is what was judged");
+          "run capstone measure -m \"…\", so that the kernel that you hand in is one that was judged");
   }
 
   void model() {
     if (ledger_.attempts.empty() && ledger_.llm.empty()) {
       add(3, Severity::kMissing, "no attempt of a language model was recorded", "llm/",
-          "capstone llm prompt, then capstone llm add REPLY; a reply that fails is a full result");
+          "run capstone llm prompt, then capstone llm add REPLY; a reply that fails is a full result");
       return;
     }
     for (const Attempt& attempt : ledger_.attempts) {
       std::string name = fmt::format("attempt-{}", attempt.number);
       bool judged = std::any_of(ledger_.llm.begin(), ledger_.llm.end(), [&](const Measurement& m) { return m.version == name; });
       if (!judged && attempt.no_code_because.empty())
-        add(3, Severity::kMissing, fmt::format("{} was filed but never judged", name), "llm/" + name, "capstone measure llm");
+        add(3, Severity::kMissing, fmt::format("{} was recorded but never judged", name), "llm/" + name,
+            "run capstone measure llm");
       if (trim(attempt.model).empty())
         add(3, Severity::kMissing, fmt::format("{} does not say which model it was", name), kLedger,
-            "name model and settings in section 3, and next time with: capstone llm add --model NAME");
+            "name the model and its settings in section 3; next time, use capstone llm add --model NAME");
     }
   }
 
@@ -151,10 +157,10 @@ class Reviewer {
       for (const Question& q : section.questions)
         if (!q.answered)
           add(spec.number, Severity::kMissing, fmt::format("not answered: {}", q.text), fmt::format("worklog.md:{}", q.line),
-              "write below the question");
+              "write your answer below the question");
       if (section.words == 0 && section.questions.empty())
         add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is empty", spec.title),
-            fmt::format("worklog.md:{}", section.line), "a few honest sentences are enough to begin with");
+            fmt::format("worklog.md:{}", section.line), "a few honest sentences are enough for a start");
     }
   }
 
@@ -173,11 +179,13 @@ class Reviewer {
         return;
       case Quotation::Kind::kNotInLedger:
         add(p.section, Severity::kContradiction, fmt::format("\"{}\" is not in the ledger", q.text), where,
-            "write a placeholder such as {{v2.speedup}} instead, or measure it; if it is an expectation, say \"I expect\"");
+            "write a placeholder such as {{v2.speedup}} instead, or measure it; "
+            "if it is an expectation, say \"I expect\"");
         return;
       case Quotation::Kind::kEmulated:
-        add(p.section, Severity::kAdvice, fmt::format("\"{}\" compares emulated times, which count for nothing", q.text), where,
-            "say \"emulated\" beside it, or measure on a GPU");
+        add(p.section, Severity::kAdvice,
+            fmt::format("\"{}\" compares emulated times, which say nothing about speed", q.text), where,
+            "say \"emulated\" in the same sentence, or measure on a GPU");
         return;
     }
   }
@@ -186,9 +194,12 @@ class Reviewer {
     for (const Anomaly& anomaly : anomalies_in(ledger_, worklog_)) {
       if (anomaly.told == Anomaly::Told::kExplained) continue;
       const bool admitted = anomaly.told == Anomaly::Told::kAdmitted;
-      add(4, admitted ? Severity::kAdvice : Severity::kMissing, fmt::format("no explanation of {}", describe(anomaly)), kLedger,
-          admitted ? "to say that you do not know is honest; a profile or an experiment would say more"
-                   : fmt::format("name {} in section 4 and give the mechanism, or say that you do not know it", anomaly.version));
+      add(4, admitted ? Severity::kAdvice : Severity::kMissing,
+          fmt::format("no explanation of {}", describe(anomaly)), kLedger,
+          admitted
+              ? "saying that you do not know is honest; a profile or an experiment could tell you more"
+              : fmt::format("name {} in section 4 and give the mechanism, or say that you do not know it",
+                            anomaly.version));
     }
   }
 

@@ -8,8 +8,9 @@
 
 namespace capstone {
 
-/// What `capstone check` says before handing in: everything missing or contradictory, by section (0 first), and within
-/// a section the gravest first. Reads human/kernel.cu to compare it with the last measured version.
+/// The findings that `capstone check` reports: everything that is missing or contradictory, sorted by section
+/// (0 first) and, within a section, by severity (the most severe first). Reads human/kernel.cu and compares
+/// it with the last measured version.
 std::vector<Finding> review(const Project& project, const LedgerView& ledger, const Worklog& worklog);
 
 }  // namespace capstone

@@ -42,7 +42,7 @@ Evidence gather(const Check& check, const detail::Sources& sources) {
 
 double half_marks(double marks) { return std::round(marks * 2) / 2; }
 
-// The share of the marks that the evidence carries; checks that do not apply drop out of both sums.
+// Suggests marks in proportion to the evidence. Checks that do not apply are left out of both sums.
 void suggest_by_share(CriterionScore& result) {
   double have = 0, possible = 0;
   bool capped = false;

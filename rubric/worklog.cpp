@@ -33,7 +33,7 @@ int Worklog::words() const {
 
 namespace {
 
-// "2. The By-Hand Attempt" and "the by‑hand attempt:" are the same title.
+// Makes titles comparable: "2. The By-Hand Attempt" and "the by‑hand attempt:" are the same title.
 std::string normalised(std::string_view heading) {
   std::string text = replace_all(replace_all(std::string(heading), "’", "'"), "‑", "-");
   std::string out;
@@ -55,7 +55,8 @@ std::vector<std::string> normalised_titles() {
 
 std::string at_line(int line) { return fmt::format("worklog.md:{}", line); }
 
-// Prose without `{{placeholders}}`: a number that the ledger writes is not a word of the student's.
+// The prose without `{{placeholders}}`: the ledger writes those numbers, so they do not count as the
+// student's words.
 std::string without_placeholders(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -86,25 +87,27 @@ class Reader {
 
   void take_text(std::string_view bytes) {
     if (bytes.size() > kMarkdownLimit) {
-      add(0, Severity::kContradiction, fmt::format("the worklog is {} long; only the first 2 MiB are read",
-          format_bytes(static_cast<double>(bytes.size()))), "worklog.md", "keep logs and profiles in files of their own");
+      add(0, Severity::kContradiction,
+          fmt::format("the worklog is {} long; only the first 2 MiB are read",
+                      format_bytes(static_cast<double>(bytes.size()))),
+          "worklog.md", "keep logs and profiles in separate files");
       bytes = bytes.substr(0, kMarkdownLimit);
-      // Not in the middle of a character.
+      // Do not cut in the middle of a UTF-8 sequence.
       while (!bytes.empty() && (static_cast<unsigned char>(bytes.back()) & 0xC0u) == 0x80u) bytes.remove_suffix(1);
       if (!bytes.empty() && static_cast<unsigned char>(bytes.back()) >= 0xC0u) bytes.remove_suffix(1);
     }
     if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
     if (!is_utf8(bytes))
-      add(0, Severity::kAdvice, "the worklog is not UTF-8; broken characters are shown as \xEF\xBF\xBD", "worklog.md",
-          "save it as UTF-8");
+      add(0, Severity::kAdvice, "the worklog is not UTF-8; invalid bytes are shown as \xEF\xBF\xBD",
+          "worklog.md", "save the file as UTF-8");
     log_.text = detach_answers(replace_all(to_utf8(bytes), std::string_view("\0", 1), "\xEF\xBF\xBD"));
     if (is_hostile_markdown(log_.text))
-      add(0, Severity::kContradiction, "the worklog nests too many brackets or quotes to be read as Markdown", "worklog.md",
-          "put raw dumps into a fenced code block, with an empty line every few hundred lines");
+      add(0, Severity::kContradiction, "the worklog nests too many brackets or quotes to be read as Markdown",
+          "worklog.md", "put raw dumps into a fenced code block, with an empty line every few hundred lines");
   }
 
-  // An answer typed right below `> Q: …` would be swallowed by the quotation (Markdown's lazy continuation): an
-  // empty line goes between the two.
+  // Markdown would make an answer typed directly below `> Q: …` a part of the quotation (lazy continuation).
+  // An empty line separates the two.
   std::string detach_answers(const std::string& text) {
     std::string out;
     bool after_question = false;
@@ -124,7 +127,7 @@ class Reader {
     return out;
   }
 
-  // From a line of the text that is parsed to the line of the file.
+  // The line in the file of a line in the parsed text, which has extra empty lines.
   int in_file(int line) const {
     return line - static_cast<int>(std::lower_bound(inserted_.begin(), inserted_.end(), line) - inserted_.begin());
   }
@@ -167,7 +170,7 @@ class Reader {
     WorklogSection& section = *current();
     if (section.present) {
       add(number, Severity::kContradiction, fmt::format("section \"{}\" appears twice", heading), at_line(line),
-          "join the two: the page shows each section once");
+          "merge the two: the page shows each section once");
     } else {
       section.present = true;
       section.heading = heading;
@@ -221,8 +224,9 @@ class Reader {
     for (std::size_t i = 1; i < sorted.size(); ++i)
       if (sorted[i] < sorted[i - 1]) {
         const WorklogSection& section = log_.section(sorted[i]);
-        add(sorted[i], Severity::kContradiction, fmt::format("section \"{}\" is out of order", section.heading), at_line(section.line),
-            fmt::format("move it before \"{}\": the page keeps the order plan, by hand, model, head-to-head, stuck",
+        add(sorted[i], Severity::kContradiction,
+            fmt::format("section \"{}\" is out of order", section.heading), at_line(section.line),
+            fmt::format("move it before \"{}\": the order is plan, by hand, model, head-to-head, stuck",
                         worklog_sections()[static_cast<std::size_t>(sorted[i - 1] - 1)].title));
       }
   }
@@ -234,8 +238,9 @@ class Reader {
       bool near = edit_distance(have, wanted) <= static_cast<int>(wanted.size()) / 3 ||
                   (have.size() >= 5 && (wanted.find(have) != std::string::npos || have.find(wanted) != std::string::npos));
       if (!near) continue;
-      add(spec.number, Severity::kMissing, fmt::format("section \"{}\" was renamed to \"{}\"", spec.title, heading), at_line(line),
-          fmt::format("call it \"## {}\" again", spec.title));
+      add(spec.number, Severity::kMissing,
+          fmt::format("section \"{}\" was renamed to \"{}\"", spec.title, heading), at_line(line),
+          fmt::format("restore the heading \"## {}\"", spec.title));
       return;
     }
     add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is not in the worklog", spec.title), "worklog.md",
@@ -244,11 +249,11 @@ class Reader {
 
   Worklog log_;
   int section_ = 0;
-  int open_ = 0;  // section of the question that is being answered; 0: none
+  int open_ = 0;  // section of the current question; 0: none
   int words_since_ = 0;
   bool answered_ = false;
   std::vector<int> order_;
-  std::vector<int> inserted_;  // lines of the parsed text that are not in the file
+  std::vector<int> inserted_;  // numbers of the empty lines in the parsed text that the file does not have
   std::vector<std::pair<std::string, int>> other_headings_;
 };
 

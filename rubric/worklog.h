@@ -1,5 +1,5 @@
 #pragma once
-// The worklog: five sections of a student's prose around numbers that the ledger fills in.
+// The worklog: five sections of the student's prose, with numbers that the ledger fills in.
 #include <array>
 #include <string>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace capstone {
 
 inline constexpr int kWorklogSections = 5;
 
-/// What a section is: its title, the questions that `init` asks, and the figures (tables, plots) that belong to it.
+/// One section: its title, the questions that `init` writes, and its figures (tables and plots).
 struct SectionSpec {
   int number = 0;                          ///< 1 … 5
   std::string_view title;
@@ -22,10 +22,11 @@ struct SectionSpec {
 };
 const std::array<SectionSpec, kWorklogSections>& worklog_sections();
 
-/// 1 … 5 when a heading's text is a section's title (numbering, case and apostrophes do not matter), else 0.
+/// The number (1 … 5) of the section that a heading starts; 0 when the heading is not a section's title.
+/// Numbering, case and the kind of apostrophe do not matter.
 int section_of_heading(std::string_view heading);
 
-/// The name in `<!-- capstone:NAME -->`; empty when the HTML is not such a marker.
+/// The NAME of a marker `<!-- capstone:NAME -->`; empty when the HTML is not a marker.
 std::string marker_name(std::string_view html);
 
 /// A question of the scaffold (`> Q: …`) as found in a worklog.
@@ -33,22 +34,23 @@ struct Question {
   std::string text;
   int line = 0;
   int words = 0;          ///< of the prose between this question and the next
-  bool answered = false;  ///< any prose, list, table or code of the student's follows
+  bool answered = false;  ///< the student wrote prose, a list, a table or code below it
 };
 
-/// A paragraph of the student's own prose.
+/// A paragraph that the student wrote.
 struct Paragraph {
   int section = 0;        ///< 1 … 5; 0 before the first section
   int line = 0;
   std::string text;
-  std::string column;     ///< a cell of the student's own table: the heading of its column
+  std::string column;     ///< for a cell of the student's table: the heading of its column
 };
 
 struct WorklogSection {
   bool present = false;
   std::string heading;    ///< as written
   int line = 0;
-  int words = 0;          ///< the student's own: no questions, quotations, placeholders, tables, code
+  /// Written by the student; not counted: questions, quotations, placeholders, tables, code.
+  int words = 0;
   std::vector<Question> questions;
   int unanswered() const;
 };
@@ -57,16 +59,18 @@ struct Worklog {
   std::string text;                        ///< UTF-8, cut at kMarkdownLimit
   std::array<WorklogSection, kWorklogSections> sections;
   std::vector<Paragraph> paragraphs;       ///< in order; quotations and code are left out
-  std::vector<std::string> markers;        ///< figures that the student kept in place
-  std::vector<Finding> findings;           ///< too long, not UTF-8, removed, renamed, repeated or out of order
+  std::vector<std::string> markers;        ///< names of the figures' markers in the text, in order
+  /// Text too long or not UTF-8; sections removed, renamed, repeated, moved.
+  std::vector<Finding> findings;
   const WorklogSection& section(int number) const { return sections.at(static_cast<std::size_t>(number - 1)); }
   int words() const;
 };
 
-/// Reads a worklog. Never fails: whatever is wrong with it is a finding.
+/// Reads a worklog. Never fails: every problem becomes a finding.
 Worklog parse_worklog(std::string_view bytes);
 
-/// The worklog.md that `init` writes: five sections, questions that name this problem, markers for the figures.
+/// The worklog.md that `init` writes: a title that names the problem, then five sections with their questions
+/// and the markers of their figures.
 std::string worklog_scaffold(const Problem& problem);
 
 }  // namespace capstone

@@ -21,7 +21,8 @@ std::string escape_markdown(std::string_view text) {
 
 namespace {
 
-// A fence that nothing inside can close.
+// A fenced code block whose fence is longer than any run of backticks in the text, so that the text cannot
+// close it.
 std::string fenced(const CodeBlock& code) {
   std::size_t longest = 0, run = 0;
   for (char c : code.text) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a figure consists of, before anybody asks whether it becomes HTML or Markdown.
+// The parts of a figure, independent of the output format (HTML or Markdown).
 #include <map>
 #include <string>
 #include <utility>
@@ -39,8 +39,9 @@ struct Figure {
   std::vector<Block> blocks;
 };
 
-/// Text as text in Markdown: every character that Markdown could read is escaped, line breaks become spaces.
+/// Escapes a text for Markdown: every special character gets a backslash, and line breaks become spaces.
 std::string escape_markdown(std::string_view text);
+/// A figure as Markdown. Plots become their title and description.
 std::string to_markdown(const Figure& figure);
 
 }  // namespace capstone

@@ -1,4 +1,4 @@
-// What is shown to a class: boards, slides, certificates, the handout.
+// Pages for the class: leaderboards, slides, certificates, the handout.
 #include <fmt/format.h>
 
 #include <ctemplate/template_dictionary.h>
@@ -24,27 +24,31 @@ void fill_side(Dictionary& slide, const char* kind, const char* label, const Out
   side->SetValue("KIND", kind);
   side->SetValue("LABEL", label);
   if (!o) {
-    side->SetValue("BIG", "nothing");
-    side->SetValue("SMALL", "was judged");
+    side->SetValue("BIG", "none");
+    side->SetValue("SMALL", "no kernel was judged");
     return;
   }
   const bool timed = o->correct && o->speedup;
   side->SetValue("BIG", timed ? format_speedup(o->speedup->point) : o->gate_one);
   side->SetValue("SMALL", timed ? fmt::format("{}, {}{}", o->gate_two, interval_text(*o->speedup), o->percent_of_peak > 0 ? fmt::format(", {:.0f} % of the peak", o->percent_of_peak) : "")
-                                : o->correct ? "right; not timed here" : "did not pass gate one");
+                                : o->correct ? "correct; not timed here" : "did not pass gate one");
 }
 
 std::string ask(const ResultSummary& s) {
   const Outcome *human = s.of("human"), *model = s.of("llm");
-  if (human && !human->correct) return "What does the failing case have that the others have not?";
-  if (model && !model->correct) return "What did the model get wrong, and would you have seen it by reading?";
+  if (human && !human->correct) return "How does the failing case differ from the others?";
+  if (model && !model->correct)
+    return "What did the model get wrong, and would you have noticed it by reading the code?";
   const bool both = human && model && human->speedup && model->speedup;
-  if (both && human->speedup->high < model->speedup->low) return "The machine is ahead. By which mechanism?";
-  if (both && model->speedup->high < human->speedup->low) return "The hand is ahead. By which mechanism?";
+  if (both && human->speedup->high < model->speedup->low)
+    return "The model's kernel is faster. By which mechanism?";
+  if (both && model->speedup->high < human->speedup->low)
+    return "The human kernel is faster. By which mechanism?";
   return "What percentage of the hardware's peak is this, and why not more?";
 }
 
-// The size at which a name still fits its line, from the room that its characters take: East Asian ones take about twice as much.
+// The largest font size at which a name fits on its line. East Asian characters are about twice as wide as
+// Latin ones.
 int name_size(const std::string& name) {
   double width = 0;
   for (std::size_t i = 0; i < name.size();) {
@@ -56,7 +60,7 @@ int name_size(const std::string& name) {
   return std::clamp(static_cast<int>(880 / std::max(1.0, width)), 12, 64);
 }
 
-// Hebrew, Arabic and their neighbours begin at the right.
+// Hebrew, Arabic and related scripts are written from right to left.
 const char* direction_of(const std::string& name) {
   for (std::size_t i = 0; i + 1 < name.size(); ++i) {
     const auto a = static_cast<unsigned char>(name[i]), b = static_cast<unsigned char>(name[i + 1]);
@@ -164,7 +168,8 @@ Result<std::string> handout_page(const Rubric& rubric, const std::filesystem::pa
   CAPSTONE_TRY(std::string css, pages.style());
   dict.SetValue("CSS", css);
   dict.SetValue("TITLE", "You vs the machine");
-  dict.SetValue("RULE", "Raw speed earns nothing in any bucket. A lost race told straight can earn 100.");
+  dict.SetValue("RULE",
+                "Speed alone earns no marks. A race that is lost and reported honestly can still earn 100.");
   dict.SetValue("RUBRIC", rubric.digest.substr(0, 12));
   for (const SectionSpec& section : worklog_sections()) {
     auto* s = dict.AddSectionDictionary("SECTION");

@@ -1,14 +1,13 @@
 #pragma once
-// Bytes in the forms that pages need. Private to this library.
+// Encodings that pages need. Private to this library.
 #include <string>
 #include <string_view>
 
+#include "harness/base/encode.h"
+
 namespace capstone {
 
-std::string base64(std::string_view bytes);
-/// "0aff" → two bytes.
-std::string bytes_of_hex(std::string_view hex);
-/// One part of a URL's path: letters, digits and . _ - ~ stay.
+/// Encodes one part of a URL's path. Letters, digits and . _ - ~ are kept.
 std::string percent_encoded(std::string_view text);
 
 }  // namespace capstone

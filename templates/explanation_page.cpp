@@ -20,7 +20,7 @@ constexpr std::size_t kMaxSource = 1u << 20;   // [B]
 
 using Lines = std::map<int, LineCounts>;
 
-// Ten times the cost is about four classes hotter.
+// A line with ten times the cost is about four heat classes higher.
 int heat_of(double share) {
   if (share <= 0) return 0;
   return std::clamp(static_cast<int>(std::lround(kHeats + 4 * std::log10(share))), 1, kHeats);

@@ -1,5 +1,5 @@
 #pragma once
-// An explanation as a page: the whole source as a heat-map.
+// An explanation as a page: the whole source as a heat map.
 #include <filesystem>
 #include <string>
 
@@ -8,8 +8,11 @@
 
 namespace capstone {
 
-/// A page that needs nothing else. @param source  the .cu that was explained; headers beside it that were counted are shown, too
+/// A self-contained page.
+/// @param source  the .cu file that was explained. Headers in the same folder are shown if lines in them were
+///                counted.
 /// @error a source file or a template cannot be read.
-Result<std::string> explanation_page(const Explanation& explanation, const std::filesystem::path& source, const std::filesystem::path& templates);
+Result<std::string> explanation_page(const Explanation& explanation, const std::filesystem::path& source,
+                                     const std::filesystem::path& templates);
 
 }  // namespace capstone

@@ -22,7 +22,7 @@ std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger) {
     const std::vector<Measurement>& list = by_model ? ledger.llm : ledger.human;
     if (at < list.size()) entries.push_back({&list[at++], r.seq, r.time});
   }
-  // A view made without records still shows everything.
+  // A view without records (made by tests or tools) still shows all measurements.
   for (; human < ledger.human.size(); ++human) entries.push_back({&ledger.human[human], 0, {}});
   for (; llm < ledger.llm.size(); ++llm) entries.push_back({&ledger.llm[llm], 0, {}});
   return entries;
@@ -30,7 +30,7 @@ std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger) {
 
 namespace {
 
-constexpr std::size_t kShownText = std::size_t{256} << 10;  // [B] of a prompt, a reply, a log
+constexpr std::size_t kShownText = std::size_t{256} << 10;  // [B] shown of a prompt, a reply or a log
 
 Cell cell(std::string text, Tone tone = Tone::kPlain, bool strong = false) { return {std::move(text), tone, strong}; }
 Cell muted(std::string text) { return cell(std::move(text), Tone::kMuted); }
@@ -39,7 +39,7 @@ Cell gate_one_cell(const Measurement& m) {
   return cell(std::string(label_of(m.gate_one)), m.gate_one == GateOne::kPassed ? Tone::kGood : Tone::kBad, true);
 }
 
-// SLOWER is not bad: a race lost is a result.
+// SLOWER is not shown as bad: a lost race is a valid result.
 Cell gate_two_cell(const Measurement& m) {
   std::string label(label_of(m.gate_two));
   if (m.gate_one != GateOne::kPassed) return muted("–");
@@ -47,7 +47,7 @@ Cell gate_two_cell(const Measurement& m) {
   return cell(label, m.gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain, true);
 }
 
-// "355 µs [352, 358]": the unit once, unless the bounds have another.
+// "355 µs [352, 358]": the unit appears once, unless a bound has a different unit.
 std::string time_with_interval(const Interval& t) {
   std::string point = format_time_ms(t.point), low = format_time_ms(t.low), high = format_time_ms(t.high);
   std::size_t unit = point.find(' ');
@@ -74,7 +74,8 @@ Cell percent_cell(const Measurement& m) {
   return cell(text);
 }
 
-// Of which peak the percentages are; one line a table, unless versions were measured against different ones.
+// Says which peak the percentages refer to. One line per table, unless the versions were compared with
+// different peaks.
 std::string peaks_text(const std::vector<const Measurement*>& list) {
   std::vector<std::string> peaks, parts;
   for (const Measurement* m : list) {
@@ -98,15 +99,15 @@ std::string when(const LedgerEntry& entry) { return entry.time.empty() ? "" : en
 std::string cut(std::string text) {
   if (text.size() <= kShownText) return to_utf8(text);
   text.resize(kShownText);
-  return to_utf8(text) + "\n… cut here; the whole text is in the project";
+  return to_utf8(text) + "\n… (shortened; the project has the complete text)";
 }
 
 std::string indices(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
 
-// What went wrong, in one line.
+// One line that says what went wrong.
 std::string failure_line(const Measurement& m) {
   if (m.gate_one == GateOne::kBuildFailed) {
-    if (!m.build.first_error) return "the compiler gave no message";
+    if (!m.build.first_error) return "the compiler printed no error message";
     return fmt::format("{}:{}: {}", m.build.first_error->file, m.build.first_error->line, m.build.first_error->text);
   }
   const CaseResult* bad = nullptr;
@@ -115,7 +116,7 @@ std::string failure_line(const Measurement& m) {
       bad = &c;
       break;
     }
-  if (bad == nullptr) return m.gate_two_reason.empty() ? "no case was reached" : m.gate_two_reason;
+  if (bad == nullptr) return m.gate_two_reason.empty() ? "no case was run" : m.gate_two_reason;
   std::string line = bad->problem.empty() ? "wrong result" : bad->problem;
   if (bad->diagnosis && !bad->diagnosis->pattern.empty()) line += ": " + bad->diagnosis->pattern;
   return line;
@@ -138,11 +139,11 @@ class Maker {
     put("prediction", "The prediction", prediction());
     put("reference", "The reference", reference());
     put("versions", "Every version", versions());
-    put("climb", "The climb", figure("climb", "There is no version to plot yet."));
-    put("failures", "What failed on the way", failures());
+    put("climb", "From version to version", figure("climb", "There is no version to plot yet."));
+    put("failures", "Failures of the human kernel", failures());
     put("explained-human", "Explained by counts", explained("human"));
     put("explained-llm", "Explained by counts", explained("llm"));
-    put("attempts", "What the model was asked, and what came back", attempts());
+    put("attempts", "The prompts and the model's replies", attempts());
     put("head-to-head", "Head to head", head_to_head());
     put("roofline", "The roofline", figure("roofline", "No version was timed on a GPU, so there is no roofline."));
     put("samples", "The samples", figure("samples", "Nothing was timed."));
@@ -174,7 +175,8 @@ class Maker {
                                                                      cost->bytes / 1e9, cost->intensity())));
     std::vector<std::string> names;
     for (const Baseline& b : p.baselines) names.push_back(b.name);
-    if (!names.empty()) facts.facts.emplace_back("Baselines", cell(join(names, ", ") + " (the first is gate two's)"));
+    if (!names.empty())
+      facts.facts.emplace_back("Baselines", cell(join(names, ", ") + " (gate two compares with the first)"));
     if (!project_.config.started_from.empty()) facts.facts.emplace_back("Started from", cell(project_.config.started_from));
     return {facts};
   }
@@ -189,7 +191,7 @@ class Maker {
       const Prediction& p = ledger_.predictions[i];
       FactsBlock facts;
       facts.facts.emplace_back("Bottleneck", cell(p.bottleneck, Tone::kPlain, true));
-      if (p.speedup) facts.facts.emplace_back("Speedup hoped for", cell(format_speedup(*p.speedup)));
+      if (p.speedup) facts.facts.emplace_back("Predicted speedup", cell(format_speedup(*p.speedup)));
       if (!p.because.empty()) facts.facts.emplace_back("Because", cell(p.because));
       std::string time = i < times.size() ? times[i] + ", " : "";
       facts.facts.emplace_back("Recorded", p.before_first_measurement ? cell(time + "before the first measurement", Tone::kGood)
@@ -202,7 +204,7 @@ class Maker {
   std::vector<Block> reference() const {
     Result<std::string> text = read_file(project_.root / "problem" / "reference.py", std::size_t{1} << 20);
     if (!text) text = read_file(project_.problem.folder / "reference.py", std::size_t{1} << 20);
-    if (!text) return {NoteBlock{"problem/reference.py is not in the project.", Tone::kBad}};
+    if (!text) return {NoteBlock{"The project has no problem/reference.py.", Tone::kBad}};
     return {CodeBlock{"problem/reference.py", cut(*text), "python", true}};
   }
 
@@ -210,8 +212,9 @@ class Maker {
     std::vector<const Measurement*> list = ledger_.versions("human");
     if (list.empty()) return {NoteBlock{"The human kernel was never judged.", Tone::kBad}};
     TableBlock table;
-    table.columns = {{"Version"}, {"Why it changed", false, true}, {"Expected", true}, {"Median [95 %]", true}, {"Speedup [95 %]", true},
-                     {"Of peak", true}, {"Bound by"}, {"Gate one", false, true}, {"Gate two"}};
+    table.columns = {{"Version"}, {"Reason for the change", false, true}, {"Expected", true},
+                     {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Of peak", true},
+                     {"Bound by"}, {"Gate one", false, true}, {"Gate two"}};
     for (const Measurement* m : list)
       table.rows.push_back({cell(m->version, Tone::kPlain, true), text_or_dash(ledger_.reason("human", m->version)), expected_of(*m), median_cell(*m), speedup_cell(*m),
                             percent_cell(*m), bound_cell(*m), gate_one_cell(*m), gate_two_cell(*m)});
@@ -234,7 +237,7 @@ class Maker {
 
   std::vector<Block> failures() const {
     TableBlock table;
-    table.columns = {{"Record"}, {"Version"}, {"When (UTC)"}, {"Verdict"}, {"What was seen", false, true}};
+    table.columns = {{"Record"}, {"Version"}, {"Time (UTC)"}, {"Verdict"}, {"What went wrong", false, true}};
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
       if (m.candidate == "llm" || m.gate_one == GateOne::kPassed) continue;
@@ -244,21 +247,30 @@ class Maker {
     return {table};
   }
 
-  // What `capstone explain` counted for each version of one candidate.
+  // The counts of `capstone explain` for each version of one candidate.
   std::vector<Block> explained(const char* candidate) const {
     std::vector<Block> blocks;
     for (const Explanation& e : ledger_.explanations) {
-      // The last one of a version says it all.
+      // Only the last explanation of each version is shown.
       if (e.candidate != candidate || ledger_.explanation(e.candidate, e.version) != &e) continue;
       blocks.emplace_back(HeadingBlock{fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version, sizes_text(e.sizes))});
       FactsBlock facts;
-      facts.facts.emplace_back("Global memory touched", cell(fmt::format("{} (the problem has to move {})", format_bytes(e.moved_bytes()), format_bytes(e.compulsory_bytes))));
-      facts.facts.emplace_back("Sectors a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.global.units_per_request(), e.total.global.ideal_per_request())));
+      facts.facts.emplace_back("Global memory traffic", cell(fmt::format("{} (the problem needs at least {})",
+                                                                         format_bytes(e.moved_bytes()),
+                                                                         format_bytes(e.compulsory_bytes))));
+      facts.facts.emplace_back("Sectors per request",
+                               cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.global.units_per_request(),
+                                                e.total.global.ideal_per_request())));
       if (e.total.shared.requests)
-        facts.facts.emplace_back("Wavefronts a request", cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.shared.units_per_request(), e.total.shared.ideal_per_request())));
-      facts.facts.emplace_back("FLOP a byte asked for", cell(fmt::format("{:.3g}", e.intensity())));
+        facts.facts.emplace_back("Wavefronts per request",
+                                 cell(fmt::format("{:.1f} (ideal {:.1f})", e.total.shared.units_per_request(),
+                                                  e.total.shared.ideal_per_request())));
+      facts.facts.emplace_back("FLOP per requested byte", cell(fmt::format("{:.3g}", e.intensity())));
       if (e.floor)
-        facts.facts.emplace_back("Modelled, not measured", cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()), e.floor->device, e.floor->bound_by)));
+        facts.facts.emplace_back(
+            "Modelled, not measured",
+            cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()), e.floor->device,
+                             e.floor->bound_by)));
       blocks.emplace_back(facts);
       TableBlock table;
       table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};
@@ -270,15 +282,17 @@ class Maker {
     return blocks;
   }
 
-  // A kept text with a note when it is not what was filed.
+  // Adds a stored text, with a note if the file changed after it was recorded.
   void add_file(std::vector<Block>& blocks, const fs::path& path, const std::string& digest, const std::string& summary, const char* language) const {
     Result<std::string> bytes = read_file(path, std::size_t{4} << 20);
     if (!bytes) {
-      blocks.emplace_back(NoteBlock{fmt::format("{}: the file is not in the project.", summary), Tone::kBad});
+      blocks.emplace_back(
+          NoteBlock{fmt::format("{}: the project does not have this file.", summary), Tone::kBad});
       return;
     }
     if (!digest.empty() && sha256_hex(*bytes) != digest)
-      blocks.emplace_back(NoteBlock{fmt::format("{}: the file was changed after it was filed.", summary), Tone::kBad});
+      blocks.emplace_back(
+          NoteBlock{fmt::format("{}: the file was changed after it was recorded.", summary), Tone::kBad});
     blocks.emplace_back(CodeBlock{summary, cut(*bytes), language, false});
   }
 
@@ -289,13 +303,15 @@ class Maker {
   }
 
   std::vector<Block> attempts() const {
-    if (ledger_.attempts.empty() && ledger_.llm.empty()) return {NoteBlock{"No attempt of a language model was recorded.", Tone::kBad}};
+    if (ledger_.attempts.empty() && ledger_.llm.empty())
+      return {NoteBlock{"No attempt of a language model was recorded.", Tone::kBad}};
     std::vector<Block> blocks;
     for (const Attempt& a : ledger_.attempts) attempt(blocks, a);
     if (ledger_.llm.size() > 1) {
       TableBlock table;
       table.caption = "Every judgement of the model's code";
-      table.columns = {{"Record"}, {"Attempt"}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Gate one"}, {"Gate two"}, {"What was seen", false, true}};
+      table.columns = {{"Record"}, {"Attempt"}, {"Median [95 %]", true}, {"Speedup [95 %]", true},
+                       {"Gate one"}, {"Gate two"}, {"What went wrong", false, true}};
       for (const LedgerEntry& e : entries_) {
         const Measurement& m = *e.measurement;
         if (m.candidate != "llm") continue;
@@ -313,32 +329,49 @@ class Maker {
     blocks.emplace_back(HeadingBlock{fmt::format("Attempt {}: {}", a.number, a.model.empty() ? "model not named" : a.model)});
     FactsBlock facts;
     facts.facts.emplace_back("Settings", text_or_dash(a.settings));
-    facts.facts.emplace_back("Prompt", a.prompt_difference.empty() ? cell("the standard prompt, word for word") : cell("changed by the student; the difference is below"));
-    if (!a.extracted.empty()) facts.facts.emplace_back("Code found as", cell(a.extracted));
+    facts.facts.emplace_back("Prompt", a.prompt_difference.empty()
+                                           ? cell("the standard prompt, unchanged")
+                                           : cell("changed by the student; see the difference below"));
+    if (!a.extracted.empty()) facts.facts.emplace_back("Code extracted as", cell(a.extracted));
     if (!a.no_code_because.empty()) facts.facts.emplace_back("No code", cell(a.no_code_because, Tone::kBad));
     const Measurement* first = first_of(name);
     auto yes_no = [](bool yes) { return yes ? cell("yes", Tone::kGood, true) : cell("no", Tone::kBad, true); };
     if (first == nullptr) {
       facts.facts.emplace_back("Judged", muted("no"));
     } else {
-      facts.facts.emplace_back("Compiled first try", yes_no(first->gate_one != GateOne::kBuildFailed));
-      facts.facts.emplace_back("Correct first try", first->gate_one == GateOne::kPassed ? yes_no(true) : gate_one_cell(*first));
-      facts.facts.emplace_back("Faster first try", first->gate_two == GateTwo::kNotJudged ? gate_two_cell(*first)
-                               : cell(fmt::format("{}, {}", label_of(first->gate_two), speedup_text(*first)), first->gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain));
-      if (first->gate_one != GateOne::kPassed) facts.facts.emplace_back("What was seen", cell(failure_line(*first)));
+      facts.facts.emplace_back("Compiled on the first try", yes_no(first->gate_one != GateOne::kBuildFailed));
+      facts.facts.emplace_back("Correct on the first try",
+                               first->gate_one == GateOne::kPassed ? yes_no(true) : gate_one_cell(*first));
+      facts.facts.emplace_back(
+          "Faster on the first try",
+          first->gate_two == GateTwo::kNotJudged
+              ? gate_two_cell(*first)
+              : cell(fmt::format("{}, {}", label_of(first->gate_two), speedup_text(*first)),
+                     first->gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain));
+      if (first->gate_one != GateOne::kPassed)
+        facts.facts.emplace_back("What went wrong", cell(failure_line(*first)));
     }
     blocks.emplace_back(facts);
     fs::path folder = project_.attempt(a.number);
-    add_file(blocks, folder / "prompt.md", a.prompt_sha256, fmt::format("The exact prompt of attempt {}", a.number), "markdown");
+    add_file(blocks, folder / "prompt.md", a.prompt_sha256,
+             fmt::format("The exact prompt of attempt {}", a.number), "markdown");
     if (!a.prompt_difference.empty())
       blocks.emplace_back(CodeBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
-    add_file(blocks, folder / "reply.md", a.reply_sha256, fmt::format("The exact reply of attempt {}", a.number), "markdown");
+    add_file(blocks, folder / "reply.md", a.reply_sha256,
+             fmt::format("The exact reply of attempt {}", a.number), "markdown");
   }
 
   std::vector<Block> head_to_head() const {
     const Measurement* human = ledger_.best("human");
     TableBlock table;
-    table.columns = {{"Candidate"}, {"What", false, true}, {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Of peak", true}, {"Bound by"}, {"Gate one"}, {"Gate two"}};
+    table.columns = {{"Candidate"},
+                     {"What it is", false, true},
+                     {"Median [95 %]", true},
+                     {"Speedup [95 %]", true},
+                     {"Of peak", true},
+                     {"Bound by"},
+                     {"Gate one"},
+                     {"Gate two"}};
     const Measurement* stage = human != nullptr ? human : ledger_.best("llm");
     if (stage != nullptr && stage->measured)
       for (const Arm& arm : stage->measured->arms) baseline_row(table, *stage, arm);
@@ -349,7 +382,9 @@ class Maker {
     if (human != nullptr) shown.insert(shown.begin(), human);
     table.caption = peaks_text(shown);
     std::vector<Block> blocks{table};
-    for (const Block& b : figure("head-to-head", "Gate two was judged for neither candidate, so there is nothing to plot.")) blocks.push_back(b);
+    for (const Block& b :
+         figure("head-to-head", "Gate two was judged for neither candidate, so there is nothing to plot."))
+      blocks.push_back(b);
     add_not_judged(blocks);
     return blocks;
   }
@@ -373,7 +408,7 @@ class Maker {
     return {};
   }
 
-  // Why gate two says nothing, once for each reason.
+  // The reasons why gate two has no verdict, one line for each reason.
   void add_not_judged(std::vector<Block>& blocks) const {
     std::map<std::string, std::vector<std::string>> reasons;
     for (const char* candidate : {"human", "llm"})
@@ -407,8 +442,10 @@ class Maker {
       if (e.measurement->gate_one != GateOne::kPassed) failure(blocks, e);
     for (const Attempt& a : ledger_.attempts)
       if (!a.no_code_because.empty())
-        blocks.emplace_back(NoteBlock{fmt::format("Attempt {}: no code could be taken from the reply: {}", a.number, a.no_code_because), Tone::kBad});
-    if (blocks.empty()) return {NoteBlock{"The ledger holds no failure.", Tone::kMuted}};
+        blocks.emplace_back(NoteBlock{
+            fmt::format("Attempt {}: the reply has no usable code: {}", a.number, a.no_code_because),
+            Tone::kBad});
+    if (blocks.empty()) return {NoteBlock{"The ledger has no failures.", Tone::kMuted}};
     return blocks;
   }
 
@@ -435,7 +472,8 @@ class Maker {
     FactsBlock facts;
     std::string sizes = sizes_text(c.sizes);
     facts.facts.emplace_back("Case", cell(sizes.empty() ? c.id : c.id + " (" + sizes + ")"));
-    facts.facts.emplace_back("Seen", cell(c.problem.empty() ? "wrong result" : c.problem, Tone::kBad, true));
+    facts.facts.emplace_back("Result",
+                             cell(c.problem.empty() ? "wrong result" : c.problem, Tone::kBad, true));
     if (!c.where.empty()) facts.facts.emplace_back("Where", cell(c.where));
     if (!c.schedule.empty()) facts.facts.emplace_back("Schedule", cell(c.schedule));
     if (c.diagnosis) {
@@ -448,7 +486,7 @@ class Maker {
         facts.facts.emplace_back("Worst", cell(element_text(d, d.worst, d.worst_expected, d.worst_got, d.worst_unwritten)));
     }
     const std::string& hint = c.diagnosis && !c.diagnosis->hint.empty() ? c.diagnosis->hint : c.hint;
-    if (!hint.empty()) facts.facts.emplace_back("Hint given", cell(hint));
+    if (!hint.empty()) facts.facts.emplace_back("Hint", cell(hint));
     return facts;
   }
 
@@ -474,15 +512,23 @@ class Maker {
     if (!table.rows.empty()) blocks.emplace_back(table);
     FactsBlock facts;
     facts.facts.emplace_back("Problem digest", cell(project_.config.problem_digest.empty() ? project_.problem.digest : project_.config.problem_digest));
-    facts.facts.emplace_back("Ledger", ledger_.damage.empty() ? cell(fmt::format("{} records, each linked to the one before", ledger_.records.size()))
-                                                              : cell("damaged: " + join(ledger_.damage, "; "), Tone::kBad));
-    if (!input_.generated.empty()) facts.facts.emplace_back("Page made", cell(input_.generated));
+    facts.facts.emplace_back("Ledger", ledger_.damage.empty()
+                                           ? cell(fmt::format("{} records, each linked to the previous one",
+                                                              ledger_.records.size()))
+                                           : cell("damaged: " + join(ledger_.damage, "; "), Tone::kBad));
+    if (!input_.generated.empty()) facts.facts.emplace_back("Page generated", cell(input_.generated));
     blocks.emplace_back(facts);
     add_not_judged(blocks);
     bool emulated = std::any_of(entries_.begin(), entries_.end(), [](const LedgerEntry& e) { return is_emulated(*e.measurement); });
     if (emulated)
-      blocks.emplace_back(NoteBlock{"Emulated runs judge gate one for real and never gate two: their times are shown as emulated and count for nothing.", Tone::kMuted});
-    blocks.emplace_back(NoteBlock{"The ledger's chain shows accidents. Only judging again proves anything.", Tone::kMuted});
+      blocks.emplace_back(
+          NoteBlock{"Emulated runs judge gate one, never gate two. Their times are shown as emulated and "
+                    "say nothing about speed.",
+                    Tone::kMuted});
+    blocks.emplace_back(
+        NoteBlock{"The ledger's chain of digests reveals accidental changes. To verify the results, judge "
+                  "the kernels again.",
+                  Tone::kMuted});
     return blocks;
   }
 

@@ -8,16 +8,17 @@
 
 namespace capstone {
 
-/// One judgement with its place in the ledger.
+/// One judgement and its position in the ledger.
 struct LedgerEntry {
   const Measurement* measurement = nullptr;
-  std::int64_t seq = 0;        ///< 0: unknown
+  std::int64_t seq = 0;        ///< sequence number of the record; 0: unknown
   std::string time;            ///< UTC
 };
-/// Every judgement of both candidates, in the ledger's order.
+/// All judgements of both candidates, in the ledger's order.
 std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger);
 
-/// Every figure that a worklog can show, by marker name, and "environment" for the end of the page.
+/// All figures that a worklog can show, by the name of their marker, and "environment" for the end of the
+/// page.
 std::map<std::string, Figure> make_figures(const ReportInput& input, const std::vector<Plot>& plots);
 
 }  // namespace capstone

@@ -25,7 +25,7 @@ std::string number(double value) { return fmt::format("{:g}", std::round(value *
 
 std::string verdict(const Outcome* o) { return !o ? "" : o->correct && o->gate_two != "NOT JUDGED" ? o->gate_two : o->gate_one; }
 
-// "head_to_head" as the other headings are written.
+// Turns an id such as "head_to_head" into a heading ("Head to head").
 std::string heading_of(const std::string& id) {
   std::string text = replace_all(id, "_", " ");
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
@@ -50,7 +50,7 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
     auto found = page.summaries.find(row.submission);
     const ResultSummary& summary = found == page.summaries.end() ? kNothing : found->second;
     auto* r = dict.AddSectionDictionary("ROW");
-    // What could not be judged has no score sheet to lead to, but a reason.
+    // A submission that could not be judged has a reason instead of a score sheet.
     auto* name = r->AddSectionDictionary(summary.outcomes.empty() ? "NO_SHEET" : "SHEET");
     name->SetValue("PLACE", percent_encoded(row.submission));
     name->SetValue("NAME", row.submission);
@@ -81,7 +81,8 @@ constexpr int kCurvePoints = 200;
 double x_of(double p) { return kLeft + (kRight - kLeft) * p / kMostP; }
 double y_of(double share) { return kBottom - (kBottom - kTop) * share; }
 
-// One solution a submission: a class works on few problems, so its members, not its problems, are the set.
+// One solution per submission: a class works on few problems, so fast_p counts submissions instead of
+// problems.
 std::vector<Solution> solutions_of(const GradebookPage& page, const char* candidate) {
   std::vector<Solution> all;
   for (const auto& [name, summary] : page.summaries) {
@@ -92,7 +93,7 @@ std::vector<Solution> solutions_of(const GradebookPage& page, const char* candid
   return all;
 }
 
-// fast_p for every p at once, each submission being a problem of its own: the share whose speedup is above p, as steps.
+// The curve of fast_p over p as an SVG path: for each p, the share of submissions with a speedup above p.
 std::string path_of(const std::vector<Solution>& solutions) {
   std::vector<double> speedups;
   for (const Solution& s : solutions)
@@ -135,7 +136,7 @@ void fill_curves(Dictionary& dict, const GradebookPage& page) {
   }
   for (double p : {0.0, 0.5, 0.8, 1.0, 1.5, 2.0}) {
     auto* point = curves->AddSectionDictionary("POINT");
-    point->SetValue("P", p == 0 ? "right" : fmt::format("> {:g}", p));
+    point->SetValue("P", p == 0 ? "correct" : fmt::format("> {:g}", p));
     for (const auto& [key, solutions] : {std::pair{"HUMAN", &humans}, std::pair{"MODEL", &models}}) {
       const FastPoint f = fast_p(*solutions, p);
       point->SetValue(key, p == 0 ? fmt::format("{} of {}", f.hits, f.problems) : fmt::format("{} of {} [{}]", f.hits, f.problems, f.resolved));
@@ -144,8 +145,14 @@ void fill_curves(Dictionary& dict, const GradebookPage& page) {
 }
 
 void fill_matrix(Dictionary& dict, const GradebookPage& page) {
-  const std::vector<std::string> kinds{"FASTER", "TIE", "SLOWER", "UNRESOLVED", "right, not timed", "failed", "nothing"};
-  auto kind = [](const Outcome* o) -> std::string { return !o ? "nothing" : !o->correct ? "failed" : o->gate_two == "NOT JUDGED" ? "right, not timed" : o->gate_two; };
+  const std::vector<std::string> kinds{"FASTER", "TIE", "SLOWER", "UNRESOLVED", "correct, not timed",
+                                       "failed", "none"};
+  auto kind = [](const Outcome* o) -> std::string {
+    return !o                            ? "none"
+           : !o->correct                 ? "failed"
+           : o->gate_two == "NOT JUDGED" ? "correct, not timed"
+                                         : o->gate_two;
+  };
   std::map<std::pair<std::string, std::string>, int> counts;
   std::set<std::string> down, across;
   for (const auto& [name, summary] : page.summaries) {
@@ -243,13 +250,14 @@ Result<std::string> gradebook_page(const GradebookPage& page, const std::filesys
   CAPSTONE_TRY(std::string script, read_file(templates / "html" / "gradebook.js", std::size_t{1} << 20));
   dict.SetValue("CSS", css);
   dict.SetValue("SCRIPT", script);
-  dict.SetValue("SCRIPT_HASH", base64(bytes_of_hex(sha256_hex(script))));
+  dict.SetValue("SCRIPT_HASH", base64(sha256(script)));
   dict.SetValue("TITLE", to_utf8(page.title));
   dict.SetValue("GENERATED", page.generated);
   dict.SetIntValue("PEOPLE", static_cast<long>(page.rows.size()));
   const auto published = std::count_if(page.rows.begin(), page.rows.end(), [](const GradebookRow& row) { return row.published; });
   const auto marked = std::count_if(page.rows.begin(), page.rows.end(), [](const GradebookRow& row) { return row.total().has_value(); });
-  dict.SetValue("SUMMARY", fmt::format("{} submissions of {} people, {} wholly marked, {} published", page.summaries.size(), page.rows.size(), marked, published));
+  dict.SetValue("SUMMARY", fmt::format("{} submissions by {} people, {} completely marked, {} published",
+                                       page.summaries.size(), page.rows.size(), marked, published));
   fill_table(dict, page);
   fill_curves(dict, page);
   fill_matrix(dict, page);

@@ -13,7 +13,7 @@
 namespace capstone {
 namespace {
 
-// Of the widest bar; by the logarithm, because naive rungs are hundreds of times slower.
+// The width of a bar in percent of the widest. Logarithmic, because naive rungs are hundreds of times slower.
 int width_of(double ms, double slowest, double fastest) {
   const double span = std::max(1.0, std::log2(slowest / fastest));
   return static_cast<int>(std::lround(4 + 96 * std::log2(ms / fastest) / span));
@@ -33,7 +33,9 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
   section.SetValue("TITLE", to_utf8(ladder.title));
   section.SetValue("PROBLEM", to_utf8(ladder.problem));
   section.SetValue("SIZES", to_utf8(join(sizes, ", ")));
-  section.SetValue("ORIGIN", to_utf8(timed ? fmt::format("{}, driver {}, cold L2, {}", ladder.device, ladder.driver, ladder.time) : "checked on the CPU, not timed: times need a GPU"));
+  section.SetValue("ORIGIN", to_utf8(timed ? fmt::format("{}, driver {}, cold L2, {}", ladder.device,
+                                                         ladder.driver, ladder.time)
+                                           : "checked on the CPU; not timed, because that needs a GPU"));
   if (ladder.library_ms > 0) section.SetValueAndShowSection("TEXT", to_utf8(fmt::format("The library: {}, {}.", ladder.library, format_time_ms(ladder.library_ms))), "LIBRARY");
   if (ladder.copy_bytes_per_second > 0)
     section.SetValueAndShowSection("TEXT", fmt::format("A device copy in the same run: {}.", format_bandwidth(ladder.copy_bytes_per_second)), "COPY");
@@ -76,7 +78,7 @@ Result<std::string> ladder_page(const std::vector<Ladder>& ladders, bool recorde
   CAPSTONE_TRY(std::string css, pages.style());
   page.SetValue("CSS", css);
   std::vector<std::string> titles;
-  for (const Ladder& ladder : ladders)  // one that was measured at several sizes stands here once
+  for (const Ladder& ladder : ladders)  // list a ladder only once, even if it was measured at several sizes
     if (std::find(titles.begin(), titles.end(), ladder.title) == titles.end()) titles.push_back(ladder.title);
   page.SetValue("HEADING", to_utf8(join(titles, ", ")));
   if (recorded) page.ShowSection("RECORDED");

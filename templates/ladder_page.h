@@ -1,5 +1,5 @@
 #pragma once
-// Ladders as a page: the ladder view, and what each rung changed.
+// The ladder view as a page: the time of each rung, and what each rung changed.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,8 +9,10 @@
 
 namespace capstone {
 
-/// A page that needs nothing else. @param recorded  measured elsewhere: a watermark says so
+/// A self-contained page.
+/// @param recorded  the times were measured elsewhere; the page says so in a note
 /// @error a template cannot be read.
-Result<std::string> ladder_page(const std::vector<Ladder>& ladders, bool recorded, const std::filesystem::path& templates);
+Result<std::string> ladder_page(const std::vector<Ladder>& ladders, bool recorded,
+                                const std::filesystem::path& templates);
 
 }  // namespace capstone

@@ -21,7 +21,7 @@ const char* tone_class(Tone tone) {
   return "plain";
 }
 
-// Fills the dictionary of one block; which section of figure.tpl shows is the block's kind.
+// Fills the dictionary of one block. The kind of the block selects the section of figure.tpl.
 struct BlockFiller {
   ctemplate::TemplateDictionary& block;
 

@@ -14,8 +14,8 @@ class TemplateDictionary;
 
 namespace capstone {
 
-/// The page templates below templates/html. Each is in auto-escape mode: a value is escaped for the place where it
-/// stands, unless the template says `:none`, which is kept for HTML that this library made itself.
+/// The page templates in templates/html. All use auto-escape mode: each value is escaped for its context,
+/// unless the template says `:none`. Only HTML that this library itself made uses `:none`.
 class PageTemplates {
  public:
   explicit PageTemplates(std::filesystem::path folder);
@@ -24,9 +24,9 @@ class PageTemplates {
 
   /// @error the template is missing or does not parse.
   Result<std::string> expand(const std::string& name, const ctemplate::TemplateDictionary& values) const;
-  /// A figure as HTML.
+  /// A figure as HTML. @error as above.
   Result<std::string> expand(const Figure& figure) const;
-  /// The style sheet, for the page's <style> element.
+  /// The style sheet, for the page's <style> element. @error the file cannot be read.
   Result<std::string> style() const;
 
  private:
@@ -34,7 +34,8 @@ class PageTemplates {
   std::unique_ptr<ctemplate::TemplateCache> cache_;
 };
 
-/// "<" as "&lt;" and so on: for the few pieces of HTML that are made outside a template.
+/// Escapes a text for HTML ("<" becomes "&lt;" …), for the few pieces of HTML that are made outside a
+/// template.
 std::string escape_html(std::string_view text);
 
 }  // namespace capstone

@@ -18,8 +18,8 @@ namespace capstone {
 
 namespace {
 
-// gnuplot draws in these colours; afterwards each becomes a CSS variable, so that the page's light and dark schemes
-// colour the plots, too. Any otherwise unused colours would do.
+// gnuplot draws in these colours. Afterwards each colour is replaced by a CSS variable, so that the plots
+// follow the page's light or dark scheme. The exact values do not matter, as long as they are distinct.
 struct Ink { const char* name; const char* rgb; const char* css; };
 constexpr std::array<Ink, 7> kInks{{
     {"ink", "#111213", "var(--plot-ink)"},
@@ -38,12 +38,14 @@ std::string ink(std::string_view name) {
 
 constexpr int kWidth = 720;
 
-// Intervals as bars with end strokes; from a file whose third and fourth columns are the bounds.
+// A plot clause that draws intervals as bars with end strokes. The file's third and fourth columns are the
+// bounds.
 std::string interval_bars(const char* file, const std::string& color) {
   return fmt::format("'{}' using 1:3:(0):($4-$3) with vectors heads size graph 0.008,90 lw 1.8 {} notitle", file, color);
 }
 
-// What stays of a label on its way into a data file: nothing that gnuplot, SVG or a shell could read as more than text.
+// Reduces a label to characters that gnuplot, SVG and a shell treat as plain text, before it goes into a data
+// file.
 std::string safe_label(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -61,7 +63,7 @@ bool is_judged(const Measurement& m) {
   return m.measured && m.measured->speedup && !is_emulated(m) && drawable(m.measured->speedup->point);
 }
 
-// A plot on its way: its commands and its data files.
+// A plot before it is drawn: its gnuplot commands and its data files.
 struct Draft {
   Plot plot;
   int height = 360;
@@ -73,7 +75,7 @@ std::string axes(const std::string& x, const std::string& y) {
   return fmt::format("set xlabel \"{}\" textcolor rgb '{}'\nset ylabel \"{}\" textcolor rgb '{}'\n", x, kInks[0].rgb, y, kInks[0].rgb);
 }
 
-// ---- the climb -------------------------------------------------------------------------------------------------
+// ---- from version to version ------------------------------------------------------------------------------
 
 struct ClimbRow { int at; std::string label; Interval value; bool failed; };
 
@@ -107,7 +109,9 @@ std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
   if (rival != nullptr && !is_judged(*rival)) rival = nullptr;
 
   Draft d;
-  d.plot = {"climb", emulated ? "Emulated time of each version: it counts for nothing" : "Speedup of each version over the reference",
+  d.plot = {"climb",
+            emulated ? "Emulated time of each version (says nothing about speed)"
+                     : "Speedup of each version over the baseline",
             climb_story(rows, emulated), {}, {}};
   std::string good, bad, tics;
   double top = emulated ? 0 : 1.2;
@@ -123,12 +127,13 @@ std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
   if (rival != nullptr) top = std::max(top, rival->measured->speedup->point);
   if (!drawable(top)) top = 1;
   d.data = {{"climb.dat", good}, {"climb_bad.dat", bad}, {"climb_tics.dat", tics}};
-  d.commands = axes("", emulated ? "emulated CPU time [ms]" : "speedup over the reference") +
+  d.commands = axes("", emulated ? "emulated CPU time [ms]" : "speedup over the baseline") +
                fmt::format("set xrange [0.5:{}.5]\nset yrange [0:{}]\nset key below\n", rows.size(), top * 1.22);
   d.commands += fmt::format("plot 'climb_tics.dat' using 1:2:xtic(3) with points pt -1 notitle");
-  if (!emulated) d.commands += fmt::format(", 1 with lines dt 2 lw 1.5 {} title 'the reference'", ink("base"));
+  if (!emulated) d.commands += fmt::format(", 1 with lines dt 2 lw 1.5 {} title 'the baseline'", ink("base"));
   if (rival != nullptr)
-    d.commands += fmt::format(", {} with lines dt 4 lw 1.5 {} title 'the model at its best'", rival->measured->speedup->point, ink("llm"));
+    d.commands += fmt::format(", {} with lines dt 4 lw 1.5 {} title 'best kernel of the model'",
+                              rival->measured->speedup->point, ink("llm"));
   std::string own = ink(emulated ? "muted" : "human");
   if (!good.empty())
     d.commands += fmt::format(", 'climb.dat' using 1:2 with lines lw 2 {0} notitle, '' using 1:2 with points pt 7 ps 0.8 {0} title '{1}', {2}",
@@ -155,7 +160,8 @@ std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
   return points;
 }
 
-// A measurement that says "61 % of the memory peak" at so many bytes a second tells the peak.
+// Derives the peak from a measurement: bytes per second, divided by the percentage of the memory peak. The
+// same holds for compute.
 Roof derived_roof(const LedgerView& ledger) {
   Roof roof;
   for (const auto* list : {&ledger.human, &ledger.llm})
@@ -169,7 +175,7 @@ Roof derived_roof(const LedgerView& ledger) {
   return roof;
 }
 
-// Labels of points at one intensity must not lie on each other: pushed apart upwards, from the slowest on.
+// Moves labels up, starting with the slowest point, so that labels at the same intensity do not overlap.
 std::string label_rows(std::vector<RoofPoint> points, double decades) {
   std::sort(points.begin(), points.end(), [](const RoofPoint& a, const RoofPoint& b) { return a.flops < b.flops; });
   std::string rows;
@@ -210,7 +216,7 @@ std::optional<Draft> draft_roofline(const LedgerView& ledger, const std::optiona
   Draft d;
   std::vector<std::string> story;
   for (const RoofPoint& p : points) story.push_back(fmt::format("{}: {}", p.label, format_flops(p.flops)));
-  d.plot = {"roofline", "How far each version is from what the hardware allows",
+  d.plot = {"roofline", "Each version compared with the limits of the hardware",
             fmt::format("Arithmetic intensity {:.3g} FLOP/B. {}", x, join(story, "; ")), {}, {}};
   d.height = 400;
   d.data = {{"roof_human.dat", human}, {"roof_llm.dat", llm},
@@ -246,7 +252,7 @@ std::vector<ArmRow> arm_rows(const LedgerView& ledger, bool emulated) {
   return rows;
 }
 
-// At most `limit` samples, evenly taken: a strip of 200 dots shows what one of 20,000 shows.
+// At most `limit` samples, evenly spaced: a strip of 200 dots shows as much as one of 20,000.
 std::vector<double> thinned(const Arm& arm, std::size_t limit) {
   std::vector<double> all, some;
   for (const std::vector<double>& restart : arm.samples_ms)
@@ -270,7 +276,7 @@ std::optional<Draft> draft_samples(const LedgerView& ledger, bool emulated) {
     ++row;
     std::string data;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      // Spread evenly in launch order by the golden ratio: no chance, so that the page is the same every time.
+      // The golden ratio spreads the dots evenly without randomness, so that the page is the same every time.
       double spread = std::fmod(static_cast<double>(i) * 0.61803398875, 1.0) - 0.5;
       data += fmt::format("{}\t{:.4f}\n", samples[i], row + 0.5 * spread);
       low = std::min(low, samples[i]);
@@ -286,8 +292,12 @@ std::optional<Draft> draft_samples(const LedgerView& ledger, bool emulated) {
     story.push_back(fmt::format("{}: median {}", r.label, format_time_ms(r.arm->median_ms.point)));
   }
   if (row == 0) return std::nullopt;
-  d.plot = {"samples", emulated ? "Emulated samples: they count for nothing" : "Samples of each arm, and their median",
-            join(story, "; "), {}, {}};
+  d.plot = {
+      "samples",
+      emulated ? "Emulated samples (they say nothing about speed)" : "Samples of each arm, and their median",
+      join(story, "; "),
+      {},
+      {}};
   d.height = 110 + 58 * row;
   d.data.emplace_back("samples_tics.dat", tics);
   double margin = std::max((high - low) * 0.06, high * 0.01);
@@ -335,17 +345,20 @@ std::optional<Draft> draft_head_to_head(const LedgerView& ledger, bool emulated)
     data += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", i + 1, r.value.point, r.value.low, r.value.high, r.percent, r.label);
     top = std::max({top, r.value.point, r.value.high});
     percents |= r.percent > 0;
-    top_percent = std::max(top_percent, r.percent * 1.1);   // above 100 is what a reader must see
+    top_percent = std::max(top_percent, r.percent * 1.1);   // a value above 100 % must not be cut off
     story.push_back(r.label + ": " + (emulated ? format_time_ms(r.value.point) + " emulated" : format_speedup(r.value.point)) +
                     (r.percent > 0 ? fmt::format(", {:.0f} % of peak", r.percent) : ""));
   }
   Draft d;
-  d.plot = {"head-to-head", emulated ? "Emulated times side by side: they count for nothing" : "Speedup with its interval, and percent of peak", join(story, "; "), {}, {}};
+  d.plot = {"head-to-head",
+            emulated ? "Emulated times side by side (they say nothing about speed)"
+                     : "Speedup with its interval, and percent of peak",
+            join(story, "; "), {}, {}};
   d.data = {{"bars.dat", data}};
   d.commands = fmt::format("set boxwidth 0.55\n{}", rows.size() > 3 ? "set xtics rotate by -25 nomirror\n" : "");
   if (percents) d.commands += "set multiplot layout 1,2\n";
-  d.commands += axes("", emulated ? "emulated CPU time [ms]" : "speedup over the reference") + bar_panel(rows, "bars.dat", top * 1.15) +
-                ", " + interval_bars("bars.dat", ink("ink")) + "\n";
+  d.commands += axes("", emulated ? "emulated CPU time [ms]" : "speedup over the baseline") +
+                bar_panel(rows, "bars.dat", top * 1.15) + ", " + interval_bars("bars.dat", ink("ink")) + "\n";
   if (percents)
     d.commands += axes("", "percent of peak [%]") + replace_all(bar_panel(rows, "bars.dat", top_percent), "using 1:2 every", "using 1:5 every") +
                   (top_percent > 100 ? ", 100 with lines dt 2 " + ink("ink") + " notitle" : "") + "\nunset multiplot\n";
@@ -386,7 +399,7 @@ std::string escape_xml(std::string_view text) {
   return out;
 }
 
-// gnuplot writes a colour as "rgb( 17,  18,  19)" or "rgb(17,18,19)", and by name where it was not told.
+// gnuplot writes a colour as "rgb( 17,  18,  19)" or "rgb(17,18,19)", and its default colours by name.
 void recolour(std::string& svg) {
   for (const Ink& i : kInks) {
     auto channel = [&](int at) { return std::stoi(std::string(i.rgb + at, 2), nullptr, 16); };
@@ -394,7 +407,7 @@ void recolour(std::string& svg) {
     svg = replace_all(svg, fmt::format("rgb({:3d}, {:3d}, {:3d})", red, green, blue), i.css);
     svg = replace_all(svg, fmt::format("rgb({},{},{})", red, green, blue), i.css);
   }
-  // What is left is a default of gnuplot's own.
+  // The remaining colours are defaults of gnuplot.
   for (std::size_t at = 0; (at = svg.find("rgb(", at)) != std::string::npos;)
     if (std::size_t close = svg.find(')', at); close != std::string::npos) svg.replace(at, close + 1 - at, "var(--plot-ink)");
     else break;
@@ -402,19 +415,21 @@ void recolour(std::string& svg) {
     for (char quote : {'\'', '"'}) svg = replace_all(svg, fmt::format("{0}{1}{0}", quote, name), fmt::format("{0}{1}{0}", quote, css));
 }
 
-// From gnuplot's file to an element of the page: one <svg> with a name, a description, ids of its own, and the page's colours.
+// Turns gnuplot's file into an element for the page: one <svg> with a name, a description, unique ids, and
+// the page's colours.
 std::string to_inline(std::string svg, const Plot& plot, int height) {
   std::size_t begin = svg.find("<svg"), open_end = begin == std::string::npos ? begin : svg.find('>', begin), end = svg.rfind("</svg>");
   if (open_end == std::string::npos || end == std::string::npos || end < open_end) return {};
   std::string body = svg.substr(open_end + 1, end - open_end - 1);
-  // gnuplot's own titles and descriptions say "Gnuplot" and "gnuplot_plot_2"; a browser would show them as tool tips.
+  // Remove gnuplot's titles and descriptions ("Gnuplot", "gnuplot_plot_2"): a browser would show them as
+  // tooltips.
   for (std::string tag : {"title", "desc"})
     for (std::size_t from; (from = body.find("<" + tag + ">")) != std::string::npos;) {
       std::size_t to = body.find("</" + tag + ">", from);
       if (to == std::string::npos) return {};
       body.erase(from, to + tag.size() + 3 - from);
     }
-  // Ids are shared by a whole page once plots are inline.
+  // Inline plots share one id space, so each plot's ids get a prefix.
   std::string prefix = replace_all(plot.name, "-", "_") + "_";
   recolour(body);
   for (const char* name : {"id='", "id=\"", "href='#", "href=\"#", "url(#"}) body = replace_all(body, name, name + prefix);
@@ -423,7 +438,7 @@ std::string to_inline(std::string svg, const Plot& plot, int height) {
                      kWidth, height, prefix, prefix, prefix, escape_xml(plot.title), prefix, escape_xml(plot.description), body);
 }
 
-// A folder of our own that is gone when we are.
+// RAII temporary folder.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -445,9 +460,13 @@ class TemporaryFolder {
 
 Result<void> run_gnuplot(std::vector<Draft>& drafts, const Resources& resources) {
   std::optional<fs::path> program = find_program("gnuplot", resources.path_variable);
-  if (!program) return fail("install gnuplot to see the plots", "gnuplot", "the tables hold the same numbers", ExitCode::kEnvironment);
+  if (!program)
+    return fail("install gnuplot to see the plots", "gnuplot", "the tables have the same numbers",
+                ExitCode::kEnvironment);
   TemporaryFolder folder;
-  if (folder.path().empty()) return fail("no temporary folder for the plots", "", "", ExitCode::kEnvironment);
+  if (folder.path().empty())
+    return fail("cannot create a temporary folder for the plots", "", "check TMPDIR and the free disk space",
+                ExitCode::kEnvironment);
   for (const Draft& d : drafts)
     for (const auto& [name, bytes] : d.data) CAPSTONE_CHECK(write_new_file(folder.path() / name, bytes));
   CAPSTONE_CHECK(write_new_file(folder.path() / "plots.gp", script_of(drafts)));

@@ -10,10 +10,11 @@
 
 namespace capstone {
 
-/// The roofs of a device, when the caller knows them; else they are derived from the ledger where that is possible.
+/// The roofs of a device, if the caller knows them. Otherwise they are derived from the ledger where
+/// possible.
 struct Roof {
-  double bytes_per_second = 0;   ///< 0: unknown
-  double flops_per_second = 0;   ///< 0: unknown
+  double bytes_per_second = 0;   ///< peak memory bandwidth [B/s]; 0: unknown
+  double flops_per_second = 0;   ///< peak throughput [FLOP/s]; 0: unknown
   std::string label;             ///< "H100 SXM, FP32"
 };
 
@@ -21,14 +22,14 @@ struct Roof {
 struct Plot {
   std::string name;              ///< "climb", "roofline", "samples", "head-to-head"
   std::string title;             ///< one line
-  std::string description;       ///< what a reader who cannot see it needs to know
-  std::string svg;               ///< an <svg> element to put into a page; empty: not drawn
-  std::string note;              ///< why not drawn
+  std::string description;       ///< the content of the plot in words, for readers who cannot see it
+  std::string svg;               ///< an <svg> element for a page; empty when the plot was not drawn
+  std::string note;              ///< why the plot was not drawn
 };
 
-/// Draws every plot that the ledger has data for, with one gnuplot process. Never fails: a plot that cannot be drawn
-/// carries a note instead. No text of a student's reaches gnuplot's command language: labels travel in data files, reduced to
-/// letters, digits and a few signs.
+/// Draws every plot that the ledger has data for, in one gnuplot process. Never fails: a plot that cannot be
+/// drawn has a note instead. A student's text never becomes a gnuplot command: labels are passed in data
+/// files and reduced to letters, digits and a few other characters.
 std::vector<Plot> draw_plots(const LedgerView& ledger, const std::optional<Roof>& roof, const Resources& resources);
 
 }  // namespace capstone

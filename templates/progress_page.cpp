@@ -16,10 +16,10 @@ Result<std::string> progress_page(const std::vector<ProgressRow>& rows, const st
   ctemplate::TemplateDictionary dict("progress");
   CAPSTONE_TRY(std::string css, pages.style());
   dict.SetValue("CSS", css);
-  dict.SetValue("TITLE", "Who needs a word");
+  dict.SetValue("TITLE", "Who needs help");
   dict.SetValue("GENERATED", generated);
   const auto waiting = std::count_if(rows.begin(), rows.end(), [](const ProgressRow& row) { return !row.needs.empty(); });
-  dict.SetValue("SUMMARY", fmt::format("{} of {}", waiting, rows.size()));
+  dict.SetValue("SUMMARY", fmt::format("{} of {} rows need attention", waiting, rows.size()));
   for (const ProgressRow& row : rows) {
     const CheckIn none, &c = row.last ? *row.last : none;
     auto* r = dict.AddSectionDictionary("ROW");

@@ -1,5 +1,5 @@
 #pragma once
-// Who needs help, on a page.
+// A page that shows which students need help.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,7 +8,10 @@
 
 namespace capstone {
 
-/// One self-contained file; what students wrote is text on it, never HTML. @param generated  UTC. @error the page template is missing.
-Result<std::string> progress_page(const std::vector<ProgressRow>& rows, const std::string& generated, const std::filesystem::path& templates);
+/// A self-contained page. The students' texts are always escaped.
+/// @param generated  UTC
+/// @error the page template is missing or broken.
+Result<std::string> progress_page(const std::vector<ProgressRow>& rows, const std::string& generated,
+                                  const std::filesystem::path& templates);
 
 }  // namespace capstone

@@ -23,9 +23,9 @@ using Figures = std::map<std::string, std::string>;
 struct FreeNode { void operator()(cmark_node* node) const { cmark_node_free(node); } };
 using Node = std::unique_ptr<cmark_node, FreeNode>;
 
-constexpr int kSubHeading = 3;  // the page's own headings are <h1> and <h2>
+constexpr int kSubHeading = 3;  // <h1> and <h2> are reserved for the page's title and sections
 
-// HTML that this file made; cmark puts it out as it is.
+// A node with trusted HTML, which cmark writes unchanged.
 cmark_node* raw_node(cmark_node_type type, const std::string& html) {
   cmark_node* node = cmark_node_new(type);
   cmark_node_set_on_enter(node, html.c_str());
@@ -43,8 +43,9 @@ std::string quotation_html(const Quotation& q) {
   return fmt::format("<mark title=\"{0}\">{1}</mark><span class=\"why\"> ({0})</span>", escape_html(q.note), escape_html(q.text));
 }
 
-// HTML inside prose travels through cmark as a token, since some nodes (table cells) take no custom children. A token holds
-// the digest of the whole worklog, so that no text can contain its own.
+// HTML inside prose passes through cmark as a token, because some nodes (table cells) cannot have custom
+// children. A token contains the digest of the whole worklog, so that the worklog itself cannot contain a
+// valid token.
 class Snippets {
  public:
   explicit Snippets(std::string_view text) : open_("\xEE\x80\x80" + sha256_hex(text) + ":") {}
@@ -70,7 +71,7 @@ class Snippets {
   std::vector<std::string> html_;
 };
 
-// Puts a token in the place of each quotation of a text node.
+// Replaces each quotation in a text node by a token.
 void weave(cmark_node* node, std::size_t origin, const std::vector<const Quotation*>& quotations, Snippets& snippets) {
   std::string literal = cmark_node_get_literal(node), woven;
   std::size_t done = 0;
@@ -90,7 +91,7 @@ void fill_in(cmark_node* block, int section, const LedgerNumbers& numbers, Snipp
       std::vector<const Quotation*> inside;
       while (next < found.size() && found[next].begin < piece.begin) ++next;
       for (; next < found.size() && found[next].end <= piece.end; ++next) {
-        // What is quoted from elsewhere is nobody's claim here; placeholders are filled in everywhere.
+        // A number inside a block quote is not the student's claim. Placeholders are filled in everywhere.
         bool claim = found[next].kind == Quotation::Kind::kNotInLedger || found[next].kind == Quotation::Kind::kEmulated;
         if (!(claim && flat.in_quote)) inside.push_back(&found[next]);
       }
@@ -105,7 +106,7 @@ bool is_live_link(std::string_view url) {
   return lower.starts_with("http://") || lower.starts_with("https://") || lower.starts_with("mailto:") || lower.starts_with("#");
 }
 
-// A link that leads nowhere safe becomes its own text.
+// Replaces a link by its text.
 void unwrap(cmark_node* node) {
   while (cmark_node* child = cmark_node_first_child(node)) cmark_node_insert_before(node, child);
   Node discarded(node);
@@ -123,8 +124,8 @@ bool is_comment(std::string_view html) {
   return html.starts_with("<!--") && html.find("-->") == html.size() - 3;
 }
 
-// Takes the life out of everything that a browser could act upon. The nodes are gathered first: an iterator does not
-// survive changes around it.
+// Neutralizes everything that a browser could execute or fetch. Collects the nodes first, because changes to
+// the tree invalidate the iterator.
 void disarm(cmark_node* block) {
   std::vector<cmark_node*> active;
   {
@@ -149,7 +150,7 @@ void disarm(cmark_node* block) {
       replace_by_text(node, is_comment(html) ? "" : html);
     } else {
       std::string html = cmark_node_get_literal(node);
-      if (node == block) continue;  // top-level blocks are replaced by whoever owns the list
+      if (node == block) continue;  // the caller replaces top-level blocks
       cmark_node_insert_before(node, raw_node(CMARK_NODE_CUSTOM_BLOCK, is_comment(html) ? "" : "<p>" + escape_html(trim(html)) + "</p>"));
       Node discarded(node);
       cmark_node_unlink(node);
@@ -186,7 +187,7 @@ class HtmlWriter {
         section_ = number;
         return;
       }
-      // The page has a title already.
+      // The page already has a title.
       if (section_ == 0 && cmark_node_get_heading_level(block) == 1) return;
     }
     if (type == CMARK_NODE_HTML_BLOCK) {
@@ -235,7 +236,7 @@ class HtmlWriter {
 
 // ---- Markdown --------------------------------------------------------------------------------------------------
 
-// Which lines are code or raw HTML and stay as they are (markers excepted).
+// The lines that are code or raw HTML. They are copied unchanged, except for markers.
 std::vector<bool> verbatim_lines(cmark_node* root, std::size_t lines) {
   std::vector<bool> verbatim(lines + 2, false);
   std::unique_ptr<cmark_iter, decltype(&cmark_iter_free)> iter(cmark_iter_new(root), cmark_iter_free);
@@ -250,7 +251,7 @@ std::vector<bool> verbatim_lines(cmark_node* root, std::size_t lines) {
   return verbatim;
 }
 
-// A line with code spans blanked, so that placeholders inside them are left alone.
+// Replaces code spans in a line by spaces, so that placeholders inside them are not filled in.
 std::string without_code_spans(std::string line) {
   for (std::size_t open = 0; (open = line.find('`', open)) != std::string::npos;) {
     std::size_t run = line.find_first_not_of('`', open);
@@ -303,7 +304,10 @@ class MarkdownFiller {
     close(section);
     for (const SectionSpec& spec : worklog_sections())
       if (!seen_.contains(spec.number)) {
-        out_ += fmt::format("\n## {}. {}\n\n*This section is not in the student's worklog; what follows is from the ledger.*\n", spec.number, spec.title);
+        out_ += fmt::format(
+            "\n## {}. {}\n\n*This section is not in the student's worklog. The following comes from the "
+            "ledger.*\n",
+            spec.number, spec.title);
         close(spec.number);
       }
     return std::move(out_);
@@ -324,7 +328,7 @@ class MarkdownFiller {
     else out_ += (verbatim ? line : filled_line(line, numbers_)) + "\n";
   }
 
-  // The figures whose markers are gone stand at the end of their section.
+  // Appends the figures whose markers are missing to the end of their section.
   void close(int section) {
     if (section == 0) return;
     for (std::string_view figure : worklog_sections()[static_cast<std::size_t>(section - 1)].figures)
@@ -351,7 +355,7 @@ ProseHtml prose_to_html(const Worklog& worklog, const LedgerNumbers& numbers, co
 
 std::string prose_to_markdown(const Worklog& worklog, const LedgerNumbers& numbers, const Figures& figures) {
   if (is_hostile_markdown(worklog.text)) {
-    Figure dump{"worklog", "The worklog as it was handed in", {CodeBlock{"worklog.md", worklog.text, "", false}}};
+    Figure dump{"worklog", "The unchanged worklog", {CodeBlock{"worklog.md", worklog.text, "", false}}};
     Worklog empty;
     return to_markdown(dump) + MarkdownFiller(numbers, figures).write(empty);
   }

@@ -36,7 +36,7 @@ std::string title_of(const Project& project) {
   return project.problem.title.empty() ? project.config.problem_id : project.problem.title;
 }
 
-// "3 March 2026" would need a locale; a range of ISO dates needs none.
+// ISO dates need no locale, unlike "3 March 2026".
 std::string dates_of(const LedgerView& ledger) {
   std::string first, last;
   for (const Record& r : ledger.records) {
@@ -50,7 +50,7 @@ std::string dates_of(const LedgerView& ledger) {
 
 struct Card { const char* kind; std::string who, big, small; };
 
-// How one candidate stands, in three lines.
+// The result of one candidate in three lines.
 Card card_of(const LedgerView& ledger, const char* candidate, const char* who) {
   const Measurement* best = ledger.best(candidate);
   bool human = std::string_view(candidate) == "human";

@@ -1,5 +1,5 @@
 #pragma once
-// The worklog as a page: the student's prose with every number, table and plot filled in from the ledger.
+// The worklog as a page: the student's prose, with numbers, tables and plots from the ledger.
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +16,8 @@ namespace capstone {
 struct ReportInput {
   const Project* project = nullptr;
   const LedgerView* ledger = nullptr;
-  const Resources* resources = nullptr;   ///< page templates, rubric, gnuplot's place
-  std::optional<Roof> roof;               ///< the device's peaks, when the caller knows them
+  const Resources* resources = nullptr;   ///< page templates, rubric, path of gnuplot
+  std::optional<Roof> roof;               ///< the device's peaks, if the caller knows them
   std::string generated;                  ///< UTC; shown at the foot of the page
 };
 
@@ -25,21 +25,25 @@ struct ReportFile { std::string name, bytes; };
 
 struct ReportFiles {
   std::vector<ReportFile> files;          ///< worklog.md, worklog.html, score_sheet.md, .html, .json
-  std::vector<Finding> findings;          ///< what review() says, numbers in prose included
+  /// The findings of review(), including those about numbers in the prose.
+  std::vector<Finding> findings;
   const std::string& at(const std::string& name) const;  ///< throws std::out_of_range
 };
 
-/// Renders everything that `capstone submit` hands in. The worklog is read from the project; attempts' prompts and
-/// replies from llm/attempt-N/. Sections that the student removed appear all the same, with a note.
+/// Renders all pages that `capstone submit` includes. Reads the worklog from the project, and the prompts and
+/// replies of attempts from llm/attempt-N/. A section that the student removed still appears, with a note.
 /// @error a page template or the rubric is missing or broken; worklog.md does not exist.
 Result<ReportFiles> render_report(const ReportInput& input);
 
 enum class Audience { kStudent, kMentor };
 
-/// The score sheet: evidence, questions and levels; suggested marks for mentors only. Files score_sheet.md/.html/.json.
+/// Renders the score sheet with its evidence, questions and levels; only mentors see the suggested marks.
+/// @return score_sheet.md, score_sheet.html and score_sheet.json
+/// @error the page template is missing or broken.
 Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet, Audience audience);
 
-/// Writes each file whole or not at all below `folder`.
+/// Writes the files below `folder`, each atomically (completely, or not at all).
+/// @error a file cannot be written.
 Result<void> write_report(const ReportFiles& report, const std::filesystem::path& folder);
 
 }  // namespace capstone

@@ -85,7 +85,8 @@ std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audien
   return json.dump(2) + "\n";
 }
 
-constexpr const char* kNoSpeed = "Raw speed earns nothing in any bucket. A lost race told straight can earn 100.";
+constexpr const char* kNoSpeed =
+    "Speed alone earns no marks. A race that is lost and reported honestly can still earn 100.";
 
 std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
   std::string out = fmt::format("# Score sheet: {}\n\n{}\n\n{}\n", escape_markdown(input.project->problem.title),
@@ -96,14 +97,16 @@ std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Au
     for (const Evidence& e : c.evidence)
       out += fmt::format("| {} | {} | {} | {} |\n", escape_markdown(e.says), escape_markdown(e.fact), escape_markdown(records_text(e.records)), name_of(e.standing));
     if (audience == Audience::kMentor)
-      out += fmt::format("\n**Suggested: {} of {}** ({}). Your mark wins: ____\n", marks(c.suggested), c.criterion->weight, escape_markdown(c.because));
+      out += fmt::format("\n**Suggested: {} of {}** ({}). You decide the mark: ____\n", marks(c.suggested),
+                         c.criterion->weight, escape_markdown(c.because));
     out += audience == Audience::kMentor ? "\nAsk yourself:\n\n" : "\nThe mentor will ask:\n\n";
     for (const std::string& q : questions_of(c)) out += fmt::format("- {}\n", escape_markdown(q));
     out += "\n| Marks | Level | What it looks like |\n|:--|:--|:--|\n";
     for (const Level& level : c.criterion->levels)
       out += fmt::format("| {} | {} | {} |\n", range_text(level), escape_markdown(level.name), escape_markdown(level.text));
   }
-  if (audience == Audience::kMentor) out += fmt::format("\n**Suggested in all: {} of 100.** Total: ____\n", marks(sheet.suggested));
+  if (audience == Audience::kMentor)
+    out += fmt::format("\n**Suggested total: {} of 100.** Your total: ____\n", marks(sheet.suggested));
   return out;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels side by side where they say the same.
+// A page that shows the shared code of kernels side by side.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,15 +9,15 @@
 
 namespace capstone {
 
-/// One finding with the lines that both have.
+/// Two kernels and the lines that they share.
 struct SimilarityFinding {
-  std::string first, second;      ///< as people call them
+  std::string first, second;      ///< names to show
   std::string first_text, second_text;
   Likeness likeness;
 };
 struct SimilarityReport {
-  std::vector<SimilarityFinding> pairs;      ///< of students
-  std::vector<SimilarityFinding> origins;    ///< a student's kernel and what it may have begun from; share of the student's
+  std::vector<SimilarityFinding> pairs;      ///< two students' kernels
+  std::vector<SimilarityFinding> origins;    ///< a student's kernel and a possible source of it
 };
 
 /// @error a page template is missing.

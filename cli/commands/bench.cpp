@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <regex>
+#include <memory>
 
-#include "cli/output_path.h"
-#include "cli/results.h"
-#include "cli/rungs.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
+#include "harness/analysis/ladder/ladder.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/analysis/ladder/ladder.h"
+#include "harness/workflows/output_path.h"
+#include "harness/workflows/results.h"
+#include "harness/workflows/rungs.h"
 
 namespace capstone::cli {
 namespace {
@@ -138,12 +141,12 @@ Result<ExitCode> run(const Context& context, const BenchArguments& arguments) {
     return ExitCode::kDone;
   }
   if (!arguments.out.empty()) {
-    CAPSTONE_TRY(const fs::path out, output_path(context, arguments.out, Output::kBench));
-    CAPSTONE_CHECK(expect_writable(out));
+    CAPSTONE_TRY(const fs::path out, workflows::output_path(context, arguments.out, workflows::Output::kBench));
+    CAPSTONE_CHECK(workflows::expect_writable(out));
   }
   std::vector<Case> cases;
   if (!arguments.recorded.empty()) {
-    CAPSTONE_TRY(const fs::path file, results_file(context, arguments.recorded));
+    CAPSTONE_TRY(const fs::path file, workflows::results_file(context, arguments.recorded));
     CAPSTONE_TRY(auto results, read_results(file));
     for (Ladder& ladder : results.ladders) add_cases(context, cases, std::move(ladder), filter);
     if (cases.empty()) return fail("none of these kernels was recorded", file.string(), "capstone ladder PROBLEM --record " + file.filename().string());

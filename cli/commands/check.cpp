@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
@@ -11,7 +13,7 @@ namespace capstone::cli {
 namespace {
 
 Result<ExitCode> check(const Context& context) {
-  CAPSTONE_TRY(Project project, project_here(context));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(std::string text, read_file(project.worklog()));
   auto findings = review(project, ledger, parse_worklog(text));

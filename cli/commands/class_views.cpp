@@ -3,15 +3,19 @@
 
 #include <algorithm>
 #include <set>
+#include <memory>
 
-#include "cli/cohort.h"
-#include "cli/mentor_commands.h"
-#include "cli/output_path.h"
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/leaderboard.h"
+#include "harness/workflows/cohort.h"
+#include "harness/workflows/output_path.h"
 #include "templates/cohort_pages.h"
 #include "templates/encode.h"
 
@@ -24,7 +28,7 @@ struct ViewArguments {
 };
 
 Result<ExitCode> written(const Context& context, const std::string& name, const std::string& text) {
-  CAPSTONE_TRY(const fs::path file, output_path(context, name, Output::kPage));
+  CAPSTONE_TRY(const fs::path file, workflows::output_path(context, name, workflows::Output::kPage));
   CAPSTONE_CHECK(make_folders(file.parent_path()));
   CAPSTONE_CHECK(write_file_atomic(file, text));
   context.terminal.out(file.string());
@@ -32,7 +36,7 @@ Result<ExitCode> written(const Context& context, const std::string& name, const 
 }
 
 Result<ExitCode> leaderboard(const Context& context, const ViewArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
   const auto boards = leaderboards(rows, cohort.rubric, summaries, arguments.names);
@@ -76,7 +80,7 @@ Result<std::vector<std::string>> running_order(const Context& context, const std
 }
 
 Result<ExitCode> present(const Context& context, const ViewArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
   CAPSTONE_TRY(auto names, cohort.book.submissions());
@@ -133,7 +137,7 @@ Result<void> print_pdf(const Context& context, const fs::path& page, const fs::p
 }
 
 // Whom it is for: by submission, or everybody; of those the ones who reached the points.
-Result<std::vector<Certificate>> eligible(const Context& context, OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
+Result<std::vector<Certificate>> eligible(const Context& context, workflows::OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
   CAPSTONE_TRY(auto names, cohort.book.submissions());
   for (const std::string& wanted : arguments.names)
     if (std::find(names.begin(), names.end(), wanted) == names.end()) {
@@ -164,7 +168,7 @@ Result<std::vector<Certificate>> eligible(const Context& context, OpenCohort& co
 
 Result<ExitCode> certificate(const Context& context, const CertificateArguments& arguments) {
   if (arguments.all == !arguments.names.empty()) return fail("whose certificate?", {}, "name submissions, or --all");
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   std::vector<std::string> files;
   CAPSTONE_TRY(auto certificates, eligible(context, cohort, arguments, files));
   if (certificates.empty()) return fail("nobody is eligible", cohort.folder.string(), "marks count when they are published: capstone gradebook publish");

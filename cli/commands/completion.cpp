@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "harness/base/text.h"

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <set>
+#include <memory>
 
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
 #include "cli/course.h"
 #include "cli/demos.h"
-#include "cli/context.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 

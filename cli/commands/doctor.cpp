@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/runtime/build/cuda.h"
 #include "harness/judge/judge.h"
+#include "harness/runtime/build/cuda.h"
 #include "harness/runtime/python/python.h"
 #include "harness/runtime/sandbox/sandbox.h"
 

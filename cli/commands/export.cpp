@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <set>
+#include <memory>
 
-#include "cli/cohort.h"
-#include "cli/mentor_commands.h"
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/exports.h"
+#include "harness/workflows/cohort.h"
 
 namespace capstone::cli {
 namespace {
@@ -19,12 +23,12 @@ struct ExportArguments {
 };
 
 struct Marks {
-  OpenCohort cohort;
+  workflows::OpenCohort cohort;
   std::vector<GradebookRow> rows;
 };
 
 Result<Marks> open_marks(const Context& context, const ExportArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   std::vector<GradebookRow> rows;
   if (arguments.drafts) { CAPSTONE_TRY(rows, cohort.book.rows(cohort.rubric)); }
   else { CAPSTONE_TRY(rows, cohort.book.published_rows(cohort.rubric)); }

@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
-#include "cli/output_path.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
+#include "harness/analysis/fast_p.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/project/ledger/ledger.h"
-#include "harness/analysis/fast_p.h"
+#include "harness/workflows/output_path.h"
 
 namespace capstone::cli {
 namespace {
@@ -110,7 +113,7 @@ Result<void> draw(const Context& context, const Groups& groups, const fs::path& 
 }
 
 Result<ExitCode> curve(const Context& context, const FastPArguments& arguments) {
-  if (!arguments.svg.empty()) CAPSTONE_CHECK(output_path(context, arguments.svg, Output::kCurve));
+  if (!arguments.svg.empty()) CAPSTONE_CHECK(workflows::output_path(context, arguments.svg, workflows::Output::kCurve));
   CAPSTONE_TRY(const Groups groups, read_all(context, arguments));
   const Terminal& t = context.terminal;
   Json all = Json::object();

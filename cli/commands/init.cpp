@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
-#include "cli/gpu_memory.h"
-#include "cli/rungs.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/scratch_folder.h"
@@ -12,6 +14,8 @@
 #include "harness/base/text.h"
 #include "harness/kernelbench/import.h"
 #include "harness/project/init.h"
+#include "harness/workflows/kernelbench_run.h"
+#include "harness/workflows/rungs.h"
 #include "rubric/worklog.h"
 
 namespace capstone::cli {
@@ -73,7 +77,7 @@ Result<ExitCode> init(const Context& context, const InitArguments& arguments) {
   if (!arguments.directory.empty()) return fail("too many words: with --kernelbench FILE there is only a folder", {}, "capstone init --kernelbench FILE.py DIR");
   imported.directory = arguments.problem;
   const ScratchFolder scratch(context.resources.cache / "kernelbench");
-  CAPSTONE_TRY(const double memory, memory_for(arguments.memory_gb, Backend::kAuto, context.resources));
+  CAPSTONE_TRY(const double memory, workflows::memory_for(arguments.memory_gb, Backend::kAuto, context.resources));
   ImportRequest request{kernelbench_file(context.cwd / arguments.kernelbench, arguments.level), scratch.path() / "problem", arguments.python, memory};
   CAPSTONE_TRY(const ImportedProblem found, import_kernelbench(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
   context.terminal.end_progress();
@@ -86,7 +90,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   options.directory = context.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
   CAPSTONE_TRY(options.members, members_of(arguments));
   if (!arguments.rung.empty()) {
-    CAPSTONE_TRY(options.from_rung, find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
+    CAPSTONE_TRY(options.from_rung, workflows::find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
   }
   options.worklog_text = worklog_scaffold(problem);
   options.state = context.state;

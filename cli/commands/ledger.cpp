@@ -1,8 +1,10 @@
 #include "harness/project/ledger/ledger.h"
 
 #include <fmt/format.h>
+#include <memory>
 
-#include "cli/recording.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
 #include "harness/base/text.h"
 
@@ -30,7 +32,7 @@ std::string line_of(const Record& record, const Terminal& t) {
 }
 
 Result<ExitCode> show(const Context& context) {
-  CAPSTONE_TRY(Project project, project_here(context));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   if (context.json) {
     context.terminal.out(Json(ledger.records).dump(2));
@@ -42,7 +44,7 @@ Result<ExitCode> show(const Context& context) {
 }
 
 Result<ExitCode> verify(const Context& context) {
-  CAPSTONE_TRY(Project project, project_here(context));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(auto problems, verify_ledger(project.ledger(), project.sources()));
   if (project.problem_changed) problems.push_back("problem/: the pinned copy is not what `init` wrote");
   if (problems.empty()) {
@@ -56,8 +58,8 @@ Result<ExitCode> verify(const Context& context) {
 }
 
 Result<ExitCode> import(const Context& context, const std::string& file) {
-  CAPSTONE_TRY(Project project, project_here(context));
-  CAPSTONE_TRY(FileLock lock, lock_project(project));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
+  CAPSTONE_TRY(FileLock lock, workflows::lock_project(project));
   CAPSTONE_TRY(int added, import_records(project.ledger(), context.cwd / file, {project.config.problem_id, project.config.problem_digest}));
   context.terminal.out(added ? fmt::format("{} {} added", added, added == 1 ? "record" : "records") : std::string("nothing new: these records are here already"));
   return ExitCode::kDone;

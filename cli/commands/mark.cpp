@@ -3,10 +3,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
-#include "cli/cohort.h"
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/workflows/cohort.h"
 
 namespace capstone::cli {
 namespace {
@@ -22,7 +27,7 @@ bool wants_marks(const GradebookRow& row) {
 }
 
 // One sheet after the other, until none is left or one comes back without a mark.
-Result<ExitCode> mark_next(const Context& context, OpenCohort& cohort, const MarkArguments& arguments, const std::string& grader) {
+Result<ExitCode> mark_next(const Context& context, workflows::OpenCohort& cohort, const MarkArguments& arguments, const std::string& grader) {
   if (context.editor.empty()) return fail("no editor", {}, "set VISUAL or EDITOR, for example EDITOR=nano; or give marks with --from marks.csv", ExitCode::kEnvironment);
   CAPSTONE_TRY(Comments comments, cohort.comments());
   for (int done = 0;; ++done) {
@@ -60,7 +65,7 @@ Result<ExitCode> mark_next(const Context& context, OpenCohort& cohort, const Mar
 }
 
 Result<ExitCode> mark(const Context& context, const MarkArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   const std::string grader = arguments.grader.empty() ? context.user : arguments.grader;
   if (arguments.next) return mark_next(context, cohort, arguments, grader);
   CAPSTONE_TRY(Comments comments, cohort.comments());

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
+#include "harness/analysis/lint/lint.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/analysis/lint/lint.h"
 
 namespace capstone::cli {
 namespace {

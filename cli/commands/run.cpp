@@ -3,6 +3,9 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "harness/runtime/build/run_program.h"

@@ -20,7 +20,7 @@ const Interval* speedup(const Measurement& m) {
   return m.gate_two != GateTwo::kNotJudged && m.measured && m.measured->speedup ? &*m.measured->speedup : nullptr;
 }
 
-// Relative; the interval is one of 95 %.
+// The relative standard error, from a 95 % interval.
 double standard_error(const Interval& interval) {
   return interval.point > 0 ? (interval.high - interval.low) / (2 * kNormal95 * interval.point) : 0;
 }
@@ -30,7 +30,7 @@ std::string fact(const Measurement& m, const char* name) {
   return found != m.environment.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Why two timings say nothing about each other; empty: they do.
+// Why two timings cannot be compared; empty when they can.
 std::string difference(const Measurement& claim, const Measurement& fresh) {
   struct Same { const char* what; std::string then, now; };
   auto baseline = [](const Measurement& m) { return m.measured->arms.empty() ? std::string() : m.measured->arms[0].name + " (" + m.measured->arms[0].label + ")"; };
@@ -38,7 +38,9 @@ std::string difference(const Measurement& claim, const Measurement& fresh) {
                            Same{"problem", claim.problem_digest.substr(0, 12), fresh.problem_digest.substr(0, 12)},
                            Same{"driver", fact(claim, "driver"), fact(fresh, "driver")}, Same{"nvcc", fact(claim, "nvcc"), fact(fresh, "nvcc")},
                            Same{"tool", fact(claim, "tool"), fact(fresh, "tool")}})
-    if (same.then != same.now) return fmt::format("another {}: {} then, {} now", same.what, same.then.empty() ? "none" : same.then, same.now.empty() ? "none" : same.now);
+    if (same.then != same.now)
+      return fmt::format("different {}: {} in the ledger, {} now", same.what,
+                         same.then.empty() ? "none" : same.then, same.now.empty() ? "none" : same.now);
   return {};
 }
 
@@ -55,18 +57,25 @@ Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
     if (speedup(m)) timed = &m;
   }
   auto claim = [&](Agreement agreement, std::string text) { return Claim{fresh.candidate, agreement, std::move(text)}; };
-  if (!gate_one) return claim(Agreement::kNeverMeasured, "the handed-in source was never judged in its ledger");
-  if (!is_verdict(fresh.gate_one)) return claim(Agreement::kNotComparable, fmt::format("judged afresh: {}", label_of(fresh.gate_one)));
+  if (!gate_one) return claim(Agreement::kNeverMeasured, "the ledger has no verdict on the submitted source");
+  if (!is_verdict(fresh.gate_one))
+    return claim(Agreement::kNotComparable, fmt::format("judged again: {}", label_of(fresh.gate_one)));
   if ((gate_one->gate_one == GateOne::kPassed) != (fresh.gate_one == GateOne::kPassed))
-    return claim(Agreement::kGateOneDiffers, fmt::format("the ledger says {}, judged afresh: {}", label_of(gate_one->gate_one), label_of(fresh.gate_one)));
-  if (!timed) return claim(Agreement::kAgrees, fmt::format("{} then and now; no speedup is claimed", label_of(fresh.gate_one)));
-  if (!speedup(fresh)) return claim(Agreement::kNotComparable, "a speedup is claimed, and none was measured here");
+    return claim(Agreement::kGateOneDiffers,
+                 fmt::format("the ledger says {}; judged again: {}", label_of(gate_one->gate_one),
+                             label_of(fresh.gate_one)));
+  if (!timed)
+    return claim(Agreement::kAgrees, fmt::format("{} in the ledger and now; the ledger claims no speedup",
+                                                 label_of(fresh.gate_one)));
+  if (!speedup(fresh))
+    return claim(Agreement::kNotComparable, "the ledger claims a speedup, but none was measured here");
   if (std::string why = difference(*timed, fresh); !why.empty()) return claim(Agreement::kNotComparable, why);
   const Interval &then = *speedup(*timed), &now = *speedup(fresh);
   double error = std::hypot(standard_error(then), standard_error(now));
   double allowed = std::max(kLeastTolerance, kStandardErrors * error), off = std::abs(then.point - now.point) / now.point;
   return claim(off > allowed ? Agreement::kContradicts : Agreement::kAgrees,
-               fmt::format("{} claimed, {} measured afresh: {:.1f} % apart, {:.1f} % allowed", format_speedup(then.point), format_speedup(now.point), 100 * off, 100 * allowed));
+               fmt::format("{} claimed, {} measured now: {:.1f} % apart, {:.1f} % allowed",
+                           format_speedup(then.point), format_speedup(now.point), 100 * off, 100 * allowed));
 }
 
 void to_json(Json& json, const Claim& c) { json = {{"candidate", c.candidate}, {"agreement", name_of(c.agreement)}, {"text", to_utf8(c.text)}}; }

@@ -1,5 +1,5 @@
 #pragma once
-// What a ledger claims beside what was measured afresh.
+// Compares what a ledger claims with a new measurement of the same source.
 #include <string>
 
 #include "harness/base/json.h"
@@ -9,12 +9,15 @@ namespace capstone {
 
 enum class Agreement {
   kAgrees,
-  kGateOneDiffers,   ///< the ledger says PASS and fresh inputs say otherwise, or the other way round
-  kContradicts,      ///< a speedup beyond max(5 %, 3 standard errors) of the claimed one, measured under the same conditions
-  kNotComparable,    ///< another GPU model, baseline or version, or nothing to compare: never evidence of dishonesty
-  kNeverMeasured,    ///< this very source is not in the ledger
+  kGateOneDiffers,   ///< one of the ledger and the new judgement says PASS and the other does not
+  /// Under the same conditions, the speedups differ by more than max(5 %, 3 standard errors).
+  kContradicts,
+  /// Different GPU model, baseline or version, or nothing to compare: no evidence of dishonesty.
+  kNotComparable,
+  kNeverMeasured,    ///< the ledger has no measurement of this source
 };
-std::string_view name_of(Agreement agreement);   ///< "agrees", "gate one differs", "contradicts", "not comparable", "never measured"
+/// "agrees", "gate one differs", "contradicts", "not comparable", "never measured".
+std::string_view name_of(Agreement agreement);
 
 struct Claim {
   std::string candidate;   ///< "human" or "llm"
@@ -22,7 +25,7 @@ struct Claim {
   std::string text;         ///< one sentence with the numbers
 };
 
-/// Compares a fresh measurement with the ledger's of the same candidate and the very same source.
+/// Compares a new measurement with the ledger's last measurement of the same candidate and the same source.
 Claim compare_claim(const LedgerView& ledger, const Measurement& fresh);
 
 void to_json(Json&, const Claim&);

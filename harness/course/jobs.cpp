@@ -43,7 +43,8 @@ Result<void> run_jobs(const std::vector<Job>& jobs, int parallel, const JobEvent
       CAPSTONE_TRY(Child child, Child::start(spec));
       place.emplace(Place{next++, std::move(child), Clock::now() + spec.timeout});
     }
-    if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);   // the handles kill what runs
+    // On return, the destructors of `places` kill the running jobs.
+    if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
     if (Clock::now() - told >= kTellInterval) {
       told = Clock::now();
       std::vector<RunningJob> running;

@@ -105,7 +105,8 @@ Result<SubmissionResult> read_result(const fs::path& file) {
   Json json = parse_recorded(text);
   if (!json.is_object()) return fail("not a result file", file.string(), "grade the submission again");
   if (int schema = json.value("schema_version", 0); schema < 1 || schema > kResultSchema)
-    return fail(fmt::format("a result of schema {}, this version reads 1 to {}", schema, kResultSchema), file.string(), "grade the submission again");
+    return fail(fmt::format("the result has schema {}; this version reads 1 to {}", schema, kResultSchema),
+                file.string(), "grade the submission again");
   try {
     return json.get<SubmissionResult>();
   } catch (const std::exception& problem) {

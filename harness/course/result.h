@@ -1,5 +1,5 @@
 #pragma once
-// The one result file of a submission. rubric/result.schema.json describes it; a test holds the two together.
+// The result file of a submission. rubric/result.schema.json describes it; a test checks that the two agree.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,35 +13,37 @@ namespace capstone {
 
 inline constexpr int kResultSchema = 2;
 
-/// Where a submission stands. The first four are a running batch's; only the last three are written down: what has no result
-/// is queued, whatever happened to the machine.
+/// The state of a submission. The first four occur in a running batch; only the last three are written to the
+/// file. A submission without a result file is queued, whatever happened to the machine.
 enum class GradingState { kQueued, kBuilding, kChecking, kMeasuring, kGraded, kFailed, kNeedsMentor };
 std::string_view name_of(GradingState state);   ///< "queued" … "needs_mentor"
 
-/// Why a submission has no result, or a result that a person must look at.
+/// Why a submission has no result, or why a person must look at its result.
 enum class GradingFault {
   kNone,
-  kMachine,          ///< ours: never a student's zero; tried again by the next run
+  kMachine,          ///< a fault of the grading machine, not of the student; the next run tries again
   kDamaged,          ///< the archive cannot be read
-  kRefused,          ///< unsafe: links, climbing paths, over the limits
+  kRefused,          ///< unsafe: links, paths that leave the archive, sizes over the limits
   kNotAProject,      ///< no capstone.yaml, or one that cannot be read
-  kUnknownProblem,   ///< the mentor has no problem of that id
-  kNothingToJudge,   ///< neither a kernel nor an attempt of a model
+  kUnknownProblem,   ///< the mentor has no problem with that id
+  kNothingToJudge,   ///< neither a kernel nor a model's attempt
   kAmbiguous,        ///< several archives in one place
-  kLedger,           ///< the ledger's chain is broken, or a source is not what was recorded
-  kContradicted,     ///< a claim does not stand, beyond the rubric's allowance
-  kNotJudgeable,     ///< not on this backend
+  kLedger,           ///< the ledger's chain is broken, or a source differs from what was recorded
+  kContradicted,     ///< a new measurement contradicts a claim by more than the tolerance of compare_claim()
+  kNotJudgeable,     ///< this backend cannot judge it
 };
 std::string_view name_of(GradingFault fault);   ///< "machine", "damaged", "refused", "not_a_project", …
-/// Whether a fault leaves a judged submission that waits for a person (needs_mentor), or none at all (failed).
+/// The state that a fault leads to: needs_mentor when there is a submission that a person must look at, else
+/// failed.
 GradingState state_of(GradingFault fault);
 
-/// What a result is a function of. The same inputs: nothing to do again.
+/// Everything that determines a result. When these are unchanged, the submission is not graded again.
 struct GradingInputs {
-  std::string files;            ///< SHA-256 of what was handed in
-  std::string problem;          ///< SHA-256 of the mentor's definition; empty where none is known
+  std::string files;            ///< SHA-256 of the submitted files
+  /// SHA-256 of the mentor's definition of the problem; empty when it is unknown.
+  std::string problem;
   std::string rubric, tool, device, driver;
-  std::string options;          ///< of the judge, as one text
+  std::string options;          ///< the judge's options as one text
   bool operator==(const GradingInputs&) const = default;
 };
 
@@ -52,7 +54,7 @@ struct SuggestedMark {
 };
 
 struct SubmissionResult {
-  std::string name, path;       ///< path: as the mentor knows it
+  std::string name, path;       ///< path: relative to the folder that the mentor named
   Origin origin;
   GradingState state = GradingState::kQueued;
   GradingFault fault = GradingFault::kNone;
@@ -62,18 +64,18 @@ struct SubmissionResult {
   GradingInputs inputs;
   std::vector<Measurement> judged;
   std::vector<Claim> claims;
-  std::optional<Prediction> prediction;   ///< the first of its ledger
+  std::optional<Prediction> prediction;   ///< the first one in its ledger
   std::vector<std::string> left_out;   ///< versions that failed or were slower, and that the worklog does not name
   std::vector<std::string> notes;
   std::vector<SuggestedMark> suggested;
-  std::string started, finished;       ///< UTC
-  const Measurement* of(const std::string& candidate) const;   ///< null: not judged
+  std::string started, finished;       ///< UTC, ISO 8601
+  const Measurement* of(const std::string& candidate) const;   ///< null when the candidate was not judged
   double suggested_total() const;
 };
 
-/// Written whole or not at all.
+/// Writes the file atomically: completely, or not at all.
 Result<void> write_result(const SubmissionResult& result, const std::filesystem::path& file);
-/// @error not readable, not JSON, a schema newer than ours; each names the file.
+/// @error not readable; not JSON; a schema newer than kResultSchema. Each error names the file.
 Result<SubmissionResult> read_result(const std::filesystem::path& file);
 
 void to_json(Json&, const SubmissionResult&);

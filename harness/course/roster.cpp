@@ -17,7 +17,7 @@ namespace {
 
 std::string lower(std::string_view text) { return ascii_lower(trim(text)); }
 
-// The letters of a name's parts, sorted: "Lovelace, Ada" and "ada lovelace" are one.
+// The parts of a name in lower case, sorted, so that "Lovelace, Ada" and "ada lovelace" are equal.
 std::vector<std::string> parts_of(std::string_view name) {
   std::vector<std::string> parts(1);
   for (char c : lower(name)) {
@@ -30,7 +30,7 @@ std::vector<std::string> parts_of(std::string_view name) {
   return parts;
 }
 
-// Canvas writes the family name, then the others, without anything between: "lovelaceada".
+// Canvas writes the family name and then the other names, without a separator: "lovelaceada".
 bool runs_together(const std::string& joined, std::vector<std::string> parts) {
   if (parts.empty() || parts.size() > 6) return false;
   do {
@@ -72,7 +72,7 @@ class Matcher {
   std::map<std::vector<std::string>, std::set<std::size_t>> by_name_;
 };
 
-// The first of several spellings that the table has.
+// The first cell that is not empty, among several spellings of a column's name.
 std::string cell(const CsvTable& table, std::size_t row, std::initializer_list<const char*> columns) {
   for (const char* column : columns)
     if (std::string text = table.at(row, column); !text.empty()) return text;
@@ -93,7 +93,9 @@ Result<std::vector<RosterRow>> read_roster(const fs::path& file) {
   CAPSTONE_TRY(CsvTable table, CsvTable::read(text, file.string(), {}));
   auto has_any = [&](std::initializer_list<const char*> names) { return std::any_of(names.begin(), names.end(), [&](const char* n) { return table.has(n); }); };
   if (!has_any({"name", "student", "full name", "last name", "surname"}))
-    return fail("no column 'name'", file.string() + ":1", "a roster's first line is: name,id,email (there are: " + join(table.columns(), ", ") + ")");
+    return fail(
+        "no column 'name'", file.string() + ":1",
+        "write this heading line: name,id,email (this file has: " + join(table.columns(), ", ") + ")");
   std::vector<RosterRow> rows;
   std::map<std::string, int> ids;
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -108,10 +110,14 @@ Result<std::vector<RosterRow>> read_roster(const fs::path& file) {
     row.email = cell(table, i, {"email", "e-mail", "email address"});
     CAPSTONE_TRY(row.submitted, time_in(cell(table, i, {"submitted", "submission time"}), file, row.line));
     CAPSTONE_TRY(row.deadline, time_in(cell(table, i, {"deadline", "due"}), file, row.line));
-    if (row.name.empty()) return fail("a row without a name", fmt::format("{}:{}", file.string(), row.line), "give everybody a name, or take the row out");
+    if (row.name.empty())
+      return fail("a row without a name", fmt::format("{}:{}", file.string(), row.line),
+                  "add the name, or remove the row");
     if (!row.id.empty()) {
       auto [known, fresh] = ids.emplace(lower(row.id), row.line);
-      if (!fresh) return fail("the id " + row.id + " stands there twice", fmt::format("{}:{}", file.string(), row.line), fmt::format("line {} has it, too", known->second));
+      if (!fresh)
+        return fail("the id " + row.id + " appears twice", fmt::format("{}:{}", file.string(), row.line),
+                    fmt::format("line {} has the same id; correct one of them", known->second));
     }
     rows.push_back(std::move(row));
   }
@@ -124,7 +130,8 @@ RosterMatch match_roster(const std::vector<RosterRow>& roster, const std::vector
   match.submissions.resize(roster.size());
   for (const Claimant& claimant : claimants) {
     std::set<std::size_t> rows;
-    // What the platform says of who uploaded it is surer than what a file inside claims, but knows one of a team only.
+    // The platform's record of who uploaded the submission is more reliable than a file inside it, but it
+    // names only one member of a team.
     if (auto row = matcher.find(claimant.origin.person, claimant.origin.id, claimant.origin.email)) rows.insert(*row);
     for (const Person& person : claimant.members)
       if (auto row = matcher.find(person.name, person.id, person.email)) rows.insert(*row);

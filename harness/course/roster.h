@@ -1,5 +1,5 @@
 #pragma once
-// Who belongs to the course, and which submission is whose.
+// The people of the course, and which submission belongs to whom.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -13,30 +13,33 @@ namespace capstone {
 
 struct RosterRow {
   std::string name, id, email;
-  int line = 0;   ///< of the file
-  std::optional<Instant> submitted = {}, deadline = {};   ///< of this person's; absent: the file does not tell
+  int line = 0;   ///< line number in the file
+  /// Of this person; empty when the file has no such time.
+  std::optional<Instant> submitted = {}, deadline = {};
 };
 
-/// Reads a CSV with a heading: a column `name`, and `id` and `email` if it has them (the names that Canvas, Moodle and Gradescope
-/// export are known, too), `submitted` and `deadline` with their zone; other columns are ignored.
-/// @error not readable; no name column; a row without a name; an id that stands there twice (names both lines); a time
-/// that is none.
+/// Reads a CSV file with a heading line. The column `name` is required; `id`, `email`, `submitted` and
+/// `deadline` are optional (times with their zone). Also knows the column names that Canvas, Moodle and
+/// Gradescope export. Ignores other columns.
+/// @error not readable; no name column; a row without a name; the same id in two rows (names both lines); a
+///        time that cannot be read.
 Result<std::vector<RosterRow>> read_roster(const std::filesystem::path& file);
 
-/// A submission as far as people go.
+/// The people behind a submission.
 struct Claimant {
   std::string submission;
-  std::vector<Person> members;   ///< of its capstone.yaml; empty where that could not be read
+  std::vector<Person> members;   ///< from its capstone.yaml; empty when that file could not be read
   Origin origin;
 };
 
 struct RosterMatch {
   std::vector<std::vector<std::string>> submissions;   ///< [roster row] names of that person's submissions
-  std::vector<std::string> strangers;                  ///< submissions that match nobody
+  std::vector<std::string> strangers;                  ///< submissions that match no row of the roster
 };
 
-/// A person is matched by id, else by e-mail, else by name (case, order and punctuation of its parts do not
-/// matter, as Canvas runs them together); never by a name that two rows share. A team's submission belongs to each member.
+/// Matches a person by id, then by e-mail, then by name. Case, order and punctuation of a name's parts do not
+/// matter, because Canvas joins the parts. A name that two rows share never matches. A team's submission
+/// belongs to every member.
 RosterMatch match_roster(const std::vector<RosterRow>& roster, const std::vector<Claimant>& claimants);
 
 }  // namespace capstone

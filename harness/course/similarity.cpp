@@ -1,10 +1,11 @@
 #include "harness/course/similarity.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "harness/emulator/rewriter/cxx_tokens.h"
 
 namespace capstone {
 namespace {
@@ -20,7 +21,7 @@ std::uint64_t hash_of(std::string_view text) {   // FNV-1a
   return h;
 }
 
-// Words that carry structure; every other name is one and the same token.
+// Words that carry structure and are kept. Every other name becomes the same token.
 bool is_kept(std::string_view word) {
   static const std::unordered_set<std::string_view> words{
       "if", "else", "for", "while", "do", "return", "break", "continue", "switch", "case", "const", "constexpr", "static", "struct", "template", "typename", "inline", "auto", "void",
@@ -30,42 +31,25 @@ bool is_kept(std::string_view word) {
   return words.contains(word);
 }
 
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
-
-std::vector<Token> tokens_of(std::string_view text) {
-  std::vector<Token> tokens;
-  int line = 1;
-  bool line_begins = true;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c == '\n') {
-      ++line, ++at, line_begins = true;
-    } else if (std::isspace(static_cast<unsigned char>(c))) {
-      ++at;
-    } else if (text.substr(at, 2) == "//" || (c == '#' && line_begins)) {   // preprocessor lines are scaffold
-      while (at < text.size() && text[at] != '\n') ++at;
-    } else if (text.substr(at, 2) == "/*") {
-      const std::size_t end = std::min(text.find("*/", at + 2), text.size());
-      line += static_cast<int>(std::count(text.begin() + static_cast<long>(at), text.begin() + static_cast<long>(end), '\n'));
-      at = std::min(end + 2, text.size());
-    } else if (c == '"' || c == '\'') {
-      const std::size_t begin = at++;
-      while (at < text.size() && text[at] != c && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
-      at = std::min(at + 1, text.size());
-      tokens.push_back({hash_of(text[begin] == '"' ? "\"" : "'"), line});
-      line_begins = false;
-    } else if (is_name(c)) {
-      const std::size_t begin = at;
-      while (at < text.size() && (is_name(text[at]) || (std::isdigit(static_cast<unsigned char>(c)) && text[at] == '.'))) ++at;
-      const std::string_view word = text.substr(begin, at - begin);
-      tokens.push_back({std::isdigit(static_cast<unsigned char>(c)) ? hash_of("0") : is_kept(word) ? hash_of(word) : hash_of("name"), line});
-      line_begins = false;
-    } else {
-      tokens.push_back({hash_of(text.substr(at++, 1)), line});
-      line_begins = false;
+// Adds the tokens of `text`, which begins at line `first`.
+void add_tokens(std::string_view text, int first, std::vector<Token>& tokens) {
+  for (const CxxToken& token : cxx_tokens(text)) {
+    const int line = first + token.line - 1;
+    const auto add = [&](std::string_view stands_for) { tokens.push_back({hash_of(stands_for), line}); };
+    switch (token.kind) {
+      case CxxTokenKind::kComment: break;
+      case CxxTokenKind::kDirective:  // scaffold; but the further lines of a macro may hold a whole kernel
+        if (const std::size_t end = token.text.find('\n'); end != std::string_view::npos) add_tokens(token.text.substr(end + 1), line + 1, tokens);
+        break;
+      case CxxTokenKind::kString: add("\""); break;
+      case CxxTokenKind::kCharacter: add("'"); break;
+      case CxxTokenKind::kNumber: add("0"); break;
+      case CxxTokenKind::kIdentifier: add(is_kept(token.text) ? token.text : "name"); break;
+      case CxxTokenKind::kPunctuator:
+        for (std::size_t i = 0; i < token.text.size(); ++i) add(token.text.substr(i, 1));
+        break;
     }
   }
-  return tokens;
 }
 
 bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, std::size_t sources, std::uint64_t hash) {
@@ -76,12 +60,13 @@ bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, 
 }  // namespace
 
 Fingerprints fingerprints(std::string_view source) {
-  const std::vector<Token> tokens = tokens_of(source);
+  std::vector<Token> tokens;
+  add_tokens(source, 1, tokens);
   Fingerprints grams;
   for (std::size_t i = 0; i + kTokens <= tokens.size(); ++i) {
     std::uint64_t h = 14695981039346656037u;
     for (std::size_t k = 0; k < kTokens; ++k) h = (h ^ tokens[i + k].value) * 1099511628211u;
-    h ^= h >> 29;   // neighbours of a window must not be ordered by their last token alone
+    h ^= h >> 29;   // mixes all tokens, so that the last token alone does not order the hashes of a window
     grams.push_back({h * 0x9E3779B97F4A7C15u, tokens[i].line, tokens[i + kTokens - 1].line});
   }
   Fingerprints chosen;
@@ -90,7 +75,7 @@ Fingerprints fingerprints(std::string_view source) {
     const std::size_t end = std::min(grams.size(), begin + kWindow);
     std::size_t least = begin;
     for (std::size_t i = begin; i < end; ++i)
-      if (grams[i].hash <= grams[least].hash) least = i;   // the rightmost of equal ones, as the paper has it
+      if (grams[i].hash <= grams[least].hash) least = i;   // of equal hashes the rightmost, as in the paper
     if (least != last) chosen.push_back(grams[last = least]);
   }
   return chosen;
@@ -110,7 +95,8 @@ Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, 
     if (match == there.end()) continue;
     shared.insert(f.hash);
     const Fingerprint* other = match->second.front();
-    // Goes on where the last fragment ended, where one of its places does.
+    // If the hash occurs several times in the second source, prefer the place that continues the last
+    // fragment.
     if (!like.fragments.empty()) {
       Fragment& open = like.fragments.back();
       for (const Fingerprint* candidate : match->second)
@@ -148,7 +134,8 @@ std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std
     std::set<std::uint64_t> silent = common;
     for (const auto& [hash, count] : owners)
       if (says_nothing(owners, members.size(), hash)) silent.insert(hash);
-    // Who shares how many, through the hashes: not every pair is looked at.
+    // Counts shared hashes through an index of their holders, so that pairs without a shared hash cost
+    // nothing.
     std::unordered_map<std::uint64_t, std::vector<std::size_t>> holders;
     for (std::size_t m = 0; m < members.size(); ++m) {
       std::erase_if(hashes[m], [&](std::uint64_t hash) { return silent.contains(hash); });

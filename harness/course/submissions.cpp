@@ -17,8 +17,9 @@ namespace capstone {
 namespace {
 
 constexpr const char* kArchiveEndings[] = {".tar.gz", ".tgz", ".zip", ".tar"};
-constexpr std::size_t kMaxName = 80;   // [B] of a submission's own folder
-// A whole class in one file; each submission in it is held to the usual limits when it is unpacked itself.
+constexpr std::size_t kMaxName = 80;   // [B] longest name of a submission's folder
+// Limits for a bulk archive, which holds a whole class. Each submission inside must keep the usual limits
+// when it is unpacked.
 constexpr UnpackLimits kBulkLimits{200'000, std::uintmax_t{64} << 30, std::uintmax_t{256} << 20, 24};
 
 std::string without_ending(std::string name) {
@@ -27,7 +28,7 @@ std::string without_ending(std::string name) {
   return name;
 }
 
-// A name that is a file's name on every system and cannot be taken for an option or a hidden file.
+// Makes a name that is a valid file name on every system and does not look like an option or a hidden file.
 std::string tame(std::string_view text) {
   std::string out;
   for (char c : to_utf8(text)) {
@@ -58,7 +59,8 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return entries;
 }
 
-// A folder that the platform made around what a person uploaded: the project itself, or the archive it came in.
+// Looks inside a folder that the platform made for one upload. It contains the project itself, or an archive
+// of it.
 void look_inside(Submission& submission) {
   if (!project_root(submission.path).empty()) return;
   std::vector<fs::path> archives;
@@ -72,7 +74,7 @@ void look_inside(Submission& submission) {
     for (const fs::path& archive : archives) submission.rivals.push_back(archive.filename());
 }
 
-// Gradescope tells who submitted in a YAML file of its own, whose keys are Ruby symbols.
+// Gradescope names the submitters in a separate YAML file whose keys are Ruby symbols.
 std::map<std::string, Origin> gradescope_people(const fs::path& folder) {
   std::map<std::string, Origin> people;
   auto text = read_file(folder / "submission_metadata.yml", 64u << 20);
@@ -93,7 +95,7 @@ std::map<std::string, Origin> gradescope_people(const fs::path& folder) {
       people[entry.first.as<std::string>()] = origin;
     }
   } catch (const YAML::Exception&) {
-    return {};   // the submissions are there all the same; they match by what is inside them
+    return {};   // not fatal: the submissions are still matched by the members that they name
   }
   return people;
 }
@@ -102,14 +104,14 @@ Result<fs::path> unpack_bulk(const fs::path& archive, const fs::path& scratch) {
   CAPSTONE_TRY(std::string digest, sha256_file(archive));
   fs::path place = scratch / ("bulk-" + digest.substr(0, 16));
   std::error_code code;
-  if (fs::is_directory(place, code)) return place;   // it appears whole or not at all
+  if (fs::is_directory(place, code)) return place;   // unpacking is atomic, so an existing folder is complete
   CAPSTONE_CHECK(make_folders(scratch));
   CAPSTONE_TRY(auto unpacked, unpack_archive(archive, place, kBulkLimits));
   (void)unpacked;
   return place;
 }
 
-// A platform's archive often has one folder around everything.
+// A platform's archive often has a single folder at its top.
 fs::path inner_folder(const fs::path& folder) {
   auto entries = entries_of(folder);
   std::error_code code;
@@ -155,7 +157,8 @@ Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path&
     CAPSTONE_TRY(folder, unpack_bulk(where, scratch));
     folder = inner_folder(folder);
   } else if (!fs::is_directory(where, code)) {
-    return fail("no such folder", where.string(), "name the folder that holds the submissions, or a bulk archive of Canvas, Moodle or Gradescope");
+    return fail("no such folder", where.string(),
+                "name the folder with the submissions, or a bulk archive from Canvas, Moodle or Gradescope");
   }
   FoundSubmissions found;
   auto people = gradescope_people(folder);
@@ -177,7 +180,8 @@ Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path&
     found.submissions.push_back(std::move(submission));
   }
   if (found.submissions.empty())
-    return fail("nothing to grade: no folders and no archives", where.string(), "submissions are folders or .tar.gz files made by capstone submit");
+    return fail("nothing to grade: no folders and no archives", where.string(),
+                "submissions are folders, or .tar.gz files that capstone submit wrote");
   std::set<std::string> taken;
   for (Submission& submission : found.submissions) {
     std::string base = submission.name;
@@ -210,7 +214,7 @@ Result<std::string> digest_of_submission(const fs::path& path) {
     } else if (status.type() == fs::file_type::regular) {
       CAPSTONE_TRY(content, sha256_file(file));
     } else {
-      content = "neither a file nor a link";   // refused later, when it is looked at
+      content = "neither a file nor a link";   // grading refuses it later
     }
     digest.add(file.lexically_relative(path).string(), content);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Which submissions lie in a mentor's folder, and whose they are as far as file names tell.
+// Finds the submissions in a mentor's folder, and what their file names say about their authors.
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,47 +10,52 @@
 
 namespace capstone {
 
-/// What a learning platform wrote into a file's or folder's name, or beside it.
+/// What a learning platform says about a submission, in the name of a file or folder or in a metadata file.
 struct Origin {
-  std::string platform;    ///< "Canvas", "Moodle", "Gradescope"; empty: none of them
-  std::string person;      ///< as the platform writes the name
-  std::string id;          ///< the platform's own number of the person (Canvas, Moodle) or the student id (Gradescope)
+  std::string platform;    ///< "Canvas", "Moodle" or "Gradescope"; empty when it is none of them
+  std::string person;      ///< the name as the platform writes it
+  /// The platform's number for the person (Canvas, Moodle) or the student id (Gradescope).
+  std::string id;
   std::string email;
-  std::string submitted;   ///< UTC or as the platform writes it; empty: not told
-  bool late = false;       ///< the platform says so
+  std::string submitted;   ///< in UTC, or as the platform writes it; empty when it is unknown
+  bool late = false;       ///< the platform marked it as late
 };
 
-/// Canvas `lovelaceada_LATE_123_456_project.tar.gz`, Moodle `Ada Lovelace_123_assignsubmission_file_project.zip` (also as a
-/// folder), Gradescope `submission_123`. Anything else: an Origin without a platform.
+/// Reads the names that platforms give to files and folders: Canvas
+/// `lovelaceada_LATE_123_456_project.tar.gz`, Moodle `Ada Lovelace_123_assignsubmission_file_project.zip` (or
+/// a folder), Gradescope `submission_123`. Any other name gives an Origin without a platform.
 Origin origin_of(std::string_view file_name);
 
 struct Submission {
-  std::string name;               ///< unique among the cohort's; fit for a file's name
+  std::string name;               ///< unique in the cohort; safe as a file name
   std::filesystem::path path;     ///< a project folder or an archive
-  std::string shown;              ///< the path as the mentor knows it: relative to what was named
+  std::string shown;              ///< the path relative to the folder that the mentor named
   Origin origin;
-  std::vector<std::string> rivals; ///< more archives of the same folder: which one counts is not for us to say
+  /// Other archives in the same folder; a person must decide which one counts.
+  std::vector<std::string> rivals;
 };
 
 struct FoundSubmissions {
   std::vector<Submission> submissions;   ///< sorted by path, so that names are the same every time
-  std::vector<std::string> ignored;      ///< files that are no submission
+  std::vector<std::string> ignored;      ///< files that are not submissions
 };
 
-/// Looks into a folder, or into a bulk archive of a platform, which is unpacked below `scratch` first (once: a second call
-/// with the same archive finds it there). Entries with a dot in front, `roster.csv` and whatever lies at `exclude` do not count.
-/// @error neither a folder nor an archive; the bulk archive is damaged or refused; nothing is there.
+/// Finds the submissions in a folder or in a platform's bulk archive. A bulk archive is first unpacked below
+/// `scratch`; a second call with the same archive uses the unpacked copy. Skips hidden entries, `roster.csv`
+/// and `exclude`.
+/// @error `where` is neither a folder nor an archive; the bulk archive is damaged or refused; there is no
+///        submission.
 Result<FoundSubmissions> find_submissions(const std::filesystem::path& where, const std::filesystem::path& scratch,
                                           const std::filesystem::path& exclude);
 
-/// SHA-256 over all that is handed in: an archive's bytes; a folder's names, contents and link targets.
+/// SHA-256 of a submission: the bytes of an archive, or the names, contents and link targets of a folder.
 /// @error not readable.
 Result<std::string> digest_of_submission(const std::filesystem::path& path);
 
 bool is_archive_name(std::string_view file_name);
 
-/// The folder with capstone.yaml: this one, or the only one in it that has it (an archive usually has one folder at its top).
-/// Empty: there is none.
+/// The folder that contains capstone.yaml: `place` itself, or the only folder directly inside it that has the
+/// file (an archive usually has one folder at its top). Empty when there is no such folder.
 std::filesystem::path project_root(const std::filesystem::path& place);
 
 void to_json(Json&, const Origin&);

@@ -80,8 +80,7 @@ class TimedRun {
     const std::size_t candidates = arms_.size() - setup_.first_candidate;
     const double budget = setup_.budget_seconds * static_cast<double>(std::max<std::size_t>(1, candidates));
     for (int restart = 0; restart < kMaxRestarts; ++restart) {
-      setup_.say(fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", restart + 1, setup_.restarts,
-                             seconds_since(begun), budget));
+      announce(restart + 1, seconds_since(begun), budget);
       CAPSTONE_CHECK(one_restart(restart, budget));
       if (restart + 1 < setup_.restarts) continue;
       if (all_narrow()) break;
@@ -102,6 +101,15 @@ class TimedRun {
   }
 
  private:
+  void announce(int restart, double seconds, double budget) const {
+    StageEvent event(Stage::kGateTwo, {});
+    event.number = restart;
+    event.total = setup_.restarts;
+    event.seconds = seconds;
+    event.budget_seconds = budget;
+    setup_.say(event);
+  }
+
   bool alive(std::size_t arm) const { return !arms_[arm].failure && !arms_[arm].left_out; }
 
   Result<void> one_restart(int restart, double budget) {

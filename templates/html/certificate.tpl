@@ -10,7 +10,7 @@
 <line x1="261" x2="862" y1="400" y2="400" stroke="#dedfe0" stroke-width="2"/>
 <text x="561.5" y="446" font-size="21" fill="#1d1f23">has completed the capstone <tspan font-style="italic">You vs the machine</tspan></text>
 <text x="561.5" y="482" font-size="21" fill="#1d1f23">on {{PROBLEM}}:</text>
-<text x="561.5" y="512" font-size="21" fill="#1d1f23">a kernel written by hand, judged afresh, and an honest account of it.</text>
+<text x="561.5" y="512" font-size="21" fill="#1d1f23">a kernel written by hand and judged independently, and an honest report about it.</text>
 <line x1="180" x2="440" y1="650" y2="650" stroke="#1d1f23"/>
 <text x="310" y="676" font-size="17" fill="#6a6f78">{{DATE}}</text>
 <line x1="683" x2="943" y1="650" y2="650" stroke="#1d1f23"/>

@@ -43,24 +43,24 @@ svg.plot { min-width: 0; }
 <tbody>{{#ROW}}
 <tr><td>{{#SHEET}}<a href="submissions/{{PLACE:none}}/score_sheet.html">{{NAME}}</a>{{/SHEET}}{{#NO_SHEET}}{{NAME}}{{/NO_SHEET}}</td><td class="strong">{{PERSON}}</td><td>{{ID}}</td><td>{{PROBLEM}}</td><td class="{{TONE}}">{{STATE}}{{#WHY}}<br><span class="fine">{{TEXT}}</span>{{/WHY}}</td><td>{{LATE}}</td><td>{{HUMAN}}</td><td class="number">{{HUMAN_SPEEDUP}}</td><td>{{MODEL}}</td><td class="number">{{MODEL_SPEEDUP}}</td>{{#MARK}}<td class="number {{MARK_TONE}}">{{POINTS}}</td>{{/MARK}}<td class="number strong">{{TOTAL}}</td><td>{{PUBLISHED}}</td></tr>{{/ROW}}
 </tbody></table></div>
-<p class="fine">A mark in grey was given for an earlier version.</p>
+<p class="fine">A grey mark is for an earlier version of the submission.</p>
 <h2>The class</h2>
 <div class="pair">
-<div><h3>Right and more than p times as fast as the reference</h3>
+<div><h3>Correct, with a speedup above p over the baseline</h3>
 {{#CURVES}}<svg class="plot curve" role="img" viewBox="0 0 440 250" aria-label="{{LABEL}}">{{#GRID}}<line x1="40" x2="420" y1="{{Y}}" y2="{{Y}}"/><text x="34" y="{{Y}}" text-anchor="end" dy="4">{{SHARE}} %</text>{{/GRID}}{{#TICK}}<text x="{{X}}" y="236" text-anchor="middle">{{P}}</text>{{/TICK}}{{#CURVE}}<path class="{{WHO}}" d="{{PATH:none}}"/>{{/CURVE}}<text x="420" y="30" text-anchor="end">human (line), model (dashes)</text></svg>
 <div class="scroll"><table><thead><tr><th scope="col">p</th><th scope="col" class="number">Human</th><th scope="col" class="number">Model</th></tr></thead><tbody>{{#POINT}}<tr><td>{{P}}</td><td class="number">{{HUMAN}}</td><td class="number">{{MODEL}}</td></tr>{{/POINT}}</tbody></table></div>
-<p class="fine">In brackets those whose whole interval lies above p. What failed or was not timed stays in the denominator.</p>{{/CURVES}}</div>
+<p class="fine">In brackets: submissions whose whole interval is above p. Submissions that failed or were not timed count in the denominator.</p>{{/CURVES}}</div>
 <div><h3>Wins and losses</h3>
-<div class="scroll"><table><thead><tr><th scope="col">Human, down; model, across</th>{{#ACROSS}}<th scope="col" class="number">{{WHAT}}</th>{{/ACROSS}}</tr></thead>
+<div class="scroll"><table><thead><tr><th scope="col">Human (rows), model (columns)</th>{{#ACROSS}}<th scope="col" class="number">{{WHAT}}</th>{{/ACROSS}}</tr></thead>
 <tbody>{{#DOWN}}<tr><th scope="row">{{WHAT}}</th>{{#CELL}}<td class="number {{TONE}}">{{N}}</td>{{/CELL}}</tr>{{/DOWN}}</tbody></table></div>
-<h3>The spread of marks</h3>
-<div class="scroll"><table><thead><tr><th scope="col">Criterion</th><th scope="col" class="number">Marked</th><th scope="col" class="number">Least</th><th scope="col" class="number">Quarter</th><th scope="col" class="number">Median</th><th scope="col" class="number">Three quarters</th><th scope="col" class="number">Most</th></tr></thead>
+<h3>Distribution of marks</h3>
+<div class="scroll"><table><thead><tr><th scope="col">Criterion</th><th scope="col" class="number">Marked</th><th scope="col" class="number">Minimum</th><th scope="col" class="number">1st quartile</th><th scope="col" class="number">Median</th><th scope="col" class="number">3rd quartile</th><th scope="col" class="number">Maximum</th></tr></thead>
 <tbody>{{#SPREAD}}<tr><th scope="row">{{NAME}}</th><td class="number">{{N}}</td><td class="number">{{LEAST}}</td><td class="number">{{Q1}}</td><td class="number strong">{{MEDIAN}}</td><td class="number">{{Q3}}</td><td class="number">{{MOST}}</td></tr>{{/SPREAD}}</tbody></table></div>
-{{#HISTOGRAM}}<svg class="plot bars curve" role="img" viewBox="0 0 440 140" aria-label="How many have which total">{{#BAR}}<rect x="{{X}}" y="{{Y}}" width="32" height="{{H}}"/><text x="{{MIDDLE}}" y="130" text-anchor="middle">{{FROM}}</text><text x="{{MIDDLE}}" y="{{ABOVE}}" text-anchor="middle">{{N}}</text>{{/BAR}}</svg>{{/HISTOGRAM}}
+{{#HISTOGRAM}}<svg class="plot bars curve" role="img" viewBox="0 0 440 140" aria-label="Histogram of the totals">{{#BAR}}<rect x="{{X}}" y="{{Y}}" width="32" height="{{H}}"/><text x="{{MIDDLE}}" y="130" text-anchor="middle">{{FROM}}</text><text x="{{MIDDLE}}" y="{{ABOVE}}" text-anchor="middle">{{N}}</text>{{/BAR}}</svg>{{/HISTOGRAM}}
 </div></div>
 {{#SIMILAR}}<h2>Kernels that share code</h2>
-<p>Evidence for a person to look at, never a penalty: <a href="similarity.html">the aligned fragments</a>.</p>
-<div class="scroll"><table><thead><tr><th scope="col">One</th><th scope="col">Other</th><th scope="col" class="number">Share of the smaller</th></tr></thead><tbody>{{#PAIR}}<tr><td>{{FIRST}}</td><td>{{SECOND}}</td><td class="number">{{SHARE}}</td></tr>{{/PAIR}}</tbody></table></div>
+<p>This is evidence for a person to look at, never a penalty. See <a href="similarity.html">the aligned fragments</a>.</p>
+<div class="scroll"><table><thead><tr><th scope="col">First</th><th scope="col">Second</th><th scope="col" class="number">Share of the smaller kernel</th></tr></thead><tbody>{{#PAIR}}<tr><td>{{FIRST}}</td><td>{{SECOND}}</td><td class="number">{{SHARE}}</td></tr>{{/PAIR}}</tbody></table></div>
 {{/SIMILAR}}</main>
 <script>{{SCRIPT:none}}</script>
 </body>

@@ -32,7 +32,7 @@ body.handout { max-width: 60rem; font-size: .92rem; line-height: 1.4; }
 </head>
 <body class="handout">
 <header><h1>You vs the machine</h1>
-<p>You write one CUDA kernel by hand; a language model gets the same reference; both are judged by two gates, <em>correct</em> and <em>faster</em>. What is graded is neither. It is your worklog of the fight. {{RULE}}</p></header>
+<p>You write one CUDA kernel by hand, and a language model writes one for the same reference. Two gates judge both kernels: <em>correct</em> and <em>faster</em>. Your grade is for neither kernel, but for your worklog of the contest. {{RULE}}</p></header>
 <main>
 <h2>The worklog has five sections</h2>
 <ol>{{#SECTION}}<li><strong>{{TITLE}}.</strong> {{PURPOSE}}</li>{{/SECTION}}</ol>

@@ -25,7 +25,7 @@
 <li><div class="rung"><strong>{{RUNG}}</strong> <span class="muted">{{SESSION}}</span> <span class="{{GATE_TONE}}">{{GATE}}</span></div>
 {{#TIMED}}<div class="bar"><svg viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label="{{TIME}}"><rect width="{{WIDTH}}" height="6" rx="1"></rect></svg><span class="time">{{TIME}}</span><span class="gain">{{GAIN}}</span></div>
 <p class="figures">{{FIGURE}}<span class="sep">·</span>{{PEAK}} of peak{{#OF_COPY}}<span class="sep">·</span>{{SHARE}} of a copy{{/OF_COPY}}<span class="sep">·</span>{{OF_LIBRARY}} of the library</p>
-{{/TIMED}}{{#COUNTED}}<p class="figures">{{SECTORS}} sectors a request<span class="sep">·</span>{{WAVEFRONTS}} times the ideal wavefronts<span class="sep">·</span>{{MOVED}} times the compulsory bytes</p>
+{{/TIMED}}{{#COUNTED}}<p class="figures">{{SECTORS}} sectors per request<span class="sep">·</span>{{WAVEFRONTS}} times the ideal wavefronts<span class="sep">·</span>{{MOVED}} times the compulsory bytes</p>
 {{/COUNTED}}{{#UNKNOWN}}<p class="figures muted">{{TROUBLE}}</p>
 {{/UNKNOWN}}<p class="what">{{WHAT}} <span class="muted">{{CHANGED}}</span></p>{{#LABEL}}<p class="fine">{{TEXT}}</p>{{/LABEL}}</li>{{/STEP}}
 </ol>
@@ -33,6 +33,6 @@
 {{/LIBRARY}}{{#COPY}}<p class="fine">{{TEXT}}</p>
 {{/COPY}}</section>{{/LADDER}}
 </main>
-<footer><p class="fine">Bars are the times by their logarithm; the factor beside a bar is over the rung below. Cold L2, fresh inputs in every sample, every timed result compared.</p></footer>
+<footer><p class="fine">The length of a bar is the logarithm of the time; the factor next to it is the speedup over the previous rung. Measured with a cold L2 cache and new inputs in every sample; every timed result was compared with the reference.</p></footer>
 </body>
 </html>

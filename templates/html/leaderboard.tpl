@@ -25,12 +25,12 @@ body.board { max-width: none; padding: 4vh 5vw; font-size: clamp(1.1rem, 1.7vw, 
 <header class="masthead"><p class="kicker">Leaderboard</p><h1>{{TITLE}}</h1><p class="note plain">{{RULE}}</p></header>
 <main>{{#BOARD}}<section>
 <h2>{{PROBLEM}} <span class="weight">{{DEVICE}}</span></h2>
-<div class="scroll"><table><thead><tr><th scope="col">Rank</th><th scope="col">Who</th><th scope="col" class="number">By hand</th><th scope="col">95 % interval</th><th scope="col" class="number">Their model</th></tr></thead>
+<div class="scroll"><table><thead><tr><th scope="col">Rank</th><th scope="col">Name</th><th scope="col" class="number">By hand</th><th scope="col">95 % interval</th><th scope="col" class="number">Their model</th></tr></thead>
 <tbody>{{#ENTRY}}<tr><td class="rank">{{RANK}}</td><td>{{WHO}}</td><td class="number strong">{{POINT}}</td><td class="text">{{INTERVAL}}</td><td class="number llm">{{MODEL}}</td></tr>
 {{/ENTRY}}</tbody></table></div>
 {{#AWARD}}<p class="note good"><strong>{{WHAT}}</strong> {{WHY}}</p>
 {{/AWARD}}</section>{{/BOARD}}
-{{#EMPTY}}<p>No kernel of this cohort was timed on a GPU: there is nothing to rank.</p>{{/EMPTY}}</main>
-<footer><p class="fine">A rank is one more than the number of kernels that are surely faster: it is shared where intervals overlap.</p></footer>
+{{#EMPTY}}<p>No kernel of this cohort was timed on a GPU, so there is nothing to rank.</p>{{/EMPTY}}</main>
+<footer><p class="fine">A rank is one more than the number of kernels that are certainly faster. Kernels whose intervals overlap can share a rank.</p></footer>
 </body>
 </html>

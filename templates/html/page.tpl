@@ -26,7 +26,7 @@
 {{#PREAMBLE}}<div class="prose">{{HTML:none}}</div>
 {{/PREAMBLE}}{{#SECTION}}<section id="section-{{NUMBER}}">
 <h2><span class="ordinal">{{NUMBER}}</span>{{TITLE}}</h2>
-{{#MISSING}}<p class="note bad">This section is not in the student's worklog; what follows is from the ledger.</p>
+{{#MISSING}}<p class="note bad">This section is not in the student's worklog. The following comes from the ledger.</p>
 {{/MISSING}}<div class="prose">
 {{HTML:none}}
 </div>
@@ -34,7 +34,7 @@
 {{/SECTION}}</main>
 <footer>
 {{ENVIRONMENT:none}}
-<p class="fine">Numbers, tables and plots on this page were filled in from the project's ledger by capstone {{TOOL}}. <mark>Marked</mark> text is a number or placeholder that the ledger does not know.</p>
+<p class="fine">Capstone {{TOOL}} filled in the numbers, tables and plots on this page from the project's ledger. <mark>Marked</mark> text is a number or a placeholder that is not in the ledger.</p>
 </footer>
 </body>
 </html>

@@ -17,14 +17,14 @@
 <h1>{{TITLE}}</h1>
 <p class="byline">{{WHO}}</p>
 <p class="note plain">{{RULE}}</p>
-{{#TOTAL}}<p class="note good">Suggested in all: <strong>{{MARKS}} of 100</strong>. The mentor's mark wins.</p>{{/TOTAL}}
+{{#TOTAL}}<p class="note good">Suggested total: <strong>{{MARKS}} of 100</strong>. The mentor decides the mark.</p>{{/TOTAL}}
 </header>
 <main>
 {{#CRITERION}}<section>
 <h2>{{TITLE}} <span class="weight">{{WEIGHT}} marks</span></h2>
 <p>{{LOOKS_FOR}}</p>
 <div class="scroll"><table>
-<thead><tr><th scope="col" class="wide">Looked for</th><th scope="col" class="wide">Found</th><th scope="col">Evidence</th><th scope="col">Standing</th></tr></thead>
+<thead><tr><th scope="col" class="wide">Looked for</th><th scope="col" class="wide">Found</th><th scope="col">Evidence</th><th scope="col">Status</th></tr></thead>
 <tbody>{{#EVIDENCE}}
 <tr><td class="wide">{{SAYS}}</td><td class="wide">{{FACT}}</td><td class="muted">{{RECORDS}}</td><td class="{{TONE}} strong">{{STANDING}}</td></tr>{{/EVIDENCE}}
 </tbody></table></div>

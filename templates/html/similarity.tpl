@@ -16,14 +16,14 @@ body.similarity { max-width: 100rem; }
 </head>
 <body class="similarity">
 <header class="masthead"><p class="kicker">For mentors only</p><h1>{{TITLE}}</h1>
-<p class="note plain">Evidence for a person to look at, never a penalty. Names and layout do not count; scaffold and problem files are left out, and so is what more than a quarter of a class of more than twelve has in common. Two people who were taught the same thing write the same loop.</p></header>
-<main><h2>Students among each other</h2>
-<p>The share is of the shorter kernel.</p>
+<p class="note plain">This is evidence for a person to look at, never a penalty. Names and layout do not count. Code from the scaffold and the problem's files is left out. In a class of more than twelve, so is code that more than a quarter of the class shares. Two people who learned the same thing write the same loop.</p></header>
+<main><h2>Pairs of students</h2>
+<p>The percentage is the shared part of the shorter kernel.</p>
 {{#PAIR}}<details><summary>{{FIRST}} and {{SECOND}}: {{SHARE}}</summary>{{#FRAGMENT}}
 <div class="aligned"><pre><code>{{LEFT:p}}</code></pre><pre><code>{{RIGHT:p}}</code></pre></div>{{/FRAGMENT}}{{#MORE}}<p class="fine">and {{N}} more fragments</p>{{/MORE}}</details>
 {{/PAIR}}{{#NO_PAIRS}}<p>None.</p>{{/NO_PAIRS}}
-<h2>Students and what they may have begun from</h2>
-<p>The share is of the student's kernel. A recorded start is what `init --from` wrote down: to begin there is allowed.</p>
+<h2>Students and possible sources</h2>
+<p>The percentage is the shared part of the student's kernel. A recorded start comes from `init --from`: starting from it is allowed.</p>
 {{#ORIGIN}}<details><summary>{{FIRST}} and {{SECOND}}: {{SHARE}}</summary>{{#FRAGMENT}}
 <div class="aligned"><pre><code>{{LEFT:p}}</code></pre><pre><code>{{RIGHT:p}}</code></pre></div>{{/FRAGMENT}}{{#MORE}}<p class="fine">and {{N}} more fragments</p>{{/MORE}}</details>
 {{/ORIGIN}}{{#NO_ORIGINS}}<p>None.</p>{{/NO_ORIGINS}}

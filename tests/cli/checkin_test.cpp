@@ -77,7 +77,8 @@ TEST_F(CheckIn, AMentorSeesWhoNeedsAWordBeforeThereIsACohortAndAfter) {
   const Json json = Json::parse(after.out, nullptr, false);
   ASSERT_EQ(json["rows"].size(), 2u) << after;
   EXPECT_EQ(json["rows"][0]["person"], "bob");
-  EXPECT_TRUE(says(json["rows"][0]["needs"].dump(), "the ledger that was handed in is not the one that was checked in"));
+  EXPECT_TRUE(
+      says(json["rows"][0]["needs"].dump(), "the submitted ledger is not the one that was checked in"));
   EXPECT_EQ(json["rows"][1]["handed_in"], "ada");
   EXPECT_TRUE(json["rows"][1]["needs"].empty()) << json["rows"][1];
 }

@@ -173,7 +173,7 @@ TEST_F(Cohort, FeedbackNamesNoSuggestedTotal) {
     EXPECT_FALSE(text.empty()) << file;
     EXPECT_EQ(text.find("uggested"), std::string::npos) << file;
   }
-  EXPECT_TRUE(says(slurp(folder / "feedback" / "score_sheet.md"), "judged afresh: PASS"));
+  EXPECT_TRUE(says(slurp(folder / "feedback" / "score_sheet.md"), "judged again: PASS"));
 }
 
 TEST_F(Cohort, TwoBatchesDoNotWorkOnOneCohort) {

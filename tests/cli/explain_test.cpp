@@ -180,7 +180,7 @@ TEST_F(Explain, WhatTheCpuCannotRunIsNotTheKernelsFault) {
   EXPECT_EQ(answer.code, 3) << answer;
   EXPECT_TRUE(says(answer.err, "error: the CPU cannot run this kernel"));
   EXPECT_TRUE(says(answer.err, "tcgen05"));
-  EXPECT_TRUE(says(answer.err, "hint: its counts can only be had on a GPU"));
+  EXPECT_TRUE(says(answer.err, "hint: measure it with ncu on a GPU"));
 }
 
 TEST_F(Explain, TheModelsNewestAttemptIsExplainedOnceThereIsOne) {

@@ -263,7 +263,9 @@ TEST_F(Bundle, AManifestOfOtherShapesIsRefused) {
     tamper(root / "bad.bundle", ".capstone/bundle.json", from, to);
     Outcome refused = judge_here(root / "bad.bundle");
     EXPECT_EQ(refused.code, 2) << refused;
-    EXPECT_TRUE(says(refused.err, from.starts_with("\"options") ? "\"options\" is no object" : "bundle refused: a candidate is neither human nor llm"));
+    EXPECT_TRUE(says(refused.err, from.starts_with("\"options")
+                                      ? "\"options\" is not an object"
+                                      : "bundle refused: a candidate is neither human nor llm"));
   }
 }
 
@@ -320,7 +322,7 @@ TEST_F(Grade, ALinkThatLeadsOutOfASubmissionIsNotFollowed) {
   Outcome graded = capstone({"grade", "cohort", "--out", "graded", "--backend", "emulated", "--hidden", "0"});
   EXPECT_EQ(graded.code, 4) << graded;
   EXPECT_TRUE(says(graded.err, "curious: failed (refused): ")) << graded;
-  EXPECT_TRUE(says(graded.err, "a link that leads out of the submission"));
+  EXPECT_TRUE(says(graded.err, "a link to a place outside of the submission"));
   EXPECT_FALSE(fs::exists(home_ / "graded" / "submissions" / "curious" / "score_sheet.md"));
   EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "curious" / "result.json").find("own words"), std::string::npos);
 }

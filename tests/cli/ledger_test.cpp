@@ -21,7 +21,7 @@ TEST_F(Accident, DiskFullWhileAppendingLeavesTheLedgerAsItWas) {
   EXPECT_EQ(full.code, 3) << full;
   EXPECT_TRUE(says(full.err, "error: cannot append to the ledger"));
   EXPECT_TRUE(says(full.err, "--> " + ledger_of(root).string()));
-  EXPECT_TRUE(says(full.err, "the ledger is as it was before"));
+  EXPECT_TRUE(says(full.err, "the ledger was not changed"));
   EXPECT_EQ(slurp(ledger_of(root)), before);
   expect_ledger_intact(root);
   EXPECT_EQ(capstone({"predict", "compute"}, {.cwd = root}).code, 0);
@@ -91,7 +91,9 @@ TEST_F(Accident, EditedLineIsNamedByVerify) {
   spit(ledger_of(root), text);
   Outcome verified = capstone({"ledger", "--verify"}, {.cwd = root});
   EXPECT_EQ(verified.code, 2) << verified;
-  EXPECT_TRUE(says(verified.out, "line 3: broken chain: the line that this one followed was changed or removed (line 2, if it was changed)"));
+  EXPECT_TRUE(
+      says(verified.out,
+           "line 3: broken chain: the preceding record was changed or removed (line 2, if it was changed)"));
   EXPECT_TRUE(says(verified.err, "error: the ledger has 1 fault"));
   EXPECT_TRUE(says(verified.err, "--> " + ledger_of(root).string()));
   EXPECT_TRUE(says(verified.err, "hint: nothing is ever rewritten"));

@@ -28,7 +28,7 @@ TEST(Claim, FivePercentAreForgivenMoreIsAContradiction) {
   EXPECT_EQ(compare_claim(ledger_of(timed(2.09, 0.01)), timed(2.0, 0.01)).agreement, Agreement::kAgrees);
   Claim off = compare_claim(ledger_of(timed(2.2, 0.01)), timed(2.0, 0.01));
   EXPECT_EQ(off.agreement, Agreement::kContradicts);
-  EXPECT_EQ(off.text, "2.20x claimed, 2.00x measured afresh: 10.0 % apart, 5.0 % allowed");
+  EXPECT_EQ(off.text, "2.20x claimed, 2.00x measured now: 10.0 % apart, 5.0 % allowed");
 }
 
 TEST(Claim, WideIntervalsForgiveThreeStandardErrors) {
@@ -44,7 +44,7 @@ TEST(Claim, AnotherGpuBaselineOrVersionContradictsNothing) {
   other.environment["driver"] = "550";
   Claim claim = compare_claim(ledger_of(other), timed(2, 0.01));
   EXPECT_EQ(claim.agreement, Agreement::kNotComparable);
-  EXPECT_EQ(claim.text, "another driver: 550 then, 580 now");
+  EXPECT_EQ(claim.text, "different driver: 550 in the ledger, 580 now");
 }
 
 TEST(Claim, GateOneIsComparedAndTheLastVerdictOfThatSourceCounts) {
@@ -53,7 +53,7 @@ TEST(Claim, GateOneIsComparedAndTheLastVerdictOfThatSourceCounts) {
   ledger.human.back().gate_one = GateOne::kWrong;
   Claim claim = compare_claim(ledger, timed(2, 0.01));
   EXPECT_EQ(claim.agreement, Agreement::kGateOneDiffers);
-  EXPECT_EQ(claim.text, "the ledger says WRONG, judged afresh: PASS");
+  EXPECT_EQ(claim.text, "the ledger says WRONG; judged again: PASS");
   Measurement fresh = timed(2, 0.01);
   fresh.source_sha256 = "bb";
   EXPECT_EQ(compare_claim(ledger, fresh).agreement, Agreement::kNeverMeasured);
@@ -66,7 +66,8 @@ TEST(Claim, WithoutASpeedupHereAClaimedOneIsNotComparable) {
   Measurement emulated = timed(2, 0.01);
   emulated.gate_two = GateTwo::kNotJudged;
   EXPECT_EQ(compare_claim(ledger_of(timed(2, 0.01)), emulated).agreement, Agreement::kNotComparable);
-  EXPECT_EQ(compare_claim(ledger_of(emulated), timed(2, 0.01)).agreement, Agreement::kAgrees) << "nothing was claimed";
+  EXPECT_EQ(compare_claim(ledger_of(emulated), timed(2, 0.01)).agreement, Agreement::kAgrees)
+      << "the ledger claims no speedup";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The cohort that was graded on a GPU once: this version still reads its results, and each is what was expected of it.
+// A cohort that was graded on a GPU earlier: this version still reads its results, and each has the expected
+// verdict.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -7,20 +8,22 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/course/result.h"
+#include "harness/model/upgrade.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
 
 TEST(GpuCohort, EveryResultIsReadAndAsExpected) {
   const fs::path folder = fs::path(CAPSTONE_SOURCE_DIR) / "tests" / "gpu" / "records" / "h200" / "cohort";
-  auto expected = read_file(folder / "expected.csv"), results = read_file(folder / "results.jsonl");
+  auto expected = read_file(folder / "expected.csv"), results = read_ledger_text(folder / "results.jsonl");
   ASSERT_TRUE(expected && results);
   auto table = CsvTable::read(*expected, "expected.csv", {"name", "state", "fault"});
   ASSERT_TRUE(table);
   std::map<std::string, SubmissionResult> all;
   int timed = 0;
   for (const std::string& line : split(std::string(trim(*results)), '\n')) {
-    auto result = Json::parse(line).get<SubmissionResult>();
+    auto result = parse_recorded(line).get<SubmissionResult>();
     bool any = false;
     for (const Measurement& m : result.judged) {
       EXPECT_EQ(m.backend, "cuda");

@@ -37,7 +37,7 @@ TEST_F(Roster, ErrorsNameFileAndLine) {
   rows = read("name,id\nAda,1\nBob,1\n");
   ASSERT_FALSE(rows);
   EXPECT_TRUE(rows.error().where.ends_with(":3"));
-  EXPECT_EQ(rows.error().hint, "line 2 has it, too");
+  EXPECT_EQ(rows.error().hint, "line 2 has the same id; correct one of them");
   EXPECT_FALSE(read("name,id\n,1\n"));
 }
 
@@ -49,7 +49,7 @@ TEST_F(Roster, IdThenEmailThenNameHoweverItIsWritten) {
   EXPECT_EQ(match.submissions[0], std::vector<std::string>{"a"});
   EXPECT_EQ(match.submissions[1], std::vector<std::string>{"b"});
   EXPECT_EQ(match.submissions[2], std::vector<std::string>{"c"});
-  EXPECT_TRUE(match.submissions[3].empty()) << "never submitted";
+  EXPECT_TRUE(match.submissions[3].empty()) << "this person submitted nothing";
   EXPECT_EQ(match.strangers, std::vector<std::string>{"d"});
   auto by_mail = match_roster(roster, {of("e", {{"", "", "ADA@example.org"}})});
   EXPECT_EQ(by_mail.submissions[0], std::vector<std::string>{"e"});

@@ -61,7 +61,7 @@ TEST(Similarity, ACopiedLoopIsFoundWithItsLines) {
 }
 
 TEST(Similarity, AnyRunOfTheGuaranteedLengthIsFound) {
-  // Statements of five tokens each around a run that both have; whatever stands around it.
+  // A run that both sources share, between different statements of five tokens each.
   std::string run, before, after;
   for (int i = 0; i < kGuaranteed; ++i) run += i % 3 == 0 ? "if " : i % 3 == 1 ? "( " : "while ";
   for (int i = 0; i < 20; ++i) before += "struct ; ", after += "switch { ";

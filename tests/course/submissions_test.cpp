@@ -111,7 +111,7 @@ TEST_F(Submissions, GradescopesOwnFileNamesThePeople) {
   EXPECT_EQ(found.submissions[0].origin.person, "Ada Lovelace and Bob");
   EXPECT_EQ(found.submissions[0].origin.id, "1815");
   EXPECT_EQ(found.submissions[0].origin.submitted, "2026-03-01 09:30:00");
-  EXPECT_EQ(found.submissions[1].name, "submission_2") << "nothing is told of it";
+  EXPECT_EQ(found.submissions[1].name, "submission_2") << "the metadata file does not mention it";
 }
 
 TEST_F(Submissions, ABulkArchiveIsUnpackedOnce) {
@@ -152,7 +152,7 @@ TEST_F(Submissions, TheProjectMayLieOneFolderDown) {
   put("ada/project/capstone.yaml");
   EXPECT_EQ(project_root(root / "in" / "ada"), root / "in" / "ada" / "project");
   put("ada/another/capstone.yaml");
-  EXPECT_EQ(project_root(root / "in" / "ada"), fs::path()) << "which of the two is not for us to say";
+  EXPECT_EQ(project_root(root / "in" / "ada"), fs::path()) << "two projects: a person must decide";
 }
 
 }  // namespace

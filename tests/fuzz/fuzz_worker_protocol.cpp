@@ -54,7 +54,7 @@ void one_exchange(const std::string& bytes) {
   (void)packet->number("ms");
   if (auto answer = read_answer(std::move(*packet)); !answer) (void)verdict_of(answer.error());
   // The same words from a capture worker, with a plan that is whole.
-  static const std::vector<std::byte> plan = plan_packet(capstone::testing::sample_plan(), capstone::testing::sample_data());
+  static const std::vector<std::byte> plan = graph_packet(capstone::testing::sample_graph(), capstone::testing::sample_data());
   if (auto run = capstone::testing::run_sealed(message, plan); !run)
     fuzz::expect(run.error().kind != WorkerFailure::Kind::kReported || !run.error().what.empty() || message.contains("ok"), "a reason");
 }
@@ -64,7 +64,7 @@ void one_exchange(const std::string& bytes) {
 capstone::fuzz::Target capstone::fuzz::make_target() {
   capstone::fuzz::Target target;
   target.name = "worker_protocol";
-  const std::size_t bytes = plan_packet(capstone::testing::sample_plan(), capstone::testing::sample_data()).size();
+  const std::size_t bytes = graph_packet(capstone::testing::sample_graph(), capstone::testing::sample_data()).size();
   target.corpus = {R"({"ok":true,"ms":1.5,"launch_ns":2000,"host_ms":2})",
                    R"({"ok":false,"kind":"undefined_behaviour","message":"out of bounds","kernel":"f","launched_at":"a.cu:3","block":[0,1,2],)"
                    R"("thread":[3,4,5],"file":"a.cu","line":12,"hint":"look"})",

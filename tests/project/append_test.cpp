@@ -81,7 +81,7 @@ TEST(Append, ALastLineOfRubbishIsTornEvenWithANewline) {
   Scratch scratch;
   const fs::path ledger = scratch / "ledger.jsonl";
   ASSERT_TRUE(append_record(ledger, "init", {}, kLaptop));
-  const std::string zeros(100, '\0');  // what some file systems leave after a power cut
+  const std::string zeros(100, '\0');  // some file systems leave zeros after a power failure
   std::ofstream(ledger, std::ios::app) << zeros << "\n";
   ASSERT_TRUE(append_record(ledger, "checkin", {}, kLaptop));
   EXPECT_TRUE(read_ledger(ledger)->damage.empty());
@@ -122,7 +122,7 @@ TEST(Append, AFullDiskLeavesTheLedgerAsItWas) {
     auto result = append_record(ledger, "checkin", {{"text", std::string(50000, 'x')}}, kLaptop);
     if (result) return 1;
     if (result.error().where != ledger.string()) return 2;
-    return result.error().hint.find("as it was before") == std::string::npos ? 3 : 0;
+    return result.error().hint.find("was not changed") == std::string::npos ? 3 : 0;
   });
   EXPECT_EQ(exit_code_of(child), 0);
   EXPECT_EQ(slurp(ledger), before);

@@ -59,7 +59,8 @@ TEST(Worklog, AnAnswerTypedRightBelowTheQuestionCounts) {
   ASSERT_EQ(log.section(4).questions.size(), 2u);
   EXPECT_EQ(log.section(4).questions[0].text, "Who won?");
   EXPECT_TRUE(log.section(4).questions[0].answered);
-  EXPECT_EQ(log.section(4).questions[1].line, 6) << "lines are those of the file, not of the text with the inserted line";
+  EXPECT_EQ(log.section(4).questions[1].line, 6)
+      << "a line number in the file, not in the text with the inserted line";
 }
 
 TEST(Worklog, OnlyTheStudentsOwnProseIsCounted) {
@@ -92,7 +93,7 @@ TEST(Worklog, BytesThatAreNotUtf8AreReplacedWithAFinding) {
   EXPECT_TRUE(mentions(log.findings, "not UTF-8"));
 }
 
-// Inputs on which Markdown parsers have been quadratic or worse.
+// Inputs on which Markdown parsers took quadratic time or worse.
 TEST(Worklog, HostileMarkdownIsReadInBoundedTime) {
   auto repeat = [](std::string_view unit, std::size_t bytes) {
     std::string text;

@@ -25,7 +25,7 @@ std::string kernel_source(const std::string& version) {
   return "// " + version + "\n#include \"problem/launch.h\"\n__global__ void fused(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }\n";
 }
 
-// The same on every machine: a small linear congruence, roughly normal by summing.
+// Identical on every machine: a small linear congruential generator; sums of its values are roughly normal.
 struct Noise {
   std::uint32_t state;
   double operator()() {
@@ -82,7 +82,7 @@ CaseResult good_case(const std::string& id) {
   return c;
 }
 
-// What `capstone explain` counted for a version: a strided load on line 3, a coalesced store.
+// The counts of `capstone explain` for a version: a strided load on line 3 and a coalesced store.
 Explanation explained(const Project& project, const std::string& candidate, const std::string& version) {
   Explanation e;
   e.candidate = candidate;

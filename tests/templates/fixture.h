@@ -1,6 +1,6 @@
 #pragma once
-// A finished capstone, small and complete, for the tests of worklog, rubric and report. The times are invented for the
-// test; nothing here is shown to students.
+// A small, complete, finished capstone project for the tests of worklog, rubric and report. Its times are
+// invented for these tests and never shown to students.
 #include <filesystem>
 #include <string>
 
@@ -34,18 +34,20 @@ struct Capstone {
 
 enum class Where { kGpu, kEmulated };
 
-/// Writes a project's files below `root` and makes its ledger: a prediction, human versions v1 (does not build), v1 again … v4 on a GPU
-/// (one wrong on the way), two attempts of a model (one wrong, one correct and slower), the counts of v4, and a worklog that tells it.
-/// kEmulated: the same without any GPU: gate one only, emulated times.
+/// Writes a project's files below `root` and makes its ledger: a prediction; human versions v1 (does not
+/// build), v1 again, … v4 on a GPU (one of them wrong); two attempts of a model (one wrong, one correct and
+/// slower); the counts of v4; and a worklog about it. kEmulated gives the same project without a GPU: gate
+/// one only, emulated times.
 Capstone make_capstone(const std::filesystem::path& root, Where where = Where::kGpu);
 
-/// Appends a record with the measurement, as the ledger would.
+/// Appends a record with the measurement, as the ledger does.
 void add_measurement(Capstone& capstone, const Measurement& measurement);
 
-/// A measurement that passed gate one: `speedup` against a reference of 0.82 ms with a relative half-width of 1.5 %.
+/// A measurement that passed gate one, with `speedup` over a baseline of 0.82 ms and a relative half-width of
+/// 1.5 %.
 Measurement passed(const Project& project, const std::string& candidate, const std::string& version, double speedup, Where where);
 
-/// The text of the fixture's worklog; tests change it and write it back.
+/// The text of the fixture's worklog. Tests change it and write it back.
 std::string fixture_worklog(Where where);
 void write_worklog(const Capstone& capstone, const std::string& text);
 

@@ -1,4 +1,4 @@
-// Renders the fixture into a folder, for looking at it and for scripts/check_html.sh:
+// Renders the fixture into a folder, for people and for scripts/check_html.sh:
 //   report_preview FOLDER [gpu|emulated] [student|mentor]
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,4 @@
-// How long a whole report takes: worklog, five files, four plots. The limit that users feel is one second.
+// Times a whole report: a worklog, five files and four plots. Users notice a delay of more than one second.
 #include <benchmark/benchmark.h>
 
 #include "fixture.h"
@@ -18,7 +18,7 @@ void render_whole_report(benchmark::State& state) {
     benchmark::DoNotOptimize(report);
   }
 }
-// gnuplot is another process: wall time, not ours alone.
+// gnuplot is a separate process, so wall time is measured, not CPU time.
 BENCHMARK(render_whole_report)->Name("report/whole")->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void parse_long_worklog(benchmark::State& state) {

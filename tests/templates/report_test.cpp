@@ -43,7 +43,8 @@ int count(const std::string& text, std::string_view what) {
 }
 bool has(const std::string& text, std::string_view what) { return text.find(what) != std::string::npos; }
 
-/// Nothing a browser would run or fetch: no script, no event handler, no element or style that loads.
+/// Expects nothing that a browser would run or fetch: no script, no event handler, no element or style that
+/// loads a file.
 void expect_inert(const std::string& html) {
   EXPECT_FALSE(std::regex_search(html, std::regex("<(script|iframe|object|embed|img|link|base|form|audio|video)\\b", std::regex::icase)));
   EXPECT_FALSE(std::regex_search(html, std::regex("<[a-z][^>]{0,400}\\son[a-z]+\\s*=", std::regex::icase)));
@@ -160,7 +161,7 @@ TEST_F(ReportTest, HostileLedgerIsInert) {
   ReportFiles report = render();
   expect_inert(report.at("worklog.html"));
   expect_inert(report.at("score_sheet.html"));
-  EXPECT_TRUE(has(report.at("worklog.html"), "was changed after it was filed"));
+  EXPECT_TRUE(has(report.at("worklog.html"), "was changed after it was recorded"));
 }
 
 TEST_F(ReportTest, NamesOfVersionsCannotCommandGnuplot) {
@@ -231,7 +232,7 @@ TEST_F(ReportTest, EmulatedTimesAreAlwaysCalledEmulated) {
   ReportFiles report = render();
   const std::string& page = report.at("worklog.html");
   EXPECT_TRUE(has(page, "not judged here (no GPU)"));
-  EXPECT_TRUE(has(page, "count for nothing"));
+  EXPECT_TRUE(has(page, "say nothing about speed"));
   std::regex time_cell("<td class=\"number [a-z]+ [a-z]+\">([^<]*\\d [µm]?s [^<]*)</td>");
   int times = 0;
   for (std::sregex_iterator it(page.begin(), page.end(), time_cell), end; it != end; ++it, ++times)
@@ -259,7 +260,7 @@ TEST_F(ReportTest, ThePromptAndReplyAreExact) {
   std::string page = html();
   EXPECT_TRUE(has(page, "Write one CUDA file that defines `launch`."));
   EXPECT_TRUE(has(page, "-Write one CUDA file.\n+Write one CUDA file. Mind ragged row lengths."));
-  EXPECT_FALSE(has(page, "was changed after it was filed"));
+  EXPECT_FALSE(has(page, "was changed after it was recorded"));
 }
 
 TEST_F(ReportTest, AWorklogOfBrokenBytesIsStillAPage) {

@@ -13,7 +13,7 @@
 
 namespace capstone {
 
-// "L1" … "L8", then "W1" …, each by its number.
+// Sort key of a session: "L1" … "L8", then "W1" …, each by its number.
 bool earlier_session(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty() || a[0] != b[0]) return a.substr(0, 1) < b.substr(0, 1);
   return a.size() != b.size() ? a.size() < b.size() : a < b;
@@ -40,7 +40,7 @@ bool has_kernels(const fs::path& folder) {
   return false;
 }
 
-// The comment that a file opens with: its first line, and the paragraph "Changed".
+// Reads the comment at the start of a file: its first line, and the paragraph "Changed".
 void read_header(const std::string& text, Rung& rung) {
   bool in_changed = false;
   for (const std::string& line : split(text, '\n')) {
@@ -51,7 +51,7 @@ void read_header(const std::string& text, Rung& rung) {
       rung.title = trim(said.starts_with("Rung") && colon != said.npos ? said.substr(colon + 1) : said);
       continue;
     }
-    // A paragraph's name stands three characters into the comment; what belongs to it stands further in.
+    // A paragraph's name is indented by three characters in the comment; its text is indented further.
     const bool begins = line.size() > 3 && line[3] != ' ';
     if (begins) in_changed = said.starts_with("Changed");
     if (!in_changed || said.empty()) continue;
@@ -81,7 +81,7 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
   return step;
 }
 
-// What each access costs, where nothing can be timed. A rung that the CPU cannot observe has no counts.
+// Adds the cost of each access if nothing can be timed. A rung that the CPU cannot observe has no counts.
 std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung& rung, const Resources& resources, const Narration& say) {
   const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}}, resources, [&](const std::string& text) { say(rung.name + ": " + text); });
   if (!explained) return std::nullopt;
@@ -138,11 +138,12 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   const auto begun = std::chrono::steady_clock::now();
   JudgeRequest judged;
   judged.problem = request.problem;
-  judged.backend = request.backend;
-  judged.budget_seconds = request.budget_seconds;
+  judged.options.backend = request.backend;
+  judged.options.budget_seconds = request.budget_seconds;
   judged.restarts = request.restarts;
-  judged.hidden_cases = 1;
-  judged.instrumented = false;
+  judged.options.hidden_cases = 1;
+  judged.options.python = "none";
+  judged.options.quick = true;
   judged.timing = request.timing;
   for (const Rung& rung : request.rungs) judged.candidates.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
@@ -180,7 +181,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
 bool Ladder::compute_bound() const {
   for (const LadderStep& step : steps)
     if (step.timed() && !step.bound_by.empty()) return step.bound_by == "compute";
-  return bytes > 0 && flops / bytes > 50;  // nothing was timed: on most GPUs
+  return bytes > 0 && flops / bytes > 50;  // without a timing: the limit on most GPUs
 }
 
 std::optional<double> Ladder::gain(std::size_t step) const {

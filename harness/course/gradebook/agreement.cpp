@@ -19,7 +19,8 @@ using detail::Transaction;
 
 namespace {
 
-// Best first, as the rubric lists them; a mark between two levels belongs to the lower.
+// The index of a mark's level; the best level comes first, as in the rubric. A mark between two levels
+// belongs to the lower one.
 int level_of(const Criterion& criterion, double points) {
   for (std::size_t i = 0; i < criterion.levels.size(); ++i)
     if (points >= criterion.levels[i].from) return static_cast<int>(i);
@@ -91,7 +92,7 @@ Result<GraderAgreement> GraderAgreement::open(const std::filesystem::path& cohor
 }
 
 Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::string& grader) {
-  if (trim(grader).empty()) return fail("for whom?", {}, "--grader NAME");
+  if (trim(grader).empty()) return fail("no grader is named", {}, "add --grader NAME");
   struct Choice { std::int64_t others; std::string order, submission, code; };
   std::vector<Choice> choices;
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
@@ -103,8 +104,12 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
     for (;;) {
       CAPSTONE_TRY(bool row, open.step());
       if (!row) break;
-      // The order is nobody's choice, and the same every time.
-      const std::string hash = DigestBuilder().add("submission", open.text(1)).add("name", open.text(0)).add("grader", grader).hex();
+      // Ordering by a hash is fair (no person chooses the order) and repeatable.
+      const std::string hash = DigestBuilder()
+                                   .add("submission", open.text(1))
+                                   .add("name", open.text(0))
+                                   .add("grader", grader)
+                                   .hex();
       choices.push_back({open.integer(2), hash, open.text(0), "copy-" + hash.substr(0, 10)});
     }
   }
@@ -123,7 +128,9 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
 Result<std::pair<std::string, std::string>> GraderAgreement::copy_of(const std::string& code) const {
   CAPSTONE_TRY(Statement known, database_->prepare("SELECT submission, grader FROM blind WHERE code=?"));
   CAPSTONE_TRY(bool row, known.bind(code).step());
-  if (!row) return fail("no blind copy is called '" + code + "'", {}, "its folder keeps the name that `gradebook assign` gave it");
+  if (!row)
+    return fail("no blind copy is called '" + code + "'", {},
+                "do not rename the folder that `gradebook assign` made");
   return std::pair{known.text(0), known.text(1)};
 }
 
@@ -132,10 +139,15 @@ Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>
   int added = 0;
   for (const Mark& mark : marks) {
     const Criterion* criterion = criterion_of(rubric, mark.criterion);
-    if (!criterion) return fail("no criterion '" + mark.criterion + "'", mark.submission, "take the sheet as it was made");
+    if (!criterion)
+      return fail("no criterion '" + mark.criterion + "'", mark.submission,
+                  "keep the criteria of the original sheet");
     if (!(mark.points >= 0 && mark.points <= criterion->weight))
-      return fail(fmt::format("{:g} points for {}", mark.points, mark.criterion), mark.submission, fmt::format("0 to {}", criterion->weight));
-    if (trim(mark.reason).empty()) return fail("a mark without a reason", mark.submission + ", " + mark.criterion, "say why: the two of you will compare reasons");
+      return fail(fmt::format("{:g} points for {} are out of range", mark.points, mark.criterion),
+                  mark.submission, fmt::format("give 0 to {}", criterion->weight));
+    if (trim(mark.reason).empty())
+      return fail("a mark without a reason", mark.submission + ", " + mark.criterion,
+                  "give a reason: the two graders compare reasons later");
     CAPSTONE_TRY(Statement last, database_->prepare("SELECT points, reason, digest = (SELECT digest FROM submission WHERE name = second_mark.submission) FROM second_mark "
                                                     "WHERE submission=? AND criterion=? AND grader=? ORDER BY id DESC LIMIT 1"));
     CAPSTONE_TRY(bool there, last.bind(mark.submission).bind(mark.criterion).bind(mark.grader).step());
@@ -149,7 +161,8 @@ Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>
 }
 
 Result<std::vector<MarkPair>> GraderAgreement::pairs() const {
-  // Rows come oldest first, first marks before second ones: the last of each grader stays, in the order of its first appearance.
+  // Rows come oldest first, and first marks before second marks. Each grader's last mark is kept, at the
+  // position of that grader's first mark.
   using Given = std::vector<std::pair<std::string, double>>;   // (grader, points)
   std::map<std::pair<std::string, std::string>, Given> given;
   CAPSTONE_TRY(Statement all, database_->prepare(

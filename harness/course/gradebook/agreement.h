@@ -1,5 +1,6 @@
 #pragma once
-// Marking twice, blind: do two mentors give the same work the same mark? Second marks are kept beside the first and count for nothing.
+// Blind double marking: measures whether two mentors give the same work the same mark. Second marks are
+// stored separately and never change a student's mark.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,10 +12,10 @@
 
 namespace capstone {
 
-/// A submission under another name.
+/// A submission under a code name, for a second mentor.
 struct BlindCopy { std::string code, submission; };
 
-/// What two graders gave one submission for one criterion.
+/// The marks that two graders gave one submission for one criterion.
 struct MarkPair {
   std::string submission, criterion;
   std::string first_grader, second_grader;
@@ -24,36 +25,44 @@ struct MarkPair {
 struct CriterionAgreement {
   std::string criterion;
   int pairs = 0;
-  double mean_difference = 0;        ///< second minus first [marks]
-  double mean_distance = 0;          ///< of the absolute differences [marks]
-  std::optional<double> kappa;       ///< weighted, over the rubric's levels; absent: no pairs, or all in one level
+  double mean_difference = 0;        ///< mean of second minus first [marks]
+  double mean_distance = 0;          ///< mean of the absolute differences [marks]
+  /// Weighted, over the rubric's levels; empty without pairs, or if all are in one.
+  std::optional<double> kappa;
 };
 
 struct AgreementReport {
   std::vector<CriterionAgreement> criteria;   ///< in the rubric's order
-  std::vector<MarkPair> reconcile;            ///< pairs in different levels, the farthest apart first
+  std::vector<MarkPair> reconcile;            ///< pairs in different levels, the largest difference first
 };
 
-/// Cohen's kappa with quadratic weights over `categories` ordered ones. Nothing where chance alone would agree fully.
-/// @source Cohen, "Weighted kappa: nominal scale agreement with provision for scaled disagreement or partial credit", 1968.
+/// Cohen's kappa with quadratic weights over `categories` ordered categories. Empty when chance alone would
+/// give full agreement, because kappa is undefined there.
+/// @param ratings  pairs of categories, each from 0 to `categories` - 1
+/// @source Cohen, "Weighted kappa: nominal scale agreement with provision for scaled disagreement or partial
+///         credit", 1968.
 std::optional<double> weighted_kappa(const std::vector<std::pair<int, int>>& ratings, int categories);
 
 AgreementReport agreement_of(const std::vector<MarkPair>& pairs, const Rubric& rubric);
 
+/// The second marks in a cohort's gradebook.
 class GraderAgreement {
  public:
-  /// @error as Gradebook::open().
+  /// Opens the cohort's gradebook. @error as Gradebook::open().
   static Result<GraderAgreement> open(const std::filesystem::path& cohort);
   GraderAgreement(GraderAgreement&&) noexcept;
   ~GraderAgreement();
 
-  /// Gives `grader` up to `count` more submissions that they have neither marked nor been given; those that fewest others were given first.
+  /// Assigns `grader` up to `count` more submissions that they have neither marked nor been assigned.
+  /// Submissions with the fewest assignments come first. @error no grader; the database.
   Result<std::vector<BlindCopy>> assign(int count, const std::string& grader);
-  /// Which submission a copy is of, and whose it is: (submission, grader). @error no such copy.
+  /// The submission behind a copy and the grader it was assigned to: (submission, grader).
+  /// @error no such copy.
   Result<std::pair<std::string, std::string>> copy_of(const std::string& code) const;
-  /// Adds second marks, all or nothing; what stands there already is not added again. @return how many were added.
+  /// Adds second marks, all or none. A mark that is already stored is not added again.
+  /// @return how many were added. @error unknown criterion; points out of range; no reason.
   Result<int> merge(const Rubric& rubric, const std::vector<Mark>& marks);
-  /// Every two graders' last marks for the present version of a submission.
+  /// For each submission and criterion, every pair of graders with their last marks for the present version.
   Result<std::vector<MarkPair>> pairs() const;
 
  private:

@@ -30,7 +30,8 @@ NameMask::NameMask(const std::vector<Person>& people, const std::vector<std::str
     for (char c : person.name + " ") {
       if (in_word(c)) part += c;
       else {
-        if (part.size() >= kShortestPart && !(part[0] >= 'a' && part[0] <= 'z')) words.insert(part);   // not "von" and "the"
+        // Skips "von", "the".
+        if (part.size() >= kShortestPart && !(part[0] >= 'a' && part[0] <= 'z')) words.insert(part);
         part.clear();
       }
     }
@@ -68,7 +69,8 @@ Result<void> write_blind_copy(const fs::path& folder, const std::string& code, c
         if (walk->is_regular_file(error) && !walk->is_symlink(error)) files.push_back(walk->path());
   for (const fs::path& file : files) {
     auto text = read_file(file, kMaxText);
-    if (project.empty() || !text || text->find('\0') != std::string::npos) continue;   // pictures and programs are not masked, so they stay here
+    // Names in binary files (pictures, programs) cannot be masked, so these files are not copied.
+    if (project.empty() || !text || text->find('\0') != std::string::npos) continue;
     const fs::path place = folder / file.lexically_relative(project);
     CAPSTONE_CHECK(make_folders(place.parent_path()));
     CAPSTONE_CHECK(write_file_atomic(place, mask.apply(*text)));

@@ -1,5 +1,5 @@
 #pragma once
-// A submission without its author: what a second mentor reads.
+// A copy of a submission without its authors' names, for a second mentor.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace capstone {
 
-/// Takes people out of texts: names, parts of names, ids and e-mail addresses, each as a whole word.
+/// Replaces people in texts: names, parts of names, ids and e-mail addresses, each as a whole word.
 class NameMask {
  public:
-  /// @param also  other words that tell who it is: the submission's name, the platform's
+  /// @param also  other words that identify a person: the submission's name, the name on the platform
   NameMask(const std::vector<Person>& people, const std::vector<std::string>& also);
   std::string apply(std::string_view text) const;
 
@@ -19,10 +19,10 @@ class NameMask {
   std::vector<std::string> words_;   ///< longest first
 };
 
-/// Writes `folder`: worklog.md, the kernel with its headers, the model's attempts, and marks.yaml to fill in, which shows the machine's evidence
-/// without suggestions and nobody's marks.
-/// @param project   as it was judged; empty: it could not be unpacked
-/// @param evidence  score_sheet.json for mentors
+/// Writes `folder`: worklog.md, the kernel with its headers, the model's attempts, and a marks.yaml to fill
+/// in. The sheet shows the machine's evidence, but neither suggestions nor marks.
+/// @param project   the project as it was judged; empty when it could not be unpacked
+/// @param evidence  the mentors' score_sheet.json
 Result<void> write_blind_copy(const std::filesystem::path& folder, const std::string& code, const std::filesystem::path& project, const GradebookRow& row,
                               const Rubric& rubric, Json evidence, const Comments& comments, const NameMask& mask);
 

@@ -27,7 +27,7 @@ char separator_of(std::string_view first_line) {
 }  // namespace
 
 Result<CellTable> CellTable::read(std::string text, const std::string& file) {
-  if (!is_utf8(text)) return fail("not UTF-8", file, "export it again as UTF-8");
+  if (!is_utf8(text)) return fail("the file is not UTF-8", file, "export it again as UTF-8");
   CellTable table;
   table.text_ = std::move(text);
   const std::string_view all = table.text_;
@@ -42,7 +42,9 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
       if (at < all.size() && all[at] == '"') {
         const int opened = line;
         for (++at;; ++at) {
-          if (at >= all.size()) return fail("a quotation is opened and never closed", fmt::format("{}:{}", file, opened), "export it again");
+          if (at >= all.size())
+            return fail("a quotation is opened but never closed", fmt::format("{}:{}", file, opened),
+                        "export the file again");
           line += all[at] == '\n';
           if (all[at] != '"') continue;
           if (at + 1 < all.size() && all[at + 1] == '"') ++at;
@@ -50,7 +52,7 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
         }
         ++at;
       }
-      while (!ends_cell(at)) ++at;   // also what follows a closing quote: it stays as it is
+      while (!ends_cell(at)) ++at;   // text after a closing quote also belongs to the cell and is kept
       row.push_back({begin, at});
       if (at >= all.size() || all[at] != table.separator_) break;
       ++at;
@@ -59,12 +61,14 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
     if (at < all.size() && all[at] == '\n') ++at;
     if (row.size() > 1 || row[0].begin != row[0].end) {
       if (!table.rows_.empty() && row.size() != table.rows_[0].size())
-        return fail(fmt::format("{} cells, but {} columns", row.size(), table.rows_[0].size()), fmt::format("{}:{}", file, line), "export it again; a spreadsheet may have changed it");
+        return fail(fmt::format("{} cells, but {} columns", row.size(), table.rows_[0].size()),
+                    fmt::format("{}:{}", file, line),
+                    "export the file again; a spreadsheet may have changed it");
       table.rows_.push_back(std::move(row));
     }
     ++line;
   }
-  if (table.rows_.empty()) return fail("an empty file", file, "export it again");
+  if (table.rows_.empty()) return fail("the file is empty", file, "export it again");
   return table;
 }
 
@@ -82,7 +86,7 @@ std::optional<std::size_t> CellTable::column(std::string_view heading) const {
 
 void CellTable::set(std::size_t row, std::size_t column, const std::string& value) {
   std::string cell = csv_row({value});
-  cell.resize(cell.size() - 2);   // its line end
+  cell.resize(cell.size() - 2);   // removes the line end
   if (cell.front() != '"' && cell.find(separator_) != std::string::npos) cell = '"' + cell + '"';
   changes_[rows_[row][column].begin] = {rows_[row][column].end, cell};
 }

@@ -10,10 +10,12 @@ constexpr int kPatienceMs = 10'000;
 tl::unexpected<Error> complain(sqlite3* handle) {
   const char* file = sqlite3_db_filename(handle, "main");
   const bool not_ours = sqlite3_errcode(handle) == SQLITE_NOTADB || sqlite3_errcode(handle) == SQLITE_CORRUPT;
-  return fail(std::string("the gradebook: ") + sqlite3_errmsg(handle), file ? file : "",
-              not_ours ? "it is damaged or no gradebook; restore it from a copy, or move it away and grade again: results are kept beside it"
-                       : "is the disk full, or does another command use it?",
-              not_ours ? ExitCode::kUsage : ExitCode::kEnvironment);
+  return fail(
+      std::string("the gradebook: ") + sqlite3_errmsg(handle), file ? file : "",
+      not_ours ? "it is damaged or not a gradebook: restore it from a copy, or move it away and grade again "
+                 "(the results are kept in separate files)"
+               : "check whether the disk is full or another command uses it",
+      not_ours ? ExitCode::kUsage : ExitCode::kEnvironment);
 }
 
 }  // namespace
@@ -67,7 +69,7 @@ Result<Database> Database::open(const std::filesystem::path& file) {
   Database database(handle);
   if (code != SQLITE_OK) return fail(std::string("cannot open the gradebook: ") + sqlite3_errstr(code), file.string(), {}, ExitCode::kEnvironment);
   sqlite3_busy_timeout(handle, kPatienceMs);
-  // A mark that was acknowledged is on the disk.
+  // Guarantees that a mark is on the disk before it is acknowledged.
   CAPSTONE_CHECK(database.run("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
   return database;
 }

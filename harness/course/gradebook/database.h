@@ -1,5 +1,6 @@
 #pragma once
-// SQLite with errors as Results and statements that clean up after themselves. Private to the gradebook.
+// A thin wrapper around SQLite: errors become Results, and handles are released automatically. Private to the
+// gradebook.
 #include <sqlite3.h>
 
 #include <filesystem>
@@ -12,16 +13,16 @@
 
 namespace capstone::detail {
 
-/// A prepared statement. Values are bound in order; text is copied.
+/// A prepared statement. Values are bound in order. Text is copied.
 class Statement {
  public:
   Statement& bind(std::string_view text);
   Statement& bind_optional(const std::optional<std::string>& text);
   Statement& bind(double value);
   Statement& bind(std::int64_t value);
-  /// True while there is a row. @error the database's message.
+  /// Advances to the next row; false when there are no more. @error the database's message.
   Result<bool> step();
-  /// Runs a statement that yields no row.
+  /// Runs a statement that returns no rows. @error the database's message.
   Result<void> run();
   std::string text(int column) const;
   double number(int column) const;
@@ -38,7 +39,7 @@ class Statement {
 
 class Database {
  public:
-  /// @error cannot be opened; not a database; another program holds it for longer than ten seconds.
+  /// @error cannot be opened; not a database; locked by another program for more than ten seconds.
   static Result<Database> open(const std::filesystem::path& file);
   Result<Statement> prepare(std::string_view sql) const;
   Result<void> run(const char* sql) const;
@@ -48,7 +49,7 @@ class Database {
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> handle_;
 };
 
-/// All or nothing: undone at the end of its scope unless committed.
+/// A transaction that is rolled back at the end of its scope unless it was committed.
 class Transaction {
  public:
   static Result<Transaction> begin(const Database& database);

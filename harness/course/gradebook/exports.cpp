@@ -26,10 +26,10 @@ std::string comment_of(const GradebookRow& row, const Rubric& rubric) {
   return join(parts, "\n");
 }
 
-// One way in which a platform's table knows people; a person is looked for by each in turn, the surest first.
+// One way to identify people in a platform's table. The keys are tried in turn, the most reliable first.
 using Key = std::function<RosterRow(std::size_t row)>;
 
-// [mark] → row of the table, where exactly one belongs to it.
+// For each mark, the table's row, if exactly one row matches.
 std::vector<std::optional<std::size_t>> rows_of(const std::vector<std::size_t>& people, const std::vector<Key>& keys, const std::vector<OutgoingMark>& marks) {
   std::vector<std::optional<std::size_t>> found(marks.size());
   for (const Key& key : keys) {
@@ -64,18 +64,19 @@ FilledTable fill(CellTable table, const Target& target, const std::vector<Outgoi
   std::map<std::size_t, std::vector<std::size_t>> wanted;
   for (std::size_t i = 0; i < marks.size(); ++i) {
     if (places[i]) wanted[*places[i]].push_back(i);
-    else out.notes.push_back(fmt::format("no row belongs to {} ({})", marks[i].person.name, marks[i].submission));
+    else out.notes.push_back(fmt::format("no row for {} ({})", marks[i].person.name, marks[i].submission));
   }
   std::set<double> scales;
   for (const auto& [row, candidates] : wanted) {
     if (candidates.size() > 1) {
       std::vector<std::string> names;
       for (std::size_t i : candidates) names.push_back(marks[i].submission);
-      out.notes.push_back(fmt::format("{} has several marks and got none: {}", target.name(row), join(names, ", ")));
+      out.notes.push_back(fmt::format("{} has several marks, so none was entered: {}", target.name(row),
+                                      join(names, ", ")));
       continue;
     }
     if (target.locked(row)) {
-      out.notes.push_back(target.name(row) + ": the platform says that the grade cannot be changed");
+      out.notes.push_back(target.name(row) + ": the platform does not allow changes to this grade");
       continue;
     }
     const OutgoingMark& mark = marks[candidates[0]];
@@ -86,7 +87,9 @@ FilledTable fill(CellTable table, const Target& target, const std::vector<Outgoi
     ++out.filled;
   }
   for (double maximum : scales)
-    if (maximum != 100) out.notes.push_back(fmt::format("marks of 100 were scaled to the {} points that the platform gives", points(maximum)));
+    if (maximum != 100)
+      out.notes.push_back(
+          fmt::format("marks out of 100 were scaled to the platform's {} points", points(maximum)));
   for (std::size_t row : target.people)
     if (!wanted.contains(row)) out.notes.push_back("no mark for " + target.name(row));
   out.text = table.text();
@@ -106,7 +109,7 @@ std::string digits_of(const std::string& text) {
   return out;
 }
 
-// A key that knows people by one column alone.
+// A key that identifies people by a single column.
 Key by_id(const CellTable& table, std::optional<std::size_t> column) {
   return [&table, column](std::size_t row) { return RosterRow{{}, column ? table.at(row, *column) : std::string(), {}, 0}; };
 }
@@ -142,7 +145,9 @@ std::vector<OutgoingMark> outgoing_marks(const std::vector<GradebookRow>& rows, 
 Result<FilledTable> fill_canvas(const std::string& text, const std::string& file, const std::string& column, const std::vector<OutgoingMark>& marks) {
   CAPSTONE_TRY(CellTable table, CellTable::read(text, file));
   const auto student = table.column("student"), id = table.column("id");
-  if (!student || !id) return fail("not a gradebook of Canvas: no columns Student and ID", file + ":1", "take the file that Canvas made: Grades > Export > Export Entire Gradebook");
+  if (!student || !id)
+    return fail("not a gradebook of Canvas: no columns Student and ID", file + ":1",
+                "use the file that Canvas exports: Grades > Export > Export Entire Gradebook");
   Target target;
   std::optional<std::size_t> grade;
   std::vector<std::string> assignments;
@@ -150,13 +155,16 @@ Result<FilledTable> fill_canvas(const std::string& text, const std::string& file
     const std::string heading = table.at(0, c);
     if (heading.ends_with(")") && heading.find(" (") != std::string::npos) assignments.push_back(heading);
     if (heading == column || heading.starts_with(column + " (")) {
-      if (grade) return fail("two assignments are called '" + column + "'", file + ":1", "name the whole heading, with its number: " + heading);
+      if (grade)
+        return fail("two assignments are called '" + column + "'", file + ":1",
+                    "give the whole heading with its number, for example: " + heading);
       grade = c;
     }
   }
   if (!grade || column.empty()) {
     auto near = nearest(column, assignments);
-    return fail("no assignment '" + column + "'", file + ":1", near ? "did you mean '" + *near + "'?" : "--column takes one of: " + join(assignments, ", "));
+    return fail("no assignment '" + column + "'", file + ":1",
+                near ? "did you mean '" + *near + "'?" : "--column takes one of: " + join(assignments, ", "));
   }
   target.grade = *grade;
   double possible = 100;
@@ -174,7 +182,9 @@ Result<FilledTable> fill_canvas(const std::string& text, const std::string& file
 Result<FilledTable> fill_moodle(const std::string& text, const std::string& file, const std::vector<OutgoingMark>& marks) {
   CAPSTONE_TRY(CellTable table, CellTable::read(text, file));
   const auto identifier = table.column("identifier"), grade = table.column("grade"), name = table.column("full name");
-  if (!identifier || !grade) return fail("not a grading worksheet of Moodle: no columns Identifier and Grade", file + ":1", "take the file that Moodle made: Submissions > Actions > Download grading worksheet");
+  if (!identifier || !grade)
+    return fail("not a grading worksheet of Moodle: no columns Identifier and Grade", file + ":1",
+                "use the file that Moodle exports: Submissions > Actions > Download grading worksheet");
   Target target;
   target.grade = *grade;
   target.comment = table.column("feedback comments");

@@ -1,5 +1,6 @@
 #pragma once
-// Marks on their way to a learning platform: into the very file that it exported, every other byte as it was.
+// Exports marks to learning platforms: fills the file that the platform exported and leaves every other byte
+// unchanged.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,37 +9,46 @@
 
 namespace capstone {
 
-/// One person's mark as it leaves.
+/// One person's mark, ready for export.
 struct OutgoingMark {
   std::string submission;
   Person person;
-  Origin origin;          ///< of the submission; without anything for a team, whose members stand for themselves
-  double total = 0;       ///< of 100
+  /// Of the submission; empty for a team, because it names only the member who uploaded.
+  Origin origin;
+  double total = 0;       ///< marks out of 100
   std::string comment;    ///< each criterion with its reason
 };
 
-/// Those of `rows` that are wholly marked. @param left_out  takes the others: "ada: not marked: depth, honesty"
-std::vector<OutgoingMark> outgoing_marks(const std::vector<GradebookRow>& rows, const Rubric& rubric, const std::map<std::string, ResultSummary>& summaries,
+/// The rows in which every criterion is marked.
+/// @param left_out  receives a line for each of the other rows: "ada, Ada: not marked: depth, honesty"
+std::vector<OutgoingMark> outgoing_marks(const std::vector<GradebookRow>& rows, const Rubric& rubric,
+                                         const std::map<std::string, ResultSummary>& summaries,
                                          std::vector<std::string>& left_out);
 
 struct FilledTable {
   std::string text;
   int filled = 0;
-  std::vector<std::string> notes;       ///< marks that no row belongs to, rows that two marks belong to, rows that the platform locked, scaling
+  /// Marks without a row, rows with two marks, locked rows, scaled marks.
+  std::vector<std::string> notes;
 };
 
-/// Canvas' gradebook as exported (Grades > Export). @param column  the assignment as its heading names it, with or without "(12345)"
-/// @error not such a file; no such column: the hint lists the assignments.
-Result<FilledTable> fill_canvas(const std::string& text, const std::string& file, const std::string& column, const std::vector<OutgoingMark>& marks);
+/// Fills a gradebook that Canvas exported (Grades > Export).
+/// @param column  the assignment as its heading names it, with or without the number "(12345)"
+/// @error not a gradebook of Canvas; no such column (the hint lists the assignments).
+Result<FilledTable> fill_canvas(const std::string& text, const std::string& file, const std::string& column,
+                                const std::vector<OutgoingMark>& marks);
 
-/// Moodle's grading worksheet (Submissions > Download grading worksheet): `Grade`, and `Feedback comments` where it is there.
-/// @error not such a file.
-Result<FilledTable> fill_moodle(const std::string& text, const std::string& file, const std::vector<OutgoingMark>& marks);
+/// Fills a grading worksheet of Moodle (Submissions > Download grading worksheet): the column `Grade`, and
+/// `Feedback comments` if there is one.
+/// @error not a grading worksheet of Moodle.
+Result<FilledTable> fill_moodle(const std::string& text, const std::string& file,
+                                const std::vector<OutgoingMark>& marks);
 
-/// Gradescope's results.json of one person, as an autograder leaves it.
+/// The results.json for one person, in the form that Gradescope expects from an autograder.
 Json gradescope_results(const GradebookRow& row, const Rubric& rubric);
 
-/// name, id, email, each criterion, total, comment; RFC 4180, safe in spreadsheets.
+/// A CSV table (RFC 4180): name, id, email, each criterion, total, comment. Cells that look like formulas are
+/// defused.
 std::string marks_csv(const std::vector<GradebookRow>& rows, const Rubric& rubric);
 
 }  // namespace capstone

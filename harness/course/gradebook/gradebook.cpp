@@ -21,7 +21,7 @@ using detail::Transaction;
 using detail::key_of;
 using detail::points_text;
 
-// A version that cannot be read says nothing about people: those known stay.
+// A submission that cannot be read names no members. In that case the known members are kept.
 Result<void> take_members(const Database& database, const SubmissionResult& r) {
   std::vector<Person> members = r.members;
   if (members.empty()) {
@@ -107,7 +107,8 @@ Result<void> Gradebook::require(const std::string& submission) const {
   if (there) return {};
   CAPSTONE_TRY(auto names, submissions());
   auto near = nearest(submission, names);
-  return fail("no submission is called '" + submission + "'", {}, near ? "did you mean '" + *near + "'?" : "`capstone gradebook COHORT` lists them");
+  return fail("no submission is called '" + submission + "'", {},
+              near ? "did you mean '" + *near + "'?" : "`capstone gradebook COHORT` lists the submissions");
 }
 
 Result<void> Gradebook::check(const Rubric& rubric, const Mark& mark) const {
@@ -117,12 +118,16 @@ Result<void> Gradebook::check(const Rubric& rubric, const Mark& mark) const {
   auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [&](const Criterion& c) { return c.id == mark.criterion; });
   if (criterion == rubric.criteria.end()) {
     auto near = nearest(mark.criterion, ids);
-    return fail("no criterion '" + mark.criterion + "'", mark.submission, near ? "did you mean '" + *near + "'?" : "the rubric has: " + join(ids, ", "));
+    return fail("no criterion '" + mark.criterion + "'", mark.submission,
+                near ? "did you mean '" + *near + "'?" : "the rubric has: " + join(ids, ", "));
   }
   if (!(mark.points >= 0 && mark.points <= criterion->weight))
-    return fail(fmt::format("{} points for {}", points_text(mark.points), mark.criterion), mark.submission, fmt::format("0 to {}", criterion->weight));
-  if (trim(mark.reason).empty()) return fail("a mark without a reason", mark.submission + ", " + mark.criterion, "--reason: what the student will read, and you when they ask");
-  if (trim(mark.grader).empty()) return fail("a mark without a grader", mark.submission, "--grader NAME");
+    return fail(fmt::format("{} points for {} are out of range", points_text(mark.points), mark.criterion),
+                mark.submission, fmt::format("give 0 to {}", criterion->weight));
+  if (trim(mark.reason).empty())
+    return fail("a mark without a reason", mark.submission + ", " + mark.criterion,
+                "add --reason TEXT: the student reads it, and you need it when they ask");
+  if (trim(mark.grader).empty()) return fail("a mark without a grader", mark.submission, "add --grader NAME");
   return mark.member ? require_member(mark.submission, *mark.member) : Result<void>();
 }
 
@@ -154,7 +159,7 @@ Result<void> Gradebook::mark(const Rubric& rubric, const std::vector<Mark>& mark
 Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < rubric.criteria.size(); ++i) places[rubric.criteria[i].id] = i;
-  // The last mark of each (submission, member, criterion); ids grow.
+  // Ids grow, so the last row of each (submission, member, criterion) is its latest mark.
   std::map<std::string, std::vector<Mark>> marks;
   CAPSTONE_TRY(Statement given, database_->prepare("SELECT submission, member, criterion, points, reason, grader, time, digest FROM mark ORDER BY id"));
   for (;;) {
@@ -164,7 +169,7 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
     if (!given.is_null(1)) mark.member = given.text(1);
     marks[mark.submission].push_back(std::move(mark));
   }
-  // What every person was last shown, criterion by criterion.
+  // The last published marks of every person, by criterion.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> shown;
   CAPSTONE_TRY(Statement published, database_->prepare(
       "SELECT submission, person, criterion, points, reason FROM published WHERE publication = (SELECT max(id) FROM publication)"));
@@ -185,15 +190,17 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
     row.late = all.integer(6) != 0;
     row.person = {all.text(7), all.text(8), all.text(9)};
     row.submitted = all.text(10), row.deadline = all.text(11);
-    for (const std::string& whom : {std::string(), key_of(row.person)})   // a member's own stands in front of the team's
+    // A member's grace overrides the team's.
+    for (const std::string& whom : {std::string(), key_of(row.person)})
       if (auto days = grace.find({row.submission, whom}); days != grace.end()) row.grace_days = days->second;
     row.marks.resize(rubric.criteria.size());
-    // A mark for one member stands in front of the team's, whichever came first.
+    // A mark for one member overrides the team's mark, even an older one.
     for (bool own : {false, true})
       for (const Mark& mark : marks[row.submission]) {
         if (mark.member.has_value() != own || (own && *mark.member != key_of(row.person))) continue;
         auto place = places.find(mark.criterion);
-        if (place == places.end()) continue;   // of a rubric that is no longer this cohort's; history shows it
+        // From a rubric that this cohort no longer uses; history() shows it.
+        if (place == places.end()) continue;
         row.marks[place->second] = mark;
         row.marks[place->second]->earlier_version = mark.digest != row.digest;
       }
@@ -241,7 +248,8 @@ Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
 }
 
 Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by) {
-  if (trim(by).empty()) return fail("nobody publishes", {}, "--grader NAME");
+  if (trim(by).empty())
+    return fail("no grader is named", {}, "add --grader NAME: the history says who published");
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   CAPSTONE_TRY(auto table, rows(rubric));
   CAPSTONE_TRY(Statement publication, database_->prepare("INSERT INTO publication (time, publisher) VALUES (?,?)"));

@@ -1,6 +1,6 @@
 #pragma once
-// A cohort's gradebook: what was handed in, how often it was judged, and every mark that anybody ever gave. Marks are only
-// ever added: a later one stands in front of an earlier one, and both stay. SQLite.
+// A cohort's gradebook: the submissions, their judgements, and every mark that was ever given. Marks are only
+// added, never changed: the latest mark wins, and the history is kept. Stored in SQLite.
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,73 +16,81 @@ namespace capstone {
 
 namespace detail { class Database; }
 
-/// One mark that somebody gave.
+/// One mark.
 struct Mark {
   std::string submission, criterion;
-  std::optional<std::string> member;   ///< of a team, for that member alone; absent: for all
+  std::optional<std::string> member;   ///< the team member whom the mark is for; empty: all members
   double points = 0;
   std::string reason, grader, time;    ///< time: UTC
-  std::string digest;                  ///< of what was handed in when it was given
-  bool earlier_version = false;        ///< the submission was handed in anew since
+  std::string digest;                  ///< SHA-256 of the submission that was marked
+  /// The mark is for an earlier version; the submission has changed since.
+  bool earlier_version = false;
 };
 
 /// One row of the gradebook: a person and a submission (a team has a row for each member).
 struct GradebookRow {
   std::string submission, problem, state, fault, why, digest;
   Person person;
-  bool late = false;                        ///< its platform says so
+  bool late = false;                        ///< the platform marked it as late
   std::string submitted = {}, deadline = {};   ///< UTC; empty: not known
-  double grace_days = 0;                    ///< granted; the last grant counts
-  std::vector<std::optional<Mark>> marks;   ///< in the rubric's order; absent: not marked
-  std::optional<double> total() const;      ///< absent while a criterion is unmarked
-  bool published = false;                   ///< what was published last says the same as this row
+  double grace_days = 0;                    ///< days of grace [d]; the last grant counts
+  std::vector<std::optional<Mark>> marks;   ///< in the rubric's order; empty: not marked
+  std::optional<double> total() const;      ///< sum of the marks; empty while a criterion is unmarked
+  bool published = false;                   ///< this row equals what was last published
 };
 
-/// When a submission came, and by when it should have.
+/// When a submission arrived, and its deadline.
 struct SubmissionTimes { std::string submission, submitted, deadline; };   ///< UTC; empty: not known
 
-/// One line of a submission's history, oldest first.
+/// One line of a submission's history.
 struct HistoryEntry { std::string time, text; };
 
 class Gradebook {
  public:
-  /// Opens `cohort`/gradebook.sqlite, makes it where there is none.
-  /// @error damaged; of a newer schema.
+  /// Opens `cohort`/gradebook.sqlite, and creates it if necessary.
+  /// @error damaged; written by a newer version (schema).
   static Result<Gradebook> open(const std::filesystem::path& cohort);
   Gradebook(Gradebook&&) noexcept;
   Gradebook& operator=(Gradebook&&) noexcept;
   ~Gradebook();
 
-  /// Takes in results of `grade`. One that is there already changes nothing. All or nothing.
+  /// Stores the results of `capstone grade`, all or none. A result that is already stored changes nothing.
   Result<void> take(const std::vector<SubmissionResult>& results);
 
-  /// Keeps when submissions came; a deadline that is not told leaves the one that is kept. All or nothing; unknown submissions are passed over.
+  /// Stores submission times, all or none. An empty deadline keeps the stored one. Unknown submissions are
+  /// ignored.
   Result<void> keep_times(const std::vector<SubmissionTimes>& times);
 
-  /// Adds drafts, all or nothing; time and digest are filled in.
-  /// @error unknown submission, criterion or member (hint: the nearest); points below 0 or above the criterion's weight; no
-  /// reason; no grader.
+  /// Adds marks, all or none. Fills in the time and the digest.
+  /// @error unknown submission, criterion or member (the hint names the nearest); points below 0 or above the
+  ///        criterion's weight; no reason; no grader.
   Result<void> mark(const Rubric& rubric, const std::vector<Mark>& marks);
 
-  /// What each student sees from now on: a copy of every row as it stands. @return how many rows.
+  /// Publishes a copy of every row: from now on, students see these marks.
+  /// @return the number of rows. @error `by` is empty.
   Result<int> publish(const Rubric& rubric, const std::string& by);
 
-  /// Sorted by submission, then member.
+  /// All rows, sorted by submission, then by member.
   Result<std::vector<GradebookRow>> rows(const Rubric& rubric) const;
-  /// The same people with the marks that were published last, and those alone.
+  /// The same rows, with only the marks of the last publication.
   Result<std::vector<GradebookRow>> published_rows(const Rubric& rubric) const;
-  /// Judgements, marks and publications of one submission. @error unknown: the nearest.
+  /// The judgements, marks and publications of one submission, oldest first.
+  /// @error unknown submission (the hint names the nearest).
   Result<std::vector<HistoryEntry>> history(const std::string& submission) const;
   Result<std::vector<std::string>> submissions() const;
-  /// What was found of each submission, by name.
+  /// The summary of each submission's result, by name.
   Result<std::map<std::string, ResultSummary>> summaries() const;
 
-  /// Days after the deadline that do not count as late; 0 takes them back. @param member  of a team; absent: all
+  /// Grants days after the deadline that do not count as late [d]; 0 revokes them.
+  /// @param member  a member of the team; empty: all members
   /// @error as mark(); days below 0 or above 366.
-  Result<void> grant_grace(const std::string& submission, const std::optional<std::string>& member, double days, const std::string& reason, const std::string& grader);
-  /// The answer to an appeal. @param decision  "upheld" or "dismissed"
-  Result<void> decide(const std::string& submission, const std::string& decision, const std::string& reason, const std::string& grader);
-  /// A judgement on appeal, beside the one that stands. @param file  its result, inside the cohort
+  Result<void> grant_grace(const std::string& submission, const std::optional<std::string>& member,
+                           double days, const std::string& reason, const std::string& grader);
+  /// Records the decision on an appeal. @param decision  "upheld" or "dismissed"
+  Result<void> decide(const std::string& submission, const std::string& decision, const std::string& reason,
+                      const std::string& grader);
+  /// Records a new judgement after an appeal. The current result stays in force.
+  /// @param file  path of the new result, relative to the cohort
   Result<void> record_rejudgement(const SubmissionResult& result, const std::string& file);
 
  private:

@@ -1,4 +1,4 @@
-// What happened to a submission besides marks, and all of it in order.
+// Grace, appeals and second judgements, and the complete history of a submission.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,10 @@ using detail::points_text;
 namespace {
 
 Result<void> require_words(const std::string& reason, const std::string& grader, const std::string& where) {
-  if (trim(reason).empty()) return fail("no reason", where, "--reason TEXT: history keeps it");
-  if (trim(grader).empty()) return fail("who decides?", where, "--grader NAME");
+  if (trim(reason).empty())
+    return fail("no reason is given", where, "add --reason TEXT: the history keeps it");
+  if (trim(grader).empty())
+    return fail("no grader is named", where, "add --grader NAME: the history says who decided");
   return {};
 }
 
@@ -28,7 +30,9 @@ Result<void> Gradebook::grant_grace(const std::string& submission, const std::op
   CAPSTONE_CHECK(require(submission));
   if (member) CAPSTONE_CHECK(require_member(submission, *member));
   CAPSTONE_CHECK(require_words(reason, grader, submission));
-  if (!(days >= 0 && days <= 366)) return fail(fmt::format("{:g} days of grace", days), submission, "0 to 366; 0 takes them back");
+  if (!(days >= 0 && days <= 366))
+    return fail(fmt::format("{:g} days of grace are out of range", days), submission,
+                "give 0 to 366 days; 0 revokes an earlier grant");
   CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO grace (submission, member, days, reason, grader, time) VALUES (?,?,?,?,?,?)"));
   return add.bind(submission).bind_optional(member).bind(days).bind(to_utf8(reason)).bind(to_utf8(grader)).bind(utc_now()).run();
 }

@@ -9,7 +9,7 @@
 namespace capstone {
 namespace {
 
-// A tenth of a day is shown, and what is late at all does not round to nothing.
+// Rounds to 0.1 d, but never rounds a late submission to 0.
 std::string days(double value) { return value < 0.1 ? "less than 0.1 d" : fmt::format("{:g} d", std::round(value * 10) / 10); }
 
 }  // namespace
@@ -24,13 +24,14 @@ std::string lateness_text(const GradebookRow& row) {
   const std::string grace = row.grace_days > 0 ? fmt::format("{:g} d of grace", row.grace_days) : "";
   const auto late = days_late(row);
   if (!late || *late <= 0) {
-    // The platform may have another deadline than ours.
-    const std::string flag = row.late ? (late ? "late, says its platform" : "late") : "";
+    // The platform may use a different deadline.
+    const std::string flag = row.late ? (late ? "late, according to the platform" : "late") : "";
     return flag.empty() || grace.empty() ? flag + grace : flag + ", " + grace;
   }
   const std::string text = days(*late) + " late";
   if (grace.empty()) return text;
-  return *late <= row.grace_days ? text + ", " + grace + " cover it" : text + ", " + days(*late - row.grace_days) + " beyond " + grace;
+  return *late <= row.grace_days ? text + ", covered by " + grace
+                                 : text + ", " + days(*late - row.grace_days) + " beyond " + grace;
 }
 
 }  // namespace capstone

@@ -25,7 +25,7 @@ std::string pseudonym(const std::string& digest, std::set<std::string>& taken) {
   return name;
 }
 
-// The mark for the criterion that reads the comparison: the one whose machine checks ask for it.
+// The mark for the head-to-head criterion, if the rubric has one and it is marked.
 std::optional<double> head_to_head_mark(const GradebookRow& row, const Rubric& rubric) {
   for (std::size_t i = 0; i < rubric.criteria.size(); ++i)
     if (rubric.criteria[i].id == "head_to_head" && row.marks[i]) return row.marks[i]->points;
@@ -42,7 +42,7 @@ void rank(std::vector<BoardEntry>& entries) {
 
 std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rubric& rubric, const std::map<std::string, ResultSummary>& summaries, bool names) {
   struct Found { const GradebookRow* row; const ResultSummary* summary; std::string people; };
-  std::map<std::string, Found> found;   // by submission: a team stands once
+  std::map<std::string, Found> found;   // by submission, so that a team appears once
   for (const GradebookRow& row : rows) {
     auto summary = summaries.find(row.submission);
     if (summary == summaries.end()) continue;
@@ -68,12 +68,18 @@ std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rub
     if (f.summary->prediction && f.summary->prediction->speedup && *f.summary->prediction->speedup > 0) {
       const double off = std::abs(std::log(*f.summary->prediction->speedup / human->speedup->point));
       if (auto at = closest.find(&board); at == closest.end() || off < at->second.value)
-        closest[&board] = {off, fmt::format("{}: {} predicted, {} measured", shown, format_speedup(*f.summary->prediction->speedup), format_speedup(human->speedup->point))};
+        closest[&board] = {off, fmt::format("{}: {} predicted, {} measured", shown,
+                                            format_speedup(*f.summary->prediction->speedup),
+                                            format_speedup(human->speedup->point))};
     }
     const bool lost = human->speedup->high < 1 || (entry.model && entry.model->low > human->speedup->high);
     if (auto mark = head_to_head_mark(*f.row, rubric); lost && mark)
       if (auto at = explained.find(&board); at == explained.end() || *mark > at->second.value)
-        explained[&board] = {*mark, fmt::format("{}: {} against {}, and the page says why", shown, format_speedup(human->speedup->point), entry.model ? "the model's " + format_speedup(entry.model->point) : "the reference")};
+        explained[&board] = {
+            *mark,
+            fmt::format("{}: {} against {}, and the worklog explains why", shown,
+                        format_speedup(human->speedup->point),
+                        entry.model ? "the model's " + format_speedup(entry.model->point) : "the baseline")};
     board.entries.push_back(std::move(entry));
   }
   std::vector<Board> all;

@@ -1,5 +1,5 @@
 #pragma once
-// Boards of speed, which are not the grade: one for each problem and device.
+// Leaderboards of speed, one for each problem and device. They are not the grade.
 #include <map>
 #include <optional>
 #include <string>
@@ -11,24 +11,30 @@ namespace capstone {
 
 struct BoardEntry {
   std::string submission;
-  std::string shown;               ///< a pseudonym, or the people
-  int rank = 0;                    ///< one more than the number of kernels whose whole interval lies above this one's: shared where intervals overlap
-  Interval human;                  ///< speedup
-  std::optional<Interval> model;
-  std::string model_verdict;       ///< "FASTER", "WRONG"; empty: no attempt
+  std::string shown;               ///< a pseudonym, or the people's names
+  /// 1 + number of kernels whose whole interval lies above this one's; can be shared.
+  int rank = 0;
+  Interval human;                  ///< speedup of the human kernel over the baseline
+  std::optional<Interval> model;   ///< speedup of the model's kernel; empty when it was not timed
+  std::string model_verdict;       ///< "FASTER", "WRONG", …; empty when there was no attempt
 };
 
 struct Board {
   std::string problem, device;
   std::vector<BoardEntry> entries;     ///< fastest first
-  std::optional<std::string> closest_prediction;    ///< shown name and why: "Quiet Warp: 1.50x predicted, 1.48x measured"
-  std::optional<std::string> best_explained_loss;   ///< of those slower than the reference or their model, by the head-to-head mark
+  std::optional<std::string> closest_prediction;    ///< "Quiet Warp: 1.50x predicted, 1.48x measured"
+  /// Of those slower than the baseline or than their model's kernel, the one with the best head-to-head mark.
+  std::optional<std::string> best_explained_loss;
 };
 
-/// Boards sorted by problem and device, of the submissions whose human kernel was timed.
-/// @param names  people instead of pseudonyms. A pseudonym follows from what was handed in and tells nobody who it was.
-std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rubric& rubric, const std::map<std::string, ResultSummary>& summaries, bool names);
+/// The boards of the submissions whose human kernel was timed, sorted by problem and device.
+/// @param names  shows people's names instead of pseudonyms. A pseudonym is derived from the submission's
+///               digest and does not reveal the person.
+std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rubric& rubric,
+                                const std::map<std::string, ResultSummary>& summaries, bool names);
 
-inline constexpr const char* kNotTheGrade = "This board is not the grade: raw speed earns nothing there, and a lost race told straight can earn everything.";
+inline constexpr const char* kNotTheGrade =
+    "This board is not the grade: speed alone earns no marks, and a race lost and reported honestly can earn "
+    "all of them.";
 
 }  // namespace capstone

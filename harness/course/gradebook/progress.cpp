@@ -10,7 +10,7 @@
 namespace capstone {
 namespace {
 
-constexpr double kLongAgo = 7;   // [d] a week without a word
+constexpr double kLongAgo = 7;   // [d] without a check-in
 
 double days_since(const std::string& time, Instant now) {
   auto then = parse_instant(time);
@@ -19,20 +19,26 @@ double days_since(const std::string& time, Instant now) {
 
 std::string day_of(const std::string& time) { return time.substr(0, 10); }
 
-// Of one project, oldest first.
+// The reasons why a project needs help. `history` holds its check-ins, oldest first.
 std::vector<std::string> needs_of(const std::vector<CheckIn>& history, const HandedIn* handed_in, Instant now) {
   const CheckIn& last = history.back();
   std::vector<std::string> needs;
   if (!last.stuck.empty()) needs.push_back("stuck: " + last.stuck);
   if (last.versions == 0) needs.push_back("nothing measured yet");
-  if (last.failures > 0) needs.push_back(fmt::format("{} since {} ({} measurement{})", last.last_verdict, day_of(last.failing_since), last.failures, last.failures == 1 ? "" : "s"));
+  if (last.failures > 0)
+    needs.push_back(fmt::format("{} since {} ({} measurement{})", last.last_verdict,
+                                day_of(last.failing_since), last.failures, last.failures == 1 ? "" : "s"));
   if (history.size() > 1) {
     const CheckIn& before = history[history.size() - 2];
-    if (last.versions > 0 && last.last_time == before.last_time) needs.push_back("no measurement since the check-in of " + day_of(before.time));
-    if (last.records < before.records) needs.push_back(fmt::format("the ledger had {} records on {}, now {}: another copy?", before.records, day_of(before.time), last.records));
+    if (last.versions > 0 && last.last_time == before.last_time)
+      needs.push_back("no measurement since the check-in of " + day_of(before.time));
+    if (last.records < before.records)
+      needs.push_back(fmt::format("the ledger had {} records on {}, now it has {}: is it a different copy?",
+                                  before.records, day_of(before.time), last.records));
   }
   if (!handed_in && days_since(last.time, now) > kLongAgo) needs.push_back(fmt::format("no check-in for {:.0f} days", days_since(last.time, now)));
-  if (handed_in && !handed_in->lines.contains(last.head)) needs.push_back("the ledger that was handed in is not the one that was checked in");
+  if (handed_in && !handed_in->lines.contains(last.head))
+    needs.push_back("the submitted ledger is not the one that was checked in");
   return needs;
 }
 
@@ -48,10 +54,10 @@ const HandedIn* submission_of(const std::vector<Person>& members, const std::vec
   return nullptr;
 }
 
-// The same members and problem are the same project, however many check-ins it made.
+// The identity of a project: check-ins with the same members and the same problem belong together.
 std::string project_of(const CheckIn& c) {
   std::string key = c.problem;
-  if (c.members.empty()) key += "\n\n" + c.head;   // whose it is nobody knows: no two are taken for one
+  if (c.members.empty()) key += "\n\n" + c.head;   // without members, the ledger's head keeps projects apart
   for (const Person& p : c.members) key += "\n" + (p.id.empty() ? p.email.empty() ? p.name : p.email : p.id);
   return key;
 }
@@ -72,9 +78,10 @@ std::vector<ProgressRow> progress_of(std::vector<CheckIn> checkins, const std::v
       rows.push_back({p.name, p.id, last.problem, last, static_cast<int>(history.size()), needs, submission ? submission->submission : ""});
     if (last.members.empty()) {
       auto unnamed = needs;
-      unnamed.insert(unnamed.begin(), "no member named: fill in `members` in capstone.yaml, then check in again");
+      unnamed.insert(unnamed.begin(),
+                     "no member is named: fill in `members` in capstone.yaml, then check in again");
       rows.push_back({fmt::format("(no member named, {} {}, ledger {})", last.problem, day_of(last.time), last.head.substr(0, 8)), "", last.problem, last, static_cast<int>(history.size()), unnamed, ""});
-      continue;   // a nameless claimant would be nobody's and everybody's
+      continue;   // without members it cannot be matched with the roster
     }
     claimants.push_back(claimant_of(last.members, key));
   }

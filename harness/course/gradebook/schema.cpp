@@ -5,8 +5,8 @@
 namespace capstone::detail {
 namespace {
 
-// One step a schema, each from the one before. `attempt`, `mark`, `second_mark`, `grace`, `decision` and `rejudgement` are only ever
-// added to; `submission` says which attempt is the present one.
+// One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision` and
+// `rejudgement` are append-only; `submission` says which attempt is the current one.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
@@ -46,7 +46,8 @@ Result<std::size_t> version_of(const Database& database, const std::filesystem::
   CAPSTONE_TRY(bool row, schema.step());
   const std::size_t version = row ? static_cast<std::size_t>(schema.integer(0)) : 0;
   if (version > kSteps.size())
-    return fail(fmt::format("a gradebook of schema {}, this version reads {}", version, kSteps.size()), file.string(), "use the newer capstone that wrote it");
+    return fail(fmt::format("the gradebook has schema {}; this version reads {}", version, kSteps.size()),
+                file.string(), "use the newer version of capstone that wrote it");
   return version;
 }
 
@@ -56,7 +57,7 @@ Result<void> bring_up_to_date(const Database& database, const std::filesystem::p
   CAPSTONE_TRY(std::size_t version, version_of(database, file));
   if (version == kSteps.size()) return {};
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(database));
-  CAPSTONE_TRY(version, version_of(database, file));   // another program may have been quicker
+  CAPSTONE_TRY(version, version_of(database, file));   // another program may have migrated it in the meantime
   for (; version < kSteps.size(); ++version) CAPSTONE_CHECK(database.run(kSteps[version]));
   CAPSTONE_CHECK(database.run(fmt::format("PRAGMA user_version = {}", version).c_str()));
   return transaction.commit();

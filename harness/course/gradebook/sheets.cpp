@@ -17,19 +17,21 @@ namespace {
 
 std::string number(double value) { return fmt::format("{:g}", value); }
 
-// One line that YAML takes for a comment, whatever stands in the text.
+// Makes a single YAML comment line from any text.
 std::string remark(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   return "# " + to_utf8(text) + "\n";
 }
 
-std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(); }   // JSON's strings are YAML's
+// A JSON string is valid YAML.
+std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(); }
 
 Result<double> points_of(const std::string& text, const std::string& where) {
   char* end = nullptr;
   const double points = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end || !std::isfinite(points)) return fail("not a number of points: '" + text + "'", where, "for example 24.5");
+  if (text.empty() || *end || !std::isfinite(points))
+    return fail("the points '" + text + "' are not a number", where, "write a number, for example 24.5");
   return points;
 }
 
@@ -39,7 +41,8 @@ Result<YAML::Node> load(const std::string& text, const std::string& file) {
   try {
     return YAML::Load(text);
   } catch (const YAML::ParserException& problem) {
-    return fail("not YAML: " + problem.msg, fmt::format("{}:{}", file, problem.mark.line + 1), "a text with a colon or a quotation mark needs quotation marks around it");
+    return fail("not valid YAML: " + problem.msg, fmt::format("{}:{}", file, problem.mark.line + 1),
+                "put quotation marks around a text that contains a colon or a quotation mark");
   }
 }
 
@@ -54,7 +57,8 @@ Result<std::string> reason_of(const std::string& text, const std::string& where,
   std::vector<std::string> names;
   for (const auto& [name, comment] : comments) names.push_back(name);
   auto near = nearest(text.substr(1), names);
-  return fail("no comment is called '" + text + "'", where, near ? "did you mean '@" + *near + "'?" : "comments.yaml holds them, one `name: text` a line");
+  return fail("no comment is called '" + text + "'", where,
+              near ? "did you mean '@" + *near + "'?" : "add it to comments.yaml as a line `name: text`");
 }
 
 Result<Comments> read_comments(const fs::path& file) {
@@ -64,9 +68,11 @@ Result<Comments> read_comments(const fs::path& file) {
   CAPSTONE_TRY(std::string text, read_file(file, 16u << 20));
   CAPSTONE_TRY(YAML::Node root, load(text, file.string()));
   if (root.IsNull()) return comments;
-  if (!root.IsMap()) return fail("not a list of comments", file.string(), "one `name: text` a line");
+  if (!root.IsMap()) return fail("not a list of comments", file.string(), "write one `name: text` per line");
   for (const auto& entry : root) {
-    if (!entry.first.IsScalar() || !entry.second.IsScalar()) return fail("a comment that is no text", place(file.string(), entry.first), "one `name: text` a line");
+    if (!entry.first.IsScalar() || !entry.second.IsScalar())
+      return fail("a comment is not a text", place(file.string(), entry.first),
+                  "write one `name: text` per line");
     comments[entry.first.Scalar()] = entry.second.Scalar();
   }
   return comments;
@@ -76,8 +82,10 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
   std::string text = remark(fmt::format("{}: {} {}, {}, {}{}", row.submission, row.person.name, row.person.id, row.problem, row.state, row.fault.empty() ? "" : " (" + row.fault + ")"));
   if (!row.why.empty()) text += remark(row.why);
   if (std::string late = lateness_text(row); !late.empty())
-    text += remark(fmt::format("{}{}. Nothing is taken off for it unless you do.", row.submitted.empty() ? "" : "handed in " + row.submitted + ": ", late));
-  text += remark("Fill in points and reason and leave the editor. What has no points waits for another time.");
+    text += remark(fmt::format("{}{}. No marks are deducted for this unless you do it.",
+                               row.submitted.empty() ? "" : "submitted " + row.submitted + ": ", late));
+  text += remark(
+      "Fill in the points and the reasons, then close the editor. Criteria without points stay unmarked.");
   for (const auto& [name, comment] : comments) text += remark("@" + name + ": " + comment);
   text += "marks:\n";
   for (std::size_t i = 0; i < rubric.criteria.size(); ++i) {
@@ -104,13 +112,18 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
 Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file, const std::string& submission, const std::string& grader, const Comments& comments) {
   CAPSTONE_TRY(YAML::Node root, load(text, file));
   const YAML::Node list = root.IsMap() ? root["marks"] : YAML::Node(YAML::NodeType::Undefined);
-  if (!list || !list.IsMap()) return fail("no `marks:` in the sheet", file, "take the sheet as it was made and fill in points and reason");
+  if (!list || !list.IsMap())
+    return fail("no `marks:` in the sheet", file,
+                "start from the original sheet and fill in points and reason");
   std::vector<Mark> marks;
   for (const auto& entry : list) {
     const std::string criterion = scalar(entry.first);
-    if (!entry.second.IsMap()) return fail("no points and reason for " + criterion, place(file, entry.first), "take the sheet as it was made");
+    if (!entry.second.IsMap())
+      return fail("no points and reason for " + criterion, place(file, entry.first),
+                  "start from the original sheet and fill in points and reason");
     for (const auto& field : entry.second)
-      if (std::string key = scalar(field.first); key != "points" && key != "reason") return fail("unknown key '" + key + "'", place(file, field.first), "points or reason");
+      if (std::string key = scalar(field.first); key != "points" && key != "reason")
+        return fail("unknown key '" + key + "'", place(file, field.first), "use points and reason");
     const YAML::Node points = entry.second["points"], reason = entry.second["reason"];
     if (!points || points.IsNull() || scalar(points).empty()) continue;
     Mark mark;
@@ -136,7 +149,9 @@ Result<std::vector<Mark>> read_marks(const std::string& text, const std::string&
     if (std::string member = table.at(i, "member"); !member.empty()) mark.member = member;
     CAPSTONE_TRY(mark.points, points_of(table.at(i, "points"), where));
     CAPSTONE_TRY(mark.reason, reason_of(table.at(i, "reason"), where, comments));
-    if (mark.reason.empty()) return fail("a mark without a reason", where, "what the student will read, and you when they ask");
+    if (mark.reason.empty())
+      return fail("a mark without a reason", where,
+                  "add a reason: the student reads it, and you need it when they ask");
     marks.push_back(std::move(mark));
   }
   return marks;

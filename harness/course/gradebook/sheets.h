@@ -1,5 +1,5 @@
 #pragma once
-// Marks on paper: the sheet that a mentor fills in, tables of marks, and the gradebook as a table.
+// Marks in files: the marking sheet that a mentor fills in, tables of marks, and the gradebook as a table.
 #include <filesystem>
 #include <map>
 #include <string>
@@ -9,30 +9,38 @@
 
 namespace capstone {
 
-/// Texts that mentors use again: `@name` as a reason stands for the whole text.
+/// Reusable comments by name. As a reason, `@name` means the whole text.
 using Comments = std::map<std::string, std::string>;
 
-/// Reads a YAML mapping name → text. No file: no comments. @error not such a mapping: file:line.
+/// Reads a YAML mapping from name to text. A file that does not exist has no comments.
+/// @error not such a mapping: file:line.
 Result<Comments> read_comments(const std::filesystem::path& file);
 
-/// What a mark's reason says: `@name` stands for a comment. @error there is no such comment: at `where`, with the nearest name.
+/// The text of a mark's reason, with `@name` replaced by the comment.
+/// @error unknown comment; the position is `where`, and the hint names the nearest comment.
 Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments);
 
-/// The sheet for one submission: what the machine found and asks as comments, then a place for each mark, filled in as far as
-/// marks are given for this version. YAML.
-/// @param evidence  score_sheet.json of the submission, for mentors; null where there is none (a failed submission)
+/// The marking sheet for one submission, in YAML. The machine's evidence and questions are YAML comments;
+/// each criterion has a place for its mark, filled in if this version already has one.
+/// @param evidence  the mentors' score_sheet.json of the submission; null when there is none (a failed
+///                  submission)
 std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence, const Comments& comments);
 
-/// The marks that a filled-in sheet gives: those whose points are not empty.
-/// @error not YAML, an unknown key, points that are no number, a comment that does not exist: file:line, with the nearest.
-Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file, const std::string& submission, const std::string& grader,
+/// The marks in a filled-in sheet. Criteria without points are skipped.
+/// @error not YAML; an unknown key; points that are not a number; an unknown comment (the hint names the
+///        nearest). The position is file:line.
+Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file,
+                                     const std::string& submission, const std::string& grader,
                                      const Comments& comments);
 
-/// A table of marks: columns name, criterion, points, reason, and member and grader if it has them.
-/// @error file:line.
-Result<std::vector<Mark>> read_marks(const std::string& text, const std::string& file, const std::string& grader, const Comments& comments);
+/// Reads a CSV table of marks with the columns name, criterion, points and reason, and optionally member and
+/// grader.
+/// @error a missing column; points that are not a number; no reason; an unknown comment. The position is
+///        file:line.
+Result<std::vector<Mark>> read_marks(const std::string& text, const std::string& file,
+                                     const std::string& grader, const Comments& comments);
 
-/// One row a person, RFC 4180, safe in spreadsheets.
+/// A CSV table (RFC 4180) with one row per person. Cells that look like formulas are defused.
 std::string gradebook_csv(const std::vector<GradebookRow>& rows, const Rubric& rubric);
 Json gradebook_json(const std::vector<GradebookRow>& rows, const Rubric& rubric);
 

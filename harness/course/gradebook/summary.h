@@ -1,5 +1,6 @@
 #pragma once
-// What tables and pages need of a result, without its cases, samples and logs: ten thousand of these are read at once.
+// The part of a result that tables and pages need, without its cases, samples and logs: a command may read
+// ten thousand of these at once.
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,15 +9,15 @@
 
 namespace capstone {
 
-/// One candidate's judgement, in brief.
+/// A summary of one candidate's judgement.
 struct Outcome {
   std::string candidate;            ///< "human" or "llm"
-  std::string gate_one, gate_two;    ///< as label_of() says it: "PASS", "FASTER"
+  std::string gate_one, gate_two;    ///< the words of label_of(): "PASS", "FASTER"
   bool correct = false;
   std::string backend, device;
-  std::optional<Interval> speedup;   ///< judged by gate two; absent: not timed
+  std::optional<Interval> speedup;   ///< the speedup that gate two judged; empty when it was not timed
   double percent_of_peak = 0;        ///< [%]; 0: unknown
-  std::string labels;                ///< what a mentor should know, joined
+  std::string labels;                ///< the measurement's labels, joined
 };
 
 struct ResultSummary {
@@ -24,7 +25,7 @@ struct ResultSummary {
   std::vector<Outcome> outcomes;
   std::optional<Prediction> prediction;   ///< the first that was recorded
   double suggested = 0;                   ///< marks; for mentors only
-  const Outcome* of(const std::string& candidate) const;   ///< null: not judged
+  const Outcome* of(const std::string& candidate) const;   ///< null when the candidate was not judged
 };
 
 ResultSummary summary_of(const SubmissionResult& result);

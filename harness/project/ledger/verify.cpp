@@ -5,16 +5,17 @@
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/lines.h"
 #include "harness/model/upgrade.h"
+#include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
 
-// Looks at each kept source once, however often it was measured.
+// Checks each stored source once, however often it was measured.
 class SourceCheck {
  public:
   explicit SourceCheck(fs::path folder) : folder_(std::move(folder)) {}
 
-  /// Empty when the source is there and unchanged.
+  /// Empty if the source exists and is unchanged.
   const std::string& look(const std::string& digest) {
     auto [entry, fresh] = known_.try_emplace(digest);
     if (fresh) entry->second = judge(digest);
@@ -38,7 +39,7 @@ class SourceCheck {
 
 Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs::path& sources) {
   CAPSTONE_TRY(LedgerView view, read_ledger(ledger));
-  CAPSTONE_TRY(const std::string bytes, read_file(ledger));
+  CAPSTONE_TRY(const std::string bytes, read_ledger_text(ledger));
   std::vector<std::string> findings = view.damage;
   SourceCheck check(sources);
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::size_t>> named;
@@ -51,7 +52,7 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
     };
     const std::string digest = text("source_sha256"), at = "line " + std::to_string(line.number) + ": ";
     if (digest.empty()) {
-      findings.push_back(at + "the measurement names no source");
+      findings.push_back(at + "the measurement does not name its source");
       continue;
     }
     if (const std::string& wrong = check.look(digest); !wrong.empty()) findings.push_back(at + wrong);
@@ -64,7 +65,7 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
 }
 
 Result<std::vector<std::string>> line_digests(const fs::path& ledger) {
-  CAPSTONE_TRY(std::string bytes, read_file(ledger));
+  CAPSTONE_TRY(std::string bytes, read_ledger_text(ledger));
   std::vector<std::string> digests;
   for (const Line& line : lines_of(bytes))
     if (line.ended) digests.push_back(sha256_hex(line.text));

@@ -22,7 +22,8 @@ Json fingerprint_step(const TensorSlot& slot, std::uint64_t seed) {
 }  // namespace
 
 Result<void> DeviceBuffers::lay_out(PrivateBytes bytes) {
-  CAPSTONE_TRY(layout_, make_layout(problem_, problem_.measure, bytes.workspace, bytes.prepared));
+  CAPSTONE_TRY(const BoundProblem bound, bound_at(problem_, problem_.measure));
+  CAPSTONE_TRY(layout_, make_layout(bound, bytes.workspace, bytes.prepared));
   for (const TensorSlot& slot : layout_.tensors) {
     expected_at_.push_back(expected_bytes_);
     if (parameter(slot).is_written()) expected_bytes_ += aligned(slot.bytes);
@@ -30,7 +31,7 @@ Result<void> DeviceBuffers::lay_out(PrivateBytes bytes) {
   expected_prepared_ = expected_bytes_;
   expected_bytes_ += aligned(bytes.prepared);
   // The same calls every time: made once.
-  CAPSTONE_TRY(args_, call_arguments(problem_, layout_, problem_.measure));
+  CAPSTONE_TRY(args_, call_arguments(bound, layout_));
   expected_args_ = args_;
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i)
     if (parameter(layout_.tensors[i]).is_written())

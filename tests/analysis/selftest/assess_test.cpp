@@ -1,4 +1,5 @@
-// A judgement against a manifest's promise: what counts as caught, as an escape, as an honest kernel refused.
+// Judgements against the promise of a manifest: what counts as caught, as an escape, as an honest kernel
+// refused.
 #include <gtest/gtest.h>
 
 #include "harness/analysis/selftest/selftest.h"

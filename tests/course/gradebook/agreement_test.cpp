@@ -28,7 +28,7 @@ TEST(WeightedKappa, AgreesWithValuesWorkedOutByHand) {
   ASSERT_TRUE(kappa);
   // Observed 4 + 1 + 1 = 6; sums {2,1,1} and {1,1,2}: expected (2 + 16 + 1 + 2 + 4 + 1) / 4 = 6.5.
   EXPECT_NEAR(*kappa, 1 - 6 / 6.5, 1e-12);
-  EXPECT_FALSE(weighted_kappa({{1, 1}, {1, 1}}, 4)) << "chance agrees fully, too";
+  EXPECT_FALSE(weighted_kappa({{1, 1}, {1, 1}}, 4)) << "chance alone agrees fully";
   EXPECT_FALSE(weighted_kappa({}, 4));
 }
 
@@ -40,7 +40,7 @@ TEST_F(Double, NobodyIsGivenWhatTheyMarkedAndNothingTwice) {
   EXPECT_EQ((*for_mentor)[0].submission, "team");
   auto for_second = agreement().assign(1, "second");
   ASSERT_EQ(for_second->size(), 1u);
-  EXPECT_EQ((*for_second)[0].submission, "ada") << "the team has a second reader already";
+  EXPECT_EQ((*for_second)[0].submission, "ada") << "the team already has a second grader";
   EXPECT_EQ(agreement().assign(5, "second")->size(), 1u);
   EXPECT_TRUE(agreement().assign(5, "second")->empty());
   auto whose = agreement().copy_of((*for_second)[0].code);
@@ -52,7 +52,7 @@ TEST_F(Double, NobodyIsGivenWhatTheyMarkedAndNothingTwice) {
 TEST_F(Double, SecondMarksCountForNothingAndStandInHistory) {
   ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));
   EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)}), 1);
-  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)}), 0) << "merged twice";
+  EXPECT_EQ(agreement().merge(rubric, {second("ada", "depth", 12)}), 0) << "merging again adds nothing";
   EXPECT_EQ(rows()[0].marks[1]->points, 20);
   auto history = book().history("ada");
   ASSERT_TRUE(history);
@@ -60,7 +60,7 @@ TEST_F(Double, SecondMarksCountForNothingAndStandInHistory) {
   EXPECT_FALSE(agreement().merge(rubric, {second("ada", "honesty", 5), second("ada", "depth", 31)}));
   auto pairs = agreement().pairs();
   ASSERT_TRUE(pairs);
-  ASSERT_EQ(pairs->size(), 1u) << "all or nothing";
+  ASSERT_EQ(pairs->size(), 1u) << "all or none";
   EXPECT_EQ((*pairs)[0].first, 20);
   EXPECT_EQ((*pairs)[0].second, 12);
   EXPECT_EQ((*pairs)[0].second_grader, "second");

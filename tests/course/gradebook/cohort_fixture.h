@@ -7,7 +7,7 @@
 
 namespace capstone::testing {
 
-/// A cohort of Ada, and of a team of two, graded once.
+/// A cohort with Ada and a team of two, graded once.
 class GradebookTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,5 @@
-// The finished examples that mentors calibrate on: what the machine suggests for each, what was agreed, and in which order.
+// The finished examples that mentors use to align their marks: the suggestions, the agreed marks, and their
+// order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,12 +49,12 @@ class AgreementExamples : public ::testing::Test {
     for (const CriterionScore& c : score(rubric, *project, *ledger, parse_worklog(*worklog)).criteria) marks[c.criterion->id] = c.suggested;
     return marks;
   }
-  // Below both honest losses, in the analysis and in all, and below the honest win.
+  // Below both honest losses, in the analysis and in total, and below the honest win.
   static void expect_order(std::map<std::string, Marks> of) {
     for (const char* honest : {"machine_wins", "library_wins", "fusion_wins"}) {
       EXPECT_LT(of["unexplained_win"]["head_to_head"], of[honest]["head_to_head"] - 10) << honest;
       EXPECT_LT(total(of["unexplained_win"]), total(of[honest]) - 10) << honest;
-      EXPECT_EQ(of[honest]["honesty"], 10) << honest << ": a race lost and told straight loses nothing";
+      EXPECT_EQ(of[honest]["honesty"], 10) << honest << ": a race lost and reported honestly loses nothing";
     }
   }
 
@@ -69,12 +70,13 @@ TEST_F(AgreementExamples, AreFourAndAllHaveAgreedMarks) {
   for (const auto& [name, marks] : agreed) marked.insert(name);
   EXPECT_EQ(finished, names);
   EXPECT_EQ(marked, names);
-  EXPECT_EQ(given.size(), names.size() * rubric.criteria.size()) << "each mark once";
+  EXPECT_EQ(given.size(), names.size() * rubric.criteria.size()) << "each mark appears once";
   for (const Mark& mark : given) {
     auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [&](const Criterion& c) { return c.id == mark.criterion; });
     ASSERT_NE(criterion, rubric.criteria.end()) << mark.criterion;
     EXPECT_TRUE(mark.points >= 0 && mark.points <= criterion->weight && mark.points * 2 == std::floor(mark.points * 2)) << mark.submission << " " << mark.criterion;
-    EXPECT_GT(mark.reason.size(), 60u) << "a reason that somebody can learn from: " << mark.submission << " " << mark.criterion;
+    EXPECT_GT(mark.reason.size(), 60u)
+        << "too short a reason to learn from: " << mark.submission << " " << mark.criterion;
     EXPECT_EQ(mark.grader, "agreed");
   }
 }
@@ -86,10 +88,12 @@ TEST_F(AgreementExamples, OfTheAgreedMarksTheSuspiciousWinIsNotYetAnAnalysis) {
   auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [](const Criterion& c) { return c.id == "head_to_head"; });
   ASSERT_NE(criterion, rubric.criteria.end());
   EXPECT_LE(agreed["unexplained_win"]["head_to_head"], criterion->levels.back().to);
-  EXPECT_LE(suggested["unexplained_win"]["head_to_head"], criterion->levels.back().to) << "the machine sees that nothing explains it";
+  EXPECT_LE(suggested["unexplained_win"]["head_to_head"], criterion->levels.back().to)
+      << "the machine finds no explanation";
 }
 
-// Machine and mentors agree on what can be seen from outside; what only a reader sees may cost a level, not more.
+// The machine and the mentors agree on what a machine can check. What only a reader sees costs at most one
+// level.
 TEST_F(AgreementExamples, TheHonestOnesAreAgreedOnNearWhatIsSuggested) {
   for (const char* honest : {"machine_wins", "library_wins", "fusion_wins"})
     EXPECT_LT(std::abs(total(agreed[honest]) - total(suggested[honest])), 20) << honest;

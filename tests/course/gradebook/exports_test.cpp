@@ -8,7 +8,7 @@ namespace {
 
 class Export : public testing::GradebookTest {
  protected:
-  // Ada with 85.5, the team with 40, Eve of it with 39.
+  // Ada has 85.5, the team 40, and its member Eve 39.
   std::vector<OutgoingMark> marks() {
     std::vector<Mark> given{give("ada", "correctness", 30), give("ada", "depth", 20, "=cmd(), \"why\"?"), give("ada", "head_to_head", 25.5), give("ada", "honesty", 10)};
     for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"}) given.push_back(give("team", criterion, 10));
@@ -40,9 +40,9 @@ TEST_F(Export, CanvasGetsTheColumnAndKeepsEveryOtherByte) {
                           "Bob,902,2,bob,L1,8,20,80\r\n"
                           "Nobody,904,4,nobody,L1,,,\r\n");
   EXPECT_EQ(filled->filled, 2);
-  EXPECT_NE(notes(*filled).find("no row belongs to Eve (team)"), std::string::npos) << notes(*filled);
+  EXPECT_NE(notes(*filled).find("no row for Eve (team)"), std::string::npos) << notes(*filled);
   EXPECT_NE(notes(*filled).find("no mark for Nobody"), std::string::npos);
-  EXPECT_NE(notes(*filled).find("scaled to the 50 points"), std::string::npos);
+  EXPECT_NE(notes(*filled).find("scaled to the platform's 50 points"), std::string::npos);
 }
 
 TEST_F(Export, TheNumberInCanvasFileNamesFindsTheRow) {
@@ -79,8 +79,9 @@ TEST_F(Export, MoodleGetsGradeAndCommentAndKeepsWhatIsLocked) {
   EXPECT_NE(filled->text.find("Participant 71;Ada;ada@example.org;Submitted;85.5;100.00;Yes;\"Correctness"), std::string::npos) << filled->text;
   EXPECT_NE(filled->text.find("=cmd(), \"\"why\"\"?"), std::string::npos);
   EXPECT_NE(filled->text.find("Participant 72;Bob;;Submitted;12;100.00;No;\"kept; as is\"\n"), std::string::npos);
-  EXPECT_NE(filled->text.find("Participant 73;Eve;;Submitted;39;"), std::string::npos) << "a member's own mark";
-  EXPECT_NE(notes(*filled).find("Bob: the platform says that the grade cannot be changed"), std::string::npos);
+  EXPECT_NE(filled->text.find("Participant 73;Eve;;Submitted;39;"), std::string::npos)
+      << "Eve's individual mark";
+  EXPECT_NE(notes(*filled).find("Bob: the platform does not allow changes to this grade"), std::string::npos);
 }
 
 TEST_F(Export, TwoMarksForOneRowLeaveItAlone) {
@@ -91,7 +92,8 @@ TEST_F(Export, TwoMarksForOneRowLeaveItAlone) {
   auto filled = fill_canvas("Student,ID,SIS User ID,Capstone (12)\nAda,9,1,\n", "c.csv", "Capstone", marks());
   ASSERT_TRUE(filled);
   EXPECT_EQ(filled->filled, 0);
-  EXPECT_NE(notes(*filled).find("Ada has several marks and got none: ada, ada~2"), std::string::npos) << notes(*filled);
+  EXPECT_NE(notes(*filled).find("Ada has several marks, so none was entered: ada, ada~2"), std::string::npos)
+      << notes(*filled);
 }
 
 TEST_F(Export, WhoIsNotWhollyMarkedIsNamed) {

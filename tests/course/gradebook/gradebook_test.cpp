@@ -118,8 +118,11 @@ TEST_F(Book, SummariesTellWhatTablesNeed) {
 
 TEST_F(Book, OneBadMarkLeavesAllOut) {
   struct Bad { Mark mark; std::string hint; };
-  for (const Bad& bad : {Bad{give("adda", "depth", 1), "did you mean 'ada'?"}, Bad{give("ada", "dept", 1), "did you mean 'depth'?"}, Bad{give("ada", "depth", 31), "0 to 30"},
-                         Bad{give("ada", "depth", -1), "0 to 30"}, Bad{give("ada", "depth", 1, " "), "--reason: what the student will read, and you when they ask"}}) {
+  for (const Bad& bad : {Bad{give("adda", "depth", 1), "did you mean 'ada'?"},
+                         Bad{give("ada", "dept", 1), "did you mean 'depth'?"},
+                         Bad{give("ada", "depth", 31), "give 0 to 30"}, Bad{give("ada", "depth", -1), "give 0 to 30"},
+                         Bad{give("ada", "depth", 1, " "),
+                             "add --reason TEXT: the student reads it, and you need it when they ask"}}) {
     auto refused = book().mark(rubric, {give("ada", "honesty", 10), bad.mark});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().hint, bad.hint);
@@ -135,7 +138,7 @@ TEST_F(Book, DraftsAreSeenByNobodyUntilPublishedAndAnEditIsADraftAgain) {
   ASSERT_TRUE(people) << people.error().what;
   EXPECT_EQ(*people, 1);
   EXPECT_TRUE(rows()[0].published);
-  EXPECT_FALSE(rows()[1].published) << "nothing was given";
+  EXPECT_FALSE(rows()[1].published) << "no mark was given";
   ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 22)}));
   EXPECT_FALSE(rows()[0].published);
   auto history = book().history("ada");
@@ -149,7 +152,8 @@ TEST_F(Book, TenThousandSubmissionsAreATableWithinThreeSeconds) {
   std::vector<SubmissionResult> many;
   for (int i = 0; i < 10'000; ++i) many.push_back(result("s" + std::to_string(i), "d", {{"Student " + std::to_string(i), std::to_string(i), ""}}));
   ASSERT_TRUE(book().take(many));
-  const std::clock_t begun = std::clock();   // of this process: other work on the machine must not fail it
+  // CPU time of this process, so that other work on the machine does not matter.
+  const std::clock_t begun = std::clock();
   EXPECT_EQ(rows().size(), 10'003u);
   EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 3.0);
 }

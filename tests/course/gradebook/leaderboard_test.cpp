@@ -63,7 +63,8 @@ TEST_F(Boards, AwardsGoToTheClosestPredictionAndTheBestExplainedLoss) {
   auto all = boards(true);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].closest_prediction, "Name of b: 0.620x predicted, 0.600x measured");
-  EXPECT_EQ(all[0].best_explained_loss, "Name of b: 0.600x against the model's 1.40x, and the page says why");
+  EXPECT_EQ(all[0].best_explained_loss,
+            "Name of b: 0.600x against the model's 1.40x, and the worklog explains why");
 }
 
 TEST_F(Boards, WhatWasNotTimedOrIsWrongIsNotRanked) {

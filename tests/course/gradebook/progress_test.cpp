@@ -32,7 +32,7 @@ TEST(Progress, SaysWhoNeedsHelpAndWhy) {
   EXPECT_EQ(row_of(rows, "Bob").needs, (Needs{"stuck: the last tile", "WRONG since 2026-03-05 (3 measurements)"}));
   EXPECT_EQ(row_of(rows, "Eve").needs, (Needs{"nothing measured yet", "no check-in for 8 days"}));
   EXPECT_EQ(row_of(rows, "Mallory").needs, Needs{"never checked in"});
-  EXPECT_EQ(rows.back().person, "Ada") << "who is on their way comes last";
+  EXPECT_EQ(rows.back().person, "Ada") << "who needs no help comes last";
 }
 
 TEST(Progress, ComparesACheckInWithTheOneBefore) {
@@ -42,16 +42,18 @@ TEST(Progress, ComparesACheckInWithTheOneBefore) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].checkins, 2);
   EXPECT_EQ(rows[0].last->time, second.time);
-  EXPECT_EQ(rows[0].needs, (Needs{"no measurement since the check-in of 2026-03-02", "the ledger had 10 records on 2026-03-02, now 4: another copy?"}));
+  EXPECT_EQ(rows[0].needs,
+            (Needs{"no measurement since the check-in of 2026-03-02",
+                   "the ledger had 10 records on 2026-03-02, now it has 4: is it a different copy?"}));
 }
 
 TEST(Progress, TheLedgerThatIsHandedInHoldsTheHeadThatWasCheckedIn) {
   CheckIn ada = checkin("Ada", "1", "2026-03-01T12:00:00Z"), bob = checkin("Bob", "2", "2026-03-01T12:00:00Z");
   auto rows = progress_of({ada, bob}, {{"Eve", "3", "", 2, {}, {}}}, {{"s-ada", ada.members, {"head of Ada", "more"}}, {"s-bob", bob.members, {"another"}}, {"s-eve", {{"Eve", "3", ""}}, {}}}, kNow);
   EXPECT_EQ(row_of(rows, "Ada").handed_in, "s-ada");
-  EXPECT_EQ(row_of(rows, "Ada").needs, Needs{}) << "nobody has to check in any more";
-  EXPECT_EQ(row_of(rows, "Bob").needs, Needs{"the ledger that was handed in is not the one that was checked in"});
-  EXPECT_EQ(row_of(rows, "Eve").needs, Needs{}) << "handed in without ever checking in";
+  EXPECT_EQ(row_of(rows, "Ada").needs, Needs{}) << "no check-in is needed after submission";
+  EXPECT_EQ(row_of(rows, "Bob").needs, Needs{"the submitted ledger is not the one that was checked in"});
+  EXPECT_EQ(row_of(rows, "Eve").needs, Needs{}) << "submitted without a check-in";
 }
 
 TEST(Progress, AProjectWithoutMembersHasARowThatSaysSo) {
@@ -59,9 +61,10 @@ TEST(Progress, AProjectWithoutMembersHasARowThatSaysSo) {
   first.members.clear(), second.members.clear();
   first.head = "0123456789abcdef", second.head = "fedcba9876543210", first.stuck = "the first tile";
   auto rows = progress_of({first, second}, {{"Eve", "3", "", 2, {}, {}}}, {}, kNow);
-  ASSERT_EQ(rows.size(), 3u) << "two that cannot be told apart are two rows";
+  ASSERT_EQ(rows.size(), 3u) << "two projects without members stay two rows";
   const ProgressRow& row = row_of(rows, "(no member named, softmax 2026-03-09, ledger 01234567)");
-  EXPECT_EQ(row.needs, (Needs{"no member named: fill in `members` in capstone.yaml, then check in again", "stuck: the first tile"}));
+  EXPECT_EQ(row.needs, (Needs{"no member is named: fill in `members` in capstone.yaml, then check in again",
+                              "stuck: the first tile"}));
   EXPECT_EQ(row_of(rows, "Eve").needs, Needs{"never checked in"});
 }
 

@@ -17,7 +17,8 @@ TEST_F(Sheet, AsMadeItGivesNoMarkAndFilledInItGivesThem) {
   Json evidence{{"criteria", {{{"id", "depth"}, {"suggested", 22.5}, {"because", "5 of 7"}, {"evidence", {{{"standing", "met"}, {"looks_for", "two\nversions"}, {"found", "v1, v2"}, {"ask", "Why\ntwo?"}}}}}}}};
   std::string sheet = marking_sheet(rows()[0], rubric, evidence, comments);
   EXPECT_NE(sheet.find("#   suggested: 22.5 (5 of 7)"), std::string::npos) << sheet;
-  EXPECT_NE(sheet.find("#   [met] two versions: v1, v2"), std::string::npos) << "a line break in a text must not end the comment";
+  EXPECT_NE(sheet.find("#   [met] two versions: v1, v2"), std::string::npos)
+      << "a line break in a text does not end the YAML comment";
   EXPECT_NE(sheet.find("#   ? Why two?"), std::string::npos) << sheet;
   auto none = read(sheet);
   ASSERT_TRUE(none) << none.error().what << none.error().where;
@@ -45,10 +46,13 @@ TEST_F(Sheet, MarksOfThisVersionAreFilledInAndEarlierOnesOnlyShown) {
 
 TEST_F(Sheet, MistakesNameTheLine) {
   struct Bad { std::string text, where, what; };
-  for (const Bad& bad : {Bad{"marks:\n  depth:\n    points: many\n    reason: x\n", "s.yaml:3", "not a number of points: 'many'"},
+  for (const Bad& bad : {Bad{"marks:\n  depth:\n    points: many\n    reason: x\n", "s.yaml:3",
+                             "the points 'many' are not a number"},
                          Bad{"marks:\n  depth:\n    point: 3\n", "s.yaml:3", "unknown key 'point'"},
-                         Bad{"marks:\n  depth:\n    points: 3\n    reason: \"@cleer\"\n", "s.yaml:2", "no comment is called '@cleer'"},
-                         Bad{"marks:\n  depth: 3\n", "s.yaml:2", "no points and reason for depth"}, Bad{"nothing", "s.yaml", "no `marks:` in the sheet"}}) {
+                         Bad{"marks:\n  depth:\n    points: 3\n    reason: \"@cleer\"\n", "s.yaml:2",
+                             "no comment is called '@cleer'"},
+                         Bad{"marks:\n  depth: 3\n", "s.yaml:2", "no points and reason for depth"},
+                         Bad{"nothing", "s.yaml", "no `marks:` in the sheet"}}) {
     auto marks = read(bad.text);
     ASSERT_FALSE(marks) << bad.text;
     EXPECT_EQ(marks.error().where, bad.where);

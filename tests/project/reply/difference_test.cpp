@@ -49,7 +49,7 @@ TEST(Difference, ApplyingItGivesTheOtherText) {
       if (random() % 5) b += line;
     }
     if (a == b) continue;
-    if (a.empty()) continue;  // a hunk without old lines is placed by its number alone
+    if (a.empty()) continue;  // a hunk without old lines is placed only by its number
     auto patched = apply_patch(a, unified_diff(a, b));
     ASSERT_TRUE(patched) << patched.error().what << "\n" << unified_diff(a, b);
     EXPECT_EQ(patched->text, b) << unified_diff(a, b);

@@ -1,4 +1,4 @@
-// Replies made to hang a reader. Each has about a megabyte; a quadratic step would take minutes.
+// Replies that try to make a reader hang. Each has about a megabyte; a quadratic step would take minutes.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -47,7 +47,8 @@ TEST(HostileReply, FencesAreLinear) {
 }
 
 TEST(HostileReply, CodeIsLinear) {
-  for (const char* unit : {"{", "}", "(", "\"", "'", "/*", "//", "#if\n", "#else\n", "#define a a\\\n", "R\"(", "extern \"C\" {", "a ", "<",
+  for (const char* unit : {"{", "}", "(", "\"", "'", "/*", "//", "#if\n", "#else\n", "#define a a\\\n", "R\"(", "R\"x\n", "u8R\"",
+                           "extern \"C\" {", "a ", "<",
                            "launch(", "namespace a {", "\"\"\"", "@@ -1 +1 @@\n-a\n"})
     expect_fast("```cuda\n" + repeat(unit) + "\n```\n", unit);
 }
@@ -71,7 +72,7 @@ TEST(HostileReply, SizeAndBlockLimits) {
   EXPECT_NE(extract_code(blocks).why_not.find("1001 code blocks"), std::string::npos);
 }
 
-// Every fixture, with bytes changed, pieces removed, doubled and moved.
+// Every fixture, with bytes changed and pieces removed, doubled and moved.
 TEST(HostileReply, MutatedRepliesGiveCodeOrAReason) {
   std::vector<std::string> replies;
   for (const auto& entry : fs::directory_iterator(CAPSTONE_REPLIES)) replies.push_back(read_file(entry.path()).value());

