@@ -76,7 +76,9 @@ function(capstone_test name)
     list(APPEND ARG_LABELS fast)
   endif()
   list(REMOVE_DUPLICATES ARG_LABELS)
-  string(REPLACE ";" "\\;" ARG_LABELS "${ARG_LABELS}")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  # Properties above cannot hold a list; this file is read after the tests were found.
+  file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake"
+    "if(${name}_TESTS)\n  set_tests_properties(\${${name}_TESTS} PROPERTIES LABELS \"${ARG_LABELS}\")\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
 endfunction()

@@ -13,7 +13,9 @@ std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(-1
 std::string number(const Json& value) { return value.is_number_integer() ? value.dump() : fmt::format("{:.9g}", value.get<double>()); }
 
 std::string init_text(const Json& init) {
-  const auto& [kind, value] = *init.items().begin();
+  const auto only = init.begin();
+  const std::string& kind = only.key();
+  const Json& value = only.value();
   if (kind == "uniform") return fmt::format("{{uniform: {{low: {}, high: {}}}}}", number(value.at(0)), number(value.at(1)));
   if (kind == "normal") return fmt::format("{{normal: {{mean: {}, std: {}}}}}", number(value.at(0)), number(value.at(1)));
   if (kind == "integer") return fmt::format("{{integer: {{min: {}, max: {}}}}}", number(value.at(0)), number(value.at(1)));
