@@ -193,7 +193,7 @@ Result<ExitCode> grace(const Context& context, const GradebookArguments& argumen
 void add_gradebook(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("gradebook", "for mentors: the cohort's marks, published and drafts");
   auto a = std::make_shared<GradebookArguments>();
-  command->add_option("cohort", a->cohort, "the folder that `grade --out` made (default graded/)");
+  command->add_option("graded", a->cohort, "the folder that `grade --out` made (default graded/)");
   command->add_option("--format", a->format, "text (default), csv, json, or html: COHORT/gradebook.html")->check(CLI::IsMember({"text", "csv", "json", "html"}));
   auto* progress = command->add_option("--progress", a->progress, "list who needs help, from students' check-ins (files or folders); needs no cohort yet")->type_name("CHECKINS");
   command->add_option("--roster", a->roster, "with --progress: CSV with name,id,email; also lists who never checked in")->needs(progress);
