@@ -292,9 +292,7 @@ GradingInputs common_inputs(const Workspace& workspace, const JudgeOptions& opti
   } else {
     inputs.device = "CPU (emulated CUDA)";
   }
-  inputs.options = fmt::format("python {}, baselines {}, tier {}, budget {:g} s, timeout {:g} s, {} hidden sizes{}{}", options.python,
-                               options.baselines.empty() ? "the problem's" : join(options.baselines, ","), static_cast<int>(options.execution), options.budget_seconds,
-                               options.timeout_seconds, options.hidden_cases, options.quick ? ", quick" : "", options.check_races ? ", races checked" : "");
+  inputs.options = join(words_of(options), " ");
   return inputs;
 }
 

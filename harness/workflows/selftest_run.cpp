@@ -111,9 +111,9 @@ Json with_earlier(Json record, const fs::path& file) {
 // Facts about the machine. Collected first: an interruption would also end the programs that report them.
 Json place_of(const SelftestRequest& request, const Resources& resources) {
   Json record{{"selftest", 1}, {"tool", resources.version}};
-  record["backend"] = request.backend == Backend::kCuda ? "cuda" : "emulated";
+  record["backend"] = name_of(request.backend);
   if (request.backend == Backend::kCuda) {
-    record["execution"] = request.execution == Execution::kInProcess ? "in-process" : request.execution == Execution::kReplayed ? "replayed" : "auto";
+    record["execution"] = name_of(request.execution);
     if (auto gpu = find_gpu(resources)) record.update({{"device", gpu->name}, {"driver", gpu->driver}, {"compute_capability", gpu->compute_capability}});
   }
   record["isolation"] = Sandbox::detect(resources).description();
