@@ -44,7 +44,7 @@ TEST(Claim, AnotherGpuBaselineOrVersionContradictsNothing) {
   other.environment["driver"] = "550";
   Claim claim = compare_claim(ledger_of(other), timed(2, 0.01));
   EXPECT_EQ(claim.agreement, Agreement::kNotComparable);
-  EXPECT_EQ(claim.text, "another driver: 550 then, 580 now");
+  EXPECT_EQ(claim.text, "different driver: 550 in the ledger, 580 now");
 }
 
 TEST(Claim, GateOneIsComparedAndTheLastVerdictOfThatSourceCounts) {

@@ -242,7 +242,7 @@ Measurement passed(const Project& project, const std::string& candidate, const s
 }
 
 std::string fixture_worklog(Where where) {
-  Result<std::string> text = read_file(fs::path(CAPSTONE_SOURCE_DIR) / "tests" / "unit" / "report" /
+  Result<std::string> text = read_file(fs::path(CAPSTONE_SOURCE_DIR) / "tests" / "templates" /
                                        (where == Where::kGpu ? "worklog_gpu.md" : "worklog_emulated.md"));
   if (!text) throw std::runtime_error(render(text.error()));
   return *text;

@@ -42,7 +42,7 @@ TEST_F(Export, CanvasGetsTheColumnAndKeepsEveryOtherByte) {
   EXPECT_EQ(filled->filled, 2);
   EXPECT_NE(notes(*filled).find("no row for Eve (team)"), std::string::npos) << notes(*filled);
   EXPECT_NE(notes(*filled).find("no mark for Nobody"), std::string::npos);
-  EXPECT_NE(notes(*filled).find("scaled to the 50 points"), std::string::npos);
+  EXPECT_NE(notes(*filled).find("scaled to the platform's 50 points"), std::string::npos);
 }
 
 TEST_F(Export, TheNumberInCanvasFileNamesFindsTheRow) {

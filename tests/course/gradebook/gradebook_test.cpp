@@ -120,7 +120,7 @@ TEST_F(Book, OneBadMarkLeavesAllOut) {
   struct Bad { Mark mark; std::string hint; };
   for (const Bad& bad : {Bad{give("adda", "depth", 1), "did you mean 'ada'?"},
                          Bad{give("ada", "dept", 1), "did you mean 'depth'?"},
-                         Bad{give("ada", "depth", 31), "0 to 30"}, Bad{give("ada", "depth", -1), "0 to 30"},
+                         Bad{give("ada", "depth", 31), "give 0 to 30"}, Bad{give("ada", "depth", -1), "give 0 to 30"},
                          Bad{give("ada", "depth", 1, " "),
                              "add --reason TEXT: the student reads it, and you need it when they ask"}}) {
     auto refused = book().mark(rubric, {give("ada", "honesty", 10), bad.mark});
