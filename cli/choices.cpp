@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
+#include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "harness/base/ascii.h"
 #include "harness/base/spelling.h"
@@ -34,16 +36,9 @@ CLI::Option* add(CLI::App& command, const std::string& option, Value& value, con
   return command.add_option(option, value, help)->transform(CLI::Validator(check, "", ""))->type_name(join(known, "|"));
 }
 
-template <class Value>
-std::string name_in(const Names<Value>& names, Value value) {
-  return std::find_if(names.begin(), names.end(), [&](const auto& entry) { return entry.second == value; })->first;
-}
-
 }  // namespace
 
 CLI::Option* add_backend(CLI::App& command, Backend& backend, const std::string& help) { return add(command, "--backend", backend, kBackends, help); }
 CLI::Option* add_execution(CLI::App& command, Execution& execution, const std::string& help) { return add(command, "--execution", execution, kExecutions, help); }
-std::string name_of(Backend backend) { return name_in(kBackends, backend); }
-std::string name_of(Execution execution) { return name_in(kExecutions, execution); }
 
 }  // namespace capstone::cli

@@ -1,19 +1,19 @@
 #pragma once
-// Options whose value is one of a few names: what the help says, and what is said of another.
+// Options whose value is one of a few names.
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "harness/judge/judge.h"
+
+namespace CLI {
+class App;
+class Option;
+}
 
 namespace capstone::cli {
 
 /// --backend auto|cuda|emulated
 CLI::Option* add_backend(CLI::App& command, Backend& backend, const std::string& help);
-/// --execution auto|host|replayed
+/// --execution auto|in-process|replayed
 CLI::Option* add_execution(CLI::App& command, Execution& execution, const std::string& help);
-/// What the user would have written.
-std::string name_of(Backend backend);
-std::string name_of(Execution execution);
 
 }  // namespace capstone::cli

@@ -24,7 +24,7 @@ const std::vector<CourseSession>& course() {
   return sessions;
 }
 
-std::string course_map(const std::string& here, const Terminal& terminal) {
+std::string syllabus_text(const std::string& here, const Terminal& terminal) {
   std::string text;
   const char* half = "";
   for (const CourseSession& session : course()) {
@@ -40,7 +40,7 @@ std::string course_map(const std::string& here, const Terminal& terminal) {
   return text;
 }
 
-std::string course_line(const std::string& here, const Terminal& terminal) {
+std::string syllabus_line(const std::string& here, const Terminal& terminal) {
   std::string text;
   const char* title = "";
   for (const CourseSession& session : course()) {

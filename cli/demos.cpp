@@ -8,7 +8,7 @@
 #include <cmath>
 #include <optional>
 
-#include "cli/rungs.h"
+#include "harness/workflows/rungs.h"
 #include "cli/show.h"
 #include "harness/base/text.h"
 #include "harness/analysis/explain/explain.h"
@@ -44,7 +44,7 @@ Result<Ladder> timed(const Context& context, const std::string& id, const std::v
 
 Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung, const Sizes& sizes) {
   CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
-  CAPSTONE_TRY(const std::filesystem::path source, find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
+  CAPSTONE_TRY(const std::filesystem::path source, workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
   auto explained = explain({&problem, source, sizes, {}}, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();
   return explained;
@@ -59,7 +59,7 @@ constexpr SpokenNumber kMountain{50, 100, "50 to 100 times, an A6000's first run
 constexpr SpokenNumber kScores{67e6, 67e6, "67 million scores"};
 
 // "the course says X; here Y: 2 % above that"
-std::string beside_the_course(const SpokenNumber& spoken, double here, const std::string& where, const std::string& here_text) {
+std::string against_the_course(const SpokenNumber& spoken, double here, const std::string& where, const std::string& here_text) {
   const double end = here > spoken.high ? spoken.high : spoken.low;
   const bool inside = here >= spoken.low * 0.995 && here <= spoken.high * 1.005;  // else it would be "0 % above"
   return fmt::format("the course says {}; {} {}: {}", spoken.text, where, here_text,
@@ -86,7 +86,7 @@ const Sizes kWarmupSizes{{"n", 1 << 21}};
 std::string mountain_text(const Ladder& ladder, const std::string& where) {
   const double naive = ladder.steps.front().ms.point, times = naive / ladder.library_ms;
   return fmt::format("  naive    {:>10}\n  library  {:>10}   {:.0f} times faster: {} of the time is the mountain\n{}", format_time_ms(naive), format_time_ms(ladder.library_ms), times,
-                     format_time_ms(naive - ladder.library_ms), beside_the_course(kMountain, times, where, fmt::format("{:.0f} times", times)));
+                     format_time_ms(naive - ladder.library_ms), against_the_course(kMountain, times, where, fmt::format("{:.0f} times", times)));
 }
 
 // L1 ---------------------------------------------------------------------------------------------------------------------------------
@@ -158,14 +158,14 @@ Result<void> mountain(const Context& context) {
   }
   CAPSTONE_TRY(const Ladder ladder, timed(context, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
   if (!ladder.steps.front().timed()) return fail("the naive kernel got no time: " + ladder.steps.front().trouble);
-  tell(context, fmt::format("on {}, at 2048³, so that nobody waits:\n{}", ladder.device, mountain_text(ladder, "here")));
+  tell(context, fmt::format("on {}, at 2048³, to keep it short:\n{}", ladder.device, mountain_text(ladder, "here")));
   return {};
 }
 
 // L2 ---------------------------------------------------------------------------------------------------------------------------------
 
 std::string warmup_text(const LadderStep& step) {
-  return fmt::format("  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, and nobody changed the kernel", format_time_ms(step.ms.point),
+  return fmt::format("  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, with the same kernel", format_time_ms(step.ms.point),
                      format_time_ms(step.warm_ms), step.ms.point / step.warm_ms);
 }
 
@@ -188,10 +188,11 @@ Result<std::vector<Measurement>> judged(const Context& context, const std::vecto
   CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), "vector_add"));
   JudgeRequest request;
   request.problem = &problem;
-  request.budget_seconds = 1;
+  request.options.budget_seconds = 1;
   request.restarts = 2;
-  request.hidden_cases = 1;
-  request.instrumented = false;
+  request.options.hidden_cases = 1;
+  request.options.python = "none";
+  request.options.quick = true;
   for (const std::string& name : names) request.candidates.push_back({name, context.resources.share / "examples" / "demos" / (name + ".cu")});
   auto measurements = judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();
@@ -327,7 +328,7 @@ Result<void> flash_traffic(const Context& context) {
   const double naive = 4 * operand + 4 * scores, flash = 4 * operand;
   table.row({context.terminal.paint(Tone::kBold, "device memory"), mega(naive), mega(flash)});
   tell(context, fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
-  tell(context, beside_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
+  tell(context, against_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
   tell(context, table.text(context.terminal));
   tell(context, fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
                                    mega(n / tile * 2 * operand), mega(2 * operand)));

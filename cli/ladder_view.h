@@ -7,7 +7,7 @@
 
 namespace capstone::cli {
 
-/// Heading, table and what stands below it. @param recorded  it was measured elsewhere, and the text says so
+/// Heading, table and notes. @param recorded  measured elsewhere: the text says so
 std::string ladder_text(const Ladder& ladder, const Terminal& terminal, bool recorded);
 
 inline constexpr int kBarCells = 20;
@@ -16,7 +16,7 @@ inline constexpr int kBarCells = 20;
 std::string time_bar(double ms, double slowest, double fastest, int most = kBarCells);
 /// "51.60" TFLOP/s or "2731" GB/s, without its unit.
 std::string figure(const Ladder& ladder, const LadderStep& step);
-/// The title with its sizes; where, when and beside what it was measured.
+/// The title with its sizes; and where, when and against which library it was measured.
 std::string ladder_heading(const Ladder& ladder);
 std::string ladder_origin(const Ladder& ladder);
 

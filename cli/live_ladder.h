@@ -1,5 +1,5 @@
 #pragma once
-// A ladder in front of a room: one rung at a time, the room's guess before the answer.
+// A ladder for a class: one rung at a time, a guess before each answer.
 #include <istream>
 
 #include "cli/terminal.h"
@@ -7,8 +7,8 @@
 
 namespace capstone::cli {
 
-/// Shows the timed rungs one after the other. Before each but the first a line is read: how many times faster the room believes it to be; an
-/// empty line is no guess, the end of the input ends the show.
+/// Shows the timed rungs one after the other. Before each except the first it reads a guess: how many times faster the rung is.
+/// An empty line is no guess; the end of the input ends the show.
 Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& terminal, std::istream& room);
 
 /// Digits, '.', 'x', '%' and blanks, five lines high.

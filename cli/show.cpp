@@ -43,8 +43,8 @@ std::string cases_text(const Measurement& m) {
 
 // "H200, replayed execution", "four schedules": how the kernel was run.
 std::string way_of(const Measurement& m) {
-  if (m.backend == "emulated") return m.execution == "in-process" ? "PyTorch on the CPU" : "four schedules";
-  return fmt::format("{}, {}", m.environment.value("device", ""), m.execution);
+  if (m.backend == Backend::kEmulated) return m.execution == Execution::kInProcess ? "PyTorch on the CPU" : "four schedules";
+  return fmt::format("{}, {}", m.environment.value("device", ""), recorded_name(m.execution));
 }
 
 std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
@@ -60,7 +60,7 @@ std::string mismatch_table(const Diagnosis& d, const Terminal& terminal) {
 std::string time_of(const Measurement& m) {
   if (!m.measured || m.measured->arms.empty()) return "-";
   const Arm& arm = m.measured->arms.back();
-  if (m.backend == "emulated") return format_time_ms(arm.median_ms.point) + " emulated";
+  if (m.backend == Backend::kEmulated) return format_time_ms(arm.median_ms.point) + " emulated";
   return with_interval(arm.median_ms);
 }
 
@@ -103,8 +103,8 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   for (const Measurement& m : measurements)
     for (const std::string& label : m.labels) text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
   const Measurement& any = measurements.front();
-  if (any.backend == "emulated")
-    text += "\n" + terminal.paint(Tone::kDim, fmt::format("gate two: not judged here ({}). Emulated times are CPU times and count for nothing.",
+  if (any.backend == Backend::kEmulated)
+    text += "\n" + terminal.paint(Tone::kDim, fmt::format("gate two: not judged here ({}). Emulated times are CPU times: they are not graded.",
                                                           any.gate_two_reason));
   else
     for (const Measurement& m : measurements)
@@ -114,8 +114,8 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
     text += "\n" + terminal.paint(Tone::kDim, fmt::format("the reference is the native baseline: {}", any.environment.value("native_because", "")));
   for (const Measurement& m : measurements)
     if (!m.execution_reason.empty())
-      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {}: {}", shown_name(m), m.execution, m.execution_reason));
-  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", any.backend, way_of(any), any.isolation,
+      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {}: {}", shown_name(m), recorded_name(m.execution), m.execution_reason));
+  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", recorded_name(any.backend), way_of(any), any.isolation,
                                                         judged(any) ? fmt::format(" · verdict floor {:.1f} %", any.measured->floor * 100) : ""));
   return text;
 }
@@ -160,7 +160,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger) {
   for (const Measurement& m : measurements) {
     if (m.candidate != "human") continue;
-    if (m.gate_one == GateOne::kBuildFailed) return fmt::format("mend the {}first error, then: capstone measure human", m.source.ends_with(".py") ? "" : "compiler's ");
+    if (m.gate_one == GateOne::kBuildFailed) return fmt::format("fix the {}first error, then: capstone measure human", m.source.ends_with(".py") ? "" : "compiler's ");
     const CaseResult* why = m.first_failure();
     if (m.gate_one == GateOne::kNotJudgeable && why && !why->hint.empty() && why->hint.find("--bundle") == std::string::npos)
       return "do what the hint says, then: capstone measure human";
@@ -168,7 +168,7 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
     if (m.gate_one != GateOne::kPassed) {
       const CaseResult* bad = m.first_failure();
       const bool again = bad && !bad->seed.empty();
-      return fmt::format("mend the first failing case above{}, then: capstone measure human -m \"what you changed\"",
+      return fmt::format("fix the first failing case above{}, then: capstone measure human -m \"what you changed\"",
                          again ? fmt::format(" (that case alone: capstone measure --replay {})", bad->id) : "");
     }
   }
@@ -181,16 +181,23 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
   return "write the worklog, then: capstone report";
 }
 
-ExitCode exit_code_of(const std::vector<Measurement>& measurements) {
-  ExitCode code = ExitCode::kDone;
-  for (const Measurement& m : measurements) {
-    if (m.gate_one == GateOne::kNotJudgeable || m.gate_one == GateOne::kMachineFault) {
-      if (code == ExitCode::kDone) code = ExitCode::kEnvironment;
-    } else if (m.gate_one != GateOne::kPassed) {
-      code = ExitCode::kGateOneFailed;
-    }
+void print_verdict(const std::vector<Measurement>& measurements, const std::string& next, const Terminal& terminal,
+                   bool verbose) {
+  terminal.out(verdict_table(measurements, terminal));
+  for (const Measurement& m : measurements)
+    if (std::string why = explain_failure(m, terminal, verbose); !why.empty()) terminal.out(why);
+  if (!next.empty()) terminal.out("next: " + next);
+}
+
+std::string verdict_line(const Measurement& m) {
+  std::string text(label_of(m.gate_one));
+  if (m.gate_two == GateTwo::kNotJudged) return text;
+  text += fmt::format(", {}", label_of(m.gate_two));
+  if (m.measured && m.measured->speedup) {
+    const Interval& s = *m.measured->speedup;
+    text += fmt::format(" {} [{}, {}]", format_speedup(s.point), format_speedup(s.low), format_speedup(s.high));
   }
-  return code;
+  return text;
 }
 
 }  // namespace capstone::cli

@@ -9,7 +9,7 @@
 
 namespace capstone::cli {
 
-/// The verdict table of one run of `measure`: one line a candidate, the baseline first.
+/// The verdict table of one run of `measure`: one line for each candidate, the baseline first.
 std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal);
 
 /// What went wrong with one candidate: compiler error or mismatch, where, and a hint. Empty when gate one was passed.
@@ -19,6 +19,11 @@ std::string explain_failure(const Measurement& measurement, const Terminal& term
 /// One line: what to do next.
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger);
 
-ExitCode exit_code_of(const std::vector<Measurement>& measurements);
+/// Prints a judgement: the verdict table, what failed, and what to do next. @param next  empty: no such line
+void print_verdict(const std::vector<Measurement>& measurements, const std::string& next, const Terminal& terminal,
+                   bool verbose);
+
+/// "TIE 1.01x [0.99, 1.02]": gate one, gate two and speedup of a judgement on one line.
+std::string verdict_line(const Measurement& measurement);
 
 }  // namespace capstone::cli

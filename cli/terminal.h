@@ -16,7 +16,7 @@ class Terminal {
 
   /// Results: one line on stdout.
   void out(std::string_view line = {}) const;
-  /// Narration: one line on stderr; a progress line that stands there is wiped first.
+  /// Narration: one line on stderr; a progress line is removed first.
   void say(std::string_view line) const;
   /// What is being done now. On a terminal it overwrites itself; elsewhere each new text is a line of its own.
   void progress(std::string_view text) const;

@@ -3,7 +3,8 @@
 # Warnings for every target; errors where CAPSTONE_WERROR is ON.
 function(capstone_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra
-    -Wno-restrict  # GCC 12 warns of std::string itself (GCC bug 105329)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns of std::string itself (GCC bug 105329)
+    $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>  # takes a source for a header there
     $<$<BOOL:${CAPSTONE_WERROR}>:-Werror> ${ARGN})
 endfunction()
 
@@ -46,7 +47,9 @@ function(capstone_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(capstone_${name} STATIC ${ARG_SOURCES})
   add_library(capstone::${name} ALIAS capstone_${name})
-  target_include_directories(capstone_${name} PUBLIC "${CMAKE_SOURCE_DIR}")
+  target_include_directories(capstone_${name} PUBLIC "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>"
+    "$<INSTALL_INTERFACE:include/capstone>")
+  set_property(GLOBAL APPEND PROPERTY CAPSTONE_LIBRARIES capstone_${name})
   capstone_warnings(capstone_${name} -Wshadow -Wconversion -Wno-sign-conversion)
   target_link_libraries(capstone_${name} PUBLIC ${ARG_DEPS})
   capstone_unity(capstone_${name})
@@ -55,7 +58,8 @@ function(capstone_library name)
   endif()
 endfunction()
 
-# capstone_test(<name> SOURCES … DEPS … [LABELS …]): one GoogleTest program, its cases found at test time.
+# capstone_test(<name> SOURCES … DEPS … [LABELS …] [TIMEOUT …]): one GoogleTest program, its cases found at test time. Each case has the name of its
+# folder below tests/ (its room) as a label, and "fast" where the program is in CAPSTONE_FAST_TESTS.
 function(capstone_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -65,6 +69,14 @@ function(capstone_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  file(RELATIVE_PATH room "${CMAKE_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
+  string(REGEX REPLACE "/.*" "" room "${room}")
+  list(APPEND ARG_LABELS ${room})
+  if(name IN_LIST CAPSTONE_FAST_TESTS)
+    list(APPEND ARG_LABELS fast)
+  endif()
+  list(REMOVE_DUPLICATES ARG_LABELS)
+  string(REPLACE ";" "\\;" ARG_LABELS "${ARG_LABELS}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

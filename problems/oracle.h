@@ -1,6 +1,6 @@
 #pragma once
-// The interface between the judge and a problem's oracle.cpp. An oracle is a shared object of ours (or of the
-// author of a user's problem), never of a submission. It stands alone: no other header of capstone is needed.
+// The interface between the judge and a problem's oracle.cpp. An oracle is a shared object of capstone, or of
+// the author of a user's problem; it never comes from a submission. No other header of capstone is needed.
 #include <cstdint>
 
 extern "C" {

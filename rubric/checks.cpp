@@ -88,7 +88,7 @@ Fact human_correct(const Sources& s) {
       auto records = records_where(s, "measurement", [&](const Json& body) {
         return text_at(body, "candidate") == "human" && text_at(body, "version") == m.version && passed_gate_one(body);
       });
-      return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), m.backend), records};
+      return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), recorded_name(m.backend)), records};
     }
   if (s.ledger.human.empty()) return {0, true, "the human kernel was never judged", {}};
   return {0, true,

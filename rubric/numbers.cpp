@@ -23,7 +23,7 @@ std::string environment_text(const Json& environment, std::initializer_list<cons
   return {};
 }
 
-bool is_emulated(const Measurement& m) { return m.backend != "cuda"; }
+bool is_emulated(const Measurement& m) { return m.backend != Backend::kCuda; }
 
 const Arm* candidate_arm(const Measurement& m) {
   if (!m.measured) return nullptr;

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Looks at a gradebook page in headless Chromium: its own script runs under its own policy, search and sort work, nothing else runs or loads.
+# Checks a gradebook page in headless Chromium: its script runs under its own security policy, search and sort
+# work, and nothing else runs or loads.
+#
 #   scripts/check_gradebook.sh GRADEBOOK.html SUBMISSION ROWS [SCREENSHOT.png]
-# SUBMISSION: one whose name no other row contains; ROWS: how many people the page lists.
-# Exit codes: 0 all is well · 1 something is wrong with the page · 2 usage · 3 no Chromium here.
+#
+# SUBMISSION: one whose name no other row contains; ROWS: the number of people on the page.
+#
+# Exit codes: 0 the page is correct · 1 something is wrong with the page · 2 usage · 3 no Chromium.
 set -euo pipefail
 
 [ $# -ge 3 ] && [ -f "$1" ] || { echo "usage: scripts/check_gradebook.sh GRADEBOOK.html SUBMISSION ROWS [SCREENSHOT.png]" >&2; exit 2; }
@@ -17,9 +21,10 @@ need_chromium
 failed=0
 wrong() { echo "wrong: $1" >&2; failed=1; }
 
-# The probe is a second script, which the page's policy must be told of; the page's own keeps the hash that it came with.
+# The probe is a second script, so its hash is added to the page's policy. The page's own script keeps its
+# hash.
 cat > "$work/probe.js" <<'PROBE'
-{  // a scope of its own: the page's script has names, too
+{  // a separate scope, because the page's script also has names
 const out = [], table = document.querySelector("table.grades");
 const visible = () => [...table.tBodies[0].rows].filter(r => !r.hidden).map(r => r.cells[0].textContent);
 const type = text => { const s = document.querySelector("#search"); s.value = text; s.dispatchEvent(new Event("input")); };

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Looks at a rendered worklog in headless Chromium: the five sections, visible plots, no request to anywhere.
+# Checks a rendered worklog in headless Chromium: the five sections, visible plots, no network requests.
+#
 #   scripts/check_html.sh FILE.html [SCREENSHOT.png]
-# Exit codes: 0 all is well · 1 something is wrong with the page · 2 usage · 3 no Chromium here.
+#
+# Exit codes: 0 the page is correct · 1 something is wrong with the page · 2 usage · 3 no Chromium.
 set -euo pipefail
 
 [ $# -ge 1 ] && [ -f "$1" ] || { echo "usage: scripts/check_html.sh FILE.html [SCREENSHOT.png]" >&2; exit 2; }
@@ -16,7 +18,7 @@ need_chromium
 failed=0
 wrong() { echo "wrong: $1" >&2; failed=1; }
 
-# The page itself runs no script, so a copy with a probe appended measures it: the policy is lifted in the copy only.
+# The page runs no script. The probe is appended to a copy, and only the copy has no security policy.
 probe='<script>
 const box = e => { const b = e.getBoundingClientRect(); return Math.round(b.width) + "x" + Math.round(b.height); };
 const out = [];
@@ -36,7 +38,7 @@ facts "$work/wide.dom" > "$work/facts"
 
 order=$(awk '$1 == "section" { printf "%s ", $2 }' "$work/facts")
 [ "$order" = "section-1 section-2 section-3 section-4 section-5 " ] || wrong "sections are: ${order:-none}"
-awk '$1 == "section" && $3 ~ /(^0x|x0$)/ { exit 1 }' "$work/facts" || wrong "a section takes no room"
+awk '$1 == "section" && $3 ~ /(^0x|x0$)/ { exit 1 }' "$work/facts" || wrong "a section is empty"
 
 plots=$(grep -c '^plot ' "$work/facts" || true)
 if grep -q 'install gnuplot to see the plots' "$page"; then
@@ -49,7 +51,7 @@ if grep '^request ' "$work/facts"; then wrong "the page makes requests"; fi
 facts "$work/narrow.dom" | awk '$1 == "overflow" && $2 > 0 { exit 1 }' || wrong "the page is wider than a phone"
 
 grep -q "Content-Security-Policy\" content=\"default-src 'none'" "$page" || wrong "no content security policy"
-if grep -qiE '<(script|iframe|object|embed|img|link)[ >]' "$page"; then wrong "an element that runs or loads"; fi
+if grep -qiE '<(script|iframe|object|embed|img|link)[ >]' "$page"; then wrong "the page has an element that runs code or loads a file"; fi
 
 browse "$work" --window-size=1200,3000 --screenshot="$shot" "file://$page" >/dev/null
 [ "$(stat -c %s "$shot" 2>/dev/null || echo 0)" -gt 20000 ] || wrong "the screenshot is blank"

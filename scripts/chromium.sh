@@ -1,6 +1,8 @@
 # shellcheck shell=bash
-# For scripts that look at pages: . scripts/chromium.sh, then `browse WORK_FOLDER ARGUMENT…` runs a headless Chromium whose profile and log lie in the folder.
-# `need_chromium` ends the script with exit code 3 where there is none.
+#
+# For scripts that check pages: . scripts/chromium.sh. Then `browse WORK_FOLDER ARGUMENT…` runs a headless
+# Chromium that keeps its profile and log in the folder. `need_chromium` ends the script with exit code 3 if
+# there is no Chromium.
 need_chromium() {
   for chromium in chromium chromium-browser google-chrome; do
     command -v "$chromium" >/dev/null && return

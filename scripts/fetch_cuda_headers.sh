@@ -7,7 +7,7 @@
 # CACHE_FOLDER: default $CAPSTONE_CACHE, else ${XDG_CACHE_HOME:-$HOME/.cache}/capstone.
 set -euo pipefail
 
-# The headers are the same on every machine, so the x86-64 package serves aarch64, too.
+# The headers are the same on every machine, so the x86-64 package also serves aarch64.
 requirements='nvidia-cuda-runtime==13.0.96 --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
 nvidia-cuda-crt==13.0.88 --hash=sha256:2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4'
 
@@ -22,7 +22,7 @@ complete() {
 }
 
 if complete "$target"; then
-  echo "CUDA headers are there: $target"
+  echo "CUDA headers are already in $target"
   exit 0
 fi
 
@@ -46,7 +46,7 @@ if ! "$python" -m pip download --quiet --disable-pip-version-check --no-deps --r
   exit 3
 fi
 
-# A wheel is a zip file, and Python reads zip files everywhere.
+# A wheel is a zip file, and Python can read zip files everywhere.
 "$python" - "$work/wheels" "$work/include" <<'PYTHON'
 import pathlib
 import sys
@@ -61,13 +61,13 @@ for wheel in sorted(wheels.glob("*.whl")):
                 continue
             target = include / name.split(marker, 1)[1]
             if not target.resolve().is_relative_to(include.resolve()):
-                sys.exit(f"error: {wheel.name} holds a path outside of its folder: {name}")
+                sys.exit(f"error: {wheel.name} contains a path outside of its folder: {name}")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(archive.read(name))
 PYTHON
 
 if ! complete "$work/include"; then
-  echo "error: the packages do not hold the headers that were expected" >&2
+  echo "error: the packages do not contain the expected headers" >&2
   exit 3
 fi
 rm -rf "$target"

@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# On a GPU machine: a cohort of every kind of submission graded on the GPU, killed once and resumed.
+# On a GPU machine: grades a cohort with every kind of submission on the GPU, killed once and resumed.
+#
 #   scripts/gpu_cohort.sh OUT [capstone]
-# The cohort is scripts/make_cohort's, each kind once, and a project from a rung each of softmax, sgemm and transpose. OUT gets results.jsonl (every result file, one a
-# line), grades.csv, gradebook.csv, leaderboard.txt, expected.csv, summary.txt (what `grade` printed), grade.log and claims.txt. Baseline: the native baselines, which need no PyTorch.
-# Exit codes: 0 every submission ended in the state that it should · 1 one did not · 2 something is missing.
+#
+# The cohort is made by scripts/make_cohort, each kind once, with one project from a rung of softmax, sgemm
+# and transpose each. OUT gets results.jsonl (every result file, one per line), grades.csv, gradebook.csv,
+# leaderboard.txt, expected.csv, summary.txt (the output of `grade`), grade.log and claims.txt. The baselines
+# are the native ones, which do not need PyTorch.
+#
+# Exit codes: 0 every submission ended in the expected state · 1 at least one did not · 2 something is
+# missing.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=${2:-capstone}

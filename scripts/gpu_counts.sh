@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# On a GPU machine: do the counts of `capstone explain` agree with Nsight Compute's?
+# On a GPU machine: compares the counts of `capstone explain` with those of Nsight Compute.
+#
 #   scripts/gpu_counts.sh OUT [capstone]
-# Every file of tests/gpu/counts/kernels is explained here and profiled there, with the same launches. OUT/counts.json is the record (each kernel, each
-# counter: emulated, measured, difference), OUT/counts-raw.tar.gz what it was made from:
-#   tests/gpu/counts/compare.py FOLDER RECORD.json     # again, from the unpacked archive, on any machine
-# Exit codes: 0 all agree within 2 % · 1 one does not · 2 something is missing.
+#
+# Every file of tests/gpu/counts/kernels is explained by the emulator and profiled on the GPU, with the same
+# launches. OUT/counts.json is the record (for each kernel and counter: emulated, measured, difference),
+# OUT/counts-raw.tar.gz the raw data:
+#
+#   tests/gpu/counts/compare.py FOLDER RECORD.json     # repeats the comparison from the unpacked archive, on
+#   any machine
+#
+# Exit codes: 0 all agree within 2 % · 1 at least one does not · 2 something is missing.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=${2:-capstone}
@@ -22,7 +28,8 @@ capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 
 [ -n "$capability" ] || missing "no NVIDIA GPU" "run this on a machine with one"
 [ "$capability" -ge 90 ] && capability=${capability}a
 
-# ncu refuses a whole list for one name that it does not know. The last ones are for whoever looks into a difference.
+# ncu refuses a whole list because of one unknown name. The last metrics help to find the cause of a
+# difference.
 known=$("$ncu" --query-metrics 2>/dev/null | awk '{print $1}')
 metrics=thread_inst_executed_true,inst_executed
 for name in l1tex__t_{requests,sectors}_pipe_lsu_mem_global_op_{ld,st,red,atom} l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{ld,st,atom} \
@@ -30,7 +37,7 @@ for name in l1tex__t_{requests,sectors}_pipe_lsu_mem_global_op_{ld,st,red,atom} 
   if ! grep -qx l1tex__t_requests_pipe_lsu_mem_global_op_ld <<<"$known" || grep -qx "$name" <<<"$known"; then
     metrics+=,$name.sum
   else
-    echo "note: this ncu has no $name" >&2
+    echo "note: this version of ncu does not have $name" >&2
   fi
 done
 
@@ -42,7 +49,7 @@ device, driver = gpu.rsplit(", ", 1)
 print(json.dumps({"tool": tool, "device": device, "driver": driver, "ncu": ncu, "nvcc": nvcc, "date": datetime.date.today().isoformat()}))
 E
 
-# Everything that needs no GPU at once, then the profiler, which has it alone.
+# First everything that needs no GPU, in parallel; then the profiler, alone on the GPU.
 prepare() {  # file name
   "$capstone" explain "$1" --problem "$counts/problem" --format json >"$work/$2.emulated.json" 2>"$work/$2.log" ||
     { cat "$work/$2.log" >&2; missing "$2.cu cannot be explained" "see above"; }

@@ -1,9 +1,17 @@
 #!/usr/bin/env bash
-# On a GPU machine: each KernelBench problem against a copy of its own reference, which must be correct and TIE.
-#   scripts/gpu_kernelbench.sh OUT PROBLEMS [CAPSTONE [SECONDS]]     # PROBLEMS: a folder like KernelBench's (level1/19_ReLU.py); 1 s of timing a candidate
-# Uses every visible GPU, one problem each at a time. OUT gets LEVEL_PROBLEM.log (what the tool said) and .jsonl (its records), and the summary kernelbench.json: of each problem the
-# sizes, the medians, the verdict, with device, version and what was labelled. What OUT has is not judged again, so a run that was stopped goes on.
-# Exit codes: 0 every problem was correct and TIE · 1 one was not, or could not be judged · 2 something is missing.
+# On a GPU machine: judges each KernelBench problem with a copy of its own reference, which must be correct
+# and TIE.
+#
+#   scripts/gpu_kernelbench.sh OUT PROBLEMS [CAPSTONE [SECONDS]]
+#
+# PROBLEMS: a folder like KernelBench's (level1/19_ReLU.py). SECONDS: timing per candidate, default 1. Uses
+# every visible GPU, one problem on each at a time. OUT gets LEVEL_PROBLEM.log (the tool's output) and .jsonl
+# (its records), and the summary kernelbench.json: for each problem the sizes, the medians, the verdict,
+# device, version and labels. Problems that OUT already has are not judged again, so rerun the script to
+# resume.
+#
+# Exit codes: 0 every problem was correct and TIE · 1 at least one was not, or could not be judged · 2
+# something is missing.
 set -uo pipefail
 out=$(mkdir -p "${1:?usage: scripts/gpu_kernelbench.sh OUT PROBLEMS [CAPSTONE [SECONDS]]}" && cd "$1" && pwd) || exit 2
 problems=$(cd "${2:?which problems?}" && pwd) || exit 2

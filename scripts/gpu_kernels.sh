@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Checks and times the baselines and rungs of the first four problems on this machine's GPU, without the rest of capstone.
+# Checks and times the baselines and rungs of the first four problems on this machine's GPU, without the rest
+# of capstone.
 #
 #   scripts/gpu_kernels.sh OUT_FOLDER [--sanitize]
 #
-# Builds tests/gpu/kernels_smoke.cu once a kernel file, in parallel, then runs the programs one after the other (a GPU is
-# timed alone). Writes OUT_FOLDER/kernels.csv and OUT_FOLDER/kernels.txt (a table with the ratio to the baseline and to
-# the rung before), and OUT_FOLDER/kernels.log with what the compiler said. Exits 1 when a kernel is wrong or does not build.
-# With --sanitize every rung also runs under compute-sanitizer: scripts/gpu_sanitize.sh.
-# Needs nvcc, nvidia-smi and a GPU. cuDNN is used for the convolution's baseline where it is found.
+# Builds tests/gpu/kernels_smoke.cu once per kernel file, in parallel, then runs the programs one after the
+# other (each kernel is timed alone on the GPU). Writes OUT_FOLDER/kernels.csv, OUT_FOLDER/kernels.txt (a
+# table with the ratio to the baseline and to the previous rung), and OUT_FOLDER/kernels.log with the
+# compiler's output. Exits 1 if a kernel is wrong or does not build. With
+# --sanitize every rung also runs under compute-sanitizer: scripts/gpu_sanitize.sh. Needs nvcc, nvidia-smi and
+# a GPU. cuDNN is used for the convolution's baseline if it is found.
 set -euo pipefail
 
 out=${1:?usage: scripts/gpu_kernels.sh OUT_FOLDER}
@@ -21,13 +23,13 @@ nvcc=$(command -v nvcc || true)
 [ -n "$nvcc" ] || nvcc=${CUDA_HOME:-/usr/local/cuda}/bin/nvcc
 [ -x "$nvcc" ] || { echo "error: no nvcc; set CUDA_HOME or PATH" >&2; exit 3; }
 
-# "9.0" -> 90a: from 9.0 on, the suffix unlocks the instructions of exactly this chip.
+# "9.0" -> 90a: from 9.0 on, the suffix enables the instructions that only this chip has.
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d '. ')
 [ -n "$capability" ] || { echo "error: nvidia-smi names no GPU" >&2; exit 3; }
 [ "$capability" -ge 90 ] && capability=${capability}a
 export flags="-std=c++17 -O3 -lineinfo -gencode arch=compute_$capability,code=sm_$capability -Xcompiler -Wall"
 
-# cuDNN: beside the toolkit, from the distribution, or from NVIDIA's Python package.
+# cuDNN: next to the toolkit, from the distribution, or from NVIDIA's Python package.
 find_cudnn() {
   local toolkit include library
   toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
@@ -37,7 +39,7 @@ find_cudnn() {
     for library in "$include/../lib" "$include/../lib64" /usr/lib/x86_64-linux-gnu; do
       [ -f "$library/libcudnn.so.9" ] || continue
       library=$(cd "$library" && pwd)
-      ln -sf "$library/libcudnn.so.9" "$build/libcudnn.so"  # the Python package has no name to link against
+      ln -sf "$library/libcudnn.so.9" "$build/libcudnn.so"  # the Python package has no file name to link with
       echo "-DCAPSTONE_USE_CUDNN -I$include -L$build -lcudnn -Xlinker -rpath=$library"
       return
     done
@@ -46,7 +48,7 @@ find_cudnn() {
 cudnn_flags=$(find_cudnn)
 export root build nvcc cudnn_flags
 
-# One line a kernel: problem, file, in the order of the table.
+# One line per kernel: problem, file, in the order of the table.
 jobs=$build/jobs
 while read -r problem folders; do
   echo "$problem problems/$problem/baseline.cu"
@@ -74,7 +76,7 @@ build_one() {
 export -f build_one
 xargs -P "$(nproc)" -L 1 bash -c 'build_one "$@"' build_one < "$jobs" > "$out/kernels.log" 2>&1 || true
 
-# The measure size as the problem states it: "rows=16384 cols=4096".
+# The measure size from the problem's definition: "rows=16384 cols=4096".
 measure_size() {
   sed -n 's/^  measure: {\(.*\)}.*/\1/p' "$root/problems/$1/problem.yaml" 2>/dev/null | tr -d ' ' | tr ':,' '= '
 }
@@ -95,7 +97,7 @@ while read -r problem file; do
     echo "problem,$("$program")" > "$csv"
     first=0
   fi
-  # shellcheck disable=SC2046  # one argument a size
+  # shellcheck disable=SC2046  # one argument per size
   line=$(timeout 60 "$program" "$name" $(measure_size "$problem") 2>> "$out/kernels.log") || failed=1
   echo "$problem,${line:-$name,FAIL,,,,,,,\"did not finish\"}" >> "$csv"
 done < "$jobs"

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# On a GPU machine: times every ladder through the tool itself and records the results.
+# On a GPU machine: times every ladder with capstone itself and records the results.
+#
 #   scripts/gpu_ladders.sh OUT [capstone] [PROBLEM…]
-# OUT/<device>.json is the results file (for reference_kernels/results), OUT/<problem>.txt what was printed. Problems with larger published
-# shapes are timed there, too. Exit code 1 when a rung failed gate one or a ladder could not be timed; the others go on.
+#
+# OUT/<device>.json is the results file (for reference_kernels/results), OUT/<problem>.txt the printed output.
+# Problems with larger published shapes are also timed at these. Exit code 1 if a rung failed gate one or a
+# ladder could not be timed; the other ladders are still run.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=${2:-capstone}

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# On a GPU machine: does the cold median of `capstone measure` agree with what Nsight Compute says about the same kernel?
+# On a GPU machine: compares the cold median of `capstone measure` with the duration from Nsight Compute for
+# the same kernel.
+#
 #   scripts/gpu_ncu.sh OUT [capstone]
-# Five kernels of one launch each, at their problems' measured sizes: OUT/ncu.jsonl has a line each (times in µs, device, date),
-# OUT/ncu-*.csv what ncu printed. Agreement: within max(5 %, 2 µs). ncu runs twice with --clock-control none: once with the caches
-# left alone, so that the kernel meets the L2 cache as the judge leaves it (full of clean lines: `agrees`), once with ncu's own
-# --cache-control all, which invalidates it (`agrees_after_invalidation`). A kernel that marks its data evict-first is faster in an
-# empty cache: its lines do not displace those of whoever ran before.
+#
+# Five kernels of one launch each, at their problems' measured sizes. OUT/ncu.jsonl has one line for each
+# (times in µs, device, date), OUT/ncu-*.csv the output of ncu. Agreement means: within max(5 %, 2 µs). ncu
+# runs twice with --clock-control none: once without cache control, so that the kernel finds the L2 cache as
+# the judge leaves it (full of clean lines: `agrees`), once with ncu's
+# --cache-control all, which invalidates it (`agrees_after_invalidation`). A kernel that marks its data
+# evict-first is faster with an empty cache: its lines do not displace the lines of earlier kernels.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=${2:-capstone}
@@ -29,7 +33,7 @@ compare() {  # problem rung-number
     "-DKERNEL_FILE=\"$file\"" "$root/tests/gpu/kernels_smoke.cu" -o "$work/smoke" 2>/dev/null || return 1
   local control
   for control in none all; do
-    # shellcheck disable=SC2086  # one argument a size
+    # shellcheck disable=SC2086  # one argument per size
     "$ncu" --clock-control none --cache-control $control --metrics gpu__time_duration.sum,launch__grid_size --csv --page raw \
       "$work/smoke" kernel $sizes >"$work/ncu.csv" 2>/dev/null
     grep '^"' "$work/ncu.csv" >"$out/ncu-$problem-$rung-$control.csv"

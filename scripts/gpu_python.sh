@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# PyTorch's place in the judge, on this machine's GPUs: the worker's times beside PyTorch's own timers, and reference kernels judged as a .cu and as a .py that loads the
-# very same source inline.
+# Checks PyTorch support on this machine's GPUs: the worker's times against PyTorch's own timers, and
+# reference kernels judged as a .cu file and as a .py file that loads the same source inline.
 #
-#   scripts/gpu_python.sh OUT [CAPSTONE [PROBLEM]]      # PROBLEM: this pair alone, and no timers
+#   scripts/gpu_python.sh OUT [CAPSTONE [PROBLEM]]      # PROBLEM: only this pair, without the timers
 #
-# Writes OUT/timers.txt (tests/gpu/python_worker.py), the ledgers, and OUT/cu_and_py.json: of each kernel both cold medians and their quotient. Uses every visible GPU.
-# Exit codes: 0 every pair agrees within 5 % and the timers do · 1 one does not · 2 something is missing. Needs nvcc, a python3 on PATH with PyTorch for CUDA, ninja.
+# Writes OUT/timers.txt (tests/gpu/python_worker.py), the ledgers, and OUT/cu_and_py.json: for each kernel
+# both cold medians and their quotient. Uses every visible GPU. Needs nvcc, a python3 on PATH with PyTorch for
+# CUDA, and ninja.
+#
+# Exit codes: 0 every pair agrees within 5 %, and so do the timers · 1 at least one does not · 2 something is
+# missing.
 set -uo pipefail
 out=$(mkdir -p "${1:?usage: scripts/gpu_python.sh OUT [CAPSTONE]}" && cd "$1" && pwd) || exit 2
 capstone=$(readlink -f "$(command -v "${2:-capstone}")")
@@ -18,7 +22,7 @@ trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1
 for needed in nvcc ninja; do command -v $needed >/dev/null || { echo "error: no $needed on PATH" >&2; exit 2; }; done
 
-# A rung as a module: the launch() of its file, called with the tensors' addresses on PyTorch's stream.
+# Writes a rung as a module: its launch(), called with the tensors' addresses on PyTorch's stream.
 module() {  # RUNG_FILE DECLARATION BODY FORWARD_CLASS
   python3 - "$@" <<'P'
 import pathlib, sys

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
+#
 # For scripts that use every GPU of a machine. To be sourced.
 
-# on_every_gpu COMMAND < LINES: runs COMMAND with the words of each line, a line at a time on each visible GPU (CUDA_VISIBLE_DEVICES names it to COMMAND).
-# Returns 1 when a COMMAND failed.
+# on_every_gpu COMMAND < LINES: runs COMMAND with the words of each line as arguments, one line at a time on
+# each visible GPU (CUDA_VISIBLE_DEVICES tells COMMAND which). Returns 1 if a COMMAND failed.
 on_every_gpu() {
   local command=$1 folder gpus gpu worker status=0 workers=()
   folder=$(mktemp -d)

@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# On a GPU machine: judges the last rung of every ladder against PyTorch, eager and compiled, through the tool itself.
-#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]     # 2 s of timing a candidate; TEXT: only what matches it, a regular expression
-# Each problem is judged at its measured size (transpose) and at each of its published ones (transpose/large): as a problem of one's own, which differs in that size alone.
-# TEXT '^transpose$' is the former, '^transpose/' the latter. Uses every visible GPU, one problem each at a time. OUT gets one ledger a problem (transpose.jsonl, transpose.large.jsonl),
-# the printed table (.txt), doctor.txt, and the summary pytorch.json: of each the arms' medians, the speedup and the verdict, with device, date and version.
-# Exit codes: 0 every problem was judged · 1 one was not.
+# On a GPU machine: judges the last rung of every ladder against PyTorch, eager and compiled, with capstone
+# itself.
+#
+#   scripts/gpu_record.sh OUT [CAPSTONE [SECONDS [TEXT]]]
+#
+# SECONDS: timing per candidate, default 2. TEXT: a regular expression; only matching problems are judged.
+# Each problem is judged at its measured size (transpose) and at each of its published sizes
+# (transpose/large), as a copy of the problem that differs only in that size. TEXT '^transpose$' selects the
+# former, '^transpose/' the latter. Uses every visible GPU, one problem on each at a time. OUT gets one ledger
+# per problem (transpose.jsonl, transpose.large.jsonl), the printed table (.txt), doctor.txt, and the summary
+# pytorch.json: for each the medians of the arms, the speedup and the verdict, with device, date and version.
+#
+# Exit codes: 0 every problem was judged · 1 at least one was not.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=$(readlink -f "$(command -v "${2:-capstone}")")
@@ -17,7 +24,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/scripts/gpu_queue.sh"
 "$capstone" doctor >"$out/doctor.txt" 2>&1
 
-# what_to_judge: problem, or problem/published size, a line each
+# what_to_judge: prints problem, or problem/published size, one per line
 what_to_judge() {
   local definition problem
   for definition in "$root"/problems/*/problem.yaml; do
@@ -27,7 +34,8 @@ what_to_judge() {
   done
 }
 
-# at_published PROBLEM SIZE FOLDER: the problem with that size as the measured one
+# at_published PROBLEM SIZE FOLDER: copies the problem to FOLDER with that size as the measured one
+#
 # shellcheck disable=SC2317  # on_every_gpu calls it
 at_published() {
   local size
@@ -40,13 +48,14 @@ at_published() {
 # shellcheck disable=SC2317  # on_every_gpu calls it
 record() {  # problem, or problem/published size
   local problem=${1%/*} name=${1/\//.} definition rung
-  local rungs=("$root"/reference_kernels/*/"${1%/*}"/*.cu)  # of this tree, whatever capstone was built of
+  local rungs=("$root"/reference_kernels/*/"${1%/*}"/*.cu)  # from this source tree, whatever tree capstone
+                                                            # was built from
   rung=$(basename "${rungs[-1]}" .cu)
   definition=$problem
   if [ "$1" != "$problem" ]; then
     definition=$work/definitions/$name/$problem
     mkdir -p "$work/definitions/$name"
-    at_published "$problem" "${1#*/}" "$definition" || { echo "$1: its definition has no line with that size"; return 1; }
+    at_published "$problem" "${1#*/}" "$definition" || { echo "$1: its definition does not have that size"; return 1; }
   fi
   "$capstone" init "$definition" "$work/$name" --from "${rungs[-1]}" >"$out/$name.log" 2>&1 || { echo "$1: init failed"; return 1; }
   ( cd "$work/$name" &&

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Runs every reference kernel at small sizes under compute-sanitizer's memcheck and racecheck, on this machine's GPU.
+# Runs every reference kernel at small sizes under compute-sanitizer's memcheck and racecheck, on this
+# machine's GPU.
 #
 #   scripts/gpu_sanitize.sh OUT_FOLDER [TEXT]      # TEXT: only rungs whose path contains it
 #
-# Builds tests/gpu/launch_small.cu once a rung, in parallel. Writes OUT_FOLDER/sanitizer.txt, a line a rung and tool, with the end
-# of the tool's report where it complains. Exits 1 when a rung does not build or is not clean. Needs nvcc, compute-sanitizer, a GPU.
+# Builds tests/gpu/launch_small.cu once per rung, in parallel. Writes OUT_FOLDER/sanitizer.txt, one line per
+# rung and tool, with the end of the tool's report if it found an error. Exits 1 if a rung does not build or
+# is not clean. Needs nvcc, compute-sanitizer and a GPU.
 set -euo pipefail
 
 out=${1:?usage: scripts/gpu_sanitize.sh OUT_FOLDER [TEXT]}
@@ -54,7 +56,8 @@ judge_one() {
   done
 }
 export -f judge_one
-# A file a rung, so that the lines of a report stay together.
+# One file per rung, so that the lines of a report stay together.
+#
 # shellcheck disable=SC2016  # the inner shell expands it
 xargs -P "$(nproc)" -L 1 bash -c 'judge_one "$1" > "$build/$(tr / . <<< "$1").txt"' judge_one < "$build/rungs"
 while read -r rung; do cat "$build/$(tr / . <<< "$rung").txt"; done < "$build/rungs" > "$out/sanitizer.txt"

@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
-# On a GPU machine with Nsight Compute: does each specimen of the profiling session move its own counter, and no other?
+# On a GPU machine with Nsight Compute: checks that each specimen of the profiling session moves its own
+# counter and no other.
+#
 #   scripts/gpu_specimens.sh OUT [capstone]
-# Every file of reference_kernels/L7_profiling/damped_steps is profiled. OUT/specimens.json is the record (each specimen, each headline counter: its value, the sound
-# kernel's, the factor), OUT/NAME.csv what ncu printed. Exit codes: 0 every own counter moves at least fivefold and no other more than twofold · 1 one does not ·
-# 2 something is missing.
+#
+# Every file of reference_kernels/L7_profiling/damped_steps is profiled. OUT/specimens.json is the record (for
+# each specimen and headline counter: its value, the value of the sound kernel, the factor), OUT/NAME.csv the
+# output of ncu.
+#
+# Exit codes: 0 every own counter changes by a factor of at least 5 and no other by more than 2 · 1 at least
+# one does not · 2 something is missing.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=${2:-capstone}
@@ -19,7 +25,7 @@ out, tool = pathlib.Path(sys.argv[1]), sys.argv[2]
 own = {"01_uncoalesced": "sectors_per_request", "02_bank_conflict": "wavefronts_over_ideal", "03_spill": "local_requests_per_warp",
        "04_divergence": "lanes_per_instruction", "05_low_occupancy": "occupancy_limit_percent", "06_tail_wave": "tail_percent", "07_launch_bound": "launches"}
 better_is_more = {"lanes_per_instruction", "occupancy_limit_percent"}
-floor = {"local_requests_per_warp": 1.0, "tail_percent": 5.0}  # below this a counter says nothing
+floor = {"local_requests_per_warp": 1.0, "tail_percent": 5.0}  # below this value a counter means nothing
 
 
 def counters(name):
@@ -45,7 +51,7 @@ for name, counter in own.items():
     alone = all(f is None or 0.5 <= f <= 2 for c, f in factors.items() if c != counter)
     record["specimens"].append({"specimen": name, "own": counter, "values": values, "factors": factors, "own_moves_fivefold": moved, "others_within_twofold": alone})
     record["agrees"] &= moved and alone
-    print(f"{name:18} {counter:24} {values[counter]} (sound {sound[counter]}), factor {factors[counter]}: {'as it should' if moved and alone else 'NOT AS IT SHOULD: ' + str(factors)}")
+    print(f"{name:18} {counter:24} {values[counter]} (sound {sound[counter]}), factor {factors[counter]}: {'as expected' if moved and alone else 'NOT AS EXPECTED: ' + str(factors)}")
 (out / "specimens.json").write_text(json.dumps(record, indent=1) + "\n")
 sys.exit(0 if record["agrees"] else 1)
 P

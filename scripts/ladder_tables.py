@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""The measured tables of the READMEs, made from the committed results of `capstone ladder --record`; none is typed.
+"""Writes the measured tables of the READMEs from the committed results of `capstone ladder --record`.
 
-    scripts/ladder_tables.py [--check] [--root FOLDER]
+scripts/ladder_tables.py [--check] [--root FOLDER]
 
-Reads reference_kernels/results/*.json (and, for the comparison with PyTorch, tests/gpu/records/*/pytorch.json) and writes, between `<!-- measured -->` and `<!-- end of measured -->`, the table of every ladder's README, the overview in
-reference_kernels/README.md and what was measured of each number in docs/reference/handbook_numbers.md. A rung that the file lacks is "not measured"; one whose source has changed
-since says so. --check writes nothing and exits 1 where a file would change. Exit code 2: a file or a marker is missing.
+Reads reference_kernels/results/*.json (and, for the comparison with PyTorch, tests/gpu/records/*/pytorch.json).
+Writes, between `<!-- measured -->` and `<!-- end of measured -->`, the table of every ladder's README, the
+overview in reference_kernels/README.md, and the measured values in docs/reference/handbook_numbers.md. A rung that
+the results lack is "not measured"; a rung whose source has changed since is marked. --check writes nothing and
+exits 1 if a file would change. Exit code 2: a file or a marker is missing.
 """
 import argparse
 import hashlib
@@ -34,7 +36,7 @@ def percent(value):
 
 
 def code_digest(source):
-    """As harness/analysis/ladder/ladder.h says: lines that are comment alone, and empty ones, do not count."""
+    """The digest described in harness/analysis/ladder/ladder.h: comment lines and empty lines do not count."""
     lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("//")]
     return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
 
@@ -49,7 +51,7 @@ class Results:
         for path in sorted((root / "reference_kernels/results").glob("*.json")):
             data = json.loads(path.read_text())
             if data.get("schema") != 1:
-                fail(f"{path}: results of another version of capstone; record them again")
+                fail(f"{path}: the results were written by another version of capstone; record them again")
             self.devices.append((data["device"], data["ladders"]))
 
     def of(self, problem):
@@ -58,7 +60,7 @@ class Results:
 
 
 def is_compute(ladder):
-    """As Ladder::compute_bound(): the roof that "of peak" is of."""
+    """The same as Ladder::compute_bound(): which limit the column "of peak" refers to."""
     for step in ladder.get("steps", []):
         if "ms" in step and step.get("bound_by"):
             return step["bound_by"] == "compute"
@@ -80,7 +82,7 @@ def best_of(ladder):
 
 
 def ladder_table(ladder, rungs):
-    """One table: the rungs that the folder holds now, with what was recorded of each."""
+    """One table: the rungs that the folder holds now, each with its recorded result."""
     compute = is_compute(ladder)
     recorded = {step["rung"]: step for step in ladder.get("steps", [])}
     head = ["rung", "time", "TFLOP/s" if compute else "GB/s", "of peak"] + ([] if compute else ["of a copy"]) + ["of the library", "over the last"]
@@ -136,7 +138,8 @@ def overview(results, ladders):
 
 
 def against_pytorch(root):
-    """The last rung of each problem beside PyTorch in one run each: tests/gpu/records/<device>/pytorch.json, made by scripts/gpu_record.sh."""
+    """The last rung of each problem against PyTorch, one run each: tests/gpu/records/<device>/pytorch.json, written by
+    scripts/gpu_record.sh."""
     lines = []
     for path in sorted(root.glob("tests/gpu/records/*/pytorch.json")):
         rows = json.loads(path.read_text())
@@ -154,7 +157,7 @@ def against_pytorch(root):
     return "\n".join(lines)
 
 
-# What of each number can be read off recorded ladders: a sentence, or None where they lack it.
+# The values of each number that recorded ladders give: a sentence, or None if they do not have it.
 def library_share(results, problem, which):
     found = []
     for device, ladder in results.of(problem):
@@ -192,10 +195,10 @@ def numbers(results, text):
 
 def with_section(path, body):
     if not path.exists():
-        fail(f"{path} is missing; it has to hold {BEGIN} and {END}")
+        fail(f"{path} is missing; it must contain {BEGIN} and {END}")
     text = path.read_text()
     if text.count(BEGIN) != 1 or text.count(END) != 1:
-        fail(f"{path} has to hold {BEGIN} and {END} once each")
+        fail(f"{path} must contain {BEGIN} and {END} once each")
     head, rest = text.split(BEGIN)
     return f"{head}{BEGIN}\n{body}\n{END}{rest.split(END)[1]}"
 
@@ -221,7 +224,7 @@ def main():
     stale = [path for path, text in wanted.items() if path.read_text() != text]
     for path in stale:
         if arguments.check:
-            print(f"{path.relative_to(root)} does not say what the results say; run scripts/ladder_tables.py", file=sys.stderr)
+            print(f"{path.relative_to(root)} does not match the results; run scripts/ladder_tables.py", file=sys.stderr)
         else:
             path.write_text(wanted[path])
             print(path.relative_to(root))

@@ -1,8 +1,11 @@
 #!/bin/bash
-# Deletes each barrier of each reference kernel, one at a time, and asks the instrumented build whether it notices.
-# Usage: scripts/mutate_barriers.sh [--only TEXT] [--from TEXT] [--most N]
-# Prints a table; fails when a mutant escapes that tests/mutants/survivors.txt does not explain, or an intact kernel is accused.
-# Sizes: some of the problem's check sizes, and what tests/mutants/sizes.txt adds.
+# Deletes each barrier of each reference kernel, one at a time, and checks whether the instrumented build
+# reports it.
+#
+#   scripts/mutate_barriers.sh [--only TEXT] [--from TEXT] [--most N]
+#
+# Prints a table. Fails if a mutant that tests/mutants/survivors.txt does not explain passes, or if an intact
+# kernel is reported. Sizes: some of the problem's check sizes, and those in tests/mutants/sizes.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -d build/release ] || cmake --preset release -DCAPSTONE_TESTS=ON

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What is too heavy for the test suite, one after the other; needs no GPU. About an hour on two cores.
+# What is too heavy for the test suite, one after the other; needs no GPU. About eight hours on two cores, seven of them
+# fuzzing.
 #
 #   scripts/nightly.sh [OUT_FOLDER, default build/nightly]
 #
@@ -8,7 +9,8 @@
 #   ladders    every rung of every ladder, 20 hidden sizes instead of 2, under all schedules and in the instrumented builds
 #   barriers   each barrier of each reference kernel deleted, one at a time: is it noticed?
 #   cohort     a generated cohort of 300 submissions graded in 15 minutes and 500 MB a process
-#   fuzz       every fuzz target, five minutes each
+#   odr        the program linked with -flto -Wodr: no two types of one name differ
+#   fuzz       every fuzz target, an hour each, under libFuzzer; needs clang
 #
 # Writes a log a step, prints one line a step, and exits 1 when a step failed.
 set -uo pipefail
@@ -71,11 +73,18 @@ sys.exit(0 if code == 4 and peak <= 500 else 1)' "$capstone" grade "$place/c/sub
   scripts/make_cohort "$place/c" --check "$place/out" && [ $((SECONDS - start)) -le 900 ] && rm -rf "$place"
 }
 
+# shellcheck disable=SC2317  # step calls it
+link_whole() {
+  BUILD=build/odr scripts/build.sh -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF -DCMAKE_UNITY_BUILD=OFF \
+    -DCAPSTONE_PRECOMPILED_HEADERS=OFF -DCMAKE_CXX_FLAGS="-flto=auto -Wodr -Werror=odr"
+}
+
 scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON > "$out/build.log" 2>&1 || { echo "build FAILED, see $out/build.log"; exit 1; }
 step suite ctest --preset release -j "$(nproc)"
 step lint lint_all
 step ladders measure_rungs
 step barriers scripts/mutate_barriers.sh
 step cohort grade_cohort
-step fuzz scripts/fuzz.sh 300
+step odr link_whole
+step fuzz scripts/fuzz.sh 3600
 exit "$failed"

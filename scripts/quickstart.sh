@@ -5,16 +5,16 @@ cd "$(dirname "$0")/.."
 root=$PWD
 
 scripts/install_deps.sh
-echo "building (first time: some minutes)" >&2
-mkdir -p build
-if [ -t 2 ]; then  # ninja's moving count is the progress
-  scripts/build.sh -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF >&2
-else
-  scripts/build.sh -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF >build/build.log 2>&1 || { tail -n 30 build/build.log >&2; exit 1; }
+# The emulated backend needs CUDA's headers: those of a Toolkit, else NVIDIA's own from PyPI, fetched while the build runs.
+headers=
+if ! { [ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null; }; then
+  scripts/fetch_cuda_headers.sh >&2 &
+  headers=$!
 fi
+echo "building (first time: some minutes)" >&2
+scripts/build.sh -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF >&2
+[ -z "$headers" ] || wait "$headers"
 export PATH="$root/build/release/bin:$PATH"
-# The emulated backend needs CUDA's headers: those of a Toolkit, else NVIDIA's own from PyPI.
-[ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null || scripts/fetch_cuda_headers.sh >&2
 
 # Every run makes a project of its own: nothing that you may have edited is touched.
 mkdir -p build/quickstart

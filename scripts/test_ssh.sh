@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# `measure --on ssh://…` against a real sshd on this machine: a key of its own, a port of its own, another home for the machine over there. Needs sshd
-# (apt-get install openssh-server); no root, and nothing of yours is touched: it ends with it.
+# Tests `measure --on ssh://…` with a real sshd on this machine: with its own key and port, and a separate
+# home folder for the remote side. Needs sshd (apt-get install openssh-server) but no root. Your own files are
+# not touched, and sshd ends with the script.
+#
 #   scripts/test_ssh.sh [CAPSTONE, default build/release/bin/capstone]
-# Exit codes: 0 all is well · 1 something is wrong · 3 sshd does not come up here.
+#
+# Exit codes: 0 success · 1 something is wrong · 3 sshd does not start.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 capstone=$(realpath "${1:-build/release/bin/capstone}")
@@ -35,7 +38,7 @@ SetEnv HOME=$work/there XDG_CACHE_HOME=$work/there/cache XDG_STATE_HOME=$work/th
 CONF
 "$sshd" -D -e -f "$work/sshd.conf" 2> "$work/sshd.log" &
 daemon=$!
-# The real ssh, told of our key: a student has that in ~/.ssh/config.
+# The real ssh with the test's key; a student sets this in ~/.ssh/config.
 cat > "$work/bin/ssh" <<WRAP
 #!/bin/sh
 exec $(command -v ssh) -F none -i $work/user -o IdentitiesOnly=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=$work/known -o LogLevel=ERROR "\$@"
@@ -48,7 +51,7 @@ for _ in $(seq 50); do
   if ssh -T -o BatchMode=yes "$place" true 2> "$work/try"; then up=yes; break; fi
   sleep 0.2
 done
-[ $up = yes ] || { echo "error: sshd does not come up: $(cat "$work/try")" >&2; tail -n 5 "$work/sshd.log" >&2; exit 3; }
+[ $up = yes ] || { echo "error: sshd does not start: $(cat "$work/try")" >&2; tail -n 5 "$work/sshd.log" >&2; exit 3; }
 
 failed=0
 wrong() { echo "wrong: $1" >&2; failed=1; }
@@ -56,10 +59,11 @@ cd "$work"
 "$capstone" init vector_add p --from 01 >/dev/null
 cd p
 measure=("$capstone" measure --on "$place" --backend emulated --hidden 0 --quick --program)
-"${measure[@]}" "$capstone" -m "over there" > ../first 2>&1 || wrong "measure: $(cat ../first)"
-grep -q '1 record from' ../first || wrong "no record came home: $(cat ../first)"
-[ -z "$(ls -A "$work/there/cache/capstone/remote")" ] || wrong "something is left over there"
-# Killed when the other side has begun: taken up, judged once. The program over there counts.
+"${measure[@]}" "$capstone" -m "remote" > ../first 2>&1 || wrong "measure: $(cat ../first)"
+grep -q '1 record from' ../first || wrong "no record was added: $(cat ../first)"
+[ -z "$(ls -A "$work/there/cache/capstone/remote")" ] || wrong "files are left on the remote side"
+# Killed after the remote side has started: the rerun resumes it, and it is judged once. A wrapper on the
+# remote side counts the calls.
 printf '#!/bin/sh\necho x >> %q\nexec %q "$@"\n' "$work/calls" "$capstone" > "$work/counted"
 chmod +x "$work/counted"
 printf '// v2\n' >> human/kernel.cu
@@ -67,15 +71,15 @@ printf '// v2\n' >> human/kernel.cu
 pid=$!
 for _ in $(seq 200); do [ -s "$work/calls" ] && break; sleep 0.1; done
 kill -KILL "$pid"; wait "$pid" 2>/dev/null || true
-"${measure[@]}" "$work/counted" > ../resumed 2>&1 || wrong "not taken up: $(cat ../resumed)"
+"${measure[@]}" "$work/counted" > ../resumed 2>&1 || wrong "not resumed: $(cat ../resumed)"
 [ "$(wc -l < "$work/calls")" -eq 1 ] || wrong "judged $(wc -l < "$work/calls") times"
 [ "$("$capstone" ledger | grep -c 'measurement.*PASS')" -eq 2 ] || wrong "not two records: $("$capstone" ledger)"
 "$capstone" ledger --verify >/dev/null || wrong "the ledger is not whole"
-# Nobody listens; a key that is not welcome.
-"$capstone" measure --on "ssh://$(id -un)@127.0.0.1:1" > ../refused 2>&1 && wrong "nobody listens there" || [ $? -eq 3 ] || wrong "exit code"
+# A port without a server; a key that is refused.
+"$capstone" measure --on "ssh://$(id -un)@127.0.0.1:1" > ../refused 2>&1 && wrong "the port has no server" || [ $? -eq 3 ] || wrong "exit code"
 grep -q 'error: no connection to' ../refused || wrong "refused: $(cat ../refused)"
 : > "$work/authorized"
-"${measure[@]}" "$capstone" > ../denied 2>&1 && wrong "no key is welcome" || [ $? -eq 3 ] || wrong "exit code"
+"${measure[@]}" "$capstone" > ../denied 2>&1 && wrong "the key must be refused" || [ $? -eq 3 ] || wrong "exit code"
 grep -q 'Permission denied' ../denied || wrong "denied: $(cat ../denied)"
-[ "$failed" -eq 0 ] && echo "ok: measured over a real ssh, taken up again after a kill, and refusals named"
+[ "$failed" -eq 0 ] && echo "ok: measured over a real ssh, resumed after a kill, and refusals reported"
 exit "$failed"

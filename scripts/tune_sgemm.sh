@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Times the sizes that the last rung of the sgemm ladder could have, on this machine's GPU.
+# Times the possible tile sizes of the last rung of the sgemm ladder on this machine's GPU.
 #
 #   scripts/tune_sgemm.sh OUT_FOLDER [m=4096 k=4096 n=4096]
 #
-# Builds 10_autotuned.cu once a variant (tile m, tile n, depth, warp m, warp n, stages, blocks a multiprocessor) with
-# tests/gpu/kernels_smoke.cu, in parallel, then checks and times one after the other. Writes OUT_FOLDER/sgemm.csv, best first;
-# the best one belongs into `Tuned`. Needs nvcc, nvidia-smi and a GPU; exits 1 when no variant is right.
+# Builds 10_autotuned.cu once per variant (tile m, tile n, depth, warp m, warp n, stages, blocks per
+# multiprocessor) with tests/gpu/kernels_smoke.cu, in parallel, then checks and times one after the other.
+# Writes OUT_FOLDER/sgemm.csv, best first. Use the best variant for `Tuned`. Needs nvcc, nvidia-smi and a GPU;
+# exits 1 if no variant is correct.
 set -euo pipefail
 
 out=${1:?usage: scripts/tune_sgemm.sh OUT_FOLDER [m=4096 k=4096 n=4096]}
@@ -66,6 +67,6 @@ while read -r variant; do
   [ -x "$program" ] || { echo "error: variant $variant does not build" >&2; continue; }
   timeout 120 "$program" "${variant//,/ }" "$@" || echo "error: variant $variant fails" >&2
 done < "$build/variants" | grep ',pass,' | sort -t, -k4 -n > "$build/sorted" || true
-[ -s "$build/sorted" ] || { echo "error: no variant is right" >&2; exit 1; }
+[ -s "$build/sorted" ] || { echo "error: no variant is correct" >&2; exit 1; }
 { echo "tile m, tile n, depth, warp m, warp n, stages, blocks;check;worst error;median ms;min ms;GB/s;% of copy;TFLOP/s"
   sed 's/,/;/g; s/ /, /g' "$build/sorted" | cut -d';' -f1-8; } | tee "$out/sgemm.csv"

@@ -497,7 +497,7 @@ class Maker {
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
       std::vector<std::string> key{environment_text(m.environment, {"device", "gpu", "cpu"}), environment_text(m.environment, {"driver"}),
-                                   environment_text(m.environment, {"nvcc", "compiler", "cxx"}), m.backend, m.execution, m.isolation,
+                                   environment_text(m.environment, {"nvcc", "compiler", "cxx"}), std::string(recorded_name(m.backend)), std::string(recorded_name(m.execution)), m.isolation,
                                    environment_text(m.environment, {"tool", "tool_version", "capstone"})};
       auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == key; });
       if (row == rows.end()) row = rows.insert(rows.end(), {key, {}});

@@ -250,7 +250,7 @@ Result<std::string> gradebook_page(const GradebookPage& page, const std::filesys
   CAPSTONE_TRY(std::string script, read_file(templates / "html" / "gradebook.js", std::size_t{1} << 20));
   dict.SetValue("CSS", css);
   dict.SetValue("SCRIPT", script);
-  dict.SetValue("SCRIPT_HASH", base64(bytes_of_hex(sha256_hex(script))));
+  dict.SetValue("SCRIPT_HASH", base64(sha256(script)));
   dict.SetValue("TITLE", to_utf8(page.title));
   dict.SetValue("GENERATED", page.generated);
   dict.SetIntValue("PEOPLE", static_cast<long>(page.rows.size()));

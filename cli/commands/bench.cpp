@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <regex>
+#include <memory>
 
-#include "cli/output_path.h"
-#include "cli/results.h"
-#include "cli/rungs.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
+#include "harness/analysis/ladder/ladder.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/analysis/ladder/ladder.h"
+#include "harness/workflows/output_path.h"
+#include "harness/workflows/results.h"
+#include "harness/workflows/rungs.h"
 
 namespace capstone::cli {
 namespace {
@@ -126,24 +129,24 @@ Result<ExitCode> run(const Context& context, const BenchArguments& arguments) {
   try {
     filter = std::regex(arguments.filter);
   } catch (const std::regex_error&) {
-    return fail("--filter is no regular expression: " + arguments.filter, {}, "for example --filter 'sgemm/0[5-9]' or --filter softmax");
+    return fail("--filter is not a regular expression: " + arguments.filter, {}, "for example --filter 'sgemm/0[5-9]' or --filter softmax");
   }
   CAPSTONE_TRY(const auto wanted, wanted_rungs(context, filter));
   std::vector<std::string> names;
   for (const Wanted& one : wanted)
     for (const Rung& rung : one.rungs) names.push_back(name_of(one.problem, rung));
-  if (names.empty()) return fail("no reference kernel is called like " + arguments.filter, context.resources.reference_kernels().string(), "capstone bench --list");
+  if (names.empty()) return fail("no reference kernel matches " + arguments.filter, context.resources.reference_kernels().string(), "capstone bench --list");
   if (arguments.list) {
     for (const std::string& name : names) context.terminal.out(name);
     return ExitCode::kDone;
   }
   if (!arguments.out.empty()) {
-    CAPSTONE_TRY(const fs::path out, output_path(context, arguments.out, Output::kBench));
-    CAPSTONE_CHECK(expect_writable(out));
+    CAPSTONE_TRY(const fs::path out, workflows::output_path(context, arguments.out, workflows::Output::kBench));
+    CAPSTONE_CHECK(workflows::expect_writable(out));
   }
   std::vector<Case> cases;
   if (!arguments.recorded.empty()) {
-    CAPSTONE_TRY(const fs::path file, results_file(context, arguments.recorded));
+    CAPSTONE_TRY(const fs::path file, workflows::results_file(context, arguments.recorded));
     CAPSTONE_TRY(auto results, read_results(file));
     for (Ladder& ladder : results.ladders) add_cases(context, cases, std::move(ladder), filter);
     if (cases.empty()) return fail("none of these kernels was recorded", file.string(), "capstone ladder PROBLEM --record " + file.filename().string());
@@ -165,9 +168,9 @@ void add_bench(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("bench", "the reference kernels as Google Benchmark cases, timed on the GPU by the judge");
   auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--filter", arguments->filter, "a regular expression on PROBLEM/RUNG: sgemm/0[5-9], softmax (default: all)");
-  command->add_flag("--list", arguments->list, "the names of the cases; nothing is run");
+  command->add_flag("--list", arguments->list, "list the cases; runs nothing");
   command->add_option("--out", arguments->out, "also write the JSON that Google Benchmark's compare.py reads to this file");
-  command->add_option("--recorded", arguments->recorded, "medians as recorded on a device (h200) or in a file (results.json); nothing is run");
+  command->add_option("--recorded", arguments->recorded, "medians as recorded on a device (h200) or in a file (results.json); runs nothing");
   command->add_option("--budget", arguments->budget, "seconds of timing a kernel (default 1)")->check(CLI::Range(0.1, 3600.0));
   add_format(*command, context);
   command->callback([&context, &action, arguments] { action = [&context, arguments] { return run(context, *arguments); }; });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
@@ -11,7 +13,7 @@ namespace capstone::cli {
 namespace {
 
 Result<ExitCode> check(const Context& context) {
-  CAPSTONE_TRY(Project project, project_here(context));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(std::string text, read_file(project.worklog()));
   auto findings = review(project, ledger, parse_worklog(text));
@@ -37,14 +39,14 @@ Result<ExitCode> check(const Context& context) {
     if (!f.hint.empty()) t.out("      " + t.paint(Tone::kDim, f.hint));
   }
   if (!grave) t.out(findings.empty() ? "nothing is missing. next: capstone submit" : "nothing that is graded is missing. next: capstone submit");
-  else t.out(fmt::format("{} to mend before handing in", grave));
+  else t.out(fmt::format("{} to fix before handing in", grave));
   return code;
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("check", "what is missing or contradictory before handing in; exit code 1 if anything is, 0 if only advice is left");
+  auto* command = app.add_subcommand("check", "list what is missing or contradictory before handing in; exit code 1 if anything is, 0 if only advice is left");
   add_format(*command, context);
   command->callback([&context, &action] { action = [&context] { return check(context); }; });
 }

@@ -3,15 +3,19 @@
 
 #include <algorithm>
 #include <set>
+#include <memory>
 
-#include "cli/cohort.h"
-#include "cli/mentor_commands.h"
-#include "cli/output_path.h"
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/leaderboard.h"
+#include "harness/workflows/cohort.h"
+#include "harness/workflows/output_path.h"
 #include "templates/cohort_pages.h"
 #include "templates/encode.h"
 
@@ -24,7 +28,7 @@ struct ViewArguments {
 };
 
 Result<ExitCode> written(const Context& context, const std::string& name, const std::string& text) {
-  CAPSTONE_TRY(const fs::path file, output_path(context, name, Output::kPage));
+  CAPSTONE_TRY(const fs::path file, workflows::output_path(context, name, workflows::Output::kPage));
   CAPSTONE_CHECK(make_folders(file.parent_path()));
   CAPSTONE_CHECK(write_file_atomic(file, text));
   context.terminal.out(file.string());
@@ -32,7 +36,7 @@ Result<ExitCode> written(const Context& context, const std::string& name, const 
 }
 
 Result<ExitCode> leaderboard(const Context& context, const ViewArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
   const auto boards = leaderboards(rows, cohort.rubric, summaries, arguments.names);
@@ -56,7 +60,7 @@ Result<ExitCode> leaderboard(const Context& context, const ViewArguments& argume
   return ExitCode::kDone;
 }
 
-// As the file says, one submission a line; else by name.
+// The order of the file, one submission a line; without a file by name.
 Result<std::vector<std::string>> running_order(const Context& context, const std::string& file, const std::vector<std::string>& names) {
   if (file.empty()) return names;
   CAPSTONE_TRY(std::string text, read_file(context.cwd / file, 1u << 20));
@@ -76,7 +80,7 @@ Result<std::vector<std::string>> running_order(const Context& context, const std
 }
 
 Result<ExitCode> present(const Context& context, const ViewArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
   CAPSTONE_TRY(auto names, cohort.book.submissions());
@@ -102,7 +106,7 @@ Result<std::string> logo_uri(const fs::path& file) {
   if (file.empty()) return std::string();
   const std::string ending = file.extension().string();
   const char* type = ending == ".png" ? "png" : ending == ".jpg" || ending == ".jpeg" ? "jpeg" : ending == ".svg" ? "svg+xml" : nullptr;
-  if (!type) return fail("a logo of an unknown kind", file.string(), "a .png, .jpg or .svg");
+  if (!type) return fail("unknown image format of the logo", file.string(), "a .png, .jpg or .svg");
   CAPSTONE_TRY(std::string bytes, read_file(file, 4u << 20));
   return fmt::format("data:image/{};base64,{}", type, base64(bytes));
 }
@@ -113,7 +117,7 @@ std::string file_uri(const fs::path& file) {
   return uri;
 }
 
-// All pages in one PDF, printed by whichever browser is here.
+// All pages in one PDF, printed by an installed browser.
 Result<void> print_pdf(const Context& context, const fs::path& page, const fs::path& pdf) {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
     auto browser = find_program(name, context.resources.path_variable);
@@ -129,11 +133,11 @@ Result<void> print_pdf(const Context& context, const fs::path& page, const fs::p
     if (run && run->ok() && fs::exists(pdf, code)) return {};
     return fail("the browser did not print the certificates", browser->string(), "open " + page.string() + " and print it", ExitCode::kEnvironment);
   }
-  return fail("no Chromium here to make the PDF", pdf.string(), "apt-get install chromium; or open " + page.string() + " in any browser and print it", ExitCode::kEnvironment);
+  return fail("no Chromium to make the PDF", pdf.string(), "apt-get install chromium; or open " + page.string() + " in any browser and print it", ExitCode::kEnvironment);
 }
 
-// Whom it is for: by submission, or everybody; of those the ones who reached the points.
-Result<std::vector<Certificate>> eligible(const Context& context, OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
+// The certificates of the chosen submissions whose members reached the points.
+Result<std::vector<Certificate>> eligible(const Context& context, workflows::OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
   CAPSTONE_TRY(auto names, cohort.book.submissions());
   for (const std::string& wanted : arguments.names)
     if (std::find(names.begin(), names.end(), wanted) == names.end()) {
@@ -150,7 +154,7 @@ Result<std::vector<Certificate>> eligible(const Context& context, OpenCohort& co
     const auto total = row.total();
     if (!total || *total < arguments.at_least) {
       context.terminal.out(to_utf8(fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
-                                               total ? fmt::format("{:g} of the {:g} points that it takes", *total, arguments.at_least) : "no published marks")));
+                                               total ? fmt::format("{:g} of the required {:g} points", *total, arguments.at_least) : "no published marks")));
       continue;
     }
     auto [title, fresh] = titles.try_emplace(row.problem, replace_all(row.problem, "_", " "));
@@ -163,11 +167,11 @@ Result<std::vector<Certificate>> eligible(const Context& context, OpenCohort& co
 }
 
 Result<ExitCode> certificate(const Context& context, const CertificateArguments& arguments) {
-  if (arguments.all == !arguments.names.empty()) return fail("whose certificate?", {}, "name submissions, or --all");
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  if (arguments.all == !arguments.names.empty()) return fail("no submission chosen", {}, "name submissions, or --all");
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   std::vector<std::string> files;
   CAPSTONE_TRY(auto certificates, eligible(context, cohort, arguments, files));
-  if (certificates.empty()) return fail("nobody is eligible", cohort.folder.string(), "marks count when they are published: capstone gradebook publish");
+  if (certificates.empty()) return fail("no eligible student", cohort.folder.string(), "marks count once they are published: capstone gradebook publish");
   CertificateText text{arguments.course, arguments.date.empty() ? utc_now().substr(0, 10) : arguments.date, arguments.signatory, {}};
   CAPSTONE_TRY(text.logo, logo_uri(arguments.logo.empty() ? fs::path() : context.cwd / arguments.logo));
   const fs::path out = (context.cwd / arguments.out).lexically_normal();
@@ -188,7 +192,7 @@ Result<ExitCode> certificate(const Context& context, const CertificateArguments&
 
 void add_class_views(CLI::App& app, Context& context, Action& action) {
   auto a = std::make_shared<ViewArguments>();
-  auto* board = app.add_subcommand("leaderboard", "for mentors: one board for each problem and device; pseudonyms, and it is not the grade");
+  auto* board = app.add_subcommand("leaderboard", "for mentors: one leaderboard for each problem and device, with pseudonyms; not the grade");
   add_cohort_option(*board, a->cohort);
   board->add_flag("--names", a->names, "people instead of pseudonyms");
   board->add_option("--present", a->out, "write a page for the wall")->type_name("FILE.html");
@@ -198,7 +202,7 @@ void add_class_views(CLI::App& app, Context& context, Action& action) {
     action = [&context, a] { return leaderboard(context, *a); };
   });
 
-  auto* slides = app.add_subcommand("present", "for mentors: a projector page with one screen a submission");
+  auto* slides = app.add_subcommand("present", "for mentors: a projector page with one screen for each submission");
   add_cohort_option(*slides, a->cohort);
   slides->add_option("--order", a->order, "a file with one submission a line: the running order (default: by name)");
   slides->add_option("--out", a->out, "the page")->required()->type_name("FILE.html");
@@ -209,20 +213,20 @@ void add_class_views(CLI::App& app, Context& context, Action& action) {
   });
 
   auto* sheet = app.add_subcommand("handout", "the five sections and the rubric on one page to print");
-  sheet->add_option("--rubric", a->rubric, "a rubric of the cohort's own (default: the course's)");
+  sheet->add_option("--rubric", a->rubric, "another rubric (default: the course's)");
   sheet->add_option("--out", a->out, "the page")->required()->type_name("FILE.html");
   sheet->callback([&context, &action, a] { action = [&context, a] { return handout(context, *a); }; });
 
   auto c = std::make_shared<CertificateArguments>();
   auto* paper = app.add_subcommand("certificate", "for mentors: certificates as SVG, one HTML and one PDF");
   paper->add_option("names", c->names, "submissions, as `gradebook` lists them; a team has one for each member");
-  paper->add_flag("--all", c->all, "for everybody who is eligible");
+  paper->add_flag("--all", c->all, "for every eligible student");
   add_cohort_option(*paper, c->cohort);
   paper->add_option("--course", c->course, "its name")->required();
   paper->add_option("--signatory", c->signatory, "who signs")->required();
-  paper->add_option("--date", c->date, "as it shall stand there (default: today)");
+  paper->add_option("--date", c->date, "the printed date (default: today)");
   paper->add_option("--logo", c->logo, "a .png, .jpg or .svg");
-  paper->add_option("--at-least", c->at_least, "published points that it takes (default: any published marks)")->check(CLI::Range(0.0, 100.0));
+  paper->add_option("--at-least", c->at_least, "required published points (default: any published marks)")->check(CLI::Range(0.0, 100.0));
   paper->add_option("--out", c->out, "a folder (default certificates/)");
   paper->callback([&context, &action, c] { action = [&context, c] { return certificate(context, *c); }; });
 }

@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "harness/base/text.h"
@@ -11,7 +14,7 @@ struct Node {
   std::vector<std::string> words;    ///< subcommands and long options
 };
 
-// The tree that the parser itself has: completions cannot fall behind the commands.
+// Taken from the parser, so completions always match the commands.
 void collect(const CLI::App& app, const std::string& path, std::vector<Node>& nodes) {
   Node node{path, {}};
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App* s) { return !s->get_name().empty(); })) node.words.push_back(sub->get_name());

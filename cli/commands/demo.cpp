@@ -1,12 +1,15 @@
-// `capstone demo` and `capstone syllabus`: what a teacher shows in front of a class.
+// `capstone demo` and `capstone syllabus`: what a teacher shows to a class.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
+#include <memory>
 
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
 #include "cli/course.h"
 #include "cli/demos.h"
-#include "cli/context.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 
@@ -29,35 +32,35 @@ Result<ExitCode> demo(const Context& context, const std::string& name) {
     const auto meant = nearest(name, names);
     return fail("no demo is called " + name, {}, (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
   }
-  t.out(course_line(chosen->session, t) + "\n");
+  t.out(syllabus_line(chosen->session, t) + "\n");
   CAPSTONE_CHECK(chosen->run(context));
   t.out("\n" + t.paint(Tone::kBold, t.fold(fmt::format("“{}”", chosen->line))));
   return ExitCode::kDone;
 }
 
-Result<ExitCode> map(const Context& context, const std::string& here) {
+Result<ExitCode> syllabus(const Context& context, const std::string& here) {
   std::vector<std::string> ids;
   for (const CourseSession& one : course()) ids.emplace_back(one.id);
   if (!here.empty() && std::find(ids.begin(), ids.end(), here) == ids.end())
     return fail("no session is called " + here, {}, "sessions: " + join(ids, ", "));
-  context.terminal.out(course_map(here, context.terminal));
+  context.terminal.out(syllabus_text(here, context.terminal));
   return ExitCode::kDone;
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("demo", "a live demo for the board; without a name: which there are");
+  auto* command = app.add_subcommand("demo", "a live demo for the classroom; without a name: list them");
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "mountain, coalescing, online-softmax …");
   command->callback([&context, &action, name] { action = [&context, name] { return demo(context, *name); }; });
 }
 
 void add_syllabus(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("syllabus", "the course's road, and where we are on it");
+  auto* command = app.add_subcommand("syllabus", "the course's syllabus, and where we are in it");
   auto here = std::make_shared<std::string>();
   command->add_option("session", *here, "L1 … L8, W1 … W6");
-  command->callback([&context, &action, here] { action = [&context, here] { return map(context, *here); }; });
+  command->callback([&context, &action, here] { action = [&context, here] { return syllabus(context, *here); }; });
 }
 
 }  // namespace capstone::cli

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/runtime/build/cuda.h"
 #include "harness/judge/judge.h"
+#include "harness/runtime/build/cuda.h"
 #include "harness/runtime/python/python.h"
 #include "harness/runtime/sandbox/sandbox.h"
 
@@ -31,7 +33,7 @@ Row program(const Context& context, const std::string& name, const std::vector<s
   return {name, "ok", first_line(argv), {}};
 }
 
-// Found as `measure` finds it, and imported.
+// Finds Python as `measure` does, and imports PyTorch.
 Row pytorch(const Resources& resources, bool gpu) {
   constexpr const char* kWithout = "the problem's native baseline is the reference; no candidate in Python can be judged";
   auto python = find_python("auto", resources);
@@ -55,7 +57,7 @@ std::vector<Row> examine(const Context& context) {
   auto headers = find_cuda_headers(r);
   rows.push_back(headers ? Row{"CUDA headers", "ok", headers->string(), {}}
                          : Row{"CUDA headers", "missing", headers.error().what, headers.error().hint});
-  rows.push_back(program(context, "g++", {"g++", "--version"}, "needed: the emulated backend compiles with it (apt install g++)"));
+  rows.push_back(program(context, "g++", {"g++", "--version"}, "required: the emulated backend compiles with it (apt install g++)"));
   Sandbox sandbox = Sandbox::detect(r);
   rows.push_back({"isolation", sandbox.isolated() ? "ok" : "limited", sandbox.description(), isolation_advice(sandbox, r)});
   rows.push_back(program(context, "gnuplot", {"gnuplot", "--version"}, "reports have tables but no plots (apt install gnuplot-nox)"));
@@ -91,7 +93,7 @@ Result<ExitCode> doctor(const Context& context) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("doctor", "what this machine has, and what it costs not to have the rest");
+  auto* command = app.add_subcommand("doctor", "check dependencies and report missing features");
   add_format(*command, context);
   command->callback([&context, &action] { action = [&context] { return doctor(context); }; });
 }

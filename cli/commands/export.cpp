@@ -1,14 +1,18 @@
-// `export`: published marks on their way to a learning platform.
+// `export`: published marks for a learning platform.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
+#include <memory>
 
-#include "cli/cohort.h"
-#include "cli/mentor_commands.h"
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/exports.h"
+#include "harness/workflows/cohort.h"
 
 namespace capstone::cli {
 namespace {
@@ -19,12 +23,12 @@ struct ExportArguments {
 };
 
 struct Marks {
-  OpenCohort cohort;
+  workflows::OpenCohort cohort;
   std::vector<GradebookRow> rows;
 };
 
 Result<Marks> open_marks(const Context& context, const ExportArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   std::vector<GradebookRow> rows;
   if (arguments.drafts) { CAPSTONE_TRY(rows, cohort.book.rows(cohort.rubric)); }
   else { CAPSTONE_TRY(rows, cohort.book.published_rows(cohort.rubric)); }
@@ -58,17 +62,17 @@ Result<ExitCode> to_gradescope(const Context& context, const ExportArguments& ar
   int files = 0;
   for (const GradebookRow& row : marks.rows) {
     if (!row.total()) {
-      context.terminal.out(fmt::format("{}, {}: not wholly marked", row.submission, row.person.name));
+      context.terminal.out(fmt::format("{}, {}: not fully marked", row.submission, row.person.name));
       continue;
     }
     const std::string json = gradescope_results(row, marks.cohort.rubric).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
     auto [first, fresh] = written.try_emplace(row.submission, json);
     if (!fresh && first->second == json) continue;
-    // Gradescope gives a group one result; a member with marks of their own has them set by hand.
+    // Gradescope has one result for a group; a member with other marks gets them by hand.
     const fs::path place = fresh ? out / row.submission : out / fmt::format("{}~{}", row.submission, ++files);
     CAPSTONE_CHECK(make_folders(place));
     CAPSTONE_CHECK(write_file_atomic(place / "results.json", json));
-    if (!fresh) context.terminal.out(fmt::format("{} has marks of their own: {}", row.person.name, (place / "results.json").string()));
+    if (!fresh) context.terminal.out(fmt::format("{} has other marks than the group: {}", row.person.name, (place / "results.json").string()));
   }
   context.terminal.out(fmt::format("{}: {} results.json", out.string(), written.size()));
   return ExitCode::kDone;
@@ -95,14 +99,14 @@ void add_export(CLI::App& app, Context& context, Action& action) {
   auto add = [&](const char* name, const char* about) {
     auto* sub = command->add_subcommand(name, about);
     add_cohort_option(*sub, a->cohort);
-    sub->add_flag("--drafts", a->drafts, "what is marked, published or not");
+    sub->add_flag("--drafts", a->drafts, "include unpublished marks");
     return sub;
   };
-  auto* canvas = add("canvas", "fill in the gradebook that Canvas exported; every other byte stays");
+  auto* canvas = add("canvas", "fill in a gradebook exported from Canvas; nothing else in it changes");
   canvas->add_option("file", a->file, "Canvas: Grades > Export > Export Entire Gradebook")->required();
-  canvas->add_option("--column", a->column, "the assignment as its heading names it")->required();
+  canvas->add_option("--column", a->column, "the heading of the assignment's column")->required();
   canvas->add_option("--out", a->out, "the filled file, to be imported")->required();
-  auto* moodle = add("moodle", "fill in the grading worksheet that Moodle exported; every other byte stays");
+  auto* moodle = add("moodle", "fill in a grading worksheet exported from Moodle; nothing else in it changes");
   moodle->add_option("file", a->file, "Moodle: Submissions > Download grading worksheet")->required();
   moodle->add_option("--out", a->out, "the filled file, to be uploaded")->required();
   auto* gradescope = add("gradescope", "a results.json for each submission");

@@ -1,17 +1,20 @@
-// `capstone fast-p`: how many problems were solved right and p times as fast, over p; and pass@k.
+// `capstone fast-p`: how many problems were solved correctly and more than p times as fast; and pass@k.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
-#include "cli/output_path.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
+#include "harness/analysis/fast_p.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/project/ledger/ledger.h"
-#include "harness/analysis/fast_p.h"
+#include "harness/workflows/output_path.h"
 
 namespace capstone::cli {
 namespace {
@@ -25,7 +28,7 @@ using Groups = std::map<std::string, std::vector<Solution>>;  // whose solutions
 
 Solution solution_of(const Measurement& m) {
   Solution solution{m.problem_id, m.gate_one == GateOne::kPassed, {}};
-  if (m.measured && m.backend == "cuda") solution.speedup = m.measured->speedup;
+  if (m.measured && m.backend == Backend::kCuda) solution.speedup = m.measured->speedup;
   return solution;
 }
 
@@ -110,7 +113,7 @@ Result<void> draw(const Context& context, const Groups& groups, const fs::path& 
 }
 
 Result<ExitCode> curve(const Context& context, const FastPArguments& arguments) {
-  if (!arguments.svg.empty()) CAPSTONE_CHECK(output_path(context, arguments.svg, Output::kCurve));
+  if (!arguments.svg.empty()) CAPSTONE_CHECK(workflows::output_path(context, arguments.svg, workflows::Output::kCurve));
   CAPSTONE_TRY(const Groups groups, read_all(context, arguments));
   const Terminal& t = context.terminal;
   Json all = Json::object();
@@ -149,10 +152,10 @@ Result<ExitCode> curve(const Context& context, const FastPArguments& arguments) 
 }  // namespace
 
 void add_fast_p(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("fast-p", "over many problems: how many were solved right and p times as fast; pass@k");
+  auto* command = app.add_subcommand("fast-p", "over many problems: how many were solved correctly and p times as fast; pass@k");
   auto arguments = std::make_shared<FastPArguments>();
-  command->add_option("results", arguments->files, "projects, ledgers (.jsonl), or results in KernelBench's form (eval_results.json)")->required();
-  command->add_option("--baseline", arguments->baseline, "times of the reference for results in KernelBench's form, in milliseconds");
+  command->add_option("results", arguments->files, "projects, ledgers (.jsonl), or KernelBench results (eval_results.json)")->required();
+  command->add_option("--baseline", arguments->baseline, "times of the reference for KernelBench results, in milliseconds");
   command->add_option("--svg", arguments->svg, "draw the curve from 0 to 4 into this file");
   command->add_option("-k", arguments->k, "for pass@k: 1 5 10")->check(CLI::Range(1, 1000000));
   add_format(*command, context);

@@ -1,14 +1,26 @@
 // `gradebook`: what has become of a cohort's marks, and what is done with all of them at once.
 #include <fmt/format.h>
 
-#include "cli/gradebook_tasks.h"
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
+#include "cli/judge_flags.h"
+#include "cli/show_grades.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/lateness.h"
+#include "harness/workflows/class_progress.h"
+#include "harness/workflows/compare_kernels.h"
 #include "templates/cohort_pages.h"
 
 namespace capstone::cli {
 namespace {
+
+using workflows::OpenCohort;
+using workflows::open_cohort;
 
 struct GradebookArguments {
   std::string cohort = "graded", format = "text", name, grader, reason, member;
@@ -18,7 +30,7 @@ struct GradebookArguments {
   std::vector<std::string> progress;
 };
 
-// Pairs that `gradebook similarity` found, if it was asked.
+// The pairs of `gradebook similarity`, if it was run.
 std::vector<SimilarPair> similar_pairs(const OpenCohort& cohort) {
   std::vector<SimilarPair> pairs;
   auto text = read_file(cohort.folder / "similarity.json", 256u << 20);
@@ -73,6 +85,87 @@ Result<ExitCode> show(const Context& context, const GradebookArguments& argument
   return ExitCode::kDone;
 }
 
+Result<ExitCode> assign_copies(const Context& context, OpenCohort& cohort, const GradebookArguments& arguments) {
+  CAPSTONE_TRY(const auto copies, workflows::assign_blind_copies(context, cohort, arguments.count, arguments.grader, arguments.out));
+  const Terminal& t = context.terminal;
+  for (const fs::path& sheet : copies.sheets) t.out(sheet.string());
+  const bool fewer = copies.assigned < static_cast<std::size_t>(arguments.count);
+  t.out(fmt::format("{} blind {} for {}{}", copies.assigned, copies.assigned == 1 ? "copy" : "copies", arguments.grader,
+                    fewer ? ": they have marked or been given all others" : ""));
+  if (copies.assigned)
+    t.out(fmt::format("next: fill in each marks.yaml; then: capstone gradebook merge {}",
+                      copies.folder.lexically_proximate(context.cwd).string()));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> show_agreement(const Context& context, const OpenCohort& cohort) {
+  CAPSTONE_TRY(const auto marks, workflows::agreement_in(cohort));
+  print_agreement(marks, context.terminal);
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> merge_copies(const Context& context, OpenCohort& cohort, const std::string& folder) {
+  CAPSTONE_TRY(const int added, workflows::merge_blind_copies(context, cohort, folder, context.progress()));
+  context.terminal.out(fmt::format("{} second marks added; the first marks stay", added));
+  return show_agreement(context, cohort);
+}
+
+Result<ExitCode> compare_kernels(const Context& context, OpenCohort& cohort, double least) {
+  CAPSTONE_TRY(const auto compared, workflows::compare_kernels(context, cohort, least));
+  const Terminal& t = context.terminal;
+  Table table({"submission", "shares code with", "share"}, {false, false, true});
+  for (const SimilarityFinding& f : compared.report.pairs)
+    table.row({f.first, f.second, fmt::format("{:.0f} %", 100 * f.likeness.share)});
+  for (const SimilarityFinding& f : compared.report.origins)
+    table.row({f.first, to_utf8(f.second), fmt::format("{:.0f} %", 100 * f.likeness.of_first)});
+  t.out(table.text(t));
+  t.out(fmt::format("{} kernels compared; the aligned fragments: {}", compared.kernels, compared.page.string()));
+  t.out("this is evidence for a person to look at, never a penalty");
+  return ExitCode::kDone;
+}
+
+std::string age_of(const ProgressRow& row, Instant now) {
+  auto then = row.last ? parse_instant(row.last->time) : Result<Instant>(fail("never"));
+  if (!then) return "never";
+  return fmt::format("{:.0f} d ago", std::max(0.0, static_cast<double>(now - *then) / kSecondsOfADay));
+}
+
+Result<ExitCode> print_progress(const std::vector<ProgressRow>& rows, const Terminal& t) {
+  CAPSTONE_TRY(const Instant now, parse_instant(utc_now()));
+  Table table({"person", "problem", "checked in", "versions", "model", "last", "handed in"},
+              {false, false, false, true, true, false, false});
+  for (const ProgressRow& row : rows) {
+    const CheckIn none, &c = row.last ? *row.last : none;
+    table.row({to_utf8(row.person), row.problem, age_of(row, now), std::to_string(c.versions), std::to_string(c.attempts),
+               c.last_verdict, row.handed_in.empty() ? "-" : row.handed_in});
+  }
+  t.out(table.text(t));
+  const auto waiting = std::count_if(rows.begin(), rows.end(), [](const ProgressRow& row) { return !row.needs.empty(); });
+  t.out(waiting ? fmt::format("{} of {} need help:", waiting, rows.size()) : "no student needs help");
+  for (const ProgressRow& row : rows)
+    for (const std::string& need : row.needs)
+      t.out(fmt::format("  {}: {}", to_utf8(row.person), replace_all(to_utf8(need), "\n", " ")));
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> show_progress(const Context& context, const GradebookArguments& arguments) {
+  CAPSTONE_TRY(const auto rows, workflows::class_progress({arguments.cohort, arguments.progress, arguments.roster}, context,
+                                                          context.progress()));
+  const Terminal& t = context.terminal;
+  if (arguments.format == "json") {
+    t.out(progress_json(rows).dump(2));
+  } else if (arguments.format == "csv") {
+    const std::string text = progress_csv(rows);
+    t.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
+  } else if (arguments.format == "html") {
+    CAPSTONE_TRY(const fs::path page, workflows::write_progress_page(rows, arguments.cohort, context));
+    t.out(page.string());
+  } else {
+    return print_progress(rows, t);
+  }
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> show_history(const Context& context, const GradebookArguments& arguments) {
   CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   CAPSTONE_TRY(auto entries, cohort.book.history(arguments.name));
@@ -102,44 +195,44 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   auto a = std::make_shared<GradebookArguments>();
   command->add_option("cohort", a->cohort, "the folder that `grade --out` made (default graded/)");
   command->add_option("--format", a->format, "text (default), csv, json, or html: COHORT/gradebook.html")->check(CLI::IsMember({"text", "csv", "json", "html"}));
-  auto* progress = command->add_option("--progress", a->progress, "who needs help: check-ins of students, files or folders of them; works before there is a cohort")->type_name("CHECKINS");
-  command->add_option("--roster", a->roster, "with --progress: CSV with name,id,email; who never checked in is listed, too")->needs(progress);
+  auto* progress = command->add_option("--progress", a->progress, "list who needs help, from students' check-ins (files or folders); needs no cohort yet")->type_name("CHECKINS");
+  command->add_option("--roster", a->roster, "with --progress: CSV with name,id,email; also lists who never checked in")->needs(progress);
   command->require_subcommand(0, 1);
-  auto* history = command->add_subcommand("history", "everything that happened to one submission");
+  auto* history = command->add_subcommand("history", "list everything that happened to one submission");
   history->add_option("name", a->name, "the submission")->required();
   add_cohort_option(*history, a->cohort);
-  auto* publishing = command->add_subcommand("publish", "what each student sees from now on: the marks as they are");
+  auto* publishing = command->add_subcommand("publish", "publish the present marks to the students");
   add_cohort_option(*publishing, a->cohort);
   publishing->add_option("--grader", a->grader, "who publishes (default: your user name)");
-  auto* granting = command->add_subcommand("grace", "days after the deadline that do not count as late for this submission");
+  auto* granting = command->add_subcommand("grace", "allow a submission days after the deadline that do not count as late");
   granting->add_option("name", a->name, "the submission")->required();
-  granting->add_option("--days", a->days, "how many; 0 takes them back")->required();
-  granting->add_option("--reason", a->reason, "history keeps it")->required();
-  granting->add_option("--member", a->member, "of a team: for this member alone (id, or name where there is no id)");
+  granting->add_option("--days", a->days, "how many; 0 revokes them")->required();
+  granting->add_option("--reason", a->reason, "kept in the history")->required();
+  granting->add_option("--member", a->member, "of a team: only this member (id, or name without an id)");
   granting->add_option("--grader", a->grader, "who grants them (default: your user name)");
   add_cohort_option(*granting, a->cohort);
-  auto* assigning = command->add_subcommand("assign", "blind copies for a second mentor: no names, no suggestions, nobody's marks");
+  auto* assigning = command->add_subcommand("assign", "make blind copies for a second mentor: without names, suggestions or marks");
   assigning->add_option("--double", a->count, "how many more submissions to mark twice (default 5)")->check(CLI::Range(1, 10'000));
-  assigning->add_option("--grader", a->grader, "for whom")->required();
+  assigning->add_option("--grader", a->grader, "the second mentor")->required();
   assigning->add_option("--out", a->out, "where the copies go (default COHORT/blind/GRADER)");
   add_cohort_option(*assigning, a->cohort);
-  auto* merging = command->add_subcommand("merge", "take in the filled sheets of blind copies; first marks stand");
+  auto* merging = command->add_subcommand("merge", "take in the filled sheets of blind copies; the first marks stay");
   merging->add_option("folder", a->folder, "the folder that `assign` made")->required();
   add_cohort_option(*merging, a->cohort);
-  auto* agreeing = command->add_subcommand("agreement", "how far two mentors agree, criterion by criterion, and what to reconcile");
+  auto* agreeing = command->add_subcommand("agreement", "show how far two mentors agree, criterion by criterion, and what to reconcile");
   add_cohort_option(*agreeing, a->cohort);
-  auto* comparing = command->add_subcommand("similarity", "which kernels share code: with each other, with rungs and examples, with the project's own model");
-  comparing->add_option("--least", a->least, "shares below it are left out [%] (default 40)")->check(CLI::Range(1.0, 100.0));
+  auto* comparing = command->add_subcommand("similarity", "find kernels that share code: with each other, with rungs and examples, with the project's own model");
+  comparing->add_option("--least", a->least, "smallest share to list [%] (default 40)")->check(CLI::Range(1.0, 100.0));
   add_cohort_option(*comparing, a->cohort);
   command->callback([&context, &action, a, history, publishing, granting, assigning, merging, agreeing, comparing] {
     action = [&context, a, history, publishing, granting, assigning, merging, agreeing, comparing]() -> Result<ExitCode> {
       if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
         CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
-        if (assigning->parsed()) return assign_blind_copies(context, cohort, a->count, a->grader, a->out);
-        if (merging->parsed()) return merge_blind_copies(context, cohort, a->folder);
+        if (assigning->parsed()) return assign_copies(context, cohort, *a);
+        if (merging->parsed()) return merge_copies(context, cohort, a->folder);
         return agreeing->parsed() ? show_agreement(context, cohort) : compare_kernels(context, cohort, a->least);
       }
-      if (!a->progress.empty()) return show_progress(context, a->cohort, a->progress, a->roster, a->format);
+      if (!a->progress.empty()) return show_progress(context, *a);
       if (history->parsed()) return show_history(context, *a);
       if (granting->parsed()) return grace(context, *a);
       return publishing->parsed() ? publish(context, *a) : show(context, *a);

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
-#include "cli/gpu_memory.h"
-#include "cli/rungs.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/scratch_folder.h"
@@ -12,6 +14,8 @@
 #include "harness/base/text.h"
 #include "harness/kernelbench/import.h"
 #include "harness/project/init.h"
+#include "harness/workflows/kernelbench_run.h"
+#include "harness/workflows/rungs.h"
 #include "rubric/worklog.h"
 
 namespace capstone::cli {
@@ -47,7 +51,7 @@ Result<Person> parse_member(const std::string& text) {
   if (person.name.find_first_of("<>()") != std::string::npos) return refuse("a bracket is not closed, or there are two of a kind");
   const std::size_t at = person.email.find('@');
   if (text.find('<') != std::string::npos && (at == std::string::npos || at == 0 || at + 1 == person.email.size() || person.email.find_first_of(" \t") != std::string::npos))
-    return refuse("what stands in < > is no e-mail address");
+    return refuse("the text in < > is not an e-mail address");
   return person;
 }
 
@@ -73,7 +77,7 @@ Result<ExitCode> init(const Context& context, const InitArguments& arguments) {
   if (!arguments.directory.empty()) return fail("too many words: with --kernelbench FILE there is only a folder", {}, "capstone init --kernelbench FILE.py DIR");
   imported.directory = arguments.problem;
   const ScratchFolder scratch(context.resources.cache / "kernelbench");
-  CAPSTONE_TRY(const double memory, memory_for(arguments.memory_gb, Backend::kAuto, context.resources));
+  CAPSTONE_TRY(const double memory, workflows::memory_for(arguments.memory_gb, Backend::kAuto, context.resources));
   ImportRequest request{kernelbench_file(context.cwd / arguments.kernelbench, arguments.level), scratch.path() / "problem", arguments.python, memory};
   CAPSTONE_TRY(const ImportedProblem found, import_kernelbench(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
   context.terminal.end_progress();
@@ -86,7 +90,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   options.directory = context.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
   CAPSTONE_TRY(options.members, members_of(arguments));
   if (!arguments.rung.empty()) {
-    CAPSTONE_TRY(options.from_rung, find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
+    CAPSTONE_TRY(options.from_rung, workflows::find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
   }
   options.worklog_text = worklog_scaffold(problem);
   options.state = context.state;
@@ -96,7 +100,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   std::size_t width = 0;
   for (const CreatedFile& file : report.files) width = std::max(width, file.path.size());
   for (const CreatedFile& file : report.files) t.out(fmt::format("  {:<{}}  {}", file.path, width, t.paint(Tone::kDim, file.purpose)));
-  if (!notes.empty()) t.out("\nof this import:");
+  if (!notes.empty()) t.out("\nnotes on this import:");
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();
   t.out(fmt::format("next: cd {} && capstone predict memory|compute|latency --because \"…\"",
@@ -107,16 +111,16 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
 }  // namespace
 
 void add_init(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("init", "make a project: capstone init PROBLEM DIR");
+  auto* command = app.add_subcommand("init", "create a project: capstone init PROBLEM DIR");
   auto arguments = std::make_shared<InitArguments>();
   command->add_option("problem", arguments->problem, fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
-  command->add_option("dir", arguments->directory, "where the project shall be (default: the problem's id)");
-  auto* from = command->add_option("--from", arguments->rung, "begin with a reference kernel (number, name or path) instead of the stub");
-  command->add_option("--kernelbench", arguments->kernelbench, "make a problem of a file in KernelBench's form: capstone init --kernelbench FILE.py DIR")->type_name("FILE")->excludes(from);
-  command->add_option("--level", arguments->level, "with --kernelbench: its level (default: the folder's name says it)")->check(CLI::Range(1, 3));
-  command->add_option("--python", arguments->python, "with --kernelbench: the python3 whose PyTorch runs it (default: the first on PATH that has it)")->type_name("PATH");
+  command->add_option("dir", arguments->directory, "project directory (default: the problem's id)");
+  auto* from = command->add_option("--from", arguments->rung, "start from a reference kernel (number, name or path) instead of the stub");
+  command->add_option("--kernelbench", arguments->kernelbench, "import a problem from a KernelBench file: capstone init --kernelbench FILE.py DIR")->type_name("FILE")->excludes(from);
+  command->add_option("--level", arguments->level, "with --kernelbench: its level (default: from the folder's name)")->check(CLI::Range(1, 3));
+  command->add_option("--python", arguments->python, "with --kernelbench: a python3 with PyTorch (default: the first on PATH)")->type_name("PATH");
   add_memory_option(*command, arguments->memory_gb);
-  command->add_option("--member", arguments->members, "an author, once each: \"Name <e-mail> (id)\"")->type_name("WHO");
+  command->add_option("--member", arguments->members, "an author; repeat for each: \"Name <e-mail> (id)\"")->type_name("WHO");
   command->callback([&context, &action, arguments] { action = [&context, arguments] { return init(context, *arguments); }; });
 }
 

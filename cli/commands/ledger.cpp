@@ -1,8 +1,10 @@
 #include "harness/project/ledger/ledger.h"
 
 #include <fmt/format.h>
+#include <memory>
 
-#include "cli/recording.h"
+#include <CLI/CLI.hpp>
+
 #include "cli/context.h"
 #include "harness/base/text.h"
 
@@ -30,7 +32,7 @@ std::string line_of(const Record& record, const Terminal& t) {
 }
 
 Result<ExitCode> show(const Context& context) {
-  CAPSTONE_TRY(Project project, project_here(context));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   if (context.json) {
     context.terminal.out(Json(ledger.records).dump(2));
@@ -42,22 +44,22 @@ Result<ExitCode> show(const Context& context) {
 }
 
 Result<ExitCode> verify(const Context& context) {
-  CAPSTONE_TRY(Project project, project_here(context));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(auto problems, verify_ledger(project.ledger(), project.sources()));
   if (project.problem_changed) problems.push_back("problem/: the pinned copy is not what `init` wrote");
   if (problems.empty()) {
-    context.terminal.out("the chain is whole and every source is what was measured");
-    context.terminal.out("(that shows accidents; only judging again proves a result)");
+    context.terminal.out("the chain is intact and every source is what was measured");
+    context.terminal.out("(this detects accidents; only judging again proves a result)");
     return ExitCode::kDone;
   }
   for (const std::string& problem : problems) context.terminal.out(problem);
   return fail(fmt::format("the ledger has {} {}", problems.size(), problems.size() == 1 ? "fault" : "faults"), project.ledger().string(),
-              "nothing is ever rewritten: hand it in as it is and say in the worklog what happened");
+              "the ledger is never rewritten: hand it in as it is and explain in the worklog what happened");
 }
 
 Result<ExitCode> import(const Context& context, const std::string& file) {
-  CAPSTONE_TRY(Project project, project_here(context));
-  CAPSTONE_TRY(FileLock lock, lock_project(project));
+  CAPSTONE_TRY(Project project, workflows::project_here(context));
+  CAPSTONE_TRY(FileLock lock, workflows::lock_project(project));
   CAPSTONE_TRY(int added, import_records(project.ledger(), context.cwd / file, {project.config.problem_id, project.config.problem_digest}));
   context.terminal.out(added ? fmt::format("{} {} added", added, added == 1 ? "record" : "records") : std::string("nothing new: these records are here already"));
   return ExitCode::kDone;
@@ -66,9 +68,9 @@ Result<ExitCode> import(const Context& context, const std::string& file) {
 }  // namespace
 
 void add_ledger(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("ledger", "everything that was recorded");
+  auto* command = app.add_subcommand("ledger", "show everything that was recorded");
   auto verified = std::make_shared<bool>(false);
-  command->add_flag("--verify", *verified, "check the chain and every source, by line");
+  command->add_flag("--verify", *verified, "check the hash chain and every source");
   add_format(*command, context);
   command->callback([&context, &action, verified] {
     if (!action) action = [&context, verified] { return *verified ? verify(context) : show(context); };

@@ -1,12 +1,17 @@
-// `mark`: what mentors give.
+// `mark`: the marks that mentors give.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
-#include "cli/cohort.h"
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
+#include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/workflows/cohort.h"
 
 namespace capstone::cli {
 namespace {
@@ -22,7 +27,7 @@ bool wants_marks(const GradebookRow& row) {
 }
 
 // One sheet after the other, until none is left or one comes back without a mark.
-Result<ExitCode> mark_next(const Context& context, OpenCohort& cohort, const MarkArguments& arguments, const std::string& grader) {
+Result<ExitCode> mark_next(const Context& context, workflows::OpenCohort& cohort, const MarkArguments& arguments, const std::string& grader) {
   if (context.editor.empty()) return fail("no editor", {}, "set VISUAL or EDITOR, for example EDITOR=nano; or give marks with --from marks.csv", ExitCode::kEnvironment);
   CAPSTONE_TRY(Comments comments, cohort.comments());
   for (int done = 0;; ++done) {
@@ -34,7 +39,7 @@ Result<ExitCode> mark_next(const Context& context, OpenCohort& cohort, const Mar
       context.terminal.out(done ? fmt::format("{} marked; nothing waits for marks", done) : "nothing waits for marks");
       return ExitCode::kDone;
     }
-    // A sheet that was left half filled in, or with a mistake, is still there.
+    // A sheet that was left half filled in, or with a mistake, is opened again.
     const fs::path sheet = cohort.folder / "marking" / (row->submission + ".yaml");
     std::error_code code;
     CAPSTONE_CHECK(make_folders(sheet.parent_path()));
@@ -43,7 +48,7 @@ Result<ExitCode> mark_next(const Context& context, OpenCohort& cohort, const Mar
     if (std::system(command.c_str()) != 0) return fail("the editor failed: " + context.editor, sheet.string(), "the sheet is kept; run the command again");
     CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
     CAPSTONE_TRY(auto marks, read_sheet(text, sheet.string(), row->submission, grader, comments));
-    // What stands there already is not given once more.
+    // Marks that did not change are not given again.
     std::erase_if(marks, [&](const Mark& mark) {
       return std::any_of(row->marks.begin(), row->marks.end(), [&](const auto& old) {
         return old && !old->earlier_version && old->criterion == mark.criterion && old->points == mark.points && old->reason == mark.reason;
@@ -60,7 +65,7 @@ Result<ExitCode> mark_next(const Context& context, OpenCohort& cohort, const Mar
 }
 
 Result<ExitCode> mark(const Context& context, const MarkArguments& arguments) {
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
+  CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   const std::string grader = arguments.grader.empty() ? context.user : arguments.grader;
   if (arguments.next) return mark_next(context, cohort, arguments, grader);
   CAPSTONE_TRY(Comments comments, cohort.comments());
@@ -71,7 +76,7 @@ Result<ExitCode> mark(const Context& context, const MarkArguments& arguments) {
     CAPSTONE_TRY(marks, read_marks(text, file.string(), grader, comments));
   } else {
     if (arguments.name.empty() || arguments.criterion.empty() || !arguments.points)
-      return fail("what is to be marked?", {}, "capstone mark NAME --criterion ID --points N --reason TEXT; or --next; or --from marks.csv");
+      return fail("nothing to mark", {}, "capstone mark NAME --criterion ID --points N --reason TEXT; or --next; or --from marks.csv");
     Mark one;
     one.submission = arguments.name;
     one.criterion = arguments.criterion;
@@ -93,13 +98,13 @@ void add_mark(CLI::App& app, Context& context, Action& action) {
   auto a = std::make_shared<MarkArguments>();
   command->add_option("name", a->name, "the submission, as `gradebook` lists it");
   add_cohort_option(*command, a->cohort);
-  command->add_option("--criterion", a->criterion, "of the rubric: correctness, depth, head_to_head, honesty");
+  command->add_option("--criterion", a->criterion, "a criterion of the rubric: correctness, depth, head_to_head, honesty");
   command->add_option("--points", a->points, "0 to the criterion's weight");
-  command->add_option("--reason", a->reason, "what the student will read; @name takes a text from COHORT/comments.yaml");
-  command->add_option("--member", a->member, "of a team: for this member alone (id, or name where there is no id)");
+  command->add_option("--reason", a->reason, "what the student will read; @name inserts a comment of COHORT/comments.yaml");
+  command->add_option("--member", a->member, "of a team: only this member (id, or name without an id)");
   command->add_option("--grader", a->grader, "who gives the mark (default: your user name)");
-  auto* next = command->add_flag("--next", a->next, "open a sheet for the next submission that waits for marks, and so on ($VISUAL or $EDITOR)");
-  command->add_option("--from", a->from, "a CSV with name,criterion,points,reason; all of it or nothing")->excludes(next);
+  auto* next = command->add_flag("--next", a->next, "open a sheet for each submission that waits for marks ($VISUAL or $EDITOR)");
+  command->add_option("--from", a->from, "a CSV with name,criterion,points,reason; all rows or none are taken")->excludes(next);
   command->callback([&context, &action, a] { action = [&context, a] { return mark(context, *a); }; });
 }
 

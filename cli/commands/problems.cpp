@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
+#include "harness/analysis/lint/lint.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
-#include "harness/analysis/lint/lint.h"
 
 namespace capstone::cli {
 namespace {
@@ -35,7 +38,7 @@ Result<ExitCode> list(const Context& context, int tier) {
   }
   t.out();
   t.out("Tier 2 (a chain of operators) is where fusion gives a human a real chance; tier 1 fights a tuned library.");
-  t.out(t.paint(Tone::kDim, "the whole story: capstone problems show ID     begin: capstone init ID DIR"));
+  t.out(t.paint(Tone::kDim, "details: capstone problems show ID     start: capstone init ID DIR"));
   return ExitCode::kDone;
 }
 
@@ -52,7 +55,7 @@ Result<ExitCode> show(const Context& context, const std::string& name) {
   CAPSTONE_TRY(Cost cost, cost_at(p, p.measure));
   t.out(fmt::format("measured at {}: {:.3g} FLOP, {} compulsory, {:.2f} FLOP/byte", to_string(p.measure), cost.flops,
                     format_bytes(cost.bytes), cost.intensity()));
-  // The expected fight is kept until the student has predicted, unless asked for by the list's JSON.
+  // The expected bottleneck stays hidden until the student has predicted (the JSON list has it).
   std::error_code code;
   for (const auto& session_folder : fs::directory_iterator(context.resources.reference_kernels(), code)) {
     if (!fs::is_directory(session_folder.path() / p.id, code)) continue;
@@ -105,12 +108,12 @@ void add_problems(CLI::App& app, Context& context, Action& action) {
   command->callback([&context, &action, tier] {
     if (!action) action = [&context, tier] { return list(context, *tier); };
   });
-  auto* one = command->add_subcommand("show", "a problem's statement, contract and rungs");
+  auto* one = command->add_subcommand("show", "show a problem's statement, contract and rungs");
   auto name = std::make_shared<std::string>();
   one->add_option("problem", *name, "id or folder")->required();
   add_format(*one, context);
   one->callback([&context, &action, name] { action = [&context, name] { return show(context, *name); }; });
-  auto* checked = command->add_subcommand("lint", "check a whole definition: sizes, cost, tolerance, oracle, baseline, triviality");
+  auto* checked = command->add_subcommand("lint", "check a definition: sizes, cost, tolerance, oracle, baseline, triviality");
   auto definition = std::make_shared<std::string>();
   checked->add_option("problem", *definition, "id or folder")->required();
   add_format(*checked, context);

@@ -1,25 +1,18 @@
 // `capstone profile`: why a kernel is as fast as it is, in words with numbers.
-#include "harness/analysis/profile/profile.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <memory>
 
-#include "cli/candidates.h"
-#include "cli/output_path.h"
-#include "cli/results.h"
-#include "cli/sizes.h"
-#include "harness/base/digest.h"
-#include "harness/base/files.h"
+#include <CLI/CLI.hpp>
+
+#include "cli/context.h"
 #include "harness/base/text.h"
+#include "harness/workflows/explain_kernel.h"
 
 namespace capstone::cli {
 namespace {
-
-struct ProfileArguments {
-  std::string what = "human", problem, size, device, arch, csv;
-  bool no_ncu = false;
-};
 
 std::string headline(const Profile& p, const Terminal& t) {
   std::vector<std::string> sizes;
@@ -38,7 +31,7 @@ std::string headline(const Profile& p, const Terminal& t) {
 
 std::string floor_text(const Profile& p) {
   if (p.floor_ms <= 0) return "roofline       n/a";
-  std::string text = fmt::format("roofline       bound by {} on {}: no kernel for these sizes takes less than {}", p.bound_by, p.peak, format_time_ms(p.floor_ms));
+  std::string text = fmt::format("roofline       bound by {} on {}: at these sizes every kernel takes at least {}", p.bound_by, p.peak, format_time_ms(p.floor_ms));
   if (const auto time = p.time_ms()) text += fmt::format("; this one takes {} under ncu, {:.1f} % of peak", format_time_ms(*time), 100 * p.floor_ms / *time);
   return text;
 }
@@ -61,52 +54,37 @@ std::string profile_text(const Profile& p, const Terminal& t) {
   return text;
 }
 
-Result<ExitCode> run(const Context& context, const ProfileArguments& arguments) {
-  CAPSTONE_TRY(const Subject subject, subject_of(context, arguments.what, arguments.problem, "capstone profile {0} --problem {1}"));
-  ProfileRequest request{&subject.problem, subject.source, {}, arguments.arch, std::nullopt, !arguments.no_ncu};
-  CAPSTONE_TRY(request.sizes, parse_sizes(subject.problem, subject.problem.measure, arguments.size));
-  if (!arguments.device.empty()) {
-    CAPSTONE_TRY(request.device, find_device_like(arguments.device));
-  }
-  CAPSTONE_TRY(const std::string digest, sha256_file(subject.source));
-  if (!arguments.csv.empty()) {
-    CAPSTONE_TRY(const fs::path table, output_path(context, arguments.csv, Output::kNcuTable));
-    CAPSTONE_CHECK(expect_writable(table));
-  }
-  CAPSTONE_TRY(Profile p, profile(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
-  context.terminal.end_progress();
-  std::error_code code;
-  p.candidate = subject.candidate;
-  p.source_sha256 = digest;
-  p.source = subject.project ? fs::relative(subject.source, subject.project->root, code).string() : subject.source.filename().string();
-  if (subject.project)
-    CAPSTONE_CHECK(keep_findings(context, subject, digest, [&](const std::string& version) {
-      p.version = version;
-      return FoundRecord{"profile", Json(p)};
-    }));
-  if (!arguments.csv.empty()) {
-    if (p.csv.empty()) return fail("there is no table of ncu's to write: " + p.because, {}, "run it on a machine with a GPU and Nsight Compute", ExitCode::kEnvironment);
-    CAPSTONE_CHECK(write_file_atomic(context.cwd / arguments.csv, p.csv));
-  }
+Result<ExitCode> run(const Context& context, const workflows::ProfileKernelRequest& request) {
+  CAPSTONE_TRY(const Profile p, workflows::profile_kernel(request, context, context.progress()));
   context.terminal.out(context.json ? Json(p).dump(2) : profile_text(p, context.terminal));
   return ExitCode::kDone;
+}
+
+std::string check_arch(const std::string& text) {
+  const bool fits = text.starts_with("sm_") && text.size() > 4 && text.size() < 9 &&
+                    std::isdigit(static_cast<unsigned char>(text[3]));
+  return fits ? std::string() : std::string("an architecture is called sm_80, sm_90a …");
 }
 
 }  // namespace
 
 void add_profile(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("profile", "why a kernel is as fast as it is: ncu's counters in words, or what compiler and emulator know without it");
-  auto arguments = std::make_shared<ProfileArguments>();
-  command->add_option("kernel", arguments->what, "human (default), llm, a .cu file, or a reference kernel by number or name");
-  command->add_option("--problem", arguments->problem, "which problem a file or reference kernel solves");
-  command->add_option("--size", arguments->size, "of the profiled launch: rows=8192,cols=8192 (default: the measured size)");
-  command->add_option("--on", arguments->device, "the GPU of the roofline: h100, 4090 … (default: this machine's, else an H100)");
-  command->add_option("--arch", arguments->arch, "of the machine code: sm_86 (default: this GPU's, else sm_90a)")
-      ->check([](const std::string& text) { return text.starts_with("sm_") && text.size() > 4 && text.size() < 9 && std::isdigit(static_cast<unsigned char>(text[3])) ? std::string() : std::string("an architecture is called sm_80, sm_90a …"); });
-  command->add_option("--csv", arguments->csv, "write ncu's own table to this file");
-  command->add_flag("--no-ncu", arguments->no_ncu, "only what can be said without counters");
+  auto* command = app.add_subcommand("profile", "explain why a kernel takes its time: ncu's counters in words, or what compiler "
+                                                "and emulator know without ncu");
+  auto r = std::make_shared<workflows::ProfileKernelRequest>();
+  auto no_ncu = std::make_shared<bool>(false);
+  command->add_option("kernel", r->what, "human (default), llm, a .cu file, or a reference kernel by number or name");
+  command->add_option("--problem", r->problem, "the problem that a file or reference kernel solves");
+  command->add_option("--size", r->size, "of the profiled launch: rows=8192,cols=8192 (default: the measured size)");
+  command->add_option("--on", r->device, "the GPU of the roofline: h100, 4090 … (default: this machine's, else an H100)");
+  command->add_option("--arch", r->arch, "of the machine code: sm_86 (default: this GPU's, else sm_90a)")->check(check_arch);
+  command->add_option("--csv", r->csv, "write ncu's own table to this file");
+  command->add_flag("--no-ncu", *no_ncu, "only what is known without counters");
   add_format(*command, context);
-  command->callback([&context, &action, arguments] { action = [&context, arguments] { return run(context, *arguments); }; });
+  command->callback([&context, &action, r, no_ncu] {
+    r->use_ncu = !*no_ncu;
+    action = [&context, r] { return run(context, *r); };
+  });
 }
 
 }  // namespace capstone::cli

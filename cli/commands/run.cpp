@@ -3,6 +3,9 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <memory>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "harness/runtime/build/run_program.h"
@@ -22,7 +25,7 @@ Result<ExitCode> run(const Context& context, const ProgramRequest& request) {
     const CompilerMessage none{}, &first = build.first_error ? *build.first_error : none;
     const bool header_missing = first.text.ends_with("No such file or directory");
     return fail("the program does not build: " + first.text, fmt::format("{}:{}", first.file, first.line),
-                header_missing ? "the compiler sees the source's folder alone: name the folders of other headers with -I" : "",
+                header_missing ? "the compiler searches only the source's folder: add other header folders with -I" : "",
                 ExitCode::kGateOneFailed);
   }
   if (!program.build.arch_note.empty()) context.terminal.say(program.build.arch_note);
@@ -53,13 +56,13 @@ Result<ExitCode> run(const Context& context, const ProgramRequest& request) {
 }  // namespace
 
 void add_run(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("run", "build a CUDA program with its own main() for the CPU, and run it");
+  auto* command = app.add_subcommand("run", "build a CUDA program with its own main() for the CPU and run it");
   auto request = std::make_shared<ProgramRequest>();
   auto file = std::make_shared<std::string>();
   auto timeout = std::make_shared<long>(request->timeout.count());
   command->add_option("file", *file, "the .cu; its output and exit code are passed through")->required();
   command->add_option("arguments", request->arguments, "for the program's main(), after --");
-  command->add_option("-I,--include", request->include_folders, "folder of headers outside of the source's")->allow_extra_args(false)->check(CLI::ExistingDirectory);
+  command->add_option("-I,--include", request->include_folders, "another folder of headers")->allow_extra_args(false)->check(CLI::ExistingDirectory);
   command->add_option("-D,--define", request->definitions, "macro: NAME or NAME=VALUE")->allow_extra_args(false);
   command->add_option("--arch", request->cuda_arch, "value of __CUDA_ARCH__, e.g. 800; default 900, or 800 when only that can run")->check(CLI::Range(500, 1300));
   command->add_option("--schedule", request->schedule, "order of threads")
@@ -70,7 +73,7 @@ void add_run(CLI::App& app, Context& context, Action& action) {
       ->transform(CLI::Transformer(checks))->option_text("races|memory");
   command->add_option("--timeout", *timeout, "seconds")->check(CLI::Range(1, 3600));
   auto memory = std::make_shared<std::size_t>(request->max_memory >> 30);
-  command->add_option("--memory", *memory, "GiB that it may use")->check(CLI::Range(1, 1024))->capture_default_str();
+  command->add_option("--memory", *memory, "memory limit in GiB")->check(CLI::Range(1, 1024))->capture_default_str();
   command->callback([&context, &action, request, file, timeout, memory] {
     request->max_memory = *memory << 30;
     request->source = *file;

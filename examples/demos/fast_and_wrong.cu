@@ -1,4 +1,4 @@
-// Live demo: half the reads, half the work, wrong. It would win any race. `capstone demo two-gates` does not let it start.
+// Live demo: half the work, and wrong, so it would be fastest. `capstone demo two-gates` never times it.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Live demo: the last element is nobody's. `capstone demo off-by-one` shows gate one to it.
+// Live demo: no thread computes the last element. `capstone demo off-by-one` shows how gate one finds it.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Live demo: one block for the whole vector. Right, and slow: it passes the first gate and loses the race behind it.
+// Live demo: one block for the whole vector. Correct and slow: it passes gate one and loses at gate two.
 #include <cuda_runtime.h>
 
 #include <cstdint>

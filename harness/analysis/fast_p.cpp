@@ -23,7 +23,7 @@ std::map<std::string, Best> best_of_each(const std::vector<Solution>& solutions)
   return best;
 }
 
-// "12", "12_Gemm.py" → "12"; what has no leading number stays.
+// "12", "12_Gemm.py" → "12"; text without a leading number stays unchanged.
 std::string leading_number(const std::string& id) {
   const std::size_t end = id.find_first_not_of("0123456789");
   return end == 0 ? id : id.substr(0, end);
@@ -59,13 +59,13 @@ FastPoint fast_p(const std::vector<Solution>& solutions, double p) {
 std::optional<double> pass_at_k(int n, int c, int k) {
   if (k < 1 || k > n || c < 0 || c > n) return std::nullopt;
   if (n - c < k) return 1;
-  double none = 1;  // the product form: factorials overflow
+  double none = 1;  // as a product, because factorials overflow
   for (int i = n - c + 1; i <= n; ++i) none *= 1.0 - double(k) / i;
   return 1 - none;
 }
 
 PassAtK pass_at_k(const std::vector<Solution>& solutions, int k) {
-  std::map<std::string, std::pair<int, int>> counts;  // samples, right ones
+  std::map<std::string, std::pair<int, int>> counts;  // number of samples, number of correct ones
   for (const Solution& solution : solutions) {
     auto& [n, c] = counts[solution.problem];
     ++n;
@@ -86,7 +86,7 @@ PassAtK pass_at_k(const std::vector<Solution>& solutions, int k) {
 }
 
 Result<std::vector<Solution>> read_eval_results(const Json& results, const Json& baseline) {
-  if (!results.is_object()) return fail("results are an object: {\"problem id\": [samples]}");
+  if (!results.is_object()) return fail("the results must be an object: {\"problem id\": [samples]}");
   std::map<std::string, double> times;
   if (baseline.is_object()) collect_times(baseline, times);
   std::vector<Solution> solutions;
@@ -104,7 +104,8 @@ Result<std::vector<Solution>> read_eval_results(const Json& results, const Json&
       }
       solutions.push_back(std::move(solution));
     }
-    if (list.empty()) solutions.push_back({id, false, {}});  // nothing was handed in: still a problem
+    if (list.empty()) solutions.push_back({id, false, {}});  // no sample was handed in; the problem still
+                                                             // counts
   }
   return solutions;
 }

@@ -1,11 +1,11 @@
 #pragma once
-// Letters, whatever the locale.
+// Letter functions that do not depend on the locale.
 #include <string>
 #include <string_view>
 
 namespace capstone {
 
-/// The text with A … Z as a … z; every other byte stays.
+/// The text with A … Z replaced by a … z; all other bytes stay unchanged.
 inline std::string ascii_lower(std::string_view text) {
   std::string out(text);
   for (char& c : out)

@@ -57,7 +57,8 @@ class CsvReader {
     const int opened = line_;
     for (++at_;; ++at_) {
       if (at_ >= text_.size())
-        return fail("a quotation is opened and never closed", fmt::format("{}:{}", file_, opened), "write a quotation mark inside a cell twice");
+        return fail("a quotation mark is never closed", fmt::format("{}:{}", file_, opened),
+                    "write a quotation mark inside a cell twice");
       if (text_[at_] == '\n') ++line_;
       if (text_[at_] != '"') {
         cell += text_[at_];
@@ -110,17 +111,22 @@ Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& f
 Result<CsvTable> CsvTable::read(std::string_view text, const std::string& file, const std::vector<std::string>& required) {
   CAPSTONE_TRY(auto rows, read_csv(text, file));
   CsvTable table;
-  if (rows.empty()) return fail("an empty table", file, "its first line names the columns: " + join(required, ","));
+  if (rows.empty())
+    return fail("an empty table", file, "the first line must name the columns: " + join(required, ","));
   for (const std::string& name : rows.front().cells) table.columns_.push_back(ascii_lower(trim(name)));
   for (const std::string& name : required) {
     auto times = std::count(table.columns_.begin(), table.columns_.end(), name);
-    if (times == 0) return fail("no column '" + name + "'", fmt::format("{}:{}", file, rows.front().line), "there are: " + join(table.columns_, ", "));
-    if (times > 1) return fail("column '" + name + "' stands there twice", fmt::format("{}:{}", file, rows.front().line), "rename one of them");
+    if (times == 0)
+      return fail("no column '" + name + "'", fmt::format("{}:{}", file, rows.front().line),
+                  "the columns are: " + join(table.columns_, ", "));
+    if (times > 1)
+      return fail("column '" + name + "' appears twice", fmt::format("{}:{}", file, rows.front().line),
+                  "rename one of them");
   }
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (rows[i].cells.size() > table.columns_.size())
       return fail(fmt::format("{} cells, but {} columns", rows[i].cells.size(), table.columns_.size()), fmt::format("{}:{}", file, rows[i].line),
-                  "a comma inside a cell needs quotation marks around the cell");
+                  "put a cell that contains a comma in quotation marks");
   table.rows_.assign(std::make_move_iterator(rows.begin() + 1), std::make_move_iterator(rows.end()));
   return table;
 }

@@ -8,31 +8,33 @@
 
 namespace capstone {
 
-/// One line with its CRLF. Cells are made valid UTF-8; one that a spreadsheet would take for a formula (= + - @, tab, carriage
-/// return in front) is made text by an apostrophe; negative and signed numbers stay numbers.
+/// One line with its CRLF. Cells are made valid UTF-8. A cell that a spreadsheet would read as a formula (it
+/// begins with = + - @, tab or carriage return) gets an apostrophe in front, which makes it text; negative
+/// and signed numbers stay numbers.
 std::string csv_row(const std::vector<std::string>& cells);
 
 struct CsvRow {
-  int line = 0;                     ///< counted from 1; of the row's first character
+  int line = 0;                     ///< of the row's first character, counted from 1
   std::vector<std::string> cells;
 };
 
-/// Reads a whole file: CRLF or LF, quoted cells with line breaks, a byte-order mark, empty lines skipped. An apostrophe that
-/// csv_row() put in front is taken away again.
-/// @param file  for the error's place
-/// @error a quotation that never ends, text after a closing quote: file:line.
+/// Reads a whole file: CRLF or LF, quoted cells with line breaks, a byte-order mark, empty lines skipped. An
+/// apostrophe that csv_row() added is removed again.
+/// @param file  named in errors
+/// @error a quotation mark that is never closed, text after a closing one: file:line.
 Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& file);
 
-/// A table with a heading: which column is which, by name in any case and order.
+/// A table with a heading. Columns are found by name, in any case and order.
 class CsvTable {
  public:
   /// @param required, optional  lower-case names of columns; others are ignored
-  /// @error no heading; a required column is missing or named twice (hint: the columns there are); a row that is longer than the heading.
+  /// @error no heading; a required column is missing or appears twice (the hint lists the columns); a row
+  ///   that is longer than the heading.
   static Result<CsvTable> read(std::string_view text, const std::string& file, const std::vector<std::string>& required);
 
   std::size_t rows() const { return rows_.size(); }
   int line(std::size_t row) const { return rows_[row].line; }
-  /// Trimmed; empty where the file has no such column.
+  /// The cell, trimmed; empty if the file has no such column.
   std::string at(std::size_t row, std::string_view column) const;
   bool has(std::string_view column) const;
   const std::vector<std::string>& columns() const { return columns_; }

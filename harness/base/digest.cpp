@@ -2,25 +2,18 @@
 
 #include <openssl/evp.h>
 
-#include <array>
-
+#include "harness/base/encode.h"
 #include "harness/base/files.h"
 
 namespace capstone {
 
-std::string sha256_hex(std::string_view bytes) {
-  std::array<unsigned char, 32> raw{};
-  unsigned length = 0;
-  EVP_Digest(bytes.data(), bytes.size(), raw.data(), &length, EVP_sha256(), nullptr);
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(64);
-  for (unsigned char byte : raw) {
-    hex += kDigits[byte >> 4];
-    hex += kDigits[byte & 15];
-  }
-  return hex;
+Sha256 sha256(std::string_view bytes) {
+  Sha256 digest{};
+  EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, EVP_sha256(), nullptr);
+  return digest;
 }
+
+std::string sha256_hex(std::string_view bytes) { return hex(sha256(bytes)); }
 
 Result<std::string> sha256_file(const std::filesystem::path& path) {
   CAPSTONE_TRY(auto text, read_file(path));

@@ -1,13 +1,15 @@
 #pragma once
-#include <cstddef>
+#include <array>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "harness/base/error.h"
 
 namespace capstone {
+
+using Sha256 = std::array<unsigned char, 32>;
+Sha256 sha256(std::string_view bytes);
 
 /// SHA-256 as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);

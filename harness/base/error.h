@@ -6,24 +6,24 @@
 
 namespace capstone {
 
-/// Process exit codes; scripts and CI rely on them, so a value never changes its meaning.
+/// Process exit codes. Scripts and CI rely on them, so the meaning of a value never changes.
 enum class ExitCode : int {
-  kDone = 0,              ///< the command did its work; a correct kernel, whatever its speed
+  kDone = 0,              ///< the command succeeded; for a kernel: it is correct, whatever its speed
   kGateOneFailed = 1,     ///< the kernel is wrong, crashes, hangs or does not compile
   kUsage = 2,             ///< bad command line or bad input file
-  kEnvironment = 3,       ///< something this machine lacks, or not judgeable on this backend
-  kPartlyUngraded = 4,    ///< a batch finished, some submissions without a grade
+  kEnvironment = 3,       ///< this machine lacks something, or the kernel is not judgeable on this backend
+  kPartlyUngraded = 4,    ///< a batch finished, but some submissions have no grade
   kInternal = 70,         ///< a defect of capstone itself
   kInterrupted = 130,     ///< Ctrl-C
 };
 
-/// What went wrong, where, and what to do about it. Every foreseeable failure travels as one of these.
+/// An error: what went wrong, where, and what to do. Every foreseeable failure is reported as an Error.
 struct Error {
   std::string what;   ///< one line, no trailing period
   std::string where;  ///< file:line:column, a path or a command; may be empty
   std::string hint;   ///< what the user can do; may be empty
   ExitCode code = ExitCode::kUsage;
-  std::string trace{};  ///< the whole traceback of what failed in Python; shown by --verbose
+  std::string trace{};  ///< the whole Python traceback of the failure; shown by --verbose
 };
 
 template <class T>
@@ -36,13 +36,13 @@ inline tl::unexpected<Error> fail(std::string what, std::string where = {}, std:
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 
-/// The three lines a user sees: `error: what`, `  --> where`, `  hint: what to do`.
+/// The three lines that a user sees: `error: what`, `  --> where`, `  hint: what to do`.
 std::string render(const Error& error);
 
 }  // namespace capstone
 
-/// Evaluates an expression that yields a Result; returns its error from the enclosing function, else
-/// assigns its value: `CAPSTONE_TRY(auto text, read_file(path));`
+/// Evaluates an expression that yields a Result. Returns its error from the enclosing function, else assigns
+/// its value: `CAPSTONE_TRY(auto text, read_file(path));`
 #define CAPSTONE_CONCAT_(a, b) a##b
 #define CAPSTONE_CONCAT(a, b) CAPSTONE_CONCAT_(a, b)
 #define CAPSTONE_TRY_(tmp, target, ...)                 \

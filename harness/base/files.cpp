@@ -19,11 +19,13 @@ std::string reason() { return std::strerror(errno); }
 Error cannot(const std::string& verb, const fs::path& path) {
   std::string hint;
   if (errno == EACCES || errno == EROFS || errno == EPERM)
-    hint = "the folder is not writable for you; choose another one or mend its permissions";
+    hint = "you cannot write to the folder; choose another one or fix its permissions";
   else if (errno == ENOSPC || errno == EDQUOT)
-    hint = "the disk is full; free some space and run the command again, nothing was lost";
+    hint = "the disk is full; free some space and run the command again; nothing was lost";
   else if (errno == EFBIG)
-    hint = "a limit on the size of files was met (ulimit -f); raise it and run the command again, nothing was lost";
+    hint =
+        "the limit on file size was reached (ulimit -f); raise it and run the command again; nothing was "
+        "lost";
   else if (errno == ENOENT || errno == ENOTDIR)
     hint = "check the path";
   return {"cannot " + verb + ": " + reason(), path.string(), hint, ExitCode::kUsage};
@@ -46,7 +48,7 @@ void sync_folder(const fs::path& folder) {
   ::close(fd);
 }
 
-// The bytes under a name of their own beside `path`, safe on the disk. Nothing is left when that fails.
+// Writes the bytes to a temporary file next to `path` and syncs it. If that fails, the file is removed.
 Result<fs::path> write_temporary(const fs::path& path, std::string_view bytes, unsigned mode) {
   const fs::path temporary = temporary_beside(path);
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
@@ -59,11 +61,12 @@ Result<fs::path> write_temporary(const fs::path& path, std::string_view bytes, u
   return fail(error);
 }
 
-// Gives a file its final name unless that is taken: two processes at once cannot both succeed. False: see errno.
+// Gives a file its final name if the name is free: two processes at once cannot both succeed. False: see
+// errno.
 bool place_new(const fs::path& temporary, const fs::path& path) {
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
-  // Some file systems cannot do that in one step; a second link to the file is as exclusive.
+  // Some file systems cannot do that in one step. Creating a second link to the file is just as exclusive.
   if (::link(temporary.c_str(), path.c_str()) != 0) return false;
   ::unlink(temporary.c_str());
   return true;

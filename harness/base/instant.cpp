@@ -14,7 +14,7 @@ namespace {
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
-  // Exactly `digits` of them, at most `most`.
+  // Reads at least `digits` and at most `most` digits.
   std::optional<int> number(std::size_t digits, int most) {
     int value = 0;
     if (rest_.size() < digits) return std::nullopt;
@@ -68,9 +68,9 @@ Result<Instant> parse_instant(std::string_view written) {
   if (!second) return refuse("not a date with a time of day");
   reader.skip_fraction();
   const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{static_cast<unsigned>(*month)}, std::chrono::day{static_cast<unsigned>(*day)}};
-  if (!date.ok()) return refuse("there is no such day");
+  if (!date.ok()) return refuse("this date does not exist");
   auto zone = read_zone(reader);
-  if (!zone || !reader.done()) return refuse("a time without its zone");
+  if (!zone || !reader.done()) return refuse("the time has no time zone");
   return std::chrono::sys_days{date}.time_since_epoch().count() * Instant{86'400} + *hour * 3600 + *minute * 60 + *second - *zone;
 }
 

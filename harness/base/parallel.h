@@ -10,12 +10,13 @@
 
 namespace capstone {
 
-/// `threads`, or all that the machine has where it is 0.
+/// `threads`, or the number of hardware threads if it is 0.
 inline int threads_or_all(int threads) {
   return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Runs `work(begin, end)` over [0, count), `chunk` at a time, on several threads; the first exception is rethrown here.
+/// Runs `work(begin, end)` over [0, count), `chunk` at a time, on several threads. The first exception is
+/// rethrown here.
 template <class Work>
 void parallel_for(std::int64_t count, std::int64_t chunk, int threads, const Work& work) {
   std::atomic<std::int64_t> next{0};

@@ -1,6 +1,7 @@
 #pragma once
-// Precompiled once for all libraries and for the command line (cmake/CapstoneTarget.cmake): what most sources include and what
-// takes long to read. Sources still include what they use, so that they compile without it.
+// Precompiled once for all libraries and the command line (cmake/CapstoneTarget.cmake): headers that most
+// sources include and that take long to parse. Sources still include what they use, so they also compile
+// without this file.
 #include <algorithm>
 #include <array>
 #include <chrono>

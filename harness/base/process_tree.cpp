@@ -20,7 +20,8 @@ namespace {
 
 std::string proc(pid_t pid, const char* file) { return "/proc/" + std::to_string(pid) + "/" + file; }
 
-// A file of /proc, of which the beginning is enough. Plain calls: this runs beside measurements, many times a second.
+// Reads the beginning of a file of /proc. Uses plain system calls: it runs during measurements, many times
+// per second.
 std::optional<std::string> text_of(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
@@ -45,11 +46,11 @@ std::vector<pid_t> numbers_in(const char* folder) {
   return numbers;
 }
 
-// When a process started, in the kernel's ticks; nothing when it is gone.
+// The start time of a process, in the operating system's ticks; empty if the process is gone.
 std::optional<std::uint64_t> start_of(pid_t pid) {
   auto stat = text_of(proc(pid, "stat"));
   if (!stat) return std::nullopt;
-  // The name, in parentheses, may hold anything. Its field is the second, the start the 22nd.
+  // Field 2, the name in parentheses, may contain any character. The start time is field 22.
   std::size_t at = stat->rfind(')');
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = stat->find(' ', at + 1);
   if (at == std::string::npos) return std::nullopt;
@@ -58,7 +59,7 @@ std::optional<std::uint64_t> start_of(pid_t pid) {
 
 struct Resident { std::size_t anonymous = 0, shared = 0; };  // [B]
 
-// Not what files and devices are mapped to: a GPU's memory shows there with some drivers.
+// Without mappings of files and devices: with some drivers, a GPU's memory appears there.
 Resident resident_of(pid_t pid) {
   auto status = text_of(proc(pid, "status"));
   auto value = [&](std::string_view key) -> std::size_t {
@@ -68,9 +69,9 @@ Resident resident_of(pid_t pid) {
   return {value("\nRssAnon:"), value("\nRssShmem:")};
 }
 
-using MemoryFiles = std::map<std::pair<dev_t, ino_t>, std::size_t>;  // which → what it takes [B]
+using MemoryFiles = std::map<std::pair<dev_t, ino_t>, std::size_t>;  // file → its memory [B]
 
-// The memory that a process holds by descriptors, mapped or not: memfd_create() and /dev/shm.
+// The memory that a process holds through file descriptors, mapped or not: memfd_create() and /dev/shm.
 void add_memory_files(const std::string& folder, MemoryFiles& into) {
   DIR* all = ::opendir(folder.c_str());
   if (!all) return;
@@ -91,7 +92,7 @@ std::size_t total_of(const MemoryFiles& files) {
   return total;
 }
 
-// Some kernels do not list a process's children (no CONFIG_PROC_CHILDREN).
+// Some operating systems do not list a process's children (no CONFIG_PROC_CHILDREN).
 bool children_are_listed() {
   static const bool listed = ::access("/proc/thread-self/children", F_OK) == 0;
   return listed;
@@ -114,7 +115,7 @@ void add_children(pid_t pid, const std::vector<pid_t>& threads, std::vector<pid_
 ProcessTree::Usage ProcessTree::look_locked() {
   Usage usage;
   std::vector<pid_t> waiting{root_};
-  if (!children_are_listed())  // the members of the group, then: all but those that left it
+  if (!children_are_listed())  // then use the members of the group: all but those that left it
     for (const pid_t other : numbers_in("/proc"))
       if (other != root_ && ::getpgid(other) == root_) waiting.push_back(other);
   Resident resident;
@@ -130,7 +131,8 @@ ProcessTree::Usage ProcessTree::look_locked() {
     if (auto start = start_of(pid)) seen_[pid] = *start;
     if (children_are_listed()) add_children(pid, threads, waiting);
   }
-  if (total_of(files) > resident.shared) {   // some of it is mapped nowhere; what we handed them is ours
+  if (total_of(files) > resident.shared) {   // some of it is not mapped; the files that we passed to it are
+                                             // ours
     MemoryFiles ours;
     add_memory_files("/proc/self/fd", ours);
     for (const auto& [which, bytes] : ours) files.erase(which);
@@ -164,7 +166,7 @@ ProcessTree::Usage ProcessTree::look() {
 void ProcessTree::kill() {
   std::lock_guard lock(mutex_);
   look_locked();
-  // The root last: once it is gone, orphans are nobody's and no longer found.
+  // Kill the root last: when it is gone, orphans are no longer its children and cannot be found.
   for (const auto& [pid, start] : seen_)
     if (pid != root_ && start_of(pid) == start) ::kill(pid, SIGKILL);
   ::kill(-root_, SIGKILL);

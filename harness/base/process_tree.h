@@ -1,5 +1,5 @@
 #pragma once
-// A process that we started and all below it, as /proc shows them.
+// A child process and all its descendants, as /proc shows them.
 #include <sys/types.h>
 
 #include <cstddef>
@@ -12,31 +12,34 @@
 
 namespace capstone {
 
-/// Safe to use from several threads. `root` must lead a process group of its own, must adopt orphans (PR_SET_CHILD_SUBREAPER),
-/// and must not have been reaped.
+/// Safe to use from several threads. `root` must lead its own process group, must adopt orphans
+/// (PR_SET_CHILD_SUBREAPER), and must not have been reaped.
 class ProcessTree {
  public:
   struct Usage {
-    std::size_t memory = 0;  ///< [B] resident, without what files and devices are mapped to
+    std::size_t memory = 0;  ///< [B] resident, without mappings of files and devices
     int tasks = 0;           ///< processes and threads
   };
 
   explicit ProcessTree(pid_t root) : root_(root) {}
 
-  /// What all of them use now. Remembers who they are.
+  /// Current use of the whole tree. Also remembers the processes for kill().
   Usage look();
 
-  /// Names, without folders, of the shared objects that any of them has in its memory now: "libc.so.6".
+  /// File names, without folders, of the shared objects that any of these processes has mapped now:
+  /// "libc.so.6".
   std::set<std::string> libraries();
 
-  /// Kills the group and whoever else was seen below the root: a process that left the group, too.
+  /// Kills the group and every other process that was seen below the root, also processes that left the
+  /// group.
   void kill();
 
  private:
   Usage look_locked();
   pid_t root_;
   std::mutex mutex_;
-  std::map<pid_t, std::uint64_t> seen_;  ///< process → when it started, which tells it from a later one of that number
+  std::map<pid_t, std::uint64_t> seen_;  ///< process → start time, which distinguishes it from a later
+                                         ///< process with the same number
 };
 
 }  // namespace capstone

@@ -11,9 +11,10 @@ Result<Resources> locate_resources(const fs::path& executable, const fs::path& c
   Resources found{root / "share" / "capstone", root / "libexec" / "capstone", cache, path_variable, kToolVersion, false, {}, {}};
   std::error_code ignored;
   if (!fs::is_directory(found.problems(), ignored))
-    return fail("capstone's own files are missing", found.problems().string(),
-                "run the program from where it was built or unpacked: bin/, libexec/ and share/ belong together",
-                ExitCode::kEnvironment);
+    return fail(
+        "files of capstone are missing", found.problems().string(),
+        "run the program where it was built or unpacked: bin/, libexec/ and share/ must stay together",
+        ExitCode::kEnvironment);
   return found;
 }
 

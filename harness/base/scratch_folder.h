@@ -1,5 +1,5 @@
 #pragma once
-// A folder of one's own, gone with its owner.
+// RAII temporary directory.
 #include <filesystem>
 #include <system_error>
 
@@ -9,7 +9,7 @@ namespace capstone {
 
 class ScratchFolder {
  public:
-  /// A new name beside `place` (temporary_beside); whoever uses the folder makes it.
+  /// Chooses a new name next to `place` (temporary_beside). The user of the folder creates it.
   explicit ScratchFolder(const std::filesystem::path& place) : path_(temporary_beside(place)) {}
   ~ScratchFolder() {
     std::error_code ignored;

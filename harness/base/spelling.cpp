@@ -27,7 +27,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   int least = 1 << 20;
   for (const std::string& candidate : candidates) {
     int distance = edit_distance(word, candidate);
-    // A beginning counts as near: `layernorm` is meant where only `layernorm_fwd` exists.
+    // A prefix counts as similar: `layernorm` probably means `layernorm_fwd` if only that exists.
     bool prefix = word.size() >= 3 && candidate.size() > word.size() &&
                   edit_distance(word, std::string_view(candidate).substr(0, word.size())) == 0;
     bool inside = word.size() >= 4 && candidate.find(word) != std::string::npos;
@@ -37,7 +37,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
       best = candidate;
     }
   }
-  // A third of the word may be wrong, two letters of a short one, but never all of it.
+  // Up to a third of the word may be wrong, or two letters of a short word, but never all of it.
   int length = static_cast<int>(word.size());
   int allowed = std::min(std::max(2, length / 3), length - 1);
   return least <= allowed ? best : std::nullopt;

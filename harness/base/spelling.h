@@ -7,10 +7,10 @@
 
 namespace capstone {
 
-/// Optimal-string-alignment distance (insert, delete, replace, swap neighbours), case-insensitive.
+/// Optimal-string-alignment distance (insert, delete, replace, swap of neighbours), case-insensitive.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to a mistyped word, if any is near enough to be what was meant.
+/// The candidate most similar to a mistyped word, if one is similar enough.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace capstone

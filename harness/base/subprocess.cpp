@@ -37,7 +37,8 @@ struct Pipe {
     write = above_standard(fds[1]);
     return read >= 0 && write >= 0;
   }
-  // Started without a standard input (cron), we would get 0, 1 or 2 here, which the child needs for its own.
+  // If this process has no standard input (cron), we would get 0, 1 or 2 here, which the child needs for its
+  // own streams.
   static int above_standard(int fd) {
     if (fd > 2) return fd;
     int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -50,13 +51,14 @@ struct Pipe {
   }
 };
 
-// Numbers from here on are out of the way of whatever numbers the child is to see.
+// Descriptors from this number on do not collide with the numbers that the child will see.
 constexpr int kHighDescriptor = 200;
 
-// Gives the child its declared descriptors and closes everything else on exec. Returns errno, 0 when done.
+// Gives the child its declared descriptors and closes all others on exec. Returns errno; 0 on success.
 int arrange_descriptors(std::vector<std::pair<int, int>> fds) {
   ::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-  // All are moved out of the way first: one's number in the child may be another's number here.
+  // First move all of them out of the way: the number of one descriptor in the child may be another's number
+  // here.
   for (auto& [from, to] : fds)
     if ((from = ::fcntl(from, F_DUPFD_CLOEXEC, kHighDescriptor)) < 0) return errno;
   for (auto& [from, to] : fds)
@@ -68,11 +70,11 @@ int arrange_descriptors(std::vector<std::pair<int, int>> fds) {
                              int report, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // it died before we asked to die with it
+  if (::getppid() != parent) ::_exit(127);  // the parent died before PR_SET_PDEATHSIG took effect
   ::signal(SIGINT, SIG_DFL);
   ::signal(SIGPIPE, SIG_DFL);
   ::signal(SIGXFSZ, SIG_DFL);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what it leaves behind stays below it, where ProcessTree finds it
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans stay its descendants, where ProcessTree finds them
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -154,13 +156,13 @@ Result<Started> start(const ProcessSpec& spec) {
     Pipe::shut(err.read);
     return fail(std::string("cannot start: ") + std::strerror(why), spec.argv[0], {}, ExitCode::kEnvironment);
   }
-  ::setpgid(pid, pid);  // also done by the child; whoever is first wins
+  ::setpgid(pid, pid);  // the child also calls it; the first call wins
   return Started{pid, in.write, out.read, err.read};
 }
 
 }  // namespace
 
-// How often a child's use of memory and processes is looked at.
+// How often a child's memory and processes are checked.
 constexpr std::chrono::milliseconds kLookInterval{50};
 
 struct Child::State {
@@ -175,11 +177,11 @@ struct Child::State {
   std::optional<ProcessResult> result;
   Clock::time_point begun = Clock::now();
 
-  std::optional<ProcessTree> tree;  // set once it runs
+  std::optional<ProcessTree> tree;  // set when the child runs
 
   void kill_all() { tree->kill(); }
 
-  // Moves what is there to read into `into`; closes `fd` at its end.
+  // Appends the available data to `into`; closes `fd` at end of file.
   void take(const pollfd& ready, int& fd, std::string& into) {
     if (fd < 0 || !(ready.revents & (POLLIN | POLLHUP | POLLERR))) return;
     char buffer[1 << 16];
@@ -211,7 +213,7 @@ struct Child::State {
   }
 
   void pump() {
-    // A child that ends without reading its input must not end us.
+    // A child that ends without reading its input must not end this process (SIGPIPE).
     sigset_t pipe_signal;
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
@@ -221,7 +223,7 @@ struct Child::State {
     if (input.empty()) Pipe::shut(in);
     else ::fcntl(in, F_SETFL, O_NONBLOCK);
     Clock::time_point checked = Clock::now();
-    // Until the child is reaped, even if it closes its own output: its memory is still ours to watch.
+    // Until the child is reaped, even if it closes its output: its memory must still be checked.
     for (;;) {
       const bool last_round = done;
       pollfd fds[3] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}, {in, POLLOUT, 0}};
@@ -230,7 +232,8 @@ struct Child::State {
       take(fds[1], err_fd, err);
       give(fds[2], in, input);
       check_limits(checked);
-      // Reaped: what is in the pipes is read; a surviving process that holds them open is not waited for.
+      // The child was reaped: read what is in the pipes, but do not wait for a surviving process that holds
+      // them open.
       const bool readable = (fds[0].revents | fds[1].revents) & POLLIN;
       if (last_round && (ready <= 0 || !readable || flooded)) break;
     }
@@ -239,8 +242,8 @@ struct Child::State {
     Pipe::shut(err_fd);
   }
 
-  // True once the child was reaped. What is left of its group dies before that: as long as the child is not
-  // reaped its number cannot belong to anybody else.
+  // True when the child was reaped. The rest of its group is killed before: as long as the child is not
+  // reaped, no other process can get its number.
   bool try_reap() {
     if (reaped) return true;
     siginfo_t info{};
@@ -273,8 +276,8 @@ Result<Child> Child::start(const ProcessSpec& spec) {
   State* raw = state.get();
   std::promise<Result<Started>> promise;
   auto started = promise.get_future();
-  // The draining thread starts the child: a child dies with the *thread* that forked it (PR_SET_PDEATHSIG), and this
-  // one lives exactly as long as the child, whichever thread holds the handle.
+  // The draining thread starts the child: a child dies with the *thread* that forked it (PR_SET_PDEATHSIG),
+  // and this thread lives exactly as long as the child, whichever thread holds the handle.
   state->drain = std::thread([raw, promise = std::move(promise)]() mutable {
     Result<Started> process = capstone::start(raw->spec);
     if (process) raw->process = *process, raw->tree.emplace(process->pid);

@@ -12,19 +12,23 @@
 
 namespace capstone {
 
-/// How to start a child process. It gets its own process group. The group and all that the child started is killed when it
-/// ends, at a limit, when the handle is destroyed, and (the child itself) when this process dies.
+/// How to start a child process. The child gets its own process group. The group and all descendants are
+/// killed when the child ends, at a limit, and when the handle is destroyed; the child itself also when this
+/// process dies.
 struct ProcessSpec {
   std::vector<std::string> argv;               ///< argv[0] is looked up on PATH when it has no slash
   std::vector<std::pair<std::string, std::string>> env;  ///< the whole environment, unless inherit_env
-  bool inherit_env = true;                     ///< add `env` to ours instead of replacing it
-  std::filesystem::path cwd;                   ///< empty: ours
-  std::string input;                           ///< bytes on standard input; then end of file
+  bool inherit_env = true;                     ///< true: add `env` to our environment; false: replace it
+  std::filesystem::path cwd;                   ///< empty: the current directory
+  std::string input;                           ///< bytes for standard input, followed by end of file
   std::chrono::milliseconds timeout{60000};
-  std::size_t max_output = 8u << 20;           ///< [B] of stdout and of stderr, each; more kills the group
-  std::vector<std::pair<int, int>> fds;        ///< (ours, number in the child); everything else is closed
-  std::size_t max_memory = 0;                  ///< [B] resident, of the child and all below it, polled; 0: unlimited
-  int max_tasks = 0;                           ///< processes and threads of the child and all below it, polled; 0: unlimited
+  std::size_t max_output = 8u << 20;           ///< [B] of stdout and of stderr, each; more output kills the
+                                               ///< group
+  std::vector<std::pair<int, int>> fds;        ///< (our number, number in the child); all others are closed
+  std::size_t max_memory = 0;                  ///< [B] resident, of the child and its descendants, polled; 0:
+                                               ///< unlimited
+  int max_tasks = 0;                           ///< processes and threads of the child and its descendants,
+                                               ///< polled; 0: unlimited
   std::size_t max_file = 0;                    ///< [B] RLIMIT_FSIZE; 0: unlimited
 };
 
@@ -40,22 +44,22 @@ struct ProcessResult {
 /// Runs a child to its end. @error the program does not exist or cannot be started.
 Result<ProcessResult> run_process(const ProcessSpec& spec);
 
-/// A child that is talked to over a channel (see harness/runtime/worker/channel.h) while it runs.
+/// A running child that is used over a channel (see harness/runtime/worker/channel.h).
 class Child {
  public:
-  /// stdout and stderr are drained into bounded buffers by a thread; `timeout` is not used.
+  /// A thread drains stdout and stderr into bounded buffers; `timeout` is not used.
   static Result<Child> start(const ProcessSpec& spec);
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
   ~Child();  ///< kills the process group
 
-  /// Blocks until the child ends or the time is up; then kills it. Safe to call twice.
+  /// Blocks until the child ends or the timeout expires; then kills it. Safe to call twice.
   ProcessResult finish(std::chrono::milliseconds patience);
   bool running();
   int pid() const;
   /// See ProcessTree.
   std::set<std::string> libraries();
-  /// What it wrote to stderr so far.
+  /// The child's stderr so far.
   std::string err_so_far() const;
 
  private:
@@ -64,11 +68,12 @@ class Child {
   std::unique_ptr<State> state_;
 };
 
-/// Set by the CLI's SIGINT handler: every running child is killed and every wait ends with kInterrupted.
+/// Set by the command line's SIGINT handler: every running child is killed and every wait ends with
+/// kInterrupted.
 void request_interrupt();
 bool interrupted();
 
-/// The full path of a program on PATH, if it is there.
+/// The full path of a program on PATH, if it exists.
 std::optional<std::filesystem::path> find_program(const std::string& name, const std::string& path_variable);
 
 }  // namespace capstone

@@ -11,8 +11,8 @@
 namespace capstone {
 namespace {
 
-// Template arguments without their types, nothing between them but commas. A truth is a number: ncu writes "1", with its type
-// or without.
+// Template arguments without their types, separated by commas only. Booleans become numbers: ncu writes "1",
+// with or without the type.
 std::string plain(const std::string& kernel) {
   static const std::regex type(R"(\([A-Za-z_][A-Za-z_0-9: ]*\)(?=-?[0-9]))"), suffix(R"(([0-9])[uUlL]+(?=[,> ]|$))"), yes(R"(\btrue\b)"), no(R"(\bfalse\b)");
   std::string text = std::regex_replace(std::regex_replace(kernel, yes, "1"), no, "0");
@@ -31,9 +31,9 @@ std::string base_name(std::string_view kernel) {
 bool same_kernel(const std::string& a, const std::string& b) { return a == b || plain(a) == plain(b); }
 
 std::string kernel_name(std::string_view signature) {
-  // An unnamed namespace as ncu writes it, and as the compiler does.
+  // An unnamed namespace as ncu writes it, and as the compiler writes it.
   std::string name = replace_all(replace_all(std::string(signature), "<unnamed>::", ""), "(anonymous namespace)::", "");
-  // The parameters begin at the first parenthesis that is in no template argument.
+  // The parameters begin at the first parenthesis outside of template arguments.
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '<') ++depth;

@@ -1,15 +1,20 @@
 #include "harness/base/text.h"
 
 #include <fmt/format.h>
+#include <utf8.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <ctime>
 #include <initializer_list>
 
 #include "harness/base/instant.h"
 
 namespace capstone {
+namespace {
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+}
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -40,65 +45,30 @@ std::string replace_all(std::string text, std::string_view from, std::string_vie
   return text;
 }
 
-namespace {
-// Length of the well-formed UTF-8 sequence at `at`, 0 if malformed. Table 3-7 of the Unicode standard.
-std::size_t sequence_length(std::string_view s, std::size_t at) {
-  auto byte = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  auto tail = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
-  unsigned first = byte(at);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return tail(at + 1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    unsigned second = byte(at + 1);
-    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F)) return 0;
-    return tail(at + 1) && tail(at + 2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    unsigned second = byte(at + 1);
-    if ((first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) return 0;
-    return tail(at + 1) && tail(at + 2) && tail(at + 3) ? 4 : 0;
-  }
-  return 0;
-}
-}  // namespace
-
-bool is_utf8(std::string_view bytes) {
-  for (std::size_t i = 0; i < bytes.size();) {
-    std::size_t n = sequence_length(bytes, i);
-    if (n == 0) return false;
-    i += n;
-  }
-  return true;
-}
+bool is_utf8(std::string_view bytes) { return utf8::is_valid(bytes.begin(), bytes.end()); }
 
 std::string to_utf8(std::string_view bytes) {
   std::string text;
-  for (std::size_t i = 0; i < bytes.size();) {
-    std::size_t n = sequence_length(bytes, i);
-    if (n == 0) {
-      text += "\xEF\xBF\xBD";
-      ++i;
-    } else {
-      text += bytes.substr(i, n);
-      i += n;
-    }
+  for (auto at = bytes.begin(); at != bytes.end();) {
+    const auto bad = utf8::find_invalid(at, bytes.end());
+    text.append(at, bad);
+    if (bad != bytes.end()) text += kReplacement;
+    at = bad == bytes.end() ? bad : bad + 1;
   }
   return text;
 }
 
 std::string printable(std::string_view bytes) {
-  constexpr const char* kReplacement = "\xef\xbf\xbd";
   const std::string text = to_utf8(bytes);
   std::string tame;
   tame.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool second_set = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;  // U+0080 to U+009F
-    if (second_set) ++i;
-    if (second_set || c == 0x7f || (c < 0x20 && c != '\n' && c != '\t' && !(c == '\r' && i + 1 < text.size() && text[i + 1] == '\n')))
-      tame += kReplacement;
-    else
-      tame += text[i];
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = at;
+    const std::uint32_t c = utf8::unchecked::next(at);
+    const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+    const bool line_end = c == '\n' || (c == '\r' && at != text.end() && *at == '\n');
+    if (control && !line_end && c != '\t') tame += kReplacement;
+    else tame.append(begin, at);
   }
   return tame;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Units as types, so that a millisecond is never added to a gigabyte. Plain doubles inside.
+// Units as types, so that a millisecond is never added to a gigabyte. They hold plain doubles.
 #include <compare>
 
 namespace capstone {
@@ -8,7 +8,7 @@ struct Milliseconds { double value = 0; auto operator<=>(const Milliseconds&) co
 struct BytesPerSecond { double value = 0; auto operator<=>(const BytesPerSecond&) const = default; };
 struct FlopsPerSecond { double value = 0; auto operator<=>(const FlopsPerSecond&) const = default; };
 
-/// A point estimate with its 95 % interval; same unit throughout.
+/// A point estimate with its 95 % interval; all three in the same unit.
 struct Interval {
   double point = 0;
   double low = 0;

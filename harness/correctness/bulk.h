@@ -1,13 +1,14 @@
 #pragma once
-// The loops that gigabytes pass through, compiled for several instruction sets and chosen at load time.
-// Results are those of random.h and narrow.h, bit for bit. Internal to harness/check.
+// The loops that process gigabytes, compiled for several instruction sets and chosen at load time. Their
+// results are equal to those of random.h and narrow.h, bit for bit. Internal to harness/correctness.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "harness/correctness/random.h"
 
-// One function, several instruction sets: the loader picks (GNU ifunc). Elsewhere the plain function serves.
+// One function for several instruction sets: the loader chooses (GNU ifunc). Elsewhere the plain function is
+// used.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define CAPSTONE_CLONES __attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512")))
 #else
@@ -25,7 +26,7 @@ void normals(std::span<const std::uint32_t> words, float mean, float std, float*
 /// out[i] = uniform_of(words[i], low, high).
 void uniforms(std::span<const std::uint32_t> words, float low, float high, float* out);
 
-/// Poison of one dtype's width from one word an element.
+/// Poison for a dtype, from one word per element.
 void poison32(DType type, std::span<const std::uint32_t> words, std::uint32_t* out);
 void poison16(DType type, std::span<const std::uint32_t> words, std::uint16_t* out);
 void poison8(DType type, std::span<const std::uint32_t> words, std::uint8_t* out);

@@ -1,5 +1,5 @@
-// Philox and normals eight at a time. Compilers do not find the 32 x 32 → 64-bit multiply or the table
-// look-up by themselves, and these two make every input; all other loops are left to the vectoriser
+// Philox and normals, eight at a time. Compilers do not find the 32 x 32 → 64-bit multiply or the table
+// look-up by themselves, and every input needs these two. All other loops are left to the vectoriser
 // (bulk.cpp).
 #include "harness/correctness/bulk_avx2.h"
 
@@ -60,7 +60,7 @@ CAPSTONE_AVX2_FUNCTION inline __m256 two_rows(std::uint32_t low, std::uint32_t h
                               _mm_load_ps(random::kHostNormal[high].c), 1);
 }
 
-/// random::normal_of of eight words; every step has its twin there.
+/// random::normal_of for eight words; every step corresponds to a step there.
 CAPSTONE_AVX2_FUNCTION inline __m256 normal8(Eight words) {
   const __m256 tail = _mm256_add_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(words, 1)), _mm256_set1_ps(0.5f));
   const Eight bits = _mm256_castps_si256(tail);
@@ -97,7 +97,7 @@ std::size_t random_words_avx2(std::uint64_t seed, std::uint32_t stream, random::
   for (; done + 8 <= blocks; done += 8) {
     const std::uint64_t index = first_block + done;
     if (static_cast<std::uint32_t>(index) > 0xffffffffu - 7)
-      break;  // a carry between the eight: rare, left to the caller
+      break;  // a carry between the eight: rare, so the caller handles it
     const Counters counters{
         _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(index))), steps),
         _mm256_set1_epi32(static_cast<int>(static_cast<std::uint32_t>(index >> 32))),

@@ -1,6 +1,6 @@
 #pragma once
-// x86 fast paths of bulk.cpp; each does as many elements as it can and says how many. Internal to
-// harness/check.
+// x86 fast paths of bulk.cpp. Each processes as many elements as it can and returns their number. Internal to
+// harness/correctness.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,11 +15,11 @@ namespace capstone::bulk {
 /// Whether this processor has AVX2 and fused multiply-add.
 bool avx2_usable();
 
-/// The leading blocks of random_words(). @return blocks done.
+/// The leading blocks of random_words(). @return number of blocks done.
 std::size_t random_words_avx2(std::uint64_t seed, std::uint32_t stream, random::Domain domain,
                               std::uint64_t first_block, std::uint32_t* out, std::size_t blocks);
 
-/// The leading elements of normals(). @return elements done.
+/// The leading elements of normals(). @return number of elements done.
 std::size_t normals_avx2(std::span<const std::uint32_t> words, float mean, float std, float* out);
 
 }  // namespace capstone::bulk

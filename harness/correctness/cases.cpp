@@ -17,8 +17,7 @@ namespace capstone {
 namespace {
 
 // A scalar's argument in its own type.
-Result<Json> scalar_argument(const Parameter& parameter, const Sizes& sizes) {
-  CAPSTONE_TRY(double value, parameter.value->evaluate(sizes));
+Result<Json> scalar_argument(const Parameter& parameter, double value) {
   switch (parameter.dtype) {
     case DType::kI32: return Json{{"i32", static_cast<std::int64_t>(std::llround(value))}};
     case DType::kI64: return Json{{"i64", static_cast<std::int64_t>(std::llround(value))}};
@@ -30,19 +29,19 @@ Result<Json> scalar_argument(const Parameter& parameter, const Sizes& sizes) {
   }
 }
 
-Result<Json> arguments(const Problem& problem, const Layout* layout, const Sizes& sizes) {
+Result<Json> arguments(const BoundProblem& bound, const Layout* layout) {
   Json args = Json::array();
-  std::size_t slot = 0;
-  for (const Parameter& parameter : problem.signature) {
+  std::size_t slot = 0, scalar = 0;
+  for (const Parameter& parameter : bound.problem->signature) {
     if (parameter.is_scalar()) {
-      CAPSTONE_TRY(Json scalar, scalar_argument(parameter, sizes));
-      args.push_back(std::move(scalar));
+      CAPSTONE_TRY(Json argument, scalar_argument(parameter, bound.scalars[scalar++]));
+      args.push_back(std::move(argument));
     } else {
       args.push_back({{"at", layout ? layout->tensors[slot].offset : 0}});
       ++slot;
     }
   }
-  for (const auto& [symbol, value] : sizes) args.push_back({{"i64", value}});
+  for (const auto& [symbol, value] : bound.sizes) args.push_back({{"i64", value}});
   return args;
 }
 
@@ -146,8 +145,19 @@ CaseResult blank_result(const CasePlan& plan) {
   return result;
 }
 
+Result<std::vector<BoundCase>> bind_cases(const Problem& problem, std::vector<CasePlan> plans) {
+  std::vector<BoundCase> cases;
+  for (CasePlan& plan : plans) {
+    CAPSTONE_TRY(BoundProblem bound, bound_at(problem, plan.sizes));
+    cases.push_back({std::move(plan), std::move(bound)});
+  }
+  return cases;
+}
+
+Result<Json> call_arguments(const BoundProblem& bound, const Layout& layout) { return arguments(bound, &layout); }
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes) {
-  return arguments(problem, &layout, sizes);
+  CAPSTONE_TRY(const BoundProblem bound, bound_at(problem, sizes));
+  return call_arguments(bound, layout);
 }
 Json call_extents(const Problem& problem, const Layout& layout) {
   Json extents = Json::array();
@@ -162,14 +172,18 @@ Json call_extents(const Problem& problem, const Layout& layout) {
   add("prepared", layout.prepared_offset, layout.prepared_bytes, true);
   return extents;
 }
+Result<Json> workspace_arguments(const BoundProblem& bound) { return arguments(bound, nullptr); }
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
-  return arguments(problem, nullptr, sizes);
+  CAPSTONE_TRY(const BoundProblem bound, bound_at(problem, sizes));
+  return workspace_arguments(bound);
 }
 
-Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+  const Problem& problem = *which.bound.problem;
+  const CasePlan& plan = which.plan;
   PreparedCase prepared;
   prepared.plan = plan;
-  CAPSTONE_TRY(prepared.layout, make_layout(problem, plan.sizes, workspace_bytes, prepared_bytes));
+  CAPSTONE_TRY(prepared.layout, make_layout(which.bound, workspace_bytes, prepared_bytes));
   prepared.image.resize(prepared.layout.bytes);
   for (std::size_t i = 0; i < prepared.layout.tensors.size(); ++i) {
     const TensorSlot& slot = prepared.layout.tensors[i];
@@ -181,6 +195,11 @@ Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan
   return prepared;
 }
 
+Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+  CAPSTONE_TRY(BoundProblem bound, bound_at(problem, plan.sizes));
+  return prepare_inputs({plan, std::move(bound)}, workspace_bytes, prepared_bytes);
+}
+
 std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared) {
   std::vector<std::span<const std::byte>> tensors;
   for (const TensorSlot& slot : prepared.layout.tensors)
@@ -189,17 +208,23 @@ std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, c
   return tensors;
 }
 
-Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
-                                  std::size_t workspace_bytes, std::size_t prepared_bytes) {
-  CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(problem, plan, workspace_bytes, prepared_bytes));
+Result<PreparedCase> prepare_case(const BoundCase& which, const Oracle& oracle, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+  const Problem& problem = *which.bound.problem;
+  CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(which, workspace_bytes, prepared_bytes));
   const auto tensors = oracle_tensors(problem, prepared);
   for (PreparedCase::Output& output : prepared.outputs) {
     std::int64_t n = prepared.layout.tensors[static_cast<std::size_t>(output.slot)].elements;
     output.expected.resize(static_cast<std::size_t>(n));
     output.scale.resize(static_cast<std::size_t>(n));
-    CAPSTONE_CHECK(oracle.evaluate_all(problem, plan.sizes, tensors, output.parameter, output.expected, output.scale));
+    CAPSTONE_CHECK(oracle.evaluate_all(problem, which.plan.sizes, tensors, output.parameter, output.expected, output.scale));
   }
   return prepared;
+}
+
+Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle, std::size_t workspace_bytes,
+                                  std::size_t prepared_bytes) {
+  CAPSTONE_TRY(BoundProblem bound, bound_at(problem, plan.sizes));
+  return prepare_case({plan, std::move(bound)}, oracle, workspace_bytes, prepared_bytes);
 }
 
 void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,

@@ -10,6 +10,7 @@
 #include "harness/correctness/layout.h"
 #include "harness/correctness/oracle.h"
 #include "harness/model/record.h"
+#include "harness/model/bound.h"
 #include "harness/model/problem.h"
 
 namespace capstone {
@@ -31,6 +32,14 @@ struct DrawLimits {
 /// 64 bits from the kernel's generator. Seeds are drawn after the build, so that no source can know them.
 std::uint64_t fresh_seed();
 std::string seed_text(std::uint64_t seed);  ///< 16 hexadecimal digits
+
+/// A planned case with its shapes evaluated, for all candidates that will face it.
+struct BoundCase {
+  CasePlan plan;
+  BoundProblem bound;    ///< at plan.sizes
+};
+/// @error see bound_at()
+Result<std::vector<BoundCase>> bind_cases(const Problem& problem, std::vector<CasePlan> plans);
 
 /// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`, then one small
 /// draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
@@ -59,18 +68,24 @@ struct PreparedCase {
   std::vector<Output> outputs;
 };
 /// The inputs alone: outputs are listed, without expected values.
+Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspace_bytes, std::size_t prepared_bytes);
 Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes);
 /// What the oracle is given: the inputs of a case in signature order, outputs empty.
 std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared);
+/// The inputs and what the oracle expects.
+Result<PreparedCase> prepare_case(const BoundCase& which, const Oracle& oracle, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
+/// The same where the case is used once.
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
                                   std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
 
 /// Argument slots for a worker's request; see protocol.md.
+Result<Json> call_arguments(const BoundProblem& bound, const Layout& layout);
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes);
 /// The "extents" of a run (protocol.md): every tensor by its parameter's name, the workspace, what prepare() made.
 /// Outputs and the workspace hold no values yet.
 Json call_extents(const Problem& problem, const Layout& layout);
 /// Workspace question before there is an arena: tensors at 0, sizes real.
+Result<Json> workspace_arguments(const BoundProblem& bound);
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
 
 /// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.

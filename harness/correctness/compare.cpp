@@ -13,24 +13,24 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kLanes = 8;  // independent sums, so that the loop can be vectorised without reassociation
-constexpr std::size_t kBlock = 1024;  // elements between two looks at what went wrong
+constexpr std::size_t kBlock = 1024;  // elements between two checks for errors
 using Lanes = std::array<double, kLanes>;
 
-/// Sums over a stretch of elements. Where a pair is not finite the sums become infinite or NaN, which sends
-/// the block to the careful path.
+/// Sums over a range of elements. If a value is not finite, the sums become infinite or NaN, which sends the
+/// block to the careful path.
 struct Sums {
   alignas(64) Lanes max_abs{}, max_rel{}, squares{}, wrong{};
 };
 
-// One element by the quick rule, added to lane l; `wrong` counts what the careful rule must look at. Every
-// step is a select, so that the compiler can vectorise it.
+// Checks one element by the quick rule and adds it to lane l; `wrong` counts the elements that the careful
+// rule must check. Every step is a select, so that the compiler can vectorise it.
 inline __attribute__((always_inline)) void add(Sums& sums, int l, double got, double expected, double scale,
                                                Tolerance tolerance) {
   const double error = std::fabs(got - expected), magnitude = std::fabs(expected);
   const double bound = tolerance.atol * scale + tolerance.rtol * magnitude;
   const double reference = magnitude > scale ? magnitude : scale;
   const double relative = error / (reference > 0 ? reference : 1.0);
-  sums.wrong[l] += (error <= bound && bound < kInfinity) ? 0.0 : 1.0;  // NaN compares false: it is looked at
+  sums.wrong[l] += (error <= bound && bound < kInfinity) ? 0.0 : 1.0;  // NaN compares false, so it is checked
   sums.max_abs[l] = error > sums.max_abs[l] ? error : sums.max_abs[l];
   sums.max_rel[l] = relative > sums.max_rel[l] ? relative : sums.max_rel[l];
   sums.squares[l] += error * error;
@@ -65,7 +65,7 @@ void add_block_f32(Sums& sums, const float* got, const float* expected, std::siz
   sums = local;
 }
 
-/// The result under construction, with what is needed to find the worst element.
+/// The partial result, with the data needed to find the worst element.
 struct Tally {
   Comparison result;
   double squares = 0, worst_excess = -1;
@@ -148,7 +148,8 @@ bool is_right(DType type, double got, double expected, double scale, Tolerance t
   const double bound = tolerance.atol * scale + tolerance.rtol * std::fabs(expected);
   if (std::isfinite(got) && std::isfinite(expected) && std::fabs(got - expected) <= bound) return true;
   if (got == rounded_to(type, expected)) return true;
-  // Infinite although the exact value is not: right where some value within the tolerance rounds to infinity.
+  // Infinite although the exact value is finite: correct if some value within the tolerance rounds to
+  // infinity.
   return std::isinf(got) && std::isfinite(expected) &&
          got == rounded_to(type, expected + std::copysign(bound, expected));
 }

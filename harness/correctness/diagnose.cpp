@@ -14,18 +14,18 @@
 namespace capstone {
 namespace {
 
-constexpr std::size_t kSample = 1 << 14;  // wrong elements that the patterns are tried on
+constexpr std::size_t kSample = 1 << 14;  // wrong elements that the patterns are tested on
 constexpr double kAlmostAll = 0.95;
-constexpr std::size_t kShown = 8;         // wrong elements that are kept one by one
+constexpr std::size_t kShown = 8;         // wrong elements that are reported one by one
 
-/// A pattern that fits, with what to do about it.
+/// A pattern that matches, with advice.
 struct Finding {
   std::string pattern, hint;
-  bool spread_out = false;  ///< about the whole output, even where most elements still pass
+  bool spread_out = false;  ///< describes the whole output, even if most elements still pass
 };
 using Maybe = std::optional<Finding>;
 
-/// The output under examination.
+/// The output to diagnose.
 struct Subject {
   DType type;
   const std::vector<std::int64_t>& shape;
@@ -41,21 +41,22 @@ struct Subject {
   double expected_at(std::int64_t i) const { return expected[static_cast<std::size_t>(i)]; }
   double scale_at(std::int64_t i) const { return scale[static_cast<std::size_t>(i)]; }
 
-  /// Whether element i holds what was expected of element j, with some slack: another element, another error.
+  /// Whether element i holds the value expected for element j, with some tolerance: another element may have
+  /// another error.
   bool holds(std::int64_t i, std::int64_t j) const {
     const Tolerance slack{4 * tolerance.rtol, 4 * tolerance.atol};
     return is_right(type, got_at(i), expected_at(j), scale_at(j), slack);
   }
 };
 
-/// What one pass over all elements finds.
+/// The results of one pass over all elements.
 struct Facts {
   std::vector<std::uint8_t> wrong, unwritten;  ///< [total] marks
   std::int64_t wrong_count = 0, unwritten_count = 0, wrong_nans = 0;
   double error_wrong = 0, error_right = 0;  ///< sums of squared finite errors
   double expected_squares = 0, largest_error = 0;
   std::int64_t finite_wrong = 0, finite_right = 0;
-  std::vector<std::int64_t> sample;  ///< wrong elements, ascending, evenly chosen
+  std::vector<std::int64_t> sample;  ///< wrong elements, ascending, evenly spaced
 };
 
 void note_error(Facts& facts, double error, bool right) {
@@ -65,7 +66,7 @@ void note_error(Facts& facts, double error, bool right) {
   facts.largest_error = std::max(facts.largest_error, std::fabs(error));
 }
 
-// Random bytes may be equal by chance, a NaN of fp8 often is: only what goes beyond chance counts as not
+// Random bytes may be equal by chance, and a NaN of fp8 often is. Only what exceeds chance counts as not
 // written.
 void settle_unwritten(const Subject& subject, Facts& facts) {
   const double among = static_cast<double>(is_float(subject.type) ? facts.wrong_nans : facts.wrong_count);
@@ -107,8 +108,8 @@ void choose_sample(Facts& facts) {
     if (facts.wrong[i] && seen++ % step == 0) facts.sample.push_back(static_cast<std::int64_t>(i));
 }
 
-/// Whether `test` holds for almost all of the elements it applies to; it answers nothing where it does not
-/// apply.
+/// Whether `test` holds for almost all of the elements that it applies to. It returns nothing for elements to
+/// which it does not apply.
 template <class Test>
 bool mostly(const std::vector<std::int64_t>& elements, const Test& test) {
   std::size_t asked = 0, yes = 0;
@@ -122,10 +123,9 @@ bool mostly(const std::vector<std::int64_t>& elements, const Test& test) {
          static_cast<double>(yes) >= kAlmostAll * static_cast<double>(asked);
 }
 
-// ---- What the wrong elements hold
-// -----------------------------------------------------------------------------
+// ---- Patterns in the values of the wrong elements ---------------------------------------------------------
 
-/// Rows that are NaN throughout, against NaN here and there.
+/// Distinguishes rows that are entirely NaN from scattered NaN.
 bool whole_rows_of_nan(const Subject& subject, const Facts& facts) {
   if (subject.shape.size() < 2 || subject.columns() < 2) return false;
   std::int64_t rows_touched = 0, nans = 0;
@@ -146,13 +146,14 @@ Maybe find_nan(const Subject& subject, const Facts& facts) {
               [&](std::int64_t i) -> std::optional<bool> { return std::isnan(subject.got_at(i)); }))
     return {};
   if (facts.wrong_count == subject.total())
-    return Finding{"NaN everywhere",
-                   "one NaN spread to all: look for 0/0, inf - inf, sqrt of a negative number (a variance as "
-                   "E[x^2] - E[x]^2), or "
-                   "an accumulator or shared memory that is read before it is written"};
+    return Finding{
+        "NaN everywhere",
+        "one NaN spread to all elements: look for 0/0, inf - inf, sqrt of a negative number (a variance as "
+        "E[x^2] - E[x]^2), or "
+        "an accumulator or shared memory that is read before it is written"};
   if (whole_rows_of_nan(subject, facts))
     return Finding{"NaN in whole rows",
-                   "a row's maximum or sum went wrong: in a row of -inf, -inf - (-inf) is NaN; a sum of 0 "
+                   "a row's maximum or sum is wrong: in a row of -inf, -inf - (-inf) is NaN; a sum of 0 "
                    "gives 0/0. Handle "
                    "the fully masked row, and start the maximum at -inf, not at 0"};
   return Finding{"NaN results",
@@ -175,7 +176,7 @@ Maybe find_missing_relu(const Subject& subject, const Facts& facts) {
   };
   if (!mostly(facts.sample, negative_for_zero)) return {};
   return Finding{"negative where 0 is expected",
-                 "the ReLU is missing, or it is applied before the last term is added"};
+                 "the ReLU is missing, or is applied before the last term is added"};
 }
 
 Maybe find_constant(const Subject& subject, const Facts& facts) {
@@ -186,7 +187,7 @@ Maybe find_constant(const Subject& subject, const Facts& facts) {
     return {};
   if (value == 0)
     return Finding{"all zeros",
-                   "the result is not there: an accumulator that is never added to, a store of the initial "
+                   "no result: an accumulator to which nothing is added, a store of the initial "
                    "value, or a kernel "
                    "that ended before its work (launch error, early return)"};
   return Finding{fmt::format("one constant: {:g}", value),
@@ -203,7 +204,7 @@ Maybe find_copy(const Subject& subject, const Facts& facts) {
     if (mostly(facts.sample, same))
       return Finding{
           "a copy of " + input.name,
-          fmt::format("{} arrives unchanged: the computation is skipped, or its result goes elsewhere",
+          fmt::format("{} is stored unchanged: the computation is skipped, or its result goes elsewhere",
                       input.name)};
   }
   return {};
@@ -239,7 +240,8 @@ Maybe find_shifted(const Subject& subject, const Facts& facts) {
     const auto shifted = [&](std::int64_t i) -> std::optional<bool> {
       const std::int64_t j = i + shift.by;
       if (j < 0 || j >= subject.total()) return std::nullopt;
-      if (shift.text == "element" && j / columns != i / columns) return std::nullopt;  // across a row's end
+      // across the end of a row
+      if (shift.text == "element" && j / columns != i / columns) return std::nullopt;
       return subject.holds(i, j);
     };
     if (mostly(facts.sample, shifted))
@@ -252,7 +254,7 @@ Maybe find_shifted(const Subject& subject, const Facts& facts) {
   return {};
 }
 
-/// A number that is the same, up to noise, for all elements looked at.
+/// A number that is equal, up to noise, for all elements in question.
 std::optional<double> common_value(std::vector<double> values) {
   if (values.size() < 3) return std::nullopt;
   std::sort(values.begin(), values.end());
@@ -264,7 +266,7 @@ std::optional<double> common_value(std::vector<double> values) {
   return middle;
 }
 
-/// got / expected of the elements where expected is large enough for a ratio to say something.
+/// got / expected for the elements whose expected value is large enough for a meaningful ratio.
 std::vector<double> ratios_of(const Subject& subject, const std::vector<std::int64_t>& elements) {
   double squares = 0;
   for (const std::int64_t i : elements) squares += subject.expected_at(i) * subject.expected_at(i);
@@ -283,7 +285,7 @@ std::vector<double> differences_of(const Subject& subject, const std::vector<std
   return differences;
 }
 
-/// A factor common to all; a factor near 1 must stand out from its own noise.
+/// A factor common to all elements. A factor near 1 must be clearly larger than the noise.
 std::optional<double> common_ratio(const Subject& subject, const std::vector<std::int64_t>& elements) {
   const auto ratios = ratios_of(subject, elements);
   const auto factor = common_value(ratios);
@@ -295,7 +297,7 @@ std::optional<double> common_ratio(const Subject& subject, const std::vector<std
   return std::fabs(*factor - 1) > 4 * spread ? factor : std::nullopt;
 }
 
-/// What a factor may come from, given the extents of the tensor.
+/// Where a factor may come from, given the extents of the tensor.
 std::string factor_hint(const Subject& subject, double factor) {
   const auto near = [factor](double value) { return std::fabs(factor - value) <= 2e-3 * std::fabs(value); };
   if (near(2))
@@ -310,7 +312,7 @@ std::string factor_hint(const Subject& subject, double factor) {
     const double n = static_cast<double>(extent);
     if (extent < 3) continue;
     if (near(n) || near(1 / n))
-      return fmt::format("the factor is {} {}: a sum where a mean belongs, or the other way round",
+      return fmt::format("the factor is {} {}: a sum where a mean is needed, or the other way round",
                          near(n) ? "the extent" : "1 /", extent);
     if (near(std::sqrt(n)) || near(1 / std::sqrt(n)))
       return fmt::format(
@@ -319,7 +321,7 @@ std::string factor_hint(const Subject& subject, double factor) {
     if (std::fabs(factor * factor - n / (n - 1)) < 1e-4 / n ||
         std::fabs(factor * factor - (n - 1) / n) < 1e-4 / n)
       return fmt::format(
-          "the factor is sqrt({0}/({0}-1)) or its inverse: variance divided by n - 1 where n is meant, or "
+          "the factor is sqrt({0}/({0}-1)) or its inverse: variance divided by n - 1 instead of n, or "
           "the other way round",
           extent);
   }
@@ -332,7 +334,7 @@ Maybe find_scaled(const Subject& subject, const Facts& facts) {
   if (!factor) return {};
   if (std::fabs(*factor + 1) < 1e-3)
     return Finding{"sign flipped",
-                   "every value has the other sign: a - b against b - a, or a negation that is missing"};
+                   "every value has the opposite sign: a - b instead of b - a, or a missing negation"};
   return Finding{fmt::format("scaled by a constant: {:.4g}", *factor), factor_hint(subject, *factor)};
 }
 
@@ -344,8 +346,8 @@ Maybe find_offset(const Subject& subject, const Facts& facts) {
                  "accumulator that does not start at 0"};
 }
 
-/// The sample by groups: rows (i / columns) or columns (i % columns); groups with too few elements are left
-/// out.
+/// The sample in groups: rows (i / columns) or columns (i % columns). Groups with too few elements are
+/// omitted.
 std::vector<std::vector<std::int64_t>> groups_of(const Subject& subject, const Facts& facts, bool by_row) {
   constexpr std::size_t kMostGroups = 16, kMostMembers = 64, kLeastMembers = 4;
   const std::int64_t columns = subject.columns(), rows = subject.total() / std::max<std::int64_t>(columns, 1);
@@ -363,7 +365,7 @@ std::vector<std::vector<std::int64_t>> groups_of(const Subject& subject, const F
   return chosen;
 }
 
-/// Whether each group has its own common value by `measure`.
+/// Whether almost every group has a common value by `measure`.
 template <class Measure>
 bool constant_in_each(const std::vector<std::vector<std::int64_t>>& groups, const Measure& measure) {
   if (groups.size() < 2) return false;
@@ -378,22 +380,22 @@ Maybe find_by_group(const Subject& subject, const Facts& facts) {
   const auto offset = [&](const auto& group) { return common_value(differences_of(subject, group)); };
   const auto rows = groups_of(subject, facts, true), columns = groups_of(subject, facts, false);
   if (constant_in_each(rows, ratio))
-    return Finding{"each row is scaled by a factor of its own",
-                   "a row's normaliser is wrong: a sum over part of the row, one that misses a "
-                   "rescaling when the maximum grows, or a reduction that not all warps join"};
+    return Finding{"each row is scaled by a different factor",
+                   "a row's normaliser is wrong: a sum over part of the row, a missing "
+                   "rescaling when the maximum grows, or a reduction without some of the warps"};
   if (constant_in_each(rows, offset))
-    return Finding{"each row is offset by an amount of its own",
+    return Finding{"each row is offset by a different amount",
                    "a row's mean or maximum is wrong or not subtracted: check the reduction over the row"};
   if (constant_in_each(columns, ratio))
-    return Finding{"each column is scaled by a factor of its own",
-                   "a factor per column (gamma, a scale) is left out or read from the wrong place"};
+    return Finding{"each column is scaled by a different factor",
+                   "a factor per column (gamma, a scale) is missing or read from the wrong place"};
   if (constant_in_each(columns, offset))
-    return Finding{"each column is offset by an amount of its own",
-                   "a term per column (bias, beta) is left out, added twice or read from the wrong place"};
+    return Finding{"each column is offset by a different amount",
+                   "a term per column (bias, beta) is missing, added twice or read from the wrong place"};
   return {};
 }
 
-/// Small errors everywhere, in the elements that still pass as well.
+/// Small errors everywhere, also in the elements that still pass.
 Maybe find_precision(const Subject& subject, const Facts& facts) {
   if (!is_float(subject.type) || facts.finite_wrong < facts.wrong_count || facts.expected_squares <= 0)
     return {};
@@ -403,22 +405,23 @@ Maybe find_precision(const Subject& subject, const Facts& facts) {
       facts.finite_right ? std::sqrt(facts.error_right / static_cast<double>(facts.finite_right)) : wrong;
   const double typical = std::sqrt((facts.error_wrong + facts.error_right) / total);
   const double relative = typical / std::sqrt(facts.expected_squares / total);
-  // Where many elements are right, they must show errors of the same kind; a few may be right by accident.
+  // If many elements are correct, they must show errors of the same kind; a few may be correct by chance.
   const bool right_ones_exact = 20 * facts.finite_right > subject.total() && right < 0.05 * wrong;
   if (right_ones_exact || facts.largest_error > 40 * typical || relative > 0.15) return {};
-  // Rounding to p bits leaves about 0.4 * 2^-p of the value; bands lie between p = 4, 8, 11 and 24.
+  // Rounding to p bits leaves an error of about 0.4 * 2^-p of the value. The bounds lie between p = 4, 8, 11
+  // and 24.
   const char* like = relative > 8e-3   ? "fp8"
                      : relative > 7e-4 ? "bf16"
                      : relative > 6e-5 ? "fp16 or TF32"
                                        : nullptr;
   if (like)
     return Finding{
-        fmt::format("precision: errors everywhere, about {:.1e} of the values, as rounding to {} leaves",
+        fmt::format("precision: errors everywhere, about {:.1e} of the values, as after rounding to {}",
                     relative, like),
-        fmt::format(
-            "something is rounded to {} on the way: inputs of a tensor-core product, a narrow accumulator or "
-            "intermediate. Accumulate in float and keep the problem's precision",
-            like),
+        fmt::format("an intermediate value is rounded to {}: inputs of a tensor-core product, a narrow "
+                    "accumulator or "
+                    "intermediate. Accumulate in float and keep the problem's precision",
+                    like),
         true};
   return Finding{fmt::format("precision: errors everywhere, about {:.1e} of the values", relative),
                  "more rounding than the problem allows: fast-math functions (__expf, rsqrtf), E[x^2] - "
@@ -432,10 +435,11 @@ Maybe find_scattered(const Subject& subject, const Facts& facts) {
       facts.wrong_count > 1)
     return {};
   const char* pattern = facts.wrong_count == 1 ? "a single element" : "single elements here and there";
-  return Finding{fmt::format("{} ({} of {})", pattern, facts.wrong_count, subject.total()),
-                 "most is right: look for a race (a missing __syncthreads(), two threads that store to one "
-                 "place, a += without an atomic), or "
-                 "a special value of the input there; run compute-sanitizer --tool racecheck"};
+  return Finding{
+      fmt::format("{} ({} of {})", pattern, facts.wrong_count, subject.total()),
+      "most elements are right: look for a race (a missing __syncthreads(), two threads that store to one "
+      "place, a += without an atomic), or "
+      "a special value of the input there; run compute-sanitizer --tool racecheck"};
 }
 
 Finding no_pattern() {
@@ -445,7 +449,7 @@ Finding no_pattern() {
           "that fails, with inputs of 0, 1 and one-hot"};
 }
 
-/// The first pattern of values that fits the wrong elements.
+/// The first pattern of values that matches the wrong elements.
 Maybe find_content(const Subject& subject, const Facts& facts) {
   using Finder = Maybe (*)(const Subject&, const Facts&);
   constexpr Finder kAlways[] = {find_nan, find_infinity};
@@ -454,7 +458,7 @@ Maybe find_content(const Subject& subject, const Facts& facts) {
                                      find_offset,     find_by_group, find_precision};
   for (const Finder finder : kAlways)
     if (auto finding = finder(subject, facts)) return finding;
-  if (facts.wrong_count < 2) return {};  // one element agrees with many a pattern by accident
+  if (facts.wrong_count < 2) return {};  // a single element matches many patterns by chance
   for (const Finder finder : kNeedSeveral)
     if (auto finding = finder(subject, facts)) return finding;
   return {};
@@ -482,7 +486,7 @@ Finding explain(const Subject& subject, Facts& facts) {
   choose_sample(facts);
   const auto content = find_content(subject, facts);
   const bool mostly_right = 2 * facts.wrong_count < subject.total();
-  // A pattern of the whole output leaves some elements right by accident (a diagonal, zeros): that is no
+  // A pattern of the whole output leaves some elements correct by chance (a diagonal, zeros). That is not a
   // region.
   if (content && (!mostly_right || content->spread_out)) return *content;
   const auto region = describe_region(subject.shape, facts.wrong, facts.wrong_count);
@@ -543,8 +547,8 @@ Diagnosis diagnose(const std::string& output, DType type, const std::vector<std:
   for (const std::int64_t extent : shape) elements *= extent;
   if (got.size() != expected.size() * size_of(type) || scale.size() != expected.size() ||
       elements != subject.total()) {
-    diagnosis.pattern = "another number of elements than expected";
-    diagnosis.hint = "the output must have the shape that the problem states";
+    diagnosis.pattern = "wrong number of elements";
+    diagnosis.hint = "the output must have the shape that the problem defines";
     return diagnosis;
   }
   if (comparison.passed) return diagnosis;

@@ -1,5 +1,5 @@
 #pragma once
-// From wrong numbers to a sentence that helps.
+// Turns wrong numbers into an explanation for the kernel's author.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,22 +12,23 @@
 
 namespace capstone {
 
-/// An input that the output may turn out to be a copy of.
+/// An input that the output may be a copy of.
 struct NamedTensor {
   std::string name;
   DType type = DType::kF32;
   std::span<const std::byte> bytes;
 };
 
-/// Explains why an output differs from what was expected: how many elements, the first and the worst, and the
-/// pattern with a hint. Looks for, in this order: nothing written, part not written, NaN results, all zeros,
+/// Explains how an output differs from the expected values: how many elements, the first and the worst, and
+/// the pattern with a hint. Tests, in this order: nothing written, part not written, NaN results, all zeros,
 /// one constant, a copy of an input, transposed, off by one, sign, scale and offset (whole tensor, per row,
-/// per column), lower precision, where the wrong elements lie (tail, rows, columns, strides), scattered
-/// elements. Call it for outputs that failed; a run that differs from the one before is for the judge to say.
+/// per column), lower precision, where the wrong elements are (tail, rows, columns, strides), scattered
+/// elements. Call it for outputs that failed. The judge itself reports runs that differ from the previous
+/// run.
 ///
 /// @param output       tensor name, for the record
 /// @param got          the output's bytes; expected, scale: [n], as for compare()
-/// @param poison_seed  what the output was poisoned with before the run
+/// @param poison_seed  the seed of the poison that the output held before the run
 /// @param inputs       optional, for "a copy of …"
 Diagnosis diagnose(const std::string& output, DType type, const std::vector<std::int64_t>& shape,
                    std::span<const std::byte> got, std::span<const double> expected,

@@ -41,7 +41,7 @@ T to_integer(double value) {
   return static_cast<T>(rounded);
 }
 
-constexpr std::size_t kChunk = 1024;  // elements: buffers stay in the L1 cache
+constexpr std::size_t kChunk = 1024;  // elements, so that the buffers stay in the L1 cache
 
 }  // namespace
 
@@ -117,7 +117,7 @@ void load_all(DType type, std::span<const std::byte> in, std::span<double> out) 
 }
 
 void load_all(DType type, std::span<const std::byte> in, std::span<float> out) {
-  // Tensors are 256-byte aligned by contract, so the narrow words may be read in place.
+  // Tensors are 256-byte aligned by contract, so the narrow words may be read directly.
   const auto* halves = reinterpret_cast<const std::uint16_t*>(in.data());
   switch (type) {
     case DType::kF32:

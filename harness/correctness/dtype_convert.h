@@ -1,5 +1,5 @@
 #pragma once
-// Between stored elements of every dtype and double or float.
+// Conversion between stored elements of every dtype and double or float.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,11 +11,11 @@ namespace capstone {
 /// Element i of a tensor as a double; exact, except for |i64| above 2^53.
 double load_as_double(DType type, const std::byte* tensor, std::int64_t i);
 
-/// Stores `value` as element i, rounded once: to nearest, ties to even. Floating overflow as on the device
-/// (infinity for f32, f16, bf16, saturation for fp8); integers saturate, NaN becomes 0.
+/// Stores `value` as element i, rounded once: to nearest, ties to even. Floating-point overflow is as on the
+/// device (infinity for f32, f16, bf16, saturation for fp8). Integers saturate, NaN becomes 0.
 void store_rounded(DType type, std::byte* tensor, std::int64_t i, double value);
 
-/// `value` as the type would hold it.
+/// `value` after rounding to the type.
 double rounded_to(DType type, double value);
 
 /// A whole tensor; in.size() == size_of(type) * out.size().

@@ -18,7 +18,7 @@
 namespace capstone {
 namespace {
 
-constexpr std::size_t kChunk = 4096;  // elements a step: words and floats of a step stay in the L1 cache
+constexpr std::size_t kChunk = 4096;  // elements per step: words and floats of a step stay in the L1 cache
 
 template <class... Ts>
 struct Overloaded : Ts... {
@@ -45,7 +45,7 @@ random::Twist twist_of(Battery battery) {
   return random::Twist::kNone;
 }
 
-/// One tensor to be filled, with what error messages need.
+/// One tensor to be filled, with the data that error messages need.
 struct Target {
   const Problem& problem;
   const Parameter& parameter;
@@ -158,13 +158,13 @@ Result<random::Draw> draw_of(const InitChoice& init, const Target& target, Batte
   return draw;
 }
 
-/// Structures of real numbers that a computation relies on, drawn element by element.
+/// Real-valued structures that a computation relies on, drawn element by element.
 constexpr std::pair<const char*, random::Kind> kStructures[] = {{"upper_triangular", random::Kind::kUpperTriangular},
                                                                 {"lower_triangular", random::Kind::kLowerTriangular},
                                                                 {"symmetric", random::Kind::kSymmetric},
                                                                 {"rows_sum_to_one", random::Kind::kRowsSumToOne}};
 
-/// Empty for the generators of whole numbers, which only the host makes, and for names that nobody knows.
+/// Empty for generators of whole numbers, which run only on the host, and for unknown names.
 Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target, const Sizes& sizes) {
   for (const auto& [name, kind] : kStructures) {
     if (init.name != name) continue;
@@ -195,7 +195,7 @@ void apply_twist(const random::Draw& draw, std::size_t at, std::span<float> valu
     values[i] = random::twisted(draw, static_cast<std::int64_t>(at + i), values[i], tails[i]);
 }
 
-// The fills below make elements begin … end of a tensor; `begin` is a multiple of kChunk.
+// The fill functions below write elements begin … end of a tensor; `begin` is a multiple of kChunk.
 void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
   const std::size_t width = size_of(type);
   std::uint32_t words[kChunk];
@@ -214,7 +214,7 @@ void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, s
 }
 
 void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
-  std::uint32_t words[2 * kChunk];  // 64 bits an element
+  std::uint32_t words[2 * kChunk];  // 64 bits per element
   const std::uint64_t span = static_cast<std::uint64_t>(draw.max) - static_cast<std::uint64_t>(draw.min) + 1;
   for (std::size_t at = begin; at < end; at += kChunk) {
     const std::size_t count = std::min(kChunk, end - at);
@@ -238,12 +238,12 @@ void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out, i
   });
 }
 
-/// Whole numbers made on the host, stored in the tensor's type.
+/// Stores whole numbers made on the host in the tensor's type.
 Result<void> store_numbers(const Target& target, const std::vector<std::int64_t>& numbers,
                            std::span<std::byte> out) {
   if (static_cast<std::int64_t>(numbers.size()) != target.elements)
-    return fail(fmt::format("{} has {} elements, its init makes {}", target.parameter.name, target.elements,
-                            numbers.size()),
+    return fail(fmt::format("{} has {} elements, but its init makes {}", target.parameter.name,
+                            target.elements, numbers.size()),
                 target.where(), "shape and init must agree");
   if (numbers.empty()) return {};
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
@@ -266,7 +266,7 @@ std::vector<std::int64_t> permutation(const Target& target, std::int64_t n) {
   return order;
 }
 
-/// segments + 1 monotone numbers from 0 to total; cuts fall anywhere, so segments may be empty.
+/// segments + 1 non-decreasing numbers from 0 to total; cuts fall anywhere, so segments may be empty.
 std::vector<std::int64_t> offsets(const Target& target, std::int64_t total, std::int64_t segments) {
   std::vector<std::int64_t> cuts{0};
   for (std::int64_t i = 1; i < segments; ++i)
@@ -310,13 +310,13 @@ std::vector<std::int64_t> make_iota(const Target&, const std::vector<std::int64_
   return numbers;
 }
 
-/// Page tables [sequences, pages]: every physical page belongs to one place, in random order, as after many
-/// allocations and frees.
+/// Page tables [sequences, pages]: every physical page is used in exactly one place, in random order, as
+/// after many allocations and frees.
 std::vector<std::int64_t> make_page_table(const Target& target, const std::vector<std::int64_t>& shape) {
   return permutation(target, product_of(shape));
 }
 
-/// Each row of the last dimension in its own random order: expert rankings, gather orders within a row.
+/// Each row of the last dimension in a different random order: expert rankings, gather orders within a row.
 std::vector<std::int64_t> make_row_permutations(const Target& target,
                                                 const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> numbers;
@@ -345,9 +345,9 @@ Result<void> fill(const InitGenerator& init, const Target& target, const Sizes& 
   }
   for (const auto& [name, kind] : kStructures) names.emplace_back(name);
   const auto near = nearest(init.name, names);
-  return fail(
-      fmt::format("no generator '{}'", init.name), target.where(),
-      near ? fmt::format("did you mean '{}'?", *near) : fmt::format("there are: {}", join(names, ", ")));
+  return fail(fmt::format("no generator '{}'", init.name), target.where(),
+              near ? fmt::format("did you mean '{}'?", *near)
+                   : fmt::format("the generators are: {}", join(names, ", ")));
 }
 
 }  // namespace
@@ -509,7 +509,7 @@ std::uint64_t fingerprint(std::span<const std::byte> bytes, std::uint64_t seed) 
   const std::size_t words = bytes.size() / 8;
   std::uint64_t total = bulk::fingerprint_words(bytes.data(), words, 0, seed);
   std::uint64_t tail =
-      0;  // the last, partial word, filled up with zeros; the length tells it from real zeros
+      0;  // the last, partial word, padded with zeros; the length distinguishes it from real zeros
   if (bytes.size() % 8) std::memcpy(&tail, bytes.data() + 8 * words, bytes.size() % 8);
   total += random::fingerprint_of(tail, words, seed);
   return random::fingerprint_of(total, bytes.size(), seed);

@@ -1,6 +1,6 @@
 #pragma once
-// Making the tensors of a case on the host, poisoning what a kernel must write, fingerprinting what it must
-// not.
+// Makes the tensors of a case on the host, poisons what a kernel must write, fingerprints what it must not
+// change.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,41 +13,43 @@
 
 namespace capstone {
 
-/// Variations of the inputs, besides the plain draw, under which a shortcut stops agreeing with the problem.
+/// Variations of the inputs, in addition to the plain draw. They make shortcuts visible: a shortcut stops
+/// agreeing with the problem.
 enum class Battery { kPlain, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
 inline constexpr Battery kBatteries[] = {Battery::kPlain,      Battery::kTimesTen, Battery::kOffset,
                                          Battery::kHeavyTails, Battery::kSignFlip, Battery::kHotElement};
-/// "plain", "x10", "offset", "heavy_tails", "sign_flip", "hot_element": as problem.yaml and the ledger write them.
+/// "plain", "x10", "offset", "heavy_tails", "sign_flip", "hot_element": the names in problem.yaml and in the
+/// ledger.
 std::string_view name_of(Battery battery);
-/// What it does to the inputs, for "inputs …": "times ten", "with heavy tails".
+/// Its effect on the inputs, for messages such as "inputs times ten", "inputs with heavy tails".
 std::string_view description_of(Battery battery);
 std::optional<Battery> battery_named(std::string_view name);
 
-/// Whether a battery changes this parameter: inputs drawn from a normal, whose domain is every real number. A
-/// uniform range, integers and structured inputs state their domain and are left alone, and so are
+/// Whether a battery changes this parameter: inputs drawn from a normal distribution, whose domain is every
+/// real number. A uniform range, integers and structured inputs state their domain and stay unchanged; so do
 /// parameters.
 bool battery_applies(const Parameter& parameter, Battery battery);
-/// Whether a battery changes any tensor of the problem, and lies within its domain.
+/// Whether a battery changes any tensor of the problem and stays within its domain.
 bool battery_applies(const Problem& problem, Battery battery);
 
-/// The draw of one parameter, for a device's fill kernel; empty for what only the host makes (permutation,
-/// offsets, generators of whole numbers: fill on the host and copy).
+/// The draw of one parameter, for a device's fill kernel. Empty for inits that only the host makes
+/// (permutation, offsets, generators of whole numbers: fill on the host and copy).
 /// @error an init that its dtype cannot hold, a symmetric matrix that is not square.
 Result<std::optional<random::Draw>> draw_of(const Problem& problem, int parameter, const Sizes& sizes,
                                             std::uint64_t seed, Battery battery);
 
-/// Fills one input, parameter or inout tensor. Element i depends on (seed, parameter, i) alone, not on
+/// Fills one input, parameter or inout tensor. Element i depends only on (seed, parameter, i), not on
 /// threads.
 ///
 /// @param parameter  index in problem.signature; also the number of the random stream
 /// @param out        exactly the tensor's bytes
-/// @param threads    for what is drawn element by element; 0: all that the machine has
+/// @param threads    for tensors drawn element by element; 0: the number of hardware threads
 /// @error wrong span, an output or a scalar, an init that its dtype cannot hold, an unknown generator.
 Result<void> fill_tensor(const Problem& problem, int parameter, const Sizes& sizes, std::uint64_t seed,
                          Battery battery, std::span<std::byte> out, int threads = 1);
 
-/// Overwrites a tensor with patterns that no kernel writes by chance: NaN of many payloads and both signs
-/// where the type has NaN, random bytes elsewhere. A device does the same with random::store_poison.
+/// Overwrites a tensor with patterns that no kernel writes by chance: NaN with many payloads and both signs
+/// if the type has NaN, else random bytes. A device does the same with random::store_poison.
 void poison(std::span<std::byte> out, DType type, std::uint64_t seed);
 
 /// Random bytes for guard bands and workspace.
@@ -56,10 +58,10 @@ void poison_bytes(std::span<std::byte> out, std::uint64_t seed);
 /// Whether element `element` still holds what poison(…, type, seed) wrote.
 bool is_poison(std::span<const std::byte> tensor, DType type, std::uint64_t seed, std::int64_t element);
 
-/// The first byte that is not what poison_bytes(…, seed) wrote; empty: the band is intact.
+/// The first byte that differs from what poison_bytes(…, seed) wrote; empty if the band is intact.
 std::optional<std::size_t> first_overwritten(std::span<const std::byte> band, std::uint64_t seed);
 
-/// A fast 64-bit hash for "did this change"; a secret seed keeps a kernel from aiming at a collision.
+/// A fast 64-bit hash to detect changes. The seed is secret, so that a kernel cannot aim at a collision.
 std::uint64_t fingerprint(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
 }  // namespace capstone

@@ -1,12 +1,12 @@
 #pragma once
-// Where each tensor of a case lies in the arena, and where nothing may ever be written.
+// The position of each tensor of a case in the arena, and the bytes that must never be written.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "harness/base/error.h"
-#include "harness/model/problem.h"
+#include "harness/model/bound.h"
 
 namespace capstone {
 
@@ -19,32 +19,33 @@ struct TensorSlot {
   std::size_t offset = 0;  ///< [B] from the start of the arena; a multiple of Layout::kAlign
 };
 
-/// The arena of one case: guard, tensor, guard, tensor, … guard, workspace, guard, and, where the problem has `prepare`,
-/// what prepare() makes and one more guard.
+/// The arena of one case: guard, tensor, guard, tensor, … guard, workspace, guard; and, if the problem has
+/// `prepare`, the output of prepare() and one more guard.
 struct Layout {
-  static constexpr std::size_t kGuard = 4096;  ///< [B] least width of a guard band
+  static constexpr std::size_t kGuard = 4096;  ///< [B] minimum width of a guard band
   static constexpr std::size_t kAlign = 256;   ///< [B] of every tensor's base
 
-  std::vector<TensorSlot> tensors;  ///< signature order, scalars left out
+  std::vector<TensorSlot> tensors;  ///< in signature order, without scalars
   std::size_t workspace_offset = 0;
-  std::size_t workspace_bytes = 0;  ///< as asked; may be 0
-  std::size_t prepared_offset = 0;  ///< 0 where the problem has no `prepare`
-  std::size_t prepared_bytes = 0;   ///< as asked; may be 0
+  std::size_t workspace_bytes = 0;  ///< as requested; may be 0
+  std::size_t prepared_offset = 0;  ///< 0 if the problem has no `prepare`
+  std::size_t prepared_bytes = 0;   ///< as requested; may be 0
   std::size_t bytes = 0;            ///< of the whole arena
 
   /// The slot of a parameter, or null for a scalar.
   const TensorSlot* find(int parameter) const;
 
-  /// Every byte that is neither tensor nor workspace nor prepared, as (offset, bytes), ascending: the bands and the gaps
-  /// that alignment leaves, so that a write one element past the end is seen.
+  /// Every byte that is not tensor, workspace or prepared, as (offset, bytes), ascending: the bands, and the
+  /// gaps that alignment leaves, so that a write one element past the end is detected.
   std::vector<std::pair<std::size_t, std::size_t>> guards() const;
 };
 
 /// Lays out a case.
 ///
-/// @param workspace_bytes, prepared_bytes  what the candidate's functions of these names said
-/// @error a shape that does not evaluate, or an arena of more than 2^46 bytes (an absurd workspace).
-Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes,
-                           std::size_t prepared_bytes = 0);
+/// @param workspace_bytes, prepared_bytes  results of the candidate's functions of these names
+/// @error a shape that cannot be evaluated, or an arena of more than 2^46 bytes (an absurd workspace).
+Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
+/// The same, for sizes that are used only once.
+Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
 
 }  // namespace capstone

@@ -1,6 +1,6 @@
 #pragma once
-// Rounding between float and the narrow types, in integers only, so that host and device agree to the bit.
-// Host and nvcc device code; C++17; no libm.
+// Rounding between float and the narrow types, with integer operations only, so that host and device agree to
+// the bit. For host and nvcc device code; C++17; no libm.
 #include <cstdint>
 #include <cstring>
 
@@ -32,8 +32,8 @@ CAPSTONE_HD float float_of(std::uint32_t bits) {
 #endif
 }
 
-/// A finite magnitude (sign bit clear) rounded to nearest, ties to even, in a format of kExponent exponent
-/// and kMantissa mantissa bits with the usual bias; subnormals are kept. Overflow runs on into larger codes:
+/// Rounds a finite magnitude (sign bit clear) to nearest, ties to even, in a format of kExponent exponent and
+/// kMantissa mantissa bits with the usual bias. Subnormals are kept. Overflow continues into larger codes;
 /// the caller saturates.
 template <int kExponent, int kMantissa>
 CAPSTONE_HD std::uint32_t round_magnitude(std::uint32_t magnitude) {
@@ -41,10 +41,10 @@ CAPSTONE_HD std::uint32_t round_magnitude(std::uint32_t magnitude) {
   constexpr int kLeast = 127 - kBias + 1;  // float's biased exponent of the format's smallest normal
   constexpr int kDrop = 23 - kMantissa;
   const int exponent = static_cast<int>(magnitude >> 23);
-  // Normal: rebias, then add just under half; a carry moves into the exponent by itself.
+  // Normal: change the bias, then add just under half. A carry moves into the exponent without extra work.
   const std::uint32_t rebiased = magnitude - (static_cast<std::uint32_t>(127 - kBias) << 23);
   const std::uint32_t normal = (rebiased + (1u << (kDrop - 1)) - 1 + ((rebiased >> kDrop) & 1)) >> kDrop;
-  // Subnormal: the hidden bit comes out and the mantissa is shifted right by what the exponent lacks.
+  // Subnormal: the hidden bit becomes explicit, and the mantissa is shifted right by the missing exponent.
   const std::uint32_t mantissa = exponent ? (magnitude & 0x7fffffu) | 0x800000u : magnitude;
   const int lacking = kLeast - (exponent ? exponent : 1);
   const int shift = lacking <= 0 ? kDrop : (lacking + kDrop > 25 ? 25 : lacking + kDrop);
@@ -103,7 +103,7 @@ CAPSTONE_HD float from_f16(std::uint16_t code) { return widen<5, 10>(code); }
 CAPSTONE_HD float from_bf16(std::uint16_t code) { return float_of(static_cast<std::uint32_t>(code) << 16); }
 CAPSTONE_HD float from_e5m2(std::uint8_t code) { return widen<5, 2>(code); }
 CAPSTONE_HD float from_e4m3(std::uint8_t code) {
-  // The format has no infinity: exponent 15 is an ordinary one, only mantissa 7 of it is NaN.
+  // The format has no infinity: exponent 15 is ordinary, and only its mantissa 7 is NaN.
   const std::uint32_t magnitude = code & 0x7fu, sign = static_cast<std::uint32_t>(code & 0x80u) << 24;
   const std::uint32_t top = sign | ((8u + 127u) << 23) | ((magnitude & 7u) << 20);
   const std::uint32_t special = magnitude == 0x7fu ? (sign | 0x7fc00000u) : top;

@@ -19,11 +19,11 @@ namespace capstone {
 namespace {
 
 constexpr std::int64_t kMostChunk =
-    1 << 16;  // elements one call computes: enough to share work between neighbours
+    1 << 16;  // elements per call: enough to share work between neighbours
 
 const std::vector<std::string> kFlags = {"-O2", "-std=c++20", "-shared", "-fPIC"};
 
-/// The line of a compiler's output that says what is wrong.
+/// The line of a compiler's output that states the error.
 std::string first_error(const std::string& output) {
   for (const std::string& line : split(output, '\n'))
     if (line.find("error:") != std::string::npos) return line;
@@ -33,7 +33,7 @@ std::string first_error(const std::string& output) {
 Result<void> compile(const fs::path& compiler, const fs::path& source, const fs::path& library,
                      const Resources& resources) {
   CAPSTONE_CHECK(make_folders(library.parent_path()));
-  // Built beside its final name and renamed, so that two runs at once never load half a library.
+  // Built under a temporary name and renamed, so that two concurrent runs never load half a library.
   const fs::path partial = temporary_beside(library);
   ProcessSpec spec;
   spec.argv = {compiler.string()};
@@ -51,7 +51,7 @@ Result<void> compile(const fs::path& compiler, const fs::path& source, const fs:
   }
   fs::rename(partial, library, ignored);
   if (ignored)
-    return fail("cannot keep the compiled oracle: " + ignored.message(), library.string(), {},
+    return fail("cannot store the compiled oracle: " + ignored.message(), library.string(), {},
                 ExitCode::kEnvironment);
   return {};
 }
@@ -60,7 +60,7 @@ Result<void> compile(const fs::path& compiler, const fs::path& source, const fs:
 Result<fs::path> compiled(const fs::path& source, const std::string& text, const Resources& resources) {
   const auto compiler = find_program("g++", resources.path_variable);
   if (!compiler)
-    return fail("no g++ to compile the problem's oracle with", source.string(),
+    return fail("no g++ to compile the problem's oracle", source.string(),
                 "install g++, or use a problem that ships with capstone", ExitCode::kEnvironment);
   CAPSTONE_TRY(const auto interface, read_file(resources.share / "problems" / "oracle.h"));
   const std::string digest = DigestBuilder()
@@ -77,7 +77,7 @@ Result<fs::path> compiled(const fs::path& source, const std::string& text, const
   return library;
 }
 
-/// A case in the oracle's terms. The pointers in `tensors` point into the other members.
+/// A case in the form of the oracle's interface. The pointers in `tensors` point into the other members.
 struct OracleCase {
   std::vector<CapstoneTensor> tensors;
   std::vector<std::vector<std::int64_t>> shapes;
@@ -105,7 +105,7 @@ Result<const void*> data_of(const Parameter& parameter, std::span<const std::byt
   const std::size_t needed = static_cast<std::size_t>(elements) * size_of(parameter.dtype);
   if (bytes.size() != needed)
     return fail(
-        fmt::format("the oracle needs {} bytes of {}, {} were given", needed, parameter.name, bytes.size()),
+        fmt::format("the oracle needs {} bytes of {}, but got {}", needed, parameter.name, bytes.size()),
         {}, {}, ExitCode::kInternal);
   return bytes.data();
 }
@@ -138,7 +138,7 @@ Result<OracleCase> make_case(const Problem& problem, const Sizes& sizes,
   return made;
 }
 
-/// Elements a call computes: several calls a thread for balance, whole rows where rows are short, because an
+/// Elements per call: several calls per thread for balance, and whole rows if rows are short, because an
 /// oracle may compute a row's statistics once for all its elements.
 std::int64_t chunk_for(std::int64_t count, std::int64_t row, int threads) {
   const std::int64_t even =
@@ -160,7 +160,7 @@ Result<Oracle> Oracle::open(const fs::path& library) {
   auto* function = reinterpret_cast<Function>(::dlsym(handle, "capstone_oracle"));
   if (!function)
     return fail("oracle.cpp defines no capstone_oracle()", library.string(),
-                "its interface is problems/oracle.h; keep the extern \"C\"");
+                "define it as problems/oracle.h declares it, with extern \"C\"");
   return Oracle(std::move(owner), function);
 }
 
@@ -183,7 +183,7 @@ Result<void> Oracle::evaluate(const Problem& problem, const Sizes& sizes,
   CAPSTONE_TRY(const auto prepared, make_case(problem, sizes, tensors));
   if (output_parameter < 0 || output_parameter >= static_cast<int>(problem.signature.size()) ||
       !problem.signature[static_cast<std::size_t>(output_parameter)].is_written())
-    return fail(fmt::format("parameter {} of {} is no output", output_parameter, problem.id), {}, {},
+    return fail(fmt::format("parameter {} of {} is not an output", output_parameter, problem.id), {}, {},
                 ExitCode::kInternal);
   if (value.size() != indices.size() || scale.size() != indices.size())
     return fail("value and scale must be as long as the indices", problem.id, {}, ExitCode::kInternal);
@@ -191,7 +191,7 @@ Result<void> Oracle::evaluate(const Problem& problem, const Sizes& sizes,
   const std::int64_t elements = elements_of(shape);
   for (const std::int64_t index : indices)
     if (index < 0 || index >= elements)
-      return fail(fmt::format("element {} of {} is asked for", index, elements), problem.id, {},
+      return fail(fmt::format("element {} of {} was requested", index, elements), problem.id, {},
                   ExitCode::kInternal);
 
   const CapstoneCase view = prepared.view();

@@ -1,11 +1,13 @@
 #pragma once
-// The values of every tensor, as a pure function of (seed, stream, element): host and device compute the same
-// bits, in any order, on any number of threads. Host and nvcc device code; C++17; no libm; floating point
-// only in explicit fused multiply-adds and exact operations, so that no compiler can contract it differently.
+// The values of every tensor, as a pure function of (seed, stream, element). Host and device compute the same
+// bits, in any order, on any number of threads. For host and nvcc device code; C++17; no libm. Floating point
+// is used only in explicit fused multiply-adds and exact operations, so that no compiler can contract it
+// differently.
 //
 // Generator: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
-// Normals: inverse CDF by segments of a cubic, the segments halving towards the tail (Lee, Luk, Villasenor,
-// Cheung, "A hardware Gaussian noise generator using hierarchical segmentation", 2003); out to 6.3 sigma.
+//
+// Normals: inverse CDF by cubic segments whose width halves towards the tail (Lee, Luk, Villasenor, Cheung,
+// "A hardware Gaussian noise generator using hierarchical segmentation", 2003); up to 6.3 sigma.
 #include <cstdint>
 
 #include "harness/correctness/narrow.h"
@@ -13,7 +15,7 @@
 
 namespace capstone::random {
 
-/// What a draw is for: separate domains never share random words.
+/// The purpose of a draw: separate domains never share random words.
 enum Domain : std::uint32_t { kValues = 0, kTails = 1, kPoison = 2, kBytes = 3, kOrder = 4, kHot = 5 };
 
 /// Four random words.
@@ -56,7 +58,7 @@ CAPSTONE_HD Words block_at(std::uint64_t seed, std::uint32_t stream, Domain doma
 /// Word i of a stream.
 CAPSTONE_HD std::uint32_t word_at(std::uint64_t seed, std::uint32_t stream, Domain domain, std::uint64_t i) {
   const Words words = block_at(seed, stream, domain, i >> 2);
-  switch (i & 3) {  // no indexed array: it would live in local memory on the device
+  switch (i & 3) {  // no indexed array: it would be in local memory on the device
     case 0:
       return words.w[0];
     case 1:
@@ -103,7 +105,7 @@ CAPSTONE_HD float sum(float a, float b) {
 struct alignas(16) Cubic {
   float c[4];
 };
-inline constexpr int kSegments = 257;  ///< 32 octaves of 8, and the median
+inline constexpr int kSegments = 257;  ///< 32 octaves of 8 segments, and the median
 #if defined(__CUDACC__)
 static __device__ const Cubic kDeviceNormal[kSegments] = {
 #include "harness/correctness/normal_table.inc"
@@ -113,8 +115,8 @@ static constexpr Cubic kHostNormal[kSegments] = {
 #include "harness/correctness/normal_table.inc"
 };
 
-/// The standard normal deviate of one random word: the low bit is the sign, the others the tail probability
-/// p = (word/2 + 1/2) / 2^32, whose exponent and first three mantissa bits choose the segment.
+/// The standard normal deviate from one random word. The low bit is the sign; the others are the tail
+/// probability p = (word/2 + 1/2) / 2^32, whose exponent and first three mantissa bits select the segment.
 CAPSTONE_HD float normal_of(std::uint32_t word) {
   const float tail = sum(static_cast<float>(static_cast<std::int32_t>(word >> 1)), 0.5f);
   const std::uint32_t bits = narrow::bits_of(tail);
@@ -133,7 +135,7 @@ CAPSTONE_HD float normal_of(std::uint32_t word) {
 CAPSTONE_HD float uniform_of(std::uint32_t word, float low, float high) {
   const float unit = product(static_cast<float>(static_cast<std::int32_t>(word >> 8)), 0x1p-24f);
   const float value = fused(unit, sum(high, -low), low);
-  return value < high ? value : low;  // rounding can reach `high`; the open end stays open
+  return value < high ? value : low;  // rounding can reach `high`, but the interval is half-open
 }
 
 /// Element i of a normal tensor.
@@ -168,10 +170,10 @@ CAPSTONE_HD std::int64_t integer_at(std::uint64_t seed, std::uint32_t stream, st
 }
 
 enum class Kind : int { kNormal, kUniform, kInteger, kChoice, kUpperTriangular, kLowerTriangular, kSymmetric, kRowsSumToOne };
-/// What the input battery does to a normal tensor.
+/// The effect of an input battery on a normal tensor.
 enum class Twist : int { kNone, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
 
-/// All that a kernel needs to make a tensor: plain data, passed by value to the device. Made by draw_of().
+/// All that a kernel needs to make a tensor: plain data, passed by value to the device. Created by draw_of().
 struct Draw {
   static constexpr int kMaxChoices = 32;
   Kind kind = Kind::kNormal;
@@ -179,15 +181,15 @@ struct Draw {
   std::uint32_t stream = 0;
   std::uint64_t seed = 0;
   float a = 0, b = 1;             ///< mean, std or low, high
-  std::int64_t min = 0, max = 0;  ///< integers, both included
+  std::int64_t min = 0, max = 0;  ///< integers, both ends included
   int choices = 0;
   double choice[kMaxChoices] = {};  ///< already rounded to the tensor's type
   std::int64_t hot = -1;            ///< the hot element
   float hot_value = 0;
-  std::int64_t rows = 1, columns = 1;  ///< of the matrices that a structured kind draws: the last two dimensions
+  std::int64_t rows = 1, columns = 1;  ///< of the matrices in a structured tensor: the last two dimensions
 };
 
-/// What a twist makes of a normal value; `tail` is the element's word of the domain kTails.
+/// Applies a twist to a normal value; `tail` is the element's word from the domain kTails.
 CAPSTONE_HD float twisted(const Draw& draw, std::int64_t i, float value, std::uint32_t tail) {
   switch (draw.twist) {
     case Twist::kNone:
@@ -198,7 +200,7 @@ CAPSTONE_HD float twisted(const Draw& draw, std::int64_t i, float value, std::ui
       return sum(value, 5.0f);
     case Twist::kSignFlip:
       return narrow::float_of(narrow::bits_of(value) ^ 0x80000000u);
-    case Twist::kHeavyTails:  // one in 64 grows by 2 … 64: an exact power of two
+    case Twist::kHeavyTails:  // one in 64 is multiplied by 2 … 64: an exact power of two
       return (tail & 63u) ? value : product(value, narrow::float_of((128u + (tail >> 6) % 6u) << 23));
     case Twist::kHotElement:
       return i == draw.hot ? draw.hot_value : value;
@@ -214,7 +216,7 @@ CAPSTONE_HD float quotient(float a, float b) {
 #endif
 }
 
-/// Element i of a structured tensor: numbers in [0, 1) whose place in their matrix matters.
+/// Element i of a structured tensor: numbers in [0, 1) whose position in their matrix matters.
 CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
   const std::int64_t column = i % draw.columns, row = i / draw.columns % draw.rows, first = i - row * draw.columns - column;
   const auto unit = [&draw](std::int64_t at) { return uniform_at(draw.seed, draw.stream, static_cast<std::uint64_t>(at), 0, 1); };
@@ -228,8 +230,9 @@ CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
     default:
       break;
   }
-  // Positive, and a row's sum is one: every element has a partner, and what one has more than the mean the other has less. So no
-  // sum is needed to make one element. Who is whose partner depends on the seed, and differs from row to row.
+  // Positive, and the sum of a row is one. Every element has a partner: what one has above the mean, the
+  // other has below. So no sum is needed to make one element. The pairs depend on the seed and differ from
+  // row to row.
   const auto turn = static_cast<std::int64_t>(
       scaled_to(wide_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(i / draw.columns)), static_cast<std::uint64_t>(draw.columns)));
   const std::int64_t partner = (turn + draw.columns - column) % draw.columns;
@@ -298,7 +301,7 @@ CAPSTONE_HD void store_whole(DType type, void* tensor, std::int64_t i, std::int6
   }
 }
 
-/// Makes element i of a tensor and stores it: the whole of a device's fill kernel.
+/// Makes element i of a tensor and stores it. This is the whole body of a device's fill kernel.
 CAPSTONE_HD void store_drawn(const Draw& draw, DType type, void* tensor, std::int64_t i) {
   switch (draw.kind) {
     case Kind::kNormal:
@@ -330,7 +333,7 @@ CAPSTONE_HD bool has_nan(DType type) {
   return type != DType::kI32 && type != DType::kI64 && type != DType::kU8;
 }
 
-/// A quiet NaN of either sign from one random word, in the low bits; e4m3 has but one payload.
+/// A quiet NaN of either sign from one random word, in the low bits; e4m3 has only one payload.
 CAPSTONE_HD std::uint32_t poison_of(DType type, std::uint32_t word) {
   switch (type) {
     case DType::kF32:
@@ -353,7 +356,7 @@ CAPSTONE_HD std::uint8_t poison_byte_at(std::uint64_t seed, std::uint64_t i) {
   return static_cast<std::uint8_t>(word_at(seed, 0, kBytes, i >> 2) >> (8 * (i & 3)));
 }
 
-/// Poisons element i of a tensor; the whole of a device's poison kernel.
+/// Poisons element i of a tensor. This is the whole body of a device's poison kernel.
 CAPSTONE_HD void store_poison(DType type, std::uint64_t seed, void* tensor, std::int64_t i) {
   const std::uint64_t n = static_cast<std::uint64_t>(i);
   switch (type) {
@@ -382,8 +385,8 @@ CAPSTONE_HD void store_poison(DType type, std::uint64_t seed, void* tensor, std:
   }
 }
 
-/// What the 64-bit word at `position` adds to a fingerprint: order-free, so that a device can add up words in
-/// any order; the position is mixed in, so that swapped words differ.
+/// The contribution of the 64-bit word at `position` to a fingerprint. The sum does not depend on the order,
+/// so a device can add words in any order. The position is mixed in, so that swapped words differ.
 CAPSTONE_HD std::uint64_t fingerprint_of(std::uint64_t word, std::uint64_t position, std::uint64_t seed) {
   std::uint64_t x = word ^ (seed + (position + 1) * 0x9E3779B97F4A7C15u);
   x ^= x >> 32;

@@ -9,16 +9,17 @@
 namespace capstone {
 namespace {
 
-constexpr double kLeastFill = 0.3;  // some wrong elements are right by accident: a ReLU's zeros
+constexpr double kLeastFill = 0.3;  // some wrong elements have the right value by chance, such as a ReLU's
+                                    // zeros
 
-/// Coordinates along one dimension that occur among the marked elements.
+/// The coordinates along one dimension that occur among the marked elements.
 struct Axis {
   std::string one, many;              ///< "row", "rows"
   std::vector<std::uint8_t> present;  ///< [extent]
   std::int64_t members = 0;
 };
 
-/// A restriction along one axis in words; `size` coordinates satisfy it.
+/// Describes a restriction along one axis; `size` coordinates satisfy it.
 struct Restriction {
   std::string text, hint;
   std::int64_t size = 0;
@@ -55,12 +56,12 @@ std::string tail_hint(const std::string& many, std::int64_t from, std::int64_t e
   for (const std::int64_t tile : {256, 128, 64, 32, 16, 8, 4})
     if (from % tile == 0 && extent % tile != 0)
       return fmt::format(
-          "{} of them, the last tile of {} is not full: round the grid up, (n + {} - 1) / {}, and guard "
+          "{} in total, so the last tile of {} is not full: round the grid up, (n + {} - 1) / {}, and guard "
           "every "
           "load and store against the edge",
           extent - from, tile, tile, tile);
   return fmt::format(
-      "the last {} are not handled as the others: check the grid size (ceil division), the loop bound and "
+      "the last {} are not handled like the others: check the grid size (ceil division), the loop bound and "
       "the "
       "guard at the edge",
       many);
@@ -78,16 +79,16 @@ Restriction contiguous(const Axis& axis, std::int64_t low, std::int64_t high) {
     return {fmt::format("{} >= {}", axis.many, low), tail_hint(axis.many, low, extent), extent - low};
   if (low == 0)
     return {fmt::format("{} < {}", axis.many, high + 1),
-            "the first part is wrong, the rest right: check what the first block or iteration does "
+            "the first part is wrong, the rest is right: check what the first block or iteration does "
             "differently (initial values, halo)",
             high + 1};
   return {fmt::format("{} {} to {}", axis.many, low, high),
-          "one stretch is wrong: find the block, warp or tile that computes it", high - low + 1};
+          "one contiguous part is wrong: find the block, warp or tile that computes it", high - low + 1};
 }
 
 std::string ordinal(std::int64_t n) { return n == 2 ? "second" : n == 3 ? "third" : fmt::format("{}th", n); }
 
-/// Members that repeat with a power-of-two period, in one run of residues.
+/// Members that repeat with a power-of-two period, in one contiguous range of residues.
 std::optional<Restriction> periodic(const Axis& axis) {
   const auto extent = static_cast<std::int64_t>(axis.present.size());
   for (std::int64_t period = 2; period <= extent / 2; period *= 2) {
@@ -104,16 +105,17 @@ std::optional<Restriction> periodic(const Axis& axis) {
     if (run == 1)
       return Restriction{
           fmt::format("every {} {} (index mod {} = {})", ordinal(period), axis.one, period, low),
-          fmt::format(
-              "something goes by {}s: a lane of a vectorised load or store, an unrolled loop or a bank of "
-              "threads leaves out number {}",
-              period, low),
+          fmt::format("the error has a period of {}: a lane of a vectorised load or store, an unrolled loop "
+                      "or a group of "
+                      "threads omits number {}",
+                      period, low),
           size};
     return Restriction{
         fmt::format("{} whose index mod {} is {} to {}", axis.many, period, low, low + run - 1),
-        fmt::format("tiles of {} are right in one part only: check the indices inside a tile and which warps "
-                    "compute that part",
-                    period),
+        fmt::format(
+            "only a part of each tile of {} is right: check the indices inside a tile and which warps "
+            "compute that part",
+            period),
         size};
   }
   return std::nullopt;
@@ -130,7 +132,7 @@ std::optional<Restriction> restriction_of(const Axis& axis) {
   return periodic(axis);
 }
 
-/// "elements from flat index k on": the end of the buffer, in the middle of a row.
+/// "elements from flat index k on": the end of the buffer, beginning inside a row.
 std::optional<Region> flat_tail(const std::vector<std::int64_t>& shape,
                                 const std::vector<std::uint8_t>& marked, std::int64_t count) {
   const std::int64_t total = static_cast<std::int64_t>(marked.size()), columns = shape.back();
@@ -142,7 +144,7 @@ std::optional<Region> flat_tail(const std::vector<std::int64_t>& shape,
       fmt::format("the tail: elements from flat index {} on ({} of {})", first, total - first, total),
       "the threads do not reach the end of the buffer: check the grid size (ceil division), a vectorised "
       "loop that "
-      "drops the remainder, and 32-bit or element-count arithmetic"};
+      "drops the remainder, and overflow of 32-bit indices or element counts"};
 }
 
 /// Both ragged edges of a matrix: everything outside [0, rows) x [0, columns).
@@ -158,7 +160,8 @@ std::optional<Region> both_edges(const std::vector<std::int64_t>& shape,
   while (good_columns < columns && !at(0, good_columns)) ++good_columns;
   if (good_rows == 0 || good_columns == 0 || good_rows == rows || good_columns == columns)
     return std::nullopt;
-  if (4 * good_rows * good_columns < rows * columns) return std::nullopt;  // what is left is no edge
+  // the rest is too large for an edge
+  if (4 * good_rows * good_columns < rows * columns) return std::nullopt;
   for (std::int64_t r = 0; r < good_rows; ++r)
     for (std::int64_t c = 0; c < good_columns; ++c)
       if (at(r, c)) return std::nullopt;
@@ -187,7 +190,7 @@ std::optional<Region> describe_region(const std::vector<std::int64_t>& shape,
     volume *= static_cast<double>(restriction->size) / static_cast<double>(axis.present.size());
   }
   if (!texts.empty() && static_cast<double>(count) >= kLeastFill * volume) {
-    if (count == 1) return std::nullopt;  // a single element is not a place
+    if (count == 1) return std::nullopt;  // a single element is not a region
     return Region{join(texts, ", "), hint};
   }
   return both_edges(shape, marked, count);

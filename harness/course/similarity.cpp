@@ -1,10 +1,11 @@
 #include "harness/course/similarity.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "harness/emulator/rewriter/cxx_tokens.h"
 
 namespace capstone {
 namespace {
@@ -30,42 +31,25 @@ bool is_kept(std::string_view word) {
   return words.contains(word);
 }
 
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
-
-std::vector<Token> tokens_of(std::string_view text) {
-  std::vector<Token> tokens;
-  int line = 1;
-  bool line_begins = true;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c == '\n') {
-      ++line, ++at, line_begins = true;
-    } else if (std::isspace(static_cast<unsigned char>(c))) {
-      ++at;
-    } else if (text.substr(at, 2) == "//" || (c == '#' && line_begins)) {   // most are from the scaffold
-      while (at < text.size() && text[at] != '\n') ++at;
-    } else if (text.substr(at, 2) == "/*") {
-      const std::size_t end = std::min(text.find("*/", at + 2), text.size());
-      line += static_cast<int>(std::count(text.begin() + static_cast<long>(at), text.begin() + static_cast<long>(end), '\n'));
-      at = std::min(end + 2, text.size());
-    } else if (c == '"' || c == '\'') {
-      const std::size_t begin = at++;
-      while (at < text.size() && text[at] != c && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
-      at = std::min(at + 1, text.size());
-      tokens.push_back({hash_of(text[begin] == '"' ? "\"" : "'"), line});
-      line_begins = false;
-    } else if (is_name(c)) {
-      const std::size_t begin = at;
-      while (at < text.size() && (is_name(text[at]) || (std::isdigit(static_cast<unsigned char>(c)) && text[at] == '.'))) ++at;
-      const std::string_view word = text.substr(begin, at - begin);
-      tokens.push_back({std::isdigit(static_cast<unsigned char>(c)) ? hash_of("0") : is_kept(word) ? hash_of(word) : hash_of("name"), line});
-      line_begins = false;
-    } else {
-      tokens.push_back({hash_of(text.substr(at++, 1)), line});
-      line_begins = false;
+// Adds the tokens of `text`, which begins at line `first`.
+void add_tokens(std::string_view text, int first, std::vector<Token>& tokens) {
+  for (const CxxToken& token : cxx_tokens(text)) {
+    const int line = first + token.line - 1;
+    const auto add = [&](std::string_view stands_for) { tokens.push_back({hash_of(stands_for), line}); };
+    switch (token.kind) {
+      case CxxTokenKind::kComment: break;
+      case CxxTokenKind::kDirective:  // scaffold; but the further lines of a macro may hold a whole kernel
+        if (const std::size_t end = token.text.find('\n'); end != std::string_view::npos) add_tokens(token.text.substr(end + 1), line + 1, tokens);
+        break;
+      case CxxTokenKind::kString: add("\""); break;
+      case CxxTokenKind::kCharacter: add("'"); break;
+      case CxxTokenKind::kNumber: add("0"); break;
+      case CxxTokenKind::kIdentifier: add(is_kept(token.text) ? token.text : "name"); break;
+      case CxxTokenKind::kPunctuator:
+        for (std::size_t i = 0; i < token.text.size(); ++i) add(token.text.substr(i, 1));
+        break;
     }
   }
-  return tokens;
 }
 
 bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, std::size_t sources, std::uint64_t hash) {
@@ -76,7 +60,8 @@ bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, 
 }  // namespace
 
 Fingerprints fingerprints(std::string_view source) {
-  const std::vector<Token> tokens = tokens_of(source);
+  std::vector<Token> tokens;
+  add_tokens(source, 1, tokens);
   Fingerprints grams;
   for (std::size_t i = 0; i + kTokens <= tokens.size(); ++i) {
     std::uint64_t h = 14695981039346656037u;

@@ -86,97 +86,155 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   return Outcome(examine_preparation(*setup.problem, prepared, before, after));
 }
 
-Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into) {
-  const Problem& problem = *setup.problem;
-  auto worker = setup.start_worker();
-  if (!worker) {
-    if (worker.error().kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
+namespace {
+
+class CaseLoop {
+ public:
+  CaseLoop(const GateOneSetup& setup, Measurement& into) : setup_(setup), problem_(*setup.problem), into_(into) {}
+
+  Result<PrivateBytes> run(const std::vector<BoundCase>& cases) {
+    auto worker = setup_.start_worker();
+    if (!worker) return not_started(worker.error());
+    worker_ = std::move(*worker);
+    into_.gate_one = GateOne::kPassed;
+    int number = 0;
+    for (const BoundCase& each : cases) {
+      announce(each.plan, ++number, static_cast<int>(cases.size()));
+      CAPSTONE_CHECK(run_case(each));
+      if (broken_) return give_up(each.plan);
+    }
+    if (std::string label = label_of_libraries(worker_->libraries()); !label.empty()) add_label(into_, std::move(label));
+    if (!setup_.ask_ahead || into_.gate_one != GateOne::kPassed) return PrivateBytes{};
+    return ask_ahead();
+  }
+
+ private:
+  void announce(const CasePlan& plan, int number, int total) const {
+    StageEvent event(Stage::kGateOne, setup_.who, to_string(plan.sizes));
+    if (plan.battery != Battery::kPlain) event.detail += ", inputs " + std::string(description_of(plan.battery));
+    event.number = number;
+    event.total = total;
+    setup_.say(event);
+  }
+
+  Result<PrivateBytes> not_started(const WorkerFailure& failure) {
+    if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
     PreparedCase nothing;
     nothing.plan.id = "start";
-    into.cases.push_back(failed_case(nothing, worker.error(), {}));
-    into.gate_one = verdict_of(worker.error());
+    into_.cases.push_back(failed_case(nothing, failure, {}));
+    into_.gate_one = verdict_of(failure);
     return PrivateBytes{};
   }
-  into.gate_one = GateOne::kPassed;
-  int number = 0;
-  std::size_t mapped = 0;  // bytes of the arena that the worker has: a case of the same size finds its tensors at the same addresses
-  for (const CasePlan& plan : plans) {
-    setup.say(fmt::format("{}: gate one, case {} of {} ({}{})", setup.who, ++number, plans.size(), to_string(plan.sizes),
-                          plan.battery == Battery::kPlain ? "" : fmt::format(", inputs {}", description_of(plan.battery))));
-    CAPSTONE_TRY(Json question, workspace_arguments(problem, plan.sizes));
-    auto asked = ask_private_bytes(**worker, problem, question);
-    const PrivateBytes bytes = asked.value_or(PrivateBytes{});
-    CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, plan, *setup.oracle, bytes.workspace, bytes.prepared));
-    std::optional<WorkerFailure> broken;
-    if (!asked) broken = asked.error();
-    if (!broken && mapped != prepared.layout.bytes) {
-      CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
-      if (auto answer = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena); !answer)
-        broken = answer.error();
-      else
-        mapped = prepared.layout.bytes;
-    }
-    CAPSTONE_TRY(Json args, call_arguments(problem, prepared.layout, plan.sizes));
 
-    std::vector<std::byte> before = prepared.image, after(prepared.image.size()), first;
-    for (const std::string& schedule : setup.schedules) {
-      if (broken) break;
-      const std::uint64_t poison_seed = fresh_seed();
-      poison_image(problem, prepared, before, poison_seed);
-      Json request{{"op", "run"}, {"args", args}, {"seed", fresh_seed() >> 1}};
-      request["extents"] = call_extents(problem, prepared.layout);
-      request["limit_ms"] = setup.run_timeout.count();
-      if (!schedule.empty()) request["schedule"] = schedule;
-      CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, before));
-      if (preparation && !preparation->passed) {
-        preparation->schedule = schedule;
-        into.cases.push_back(std::move(*preparation));
-        into.gate_one = GateOne::kWrong;
-        break;
-      }
-      CAPSTONE_CHECK(setup.arena->load(before));
-      request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
-      if (problem.prepare) request["prepared"] = prepared.layout.prepared_offset;
-      auto answer = preparation ? (*worker)->ask(request, setup.run_timeout + kLastWords)
-                                : tl::expected<Packet, WorkerFailure>(tl::unexpect, preparation.error());
-      if (!answer) {
-        broken = answer.error();
-        into.cases.push_back(failed_case(prepared, *broken, schedule));
-        break;
-      }
-      CAPSTONE_CHECK(setup.arena->fetch(after));
-      CaseResult result = examine(problem, prepared, before, after, poison_seed);
-      result.schedule = schedule;
-      bool passed = result.passed;
-      if (!passed && !first.empty()) blame_the_difference(result);
-      into.cases.push_back(std::move(result));
-      if (!passed) {
-        into.gate_one = GateOne::kWrong;
-        break;
-      }
-      if (first.empty()) first = after;
-      else if (!first_difference(problem, prepared.layout, first, after).empty()) add_label(into, std::string(kVaries));
+  // After a crash or a time-out.
+  Result<PrivateBytes> give_up(const CasePlan& plan) {
+    if (broken_->kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
+    if (into_.cases.empty() || into_.cases.back().id != plan.id || into_.cases.back().passed) {
+      PreparedCase unprepared;
+      unprepared.plan = plan;
+      into_.cases.push_back(failed_case(unprepared, *broken_, {}));
     }
-    if (broken) {
-      if (broken->kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
-      if (into.cases.empty() || into.cases.back().id != plan.id || into.cases.back().passed)
-        into.cases.push_back(failed_case(prepared, *broken, {}));
-      if (into.gate_one != GateOne::kWrong) into.gate_one = verdict_of(*broken);  // what comes after a wrong result excuses nothing
-      return PrivateBytes{};
-    }
+    if (into_.gate_one != GateOne::kWrong) into_.gate_one = verdict_of(*broken_);  // what comes after a wrong result excuses nothing
+    return PrivateBytes{};
   }
-  if (std::string label = label_of_libraries((*worker)->libraries()); !label.empty()) add_label(into, std::move(label));
-  if (!setup.ask_ahead || into.gate_one != GateOne::kPassed) return PrivateBytes{};
-  CAPSTONE_TRY(Json question, workspace_arguments(problem, problem.measure));
-  auto wanted = ask_private_bytes(**worker, problem, question);
-  if (wanted) return *wanted;
-  if (wanted.error().kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
-  PreparedCase measured;
-  measured.plan.id = "measure";
-  measured.plan.sizes = problem.measure;
-  into.cases.push_back(failed_case(measured, wanted.error(), {}));
-  into.gate_one = verdict_of(wanted.error());
-  return PrivateBytes{};
+
+  // One case under every schedule. A failure of the worker is in broken_.
+  Result<void> run_case(const BoundCase& which) {
+    CAPSTONE_TRY(Json question, workspace_arguments(which.bound));
+    auto asked = ask_private_bytes(*worker_, problem_, question);
+    const PrivateBytes bytes = asked.value_or(PrivateBytes{});
+    CAPSTONE_TRY(const PreparedCase prepared, prepare_case(which, *setup_.oracle, bytes.workspace, bytes.prepared));
+    if (!asked) broken_ = asked.error();
+    if (!broken_) CAPSTONE_CHECK(map_arena(prepared.layout.bytes));
+    if (broken_) return {};
+    CAPSTONE_TRY(Json args, call_arguments(which.bound, prepared.layout));
+    const Json request{{"op", "run"}, {"args", std::move(args)}};
+    std::vector<std::byte> first;
+    for (const std::string& schedule : setup_.schedules) {
+      CAPSTONE_TRY(const bool right, run_once(prepared, request, schedule, first));
+      if (!right) break;
+    }
+    return {};
+  }
+
+  // A case of the same size finds its tensors at the same addresses.
+  Result<void> map_arena(std::size_t bytes) {
+    if (mapped_ == bytes) return {};
+    CAPSTONE_TRY(int arena, setup_.arena->resize(bytes));
+    if (auto answer = worker_->ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(20), arena); !answer) broken_ = answer.error();
+    else mapped_ = bytes;
+    return {};
+  }
+
+  // @return whether the outputs were right. `first`: the arena after the first run of this case; empty before it
+  Result<bool> run_once(const PreparedCase& prepared, Json request, const std::string& schedule, std::vector<std::byte>& first) {
+    std::vector<std::byte> before = prepared.image, after(prepared.image.size());
+    const std::uint64_t poison_seed = fresh_seed();
+    poison_image(problem_, prepared, before, poison_seed);
+    request["seed"] = fresh_seed() >> 1;
+    request["extents"] = call_extents(problem_, prepared.layout);
+    request["limit_ms"] = setup_.run_timeout.count();
+    if (!schedule.empty()) request["schedule"] = schedule;
+    CAPSTONE_TRY(auto preparation, run_prepare(setup_, *worker_, prepared, request, before));
+    if (preparation && !preparation->passed) {
+      preparation->schedule = schedule;
+      return wrong(std::move(*preparation));
+    }
+    CAPSTONE_CHECK(setup_.arena->load(before));
+    request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
+    if (problem_.prepare) request["prepared"] = prepared.layout.prepared_offset;
+    auto answer = preparation ? worker_->ask(request, setup_.run_timeout + kLastWords)
+                              : tl::expected<Packet, WorkerFailure>(tl::unexpect, preparation.error());
+    if (!answer) {
+      broken_ = answer.error();
+      into_.cases.push_back(failed_case(prepared, *broken_, schedule));
+      return false;
+    }
+    CAPSTONE_CHECK(setup_.arena->fetch(after));
+    CaseResult result = examine(problem_, prepared, before, after, poison_seed);
+    result.schedule = schedule;
+    if (!result.passed) {
+      if (!first.empty()) blame_the_difference(result);
+      return wrong(std::move(result));
+    }
+    into_.cases.push_back(std::move(result));
+    if (first.empty()) first = std::move(after);
+    else if (!first_difference(problem_, prepared.layout, first, after).empty()) add_label(into_, std::string(kVaries));
+    return true;
+  }
+
+  bool wrong(CaseResult result) {
+    into_.cases.push_back(std::move(result));
+    into_.gate_one = GateOne::kWrong;
+    return false;
+  }
+
+  // What the kernel will want at the `measure` sizes.
+  Result<PrivateBytes> ask_ahead() {
+    CAPSTONE_TRY(Json question, workspace_arguments(problem_, problem_.measure));
+    auto wanted = ask_private_bytes(*worker_, problem_, question);
+    if (wanted) return *wanted;
+    if (wanted.error().kind == WorkerFailure::Kind::kInterrupted) return fail(interrupted_error());
+    PreparedCase measured;
+    measured.plan.id = "measure";
+    measured.plan.sizes = problem_.measure;
+    into_.cases.push_back(failed_case(measured, wanted.error(), {}));
+    into_.gate_one = verdict_of(wanted.error());
+    return PrivateBytes{};
+  }
+
+  const GateOneSetup& setup_;
+  const Problem& problem_;
+  Measurement& into_;
+  std::unique_ptr<Runner> worker_;
+  std::optional<WorkerFailure> broken_;   ///< the worker crashed or was stopped
+  std::size_t mapped_ = 0;                ///< bytes of the arena that the worker has
+};
+
+}  // namespace
+
+Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<BoundCase>& cases, Measurement& into) {
+  return CaseLoop(setup, into).run(cases);
 }
 
 }  // namespace capstone

@@ -1,12 +1,14 @@
 #pragma once
 // Gate one: run every case in a worker and compare. The same loop serves both backends.
+#include <chrono>
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "harness/correctness/cases.h"
-#include "harness/judge/judge.h"
+#include "harness/judge/events.h"
 #include "harness/runtime/worker/arena.h"
 
 namespace capstone {
@@ -41,7 +43,7 @@ inline constexpr std::string_view kVaries = "results differ from run to run (ato
 /// crash or time-out; goes on after a wrong result, because which cases fail is half of the diagnosis.
 /// @return what the kernel wants at the `measure` sizes; nothing where `ask_ahead` is false or it did not pass. Asking may fail like a case.
 /// @error the machine's fault, or interrupted.
-Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<CasePlan>& plans, Measurement& into);
+Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<BoundCase>& cases, Measurement& into);
 
 /// The verdict that a worker's failure means.
 GateOne verdict_of(const WorkerFailure& failure);

@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
 
 // Whether a process is this one or was started by it, however many steps down. A number that /proc does not know belongs to
-// another namespace, where nobody here can tell.
+// another namespace; its owner cannot be determined.
 bool is_ours(long pid) {
   for (int depth = 0; depth < 64 && pid > 1; ++depth) {
     if (pid == ::getpid()) return true;
@@ -80,8 +80,7 @@ class TimedRun {
     const std::size_t candidates = arms_.size() - setup_.first_candidate;
     const double budget = setup_.budget_seconds * static_cast<double>(std::max<std::size_t>(1, candidates));
     for (int restart = 0; restart < kMaxRestarts; ++restart) {
-      setup_.say(fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", restart + 1, setup_.restarts,
-                             seconds_since(begun), budget));
+      announce(restart + 1, seconds_since(begun), budget);
       CAPSTONE_CHECK(one_restart(restart, budget));
       if (restart + 1 < setup_.restarts) continue;
       if (all_narrow()) break;
@@ -102,6 +101,15 @@ class TimedRun {
   }
 
  private:
+  void announce(int restart, double seconds, double budget) const {
+    StageEvent event(Stage::kGateTwo, {});
+    event.number = restart;
+    event.total = setup_.restarts;
+    event.seconds = seconds;
+    event.budget_seconds = budget;
+    setup_.say(event);
+  }
+
   bool alive(std::size_t arm) const { return !arms_[arm].failure && !arms_[arm].left_out; }
 
   Result<void> one_restart(int restart, double budget) {
@@ -119,7 +127,7 @@ class TimedRun {
       if (setup_.reference != 0) ours.push_back(setup_.reference);
       CAPSTONE_CHECK(start(ours));
       for (std::size_t a : ours) CAPSTONE_CHECK(warm_up(a));
-      // What the reference takes while no candidate is alive: nobody can have slowed it down.
+      // What the reference takes while no candidate is alive, so that none can slow it down.
       for (int i = 0; i < 9; ++i) {
         CAPSTONE_TRY(double ms, sample(setup_.reference));
         solo_.push_back(ms);

@@ -18,7 +18,7 @@ struct TimedArm {
   std::function<StartedRunner()> start_worker;
   PrivateBytes wants;                                  ///< at the measured size
   bool trusted = false;                                ///< ours: a failure is the machine's
-  bool trusted_clock = false;                          ///< timed by a process of ours: its times are no claims
+  bool trusted_clock = false;                          ///< timed by a trusted process; else its times are claims
   bool python = false;                                 ///< runs in the Python worker
   bool optional = false;                               ///< a baseline that may fail: it is left out then, and `note` says why
 
@@ -71,13 +71,13 @@ struct HostTimerView {
   bool agrees = true;                                  ///< with the arm's own GPU-cold median
   bool host_bound = false;                             ///< the process says that launch() keeps the host busy for the difference
 };
-/// `reference`: an arm of ours of the same kind (native or Python), whose events are true, to learn what the way takes.
+/// `reference`: a trusted arm of the same kind (native or Python), whose events are true, to learn what the way takes.
 /// Empty without enough samples.
 /// The arm is contradicted where outside > 1.05 · claimed + 3 µs + slack.
 std::optional<HostTimerView> host_timer_view(const TimedArm& reference, const TimedArm& arm);
 
 /// The longest spin [ns] behind which an arm's launch may hide. What an untrusted process says of its launches is believed
-/// up to 50 us, in Python up to 300 us; ours up to 2 ms. Beside a candidate in Python nobody has more than its 300 us: a copy
+/// up to 50 us, in Python up to 300 us; a trusted process up to 2 ms. In a race with a candidate in Python every arm is limited to 300 us: a copy
 /// of a reference whose launches take milliseconds must take what the reference takes.
 double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a);
 

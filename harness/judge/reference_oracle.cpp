@@ -74,7 +74,8 @@ class PythonOracle : public ReferenceOracle {
   }
 
   Result<void> compute(const Problem& problem, const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors) {
-    CAPSTONE_TRY(const Layout layout, make_layout(problem, sizes, 0));
+    CAPSTONE_TRY(const BoundProblem bound, bound_at(problem, sizes));
+    CAPSTONE_TRY(const Layout layout, make_layout(bound, 0));
     answers_.clear();
     std::size_t bytes = layout.bytes;
     auto more = [&bytes](std::int64_t elements) {
@@ -96,7 +97,7 @@ class PythonOracle : public ReferenceOracle {
     CAPSTONE_TRY(int memory, arena_.resize(bytes));
     CAPSTONE_CHECK(arena_.load(image_));
     if (auto mapped = runner_->ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(60), memory); !mapped) return fail(oracle_failure(mapped.error()));
-    CAPSTONE_TRY(Json args, call_arguments(problem, layout, sizes));
+    CAPSTONE_TRY(Json args, call_arguments(bound, layout));
     auto answer = runner_->ask({{"op", "exact"}, {"args", args}, {"places", places}}, kPatience, -1);
     if (!answer) return fail(oracle_failure(answer.error()));
     const auto worst = answer->message.find("worst");

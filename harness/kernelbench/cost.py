@@ -1,11 +1,12 @@
-"""What a run costs: FLOPs and bytes as formulas, GPU memory, and the sizes that fit it."""
+"""The cost of a run: FLOPs and bytes as formulas, GPU memory, and the sizes that fit into it."""
 
 import math
 
 from formulas import evaluate, extent_of
 
 WIDTHS = {"f32": 4, "f16": 2, "bf16": 2, "i32": 4, "i64": 8, "u8": 1}  # [B]
-CONTEXTS = 4 * 0.5e9 + 2 * 128e6      # [B] of the processes on the GPU, and what flushes the largest L2
+CONTEXTS = 4 * 0.5e9 + 2 * 128e6      # [B] of the processes on the GPU, and of the buffer that flushes the
+                                      # largest L2
 
 
 def tensor_bytes(signature, sizes, role=None):
@@ -13,13 +14,15 @@ def tensor_bytes(signature, sizes, role=None):
 
 
 def needed(signature, sizes, parallel, intermediates):
-    """[B] of GPU memory: tensors, expected outputs, and what PyTorch allocates in each of the processes that run side by side."""
+    """[B] of GPU memory: tensors, expected outputs, and what PyTorch allocates in each of the concurrent
+    processes."""
     everything, outputs = tensor_bytes(signature, sizes), tensor_bytes(signature, sizes, "output")
     return everything + outputs + parallel * (outputs + 2 * intermediates * everything) + CONTEXTS
 
 
 def fitting(signature, sizes, memory, parallel, intermediates):
-    """The original sizes, halved until a run fits into the memory: batches first, then what is largest by then."""
+    """The original sizes, halved until a run fits into the memory: batches first, then always the largest
+    size."""
     now = {s: sizes.original[s] for s in sizes.symbols}
     while needed(signature, now, parallel, intermediates) > memory:
         for symbol in sorted(sizes.symbols, key=lambda s: ("batch" not in s.lower(), -now[s])):
@@ -33,8 +36,9 @@ def fitting(signature, sizes, memory, parallel, intermediates):
 
 
 def flops_formula(sizes, base, elsewhere):
-    """Σ c · Π s^k, a term for each kind of product: through its FLOPs at the base and at one other value of each symbol; exponents
-    are whole, rounded down. `elsewhere`: symbol → (value, FLOPs). All lists are in the order of execution."""
+    """Σ c · Π s^k, a term for each kind of product, fitted to its FLOPs at the base and at one other value of
+    each symbol. Exponents are whole, rounded down. `elsewhere`: symbol → (value, FLOPs). All lists are in the
+    order of execution."""
     if any(len(counts) != len(base) for _, counts in elsewhere.values()):
         base, elsewhere = [sum(base)], {s: (value, [sum(counts)]) for s, (value, counts) in elsewhere.items()}
     terms = {}
@@ -69,5 +73,5 @@ def grouped_bytes(signature):
 
 
 def cost_of(text, sizes):
-    """A cost formula's value."""
+    """The value of a cost formula."""
     return evaluate(text.replace("^", "**"), sizes)

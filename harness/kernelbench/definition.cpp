@@ -7,7 +7,7 @@
 namespace capstone {
 namespace {
 
-// In double quotes: JSON's escapes are YAML's.
+// Writes text in double quotes: JSON's escapes are also YAML's.
 std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string number(const Json& value) { return value.is_number_integer() ? value.dump() : fmt::format("{:.9g}", value.get<double>()); }
@@ -68,19 +68,25 @@ std::string precision_of(const Json& signature) {
 std::string yaml(const KernelBenchFile& file, const Json& found, const DefinitionExceptions& exceptions) {
   std::string text = fmt::format("schema: 1\nid: {}\ntitle: {}\ntier: {}\nsessions: []\n", file.id(),
                                  quoted(fmt::format("KernelBench {}/{}", file.level, file.name).substr(0, 110)), file.level);
-  text += "expect: imported from KernelBench; nobody has written down yet which fight to expect\n\n";
-  text += "# Found by running the file: the proposal of a program. Look through it before a course relies on it.\nsignature:\n";
+  text += "expect: imported from KernelBench; no expectation has been written yet\n\n";
+  text +=
+      "# Derived automatically by running the file. Review it before you use it in a course.\nsignature:\n";
   for (const Json& p : found.at("signature")) text += parameter_text(p);
   text += "\nsizes:\n  check:\n";
   for (const Json& sizes : found.at("check")) text += fmt::format("    - {}\n", sizes_text(sizes));
   text += vary_text(found.at("vary"));
   text += fmt::format("  measure: {}\n  emulate: {}\n", sizes_text(found.at("measure")), sizes_text(found.at("check").at(0)));
   const std::string precision = precision_of(found.at("signature"));
-  const double bound = precision == "fp32" ? 1e-4 : 1e-2;  // KernelBench's
-  text += fmt::format("\n# What is right is reference.py in float64; scale = the largest of an element's magnitude and its tensor's root mean square.\n"
-                      "oracle: reference.py\ntolerance: {{rtol: {0:g}, atol: {0:g}}}\n", bound);
-  text += fmt::format("\n# Products and convolutions as they were counted; every tensor once.\ncost:\n  flops: {}\n  bytes: {}\n\n",
-                      quoted(found.at("flops").get<std::string>()), quoted(found.at("bytes").get<std::string>()));
+  const double bound = precision == "fp32" ? 1e-4 : 1e-2;  // KernelBench's bounds
+  text += fmt::format(
+      "\n# reference.py in float64 is the ground truth; scale = the larger of an element's magnitude and its "
+      "tensor's root mean square.\n"
+      "oracle: reference.py\ntolerance: {{rtol: {0:g}, atol: {0:g}}}\n",
+      bound);
+  text += fmt::format(
+      "\n# FLOPs: products and convolutions, as counted. Bytes: every tensor once.\ncost:\n  flops: {}\n  "
+      "bytes: {}\n\n",
+      quoted(found.at("flops").get<std::string>()), quoted(found.at("bytes").get<std::string>()));
   text += fmt::format("precision: {}\nbaselines: [eager, compile]\n", precision);
   for (const auto& [key, reasons] : {std::pair{"outside_domain", &exceptions.outside_domain}, {"because", &exceptions.because}}) {
     if (!reasons->empty()) text += fmt::format("{}:\n", key);
@@ -92,17 +98,21 @@ std::string yaml(const KernelBenchFile& file, const Json& found, const Definitio
 }  // namespace
 
 Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& found, const DefinitionExceptions& exceptions) {
-  // The file's own code ran in the process that wrote `found`: anything may stand there.
+  // The process that wrote `found` also ran the file's own code, so it may contain anything.
   try {
     return yaml(file, found, exceptions);
   } catch (const Json::exception& problem) {
-    return fail("what running the file gave makes no sense: " + std::string(problem.what()), file.path.string(), "look at what the file does when it is imported");
+    return fail("running the file gave unusable results: " + std::string(problem.what()), file.path.string(),
+                "check what the file does when it is imported");
   }
 }
 
 std::string definition_statement(const KernelBenchFile& file, const Json& found, const std::vector<std::string>& notes) {
-  std::string text = fmt::format("# KernelBench {}/{}\n\nImported from a file in KernelBench's form. `reference.py` says what is computed: its `Model` in inference mode (`eval()`), without "
-                                 "gradients, with the parameters that the judge gives it.\n", file.level, file.name);
+  std::string text = fmt::format(
+      "# KernelBench {}/{}\n\nImported from a file in KernelBench's form. `reference.py` defines the "
+      "computation: its `Model` in inference mode (`eval()`), without "
+      "gradients, with the parameters that the judge provides.\n",
+      file.level, file.name);
   if (const std::string words = to_utf8(found.value("documentation", "")); !words.empty()) {
     text += "\n";
     for (const std::string& line : split(words, '\n')) text += "    " + line + "\n";
@@ -115,10 +125,12 @@ std::string definition_statement(const KernelBenchFile& file, const Json& found,
   text += "\n## Sizes\n\n";
   for (const auto& [symbol, value] : found.at("measure").items()) text += fmt::format("- `{}`: {} is timed\n", symbol, value.dump());
   if (found.at("measure").empty()) text += "All shapes are fixed.\n";
-  if (!notes.empty()) text += "\n## Good to know\n\n";
+  if (!notes.empty()) text += "\n## Notes\n\n";
   for (const std::string& note : notes) text += "- " + note + "\n";
-  text += "\nWrite `human/kernel.cu` with `launch()`, or `human/kernel.py` with `class ModelNew` (KernelBench's form; its constructor takes what "
-          "`get_init_inputs()` returns, and its parameters bear the names above).\n";
+  text +=
+      "\nWrite `human/kernel.cu` with `launch()`, or `human/kernel.py` with `class ModelNew` (KernelBench's "
+      "form; its constructor takes the values that "
+      "`get_init_inputs()` returns, and its parameters have the names above).\n";
   return text;
 }
 

@@ -8,15 +8,16 @@
 
 namespace capstone {
 
-/// What a definition excuses, each with its reason: names of variations of the inputs; names of tricks that pass.
+/// The exceptions of a definition, each with its reason: names of variations of the inputs; names of tricks
+/// that pass.
 struct DefinitionExceptions {
   std::map<std::string, std::string> outside_domain, because;
 };
 
-/// problem.yaml from what examine.py found.
-/// @error what was found is not in the form that examine.py writes.
+/// Writes problem.yaml from the results of examine.py.
+/// @error the results do not have the form that examine.py writes.
 Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& found, const DefinitionExceptions& exceptions);
-/// statement.md: what a student reads first.
+/// Writes statement.md, which a student reads first.
 std::string definition_statement(const KernelBenchFile& file, const Json& found, const std::vector<std::string>& notes);
 
 }  // namespace capstone

@@ -1,9 +1,10 @@
 """examine.py FILE OUT.json --memory BYTES [--host-memory BYTES] [--parallel N] [--seconds S]
 
-Runs a file in KernelBench's form on the CPU and writes down what a problem definition needs: which constants are sizes, the shapes of all
-tensors as formulas over them, how values are drawn, smaller sizes to check at, sizes that fit BYTES of a GPU's memory. The file is
-untrusted: this script runs in a sandbox, and what it writes is a proposal that the caller checks. Exit codes: 3: OUT.json holds {"refused": why};
-4: PyTorch cannot be imported.
+Runs a file in KernelBench's form on the CPU and finds what a problem definition needs: which constants are
+sizes, the shapes of all tensors as formulas over them, how values are drawn, smaller sizes to check at, and
+sizes that fit into BYTES of a GPU's memory. The file is untrusted: this script runs in a sandbox, and its
+output is a proposal that the caller checks. Exit codes: 3: OUT.json holds {"refused": why}; 4: PyTorch cannot
+be imported.
 """
 
 import argparse
@@ -20,7 +21,7 @@ sys.dont_write_bytecode = True
 
 try:
     import torch  # noqa: E402
-except Exception as problem:  # a library that it lacks is an OSError
+except Exception as problem:  # a missing shared library raises OSError
     print(f"{type(problem).__name__}: {problem}".splitlines()[0], file=sys.stderr)
     sys.exit(4)
 
@@ -31,23 +32,26 @@ from run import File, Refused, Run, counted, one_line  # noqa: E402
 from signature import argument_names, signature_of  # noqa: E402
 from sizes import QUICK, SLOW, Sizes  # noqa: E402
 
-CHECK_FLOPS, CHECK_BYTES = 5e7, 64e6  # what the judge draws hidden sizes below
+CHECK_FLOPS, CHECK_BYTES = 5e7, 64e6  # upper limits for the hidden sizes that the judge draws
 
 
 def degenerate_notes(run):
     notes = []
     dropouts = [name for name, module in run.model.named_modules() if type(module).__name__.startswith("Dropout") and getattr(module, "p", 0) > 0]
     if dropouts:
-        notes.append(f"Dropout ({', '.join(dropouts[:3])}) is off here, as in inference; KernelBench leaves it live, so that its own check compares random numbers")
+        notes.append(f"Dropout ({', '.join(dropouts[:3])}) is off here, as in inference; KernelBench keeps "
+                     "it on, so its own check compares random numbers")
     if any("running_mean" in name for name in run.state()):
-        notes.append("BatchNorm uses its running statistics here, as in inference; KernelBench leaves it in training mode")
+        notes.append("BatchNorm uses its running statistics here, as in inference; KernelBench keeps it in "
+                     "training mode")
     for i, y in enumerate(run.outputs):
         if y.numel() > 1 and bool((y == y.flatten()[0]).all()):
             notes.append(f"degenerate: output {i} is the same number everywhere")
         if y.is_floating_point() and not bool(torch.isfinite(y).all()):
             notes.append(f"degenerate: output {i} holds infinities or NaN")
     if any(isinstance(x, torch.Tensor) and x.dtype in (torch.int32, torch.int64) for x in run.inputs):
-        notes.append("it has integer inputs; they stay integers here (KernelBench's evaluation casts them to floating point)")
+        notes.append("it has integer inputs; they stay integers here (KernelBench's evaluation casts them "
+                     "to floating point)")
     return notes
 
 
@@ -58,19 +62,21 @@ def examine(options):
     sizes.settle()
     run = Run(file, sizes.complete(sizes.base))
     if run.changed:
-        raise Refused(f"forward() changes its own input ({argument_names(run.model, len(run.inputs))[run.changed[0]]}), which no judged kernel may")
+        raise Refused("forward() changes its own input "
+                      f"({argument_names(run.model, len(run.inputs))[run.changed[0]]}), which a judged kernel must not do")
     again = run.model(*run.inputs)
     again = list(again) if isinstance(again, (tuple, list)) else [again]
     for a, b in zip(run.outputs, again):
         if isinstance(a, torch.Tensor) and not torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-5, equal_nan=True):
-            raise Refused("forward() gives other results for the same inputs when it is called again (random numbers, or state that it keeps): there is no right answer to compare with")
+            raise Refused("forward() gives different results for the same inputs when it is called again "
+                          "(random numbers, or kept state), so there is no correct answer to compare with")
     signature, notes = signature_of(run, sizes, {})
 
-    # Counts of work at the base and beside it.
+    # Counts of work at the base sizes and at other values.
     def count_at(where):
         fresh = Run(file, sizes.complete(where))
         _, count = counted(lambda: fresh.model(*fresh.before))
-        # Whatever is computed, every input is looked at once, and every output made.
+        # Every input is read at least once and every output is written, whatever is computed.
         least = max(sum(t.numel() for t in side if isinstance(t, torch.Tensor)) for side in (fresh.inputs, fresh.outputs))
         return count.products if sum(count.products) >= least else [least], count.largest
 
@@ -85,8 +91,9 @@ def examine(options):
     measure = fitting(signature, sizes, options.memory, options.parallel, intermediates)
     if measure is None:
         whole = needed(signature, {s: sizes.original[s] for s in sizes.symbols}, options.parallel, intermediates)
-        raise Refused(f"a run takes about {whole / 1e9:.1f} GB of GPU memory, and its sizes cannot be made smaller")
-    # Values of parameters as the model has them at the measured sizes, where that model is quickly made.
+        raise Refused(f"a run takes about {whole / 1e9:.1f} GB of GPU memory, and its sizes cannot be made "
+                      "smaller")
+    # Values of parameters from the model at the measured sizes, if that model can be created quickly.
     if measure != sizes.base and tensor_bytes(signature, measure, "parameter") < 1.5e9:
         torch.manual_seed(0)
         module = module_at(file.tree, file.path, file.overrides(sizes.complete(measure)))
@@ -109,10 +116,12 @@ def examine(options):
     if not sizes.symbols:
         notes.append("none of its constants can be varied: every case has the timed size")
     elif not vary:
-        notes.append("sizes are not drawn, only those listed under `check` are used: other combinations are too large for the CPU, or do not work")
+        notes.append("hidden sizes are not drawn, only the sizes under `check` are used: other combinations "
+                     "are too large for the CPU, or do not work")
     for s in sizes.symbols:
         if measure[s] != sizes.original[s]:
-            notes.append(f"shrunk: {s} {sizes.original[s]} → {measure[s]}, so that a run fits {options.memory / 1e9:.0f} GB of GPU memory")
+            notes.append(f"shrunk: {s} {sizes.original[s]} → {measure[s]}, so that a run fits "
+                         f"{options.memory / 1e9:.0f} GB of GPU memory")
     return {
         "signature": signature,
         "symbols": sizes.symbols,
@@ -130,7 +139,7 @@ def examine(options):
 
 
 def limit_memory(size):
-    """What allocates more gets an exception that can be told, instead of being killed."""
+    """A larger allocation then raises an exception that can be reported, instead of killing the process."""
     with open("/proc/self/statm") as statm:
         mapped = int(statm.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + int(size), mapped + int(size)))

@@ -1,10 +1,11 @@
-"""How an extent follows from the sizes: formulas through samples, as problem.yaml writes them."""
+"""Finds how an extent depends on the sizes: formulas through samples, in the syntax of problem.yaml."""
 
 import math
 
 
 def affine(symbols, samples):
-    """q + Σ m·s through all samples [(sizes, extent)], or None. Samples vary one symbol at a time, then several."""
+    """q + Σ m·s through all samples [(sizes, extent)], or None. Samples vary one symbol at a time, then
+    several."""
     base, extent = samples[0]
     slopes = {}
     for symbol in symbols:
@@ -35,7 +36,8 @@ def product(symbols, samples):
 
 
 def floors(symbols, samples):
-    """Every (q, r) whose floor((s + q) / r), what pooling and strides make of an extent, goes through all samples: the smallest q first."""
+    """Every (q, r) such that floor((s + q) / r), the usual effect of pooling and strides, matches all
+    samples: smallest q first."""
     if len(symbols) != 1:
         return []
     s = symbols[0]
@@ -45,8 +47,8 @@ def floors(symbols, samples):
 
 
 def telling(found, values):
-    """The value at which those formulas differ most; None: they agree at all of them."""
-    def left(value):  # how many are left in the worst case
+    """The value at which those formulas differ most; None if they agree at all of them."""
+    def left(value):  # the number of formulas left in the worst case
         extents = [(value + q) // r for q, r in found]
         return max(extents.count(extent) for extent in set(extents))
 
@@ -63,7 +65,7 @@ def floored(symbols, samples):
 
 
 def formula(symbols, samples):
-    """How an extent follows from the sizes, or None."""
+    """The formula for an extent, or None."""
     if not symbols:
         return str(samples[0][1])
     for form in (affine, product, floored):

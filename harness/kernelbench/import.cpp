@@ -23,11 +23,11 @@ namespace capstone {
 namespace {
 
 constexpr int kNoTorch = 4;                            // examine.py's exit code
-constexpr int kSeconds = 90;                           // that examine.py looks for sizes
-constexpr auto kLimit = std::chrono::seconds(240);     // until it is killed
+constexpr int kSeconds = 90;                           // [s] that examine.py may search for sizes
+constexpr auto kLimit = std::chrono::seconds(240);     // then it is killed
 constexpr std::size_t kHostMemory = std::size_t{12} << 30;  // [B]
 
-// What examine.py found; its own one line where the file cannot become a problem.
+// The findings of examine.py; its own one-line reason if the file cannot become a problem.
 Result<Json> examine(const ImportRequest& request, const Python& python, const Resources& resources) {
   const ScratchFolder scratch(resources.cache / "kernelbench");
   CAPSTONE_CHECK(make_folders(scratch.path()));
@@ -60,7 +60,7 @@ Result<Json> examine(const ImportRequest& request, const Python& python, const R
   if (!found.is_object()) {
     const std::string said = last_line(to_utf8(ran.err)).substr(0, 300);
     if (ran.end == End::kExited && ran.status == kNoTorch) return fail(broken_torch(python, said));
-    return fail("the file could not be run: " + (said.empty() ? fmt::format("exit code {}", ran.status) : said), where);
+    return fail("the file failed: " + (said.empty() ? fmt::format("exit code {}", ran.status) : said), where);
   }
   if (auto why = found.find("refused"); why != found.end() && why->is_string()) return fail(to_utf8(why->get<std::string>()), where);
   return found;
@@ -74,7 +74,7 @@ std::vector<std::string> notes_of(const Json& found) {
   return notes;
 }
 
-// One line for all variations: those with the same reason together.
+// One line for all variations; those with the same reason are listed together.
 std::string left_out(const std::map<std::string, std::string>& outside) {
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const auto& [name, reason] : outside) by_reason[reason].emplace_back(description_of(*battery_named(name)));
@@ -138,10 +138,12 @@ Result<ImportedProblem> import_kernelbench(const ImportRequest& request, const R
   std::set<std::string> told;
   for (const Trick& trick : tricks) {
     if (trick.caught) continue;
-    exceptions.because[trick.name] = "the imported problem is so; see statement.md";
+    exceptions.because[trick.name] = "this is a property of the imported problem; see statement.md";
     if (told.insert(trick.what).second)
-      notes.push_back(trick.name == "lower_precision" ? fmt::format("its tolerance does not tell lower precision apart ({})", trick.what)
-                                                      : fmt::format("degenerate: gate one cannot tell {} from the right answer", trick.what));
+      notes.push_back(trick.name == "lower_precision"
+                          ? fmt::format("its tolerance does not detect lower precision ({})", trick.what)
+                          : fmt::format("degenerate: gate one cannot distinguish {} from the correct answer",
+                                        trick.what));
   }
   if (!exceptions.because.empty()) { CAPSTONE_TRY(imported.problem, write_definition(request, found, notes, exceptions)); }
   imported.notes = std::move(notes);

@@ -1,4 +1,4 @@
-"""One run of a file in KernelBench's form at some sizes: what goes in, what comes out, what it costs."""
+"""One run of a file in KernelBench's form at given sizes: its inputs, its outputs and its cost."""
 
 import ast
 import time
@@ -10,18 +10,20 @@ from model import state_of
 
 
 class Refused(Exception):
-    """The file cannot become a problem; the message says why in one line."""
+    """The file cannot become a problem; the message gives the reason in one line."""
 
 
 def one_line(problem):
     said = f"{type(problem).__name__}: {(str(problem).strip() or 'no message').splitlines()[0][:300]}"
     if isinstance(problem, AttributeError) and said.startswith("AttributeError: module 'torch"):
         said += f" (this is PyTorch {torch.__version__})"
-    return f"it asks for a GPU; in KernelBench's form get_inputs() makes its tensors on the CPU ({said})" if "CUDA" in said else said
+    if "CUDA" not in said:
+        return said
+    return f"it needs a GPU; in KernelBench's form get_inputs() creates its tensors on the CPU ({said})"
 
 
 class Draws:
-    """Remembers how torch.rand, randn and randint drew their tensors."""
+    """Records how torch.rand, randn and randint drew their tensors."""
 
     KINDS = {
         "rand": lambda a, k: {"uniform": [0.0, 1.0]},
@@ -44,7 +46,7 @@ class Draws:
             except (IndexError, TypeError):
                 return tensor
             self.known[id(tensor)] = how
-            self._kept.append(tensor)  # so that no other object gets its number
+            self._kept.append(tensor)  # keep it alive, so that no other object gets the same id()
             if "integer" in how:
                 self.integers.append(how["integer"])
             return tensor
@@ -57,7 +59,7 @@ class Draws:
 
 
 class Count:
-    """FLOPs of products and convolutions, and the largest tensor that an operator makes."""
+    """FLOPs of products and convolutions, and the largest tensor that an operator creates."""
 
     def __init__(self):
         self.products, self.largest = [], 0  # FLOPs of each product or convolution; [B]
@@ -80,7 +82,7 @@ class Count:
 
 
 def counted(call):
-    """The result of `call` and its count; without a count where this PyTorch has no way to look."""
+    """The result of `call` and its count; no count if this PyTorch version cannot observe operators."""
     count = Count()
     try:
         from torch.utils._python_dispatch import TorchDispatchMode
@@ -98,7 +100,7 @@ def counted(call):
 
 
 class Run:
-    """The file at some sizes: its inputs, its model's state and outputs."""
+    """The file at given sizes: its inputs, its model's state and outputs."""
 
     def __init__(self, file, sizes, seed=0):
         torch.manual_seed(seed)
@@ -129,7 +131,7 @@ class Run:
         return named
 
     def state(self):
-        """What forward() reads besides its inputs and is not fixed by the sizes."""
+        """The values that forward() reads besides its inputs and that the sizes do not determine."""
         return state_of(self.model)
 
     def integer_ranges(self):
@@ -144,7 +146,7 @@ class File:
         try:
             self.tree = ast.parse(self.text)
         except SyntaxError as problem:
-            raise Refused(f"it is no Python: line {problem.lineno}: {problem.msg}") from None
+            raise Refused(f"it is not valid Python: line {problem.lineno}: {problem.msg}") from None
         self.constants = Constants(self.tree)
 
     def overrides(self, sizes):

@@ -1,4 +1,5 @@
-"""The parameters of launch(): a file's inputs, its model's state and its outputs, under names that C++ takes."""
+"""The parameters of launch(): a file's inputs, its model's state and its outputs, with names that are valid
+in C++."""
 
 import inspect
 import re
@@ -43,8 +44,8 @@ def argument_names(model, count):
 
 
 def signature_of(run, sizes, state):
-    """The parameters of launch() in order: inputs as forward() takes them, the model's state, outputs. `state`: tensors to take the spread of
-    parameters from, where they differ from those of the run."""
+    """The parameters of launch() in order: inputs as forward() takes them, the model's state, outputs.
+    `state`: tensors whose spread is used for the parameters, if they differ from those of the run."""
     names = Names(sizes.symbols)
     signature, notes = [], []
     for i, (value, wanted) in enumerate(zip(run.inputs, argument_names(run.model, len(run.inputs)))):
@@ -61,16 +62,18 @@ def signature_of(run, sizes, state):
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
             signature.append({"name": name, "role": "scalar", "dtype": "f32" if isinstance(value, float) else "i64", "value": repr(value), "python": "forward"})
         else:
-            raise Refused(f"get_inputs() gives a {type(value).__name__} for {wanted}: tensors and numbers can be judged")
+            raise Refused(f"get_inputs() gives a {type(value).__name__} for {wanted}: only tensors and "
+                          "numbers can be judged")
     for path, tensor in run.state().items():
         dtype = type_of(tensor, f"the parameter {path}")
         signature.append({"name": names.fresh(path.replace(".", "_")), "role": "parameter", "dtype": dtype, "shape": sizes.shapes["p." + path],
                           "init": spread(state.get(path, tensor)), "python": path})
     for i, value in enumerate(run.outputs):
         if not isinstance(value, torch.Tensor):
-            raise Refused(f"forward() returns a {type(value).__name__} among its outputs: only tensors can be judged")
+            raise Refused(f"forward() returns a {type(value).__name__} among its outputs: only tensors can "
+                          "be judged")
         if value.dtype == torch.bool:
-            raise Refused("forward() returns truth values (torch.bool): only numbers can be judged")
+            raise Refused("forward() returns Boolean values (torch.bool): only numbers can be judged")
         signature.append({"name": names.fresh("y" if len(run.outputs) == 1 else f"y{i}"), "role": "output", "dtype": type_of(value, "an output"), "shape": sizes.shapes[f"out{i}"]})
     return signature, notes
 

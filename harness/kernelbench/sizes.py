@@ -1,4 +1,5 @@
-"""Which constants of a file are sizes, smaller values of them, and every tensor's shape as formulas over them."""
+"""Finds the constants of a file that are sizes, smaller values of them, and the shape of every tensor as
+formulas."""
 
 import random
 import re
@@ -8,13 +9,13 @@ from failures import memory_that_ran_out
 from formulas import floors, formula, telling
 from run import Refused, Run, one_line
 
-# Constants that say how something is computed, whatever their value, or as long as it is small.
+# Names of constants that say how something is computed: whatever their value, or as long as it is small.
 NO_SIZE = re.compile(r"kernel|stride|pad|dilat|groups", re.I)
 HARDLY_A_SIZE = re.compile(r"head|layer|block|step|scal|factor|eps|slope|expan|reduction|stage|ratio|rate|depth|cluster|expert", re.I)
-LEAST_SIZE = 8        # smaller constants are taken for parameters of the computation, batches excepted
+LEAST_SIZE = 8        # smaller constants are parameters of the computation, except batch sizes
 LEAST_DOUBTFUL = 65
 CAPS = (16, 32, 64, 128)
-QUICK, SLOW = 0.3, 1.5  # [s] a run at the smallest sizes: how many others can be tried
+QUICK, SLOW = 0.3, 1.5  # [s] for a run at the smallest sizes; it decides how many other sizes can be tried
 
 
 def shrunk(value, cap):
@@ -24,7 +25,7 @@ def shrunk(value, cap):
 
 
 class Sizes:
-    """Which constants are sizes, and every tensor's shape as formulas over them."""
+    """The constants that are sizes, and the shape of every tensor as formulas over them."""
 
     def __init__(self, file, deadline):
         self.file, self.deadline = file, deadline
@@ -35,7 +36,7 @@ class Sizes:
         self.symbols = []
 
     def run(self, sizes):
-        """The run at these sizes, or None where the file does not work there."""
+        """The run at these sizes, or None if the file does not work with them."""
         sizes = self.complete(sizes)
         key = tuple(sorted(sizes.items()))
         if key not in self.cache:
@@ -52,7 +53,7 @@ class Sizes:
         return self.cache[key]
 
     def trouble(self):
-        """What went wrong last, in one line; where memory ran out, what went wrong at sizes that fit."""
+        """The last failure, in one line; if memory ran out, the last failure at sizes that fit."""
         others = [e for e in self.errors if not memory_that_ran_out(e)]
         return one_line((others or self.errors)[-1]) if self.errors else ""
 
@@ -75,11 +76,11 @@ class Sizes:
         """Small values at which the file works."""
         names = self.candidates()
         for cap in CAPS:
-            for batch in (4, cap):  # the second keeps equal what must be equal
+            for batch in (4, cap):  # the second keeps equal constants equal
                 base = {n: shrunk(self.original[n], batch if "batch" in n.lower() else cap) for n in names}
                 if self.run(base):
                     return base
-        # Something is fixed to its value: batches alone, then one constant after the other.
+        # Something requires a certain value: try the batches alone, then one constant after the other.
         base = {n: shrunk(self.original[n], 2) for n in names if "batch" in n.lower()}
         if not self.run(base):
             base = {}
@@ -94,7 +95,8 @@ class Sizes:
         return base
 
     def settle(self):
-        """Finds self.base, self.symbols, self.shapes (name → [formula]), self.values (symbol → values that work)."""
+        """Finds self.base, self.symbols, self.shapes (name → [formula]), self.values (symbol → working
+        values)."""
         base = self.find_base()
         if self.run(base)[2] > SLOW:
             smallest = dict(base, **{n: 1 for n in base if "batch" in n.lower()})
@@ -105,7 +107,8 @@ class Sizes:
             here = self.run(self.base)
             if not here:
                 trouble = self.trouble()
-                raise Refused(f"its constants depend on each other in a way that is not understood: {trouble}" if trouble else "it takes too long on the CPU")
+                raise Refused("its constants depend on each other in an unknown way: "
+                              f"{trouble}" if trouble else "it takes too long on the CPU")
             self.points, self.values, self.symbols = {}, {}, []
             drop = None
             for name in sorted(self.base, key=lambda n: self.file.constants.order[n]):
@@ -118,11 +121,12 @@ class Sizes:
             fixed |= {drop} | {follower for follower, leader in self.ties.items() if leader == drop}
 
     def probe(self, name, here):
-        """Whether other values of one constant work, and what they change. The name again: it must keep its value."""
+        """Whether other values of one constant work, and what they change. Returns the name if it must keep
+        its value."""
         drop = self.vary(name, here)
         if not drop or self.points_tried:
             return drop
-        # Nothing else works: another constant of the same value may have to change with it.
+        # No other value works: perhaps another constant with the same value has to change with it.
         for other in self.base:
             if other != name and other not in self.ties and self.original[other] == self.original[name] and self.base[other] == self.base[name] and other not in self.symbols:
                 self.ties[other] = name
@@ -144,7 +148,8 @@ class Sizes:
                 continue
             self.points_tried = True
             if there[1] != here[1] or {n: len(s) for n, s in there[0].items()} != {n: len(s) for n, s in here[0].items()}:
-                return name  # ranges of integers are numbers in a definition; another number of tensors is another problem
+                return name  # ranges of integers are numbers in a definition; another number of tensors is
+                             # another problem
             points.append((value, there[0]))
         if not points or all(shapes == here[0] for _, shapes in points):
             return name
@@ -154,7 +159,7 @@ class Sizes:
         return None
 
     def fit(self, here):
-        """Formulas for all shapes; the name of a constant whose effect has none."""
+        """Formulas for all shapes, or the name of a constant whose effect has no formula."""
         joint = []
         chance = random.Random(1)
         for _ in range(12 if here[2] < QUICK else 3 if here[2] < SLOW else 1):
@@ -181,7 +186,8 @@ class Sizes:
         return None
 
     def sharpened(self, symbols, samples, name, axis, here):
-        """The samples, with more of them while several divisions by a stride go through all: where these differ."""
+        """The samples, extended where several divisions by a stride match all of them: by sizes at which
+        these differ."""
         tried = set()
         patience = 9 if here[2] < QUICK else 4 if here[2] < SLOW else 1
         while len(found := floors(symbols, samples)) > 1 and len(tried) < patience:

@@ -15,7 +15,7 @@
 namespace capstone {
 namespace {
 
-// Files in `folder` and one folder down, sorted. Hidden ones and caches are left out.
+// Files in `folder` and one folder down, sorted. Hidden files and caches are skipped.
 Result<std::vector<fs::path>> files_of(const fs::path& folder) {
   std::error_code code;
   if (!fs::is_directory(folder, code)) return fail("no such folder", folder.string(), "check the path");
@@ -78,7 +78,7 @@ Json stats_json(const Stats& stats, const Measurement& m) {
           {"hardware", m.environment.value("device", "")}, {"device", "cuda:0"}};
 }
 
-bool is_timed(const Measurement& m) { return m.backend == "cuda" && m.measured && m.measured->speedup; }
+bool is_timed(const Measurement& m) { return m.backend == Backend::kCuda && m.measured && m.measured->speedup; }
 
 }  // namespace
 
@@ -97,7 +97,9 @@ Result<std::vector<KernelBenchFile>> find_suite_problems(const fs::path& folder,
       return fail(fmt::format("two files are problem {} of level {}", file.number, file.level), known->second.string() + ", " + path.string(), "keep one of them");
     problems.push_back(std::move(file));
   }
-  if (problems.empty()) return fail("no problem here", folder.string(), "problems are files such as level1/19_ReLU.py; --level chooses 1, 2 or 3");
+  if (problems.empty())
+    return fail("no problem found", folder.string(),
+                "problems are files such as level1/19_ReLU.py; --level chooses 1, 2 or 3");
   std::sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) { return std::pair{a.level, a.number} < std::pair{b.level, b.number}; });
   return problems;
 }
@@ -113,7 +115,7 @@ Result<Suite> match_suite(std::vector<KernelBenchFile> problems, const fs::path&
     const std::string extension = path.extension().string();
     if (extension != ".py" && extension != ".cu") continue;
     const auto named = kernelbench_name(path.stem().string());
-    if (named && !levels.contains(named->level)) continue;  // another level is not asked about
+    if (named && !levels.contains(named->level)) continue;  // a level that was not requested
     const KernelBenchFile like = kernelbench_file(path, 0);
     const bool in_level = path.parent_path().filename().string().starts_with("level");
     auto of = std::find_if(suite.problems.begin(), suite.problems.end(), [&](const KernelBenchFile& problem) {
@@ -140,7 +142,7 @@ bool has_compiled(const Measurement& m) {
 }
 
 Json eval_result(const Measurement& m, int sample) {
-  Json metadata{{"verdict", label_of(m.gate_one)}, {"gate_two", label_of(m.gate_two)}, {"labels", m.labels}, {"backend", m.backend}};
+  Json metadata{{"verdict", label_of(m.gate_one)}, {"gate_two", label_of(m.gate_two)}, {"labels", m.labels}, {"backend", recorded_name(m.backend)}};
   if (m.build.first_error) metadata["compilation_error"] = m.build.first_error->text;
   if (const CaseResult* bad = m.first_failure()) metadata["correctness_issue"] = bad->problem;
   Json result{{"sample_id", sample}, {"compiled", has_compiled(m)},

@@ -1,8 +1,8 @@
-"""How the values of tensors are drawn, as problem.yaml writes it."""
+"""How the values of tensors are drawn, in the syntax of problem.yaml."""
 
 import torch
 
-ENOUGH = 1 << 20  # elements, for three digits of a spread
+ENOUGH = 1 << 20  # elements, enough for three digits of a spread
 
 
 def rounded(value):
@@ -10,7 +10,7 @@ def rounded(value):
 
 
 def drawn_as(tensor, draws):
-    """problem.yaml's `init` for an input, and a note where it is not what the file does exactly."""
+    """problem.yaml's `init` for an input, and a note if it differs from what the file does."""
     how = draws.known.get(id(tensor))
     if tensor.dtype == torch.bool:
         return {"integer": [0, 1]}, None
@@ -35,14 +35,16 @@ def drawn_as(tensor, draws):
             return {"generator": "symmetric"}, None
     if x.dim() >= 1 and x.shape[-1] > 1 and bool((x >= 0).all()) and bool(((x.sum(-1) - 1).abs() < 1e-4).all()):
         return {"generator": "rows_sum_to_one"}, None
-    return spread(x), "how its values are made was not understood: they are drawn with the same spread"
+    return spread(x), "the way its values are made is unknown: they are drawn with the same spread"
 
 
 def spread(x):
-    """A distribution with the tensor's spread. Where all values are the same, around that one: who ignores the tensor must not be right."""
+    """A distribution with the tensor's spread. If all values are equal, a spread around that value, because a
+    kernel that ignores the tensor must not be correct."""
     x = x.detach().flatten()
     low, high = float(x.min()), float(x.max())
-    x = x[:: -(-x.numel() // ENOUGH)].double()  # several copies in float64 of a parameter of gigabytes fit nowhere
+    x = x[:: -(-x.numel() // ENOUGH)].double()  # a parameter of gigabytes does not fit into memory several
+                                                # times in float64
     std, mean = float(x.std(unbiased=False)), float(x.mean())
     if low == high:
         if low == 0:

@@ -13,10 +13,11 @@
 namespace capstone {
 namespace {
 
-constexpr int kRounds = 3;              // of draws: a single one may happen to work
-constexpr double kMostRounding = 0.25;  // of the tolerance: a kernel that sums in another order needs the rest
+constexpr int kRounds = 3;              // number of draws, because a single one may work by chance
+constexpr double kMostRounding = 0.25;  // share of the tolerance; a kernel that sums in another order needs
+                                        // the rest
 
-// Why the reference cannot be judged by on these inputs. Empty: it can.
+// The reason why the reference cannot be judged by on these inputs; empty if it can.
 Result<std::string> refusal(const Problem& problem, const CasePlan& plan, const std::shared_ptr<ReferenceOracle>& reference) {
   const auto prepared = prepare_case(problem, plan, Oracle(reference), 0);
   if (!prepared && prepared.error().code == ExitCode::kUsage) return std::string("the reference raises an exception there");
@@ -36,7 +37,7 @@ Result<std::string> refusal(const Problem& problem, const CasePlan& plan, const 
 
 Result<std::map<std::string, std::string>> variations_outside(const Problem& problem, const std::shared_ptr<ReferenceOracle>& reference) {
   std::map<std::string, std::string> outside;
-  std::mt19937_64 random(1);  // an import of the same file shall give the same definition
+  std::mt19937_64 random(1);  // fixed seed: importing the same file again must give the same definition
   for (int round = 0; round < kRounds; ++round) {
     CAPSTONE_TRY(const auto plans, plan_cases(problem, 0, DrawLimits{}, std::ref(random)));
     for (const CasePlan& plan : plans) {

@@ -1,4 +1,4 @@
-// Problem folders: which there are, which one is meant, and what identifies their content.
+// Lists problem folders, finds the one that a name means, and computes the digest of its content.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ tl::unexpected<Error> unreadable(const fs::path& path, const std::error_code& co
               ExitCode::kUsage);
 }
 
-/// Relative name → path of every file that counts, sorted by name.
+/// Relative name → path of every file of a definition, sorted by name.
 Result<std::map<std::string, fs::path>> definition_files(const fs::path& folder) {
   std::map<std::string, fs::path> files;
   std::error_code code;
@@ -56,8 +56,8 @@ Result<std::vector<std::string>> problem_ids(const fs::path& root) {
   std::error_code code;
   fs::directory_iterator it(root, code), end;
   if (code)
-    return fail("no problem catalogue: " + code.message(), root.string(), "is capstone installed completely?",
-                ExitCode::kEnvironment);
+    return fail("no problem catalogue: " + code.message(), root.string(),
+                "check that capstone is installed completely", ExitCode::kEnvironment);
   while (it != end) {
     std::error_code ignored;
     if (fs::exists(it->path() / "problem.yaml", ignored)) ids.push_back(it->path().filename().string());
@@ -68,12 +68,12 @@ Result<std::vector<std::string>> problem_ids(const fs::path& root) {
   return ids;
 }
 
-/// In a catalogue, unlike in a project's pinned copy, the folder carries the problem's name.
+/// In a catalogue, unlike in a project's pinned copy, the folder has the problem's name.
 Result<Problem> load_from_catalogue(const fs::path& folder) {
   CAPSTONE_TRY(Problem problem, load_problem(folder));
   if (problem.id != folder.filename().string())
     return fail(
-        fmt::format("problem `{}` lies in a folder called `{}`", problem.id, folder.filename().string()),
+        fmt::format("problem `{}` is in a folder called `{}`", problem.id, folder.filename().string()),
         (folder / "problem.yaml").string(), "rename the folder or change `id`");
   return problem;
 }

@@ -1,4 +1,4 @@
-// What is generated from a signature: the header a candidate includes, and the adapter that calls it.
+// Code generated from a signature: the header that a candidate includes, and the adapter that calls it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,8 @@ std::vector<const Parameter*> packed_parameters(const Problem& problem) {
   return packed;
 }
 
-/// The parameters of launch(), one declaration each; the adapter's are bare, the header's carry shapes.
+/// The parameters of launch(), one declaration each: without shapes for the adapter, with shapes for the
+/// header.
 std::vector<std::string> launch_parameters(const Problem& problem, bool with_comments) {
   std::vector<std::string> parts;
   for (const Parameter& parameter : problem.signature)
@@ -95,8 +96,8 @@ std::string prepare_declarations(const Problem& problem) {
       size_parameters(problem), join(prepare_parameters(problem, true), ",\n    "));
 }
 
-/// Structs that the signature names. Declared, not included: the adapter then needs no CUDA header, and an
-/// extern "C" function is called the same way.
+/// Structs that the signature names. They are declared, not included: the adapter then needs no CUDA header,
+/// and the call of an extern "C" function is the same.
 std::string forward_declarations(const Problem& problem) {
   std::string text = "struct CUstream_st;\nusing cudaStream_t = CUstream_st*;\n";
   for (DType type : {DType::kF16, DType::kBF16, DType::kE4M3, DType::kE5M2})

@@ -1,4 +1,4 @@
-// The definition in words, for people and for prompts.
+// Describes the definition in words, for people and for prompts.
 #include <fmt/format.h>
 
 #include "harness/base/text.h"

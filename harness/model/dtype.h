@@ -5,10 +5,10 @@
 
 namespace capstone {
 
-/// Element types of tensors. Packed types come with the problems that need them.
+/// Element types of tensors. Packed types are not supported.
 enum class DType { kF32, kF16, kBF16, kE4M3, kE5M2, kI32, kI64, kU8 };
 
-/// Bytes an element.
+/// Bytes per element.
 constexpr std::size_t size_of(DType type) {
   switch (type) {
     case DType::kF32: case DType::kI32: return 4;

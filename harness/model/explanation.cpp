@@ -6,7 +6,7 @@
 namespace capstone {
 namespace {
 
-// A missing field keeps its default: older records stay readable when a structure grows.
+// A missing field keeps its default, so older records stay readable when a structure gets new fields.
 template <class T>
 void read_field(const Json& json, const char* key, T& into) {
   if (auto found = json.find(key); found != json.end() && !found->is_null()) into = found->get<T>();

@@ -16,10 +16,10 @@
 namespace capstone {
 namespace {
 
-// Far more than any cost formula needs; keeps a hostile definition from costing time.
+// Far more than any cost formula needs. Limits the time that a hostile definition can take.
 constexpr std::size_t kMaxLength = 512;
 constexpr int kMaxParentheses = 32;
-constexpr double kLargestWhole = 9007199254740992.0;  // 2^53: beyond it a double skips integers
+constexpr double kLargestWhole = 9007199254740992.0;  // 2^53: larger doubles skip integers
 
 bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -67,8 +67,8 @@ std::vector<Name> names_in(const std::string& text) {
   return names;
 }
 
-/// Refuses what the grammar of definitions does not have although the library would take it (assignment,
-/// strings, lists of values, `?:`), so that the library only ever sees plain arithmetic.
+/// Refuses syntax that definitions do not have although the library would accept it (assignment, strings,
+/// lists of values, `?:`), so that the library only ever gets plain arithmetic.
 std::optional<ExpressionFault> check_characters(const std::string& text) {
   if (text.size() > kMaxLength)
     return ExpressionFault{
@@ -89,9 +89,9 @@ std::optional<ExpressionFault> check_characters(const std::string& text) {
     if (c == ')') --depth;
     if (c == ',' && depth <= 0) return ExpressionFault{"a comma outside of a function call", {}, i};
     if (c == '=' && after != '=' && before != '=' && before != '<' && before != '>' && before != '!')
-      return ExpressionFault{"`=` is no comparison", "write `==`", i};
+      return ExpressionFault{"`=` is not a comparison", "write `==`", i};
     if ((c == '&' || c == '|') && after != c && before != c)
-      return ExpressionFault{fmt::format("`{}` is no operator", c), fmt::format("write `{}{}`", c, c), i};
+      return ExpressionFault{fmt::format("`{}` is not an operator", c), fmt::format("write `{}{}`", c, c), i};
   }
   return std::nullopt;
 }
@@ -111,7 +111,8 @@ std::unique_ptr<mu::Parser> make_parser() {
   auto parser = std::make_unique<mu::Parser>();
   parser->ClearConst();  // `_pi` and `_e` would hide a mistyped symbol
   parser->ClearFun();    // the library's own set has random numbers and rounding by locale
-  parser->EnableOptimizer(false);  // it makes 1/11 · h - 2/11 of (h - 2) / 11: at h = 24 less than 2, and floor() gives 1
+  parser->EnableOptimizer(false);  // it turns (h - 2) / 11 into 1/11 · h - 2/11: at h = 24 that is less than
+                                   // 2, and floor() gives 1
   parser->DefineOprt("%", modulo, mu::prMUL_DIV, mu::oaLEFT, true);
   parser->DefineFun("min", least);
   parser->DefineFun("max", greatest);
@@ -125,8 +126,8 @@ std::unique_ptr<mu::Parser> make_parser() {
   return parser;
 }
 
-/// One parser a thread: making one costs more than evaluating with it. The library sets up shared locale
-/// state while constructing, hence the lock.
+/// One parser per thread, because creating one takes longer than evaluating with it. The library sets up
+/// shared locale state in the constructor, hence the lock.
 mu::Parser& thread_parser() {
   static std::mutex making;
   thread_local std::unique_ptr<mu::Parser> parser;
@@ -160,7 +161,7 @@ std::optional<ExpressionFault> check_names(const std::string& text, const Sizes&
   return std::nullopt;
 }
 
-/// The library's message in our form: no trailing period, no position (we point at it).
+/// The library's message in our form: no trailing period, no position (the error shows it).
 std::string tidy(std::string message) {
   if (auto at = message.find(" found at position"); at != std::string::npos) message.erase(at);
   if (auto at = message.find(" at position"); at != std::string::npos) message.erase(at);
@@ -169,8 +170,8 @@ std::string tidy(std::string message) {
   return message;
 }
 
-/// A dimension is nearly always a bare symbol; that needs no parser. Loading a catalogue is twice as fast for
-/// it.
+/// A dimension is nearly always a single symbol, which needs no parser. This halves the time to load a
+/// catalogue.
 std::optional<double> lone_symbol(const std::string& text, const Sizes& sizes) {
   for (const auto& [name, value] : sizes)
     if (name == text) return static_cast<double>(value);
@@ -220,7 +221,7 @@ Evaluated<double> evaluate_expression(const std::string& text, const Sizes& size
     parser.SetExpr(text);
     const double value = parser.Eval();
     if (!std::isfinite(value))
-      return fault(fmt::format("`{}` has no finite value", text), 0, "a division by zero?");
+      return fault(fmt::format("`{}` has no finite value", text), 0, "check for a division by zero");
     return value;
   } catch (const mu::Parser::exception_type& e) {
     const auto position =

@@ -1,6 +1,6 @@
 #pragma once
-// Arithmetic over size symbols, with faults that know the character they sit at. problem.h's Expression is
-// the public face; the loader uses these functions to point into problem.yaml.
+// Arithmetic over size symbols, with errors that know their character position. The public interface is
+// Expression in problem.h; the loader uses these functions to point into problem.yaml.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,26 +21,26 @@ struct ExpressionFault {
 template <class T>
 using Evaluated = tl::expected<T, ExpressionFault>;
 
-/// A name inside an expression and where it stands.
+/// A name inside an expression, and its position.
 struct SymbolUse {
   std::string name;
   std::size_t position = 0;
 };
 
-/// Functions an expression may call: min, max, abs, sqrt, log2, floor, ceil, ceil_div, round_up.
+/// Functions that an expression may call: min, max, abs, sqrt, log2, floor, ceil, ceil_div, round_up.
 const std::vector<std::string>& expression_functions();
 
 /// Names in `text` that are not function calls, in order, repeats included. Never fails.
 std::vector<SymbolUse> symbols_in(const std::string& text);
 
-/// Evaluates `text`. Operators: + - * / % ^ ( ) comparison && ||; truth is 1, falsehood 0.
+/// Evaluates `text`. Operators: + - * / % ^ ( ) comparisons && ||; true is 1, false is 0.
 /// @error syntax, undefined symbol or function, a result that is not finite.
 Evaluated<double> evaluate_expression(const std::string& text, const Sizes& sizes);
 
-/// The same for counts. @error not whole, negative, or beyond 2^53.
+/// The same for counts. @error not whole, negative, or more than 2^53.
 Evaluated<std::int64_t> evaluate_whole(const std::string& text, const Sizes& sizes);
 
-/// "did you mean `cols`?" when a candidate is near, else "known: a, b, c".
+/// "did you mean `cols`?" if a candidate is similar, else "known: a, b, c".
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace capstone

@@ -1,13 +1,15 @@
 #pragma once
-// Beginnings of labels that one part writes and another one looks for.
+// Prefixes of labels that one part of the program writes and another one looks for.
 #include <string_view>
 
 namespace capstone {
 
-/// Before a result is believed, somebody has to say by which mechanism it came about. Behind it: what is surprising.
+/// A result with this label needs a human explanation before it counts. The text after the prefix is what was
+/// unexpected.
 inline constexpr std::string_view kNeedsExplanation = "needs an explanation: ";
 
-/// Judged by a definition that came with the bundle. Behind it: which, and what the catalogue knows of it.
+/// Judged by a definition that came with the bundle. The text after the prefix names it and its relation to
+/// the catalogue.
 inline constexpr std::string_view kForeignDefinition = "not the catalogue's definition: ";
 
 }  // namespace capstone

@@ -1,5 +1,5 @@
-// problem.yaml → Problem. Every value is checked where it stands, so that a mistake is answered with its
-// line and column and not by a crash of the judge an hour later.
+// problem.yaml → Problem. Every value is checked where it is written, so that a mistake is reported with its
+// line and column instead of making the judge crash an hour later.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,20 +24,20 @@ struct Key {
   bool required = true;
 };
 
-/// Where, in which file, and what kind of value: the typed view of a YAML tree.
+/// The typed view of a YAML tree: every error names the file, the position and the expected kind of value.
 class Reader {
  public:
   explicit Reader(std::string file) : file_(std::move(file)) {}
 
   tl::unexpected<Error> error(const YamlNode& at, std::string what, std::string hint = {},
                               std::size_t offset = 0) const {
-    // An offset points into the text; it is a column only while the text stands on one line as written.
+    // An offset points into the text. It is a column only if the text is written plainly on one line.
     const bool one_line = at.is_scalar() && at.text.find('\n') == std::string::npos;
     const int shift = one_line && offset > 0 ? static_cast<int>(offset) + (at.quoted ? 1 : 0) : 0;
     return fail(std::move(what), fmt::format("{}:{}:{}", file_, at.line, at.column + shift), std::move(hint));
   }
 
-  /// Checks a mapping's keys: none unknown, none missing.
+  /// Checks a mapping's keys: no unknown key, no missing key.
   Result<void> keys(const YamlNode& map, const std::string& what, const std::vector<Key>& allowed) const {
     if (!map.is_map()) return error(map, fmt::format("{} must be a mapping, not {}", what, describe(map)));
     std::vector<std::string> names;
@@ -60,7 +60,7 @@ class Reader {
 
   Result<std::string> text(const YamlNode& node, const std::string& what, std::size_t limit = 2000) const {
     if (!node.is_scalar() || trim(node.text).empty())
-      return error(node, fmt::format("{} must be a text, not {}", what, describe(node)));
+      return error(node, fmt::format("{} must be text, not {}", what, describe(node)));
     if (node.text.size() > limit)
       return error(node, fmt::format("{} is longer than {} characters", what, limit));
     for (unsigned char c : node.text)
@@ -97,7 +97,7 @@ class Reader {
     return error(node, fmt::format("{} must be true or false, not {}", what, describe(node)));
   }
 
-  /// One of a fixed set of words.
+  /// One word of a fixed set.
   Result<std::size_t> choice(const YamlNode& node, const std::string& what,
                              const std::vector<std::string>& words) const {
     if (node.is_scalar())
@@ -107,7 +107,7 @@ class Reader {
                  did_you_mean(node.is_scalar() ? node.text : "", words));
   }
 
-  /// A list of words of a fixed set, none twice.
+  /// A list of words of a fixed set, without repetitions.
   Result<std::vector<std::string>> choices(const YamlNode& node, const std::string& what,
                                            const std::vector<std::string>& words) const {
     CAPSTONE_CHECK(list(node, what));
@@ -142,7 +142,7 @@ const std::vector<std::string>& session_names() {
                                                  "L8", "W1", "W2", "W3", "W4", "W5", "W6"};
   return names;
 }
-/// What the triviality audit tries; `because` may excuse a problem from one of them.
+/// The tricks of the triviality audit; `because` may excuse a problem from one of them.
 const std::vector<std::string>& tricks() {
   static const std::vector<std::string> names = {"zeros",           "copy",     "mean", "constant",
                                                  "lower_precision", "most_rows"};
@@ -168,7 +168,7 @@ bool is_id(const std::string& text) {
                       [](char c) { return std::isupper(static_cast<unsigned char>(c)); });
 }
 
-/// Names that a parameter cannot have because it becomes a C++ function parameter beside ours.
+/// Names that a parameter cannot have, because they are taken in the generated C++ functions.
 bool is_reserved(const std::string& name) {
   static const std::set<std::string> reserved = {
       "alignas",   "alignof",         "and",      "asm",       "auto",     "bool",           "break",
@@ -188,14 +188,14 @@ bool is_reserved(const std::string& name) {
   return reserved.count(name) > 0 || std::find(functions.begin(), functions.end(), name) != functions.end();
 }
 
-/// An expression of the signature and the place it was read from.
+/// An expression of the signature and its position in the file.
 struct Located {
   const YamlNode* node;
   Expression expression;
-  bool is_count;  ///< a dimension and the like: whole and positive; a scalar's value may be anything
+  bool is_count;  ///< a dimension or another count: whole and positive; a scalar's value may be any number
 };
 
-/// A size list as written: symbol → value, with the place of each.
+/// A list of sizes as written: symbol → value, each with its position.
 struct SizeList {
   const YamlNode* node;
   std::string name;  ///< "`measure`", "`check` entry 2"
@@ -241,8 +241,8 @@ class Loader {
     const YamlNode& id = *root.find("id");
     CAPSTONE_TRY(problem_.id, reader_.text(id, "id", 40));
     if (!is_id(problem_.id))
-      return reader_.error(id, fmt::format("id {} is not a plain name", describe(id)),
-                           "lower-case letters, digits and _; a letter first");
+      return reader_.error(id, fmt::format("id {} is not a valid name", describe(id)),
+                           "use lower-case letters, digits and _; begin with a letter");
     CAPSTONE_TRY(problem_.title, reader_.text(*root.find("title"), "title", 120));
     CAPSTONE_TRY(const std::int64_t tier, reader_.integer(*root.find("tier"), "tier", 1, 3));
     problem_.tier = static_cast<int>(tier);
@@ -267,8 +267,7 @@ class Loader {
     return {};
   }
 
-  // --- signature
-  // ---------------------------------------------------------------------------------------------
+  // --- signature -------------------------------------------------------------------------------------------
 
   Result<void> read_signature(const YamlNode& node) {
     CAPSTONE_CHECK(reader_.list(node, "signature"));
@@ -298,7 +297,7 @@ class Loader {
     CAPSTONE_TRY(parameter.name, reader_.text(name, "name", 40));
     if (!is_identifier(parameter.name) || is_reserved(parameter.name))
       return reader_.error(name, fmt::format("{} cannot name a parameter", describe(name)),
-                           "it becomes a parameter of launch(): a C++ identifier that is not taken");
+                           "it becomes a parameter of launch(): use a C++ identifier that is not taken");
     if (problem_.find(parameter.name) != nullptr)
       return reader_.error(name, fmt::format("parameter {} appears twice", describe(name)));
     CAPSTONE_TRY(const std::size_t role, reader_.choice(*node.find("role"), "role", roles()));
@@ -319,7 +318,7 @@ class Loader {
 
   Result<void> read_scalar(const YamlNode& node, Parameter& parameter) {
     CAPSTONE_CHECK(forbid(node, "shape", "a scalar has no `shape`"));
-    CAPSTONE_CHECK(forbid(node, "init", "a scalar has a `value`, no `init`"));
+    CAPSTONE_CHECK(forbid(node, "init", "a scalar has a `value`, not an `init`"));
     const bool carried = parameter.dtype == DType::kF32 || parameter.dtype == DType::kI32 ||
                          parameter.dtype == DType::kI64 || parameter.dtype == DType::kU8;
     if (!carried)
@@ -334,12 +333,12 @@ class Loader {
   }
 
   Result<void> read_tensor(const YamlNode& node, Parameter& parameter) {
-    CAPSTONE_CHECK(forbid(node, "value", "a tensor has an `init`, no `value`"));
+    CAPSTONE_CHECK(forbid(node, "value", "a tensor has an `init`, not a `value`"));
     const YamlNode* shape = node.find("shape");
     if (shape == nullptr)
       return reader_.error(node, "a tensor needs a `shape`", "for example `shape: [rows, cols]`");
     CAPSTONE_CHECK(reader_.list(*shape, "shape"));
-    if (shape->items.size() > 8) return reader_.error(*shape, "shape must have 8 dimensions at most");
+    if (shape->items.size() > 8) return reader_.error(*shape, "shape must have at most 8 dimensions");
     for (const YamlNode& dimension : shape->items) {
       CAPSTONE_TRY(Expression extent, signature_expression(dimension, "shape", true));
       parameter.shape.push_back(std::move(extent));
@@ -361,20 +360,19 @@ class Loader {
     const bool argument = parameter.is_scalar() && parameter.python == "forward";
     if (truth || argument) return {};
     if (parameter.role != Role::kParameter)
-      return reader_.error(*python, "only a `role: parameter` becomes a parameter of the nn.Module",
+      return reader_.error(*python, "only a parameter with `role: parameter` belongs to the nn.Module",
                            "an input of type u8 may be `python: bool`, a scalar `python: forward`");
     const auto parts = split(parameter.python, '.');
-    auto is_number = [](const std::string& part) {  // a place in a Sequential or a ModuleList
+    auto is_number = [](const std::string& part) {  // an index in a Sequential or a ModuleList
       return !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
     };
     if (!std::all_of(parts.begin(), parts.end(), [&](const std::string& part) { return is_identifier(part) || is_number(part); }))
-      return reader_.error(*python, fmt::format("{} is no attribute of a module", describe(*python)),
+      return reader_.error(*python, fmt::format("{} is not an attribute of a module", describe(*python)),
                            "for example `weight`, `norm.weight` or `layers.0.weight`");
     return {};
   }
 
-  // --- init
-  // --------------------------------------------------------------------------------------------------
+  // --- init ------------------------------------------------------------------------------------------------
 
   Result<void> read_init(const YamlNode& node, Parameter& parameter) {
     static const std::vector<std::string> kinds = {"normal",  "uniform", "integer",  "permutation",
@@ -439,7 +437,7 @@ class Loader {
     return {};
   }
 
-  /// Whole numbers that the type holds exactly.
+  /// Whole numbers that the type can hold exactly.
   static std::pair<std::int64_t, std::int64_t> representable(DType dtype) {
     switch (dtype) {
       case DType::kU8:
@@ -485,7 +483,7 @@ class Loader {
       return reader_.error(node, "choice needs 1 to 256 values");
     InitChoice init;
     for (const YamlNode& item : node.items) {
-      CAPSTONE_TRY(const double value, reader_.number(item, "a choice"));
+      CAPSTONE_TRY(const double value, reader_.number(item, "a choice value"));
       init.values.push_back(value);
     }
     parameter.init = init;
@@ -495,15 +493,15 @@ class Loader {
   Result<void> read_generator(const YamlNode& node, Parameter& parameter) {
     CAPSTONE_TRY(const std::string name, reader_.text(node, "generator", 40));
     if (!is_identifier(name))
-      return reader_.error(node, fmt::format("{} is no generator's name", describe(node)));
+      return reader_.error(node, fmt::format("{} is not the name of a generator", describe(node)));
     parameter.init = InitGenerator{name};
     return {};
   }
 
-  // --- expressions
-  // -------------------------------------------------------------------------------------------
+  // --- expressions -----------------------------------------------------------------------------------------
 
-  /// In the signature: names are sizes by standing there, so it is evaluated later, when the sizes are known.
+  /// For the signature: a name used here declares a size, so the expression is evaluated later, when the
+  /// sizes are known.
   Result<Expression> signature_expression(const YamlNode& node, const std::string& what, bool is_count) {
     CAPSTONE_TRY(std::string text, reader_.text(node, what));
     Expression expression{std::move(text)};
@@ -511,7 +509,7 @@ class Loader {
     return expression;
   }
 
-  /// After the sizes: every symbol must be one of them.
+  /// For the parts after the sizes: every symbol must be one of them.
   Result<Expression> size_expression(const YamlNode& node, const std::string& what) const {
     CAPSTONE_TRY(std::string text, reader_.text(node, what));
     Expression expression{std::move(text)};
@@ -519,7 +517,7 @@ class Loader {
     return expression;
   }
 
-  /// Evaluates once, so that syntax errors and undefined symbols are found at their column.
+  /// Evaluates once, so that syntax errors and undefined symbols are reported at their column.
   Result<double> try_expression(const YamlNode& node, const Expression& expression,
                                 const Sizes& sizes) const {
     auto value = evaluate_expression(expression.text, sizes);
@@ -527,8 +525,7 @@ class Loader {
     return *value;
   }
 
-  // --- sizes
-  // -------------------------------------------------------------------------------------------------
+  // --- sizes -----------------------------------------------------------------------------------------------
 
   Result<void> read_sizes(const YamlNode& node) {
     CAPSTONE_CHECK(
@@ -566,8 +563,9 @@ class Loader {
     return {};
   }
 
-  /// Symbols are the names in the signature, in order. One that no size list knows is a slip of the pen
-  /// there; one that only some lists lack is the lists' mistake and reported by check_symbols().
+  /// Symbols are the names in the signature, in order. A symbol that no list of sizes has is a typing mistake
+  /// in the signature. A symbol that only some lists lack is a mistake in those lists, which check_symbols()
+  /// reports.
   Result<void> collect_symbols(const std::vector<SizeList>& lists) {
     std::vector<std::string> given;
     for (const SizeList& list : lists)
@@ -604,7 +602,7 @@ class Loader {
     for (const auto& [key, value] : list.node->entries)
       if (std::find(symbols.begin(), symbols.end(), key.text) == symbols.end())
         return reader_.error(
-            key, fmt::format("{} gives {}, which is no size of the signature", list.name, describe(key)),
+            key, fmt::format("{} has {}, which is not a size in the signature", list.name, describe(key)),
             did_you_mean(key.text, symbols));
     for (const std::string& symbol : symbols)
       if (list.node->find(symbol) == nullptr)
@@ -691,7 +689,7 @@ class Loader {
     return {};
   }
 
-  /// Every concrete set of sizes with its place, for the checks that need the whole definition.
+  /// Every concrete set of sizes with its position, for the checks that need the whole definition.
   void remember_size_lists(const YamlNode& node) {
     const auto& check = node.find("check")->items;
     for (std::size_t i = 0; i < check.size(); ++i) size_lists_.emplace_back(&check[i], problem_.check[i]);
@@ -701,8 +699,7 @@ class Loader {
       size_lists_.emplace_back(node.find("published")->find(name), sizes);
   }
 
-  // --- the rest
-  // ----------------------------------------------------------------------------------------------
+  // --- the rest --------------------------------------------------------------------------------------------
 
   Result<void> read_relations(const YamlNode& root) {
     const YamlNode* node = root.find("where");
@@ -744,7 +741,7 @@ class Loader {
     const YamlNode& baselines = *root.find("baselines");
     CAPSTONE_TRY(const auto names, reader_.choices(baselines, "baselines", {"native", "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn"}));
     if (names.empty())
-      return reader_.error(baselines, "baselines is empty", "gate two needs an baseline: [native]");
+      return reader_.error(baselines, "baselines is empty", "gate two needs a baseline: [native]");
     for (const std::string& name : names) problem_.baselines.push_back({name});
     if (const YamlNode* link = root.find("link")) {
       CAPSTONE_TRY(problem_.link, reader_.choices(*link, "link", {"cublas", "cublasLt", "cudnn"}));
@@ -775,7 +772,7 @@ class Loader {
     return {};
   }
 
-  /// A mapping from some of `words` to the reason why.
+  /// A mapping from some of `words` to reasons.
   Result<std::map<std::string, std::string>> read_reasons(const YamlNode& root, const std::string& name,
                                                           const std::vector<std::string>& words) const {
     std::map<std::string, std::string> reasons;
@@ -790,8 +787,8 @@ class Loader {
     return reasons;
   }
 
-  /// What only the whole definition shows: every listed size gives whole, positive shapes and a cost, and
-  /// obeys `where`.
+  /// Checks that need the whole definition: every listed size gives whole, positive shapes and a positive
+  /// cost, and satisfies `where`.
   Result<void> check_everywhere() const {
     for (const auto& [node, sizes] : size_lists_) {
       CAPSTONE_CHECK(check_signature_at(*node, sizes));
@@ -821,9 +818,9 @@ class Loader {
       const auto holds = relation.evaluate(sizes);
       if (!holds) return reader_.error(node, fmt::format("{} at {}", holds.error().what, to_string(sizes)), "correct the sizes, or the relation under `where`");
       if (*holds == 0)
-        return reader_.error(node,
-                             fmt::format("sizes {} break the relation `{}`", to_string(sizes), relation.text),
-                             "correct the sizes, or the relation under `where`");
+        return reader_.error(
+            node, fmt::format("sizes {} violate the relation `{}`", to_string(sizes), relation.text),
+            "correct the sizes, or the relation under `where`");
     }
     return {};
   }
@@ -835,7 +832,7 @@ class Loader {
       const bool moves_bytes = std::string_view(key) == "bytes";
       if (value < 0 || (moves_bytes && value == 0))
         return reader_.error(node, fmt::format("{} is {} at {}", key, value, to_string(sizes)),
-                             "count what the best possible algorithm must do");
+                             "count the work of the best possible algorithm");
     }
     return {};
   }

@@ -114,7 +114,7 @@ std::int64_t draw_one(const Vary& vary, const std::function<std::uint64_t()>& ra
   if (!vary.one_of.empty()) return vary.one_of[random() % vary.one_of.size()];
   const std::int64_t first = (vary.low + vary.multiple_of - 1) / vary.multiple_of;
   std::int64_t last = vary.high / vary.multiple_of;
-  // Half of the draws are small: off-by-one errors live where a size is 1, 2, 31, 33 …
+  // Half of the draws are small, because off-by-one errors show at sizes such as 1, 2, 31 and 33.
   if (random() & 1) last = std::min(last, first + 70 / vary.multiple_of);
   const auto choices = static_cast<std::uint64_t>(last - first + 1);
   return (first + static_cast<std::int64_t>(random() % choices)) * vary.multiple_of;

@@ -17,7 +17,7 @@ namespace capstone {
 /// Size symbols and their values, in the problem's order (the order of launch()'s parameters).
 using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
 
-/// The value of one symbol; throws std::out_of_range when the problem has no such symbol.
+/// The value of one symbol; throws std::out_of_range if the problem has no such symbol.
 std::int64_t size_of(const Sizes& sizes, const std::string& symbol);
 /// "rows=64, cols=512"
 std::string to_string(const Sizes& sizes);
@@ -25,12 +25,12 @@ std::string to_string(const Sizes& sizes);
 enum class Role { kInput, kParameter, kInout, kOutput, kScalar };
 std::string_view name_of(Role role);
 
-/// An arithmetic expression over size symbols, kept as written. Evaluated by a library (muparser).
+/// An arithmetic expression over size symbols, stored as written. Evaluated by a library (muparser).
 struct Expression {
   std::string text;
-  /// @error names the symbol that is not defined, or the syntax error. `extra` adds symbols (scalars).
+  /// @error names the undefined symbol, or the syntax error. `extra` adds symbols (scalars).
   Result<double> evaluate(const Sizes& sizes) const;
-  /// The same, rounded; an error when it is not a whole number or is negative.
+  /// The same, rounded. @error not a whole number, or negative.
   Result<std::int64_t> evaluate_integer(const Sizes& sizes) const;
 };
 
@@ -38,10 +38,12 @@ struct Expression {
 struct InitNormal { double mean = 0, std = 1; };
 struct InitUniform { double low = 0, high = 1; };               ///< [low, high)
 struct InitInteger { std::int64_t min = 0, max = 0; };          ///< both ends included
-struct InitPermutation { Expression of; };                      ///< of 0 … n-1, one draw over the whole tensor
-struct InitOffsets { Expression total, segments; };             ///< monotone, starts at 0, ends at total; empty segments allowed
+/// of 0 … n-1, drawn once over the whole tensor
+struct InitPermutation { Expression of; };
+/// non-decreasing, starts at 0, ends at total; segments may be empty
+struct InitOffsets { Expression total, segments; };
 struct InitChoice { std::vector<double> values; };
-struct InitGenerator { std::string name; };                     ///< named C++ generator of ours
+struct InitGenerator { std::string name; };                     ///< one of capstone's C++ generators, by name
 using Init = std::variant<InitNormal, InitUniform, InitInteger, InitPermutation, InitOffsets, InitChoice, InitGenerator>;
 
 /// One parameter of launch(): a tensor or a scalar.
@@ -52,18 +54,18 @@ struct Parameter {
   std::vector<Expression> shape;   ///< empty for scalars
   Init init = InitNormal{};        ///< inputs, parameters, inouts
   std::optional<Expression> value; ///< scalars
-  /// Of a parameter: the nn.Module attribute it becomes. Of an input: "bool" where forward() gets truth values. Of a scalar: "forward"
-  /// where it is an argument of forward(). Empty: none of these.
+  /// For a parameter: the nn.Module attribute that it becomes. For an input: "bool" if forward() gets
+  /// Booleans. For a scalar: "forward" if it is an argument of forward(). Empty: none of these.
   std::string python;
   bool is_scalar() const { return role == Role::kScalar; }
   bool is_written() const { return role == Role::kOutput || role == Role::kInout; }
 };
 
-/// What the judge may draw for one size symbol.
+/// The values that the judge may draw for one size symbol.
 struct Vary {
   std::int64_t low = 1, high = 1;         ///< range, both ends included
   std::int64_t multiple_of = 1;
-  std::vector<std::int64_t> one_of;       ///< when not empty, range is not used
+  std::vector<std::int64_t> one_of;       ///< if not empty, range is not used
 };
 
 struct Tolerance { double rtol = 0, atol = 0; };
@@ -72,7 +74,7 @@ struct Tolerance { double rtol = 0, atol = 0; };
 enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8, kFp4 };
 std::string_view name_of(Precision precision);
 
-/// A timed baseline. `native` is the problem's own baseline.cu; the others come with PyTorch.
+/// A timed baseline. `native` is the problem's own baseline.cu; the others come from PyTorch.
 struct Baseline {
   std::string name;                       ///< "native", "eager", "compile", …
 };
@@ -83,57 +85,64 @@ struct Problem {
   std::string id, title;
   int tier = 1;                           ///< KernelBench level 1, 2 or 3
   std::vector<std::string> sessions;      ///< "L3", "W4"
-  std::string expect;                     ///< the fight to expect; shown to students after they predict
-  std::string edge;                       ///< where the human's edge is
+  std::string expect;                     ///< the expected outcome of human against model; shown to students
+                                          ///< after they predict
+  std::string edge;                       ///< where a human can do better
   std::string bottleneck;                 ///< "memory", "compute" or "latency"
   std::vector<Parameter> signature;
-  std::vector<std::string> symbols;       ///< size symbols in order of first appearance in the signature; none: all shapes are fixed
+  std::vector<std::string> symbols;       ///< size symbols in order of first appearance in the signature;
+                                          ///< empty: all shapes are fixed
   std::vector<Sizes> check;
-  std::map<std::string, Vary> vary;       ///< empty: hidden sizes are not drawn (only where the oracle is reference.py)
+  std::map<std::string, Vary> vary;       ///< empty: hidden sizes are not drawn (only if the oracle is
+                                          ///< reference.py)
   Sizes measure, emulate;
   std::vector<std::pair<std::string, Sizes>> published;
   std::vector<Expression> where;
   Tolerance tolerance;
-  Expression flops, bytes;                ///< cost of the best possible algorithm, at given sizes
+  Expression flops, bytes;                ///< cost of the best possible algorithm at given sizes
   Precision precision = Precision::kFp32;
-  std::vector<Baseline> baselines;        ///< the first is gate two's
-  std::string arch = "sm_75";             ///< least architecture
-  bool oracle_is_reference = false;       ///< what is right is reference.py in float64: there is no oracle.cpp and no baseline.cu
+  std::vector<Baseline> baselines;        ///< gate two uses the first one
+  std::string arch = "sm_75";             ///< minimum architecture
+  bool oracle_is_reference = false;       ///< the ground truth is reference.py in float64; there is no
+                                          ///< oracle.cpp and no baseline.cu
   bool prepare = false;
   bool fast_math = false;
   bool graded = false;
-  std::vector<std::string> link;          ///< toolkit libraries the native baseline may use: cublas, cudnn
+  std::vector<std::string> link;          ///< toolkit libraries that the native baseline may use: cublas,
+                                          ///< cudnn
   std::map<std::string, std::string> because;  ///< triviality-audit exceptions: trick → reason
   std::map<std::string, std::string> outside_domain;  ///< variations of the inputs that are not judged: name → reason
 
-  std::filesystem::path folder;           ///< where the definition lies
+  std::filesystem::path folder;           ///< of the definition
   std::string digest;                     ///< SHA-256 over every file of the folder, names included
 
   const Parameter* find(const std::string& name) const;
 };
 
-/// Reads and checks `folder`/problem.yaml. Strict: unknown or repeated key, bad type, undefined symbol, a
-/// size list that lacks a symbol are errors at file:line:column with the nearest valid name as a hint.
+/// Reads and checks `folder`/problem.yaml. Strict.
+/// @error unknown or repeated key, bad type, undefined symbol, a list of sizes that lacks a symbol: at
+///   file:line:column, with the most similar valid name as a hint.
 Result<Problem> load_problem(const std::filesystem::path& folder);
 
-/// Every problem below `root`, sorted by id. A broken one is an error (ours are tested; a user's is named).
+/// Every problem below `root`, sorted by id. @error a broken definition; the error names its file.
 Result<std::vector<Problem>> load_catalogue(const std::filesystem::path& root);
 
-/// By id from the catalogue, or by path when `name` has a slash or is a folder with a problem.yaml.
-/// @error unknown id: the hint gives the nearest one.
+/// By id from the catalogue, or by path if `name` has a slash or is a folder with a problem.yaml.
+/// @error unknown id: the hint gives the most similar one.
 Result<Problem> find_problem(const std::filesystem::path& catalogue_root, const std::string& name);
 
-/// problem/launch.h: the declaration of launch() (and workspace_bytes, prepare …) with shapes in comments.
+/// The text of problem/launch.h: the declaration of launch() (and workspace_bytes, prepare …) with shapes in
+/// comments.
 std::string launch_header(const Problem& problem);
 
-/// The C++ source of the adapter that every build links beside a candidate: it unpacks an array of argument
+/// The C++ source of the adapter that every build links with a candidate: it unpacks an array of argument
 /// slots and calls launch() with its real types. See harness/runtime/worker/protocol.md.
 std::string adapter_source(const Problem& problem);
 
-/// A human-readable digest of the definition: the signature, sizes, tolerance and cost; used in prompts.
+/// A readable summary of the definition: the signature, sizes, tolerance and cost. Used in prompts.
 std::string describe_contract(const Problem& problem);
 
-/// floating-point operations and compulsory bytes at these sizes.
+/// Floating-point operations and compulsory bytes at these sizes.
 struct Cost { double flops = 0, bytes = 0; double intensity() const { return bytes > 0 ? flops / bytes : 0; } };
 Result<Cost> cost_at(const Problem& problem, const Sizes& sizes);
 
@@ -143,20 +152,21 @@ Result<std::vector<std::int64_t>> shape_at(const Parameter& parameter, const Siz
 /// Number of elements of a tensor at these sizes. @error a dimension that is not whole, too many elements.
 Result<std::int64_t> elements_at(const Parameter& parameter, const Sizes& sizes);
 
-/// [B] Every tensor of the signature once, at these sizes.
+/// [B] of all tensors of the signature, each counted once, at these sizes.
 Result<std::int64_t> tensor_bytes_at(const Problem& problem, const Sizes& sizes);
 
 /// Whether `sizes` satisfies every relation under `where`.
 Result<bool> admissible(const Problem& problem, const Sizes& sizes);
 
-/// Draws hidden sizes from `vary`, half of the values small, until they satisfy `where` and cost at most `cap`.
+/// Draws hidden sizes from `vary`, half of the values small, until they satisfy `where` and cost at most
+/// `cap`.
 ///
 /// @param random  uniform over all 64-bit values; the judge's generator
-/// @error `vary` and `where` leave (nearly) nothing under the cap
+/// @error (almost) no sizes satisfy `vary` and `where` under the cap
 Result<Sizes> draw_sizes(const Problem& problem, const std::function<std::uint64_t()>& random, const Cost& cap);
 
-/// SHA-256 over every file below `folder`, names and bytes. Left out, because they are no part of a definition:
-/// hidden files, editor backups, __pycache__, and launch.h (generated from problem.yaml).
+/// SHA-256 over every file below `folder`, names and bytes. Not included, because they are not part of a
+/// definition: hidden files, editor backups, __pycache__, and launch.h (generated from problem.yaml).
 /// @error unreadable, too many files, or more than 16 MiB
 Result<std::string> digest_of_definition(const std::filesystem::path& folder);
 

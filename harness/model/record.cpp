@@ -84,6 +84,18 @@ void read(const Json& json, const char* key, std::optional<double>& into) {
   if (const Json* value = field(json, key)) into = as_number(*value);
 }
 
+// A word that may be empty.
+template <class Choice>
+void read(const Json& json, const char* key, Choice& into, std::optional<Choice> (*named)(std::string_view)) {
+  const Json* value = field(json, key);
+  if (!value) return;
+  const std::string word = value->get<std::string>();
+  if (word.empty()) return;
+  const std::optional<Choice> choice = named(word);
+  if (!choice) throw std::invalid_argument(fmt::format("unknown {} \"{}\"", key, printable(word)));
+  into = *choice;
+}
+
 void write(Json& json, const char* key, const std::optional<double>& value) {
   if (value) json[key] = number(*value);
 }
@@ -340,8 +352,8 @@ void to_json(Json& json, const Measurement& m) {
   json["source_sha256"] = m.source_sha256;
   json["problem_id"] = m.problem_id;
   json["problem_digest"] = m.problem_digest;
-  json["backend"] = m.backend;
-  json["execution"] = m.execution;
+  json["backend"] = recorded_name(m.backend);
+  json["execution"] = recorded_name(m.execution);
   json["execution_reason"] = m.execution_reason;
   json["isolation"] = m.isolation;
   json["environment"] = m.environment;
@@ -366,8 +378,8 @@ void from_json(const Json& json, Measurement& m) {
   read(json, "source_sha256", m.source_sha256);
   read(json, "problem_id", m.problem_id);
   read(json, "problem_digest", m.problem_digest);
-  read(json, "backend", m.backend);
-  read(json, "execution", m.execution);
+  read(json, "backend", m.backend, backend_named);
+  read(json, "execution", m.execution, execution_named);
   read(json, "execution_reason", m.execution_reason);
   read(json, "isolation", m.isolation);
   read(json, "environment", m.environment);
@@ -424,7 +436,7 @@ void from_json(const Json& json, Attempt& a) {
 }
 
 void to_json(Json& json, const Record& r) {
-  // The body comes last: whoever only needs the chain stops reading in front of it.
+  // The body comes last: a reader that only needs the chain stops before it.
   json = Json{{"schema_version", kLedgerSchema},
               {"seq", r.seq},
               {"time", r.time},

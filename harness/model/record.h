@@ -8,6 +8,7 @@
 #include "harness/base/error.h"
 #include "harness/base/json.h"
 #include "harness/base/units.h"
+#include "harness/model/backend.h"
 
 namespace capstone {
 
@@ -66,7 +67,7 @@ struct CompilerMessage { std::string file; int line = 0, column = 0; std::string
 struct BuildResult {
   bool ok = false;
   double seconds = 0;
-  std::string command;                    ///< what was run, for whoever wants to repeat it
+  std::string command;                    ///< what was run, so that it can be repeated
   std::string log;                        ///< the compiler's output, cut at 64 KiB
   std::optional<CompilerMessage> first_error;
   bool cached = false;
@@ -102,9 +103,9 @@ struct Measurement {
   std::optional<double> expected_speedup; ///< --expect
   std::string source, source_sha256;      ///< path inside the project; content under .capstone/sources/<sha256>.cu
   std::string problem_id, problem_digest;
-  std::string backend;                    ///< "emulated" or "cuda"
-  std::string execution;                       ///< "emulated", "host", "replayed"
-  std::string execution_reason;                ///< why not replayed; empty otherwise
+  Backend backend = Backend::kAuto;       ///< kAuto: not recorded
+  Execution execution = Execution::kAuto; ///< kAuto: nothing has run
+  std::string execution_reason;           ///< why not replayed; empty otherwise
   std::string isolation;                  ///< "bubblewrap", "none: …"
   Json environment;                       ///< device, uuid, driver, clocks, nvcc, cpu, tool version
   BuildResult build;
@@ -125,7 +126,7 @@ struct Prediction {
   bool before_first_measurement = true;
 };
 
-/// One reply of a language model, filed for ever.
+/// One reply of a language model, filed permanently.
 struct Attempt {
   int number = 0;
   std::string model, settings;

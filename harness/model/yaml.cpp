@@ -56,7 +56,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  /// A collection being read; a map remembers the key whose value comes next.
+  /// A collection that is being read. A map remembers the key of the next value.
   struct Frame {
     YamlNode node;
     YamlNode key;
@@ -113,18 +113,18 @@ class TreeBuilder final : public YAML::EventHandler {
       parent.key = std::move(node);
       parent.has_key = true;
     } else {
-      parent.node.entries.emplace_back(std::move(parent.key), std::move(node));
+      parent.node.entries.push_back({std::move(parent.key), std::move(node)});
       parent.has_key = false;
     }
   }
 
   void check_key(const YamlNode& map, const YamlNode& key) const {
     if (!key.is_scalar() || key.text.empty())
-      refuse(key.line, key.column, "a key must be a word, not " + describe(key), {});
+      refuse(key.line, key.column, "a key must be a plain word, not " + describe(key), {});
     for (const auto& [earlier, value] : map.entries)
       if (earlier.text == key.text)
         refuse(key.line, key.column, fmt::format("key `{}` appears twice", key.text),
-               fmt::format("it stands on line {} already; keep one", earlier.line));
+               fmt::format("it is already on line {}; keep one of them", earlier.line));
   }
 
   const std::string& file_;
@@ -161,7 +161,7 @@ std::string describe(const YamlNode& node) {
 Result<YamlNode> parse_yaml(const std::string& bytes, const std::string& file, const YamlLimits& limits) {
   if (bytes.size() > limits.bytes)
     return fail(fmt::format("file is larger than {} KiB", limits.bytes >> 10), file,
-                "a definition is a page of text; keep data out of it");
+                "a definition is about a page of text; do not put data into it");
   if (!is_utf8(bytes) || bytes.find('\0') != std::string::npos)
     return fail("file is not UTF-8 text", file, "save it as UTF-8");
   try {
@@ -174,7 +174,7 @@ Result<YamlNode> parse_yaml(const std::string& bytes, const std::string& file, c
     if (parser.HandleNextDocument(rest)) {
       const YamlNode second = rest.take();
       return fail("a second document", fmt::format("{}:{}:{}", file, second.line, second.column),
-                  "keep one document a file (remove `---`)");
+                  "keep one document per file (remove `---`)");
     }
     return root;
   } catch (const Refused& refused) {

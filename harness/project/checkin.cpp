@@ -84,10 +84,14 @@ std::string checkin_text(const CheckIn& c) {
 Result<CheckIn> parse_checkin(const std::string& text, const std::string& file) {
   Json json = parse_recorded(text);
   if (!json.is_object() || json.value("kind", Json()) != Json(kKind)) return fail("not a check-in", file, "`capstone checkin` makes them");
-  if (json.value("schema_version", Json()) != Json(kCheckInSchema)) return fail("a check-in of another schema", file, "use the newer capstone that wrote it");
+  if (json.value("schema_version", Json()) != Json(kCheckInSchema))
+    return fail("this check-in uses another schema", file,
+                "read it with the version of capstone that wrote it, or a newer one");
   const Json digest = json.value("digest", Json());
   json.erase("digest");
-  if (digest != Json(sha256_hex(json.dump()))) return fail("the check-in was changed after it was made", file, "ask for it again: capstone checkin");
+  if (digest != Json(sha256_hex(json.dump())))
+    return fail("the check-in was changed after it was made", file,
+                "ask the student for a new one: capstone checkin");
   try {
     CheckIn c;
     for (const Json& p : json.at("members")) c.members.push_back({p.at("name"), p.at("id"), p.at("email")});

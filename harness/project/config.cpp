@@ -1,4 +1,4 @@
-// capstone.yaml: read strictly, because a mistyped key would silently lose a team member's name.
+// Reads capstone.yaml strictly, because a mistyped key would silently lose a team member's name.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -99,7 +99,7 @@ class ConfigReader {
   std::string file_;
 };
 
-// A JSON string is a double-quoted YAML scalar: any name survives, also one called `null` or `- x: #`.
+// A JSON string is a valid double-quoted YAML scalar, so any name survives, even `null` or `- x: #`.
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 }  // namespace
@@ -114,7 +114,8 @@ Result<ProjectConfig> read_config(const std::filesystem::path& file) {
 
 std::string config_text(const ProjectConfig& config) {
   std::string text =
-      "# Who works on this project, and on which problem. Members are yours to edit; capstone keeps the rest.\n";
+      "# Who works on this project, and on which problem. You may edit the members; do not change the other "
+      "fields.\n";
   text += fmt::format("schema: {}\nproblem:\n  id: {}\n  digest: {}\n", kConfigSchema, quoted(config.problem_id),
                       quoted(config.problem_digest));
   if (!config.started_from.empty()) text += "started_from: " + quoted(config.started_from) + "\n";

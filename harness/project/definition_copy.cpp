@@ -11,11 +11,11 @@ namespace {
 std::string purpose_of(const std::string& name) {
   static const std::map<std::string, std::string> kPurposes = {
       {"problem.yaml", "the contract: signature, sizes, tolerance, cost"},
-      {"statement.md", "what to compute and what to watch for; read this first"},
-      {"reference.py", "the reference in PyTorch, for you and for the model"},
-      {"oracle.cpp", "the exact answer in float64; gate one compares with it"},
+      {"statement.md", "what to compute and what to look out for; read this first"},
+      {"reference.py", "the reference in PyTorch; you and the model both get it"},
+      {"oracle.cpp", "computes the correct result in float64; gate one compares with it"},
       {"baseline.cu", "the baseline of gate two"},
-      {"launch.h", "the function that your kernel defines, shapes in comments"},
+      {"launch.h", "declares the function that your kernel defines, with shapes in comments"},
   };
   auto known = kPurposes.find(name);
   return known == kPurposes.end() ? "part of the problem's definition" : known->second;

@@ -1,5 +1,5 @@
 #pragma once
-// The problem's definition as files to be written. Private to harness/project.
+// The files of a problem's definition, ready to be written. Private to harness/project.
 #include <string>
 #include <vector>
 
@@ -7,14 +7,14 @@
 
 namespace capstone {
 
-/// One file to be made, its path relative to the project.
+/// One file to create; its path is relative to the project.
 struct ProjectFile {
   std::string path;
   std::string bytes;
-  std::string purpose;   ///< one line, for whoever has just run `init`
+  std::string purpose;   ///< one line for the output of `init`
 };
 
-/// Every file of the definition and the generated launch.h, under problem/.
+/// Lists every file of the definition and the generated launch.h, under problem/.
 /// @error a file that cannot be read.
 Result<std::vector<ProjectFile>> copy_of_definition(const Problem& problem);
 

@@ -13,13 +13,13 @@
 namespace capstone {
 namespace {
 
-// What human/kernel.cu begins with.
+// The first content of human/kernel.cu.
 struct Beginning {
   std::string bytes;
-  std::string from;  ///< of which rung; empty: the stub
+  std::string from;  ///< name of the rung; empty: the stub
 };
 
-// A rung of ours is named as the ladder names it; any other file by its name alone (paths are private).
+// One of our rungs gets the name that the ladder uses; any other file only its file name (paths are private).
 std::string rung_name(const fs::path& rung, const Resources& resources) {
   std::error_code code;
   const fs::path relative = fs::weakly_canonical(rung, code).lexically_relative(
@@ -34,21 +34,22 @@ Result<Beginning> beginning(const InitOptions& options, const Resources& resourc
   CAPSTONE_TRY(std::string bytes, read_file(rung, std::size_t{1} << 20));
   if (bytes.find("launch(") == std::string::npos)
     return fail("this file defines no launch()", rung.string(),
-                "begin with one of the problem's reference kernels, or leave --from out: you get a stub");
+                "use one of the problem's reference kernels, or omit --from to get a stub");
   return Beginning{std::move(bytes), rung_name(rung, resources)};
 }
 
 std::vector<ProjectFile> own_files(const InitOptions& options, const ProjectConfig& config, const Beginning& kernel) {
   const Problem& problem = options.problem;
   return {
-      {"README.md", project_readme(problem), "the next three commands, and what is where"},
+      {"README.md", project_readme(problem), "the next three commands, and what each file is for"},
       {"human/kernel.cu", kernel.bytes,
-       kernel.from.empty() ? "your kernel: a stub that compiles; begin here" : "your kernel, begun from " + kernel.from},
-      {"worklog.md", options.worklog_text, "your worklog: five sections with questions; this is what is graded"},
-      {"llm/README.md", model_readme(problem), "how the model gets its turn"},
-      {"capstone.yaml", config_text(config), "who you are, and which problem"},
+       kernel.from.empty() ? "your kernel: a stub that compiles; start here"
+                           : "your kernel, copied from " + kernel.from},
+      {"worklog.md", options.worklog_text, "your worklog: five sections with questions; this is graded"},
+      {"llm/README.md", model_readme(problem), "how to ask the model"},
+      {"capstone.yaml", config_text(config), "the authors and the problem"},
       {".gitignore", git_ignore(), "keeps build products out of version control"},
-      {".gitattributes", git_attributes(), "keeps the bytes that digests are taken of"},
+      {".gitattributes", git_attributes(), "prevents line-end changes, which would break the digests"},
   };
 }
 
@@ -59,7 +60,7 @@ Json init_body(const ProjectConfig& config, const Beginning& kernel) {
           {"kernel_sha256", sha256_hex(kernel.bytes)}};
 }
 
-// The pinned copy must be what every later verdict is bound to.
+// Every later verdict is bound to this pinned copy, so it must match the digest.
 Result<void> check_copy(const fs::path& folder, const Problem& problem) {
   CAPSTONE_TRY(const std::string digest, digest_of_definition(folder));
   if (digest == problem.digest) return {};
@@ -95,7 +96,7 @@ Result<InitReport> init_project(const InitOptions& options, const Resources& res
   CAPSTONE_CHECK(check_copy(staging.folder() / "problem", options.problem));
   CAPSTONE_CHECK(begin_ledger(staging.folder(), init_body(config, kernel),
                               options.state.empty() ? resources.cache : options.state));
-  report.files.push_back({".capstone/ledger.jsonl", "the record of everything that is measured; never edit it"});
+  report.files.push_back({".capstone/ledger.jsonl", "the record of all measurements; never edit it"});
   CAPSTONE_CHECK(staging.commit("capstone.yaml"));
   std::error_code code;
   report.root = fs::canonical(options.directory, code);

@@ -1,5 +1,5 @@
 #pragma once
-// A new project.
+// Creates a new project.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,12 +12,12 @@ namespace capstone {
 
 struct InitOptions {
   Problem problem;                                 ///< as loaded from the catalogue or a path
-  std::filesystem::path directory;                 ///< where the project shall lie: missing, or an empty folder
+  std::filesystem::path directory;                 ///< the project directory: missing, or an empty folder
   std::vector<Person> members;                     ///< may be empty: filled in later
-  std::optional<std::filesystem::path> from_rung;  ///< a .cu to begin with; none: a stub
-  std::string worklog_text;                        ///< worklog.md, see worklog_scaffold()
+  std::optional<std::filesystem::path> from_rung;  ///< a .cu file to start from; none: a stub
+  std::string worklog_text;                        ///< content of worklog.md, see worklog_scaffold()
   std::string created;                             ///< UTC; empty: now
-  std::filesystem::path state;                     ///< where machine_id() keeps its file; empty: Resources::cache
+  std::filesystem::path state;                     ///< folder of machine_id()'s file; empty: Resources::cache
 };
 
 struct CreatedFile {
@@ -27,12 +27,12 @@ struct CreatedFile {
 
 struct InitReport {
   std::filesystem::path root;      ///< absolute
-  std::vector<CreatedFile> files;  ///< in the order in which a newcomer should read them
+  std::vector<CreatedFile> files;  ///< in the order in which a new user should read them
 };
 
-/// Makes a project: all of it or nothing; what is there already is never overwritten.
-/// @error the folder is not empty (the hint names what is in the way); the rung cannot be read or has no launch();
-///        the disk is full. Nothing is left behind.
+/// Creates a project completely or not at all. Existing files are never overwritten.
+/// @error the folder is not empty (the hint names what is in it); the rung cannot be read or has no launch();
+///   the disk is full. In all cases nothing is left behind.
 Result<InitReport> init_project(const InitOptions& options, const Resources& resources);
 
 }  // namespace capstone

@@ -8,7 +8,7 @@
 namespace capstone {
 namespace {
 
-// The folder that holds capstone.yaml, from `start` upwards.
+// The folder that holds capstone.yaml, searched from `start` upwards.
 Result<fs::path> find_root(const fs::path& start) {
   std::error_code code;
   fs::path from = fs::weakly_canonical(fs::absolute(start, code), code);
@@ -21,17 +21,17 @@ Result<fs::path> find_root(const fs::path& start) {
     if (folder == folder.parent_path()) break;
   }
   return fail("this is not a capstone project: no capstone.yaml here or in a folder above", from.string(),
-              fmt::format("start one with `capstone init <problem>`, or change into one (looked in {})",
+              fmt::format("create one with `capstone init <problem>`, or change into one (looked in {})",
                           join(tried, ", ")));
 }
 
 std::string restore_hint(const ProjectConfig& config) {
   return fmt::format(
-      "put problem/ back as it was: `git checkout -- problem`, or copy it from a fresh project of {}",
+      "restore problem/: run `git checkout -- problem`, or copy it from a new project for {}",
       config.problem_id);
 }
 
-// The Python file, where there is one, else the .cu.
+// kernel.py if it exists, else kernel.cu.
 fs::path kernel_in(const fs::path& folder) {
   std::error_code code;
   return folder / (fs::exists(folder / "kernel.py", code) ? "kernel.py" : "kernel.cu");
@@ -61,7 +61,7 @@ Result<Project> open_project(const fs::path& start) {
 
 Result<void> require_pinned_problem(const Project& project) {
   if (!project.problem_changed) return {};
-  return fail("the project's pinned copy of the problem was changed, so no verdict on it would count",
+  return fail("the project's pinned copy of the problem was changed, so a verdict on it would not count",
               (project.root / "problem").string(), restore_hint(project.config));
 }
 

@@ -8,38 +8,38 @@ std::string project_readme(const Problem& problem) {
   return fmt::format(
       R"(# You vs the machine: {title}
 
-You write this kernel by hand. Then a language model gets the same reference. Both are judged by the same two
-gates: *correct* on inputs nobody has seen, and *faster* than the baseline. What is graded is neither: it is your
-worklog of the fight. A race lost and explained beats a race won and not understood.
+You write this kernel by hand. Then a language model gets the same reference. Both kernels pass through the same
+two gates: *correct* on hidden inputs, and *faster* than the baseline. Your grade depends on neither. It depends on
+your worklog: a lost race that you can explain is worth more than a won race that you cannot.
 
 ## The next three commands
 
-1. Guess before you write any code (what will be the limit, and why?):
+1. Guess before you write any code: what will limit the kernel, and why?
 
        capstone predict memory --because "…"
 
-2. Fill in `human/kernel.cu`, then have it judged; say what changed and what you expect. Do this often:
+2. Fill in `human/kernel.cu`, then measure it. Say what you changed and which speedup you expect. Do this often:
 
-       capstone measure -m "one thread an element" --expect 0.5
+       capstone measure -m "one thread per element" --expect 0.5
 
-3. When your kernel passes gate one, give the model its turn:
+3. When your kernel passes gate one, ask the model:
 
        capstone llm prompt        # then: llm/README.md
 
-Then write `worklog.md`: `capstone report` fills its numbers in from the ledger, `capstone check` says what is
-still missing, `capstone submit` packs what you hand in.
+Then write `worklog.md`. `capstone report` fills in its numbers from the ledger, `capstone check` lists what is
+still missing, and `capstone submit` packs what you hand in.
 
-## What is where
+## Files
 
-| path | what it is |
+| path | content |
 |---|---|
-| `problem/` | the problem as it was when you began; leave it alone, verdicts are bound to it |
-| `human/kernel.cu` | your kernel; every version that you measure is kept |
-| `llm/` | what the model was asked and what it answered, one folder an attempt |
-| `worklog.md` | your words; numbers, tables and plots are filled in |
-| `report/` | made by `capstone report`; belongs to what you hand in |
-| `.capstone/` | the ledger and the sources of all versions: keep it, never edit it |
-| `capstone.yaml` | who you are |
+| `problem/` | the problem when you started; do not change it, because the verdicts are bound to it |
+| `human/kernel.cu` | your kernel; every version that you measure is stored |
+| `llm/` | the prompts and the model's replies, one folder per attempt |
+| `worklog.md` | your text; numbers, tables and plots are filled in |
+| `report/` | written by `capstone report`; you hand it in |
+| `.capstone/` | the ledger and the sources of all versions: keep it, do not edit it |
+| `capstone.yaml` | the authors and the problem |
 )",
       fmt::arg("title", problem.title));
 }
@@ -48,23 +48,22 @@ std::string model_readme(const Problem& problem) {
   return fmt::format(
       R"(# The model's attempt
 
-The model gets what you got: the statement, the reference, the contract, the tolerance. Nothing else, and no help.
+The model gets what you got: the statement, the reference, the contract and the tolerance. It gets no other help.
 
-1. `capstone llm prompt` writes the exact prompt for `{id}` to `llm/prompt.md`. Give it to any model, unchanged.
-2. Save the reply as it came, then file it: `capstone llm add reply.md --model "name and version"`.
-   The code is taken out of it for you and judged like yours. Do not mend it: a reply that does not compile is a
-   result, too. `capstone measure llm` judges it once more, on another machine for instance.
+1. `capstone llm prompt` writes the exact prompt for `{id}` to `llm/prompt.md`. Send it to any model, unchanged.
+2. Save the reply unchanged, then add it: `capstone llm add reply.md --model "name and version"`.
+   The command extracts the code and judges it like yours. Do not repair it: a reply that does not compile is also a
+   result. `capstone measure llm` judges it again, for example on another machine.
 
-A second try is fair: `capstone llm prompt --feedback` adds the compiler's or the judge's words. Each reply gets a
-folder of its own, `attempt-1`, `attempt-2` …, with `prompt.md`, `reply.md`, `kernel.cu` (when there was code) and
-`meta.json`. A number is never used twice and a folder never written again: the attempts that failed are
-part of the story.
+A second attempt is fair: `capstone llm prompt --feedback` adds the messages of the compiler or the judge. Each reply
+gets its own folder, `attempt-1`, `attempt-2` …, with `prompt.md`, `reply.md`, `kernel.cu` (if there was code) and
+`meta.json`. Numbers are not reused and folders are not overwritten: failed attempts are part of your results.
 )",
       fmt::arg("id", problem.id));
 }
 
 std::string git_ignore() {
-  return R"(# Build products. The report, the ledger and the kept sources are not ignored: they are your work.
+  return R"(# Build products. The report, the ledger and the stored sources are not ignored: they are your work.
 *.o
 *.so
 *.ptx
@@ -82,7 +81,7 @@ __pycache__/
 }
 
 std::string git_attributes() {
-  return R"(# Digests are taken over bytes: line ends must survive a checkout on any system.
+  return R"(# Digests cover exact bytes, so a checkout must not change the line ends on any system.
 /problem/** -text
 /human/** -text
 /llm/** -text

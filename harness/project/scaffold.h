@@ -1,5 +1,5 @@
 #pragma once
-// The words of a new project's files. Private to harness/project.
+// The texts of a new project's files. Private to harness/project.
 #include <string>
 
 #include "harness/model/problem.h"

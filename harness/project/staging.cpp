@@ -15,11 +15,11 @@ namespace {
 
 Error cannot(const std::string& verb, const fs::path& path, int why) {
   std::string hint = "nothing was written";
-  if (why == EACCES || why == EPERM || why == EROFS) hint = "that place is not writable for you; choose another folder";
+  if (why == EACCES || why == EPERM || why == EROFS) hint = "you cannot write there; choose another folder";
   return {"cannot " + verb + ": " + std::strerror(why), path.string(), hint, ExitCode::kEnvironment};
 }
 
-// A fresh clone may hold its .git already; nothing of ours has that name.
+// A new clone may already hold .git; none of our files has that name.
 bool may_stay(const fs::path& entry) { return entry.filename() == ".git"; }
 
 Result<std::vector<std::string>> in_the_way(const fs::path& folder) {
@@ -38,11 +38,11 @@ Error not_empty(const fs::path& target, std::vector<std::string> names) {
   names.resize(std::min<std::size_t>(total, 5));
   std::string list = join(names, ", ");
   if (total > names.size()) list += " and " + std::to_string(total - names.size()) + " more";
-  return {"the folder is not empty, and nothing is ever overwritten", target.string(),
-          "in the way: " + list + "; choose another folder, or move them", ExitCode::kUsage};
+  return {"the folder is not empty, and existing files are never overwritten", target.string(),
+          "it holds " + list + "; choose another folder, or move them", ExitCode::kUsage};
 }
 
-// mkdir, so that the new folder obeys the user's umask (mkdtemp would make it private).
+// mkdir, so that the new folder follows the user's umask (mkdtemp would make it private).
 Result<fs::path> make_temporary(const fs::path& parent, const std::string& stem) {
   for (int tries = 0;; ++tries) {
     fs::path folder = parent / (stem + std::to_string(::getpid()) + "-" + std::to_string(tries));
@@ -72,7 +72,8 @@ Result<Staging> Staging::begin(const fs::path& target) {
   if (!staging.target_.has_filename()) staging.target_ = staging.target_.parent_path();  // "folder/"
   const fs::path& at = staging.target_;
   if (fs::exists(fs::symlink_status(at, code))) {
-    if (!fs::is_directory(at, code)) return fail("a file of that name is in the way", at.string(), "choose another name");
+    if (!fs::is_directory(at, code))
+      return fail("a file of that name exists already", at.string(), "choose another name");
     CAPSTONE_TRY(auto names, in_the_way(at));
     if (!names.empty()) return fail(not_empty(at, std::move(names)));
     staging.target_existed_ = true;
@@ -116,7 +117,7 @@ Result<void> Staging::move_entries(const std::string& last) {
 
 Result<void> Staging::commit(const std::string& last) {
   if (target_existed_) {
-    // The folder itself stays: it may be the one that the user's shell stands in, or a mount point.
+    // The folder itself stays: it may be the current directory of the user's shell, or a mount point.
     CAPSTONE_CHECK(move_entries(last));
     ::rmdir(folder_.c_str());
   } else if (::rename(folder_.c_str(), target_.c_str()) != 0) {

@@ -1,5 +1,5 @@
 #pragma once
-// A folder that appears whole or not at all. Private to harness/project.
+// A folder that appears completely or not at all. Private to harness/project.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace capstone {
 
-/// Built in a hidden temporary folder beside the target (inside it, when it exists already and is empty) and moved
-/// into place by commit(). Destroyed without a commit, it leaves nothing behind.
+/// Built in a hidden temporary folder next to the target (inside it, if it exists and is empty) and moved
+/// into place by commit(). If it is destroyed without a commit, nothing is left behind.
 class Staging {
  public:
-  /// @error the target is a file, is not empty (the hint names what is in the way), or cannot be made.
+  /// @error the target is a file, is not empty (the hint lists its content), or cannot be created.
   static Result<Staging> begin(const std::filesystem::path& target);
   Staging(Staging&& other) noexcept;
   Staging& operator=(Staging&&) = delete;
@@ -20,8 +20,9 @@ class Staging {
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  /// Moves everything into place. @error something appeared there meanwhile; nothing of ours stays.
-  /// @param last  the entry that makes the target what it is; moved after all others.
+  /// Moves everything into place.
+  /// @param last  the entry that makes the target a project; moved after all others.
+  /// @error something appeared in the target meanwhile; our files are removed.
   Result<void> commit(const std::string& last);
 
  private:

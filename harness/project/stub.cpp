@@ -11,14 +11,14 @@
 namespace capstone {
 namespace {
 
-// Text for a // comment: one line, and no backslash that would pull the next line into it.
+// Text for a // comment: one line, and no backslash that would continue it on the next line.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r' || c == '\\') c = ' ';
   return text;
 }
 
-// What stands between the parentheses of `name(…);` in the generated header: the one source of the signature.
+// The text between the parentheses of `name(…);` in the generated header, the only source of the signature.
 std::string parameters_of(const std::string& header, const std::string& name) {
   std::size_t at = header.find(" " + name + "(");
   if (at == std::string::npos) return {};
@@ -82,7 +82,7 @@ bool is_one_word(const std::string& text) {
                      [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
-// "rows * cols"; empty when the shape cannot be said in C++ this simply.
+// "rows * cols"; empty if the shape is too complex for a C++ expression of this form.
 std::string element_count(const Parameter& tensor, const Problem& problem) {
   if (tensor.shape.empty()) return "1";
   std::vector<std::string> factors;
@@ -106,7 +106,7 @@ std::vector<const Parameter*> written_tensors(const Problem& problem) {
   return written;
 }
 
-// Names of our own must not meet a parameter's: a problem may well have a size called `blocks`.
+// Chooses names that differ from the parameters' names: a problem may have a size called `blocks`.
 class Names {
  public:
   explicit Names(const std::vector<Declared>& declared) {
@@ -127,30 +127,35 @@ std::string opening_comment(const Problem& problem, const std::vector<const Para
   return fmt::format(
       "// Your kernel for: {title} ({id}).\n"
       "//\n"
-      "// It compiles and runs, but computes nothing yet: gate one will say that nothing was written to\n"
+      "// It compiles and runs, but computes nothing yet: gate one will report that nothing was written to\n"
       "// {outputs}.\n"
       "//\n"
-      "// Where to begin\n"
-      "//   1. Read problem/statement.md and problem/reference.py: they say what is computed.\n"
-      "//   2. Guess first: will memory, arithmetic or latency be the limit? `capstone predict` keeps your guess.\n"
-      "//   3. Make it right: one thread computes one element, straight from the reference. `capstone measure` judges it.\n"
-      "//   4. Make it fast: change one thing, say what you expect of it (--expect), measure, read the percentage of\n"
-      "//      the peak, write down in worklog.md what you learned. Repeat.\n"
+      "// How to start\n"
+      "//   1. Read problem/statement.md and problem/reference.py: they define the computation.\n"
+      "//   2. Guess first: will memory, arithmetic or latency be the limit? `capstone predict` records your "
+      "guess.\n"
+      "//   3. Make it correct: one thread computes one element, as in the reference. `capstone measure` "
+      "judges it.\n"
+      "//   4. Make it fast: change one thing, say which speedup you expect (--expect), measure, read the "
+      "percentage of\n"
+      "//      the peak, and write in worklog.md what you learned. Repeat.\n"
       "//\n"
       "// The contract\n"
-      "//   - The judge calls launch() with sizes of its own choosing: nothing needs to divide anything.\n"
-      "//   - Pointers are device memory, row-major, each base 256-byte aligned; rows need not be.\n"
-      "//   - Outputs arrive filled with garbage: write every element.\n"
-      "//   - `workspace` is null until you define workspace_bytes(); problem/launch.h has its declaration.\n",
-      fmt::arg("title", one_line(problem.title)), fmt::arg("id", problem.id), fmt::arg("outputs", join(outputs, ", ")));
+      "//   - The judge chooses the sizes: do not expect a size to be a multiple of anything.\n"
+      "//   - Tensors are in device memory, row-major. Each base is 256-byte aligned; rows need not be.\n"
+      "//   - Outputs are filled with garbage before the call: write every element.\n"
+      "//   - `workspace` is null until you define workspace_bytes(); problem/launch.h has its "
+      "declaration.\n",
+      fmt::arg("title", one_line(problem.title)), fmt::arg("id", problem.id),
+      fmt::arg("outputs", join(outputs, ", ")));
 }
 
-// The line that turns the flat number into coordinates, where the last dimension has a simple name.
+// The line that turns the flat index into coordinates, if the last dimension has a simple name.
 std::string coordinates_comment(const Parameter& tensor, const std::string& index) {
   if (tensor.shape.size() < 2 || !is_one_word(tensor.shape.back().text)) return {};
   const std::string& last = tensor.shape.back().text;
-  return fmt::format("  //   its column is {0} % {1}, its row (all other dimensions counted through) {0} / {1}\n", index,
-                     last);
+  return fmt::format("  //   its column is {0} % {1}, its row (over all other dimensions) is {0} / {1}\n",
+                     index, last);
 }
 
 std::string kernel_text(const Problem& problem, const Parameter& output, const std::vector<Declared>& passed,
@@ -159,16 +164,17 @@ std::string kernel_text(const Problem& problem, const Parameter& output, const s
   for (const Declared& each : passed) parameters.push_back(each.text);
   const std::string count = element_count(output, problem), index = names.fresh("element");
   std::string text = fmt::format(
-      "// One thread for one element of {0} {1}. Launched with a row of blocks of kThreads threads each.\n"
+      "// One thread for one element of {0} {1}. Launched with a one-dimensional grid of blocks of kThreads "
+      "threads.\n"
       "__global__ void {2}({3}) {{\n",
       output.name, shape_text(output), names.fresh("first_kernel"), join(parameters, ", "));
   text += fmt::format("  const int64_t {} = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n", index);
   if (count.empty())
-    text += fmt::format("  if ({} >= 1) return;  // launch() starts one block only; see there\n", index);
+    text += fmt::format("  if ({} >= 1) return;  // launch() starts only one block; see there\n", index);
   else
     text += fmt::format("  if ({} >= {}) return;  // the last block is rarely full\n", index, count);
   text += fmt::format(
-      "  // Your work begins here: compute element number `{0}` of {1} and store it:\n"
+      "  // Write your code here: compute element number `{0}` of {1} and store it:\n"
       "  //   {1}[{0}] = …\n",
       index, output.name);
   return text + coordinates_comment(output, index) + "}\n";
@@ -182,12 +188,13 @@ std::string launch_text(const Problem& problem, const Parameter& output, const s
   const std::string elements = names.fresh("elements"), blocks = names.fresh("blocks");
   std::string text = fmt::format("extern \"C\" void launch(\n    {}) {{\n", parameters_of(header, "launch"));
   if (count.empty()) {
-    text += fmt::format("  // How many elements {} has depends on more than a product: work that out here.\n", output.name);
+    text += fmt::format("  // The number of elements of {} is not a simple product: compute it here.\n",
+                        output.name);
     text += fmt::format("  const int64_t {} = 1;\n", elements);
   } else {
     text += fmt::format("  const int64_t {} = {};\n", elements, count);
   }
-  text += fmt::format("  if ({} == 0) return;  // a grid of no blocks is an error\n", elements);
+  text += fmt::format("  if ({} == 0) return;  // an empty grid is an error\n", elements);
   text += fmt::format("  const int64_t {} = ({} + kThreads - 1) / kThreads;  // rounded up\n", blocks, elements);
   text += fmt::format("  {}<<<static_cast<unsigned>({}), kThreads, 0, stream>>>({});\n}}\n",
                       names.fresh("first_kernel"), blocks, join(arguments, ", "));
@@ -196,7 +203,8 @@ std::string launch_text(const Problem& problem, const Parameter& output, const s
 
 std::string prepare_text(const std::string& header) {
   return fmt::format(
-      "\n// Untimed: you may repack the parameters into `prepared`, which launch() then receives. Optional work, but\n"
+      "\n// Untimed: you may repack the parameters into `prepared`, which launch() then receives. The work "
+      "is optional, but\n"
       "// both functions must exist for this problem.\n"
       "extern \"C\" size_t prepared_bytes({}) {{\n  return 0;\n}}\n"
       "\nextern \"C\" void prepare(\n    {}) {{}}\n",
@@ -210,7 +218,7 @@ std::string stub_kernel(const Problem& problem) {
   const auto declared = declarations(parameters_of(header, "launch"));
   const auto written = written_tensors(problem);
   const Names names(declared);
-  std::vector<Declared> passed;  // a kernel needs neither the scratch that is not there nor the stream
+  std::vector<Declared> passed;  // a kernel needs neither the workspace, which is null, nor the stream
   for (const Declared& each : declared)
     if (each.name != "workspace" && each.name != "stream") passed.push_back(each);
   const Parameter& output = *written.front();

@@ -5,8 +5,8 @@
 
 namespace capstone {
 
-/// The kernel.cu that `init` writes: it compiles for the problem's signature, launches one kernel that computes
-/// nothing, and says where to begin. Gate one answers that nothing was written.
+/// The kernel.cu that `init` writes. It compiles for the problem's signature, launches one kernel that
+/// computes nothing, and says where to start. Gate one reports that nothing was written.
 std::string stub_kernel(const Problem& problem);
 
 }  // namespace capstone

@@ -5,7 +5,7 @@
 namespace capstone {
 namespace {
 
-// The number behind the prefix; 0 when the name is not of that form.
+// The number after the prefix; 0 if the name does not have that form.
 long number_after(const std::string& name, const std::string& prefix) {
   if (!name.starts_with(prefix)) return 0;
   const std::string digits = name.substr(prefix.size());
@@ -18,7 +18,8 @@ long number_after(const std::string& name, const std::string& prefix) {
 
 Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate, const std::string& sha256) {
   if (candidate != "human" && candidate != "llm")
-    return fail("unknown candidate: " + candidate, {}, "there are two: human and llm", ExitCode::kInternal);
+    return fail("unknown candidate: " + candidate, {}, "the candidates are human and llm",
+                ExitCode::kInternal);
   if (sha256.size() != 64)
     return fail("not a SHA-256 digest: " + sha256, {}, {}, ExitCode::kInternal);
   const bool human = candidate == "human";

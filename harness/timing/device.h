@@ -20,7 +20,7 @@ struct DeviceAttributes {
   std::size_t l2_bytes = 0;
 };
 
-/// Ceilings of one device; 0: the device has no such units, or nobody says how fast they are.
+/// Ceilings of one device; 0: the device has no such units, or their speed is not published.
 struct DevicePeaks {
   std::string name;
   std::string memory;                                     ///< "HBM3"

@@ -132,36 +132,4 @@ bool stable(std::span<const double> warm_up_ms) {
   return std::fabs(last - before) <= kMostDrift * before;
 }
 
-namespace {
-
-// P(X <= k) of a binomial, summed from its logarithms: n is a few thousand at most.
-double binomial_cdf(int k, int n, double p) {
-  if (p <= 0) return 1;
-  if (p >= 1) return k >= n ? 1 : 0;
-  double sum = 0;
-  for (int i = 0; i <= k; ++i)
-    sum += std::exp(std::lgamma(n + 1.0) - std::lgamma(i + 1.0) - std::lgamma(n - i + 1.0) + i * std::log(p) + (n - i) * std::log1p(-p));
-  return std::min(1.0, sum);
-}
-
-// The p at which a falling function of p crosses `level`.
-template <class Function>
-double crossing(Function&& falling, double level) {
-  double low = 0, high = 1;
-  for (int step = 0; step < 60; ++step) {
-    const double middle = (low + high) / 2;
-    (falling(middle) > level ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
-
-}  // namespace
-
-Interval binomial_interval(int hits, int n) {
-  Interval share{static_cast<double>(hits) / n, 0, 1};
-  if (hits > 0) share.low = crossing([&](double p) { return binomial_cdf(hits - 1, n, p); }, 0.975);
-  if (hits < n) share.high = crossing([&](double p) { return binomial_cdf(hits, n, p); }, 0.025);
-  return share;
-}
-
 }  // namespace capstone

@@ -14,8 +14,10 @@ mkdir -p docs/images
 
 picture() {  # NAME WIDTH HEIGHT CSS: the report with these style rules added
   sed "s|</head>|<style>$4</style></head>|" "$example/report/worklog.html" >"$work/page.html"
-  browse "$work" --window-size="$2,$3" --screenshot="$PWD/docs/images/$1.png" "file://$work/page.html" >/dev/null
+  browse "$work" --window-size="$2,$3" --screenshot="$PWD/docs/images/$1.png" "file://$work/page.html" \
+    >/dev/null
   echo "docs/images/$1.png ($(du -h "docs/images/$1.png" | cut -f1))"
 }
 # The masthead with both results, then the table of versions.
-picture report 1000 815 'main>section:not(#section-2),footer,#section-2>h2,#section-2 .prose>*:not([id$=-versions]){display:none!important}'
+hidden='main>section:not(#section-2),footer,#section-2>h2,#section-2 .prose>*:not([id$=-versions])'
+picture report 1000 815 "$hidden{display:none!important}"

@@ -48,7 +48,7 @@ TEST(Csv, ATableFindsItsColumnsByNameAndNamesWhatIsMissing) {
   auto missing = CsvTable::read("id\n", "f.csv", {"name"});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().what, "no column 'name'");
-  EXPECT_EQ(missing.error().hint, "there are: id");
+  EXPECT_EQ(missing.error().hint, "the columns are: id");
   EXPECT_FALSE(CsvTable::read("name,name\n", "f.csv", {"name"}));
   EXPECT_FALSE(CsvTable::read("name\na,b\n", "f.csv", {"name"}));
   EXPECT_FALSE(CsvTable::read("", "f.csv", {"name"}));

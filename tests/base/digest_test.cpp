@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/base/digest.h"
+#include "harness/base/encode.h"
 #include "tests/base/scratch.h"
 
 namespace capstone {
@@ -9,6 +10,17 @@ namespace {
 TEST(Digest, KnownAnswers) {  // FIPS 180-2, appendix B
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Encode, Base64AsRfc4648HasIt) {
+  for (const auto& [bytes, text] : {std::pair{"", ""}, std::pair{"f", "Zg=="}, std::pair{"fo", "Zm8="}, std::pair{"foo", "Zm9v"}, std::pair{"foobar", "Zm9vYmFy"}})
+    EXPECT_EQ(base64(bytes), text);
+  EXPECT_EQ(base64(std::string_view("\xff\x00\xfe", 3)), "/wD+");
+}
+
+TEST(Encode, HexHasTwoDigitsAByte) {
+  const unsigned char bytes[] = {0x00, 0x0a, 0xff};
+  EXPECT_EQ(hex(bytes), "000aff");
 }
 
 TEST(Digest, FileAndBytesAgreeAndAMissingFileIsAnError) {

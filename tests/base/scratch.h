@@ -1,5 +1,5 @@
 #pragma once
-// Help for tests: a folder that goes away again, and another process to do things in.
+// Helpers for tests: a temporary folder, and code that runs in another process.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 
 namespace capstone::test {
 
-/// A fresh folder under the system's temporary one, removed at the end of the test.
+/// A new folder under the system's temporary folder, removed at the end of the test.
 class Scratch {
  public:
   Scratch() {
@@ -50,7 +50,7 @@ inline std::size_t entries_in(const std::filesystem::path& folder) {
   return static_cast<std::size_t>(std::distance(it, end));
 }
 
-/// Starts `body` in a forked process, whose exit code is what it returns.
+/// Starts `body` in a forked process; its return value becomes the exit code.
 template <class Body>
 pid_t in_other_process(Body body) {
   pid_t pid = ::fork();
@@ -65,15 +65,15 @@ pid_t in_other_process(Body body) {
   return pid;
 }
 
-/// The exit code of a forked process; -1 when it did not exit by itself.
+/// The exit code of a forked process; -1 if it did not exit normally.
 inline int exit_code_of(pid_t pid) {
   int status = 0;
   ::waitpid(pid, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// From here on no file of this process grows beyond `bytes`: writes end short, then fail with EFBIG, as on a full
-/// disk. Only for forked processes: it cannot be undone.
+/// From now on no file of this process grows beyond `bytes`: writes become short, then fail with EFBIG, as on
+/// a full disk. Only for forked processes, because it cannot be undone.
 inline void limit_file_size(rlim_t bytes) {
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{bytes, bytes};

@@ -26,7 +26,7 @@ ProcessSpec shell(const std::string& script) {
 }
 
 bool alive(pid_t pid) {
-  // A zombie that nobody reaped yet is dead for us: its state follows the name in parentheses.
+  // A zombie that is not reaped yet counts as dead: its state follows the name in parentheses.
   const std::string stat = test::slurp("/proc/" + std::to_string(pid) + "/stat");
   std::size_t after = stat.rfind(')');
   return after != std::string::npos && after + 2 < stat.size() && stat[after + 2] != 'Z';
@@ -116,7 +116,7 @@ TEST(Subprocess, OutputOfExactlyTheLimitIsNoFlood) {
   EXPECT_EQ(result->out, "12345");
 }
 
-// A gigabyte without a newline: tail keeps all of it, in a process below the one that we started.
+// A gigabyte without a newline: tail keeps all of it, in a descendant of the process that we started.
 constexpr const char* kHungry = "head -c 1000000000 /dev/zero | tail -n 1 > /dev/null; true";
 
 TEST(Subprocess, MemoryOverTheLimitKillsTheGroup) {
@@ -214,7 +214,7 @@ TEST(Subprocess, DescriptorsArriveAtTheNumbersAskedForAndNoOthersDo) {
   int b = ::open((scratch / "b").c_str(), O_RDONLY);
   int leaked = ::open((scratch / "a").c_str(), O_RDONLY);  // without O_CLOEXEC: must be closed all the same
   ASSERT_GE(a, 3);
-  // Crossed over: a is to become b's number and the other way round.
+  // Crossed over: a must become b's number and b must become a's number.
   auto spec = shell("cat <&" + std::to_string(b) + "; cat <&" + std::to_string(a) + "; ls /proc/$$/fd");
   spec.fds = {{a, b}, {b, a}};
   auto result = run_process(spec);
@@ -249,7 +249,7 @@ TEST(Subprocess, WorksWithoutStandardDescriptorsOfOurOwn) {
 }
 
 TEST(Subprocess, AnInterruptEndsEveryWait) {
-  // In a process of its own: the request stands for the rest of a program's life.
+  // In a separate process: the request stays set for the rest of a program's life.
   pid_t child = test::in_other_process([] {
     std::thread presser([] {
       std::this_thread::sleep_for(100ms);
@@ -340,7 +340,7 @@ TEST(FindProgram, LooksThroughThePathInOrder) {
   test::Scratch scratch;
   test::put(scratch / "one/tool", "#!/bin/sh\n");
   test::put(scratch / "two/tool", "#!/bin/sh\n");
-  std::filesystem::create_directories(scratch / "zero/tool");  // a folder of that name is no program
+  std::filesystem::create_directories(scratch / "zero/tool");  // a folder of that name is not a program
   std::filesystem::permissions(scratch / "two/tool", std::filesystem::perms::owner_all);
   const std::string path = (scratch / "zero").string() + "::" + (scratch / "one").string() + ":" + (scratch / "two").string();
   EXPECT_EQ(find_program("tool", path), scratch / "two/tool") << "the first that may be executed";

@@ -17,7 +17,7 @@ TEST(Symbol, IsReadAsItsAuthorWroteIt) {
   EXPECT_EQ(demangled("plain_c"), "plain_c");
 }
 
-// Returns void and lies in an unnamed namespace, as the kernels of most replies do.
+// Returns void and is in an unnamed namespace, like the kernels of most replies.
 TEST(Symbol, OfATemplateInAnUnnamedNamespaceKeepsItsName) {
   EXPECT_EQ(demangled("_ZN12_GLOBAL__N_17softmaxILi4EEEvPKfPfi"), "softmax<4>");
 }

@@ -1,6 +1,4 @@
 // Commands that only answer: fast, complete, and in JSON where JSON is offered.
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 
 #include "tests/cli/command.h"
@@ -9,26 +7,6 @@ namespace capstone::cli_test {
 namespace {
 
 using Answer = CliTest;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr double kSlowness = 10;
-#else
-constexpr double kSlowness = 1;
-#endif
-
-TEST_F(Answer, HelpAndProblemsComeAtOnce) {
-  // A shared machine of a CI service may be busy; a student's is not.
-  const double limit = (std::getenv("CI") ? 0.150 : 0.050) * kSlowness;
-  for (const char* question : {"problems", "--help"}) {
-    std::array<double, 9> seconds{};
-    for (double& one : seconds) {
-      Outcome answer = capstone({question});
-      ASSERT_EQ(answer.code, 0) << answer;
-      one = answer.seconds;
-    }
-    EXPECT_LT(*std::min_element(seconds.begin(), seconds.end()), limit) << question;  // the others tell how busy the machine is
-  }
-}
 
 TEST_F(Answer, HelpNamesEveryCommandAndTheExitCodes) {
   Outcome help = capstone({"--help"});

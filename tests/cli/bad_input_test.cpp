@@ -136,7 +136,7 @@ TEST_F(BadInput, OutsideAProjectEveryPathTriedIsNamed) {
     EXPECT_EQ(answer.code, 2) << command << ": " << answer;
     EXPECT_TRUE(says(answer.err, "error: this is not a capstone project"));
     EXPECT_TRUE(says(answer.err, "--> " + (home_ / "a" / "b").string()));
-    EXPECT_TRUE(says(answer.err, "hint: start one with `capstone init"));
+    EXPECT_TRUE(says(answer.err, "hint: create one with `capstone init"));
     EXPECT_TRUE(says(answer.err, (home_ / "a").string() + ", " + home_.string()));
   }
 }
@@ -151,9 +151,9 @@ TEST_F(BadInput, InitNeverOverwritesAnything) {
   spit(home_ / "project" / "thesis.txt", "two years of work");
   Outcome answer = capstone({"init", "softmax", "project"});
   EXPECT_EQ(answer.code, 2) << answer;
-  EXPECT_TRUE(says(answer.err, "error: the folder is not empty, and nothing is ever overwritten"));
+  EXPECT_TRUE(says(answer.err, "error: the folder is not empty, and existing files are never overwritten"));
   EXPECT_TRUE(says(answer.err, "--> " + (home_ / "project").string()));
-  EXPECT_TRUE(says(answer.err, "in the way: thesis.txt"));
+  EXPECT_TRUE(says(answer.err, "it holds thesis.txt"));
   EXPECT_EQ(slurp(home_ / "project" / "thesis.txt"), "two years of work");
   EXPECT_EQ(std::distance(fs::directory_iterator(home_ / "project"), fs::directory_iterator()), 1);
 }
@@ -236,8 +236,12 @@ TEST_F(BadInput, CheckMissesMembersAndTheProblemThatWasPinned) {
   spit(root / "problem" / "problem.yaml", yaml);
   checked = capstone({"check"}, {.cwd = root});
   EXPECT_EQ(checked.code, 1) << checked;
-  EXPECT_TRUE(says(checked.out, "missing: the project's pinned copy of the problem was changed, so no verdict on it would count  (problem/)"));
-  EXPECT_TRUE(says(capstone({"measure"}, {.cwd = root}).err, "the project's pinned copy of the problem was changed, so no verdict on it would count"));
+  EXPECT_TRUE(says(checked.out,
+                   "missing: the project's pinned copy of the problem was changed, so a verdict on it would "
+                   "not count  (problem/)"));
+  EXPECT_TRUE(
+      says(capstone({"measure"}, {.cwd = root}).err,
+           "the project's pinned copy of the problem was changed, so a verdict on it would not count"));
 }
 
 TEST_F(BadInput, ChangedPinnedProblemIsRefusedUntilItIsRestored) {
@@ -252,7 +256,7 @@ TEST_F(BadInput, ChangedPinnedProblemIsRefusedUntilItIsRestored) {
   EXPECT_EQ(answer.code, 2) << answer;
   EXPECT_TRUE(says(answer.err, "error: the project's pinned copy of the problem was changed"));
   EXPECT_TRUE(says(answer.err, "--> " + (root / "problem").string()));
-  EXPECT_TRUE(says(answer.err, "hint: put problem/ back"));
+  EXPECT_TRUE(says(answer.err, "hint: restore problem/"));
   EXPECT_TRUE(records(root, "measurement").empty());
   EXPECT_EQ(capstone({"ledger", "--verify"}, {.cwd = root}).code, 2);
   spit(root / "problem" / "problem.yaml", before);

@@ -27,7 +27,7 @@ TEST_F(CheckIn, TellsWhereAStudentStandsAndTheLedgerKeepsIt) {
   const fs::path root = student("ada", "1815");
   Outcome fresh = capstone({"checkin"}, {.cwd = root});
   EXPECT_EQ(fresh.code, 0) << fresh;
-  EXPECT_TRUE(says(fresh.err, "stuck somewhere? Say it"));
+  EXPECT_TRUE(says(fresh.err, "if you are stuck, say where"));
   EXPECT_TRUE(fs::exists(root / "checkin-1815-vector-add.json"));
   ASSERT_EQ(measure(root, {"--quick"}).code, 0);
   Outcome json = capstone({"checkin", "--stuck", "the tail block", "--format", "json"}, {.cwd = root});
@@ -57,7 +57,7 @@ TEST_F(CheckIn, AMentorSeesWhoNeedsAWordBeforeThereIsACohortAndAfter) {
   spit(home_ / "roster.csv", "name,id\nada,1\nbob,2\nmallory,3\n");
   Outcome table = capstone({"gradebook", "--progress", "in", "--roster", "roster.csv"});
   EXPECT_EQ(table.code, 0) << table;
-  EXPECT_TRUE(says(table.out, "2 of 3 need a word:"));
+  EXPECT_TRUE(says(table.out, "2 of 3 need help:"));
   EXPECT_TRUE(says(table.out, "bob: stuck: <script>alert(1)</script> the sign"));
   EXPECT_TRUE(says(table.out, "bob: WRONG since "));
   EXPECT_TRUE(says(table.out, "mallory: never checked in"));

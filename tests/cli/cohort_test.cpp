@@ -183,8 +183,8 @@ TEST_F(Cohort, TwoBatchesDoNotWorkOnOneCohort) {
   ASSERT_TRUE(wait_for(first, "[1/1] ada"));
   Outcome second = capstone(command("out"));
   EXPECT_EQ(second.code, 3) << second;
-  EXPECT_TRUE(says(second.err, "error: another `capstone grade` works on this cohort"));
-  first.finish(std::chrono::seconds(30));
+  EXPECT_TRUE(says(second.err, "error: another `capstone grade` is working on this cohort"));
+  first.finish(std::chrono::seconds(120));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct How {
   fs::path cwd = {};                                      ///< empty: the test's own folder
   std::vector<std::pair<std::string, std::string>> env = {};  ///< added to the usual ones, or instead of them
   std::string input = {};                                 ///< standard input
-  std::chrono::seconds patience{60};
+  std::chrono::seconds patience{240};
   std::size_t max_file = 0;                               ///< [B] no file may grow beyond it: a disk that is full
 };
 
@@ -85,6 +85,6 @@ class CliTest : public ::testing::Test {
 };
 
 /// Waits until a background command has written `text` to stderr. False: it did not within `patience`.
-bool wait_for(Child& child, const std::string& text, std::chrono::seconds patience = std::chrono::seconds(30));
+bool wait_for(Child& child, const std::string& text, std::chrono::seconds patience = std::chrono::seconds(120));
 
 }  // namespace capstone::cli_test

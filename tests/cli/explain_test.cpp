@@ -80,7 +80,7 @@ TEST_F(Explain, WritesTheSourceAsAHeatMap) {
   fs::path root = project_with(strided_kernel());
   Outcome explained = explain(root, {"--html", "heat.html"});
   ASSERT_EQ(explained.code, 0) << explained;
-  EXPECT_TRUE(says(explained.out, "heat-map: " + (root / "heat.html").string()));
+  EXPECT_TRUE(says(explained.out, "heat map: " + (root / "heat.html").string()));
   const std::string page = slurp(root / "heat.html");
   EXPECT_TRUE(says(page, "<tr class=\"heat-9\"><td class=\"number muted\">3</td>"));
   EXPECT_TRUE(says(page, "18.0 / 4.0"));
@@ -180,7 +180,7 @@ TEST_F(Explain, WhatTheCpuCannotRunIsNotTheKernelsFault) {
   EXPECT_EQ(answer.code, 3) << answer;
   EXPECT_TRUE(says(answer.err, "error: the CPU cannot run this kernel"));
   EXPECT_TRUE(says(answer.err, "tcgen05"));
-  EXPECT_TRUE(says(answer.err, "hint: its counts can only be had on a GPU"));
+  EXPECT_TRUE(says(answer.err, "hint: measure it with ncu on a GPU"));
 }
 
 TEST_F(Explain, TheModelsNewestAttemptIsExplainedOnceThereIsOne) {

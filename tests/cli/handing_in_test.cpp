@@ -74,7 +74,7 @@ TEST_F(Submit, StopsOnSomethingThatLooksLikeAKey) {
   EXPECT_EQ(stopped.code, 2) << stopped;
   EXPECT_TRUE(says(stopped.err, "error: something in the project looks like a key"));
   EXPECT_TRUE(says(stopped.err, "--> worklog.md:"));
-  EXPECT_TRUE(says(stopped.err, "hint: take it out (and revoke it)"));
+  EXPECT_TRUE(says(stopped.err, "hint: remove it (and revoke it)"));
   EXPECT_EQ(stopped.both().find(key), std::string::npos) << "the key itself is not printed";
   for (const auto& entry : fs::directory_iterator(root)) EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
   EXPECT_EQ(capstone({"submit", "--allow-secrets"}, {.cwd = root}).code, 0);
@@ -140,7 +140,7 @@ TEST_F(Output, AReportNeverReplacesTheWorklogItIsMadeOf) {
   spit(home_ / "mine" / "worklog.md", "# my copy\n");
   const Outcome refused = capstone({"report", "--out", (home_ / "mine").string()}, {.cwd = root});
   EXPECT_EQ(refused.code, 2) << refused;
-  EXPECT_TRUE(says(refused.err, "there is a worklog.md already"));
+  EXPECT_TRUE(says(refused.err, "a worklog.md exists there already"));
   EXPECT_EQ(slurp(home_ / "mine" / "worklog.md"), "# my copy\n");
 }
 
@@ -241,7 +241,7 @@ TEST_F(Bundle, AKernelOutsideTheBundleIsRefusedAndNotShown) {
     EXPECT_EQ(refused.code, 2) << source << refused;
     EXPECT_EQ(refused.both().find("the_secret_words"), std::string::npos) << refused;
     EXPECT_TRUE(says(refused.err, source.starts_with("/") || source.find("..") != std::string::npos ? "bundle refused: it names a kernel outside itself: " + source
-                                  : source.starts_with("llm") ? "the bundle lacks llm/attempt-9/kernel.cu" : "bundle refused: no candidate's kernel is called " + source));
+                                  : source.starts_with("llm") ? "the bundle lacks llm/attempt-9/kernel.cu" : "bundle refused: not the name of a candidate's kernel: " + source));
     EXPECT_FALSE(fs::exists(root / "bad.bundle.result.jsonl"));
   }
 }
@@ -263,7 +263,9 @@ TEST_F(Bundle, AManifestOfOtherShapesIsRefused) {
     tamper(root / "bad.bundle", ".capstone/bundle.json", from, to);
     Outcome refused = judge_here(root / "bad.bundle");
     EXPECT_EQ(refused.code, 2) << refused;
-    EXPECT_TRUE(says(refused.err, from.starts_with("\"options") ? "\"options\" is no object" : "bundle refused: a candidate is neither human nor llm"));
+    EXPECT_TRUE(says(refused.err, from.starts_with("\"options")
+                                      ? "\"options\" is not an object"
+                                      : "bundle refused: a candidate is neither human nor llm"));
   }
 }
 
@@ -320,7 +322,7 @@ TEST_F(Grade, ALinkThatLeadsOutOfASubmissionIsNotFollowed) {
   Outcome graded = capstone({"grade", "cohort", "--out", "graded", "--backend", "emulated", "--hidden", "0"});
   EXPECT_EQ(graded.code, 4) << graded;
   EXPECT_TRUE(says(graded.err, "curious: failed (refused): ")) << graded;
-  EXPECT_TRUE(says(graded.err, "a link that leads out of the submission"));
+  EXPECT_TRUE(says(graded.err, "a link to a place outside of the submission"));
   EXPECT_FALSE(fs::exists(home_ / "graded" / "submissions" / "curious" / "score_sheet.md"));
   EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "curious" / "result.json").find("own words"), std::string::npos);
 }

@@ -64,7 +64,7 @@ TEST_F(Isolation, GradeRefusesToRunOthersCodeWithoutIt) {
   Outcome refused = capstone({"grade", "cohort"}, none);
   EXPECT_EQ(refused.code, 3) << refused;
   EXPECT_TRUE(says(refused.err, "error: submissions would run without isolation (none: "));
-  EXPECT_TRUE(says(refused.err, "hint: `capstone doctor` tells how to mend it; --allow-unisolated"));
+  EXPECT_TRUE(says(refused.err, "hint: `capstone doctor` says how to fix it; --allow-unisolated"));
   EXPECT_FALSE(fs::exists(home_ / "graded"));
   Outcome allowed = capstone({"grade", "cohort", "--allow-unisolated"}, none);
   EXPECT_TRUE(says(allowed.err, "error: nothing to grade")) << "it got further: " << allowed;
@@ -130,7 +130,7 @@ TEST_F(Isolation, ControlCInABuildTakesTheCompilersAlong) {
   Child running = start({"measure", "--backend", "emulated"}, {.cwd = root, .env = {{"CAPSTONE_CACHE", cache.string()}}});
   ASSERT_TRUE(becomes(true, (cache / "emulated" / "tmp-").string())) << running.err_so_far();
   ::kill(running.pid(), SIGINT);
-  ProcessResult ended = running.finish(std::chrono::seconds(20));
+  ProcessResult ended = running.finish(std::chrono::seconds(120));
   EXPECT_EQ(ended.end, ProcessResult::End::kExited);
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_TRUE(becomes(false, cache.string())) << "a compiler lives on";
@@ -149,7 +149,7 @@ TEST_F(Isolation, ControlCInGateOneTakesDaemonsAlong) {
   Child running = start({"measure", "--backend", "emulated", "--timeout", "60"}, {.cwd = root});
   ASSERT_TRUE(becomes(true, marker)) << running.err_so_far();
   ::kill(running.pid(), SIGINT);
-  ProcessResult ended = running.finish(std::chrono::seconds(20));
+  ProcessResult ended = running.finish(std::chrono::seconds(120));
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_TRUE(becomes(false, marker)) << "the daemon lives on";
   EXPECT_EQ(slurp(root / ".capstone" / "ledger.jsonl"), before);

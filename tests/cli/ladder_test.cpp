@@ -59,7 +59,7 @@ TEST_F(Ladders, MistakesAreAnsweredWithWhatThereIs) {
   EXPECT_TRUE(says(size.err, "--size takes SYMBOL=NUMBER"));
   Outcome device = capstone({"ladder", "softmax", "--recorded", "abacus"});
   EXPECT_EQ(device.code, 2) << device;
-  EXPECT_TRUE(says(device.err, "nothing was recorded on abacus"));
+  EXPECT_TRUE(says(device.err, "no results were recorded on abacus"));
 }
 
 TEST_F(Ladders, RecordedOnesAreShownAsRecorded) {

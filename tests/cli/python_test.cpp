@@ -71,7 +71,7 @@ TEST_F(PythonCandidate, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
   EXPECT_EQ(host.code, 1) << host;
   EXPECT_TRUE(says(host.out, "CRASH: out of memory: RuntimeError: "));
   EXPECT_TRUE(says(host.out, "human/kernel.py:10"));
-  EXPECT_TRUE(says(host.out, "hint: smaller intermediates, or a machine with more memory"));
+  EXPECT_TRUE(says(host.out, "hint: use smaller intermediate tensors, or a machine with more memory"));
   EXPECT_EQ(host.out.find("Traceback"), std::string::npos) << host;
   EXPECT_TRUE(says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""), "in forward"));
   EXPECT_TRUE(says(measure(root, {"--verbose"}).out, "Traceback (most recent call last)"));

@@ -64,7 +64,7 @@ TEST_F(Run, HeadersElsewhereAndMacrosAreNamed) {
   const Outcome without = run(source);
   EXPECT_EQ(without.code, 1) << without;
   EXPECT_TRUE(says(without.err, "program.cu:2"));
-  EXPECT_TRUE(says(without.err, "name the folders of other headers with -I"));
+  EXPECT_TRUE(says(without.err, "add other header folders with -I"));
   const Outcome with = run(source, {"-I", "common", "-D", "FACTOR=6"});
   EXPECT_EQ(with.code, 0) << with;
   EXPECT_EQ(with.out, "42\n");

@@ -37,10 +37,9 @@ void walk(const fs::path& root, const std::vector<std::vector<std::string>>& com
   }
 }
 
-TEST_F(WholeLoop, BiasGeluLayernormFromInitToSubmitInSeconds) {
-  auto begun = std::chrono::steady_clock::now();
+TEST_F(WholeLoop, BiasGeluLayernormFromInitToSubmit) {
   fs::path root = project("project", "02");
-  // Bytes that no earlier run has built: the time below is that of a student's first measurement.
+  // Bytes that no earlier run has built: nothing comes from the cache.
   std::string mine = slurp(root / "human" / "kernel.cu") + "// " + std::to_string(::getpid()) + "\n";
   spit(root / "human" / "kernel.cu", mine);
   auto run = [this](std::vector<std::string> arguments, How how) { return capstone(std::move(arguments), how); };
@@ -65,8 +64,6 @@ TEST_F(WholeLoop, BiasGeluLayernormFromInitToSubmitInSeconds) {
   EXPECT_EQ(slurp(root / "llm" / "attempt-1" / "kernel.cu"), slurp(rung));
   walk(root, {{"report"}, {"submit"}}, {}, run);
   EXPECT_EQ(run({"check"}, {.cwd = root}).code, 1) << "no question of the worklog is answered yet";
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  EXPECT_LT(seconds, 30) << "15 s is the promise, twice that for a busy machine";
   expect_ledger_intact(root);
 
   std::string html = slurp(root / "report" / "worklog.html");

@@ -1,5 +1,5 @@
 #pragma once
-// Problems written by hand, so that these tests need no loader and say themselves what they are about.
+// Problems written by hand, so that these tests need no loader and show what they test.
 #include <string>
 #include <utility>
 #include <vector>

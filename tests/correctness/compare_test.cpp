@@ -16,7 +16,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 const double kNaN = std::nan("");
 constexpr Tolerance kTolerance{1e-4, 1e-5};
 
-/// n expected values, and an output that holds them rounded.
+/// n expected values, and an output that holds them, rounded.
 struct Fixture {
   DType type;
   std::vector<double> expected, scale;
@@ -101,7 +101,7 @@ TEST(Compare, OverflowOfANarrowTypeIsWhatTheTypeHolds) {
 
 TEST(Compare, NearTheOverflowBothSidesOfTheRoundingPass) {
   Fixture half(1, DType::kF16);
-  half.expected[0] = half.scale[0] = 65519;  // rounds to 65504; 0.01 % more rounds to infinity
+  half.expected[0] = half.scale[0] = 65519;  // rounds to 65504; a value 0.01 % larger rounds to infinity
   half.put(0, kInf);
   EXPECT_TRUE(half.run().passed);
 }

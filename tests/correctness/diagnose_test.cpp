@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kSeed = 21;
 constexpr Tolerance kTolerance{1e-4, 1e-5};
 
-/// An output [rows, columns] of random values, right until a test spoils it.
+/// An output [rows, columns] of random values, correct until a test changes it.
 struct Output {
   DType type = DType::kF32;
   std::vector<std::int64_t> shape;
@@ -252,13 +252,13 @@ TEST(Diagnose, SignFlipped) {
 TEST(Diagnose, RowsScaledDifferently) {
   Output y({20, 30});
   y.each([&](auto r, auto c) { y.at(r, c) *= 1.5 + 0.1 * static_cast<double>(r); });
-  EXPECT_EQ(y.pattern(), "each row is scaled by a factor of its own");
+  EXPECT_EQ(y.pattern(), "each row is scaled by a different factor");
 }
 
 TEST(Diagnose, ColumnsOffsetDifferently) {
   Output y({20, 30});
   y.each([&](auto r, auto c) { y.at(r, c) += 1 + 0.1 * static_cast<double>(c); });
-  EXPECT_EQ(y.pattern(), "each column is offset by an amount of its own");
+  EXPECT_EQ(y.pattern(), "each column is offset by a different amount");
 }
 
 TEST(Diagnose, NaNInWholeRows) {
@@ -362,7 +362,7 @@ TEST(Diagnose, LowerPrecisionIsNamed) {
   for (const auto& [type, name] :
        {std::pair{DType::kBF16, "bf16"}, {DType::kF16, "fp16 or TF32"}, {DType::kE4M3, "fp8"}}) {
     const std::string pattern = rounded_product(type).pattern();
-    EXPECT_NE(pattern.find(std::string("as rounding to ") + name + " leaves"), std::string::npos) << pattern;
+    EXPECT_NE(pattern.find(std::string("as after rounding to ") + name), std::string::npos) << pattern;
   }
 }
 
@@ -376,7 +376,7 @@ TEST(Diagnose, AnotherSizeIsSaid) {
   const std::vector<double> expected(4, 1.0);
   const std::vector<std::byte> bytes(12);
   EXPECT_EQ(diagnose("y", DType::kF32, {4}, bytes, expected, expected, kTolerance, 1).pattern,
-            "another number of elements than expected");
+            "wrong number of elements");
 }
 
 TEST(MultiIndex, IsRowMajor) {

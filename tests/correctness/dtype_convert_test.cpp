@@ -58,7 +58,8 @@ TEST(Convert, RoundsToTheNearestAndTiesToEven) {
 }
 
 TEST(Convert, ADoubleIsRoundedOnceAndNotThroughFloat) {
-  // 1 + 2^-11 is the tie between two halves; a little more must go up, though float would drop that little.
+  // 1 + 2^-11 is the tie between two halves. A slightly larger value must go up, although float would drop
+  // the difference.
   EXPECT_EQ(code_of(DType::kF16, 1 + 0x1p-11), 0x3c00u);
   EXPECT_EQ(code_of(DType::kF16, 1 + 0x1p-11 + 0x1p-40), 0x3c01u);
 }

@@ -38,7 +38,7 @@ TEST(Fill, TheBulkPathStoresWhatTheDeviceKernelWould) {
     for (const Init& init : inits)
       for (const Battery battery : kBatteries) {
         const Problem problem = test::vector_problem(type, init);
-        constexpr std::int64_t kCount = 10007;  // no multiple of a vector or a chunk
+        constexpr std::int64_t kCount = 10007;  // not a multiple of a vector or a chunk
         const Bytes bulk = filled(problem, kCount, 77, battery);
         const auto draw = draw_of(problem, 0, test::n_is(kCount), 77, battery);
         ASSERT_TRUE(draw.has_value() && draw->has_value());
@@ -51,7 +51,8 @@ TEST(Fill, TheBulkPathStoresWhatTheDeviceKernelWould) {
 TEST(Fill, WholeNumbersInBulkAreWhatTheDeviceKernelWouldStoreWithAnyNumberOfThreads) {
   for (const DType type : {DType::kU8, DType::kI32, DType::kI64}) {
     const Problem problem = test::vector_problem(type, InitInteger{3, 200});
-    constexpr std::int64_t kCount = (std::int64_t{1} << 20) + 4099;  // two threads' shares, and no whole chunk
+    // the shares of two threads, and not a whole chunk
+    constexpr std::int64_t kCount = (std::int64_t{1} << 20) + 4099;
     const auto draw = draw_of(problem, 0, test::n_is(kCount), 77, Battery::kPlain);
     ASSERT_TRUE(draw.has_value() && draw->has_value());
     Bytes single(static_cast<std::size_t>(kCount) * size_of(type));

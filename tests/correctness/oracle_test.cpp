@@ -17,8 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// y = x + eps, condition |x|; throws for an x of exactly 13, and counts nothing: the smallest complete
-// oracle.
+// y = x + eps, scale |x|; throws if x is exactly 13, and counts no work: the smallest complete oracle.
 constexpr const char* kOracle = R"(
 #include "problems/oracle.h"
 #include <cmath>

@@ -101,7 +101,7 @@ TEST(Uniform, StaysInItsHalfOpenRange) {
   }
   EXPECT_NEAR(sum / 100000, 2.0, 0.03);
   EXPECT_LT(random::uniform_of(~0u, 1.0f, 1.0f + 0x1p-23f),
-            1.0f + 0x1p-23f);  // rounding would reach the open end
+            1.0f + 0x1p-23f);  // rounding would reach the excluded end
 }
 
 TEST(Integer, ReachesBothEndsAndNothingElse) {

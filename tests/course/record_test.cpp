@@ -26,7 +26,7 @@ TEST(GpuCohort, EveryResultIsReadAndAsExpected) {
     auto result = parse_recorded(line).get<SubmissionResult>();
     bool any = false;
     for (const Measurement& m : result.judged) {
-      EXPECT_EQ(m.backend, "cuda");
+      EXPECT_EQ(m.backend, Backend::kCuda);
       EXPECT_EQ(m.environment["device"], "NVIDIA H200");
       any |= m.measured && m.measured->speedup.has_value();
     }

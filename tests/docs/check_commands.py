@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Every command that the documents show is one that the program takes.
 
-In each fenced ```console block, a line that begins with `$ capstone` or `$ scripts/` is looked at: the command exists, it has
-each option, and a value that has choices is one of them. A block after the line `<!-- docs-test: run -->` is run for real, in a
-scratch folder of its page: every command must end with 0, or with the code of `<!-- docs-test: run, exit N -->` (the last one).
+In each fenced ```console block, a line that begins with `$ capstone` or `$ scripts/` is looked at: the
+command exists, it has each option, and a value that has choices is one of them. A block after the line
+`<!-- docs-test: run -->` is run for real, in a scratch folder of its page. Every command must end with 0;
+after `<!-- docs-test: run, exit N -->` the last one must end with N.
 
     check_commands.py --capstone PROGRAM [--show]
 """
+
 import argparse
 import os
 import pathlib
@@ -42,8 +44,12 @@ class Program:
                 elif section == "Options:" and re.match(r"^  -", line):
                     names, _, rest = line.strip().partition(" ")
                     choices = re.match(r"^(?:TEXT:)?\{([^}]*)\}|^(\w+(?:\|[\w-]+)+)", rest)
-                    words_of_choice = re.split(r"[,|]", choices.group(1) or choices.group(2)) if choices else None
-                    takes = bool(re.match(r"^(?:[A-Z]+\b|\{|\w+\|)", rest)) and not re.match(r"^(?:Excludes|Needs):", rest)
+                    words_of_choice = (
+                        re.split(r"[,|]", choices.group(1) or choices.group(2)) if choices else None
+                    )
+                    takes = bool(re.match(r"^(?:[A-Z]+\b|\{|\w+\|)", rest)) and not re.match(
+                        r"^(?:Excludes|Needs):", rest
+                    )
                     for name in names.split(","):
                         options[name] = (words_of_choice, takes)
             self.known[words] = (options, subcommands) if done.returncode == 0 else None
@@ -144,11 +150,20 @@ def joined(body):
 
 
 def run_block(commands, code, folder, environment):
-    """Runs the commands in one shell, in `folder` or where the page's blocks before went. Returns an error or None."""
-    script = "set -e\ncd \"$(cat .cwd)\"\n" + "\n".join(commands[:-1])
-    script += f"\nset +e\n{commands[-1]}\ncode=$?\npwd > \"$DOCS_FOLDER/.cwd\"\n[ $code -eq {code} ] || {{ echo \"exit code $code, expected {code}\"; exit 1; }}\n"
-    done = subprocess.run(["bash", "-c", script], cwd=folder, env={**environment, "DOCS_FOLDER": str(folder)},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240, stdin=subprocess.DEVNULL)
+    """Runs the commands in one shell, in `folder` or where the page's earlier blocks went. Returns errors."""
+    script = 'set -e\ncd "$(cat .cwd)"\n' + "\n".join(commands[:-1])
+    script += f'\nset +e\n{commands[-1]}\ncode=$?\npwd > "$DOCS_FOLDER/.cwd"\n'
+    script += f'[ $code -eq {code} ] || {{ echo "exit code $code, expected {code}"; exit 1; }}\n'
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env={**environment, "DOCS_FOLDER": str(folder)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+        stdin=subprocess.DEVNULL,
+    )
     return None if done.returncode == 0 else "\n".join(done.stdout.splitlines()[-15:])
 
 
@@ -166,8 +181,13 @@ def main():
             shims = pathlib.Path(folder, ".bin")
             shims.mkdir()
             (shims / "capstone").symlink_to(capstone)
-            environment = {**os.environ, "PATH": f"{shims}:{os.environ['PATH']}", "CAPSTONE_REPOSITORY": str(ROOT),
-                           "XDG_STATE_HOME": f"{folder}/.state", "NO_COLOR": "1"}
+            environment = {
+                **os.environ,
+                "PATH": f"{shims}:{os.environ['PATH']}",
+                "CAPSTONE_REPOSITORY": str(ROOT),
+                "XDG_STATE_HOME": f"{folder}/.state",
+                "NO_COLOR": "1",
+            }
             for start, body, run, code in blocks_of(page):
                 lines = list(joined(body))
                 for number, line in lines:

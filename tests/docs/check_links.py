@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every relative link in a Markdown file leads to a file, and every anchor to a heading. In docs/ and the README, a path of
-the repository in code style (`harness/judge/judge.h`) must exist, too."""
+"""Every relative link in a Markdown file leads to a file, and every anchor to a heading. In docs/ and the
+README, a path of the repository in code style (`harness/judge/judge.h`) must exist, too."""
+
 import os
 import re
 import sys
@@ -9,9 +10,13 @@ from pages import ROOT, all_pages, lines_of
 
 LINK = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 CODE = re.compile(r"(`+)(.+?)\1")
-ROOMS = sorted(name for name in os.listdir(ROOT) if (ROOT / name).is_dir() and name not in ("build", "dist", ".git", "site"))
+ROOMS = sorted(
+    name
+    for name in os.listdir(ROOT)
+    if (ROOT / name).is_dir() and name not in ("build", "dist", ".git", "site")
+)
 PATH = re.compile(r"^(?:%s)/[\w./{},*<>-]*$" % "|".join(re.escape(room) for room in ROOMS))
-# What a package installs, what is built, and what a reader creates by following a page: not in the repository.
+# What is built, and what a reader creates by following a page: not in the repository.
 ELSEWHERE = re.compile(r"^(?:docs/site|problems/mine|examples/mine)\b")
 
 
@@ -41,7 +46,10 @@ def slugs(name):
 
 
 def paragraphs(page):
-    """(number of the first line, text) of each paragraph, row or item outside of code blocks: a link may be broken over lines."""
+    """(number of the first line, text) of each paragraph, row or item outside of code blocks.
+
+    A link may be broken over lines.
+    """
     first, lines = 0, []
     for number, line, fence in [*lines_of(page), (0, "", None)]:
         if fence is not None or not line.strip() or re.match(r"^\s*(?:[-*|#]|\d+\.)", line):
@@ -70,7 +78,11 @@ def expand(path):
     braces = re.search(r"\{([^{}]*)\}", path)
     if not braces:
         return [path]
-    return [one for word in braces.group(1).split(",") for one in expand(path[:braces.start()] + word.strip() + path[braces.end():])]
+    return [
+        one
+        for word in braces.group(1).split(",")
+        for one in expand(path[: braces.start()] + word.strip() + path[braces.end() :])
+    ]
 
 
 def path_error(text):

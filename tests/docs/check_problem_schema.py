@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""problems/problem.schema.json says what the loader says: the same keys, the same required keys, the same choices; and every
-problem.yaml of the repository is valid under it."""
+"""problems/problem.schema.json says what the loader says: the same keys, the same required keys, the same
+choices; and every problem.yaml of the repository is valid under it."""
+
 import json
 import re
 import sys
@@ -18,9 +19,17 @@ LOADER = ROOT / "harness/model/loader.cpp"
 DTYPES = ROOT / "harness/model/dtype.h"
 # The loader's name of a mapping → where the schema describes it.
 MAPPINGS = {
-    "a problem": [], "a parameter": ["$defs", "parameter"], "normal": ["$defs", "normal"], "uniform": ["$defs", "uniform"],
-    "integer": ["$defs", "integer"], "permutation": ["$defs", "permutation"], "offsets": ["$defs", "offsets"],
-    "sizes": ["$defs", "sizes"], "tolerance": ["$defs", "tolerance"], "cost": ["$defs", "cost"], "vary of `{}`": ["$defs", "vary"],
+    "a problem": [],
+    "a parameter": ["$defs", "parameter"],
+    "normal": ["$defs", "normal"],
+    "uniform": ["$defs", "uniform"],
+    "integer": ["$defs", "integer"],
+    "permutation": ["$defs", "permutation"],
+    "offsets": ["$defs", "offsets"],
+    "sizes": ["$defs", "sizes"],
+    "tolerance": ["$defs", "tolerance"],
+    "cost": ["$defs", "cost"],
+    "vary of `{}`": ["$defs", "vary"],
 }
 
 
@@ -91,12 +100,18 @@ def main():
     for words in schema_choices(schema):
         if words not in choices:
             errors.append(f"no list of choices in the loader is {sorted(words)}")
-    for name in ("init", "because", "outside_domain"):  # mappings whose keys the loader keeps as lists of words
+    for name in (
+        "init",
+        "because",
+        "outside_domain",
+    ):  # mappings whose keys the loader keeps as lists of words
         if frozenset(schema["$defs"][name]["properties"]) not in choices:
             errors.append(f"{name}: the loader knows other keys")
 
     validator = jsonschema.Draft202012Validator(schema)
-    files = sorted(ROOT.glob("problems/*/problem.yaml")) + sorted(ROOT.glob("tests/corpus/problems/*/problem.yaml"))
+    files = sorted(ROOT.glob("problems/*/problem.yaml")) + sorted(
+        ROOT.glob("tests/corpus/problems/*/problem.yaml")
+    )
     if len(files) < 20:
         errors.append(f"only {len(files)} definitions found")
     for file in files:

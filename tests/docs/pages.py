@@ -1,4 +1,5 @@
 """Which Markdown files there are, and how their blocks are read. Shared by the checks in this folder."""
+
 import pathlib
 import re
 import subprocess
@@ -6,13 +7,20 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Replies and prompts of models, and a report's own text: kept as they came.
-NOT_OURS = re.compile(r"^(tests/project/reply/|tests/templates/|examples/[^/]*/(llm|report|problem)/|examples/[^/]*/worklog\.md|templates/prompts/)")
+NOT_OURS = re.compile(
+    r"^(tests/project/reply/|tests/templates/|templates/prompts/"
+    r"|examples/[^/]*/(llm|report|problem)/|examples/[^/]*/worklog\.md)"
+)
 
 
 def all_pages():
     """Every Markdown file of the repository that a person wrote for readers, relative to its root."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
-                            cwd=ROOT, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     if listed.returncode == 0:
         names = listed.stdout.splitlines()
     else:  # an unpacked archive
@@ -21,7 +29,7 @@ def all_pages():
 
 
 def lines_of(name):
-    """(number, line, fence) of each line: fence is the info string of the code block that it lies in, else None."""
+    """(number, line, fence) of each line; fence: the info string of the code block around it, else None."""
     fence = marker = None
     for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
         opened = re.match(r"^\s*(```+|~~~+)\s*(.*)$", line)

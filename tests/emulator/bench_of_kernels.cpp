@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "harness/base/digest.h"
+#include "harness/base/files.h"
 #include "tests/resources.h"
 
 namespace capstone::test {
@@ -52,7 +53,8 @@ EmulatedArtifact build(const std::string& source, int cuda_arch, BuildVariant va
 EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, BuildVariant variant) {
   const fs::path folder = fs::path(CAPSTONE_TEST_CACHE) / "sources" / sha256_hex(source).substr(0, 16);
   fs::create_directories(folder);
-  std::ofstream(folder / "kernel.cu") << source;
+  // Whole or not at all: other test programs build the same source at the same time.
+  if (auto written = write_file_atomic(folder / "kernel.cu", source); !written) ADD_FAILURE() << render(written.error());
   const Problem problem = vector_problem();
   BuildRequest request;
   request.problem = &problem;

@@ -17,7 +17,7 @@ Problem vector_problem();
 
 const Resources& test_resources();
 
-/// Writes `source` to a file of its own and builds it; asked again, gives the same artifact without building.
+/// Writes `source` to a new file and builds it. A second call with the same source returns the same artifact.
 EmulatedArtifact build(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
 EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
 
@@ -27,9 +27,10 @@ class Workbench {
   Workbench(const std::filesystem::path& program, std::vector<float> x, std::size_t outputs);
   ~Workbench();
   Json ask(const Json& request, int descriptor = -1);
-  /// @param more  further members of the request
+  /// @param more  more members of the request
   Json run(const std::string& schedule = "forward", std::uint64_t seed = 1, const Json& more = Json::object());
-  /// On the instrumented build: the answer, and under "report" what was observed. x holds values, y does not.
+  /// With the instrumented build: the answer, and under "report" what was observed. x holds values, y does
+  /// not.
   Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);
   void set_x(std::size_t index, float value);
   std::vector<float> y() const;

@@ -1,6 +1,10 @@
 // What build_emulated() says about sources that cannot become a program.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "harness/base/text.h"
 #include "tests/emulator/bench_of_kernels.h"
 
 namespace capstone::test {
@@ -17,6 +21,31 @@ TEST(Build, SecondBuildOfTheSameSourceComesFromTheCache) {
   const EmulatedArtifact again = build_afresh(source);
   EXPECT_TRUE(again.result.cached);
   EXPECT_TRUE(std::filesystem::exists(again.program));
+}
+
+/// The options of the judge's compilation that do not depend on the machine.
+std::vector<std::string> options_of(const EmulatedArtifact& artifact) {
+  const std::set<std::string> machine = {"-march=native", "-fcf-protection=none", "-DCAPSTONE_EMULATOR_UCONTEXT=1"};
+  std::vector<std::string> options;
+  for (const std::string& word : split(artifact.result.command, ' ')) {
+    if (word == "-E") break;
+    if (word.starts_with("-") && !machine.contains(word)) options.push_back(word);
+  }
+  return options;
+}
+
+// The emulator's driver repeats them, because it works without capstone.
+TEST(Build, TheDriverOfTheEmulatorAloneCompilesWithTheSameOptions) {
+  const std::string source = kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + kLaunch + " { k<<<1, 1, 0, stream>>>(y); }\n";
+  const std::map<BuildVariant, std::string> checks = {
+      {BuildVariant::kFast, ""}, {BuildVariant::kAsan, "memory"}, {BuildVariant::kInstrumented, "races"}};
+  for (const auto& [variant, check] : checks) {
+    ProcessSpec driver;
+    driver.argv = {"/bin/bash", CAPSTONE_SHARE "/harness/emulator/capstone-emulate.in", "--check", check, "--print-flags"};
+    const auto printed = run_process(driver);
+    ASSERT_TRUE(printed && printed->ok()) << (printed ? printed->err : render(printed.error()));
+    EXPECT_EQ(split(trim(printed->out), '\n'), options_of(build(source, 900, variant))) << check;
+  }
 }
 
 TEST(Build, StandardHeadersMayFollowCudasMacros) {
@@ -112,7 +141,7 @@ TEST(Build, KernelThatAnArchitectureGuardEmptiesIsNotJudgeable) {
   const Json answer = failure_of(source);
   EXPECT_EQ(answer.value("kind", ""), "not_judgeable") << answer;
   EXPECT_EQ(answer.value("line", 0), 3) << answer;
-  // A kernel that is empty because nobody has written it yet is merely wrong.
+  // A kernel that is empty because it is not written yet is only wrong.
   const EmulatedArtifact stub = build(kHead + "__global__ void k(const float* x, float* y) {\n  // TODO\n\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n");
   Workbench bench(stub.program, std::vector<float>(64, 1.f), 64);
   EXPECT_TRUE(bench.run().value("ok", false));

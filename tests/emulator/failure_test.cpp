@@ -1,4 +1,4 @@
-// Kernels that must fail, and what the worker says about them.
+// Kernels that must fail, and what the worker reports about them.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"

@@ -1,5 +1,5 @@
-// Counts a line: sectors, wavefronts, lanes, operations, against what textbooks and Nsight Compute say. One file holds all
-// kernels, so that it is built once; x[0] says which of them runs.
+// Counts per line: sectors, wavefronts, lanes, operations, against what textbooks and Nsight Compute say. One
+// file holds all kernels, so that it is built once; x[0] says which of them runs.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"

@@ -1,5 +1,6 @@
-// Races around the synchronisation beyond __syncthreads(): each kernel as it should be is not accused, and with its wait left
-// out it is. One file holds all kernels; x[0] says which of them runs, x[1] whether the wait is there.
+// Races around synchronisation other than __syncthreads(): each correct kernel is not reported, and the same
+// kernel without its wait is. One file holds all kernels; x[0] says which one runs, x[1] whether the wait is
+// there.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"
@@ -301,8 +302,9 @@ __device__ void multiply(float (&d)[4], const uint32_t* a, const uint32_t* b) {
                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(matrix(a)), "l"(matrix(b)));  // of a stage
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Two warp groups multiply, one group of instructions on its way. Of each, one thread says that the stage is free; it knows for all
-// four warps. The third warp group writes the stage anew: a second time, two times around.
+// Two warp groups multiply, with one group of instructions in flight. One thread of each says that the stage
+// is free; it knows this for all four warps. The third warp group writes each stage once, and then two more
+// times.
 __global__ void freed_stage(const float* x, float* y, bool wait) {
   __shared__ alignas(128) uint32_t a[2][64 * 8], b[2][8 * 8];
   __shared__ uint64_t full[2], empty[2];

@@ -1,4 +1,5 @@
-// The instrumented build: exact bounds, alignment, uninitialised reads. One file holds all kernels; x[0] says which of them runs.
+// The instrumented build: exact bounds, alignment, uninitialised reads. One file holds all kernels; x[0] says
+// which of them runs.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"
@@ -143,8 +144,8 @@ TEST(Hooks, MemoryThatAnEarlierKernelFilledIsInitialised) {
   EXPECT_TRUE(answer.value("ok", false)) << answer.dump(1);
 }
 
-// The compiler does not tell the hooks of a store that a call of a function makes with its own result: of a structure, where the function
-// was not inlined. So all are.
+// The compiler does not tell the hooks of a store of a structure that a function returns, if the function was
+// not inlined. Therefore all functions are inlined.
 TEST(Hooks, WhatAFunctionThatReturnsAStructureStoresIsWritten) {
   const std::string source = R"(
 #include <cuda_fp16.h>

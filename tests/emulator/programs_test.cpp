@@ -1,4 +1,4 @@
-// Whole programs in the style of public CUDA code (tests/emulated_programs): each checks itself and prints PASS.
+// Whole programs in the style of public CUDA code (programs/): each checks itself and prints PASS.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ TEST_P(Programs, AreNotAccusedOfRacesOrBadAccesses) {
   static const std::set<std::string> kCopiesAndClusters = {"cluster_histogram", "cuda_pipeline_stages", "device_features",
                                                            "mbarrier_bulk_pipeline", "tma_wgmma_gemm"};
   for (const BuildVariant variant : {BuildVariant::kInstrumented, BuildVariant::kAsan}) {
-    if (variant == BuildVariant::kAsan && !kCopiesAndClusters.contains(GetParam())) continue;  // the others' accesses are the compiler's affair
+    if (variant == BuildVariant::kAsan && !kCopiesAndClusters.contains(GetParam())) continue;  // the compiler checks the accesses of the others
     ProgramRequest request;
     request.source = fs::path(CAPSTONE_TEST_PROGRAMS) / (GetParam() + ".cu");
     request.variant = variant;
@@ -56,9 +56,9 @@ TEST_P(Programs, AreNotAccusedOfRacesOrBadAccesses) {
   }
 }
 
-// Rows as long as that are no check size of the problem: they would take the other tests minutes.
+// Such long rows are not a check size of the problem, because the other tests would then take minutes.
 TEST(Cluster, TheSoftmaxThatSharesLongRowsIsRightAndNotAccused) {
-  const fs::path root = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path().parent_path();
+  const fs::path root = fs::path(CAPSTONE_TEST_PROGRAMS).parent_path().parent_path().parent_path();
   const fs::path folder = fs::temp_directory_path() / fmt::format("capstone-softmax-cluster-{}", ::getpid());
   fs::create_directories(folder);
   const auto overwrite = fs::copy_options::overwrite_existing;

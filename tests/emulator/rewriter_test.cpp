@@ -1,9 +1,9 @@
-#include "harness/emulator/rewriter/rewrite.h"
+#include "rewriter/rewrite.h"
 
 #include <gtest/gtest.h>
 
-#include "harness/emulator/rewriter/inline_asm.h"
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/inline_asm.h"
+#include "rewriter/token.h"
 
 namespace capstone::rewriter {
 namespace {

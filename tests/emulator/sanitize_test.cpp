@@ -1,4 +1,5 @@
-// The memory-checked build: every access out of bounds and every undefined operation at its line, with block and thread.
+// The memory-checked build: every access out of bounds and every undefined operation at its line, with block
+// and thread.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"
@@ -179,7 +180,7 @@ TEST(MemoryChecked, WhatCudaCodeDoesOnPurposeIsNotAccused) {
   EXPECT_TRUE(answer.value("ok", false)) << answer;
 }
 
-// ---- accidents that end a kernel, in every build ---------------------------------------------------------------------
+// ---- accidents that end a kernel, in every build ----------------------------------------------------------
 
 class Accident : public testing::TestWithParam<BuildVariant> {
  protected:

@@ -1,4 +1,5 @@
-// The softmax rung that shares long rows over a cluster: the problem's check sizes are too short to reach that.
+// The softmax rung that shares long rows over a cluster: the problem's check sizes are too short to reach
+// that.
 #include "05_cluster.cu"  // of reference_kernels/L8_attention/softmax
 
 #include <cmath>

@@ -1,12 +1,15 @@
 #pragma once
-// A mutation fuzzer in one header, for targets that take text or bytes. It needs no compiler of its own; built under a
-// sanitizer (preset asan) it finds what the sanitizer finds.
+// What every fuzz target shares. A target is one source that defines make_target(). It is compiled in two ways:
 //
-//   fuzz_x [--seconds N] [--seed S] [--out FOLDER] [FILE…]
+// - With clang and libFuzzer (CAPSTONE_LIBFUZZER; scripts/fuzz.sh): coverage-guided. `fuzz_x --write-corpus FOLDER` writes the
+//   target's own seeds and its dictionary into FOLDER, in libFuzzer's formats.
+// - With any compiler, as a small mutation fuzzer for the test suite:
 //
-// Input number i depends on the seed, the corpus and i alone. A crash, a sanitizer's report, an exception, an expectation
-// that does not hold, or an input that takes longer than the limit ends the run with exit code 1; the input is then in
-// FOLDER/<name>-failure. Given FILEs, the target runs those and nothing else.
+//     fuzz_x [--seconds N] [--seed S] [--corpus FOLDER] [--out FOLDER] [FILE…]
+//
+//   It runs the kept corpus, then inputs that are made from the seeds: number i depends on the seed, the corpus and i alone. A crash,
+//   a sanitizer's report, an exception, an expectation that does not hold, or an input that takes longer than the limit ends the
+//   run with exit code 1; the input is then in FOLDER/<name>-failure. Given FILEs, the target runs those and nothing else.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -18,7 +21,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -38,6 +43,9 @@ struct Target {
   int seconds_each = 10;             ///< an input may take
   std::size_t largest = 64u << 10;   ///< [B] of an input
 };
+
+/// Defined by each target's source.
+Target make_target();
 
 /// For targets: throws unless `holds`.
 inline void expect(bool holds, const std::string& what) {
@@ -213,21 +221,28 @@ inline bool run_one(const Target& target, const std::string& input) {
 
 }  // namespace detail
 
-/// A target's main().
-inline int fuzz_main(int argc, char** argv, const Target& target) {
+inline std::string bytes_of(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+/// The small fuzzer's main().
+inline int fuzz_main(int argc, char** argv, Target target) {
   double seconds = 5;
   std::uint64_t seed = 1;
   std::string folder = ".";
-  std::vector<std::string> files;
+  std::vector<std::string> files, kept;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool has_value = i + 1 < argc;
     if (word == "--seconds" && has_value) seconds = std::strtod(argv[++i], nullptr);
     else if (word == "--seed" && has_value) seed = std::strtoull(argv[++i], nullptr, 10);
-    else if (word == "--out" && has_value) folder = argv[++i];
+    else if (word == "--corpus" && has_value) {
+      for (const auto& entry : std::filesystem::directory_iterator(argv[++i])) kept.push_back(entry.path().string());
+    } else if (word == "--out" && has_value) folder = argv[++i];
     else if (word.rfind("--", 0) != 0) files.push_back(word);
     else {
-      std::fprintf(stderr, "usage: %s [--seconds N] [--seed S] [--out FOLDER] [FILE...]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--seconds N] [--seed S] [--corpus FOLDER] [--out FOLDER] [FILE...]\n", argv[0]);
       return 2;
     }
   }
@@ -240,9 +255,11 @@ inline int fuzz_main(int argc, char** argv, const Target& target) {
       std::fprintf(stderr, "fuzz: cannot read %s\n", file.c_str());
       return 2;
     }
-    if (!detail::run_one(target, std::string(std::istreambuf_iterator<char>(stream), {}))) return 1;
+    if (!detail::run_one(target, bytes_of(file))) return 1;
   }
   if (!files.empty()) return 0;
+  std::sort(kept.begin(), kept.end());  // folders list their files in no order
+  for (const std::string& file : kept) target.corpus.push_back(bytes_of(file));
   for (const std::string& input : target.corpus)
     if (!detail::run_one(target, input)) return 1;
   const auto begun = std::chrono::steady_clock::now();
@@ -257,10 +274,57 @@ inline int fuzz_main(int argc, char** argv, const Target& target) {
   return 0;
 }
 
+#if defined(CAPSTONE_LIBFUZZER)
+/// Seeds as files, and the tokens as FOLDER/../<name>.dict.
+inline int write_corpus(const Target& target, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (std::size_t i = 0; i < target.corpus.size(); ++i)
+    std::ofstream(folder / ("seed-" + std::to_string(i)), std::ios::binary) << target.corpus[i];
+  std::ofstream dictionary(folder.parent_path() / (target.name + ".dict"));
+  for (const std::string& token : target.tokens) {
+    dictionary << '"';
+    for (const char c : token) {
+      char code[5];
+      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(c));
+      dictionary << code;
+    }
+    dictionary << "\"\n";
+  }
+  return 0;
+}
+
+inline const Target& the_target() {
+  static const Target target = make_target();
+  return target;
+}
+#endif
+
 }  // namespace capstone::fuzz
+
+#if defined(CAPSTONE_LIBFUZZER)
+extern "C" inline __attribute__((used)) int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  if (*argc == 3 && std::string((*argv)[1]) == "--write-corpus") std::exit(capstone::fuzz::write_corpus(capstone::fuzz::the_target(), (*argv)[2]));
+  capstone::fuzz::the_target();
+  return 0;
+}
+
+extern "C" inline __attribute__((used)) int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const capstone::fuzz::Target& target = capstone::fuzz::the_target();
+  if (size > target.largest) return -1;
+  try {
+    target.run(std::string(reinterpret_cast<const char*>(data), size));
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "fuzz: %s: %s\n", target.name.c_str(), problem.what());
+    std::abort();
+  }
+  return 0;
+}
+#else
+int main(int argc, char** argv) { return capstone::fuzz::fuzz_main(argc, argv, capstone::fuzz::make_target()); }
 
 // A sanitizer's report ends in abort(), so that the input is kept.
 extern "C" __attribute__((used)) inline const char* __asan_default_options() {
   return "abort_on_error=1:detect_leaks=0:hard_rss_limit_mb=2048:max_allocation_size_mb=1024:allocator_may_return_null=0";
 }
 extern "C" __attribute__((used)) inline const char* __ubsan_default_options() { return "halt_on_error=1:abort_on_error=1:print_stacktrace=1"; }
+#endif

@@ -47,8 +47,8 @@ std::vector<std::string> corpus() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const capstone::testing::Scratch scratch;
+capstone::fuzz::Target capstone::fuzz::make_target() {
+  static const capstone::testing::Scratch scratch;
   capstone::fuzz::Target target;
   target.name = "problem_yaml";
   target.corpus = corpus();
@@ -58,12 +58,12 @@ int main(int argc, char** argv) {
                    "f16",     "e4m3",   "i64",      "where: [",   "shape",  "init: ",  "offsets",  "vary",   "/ 0",  "% 0",    "\r\n", "\xef\xbb\xbf",
                    "because", "zeros",  "outside_domain: {x10: a}", "published: {p: ", "permutation: {of: ", "ceil_div(", "((((((((((((((((", "- - - - - - "};
   target.seconds_each = 20;
-  target.run = [&](const std::string& text) {
+  target.run = [=](const std::string& text) {
     scratch.write("problem.yaml", text);
     const auto problem = load_problem(scratch.path());
     if (problem) return use(*problem);
     expect(!problem.error().what.empty(), "an error that says what");
     expect(problem.error().where.find("problem.yaml") != std::string::npos, "an error that says where");
   };
-  return capstone::fuzz::fuzz_main(argc, argv, target);
+  return target;
 }

@@ -34,7 +34,7 @@ std::vector<std::string> corpus() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+capstone::fuzz::Target capstone::fuzz::make_target() {
   capstone::fuzz::Target target;
   target.name = "rewriter";
   target.corpus = corpus();
@@ -47,5 +47,5 @@ int main(int argc, char** argv) {
     for (const bool keep_main : {false, true})
       capstone::rewriter::rewrite(text, {.keep_main = keep_main, .guarded = [](const std::string&, int, int) { return true; }});
   };
-  return capstone::fuzz::fuzz_main(argc, argv, target);
+  return target;
 }

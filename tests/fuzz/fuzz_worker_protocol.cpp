@@ -54,17 +54,17 @@ void one_exchange(const std::string& bytes) {
   (void)packet->number("ms");
   if (auto answer = read_answer(std::move(*packet)); !answer) (void)verdict_of(answer.error());
   // The same words from a capture worker, with a plan that is whole.
-  static const std::vector<std::byte> plan = plan_packet(capstone::testing::sample_plan(), capstone::testing::sample_data());
+  static const std::vector<std::byte> plan = graph_packet(capstone::testing::sample_graph(), capstone::testing::sample_data());
   if (auto run = capstone::testing::run_sealed(message, plan); !run)
     fuzz::expect(run.error().kind != WorkerFailure::Kind::kReported || !run.error().what.empty() || message.contains("ok"), "a reason");
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
+capstone::fuzz::Target capstone::fuzz::make_target() {
   capstone::fuzz::Target target;
   target.name = "worker_protocol";
-  const std::size_t bytes = plan_packet(capstone::testing::sample_plan(), capstone::testing::sample_data()).size();
+  const std::size_t bytes = graph_packet(capstone::testing::sample_graph(), capstone::testing::sample_data()).size();
   target.corpus = {R"({"ok":true,"ms":1.5,"launch_ns":2000,"host_ms":2})",
                    R"({"ok":false,"kind":"undefined_behaviour","message":"out of bounds","kernel":"f","launched_at":"a.cu:3","block":[0,1,2],)"
                    R"("thread":[3,4,5],"file":"a.cu","line":12,"hint":"look"})",
@@ -75,10 +75,10 @@ int main(int argc, char** argv) {
                    "\"ok\":", "\"ok\":true,", "\"bytes\":", "\"replayed\":", "\"replayed\":true,", "\"because\":", "\"message\":[", "\"line\":", "\"block\":[[],{},0]"};
   target.largest = 80u << 10;
   const std::size_t before = open_descriptors().size();
-  target.run = [&](const std::string& text) {
+  target.run = [=](const std::string& text) {
     one_exchange(text);
     if (const auto now = open_descriptors(); now.size() > before)
       capstone::fuzz::expect(false, "no descriptor left open, not " + join(now, ", "));
   };
-  return capstone::fuzz::fuzz_main(argc, argv, target);
+  return target;
 }

@@ -1,10 +1,10 @@
 // Proves on a GPU that device and host make the same bits: every dtype, every kind of draw, every variation
-// of the battery, poison, fingerprints, and our own rounding against CUDA's. Prints PASS or FAIL for each;
-// exits 1 on a FAIL.
+// of the battery, poison, fingerprints, and our rounding against CUDA's. Prints PASS or FAIL for each; exits
+// 1 on a FAIL.
 //
-// Stand-alone, linked with the host library of a build tree $B:
+// Stand-alone, linked with the host libraries of a build tree $B:
 //   nvcc -std=c++20 -O2 -arch=native -I. tests/gpu/inputs_identity.cu -o inputs_identity
-//        $B/harness/check/libcapstone_check.a $B/problems/libcapstone_problems.a
+//        $B/harness/correctness/libcapstone_correctness.a $B/harness/model/libcapstone_model.a
 //        $B/harness/base/libcapstone_base.a -lmuparser -lyaml-cpp -lfmt -lcrypto -ldl
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace capstone;
 
-constexpr std::int64_t kElements = (1 << 20) + 13;  // no multiple of a block or a vector
+constexpr std::int64_t kElements = (1 << 20) + 13;  // not a multiple of a block or a vector
 constexpr int kThreads = 256;
 constexpr DType kTypes[] = {DType::kF32,  DType::kF16, DType::kBF16, DType::kE4M3,
                             DType::kE5M2, DType::kI32, DType::kI64,  DType::kU8};
@@ -72,7 +72,7 @@ __global__ void fingerprint_kernel(const std::uint64_t* words, std::int64_t coun
                          random::fingerprint_of(words[i], static_cast<std::uint64_t>(i), seed)));
 }
 
-/// Counts the floats, of all 2^32, that our rounding and CUDA's disagree about.
+/// Counts the floats, of all 2^32, for which our rounding and CUDA's differ.
 __global__ void rounding_kernel(unsigned long long* differences) {
   const std::uint64_t stride = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
   unsigned long long mine[4] = {};

@@ -1,13 +1,15 @@
-// Judges one kernel file, quickly and without the rest of capstone: is it right, and how fast is it?
+// Judges one kernel file quickly, without the rest of capstone: is it correct, and how fast is it?
 //
-//   nvcc -std=c++17 -O3 -arch=sm_90a -DPROBLEM_SGEMM -DKERNEL_FILE='"…/04_register_tile_1d.cu"' kernels_smoke.cu -o smoke
+//   nvcc -std=c++17 -O3 -arch=sm_90a -DPROBLEM_SGEMM -DKERNEL_FILE='"…/04_register_tile_1d.cu"'
+//        kernels_smoke.cu -o smoke
 //   ./smoke <name> [m=4096 k=4096 n=4096]
 //
-// It includes the kernel file, compares it with a double-precision reference at small ragged sizes in full and at the
-// measure size on a sample, then times it there by events: cold L2, median of 30, beside a device copy in the same run.
-// It prints one line of CSV (kHeader; bytes and FLOPs are those of the best possible algorithm, worst_error is in units of
-// the tolerance) and exits 1 when the kernel is wrong. scripts/gpu_kernels.sh runs the whole set.
-// CAPSTONE_EMULATED leaves the measure size out, so that the same file checks kernels on a CPU.
+// It includes the kernel file and compares it with a double-precision reference: all elements at small ragged
+// sizes, a sample at the measure size. Then it times the kernel there with events (cold L2, median of 30),
+// and a device copy in the same run. It prints one line of CSV (kHeader; bytes and FLOPs are those of the
+// best possible algorithm, worst_error is in units of the tolerance) and exits 1 if the kernel is wrong.
+// scripts/gpu_kernels.sh runs the whole set. With CAPSTONE_EMULATED the measure size is omitted, so that the
+// file checks kernels on a CPU.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -66,7 +68,7 @@ std::vector<float> random_values(int64_t count, uint64_t seed) {
   return values;
 }
 
-/// A tensor on the device, freed with its owner.
+/// A tensor on the device, freed by its destructor.
 class Device {
  public:
   explicit Device(size_t bytes) { check(cudaMalloc(&data_, std::max<size_t>(bytes, 256)), "cudaMalloc"); }
@@ -83,7 +85,7 @@ class Device {
   void* data_ = nullptr;
 };
 
-/// An exact value and the size of the terms that it is summed from.
+/// An exact value and the size of the terms whose sum it is.
 struct Exact {
   double value, scale;
 };
@@ -288,8 +290,8 @@ struct Bench {
   Device scratch;
 };
 
-/// Runs once and compares `samples` elements (all of them when 0). Returns the worst error in units of the tolerance:
-/// at most 1 is right; infinite for NaN.
+/// Runs once and compares `samples` elements (all of them if 0). Returns the worst error in units of the
+/// tolerance: at most 1 is correct; infinite for NaN.
 double worst_error(const Dims& dims, int64_t samples) {
   Bench bench(dims);
   bench.run(nullptr);
@@ -310,22 +312,22 @@ double worst_error(const Dims& dims, int64_t samples) {
   return worst;
 }
 
-/// Median and least of some times, milliseconds.
+/// Median and minimum of the times, in milliseconds.
 struct Times {
   double median, least;
 };
 
-/// Reads `count` words and does nothing with them.
+/// Reads `count` words and does not use them.
 __global__ void read_all(const unsigned* words, size_t count, unsigned* sink) {
   unsigned sum = 0;
   for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < count; i += static_cast<size_t>(gridDim.x) * blockDim.x)
     sum += words[i];
-  if (sum == 1) *sink = sum;  // 0 in fact: nothing but zeros is read
+  if (sum == 1) *sink = sum;  // never true, because only zeros are read
 }
 
-/// Times `launch(stream)` with a cold L2 cache, left as the judge leaves it: 256 MB are written before each sample, then as many
-/// zeros are read, so that no write-back falls into the sample. Five launches warm up, thirty are timed; fewer of both where one
-/// takes so long that noise no longer matters.
+/// Times `launch(stream)` with a cold L2 cache in the state in which the judge leaves it: before each sample
+/// 256 MB are written, then the same number of zeros is read, so that no write-back falls into the sample.
+/// Five warm-up launches, thirty timed ones; fewer of both if one takes so long that noise does not matter.
 template <class Launch>
 Times time_cold(const Launch& launch) {
   const Device flush(kFlushBytes), clean(kFlushBytes);
@@ -357,7 +359,8 @@ Times time_cold(const Launch& launch) {
   return {times[times.size() / 2], times.front()};
 }
 
-/// What the device copies in this very run, bytes read and written a second / 1e9: the ceiling of memory-bound kernels.
+/// The device's copy rate in this run, bytes read and written per second / 1e9: the upper limit of
+/// memory-bound kernels.
 double copy_gb_per_s() {
   const Device from(kCopyBytes), to(kCopyBytes);
   check(cudaMemset(from.bytes(), 0x11, kCopyBytes), "copy");

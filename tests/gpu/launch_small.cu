@@ -1,10 +1,13 @@
-// Launches one kernel file at small sizes, and looks at nothing: for compute-sanitizer, which looks at everything.
+// Launches one kernel file at small sizes without checking results: for compute-sanitizer, which checks every
+// access.
 //
-//   nvcc -std=c++20 -O3 -lineinfo -arch=sm_90a -DPROBLEM=sgemm -DKERNEL_FILE='"…/04_register_tile_1d.cu"' launch_small.cu -o small
+//   nvcc -std=c++20 -O3 -lineinfo -arch=sm_90a -DPROBLEM=sgemm -DKERNEL_FILE='"…/04_register_tile_1d.cu"'
+//   launch_small.cu -o small
+//
 //   compute-sanitizer --tool racecheck --error-exitcode 9 ./small
 //
-// Whether results are right is the judge's business. Tensors are as long as the problem says and not a byte longer, each in an
-// allocation of its own. scripts/gpu_sanitize.sh runs the whole set.
+// The judge checks the results. Tensors have exactly the length that the problem defines, each in its own
+// allocation. scripts/gpu_sanitize.sh runs the whole set.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -23,7 +26,8 @@ namespace small {
 
 using Dims = std::vector<int64_t>;
 
-/// What of a problem does not follow from the type of launch(): sizes to run, and the elements of each tensor at one of them.
+/// The facts about a problem that do not follow from the type of launch(): the sizes to run, and the elements
+/// of each tensor.
 struct Problem {
   std::string id;
   std::vector<Dims> sizes;
@@ -83,7 +87,7 @@ void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) die(std::string(what) + ": " + cudaGetErrorString(status));
 }
 
-/// Device memory of exactly this many bytes, each of them `fill`.
+/// Device memory of exactly this many bytes, each with the value `fill`.
 void* allocate(size_t bytes, int fill) {
   void* data = nullptr;
   check(cudaMalloc(&data, bytes ? bytes : 1), "cudaMalloc");
@@ -91,8 +95,8 @@ void* allocate(size_t bytes, int fill) {
   return data;
 }
 
-/// The arguments of one launch, handed out in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in every
-/// type but int32_t, whose inputs (counts) are threes; outputs and workspace are bytes of 0xff.
+/// The arguments of one launch, in the order of its parameters. Inputs are bytes of 0x3c, harmless numbers in
+/// every type but int32_t, whose inputs (counts) are threes; outputs and workspace are bytes of 0xff.
 struct Arguments {
   Dims dims, elements;
   void* workspace = nullptr;
@@ -123,7 +127,7 @@ struct Arguments {
   }
 };
 
-/// Workspace that the file asks for; none where it has no such function.
+/// The workspace that the file requests; none if it has no such function.
 template <class... Size>
 size_t workspace_for(Size... sizes) {
   if constexpr (requires { workspace_bytes(sizes...); })
@@ -146,7 +150,7 @@ template <class... P>
 void run(void (*kernel)(P...), const Problem& problem, const Dims& dims) {
   Arguments arguments{dims, problem.elements(dims)};
   if (const size_t bytes = workspace_at(dims)) arguments.owned.push_back(arguments.workspace = allocate(bytes, 0xff));
-  std::tuple<P...> values{arguments.next<P>()...};  // in braces: from left to right
+  std::tuple<P...> values{arguments.next<P>()...};  // in braces: evaluated from left to right
   std::apply(kernel, values);
   check(cudaGetLastError(), "launch");
   check(cudaDeviceSynchronize(), "kernel");

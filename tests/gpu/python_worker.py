@@ -1,7 +1,9 @@
-"""python_worker.py [PROBLEM …]: the Python worker on this machine's GPU, without the judge; and its times beside PyTorch's own.
+"""python_worker.py [PROBLEM …]: tests the Python worker on this machine's GPU, without the judge.
 
-Shares device memory as the gpu_host does, runs each problem's eager arm at its `measure` size on normal values, and compares the
-median of its cold times with torch.utils.benchmark's and, where there is Triton, do_bench's of the same module. Exit code 1: something failed, or two medians over 100 µs differ by more than 5 %.
+Shares device memory as the GPU host does and runs each problem's eager arm at its `measure` size with normal
+values. Compares the median of its cold times with those of torch.utils.benchmark and, if Triton is installed,
+do_bench for the same module. Exit code 1: something failed, or two medians over 100 µs differ by more than 5
+%.
 """
 
 import ast
@@ -51,7 +53,7 @@ class Worker:
 
 
 def shared_memory(driver, size):
-    """A descriptor of device memory, as the GPU host makes it, and the same memory as a tensor of ours."""
+    """A descriptor of device memory, as the GPU host creates it, and the same memory as a tensor."""
     arena = memory.DeviceArena(driver)
     location = memory._Location(arena.ON_DEVICE, 0)
     properties = memory._Properties(arena.PINNED, arena.BY_DESCRIPTOR, location)
@@ -69,7 +71,7 @@ NAMES = {getattr(torch, kind): name for name, kind in memory.DTYPES.items() if h
 
 
 def places_of(folder):
-    """A request for the problem's own sizes, which are the constants of reference.py, and the bytes that its tensors take."""
+    """A request for the problem's own sizes, which are the constants of reference.py, and the size of its tensors in bytes."""
     path = os.path.join(folder, "reference.py")
     with open(path, encoding="utf-8") as text:
         reference = constants.module_at(ast.parse(text.read(), path), path, {})

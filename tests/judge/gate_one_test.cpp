@@ -39,11 +39,11 @@ Measurement judged(const std::string& id, const std::string& source, std::option
   JudgeRequest request;
   request.problem = &problem;
   request.candidates = {{"human", file}};
-  request.backend = Backend::kEmulated;
-  request.run_timeout_seconds = 60;
-  request.hidden_cases = 1;
+  request.options.backend = Backend::kEmulated;
+  request.options.timeout_seconds = 60;
+  request.options.hidden_cases = 1;
   request.timing = false;
-  request.instrumented = instrumented;
+  request.options.quick = !instrumented;
   request.replay = std::move(replay);
   auto measurements = judge(request, test::suite_resources(), [](const std::string&) {});
   EXPECT_TRUE(measurements) << render(measurements.error());

@@ -65,8 +65,8 @@ Measurement judged(const std::string& part = {}, const std::string& replacement 
   JudgeRequest request;
   request.problem = &*problem;
   request.candidates = {{"human", folder / "kernel.cu"}};
-  request.backend = Backend::kEmulated;
-  request.hidden_cases = 1;
+  request.options.backend = Backend::kEmulated;
+  request.options.hidden_cases = 1;
   request.timing = timing;
   auto measurements = judge(request, test::suite_resources(), [](const std::string&) {});
   if (!measurements) {

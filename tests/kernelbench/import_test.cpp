@@ -1,4 +1,5 @@
-// Files in KernelBench's form become problems that the judge judges by; those that cannot say why.
+// Files in KernelBench's form become problems that the judge can use; files that cannot are refused with the
+// reason.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,9 +64,9 @@ class KernelBenchImport : public testing::Test {
     JudgeRequest request;
     request.problem = &problem;
     request.candidates = {{"human", folder_ / name}};
-    request.backend = Backend::kEmulated;
-    request.hidden_cases = 1;
-    request.instrumented = false;
+    request.options.backend = Backend::kEmulated;
+    request.options.hidden_cases = 1;
+    request.options.quick = true;
     auto measurements = judge(request, resources_, [](const std::string&) {});
     EXPECT_TRUE(measurements) << render(measurements.error());
     return measurements ? measurements->front() : Measurement{};
@@ -109,7 +110,8 @@ TEST_F(KernelBenchImport, FindsSignatureSizesAndWhatFitsTheCard) {
   EXPECT_TRUE(notes_say(*imported, "Dropout (drop) is off here"));
   EXPECT_TRUE(notes_say(*imported, "BatchNorm uses its running statistics here"));
 
-  // Judged by the reference itself: its copy is right, in Python and with the order of its parameters alone; less is not.
+  // Judged by the reference itself: a copy of it is correct, in Python and with the parameters matched only
+  // by their order. Less is not.
   const Measurement copy = judged(p, "copy.py", reference() + "\nModelNew = Model\n");
   EXPECT_EQ(copy.gate_one, GateOne::kPassed) << first_problem(copy);
   const Measurement without_norm = judged(p, "wrong.py", std::string(kHead) + R"(
@@ -125,7 +127,8 @@ class ModelNew(nn.Module):
   EXPECT_EQ(without_norm.gate_one, GateOne::kWrong) << "statistics of a fresh BatchNorm are 0 and 1: ignoring them must show";
 }
 
-// Between the sizes that are tried first several divisions go through all extents; the size where they differ tells.
+// At the sizes that are tried first, several divisions match all extents; the size at which they differ
+// decides.
 TEST_F(KernelBenchImport, ExtentsBehindStridesAreExactAtEverySize) {
   const auto imported = import(R"(
 class Model(nn.Module):
@@ -287,7 +290,8 @@ def get_init_inputs():
 )");
   ASSERT_TRUE(imported) << render(imported.error());
   EXPECT_TRUE(notes_say(*imported, "degenerate: output 0 is the same number everywhere"));
-  EXPECT_TRUE(notes_say(*imported, "degenerate: gate one cannot tell y = all zeros from the right answer"));
+  EXPECT_TRUE(
+      notes_say(*imported, "degenerate: gate one cannot distinguish y = all zeros from the correct answer"));
   EXPECT_TRUE(imported->problem.because.contains("zeros"));
 }
 
@@ -315,15 +319,19 @@ TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
   const std::string tail = "\n\nbatch_size = 8\n\ndef get_inputs():\n    return [torch.rand(batch_size, 16)]\n\ndef get_init_inputs():\n    return []\n";
   const std::string model = "class Model(nn.Module):\n    def forward(self, x):\n        ";
   std::vector<std::pair<std::string, std::string>> cases{
-      {model + "return F.dropout(x, 0.5, training=True)" + tail, "forward() gives other results for the same inputs when it is called again"},
-      {model + "return x.relu_()" + std::string(tail).replace(tail.find("torch.rand("), 11, "torch.randn("), "forward() changes its own input (x)"},
+      {model + "return F.dropout(x, 0.5, training=True)" + tail,
+       "forward() gives different results for the same inputs when it is called again"},
+      {model + "return x.relu_()" + std::string(tail).replace(tail.find("torch.rand("), 11, "torch.randn("),
+       "forward() changes its own input (x)"},
       {model + "return x, None" + tail, "forward() returns a NoneType among its outputs"},
-      {model + "return x.no_such_method()" + tail, "AttributeError: 'Tensor' object has no attribute 'no_such_method'"},
+      {model + "return x.no_such_method()" + tail,
+       "AttributeError: 'Tensor' object has no attribute 'no_such_method'"},
       {model + "return x\n", "the file defines no get_inputs"},
-      {"class Model(:\n", "it is no Python: line 5"},
-      {"import no_such_module\n" + model + "return x" + tail, "ModuleNotFoundError: No module named 'no_such_module'"},
+      {"class Model(:\n", "it is not valid Python: line 5"},
+      {"import no_such_module\n" + model + "return x" + tail,
+       "ModuleNotFoundError: No module named 'no_such_module'"},
   };
-  // At its own sizes it needs 64 GB; what is wrong with it shows at small ones.
+  // At its own sizes it needs 64 GB; its fault already shows at small ones.
   cases.push_back({model + "return F.no_such_function(x)\n\nn = 131072\n\ndef get_inputs():\n    return [torch.rand(n, n)]\n\ndef get_init_inputs():\n    return []\n",
                    "AttributeError: module 'torch.nn.functional' has no attribute 'no_such_function' (this is PyTorch "});
   for (const auto& [text, why] : cases) {
@@ -345,12 +353,12 @@ TEST_F(KernelBenchImport, VariationsThatTheReferenceCannotBeJudgedByOnAreLeftOut
     return found == imported.problem.outside_domain.end() ? std::string() : found->second;
   };
   const std::string infinite = "the reference gives NaN or infinity there", refused = "the reference raises an exception there";
-  // Works everywhere.
+  // Every variation works.
   const auto relu = with("torch.relu(x)", "torch.randn(n, 500)");
   ASSERT_TRUE(relu) << render(relu.error());
   EXPECT_TRUE(relu->problem.outside_domain.empty());
   EXPECT_FALSE(notes_say(*relu, "left out of the checks"));
-  // A logarithm has a domain; normals plus six stay inside it, normals times ten do not.
+  // A logarithm has a domain: normals plus six stay inside, normals times ten do not.
   const auto log = with("torch.log(x + 6)", "torch.randn(n, 500)");
   ASSERT_TRUE(log) << render(log.error());
   EXPECT_EQ(why(*log, "x10"), infinite);
@@ -359,7 +367,8 @@ TEST_F(KernelBenchImport, VariationsThatTheReferenceCannotBeJudgedByOnAreLeftOut
   EXPECT_EQ(why(*log, "sign_flip"), "");
   EXPECT_TRUE(notes_say(*log, "left out of the checks: inputs with heavy tails, times ten (the reference gives NaN or infinity there)"));
   EXPECT_EQ(judged(log->problem, "log.py", reference() + "\nModelNew = Model\n").gate_one, GateOne::kPassed);
-  // A product of a thousand factors overflows; an exception refuses; rounding eats up what large arguments leave of a sine.
+  // A product of a thousand factors overflows; an exception refuses; for large arguments of a sine, rounding
+  // takes the whole tolerance.
   const auto product = with("torch.prod(x * 0.1 + 1, dim=1)", "torch.randn(n, 1000)");
   ASSERT_TRUE(product) << render(product.error());
   EXPECT_EQ(why(*product, "offset"), infinite);
@@ -376,7 +385,8 @@ TEST_F(KernelBenchImport, VariationsThatTheReferenceCannotBeJudgedByOnAreLeftOut
   EXPECT_TRUE(logarithm->problem.outside_domain.empty()) << "uniform inputs have a domain of their own: they are never varied";
 }
 
-// KernelBench's candidates are copies of the problem's file, constants included, and derive from them what they need.
+// KernelBench's candidates are copies of the problem's file, including its constants, and derive values from
+// them.
 TEST_F(KernelBenchImport, WhatACandidateDerivesFromTheProblemsConstantsFollowsTheSizes) {
   const std::string head = R"(
 import math
@@ -404,7 +414,7 @@ class Model(nn.Module):
 )" + tail);
   ASSERT_TRUE(imported) << render(imported.error());
   EXPECT_EQ(imported->problem.symbols, (std::vector<std::string>{"N", "input_shape_0", "input_shape_1"})) << "M goes with N";
-  // At its top level, in a default argument, in the constructor; each in a copy of the original file.
+  // At the top level, in a default argument, in the constructor; each in a copy of the original file.
   const std::string honest = head + R"(
 BLOCK = N // 4
 SCALE = 1.0 / math.sqrt(M)
@@ -424,7 +434,7 @@ class ModelNew(nn.Module):
 )" + tail;
   const Measurement right = judged(imported->problem, "right.py", kHead + honest);
   EXPECT_EQ(right.gate_one, GateOne::kPassed) << first_problem(right);
-  // A constant of its own that only looks like one of the problem's keeps its value.
+  // A constant of the candidate that only looks like one of the problem's keeps its value.
   std::string own = honest;
   own.replace(own.find("STRIDE = 2"), 10, "STRIDE = 3");
   EXPECT_EQ(judged(imported->problem, "own.py", kHead + own).gate_one, GateOne::kWrong);
@@ -455,7 +465,8 @@ def get_init_inputs():
   EXPECT_EQ(prepared.error().code, ExitCode::kEnvironment);
   EXPECT_TRUE(prepared.error().what.starts_with("the reference cannot be computed in float64: out of memory: RuntimeError: ")) << prepared.error().what;
   EXPECT_TRUE(prepared.error().where.ends_with("reference.py:8")) << prepared.error().where;
-  EXPECT_TRUE(prepared.error().hint.starts_with("more memory, or smaller sizes")) << prepared.error().hint;
+  EXPECT_TRUE(prepared.error().hint.starts_with("use a machine with more memory, or smaller sizes"))
+      << prepared.error().hint;
 }
 
 TEST_F(KernelBenchImport, WithoutPyTorchItIsTheEnvironmentsFault) {

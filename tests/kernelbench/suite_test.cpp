@@ -1,4 +1,4 @@
-// Which candidate belongs to which problem, and what is written in KernelBench's form.
+// Which candidate belongs to which problem, and the results in KernelBench's form.
 #include <gtest/gtest.h>
 
 #include "harness/base/files.h"
@@ -40,7 +40,7 @@ TEST_F(SuiteFiles, ProblemsAreSortedByLevelAndNumberAndLevel4IsNotOurs) {
   EXPECT_EQ(find_suite_problems(root_ / "problems", 2).value().size(), 1u);
   const auto nothing = find_suite_problems(root_ / "problems", 3);
   ASSERT_FALSE(nothing);
-  EXPECT_EQ(nothing.error().what, "no problem here");
+  EXPECT_EQ(nothing.error().what, "no problem found");
   put("problems/level1/19_Other.py");
   const auto twice = find_suite_problems(root_ / "problems", 0);
   ASSERT_FALSE(twice);
@@ -57,7 +57,7 @@ TEST_F(SuiteFiles, CandidatesAreMatchedByEitherNameAndTheOthersAreTold) {
   EXPECT_EQ(suite.samples[1].number, 0);
   EXPECT_EQ(suite.samples[2].number, 2);
   EXPECT_EQ(suite.samples[3].problem.id(), "kb2_19_conv");
-  ASSERT_EQ(suite.unmatched.size(), 2u);  // level 3 is not asked about, README.md is no candidate
+  ASSERT_EQ(suite.unmatched.size(), 2u);  // level 3 was not requested, README.md is not a candidate
   EXPECT_EQ(suite.unmatched[0].filename(), "77_Unknown.py");
   EXPECT_EQ(suite.unmatched[1].filename(), "level_1_problem_88_sample_0_kernel.py");
   put("s/19_ReLU.py");
@@ -68,7 +68,7 @@ TEST_F(SuiteFiles, CandidatesAreMatchedByEitherNameAndTheOthersAreTold) {
 
 Measurement timed(double speedup, std::vector<double> samples) {
   Measurement m;
-  m.backend = "cuda";
+  m.backend = Backend::kCuda;
   m.gate_one = GateOne::kPassed;
   m.gate_two = GateTwo::kFaster;
   m.environment = {{"device", "NVIDIA H200"}};

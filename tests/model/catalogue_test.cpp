@@ -59,7 +59,8 @@ TEST(Catalogue, CompulsoryBytesAreTheTensorsOnce) {
         << problem.id;
 }
 
-// Rotated buffers and a workspace as large as the tensors: four times the tensors bound a whole timed run.
+// Rotated buffers and a workspace as large as the tensors: four times the tensors is the limit of a whole
+// timed run.
 TEST(Catalogue, TimedRunFitsAStudentsCard) {
   for (const Problem& problem : shipped())
     EXPECT_LE(4 * *tensor_bytes_at(problem, problem.measure), 8'000'000'000) << problem.id;
@@ -71,7 +72,7 @@ TEST(Catalogue, EmulatedAndHiddenSizesAreSmall) {
     Sizes largest;
     for (const std::string& symbol : problem.symbols)
       largest.emplace_back(symbol, problem.vary.at(symbol).high);
-    EXPECT_LE(cost_at(problem, largest)->flops, 2e9) << problem.id;  // the oracle judges them in full
+    EXPECT_LE(cost_at(problem, largest)->flops, 2e9) << problem.id;  // the oracle computes all elements
   }
 }
 
@@ -169,7 +170,7 @@ TEST(Catalogue, FolderMustCarryTheId) {
   const auto problems = load_catalogue(scratch.path());
   ASSERT_FALSE(problems);
   EXPECT_NE(problems.error().what.find("other_name"), std::string::npos);
-  EXPECT_TRUE(load_problem(scratch.path() / "other_name"));  // a project's pinned copy lies in `problem`
+  EXPECT_TRUE(load_problem(scratch.path() / "other_name"));  // a project's pinned copy is in `problem`
 }
 
 TEST(Digest, CoversNamesAndBytesOfEveryFile) {

@@ -71,7 +71,7 @@ TEST(DescribeContract, KeepsTheExpectedFightToItself) {
   EXPECT_EQ(text.find(problem.edge.substr(0, 20)), std::string::npos);
 }
 
-/// Compiles the adapter with a candidate and a main(), runs it, and gives what it printed.
+/// Compiles the adapter with a candidate and a main(), runs the program and returns its output.
 std::string run_with_adapter(const Problem& problem, const std::string& candidate,
                              const std::string& main_body) {
   Scratch scratch;

@@ -56,7 +56,7 @@ TEST(Expression, FunctionsRoundUpAndDivide) {
   EXPECT_EQ(value("log2(hq) + sqrt(cols) + abs(0-1)"), 8);
 }
 
-// floor((24 - 2) / 11) was 1: the library's optimizer divided each summand.
+// floor((24 - 2) / 11) was 1, because the library's optimizer divided each summand.
 TEST(Expression, AQuotientThatIsWholeStaysWhole) {
   for (int r = 2; r <= 64; ++r)
     for (int q = -9; q <= 9; ++q)

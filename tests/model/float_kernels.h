@@ -1,6 +1,6 @@
 #pragma once
-// Plain float versions of the shipped problems, as a first CUDA kernel would compute them: one accumulator an
-// element, sums in index order. What honest single precision gives, and no better.
+// Plain float versions of the shipped problems, as a first CUDA kernel would compute them: one accumulator
+// per element, sums in index order. This is the accuracy of correct single precision, and no better.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -146,7 +146,7 @@ inline std::vector<float> transpose(OracleCase& c) {
   return y;
 }
 
-/// total = sum of x by 256 threads, each with every 256th element; then thread after thread.
+/// total = sum of x by 256 threads, each with every 256th element; then the threads' sums in order.
 inline std::vector<float> sum(OracleCase& c) {
   constexpr std::size_t kThreads = 256;
   const auto& x = c.tensor("x");
@@ -156,7 +156,7 @@ inline std::vector<float> sum(OracleCase& c) {
   return {total};
 }
 
-/// y[i] = x[0] + … + x[i], one after the other: the worst that an honest kernel does.
+/// y[i] = x[0] + … + x[i] in order: the largest error of a correct kernel.
 inline std::vector<float> scan(OracleCase& c) {
   std::vector<float> y = c.tensor("x");
   for (std::size_t i = 1; i < y.size(); ++i) y[i] += y[i - 1];

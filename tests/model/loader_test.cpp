@@ -17,7 +17,7 @@ Result<Problem> load(const std::string& text) {
   Scratch scratch;
   scratch.write("problem.yaml", text);
   auto problem = load_problem(scratch.path());
-  if (!problem) {  // the scratch folder's name differs from run to run
+  if (!problem) {  // the name of the scratch folder differs in every run
     Error error = problem.error();
     error.where = replace_all(error.where, scratch.path().string(), "DIR");
     return fail(error);
@@ -25,7 +25,7 @@ Result<Problem> load(const std::string& text) {
   return problem;
 }
 
-/// "DIR/problem.yaml:line:column" of the first place where `mark` stands in `text`.
+/// "DIR/problem.yaml:line:column" of the first occurrence of `mark` in `text`.
 std::string place_of(const std::string& text, const std::string& mark) {
   const std::size_t at = text.find(mark);
   EXPECT_NE(at, std::string::npos) << mark;
@@ -150,14 +150,14 @@ TEST(Loader, DrawnSizesObeyVaryWhereAndCap) {
   EXPECT_FALSE(draw_sizes(p, random, Cost{1, 1}));
 }
 
-/// One change to the good definition and the answer it must get.
+/// One change to the good definition and the expected error.
 struct Mistake {
   const char* name;
   const char* from;
   const char* to;
   const char* what;
-  const char* at;    ///< where the error points: the first place of this text, after the change
-  const char* hint;  ///< contained in the hint; empty: no matter
+  const char* at;    ///< where the error points: the first occurrence of this text after the change
+  const char* hint;  ///< contained in the hint; empty: not checked
 };
 
 void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
@@ -217,7 +217,7 @@ const Mistake kMistakes[] = {
      "bf16,  value", "f32"},
     {"TensorWithValue", "role: inout,     dtype: f32,", "role: inout, value: 1, dtype: f32,", "a tensor has an `init`",
      "value: 1, dtype", ""},
-    {"PythonOnInput", "role: parameter, dtype: bf16", "role: input, dtype: bf16", "only a `role: parameter`", "norm.weight", ""},
+    {"PythonOnInput", "role: parameter, dtype: bf16", "role: input, dtype: bf16", "only a parameter with `role: parameter`", "norm.weight", ""},
     {"UnknownSymbolInShape", "shape: [rows, 2*cols]", "shape: [rows, 2*colls]", "undefined symbol `colls`", "colls",
      "did you mean `cols`?"},
     {"SyntaxInShape", "shape: [rows, 2*cols]", "shape: [rows, \"2*cols*\"]", "cannot read expression `2*cols*`", "\"], init: {normal", ""},
@@ -227,8 +227,8 @@ const Mistake kMistakes[] = {
     {"UnknownSymbolInScalar", "value: cols / 4", "value: colz / 4", "undefined symbol `colz`", "colz", "did you mean `cols`?"},
     {"SizeListLacksSymbol", "{rows: 8, cols: 64, groups: 3}", "{rows: 8, groups: 3}", "`check` entry 2 lacks size `cols`",
      "{rows: 8, groups", "rows, cols, groups"},
-    {"SizeListHasExtra", "measure: {rows: 1024,", "measure: {depth: 3, rows: 1024,", "`measure` gives `depth`", "depth", "rows"},
-    {"SizeListMistyped", "emulate: {rows: 16,", "emulate: {rowz: 16,", "`emulate` gives `rowz`", "rowz", "did you mean `rows`?"},
+    {"SizeListHasExtra", "measure: {rows: 1024,", "measure: {depth: 3, rows: 1024,", "`measure` has `depth`", "depth", "rows"},
+    {"SizeListMistyped", "emulate: {rows: 16,", "emulate: {rowz: 16,", "`emulate` has `rowz`", "rowz", "did you mean `rows`?"},
     {"VaryLacksSymbol", "    rows: {range: [1, 300]}\n", "", "`vary` lacks size `rows`", "cols: {range", "add `rows: …`"},
     {"SizeNotPositive", "{rows: 4, cols: 4,", "{rows: 0, cols: 4,", "size `rows` must be a whole number", "0, cols: 4", ""},
     {"SizeNotWhole", "{rows: 4, cols: 4,", "{rows: 4.5, cols: 4,", "not `4.5`", "4.5", ""},
@@ -238,7 +238,7 @@ const Mistake kMistakes[] = {
     {"RangeAndOneOf", "{one_of: [1, 2, 4]}", "{one_of: [1, 2, 4], range: [1, 2]}", "either `range` or `one_of`", "{one_of", ""},
     {"NoMultipleInRange", "{range: [4, 4096], multiple_of: 4}", "{range: [5, 7], multiple_of: 4}", "holds no multiple of 4",
      "[5, 7]", ""},
-    {"BrokenRelation", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1024, cols: 4094,", "break the relation `cols % 4 == 0`",
+    {"BrokenRelation", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1024, cols: 4094,", "violate the relation `cols % 4 == 0`",
      "{rows: 1024, cols: 4094", "where"},
     {"TooManyElements", "measure: {rows: 1024, cols: 4096,", "measure: {rows: 1099511627776, cols: 1099511627776,", "has too many elements at",
      "{rows: 1099511627776", "smaller"},

@@ -1,5 +1,5 @@
 #pragma once
-// A problem's oracle on small inputs, without the rest of the harness.
+// A problem's oracle on small inputs, without the other parts of the harness.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,17 +18,17 @@ class OracleCase {
   const Problem& problem() const { return problem_; }
   std::int64_t size(const std::string& symbol) const { return size_of(sizes_, symbol); }
   std::vector<float>& tensor(const std::string& name);
-  /// The one output's number of elements.
+  /// Number of elements of the only output.
   std::int64_t output_elements() const;
   /// Applies `change` to every element of every input and parameter.
   void for_each_input(const std::function<float(float)>& change);
   /// Recomputes expected values and scales of the whole output.
   void judge();
-  /// Expected values and scales of these elements only.
+  /// Expected values and scales of only these elements.
   void evaluate(const std::vector<std::int64_t>& indices, std::vector<double>& value,
                 std::vector<double>& scale) const;
-  /// max over elements of |got - expected| / (atol * scale + rtol * |expected|); above 1 fails; NaN is
-  /// infinite.
+  /// max over elements of |got - expected| / (atol * scale + rtol * |expected|); above 1 fails; infinite for
+  /// NaN.
   double badness(const std::vector<float>& got) const;
 
   std::vector<double> expected, scale;

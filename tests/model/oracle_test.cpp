@@ -1,4 +1,4 @@
-// The oracles against values worked out by hand, and against properties that must hold.
+// The oracles against values computed by hand, and against properties that must hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -216,7 +216,7 @@ TEST_P(Oracle, AnySubsetInAnyOrderGivesTheSameBits) {
   const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / GetParam()).value();
   for (const Sizes& sizes : problem.check) {
     OracleCase c(GetParam(), sizes, 2);
-    std::vector<std::int64_t> indices;  // a run in the middle, then every seventh element backwards
+    std::vector<std::int64_t> indices;  // a range in the middle, then every seventh element backwards
     const std::int64_t n = c.output_elements();
     for (std::int64_t i = n / 3; i < std::min(n, n / 3 + 50); ++i) indices.push_back(i);
     for (std::int64_t i = n - 1; i >= 0; i -= 7) indices.push_back(i);
@@ -239,8 +239,8 @@ TEST_P(Oracle, ScaleIsPositiveUnlessTheAnswerIsExact) {
   for (double scale : c.scale) EXPECT_GT(scale, 0);
 }
 
-// Checks must not make anybody wait. Elements of the elementwise problems cost an erf or an exp each, which
-// counts for little in their FLOPs; hence the lower bound there. CPU time, because the machine may be busy.
+// Checks must not take long. Each element of the elementwise problems costs an erf or an exp, which add
+// little to their FLOPs, hence the lower bound there. CPU time, because the machine may be busy.
 TEST(OracleSpeed, IsFastEnoughToJudgeInFull) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "sanitizers are slow";
@@ -248,7 +248,7 @@ TEST(OracleSpeed, IsFastEnoughToJudgeInFull) {
   struct Row {
     const char* id;
     Sizes sizes;
-    double least;  ///< [FLOP/s] on one core; a laptop does about five times as much
+    double least;  ///< [FLOP/s] on one core; a laptop reaches about five times as much
   };
   const Row rows[] = {
       {"sgemm", {{"m", 300}, {"k", 300}, {"n", 300}}, 3e8},

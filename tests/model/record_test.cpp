@@ -8,19 +8,19 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Every field of every structure away from its default, so that a forgotten one shows.
+// Every field of every structure has a value other than its default, so that a forgotten one shows.
 Measurement full() {
   Measurement m;
   m.candidate = "llm";
   m.version = "attempt-3";
   m.reason = "said \"faster\"\nµ";
-  m.expected_speedup = 0.1;  // has no exact binary form
+  m.expected_speedup = 0.1;  // not exactly representable in binary
   m.source = "llm/attempt-3/kernel.cu";
   m.source_sha256 = std::string(64, 'a');
   m.problem_id = "softmax";
   m.problem_digest = std::string(64, 'b');
-  m.backend = "cuda";
-  m.execution = "replayed";
+  m.backend = Backend::kCuda;
+  m.execution = Execution::kReplayed;
   m.execution_reason = "launch() waits for the GPU";
   m.isolation = "bubblewrap";
   m.environment = {{"device", "a GPU"}, {"clocks", {{"sm", 1980}}}, {"free", nullptr}};
@@ -97,8 +97,8 @@ TEST(Record, AFullMeasurementSurvivesTextAndBackBitForBit) {
 }
 
 TEST(Record, NoFieldOfAFullMeasurementIsForgotten) {
-  // If a field were not written (or not read), it would come back as its default and the second text would differ;
-  // fields missing in both directions show as fewer keys than the structure has.
+  // If a field were not written (or not read), it would come back as its default and the second text would
+  // differ. Fields missing in both directions show as fewer keys than the structure has.
   const Json json = full();
   EXPECT_EQ(json.size(), 21u);
   EXPECT_EQ(json["measured"].size(), 10u);

@@ -7,7 +7,7 @@
 
 namespace capstone::testing {
 
-/// A folder of its own, gone at the end of the test.
+/// A temporary folder, removed at the end of the test.
 class Scratch {
  public:
   Scratch() {
@@ -24,7 +24,7 @@ class Scratch {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// Writes a file below the folder and makes the folders in between.
+  /// Writes a file below the folder and creates the folders in between.
   std::filesystem::path write(const std::string& name, const std::string& bytes) const {
     const auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());

@@ -1,4 +1,4 @@
-// The tolerance of every shipped problem lets honest single precision pass and lower precision fail.
+// The tolerance of every shipped problem accepts correct single precision and refuses lower precision.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ float keep_bits(float value, int bits) {
   return value;
 }
 
-/// Sizes that the judge uses: everything under `check` and `emulate`.
+/// The sizes that the judge uses: everything under `check` and `emulate`.
 std::vector<Sizes> judged_sizes(const std::string& id) {
   const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / id).value();
   std::vector<Sizes> all = problem.check;
@@ -123,7 +123,7 @@ TEST_P(Tolerance, NaNFails) {
   EXPECT_GT(c.badness(got), 1);
 }
 
-// A single running sum of 4096 products is the worst an honest kernel does; TF32 must not hide behind it.
+// A single running sum of 4096 products is the worst case of a correct kernel; TF32 must not look like it.
 TEST(ToleranceOfLongSums, SeparatesFloatFromTf32) {
   const Sizes sizes = {{"m", 16}, {"k", 4096}, {"n", 64}};
   OracleCase c("sgemm", sizes, 9);
@@ -174,7 +174,7 @@ TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
   EXPECT_GT(c.badness(gemm_bf16(c, 23)), 3);
 }
 
-/// To half, also below its smallest normal number.
+/// Rounds to half, also below its smallest normal number.
 float to_half(float value) { return std::abs(value) < 0x1p-14f ? std::nearbyint(value * 0x1p24f) * 0x1p-24f : keep_bits(value, 10); }
 
 /// Attention with fp32 scores, weights rounded by `to_weight`, and the result rounded to half.
@@ -227,7 +227,7 @@ TEST(ToleranceOfAttention, WeightsInHalfPassAndInBf16Fail) {
 TEST(ToleranceOfFmaPeak, EveryOneOfTheTermsCounts) {
   OracleCase c("fma_peak", {{"n", 256}, {"terms", 1024}}, 19);
   EXPECT_LT(c.badness(float_kernel(c)), 0.34);
-  for (int k = 1016; k < 1024; ++k) c.tensor("c")[k] = 0;  // what is expected stays
+  for (int k = 1016; k < 1024; ++k) c.tensor("c")[k] = 0;  // the expected values do not change
   EXPECT_GT(c.badness(float_kernel(c)), 3);
 }
 

@@ -170,7 +170,7 @@ TEST_F(Open, ABrokenProblemIsAnErrorThatSaysHowToRestoreIt) {
   auto project = open_project(root);
   ASSERT_FALSE(project);
   EXPECT_NE(project.error().what.find("pinned problem"), std::string::npos);
-  EXPECT_NE(project.error().hint.find("a fresh project of twice"), std::string::npos);
+  EXPECT_NE(project.error().hint.find("a new project for twice"), std::string::npos);
 }
 
 }  // namespace

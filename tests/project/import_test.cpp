@@ -43,7 +43,7 @@ TEST_F(Import, RecordsOfAnotherProblemAreRefusedBeforeAnythingIsWritten) {
   Measurement other = measurement("v3");
   for (const auto& [id, digest] : {std::pair<std::string, std::string>{"thrice", ""}, {"twice", std::string(64, '2')}}) {
     fs::remove_all(theirs.parent_path());
-    measure(theirs, "v2", kCluster);   // says nothing of a digest: would fit
+    measure(theirs, "v2", kCluster);   // without a digest: it would fit
     other.problem_id = id, other.problem_digest = digest;
     ASSERT_TRUE(append_record(theirs, "measurement", other, kCluster));
     auto refused = import_records(ours, theirs, kTwice);
@@ -61,7 +61,7 @@ TEST_F(Import, AnotherProjectOfTheSameProblemIsRefused) {
   const std::string before = slurp(ours);
   auto refused = import_records(ours, theirs, kTwice);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().what.find("the beginning of another project"), std::string::npos) << refused.error().what;
+  EXPECT_NE(refused.error().what.find("the first record of another project"), std::string::npos) << refused.error().what;
   EXPECT_EQ(slurp(ours), before);
 }
 
@@ -92,7 +92,7 @@ TEST_F(Import, TwoBundlesMeasuredOnTheSameClusterBothCount) {
   measure(ours, "v1", kLaptop);
   measure(theirs, "v1", kCluster);
   EXPECT_EQ(import_records(ours, theirs, kTwice).value(), 1);
-  const fs::path second = scratch / "second/.capstone/ledger.jsonl";  // a new folder there: a new chain
+  const fs::path second = scratch / "second/.capstone/ledger.jsonl";  // a new folder there starts a new chain
   measure(second, "v2", kCluster);
   EXPECT_EQ(import_records(ours, second, kTwice).value(), 1);
   EXPECT_TRUE(findings().empty()) << findings().front();

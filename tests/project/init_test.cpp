@@ -100,7 +100,7 @@ TEST_F(Init, TheChainIsThatOfTheMachineWhoseStateWasNamed) {
 }
 
 TEST_F(Init, AnEmptyFolderIsFineAndStaysTheSameFolder) {
-  fs::create_directories(options.directory / ".git");  // a fresh clone
+  fs::create_directories(options.directory / ".git");  // a new clone
   const fs::path inside = options.directory;
   struct stat before {}, after {};
   ::stat(inside.c_str(), &before);

@@ -17,7 +17,7 @@ namespace capstone::test {
 inline constexpr const char* kLaptop = "0123456789abcdef";
 inline constexpr const char* kCluster = "fedcba9876543210";
 
-/// A verdict on `version`, its source kept under `sources` when that is given.
+/// A verdict on `version`; if `sources` is given, its source is stored there.
 inline Measurement measurement(const std::string& version, double speedup = 1.5, const std::string& backend = "cuda",
                                GateOne gate_one = GateOne::kPassed) {
   Measurement m;
@@ -27,7 +27,7 @@ inline Measurement measurement(const std::string& version, double speedup = 1.5,
   m.source = "human/kernel.cu";
   m.source_sha256 = sha256_hex("source of " + version);
   m.problem_id = "twice";
-  m.backend = backend;
+  m.backend = *backend_named(backend);
   m.gate_one = gate_one;
   m.build.ok = true;
   m.measured = Measured{};
@@ -59,7 +59,7 @@ baselines: [native]
 )";
 }
 
-/// A whole definition in `folder`, with an editor's backup that is no part of it.
+/// A complete definition in `folder`, with an editor's backup that is not part of it.
 inline void put_problem(const std::filesystem::path& folder) {
   put(folder / "problem.yaml", problem_yaml());
   put(folder / "statement.md", "# Twice a matrix\n\nMultiply every element by `factor`.\n");

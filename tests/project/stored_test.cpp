@@ -1,8 +1,11 @@
-// A ledger that is stored compressed: every reader sees its text, and appending unpacks it first.
+// A ledger that is stored compressed: every reader gets its text, and appending decompresses it first.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 
+#include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/stored.h"
 #include "tests/base/scratch.h"
@@ -10,6 +13,8 @@
 
 namespace capstone {
 namespace {
+
+namespace fs = std::filesystem;
 
 void gzip(const fs::path& file) { ASSERT_EQ(std::system(("gzip -n '" + file.string() + "'").c_str()), 0); }
 

@@ -25,7 +25,7 @@ Parameter scalar(const std::string& name, DType dtype) {
   return parameter;
 }
 
-// Every dtype and role, sizes whose names are those that the stub would like for itself.
+// Every dtype and role, and sizes with the names that the stub would choose for itself.
 Problem awkward() {
   Problem problem;
   problem.id = "awkward";
@@ -81,11 +81,11 @@ TEST(Stub, ATitleCannotBreakOutOfItsComment) {
 TEST(Stub, AShapeThatIsNotPlainArithmeticIsLeftToTheStudent) {
   const std::string stub = stub_kernel(with_prepare());
   EXPECT_EQ(stub.find("n ^ 2;"), std::string::npos) << "in C++ that is an exclusive or";
-  EXPECT_NE(stub.find("work that out here"), std::string::npos);
+  EXPECT_NE(stub.find("compute it here"), std::string::npos);
   EXPECT_NE(stub.find("prepared_bytes(int64_t n) {"), std::string::npos) << stub;
 }
 
-// nvcc is the judge of "compiles"; without it the claims above are what is tested.
+// nvcc decides what "compiles" means; without it, the checks above are the test.
 class StubCompiles : public ::testing::TestWithParam<std::string> {};
 
 std::vector<std::string> catalogue() {
@@ -102,7 +102,7 @@ TEST_P(StubCompiles, WithoutAWarning) {
                                                : find_problem(CAPSTONE_PROBLEMS, GetParam()).value();
   Scratch scratch;
   put(scratch / "kernel.cu", stub_kernel(problem));
-  // The header declares the same functions: a differing signature of an extern "C" function is an error.
+  // The header declares the same functions: an extern "C" function with another signature is an error.
   put(scratch / "launch.h", launch_header(problem));
   ProcessSpec spec;
   spec.argv = {CAPSTONE_NVCC, "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler=-Wall", "-include",

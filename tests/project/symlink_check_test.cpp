@@ -1,4 +1,4 @@
-// A submission that is a folder must not lead a mentor's `grade` to other files.
+// A submission that is a folder must not make a mentor's `grade` read other files.
 #include "harness/project/archive/symlink_check.h"
 
 #include <gmock/gmock.h>
@@ -37,21 +37,21 @@ TEST_F(Unlinked, FilesFoldersAndLinksInsideAreFine) {
 TEST_F(Unlinked, ALinkThatLeadsOutIsNamed) {
   fs::remove(root_ / "human/kernel.cu");
   fs::create_symlink("../../secret.txt", root_ / "human/kernel.cu");
-  EXPECT_EQ(refusal(), "human/kernel.cu is a link that leads out of the submission");
+  EXPECT_EQ(refusal(), "human/kernel.cu is a link to a place outside of the submission");
 }
 
 TEST_F(Unlinked, SoIsOneThatLeadsOutInSteps) {
   fs::create_symlink(place_ / "secret.txt", root_ / "b");
   fs::create_symlink("b", root_ / "a");
-  EXPECT_THAT(refusal(), HasSubstr("leads out of the submission"));
+  EXPECT_THAT(refusal(), HasSubstr("a link to a place outside of the submission"));
 }
 
 TEST_F(Unlinked, FoldersAndTheLedgersToo) {
   fs::create_directory_symlink("/etc", root_ / "llm");
-  EXPECT_EQ(refusal(), "llm is a link that leads out of the submission");
+  EXPECT_EQ(refusal(), "llm is a link to a place outside of the submission");
   fs::remove(root_ / "llm");
   fs::create_symlink("/etc/passwd", root_ / ".capstone/sources");
-  EXPECT_EQ(refusal(), ".capstone/sources is a link that leads out of the submission");
+  EXPECT_EQ(refusal(), ".capstone/sources is a link to a place outside of the submission");
 }
 
 TEST_F(Unlinked, APipeThatWouldBlockTheReaderIsNamed) {

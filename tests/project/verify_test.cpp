@@ -66,7 +66,7 @@ TEST_F(Verify, ADoubledLineAndAForkAreNamed) {
   const auto before = lines();
   put(ledger, before[0] + "\n" + before[1] + "\n" + before[1] + "\n");
   ASSERT_EQ(findings().size(), 1u);
-  EXPECT_EQ(findings()[0], "line 3: the same record as line 2");
+  EXPECT_EQ(findings()[0], "line 3: duplicate of line 2");
 
   put(ledger, before[0] + "\n" + before[1] + "\n" + replace_all(before[1], "why v2", "why else") + "\n");
   ASSERT_EQ(findings().size(), 1u);

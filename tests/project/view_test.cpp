@@ -79,7 +79,7 @@ TEST(View, ANewerSchemaIsNotGuessedAt) {
   Scratch scratch;
   const fs::path ledger = scratch / "ledger.jsonl";
   ASSERT_TRUE(append_record(ledger, "measurement", measurement("v1"), kLaptop));
-  put(ledger, replace_all(slurp(ledger), "\"schema_version\":1", "\"schema_version\":2"));
+  put(ledger, replace_all(slurp(ledger), "\"schema_version\":2", "\"schema_version\":3"));
   ASSERT_TRUE(append_record(ledger, "checkin", {}, kLaptop));
   auto view = read_ledger(ledger);
   EXPECT_TRUE(view->human.empty());
@@ -111,7 +111,7 @@ TEST(Versions, AreInTheOrderOfTheirNumbersWithTheLastMeasurementOfEach) {
 TEST(Versions, AGpuMeasurementWinsOverALaterEmulatedOne) {
   LedgerView view;
   view.human = {measurement("v1", 1.5, "cuda"), measurement("v1", 0, "emulated")};
-  EXPECT_EQ(view.find("v1")->backend, "cuda");
+  EXPECT_EQ(view.find("v1")->backend, Backend::kCuda);
   view.human.push_back(measurement("v1", 1.7, "cuda"));
   EXPECT_EQ(view.find("v1")->measured->speedup->point, 1.7);
 }
@@ -119,7 +119,7 @@ TEST(Versions, AGpuMeasurementWinsOverALaterEmulatedOne) {
 TEST(Versions, AMachinesFaultSaysNothingAboutAKernel) {
   LedgerView view;
   view.human = {measurement("v1", 0, "emulated"), measurement("v1", 0, "cuda", GateOne::kMachineFault)};
-  EXPECT_EQ(view.find("v1")->backend, "emulated");
+  EXPECT_EQ(view.find("v1")->backend, Backend::kEmulated);
   view.human = {measurement("v1", 0, "cuda", GateOne::kMachineFault)};
   EXPECT_EQ(view.find("v1")->gate_one, GateOne::kMachineFault) << "better than nothing";
 }
@@ -147,7 +147,7 @@ TEST(Best, WithoutAGpuItIsTheLastCorrectOneAndNullWhenNonePassed) {
   EXPECT_EQ(view.best("human"), nullptr);
 }
 
-// "measure all" repeats the last version beside the model's kernel, for a reason of its own.
+// "measure all" repeats the last version together with the model's kernel, for a separate reason.
 TEST(Reason, AndExpectationAreThoseOfTheFirstMeasurement) {
   LedgerView view;
   Measurement again = measurement("v1");

@@ -46,9 +46,9 @@ Result<Measurement> judge_on_cpu(const std::string& problem_id, const fs::path& 
   JudgeRequest request;
   request.problem = &problem;
   request.candidates = {{"human", source}};
-  request.backend = Backend::kEmulated;
-  request.run_timeout_seconds = 60;  // the CPU may be busy with other tests
-  request.hidden_cases = 2;
+  request.options.backend = Backend::kEmulated;
+  request.options.timeout_seconds = 60;  // the CPU may be busy with other tests
+  request.options.hidden_cases = 2;
   request.timing = false;
   CAPSTONE_TRY(auto measurements, judge(request, test::suite_resources(), [](const std::string&) {}));
   return std::move(measurements.front());

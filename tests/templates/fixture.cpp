@@ -60,8 +60,8 @@ Measurement blank(const Project& project, const std::string& candidate, const st
   m.problem_id = project.problem.id;
   m.problem_digest = project.config.problem_digest;
   bool gpu = where == Where::kGpu;
-  m.backend = gpu ? "cuda" : "emulated";
-  m.execution = gpu ? "in-process" : "emulated";
+  m.backend = gpu ? Backend::kCuda : Backend::kEmulated;
+  m.execution = gpu ? Execution::kInProcess : Execution::kEmulated;
   m.isolation = "bubblewrap";
   m.environment = gpu ? Json{{"device", "NVIDIA H100 80GB HBM3"}, {"uuid", "GPU-5e1f"}, {"driver", "580.65"}, {"nvcc", "13.0"}, {"tool", kToolVersion}}
                       : Json{{"cpu", "AMD EPYC 7763"}, {"compiler", "g++ 12.2"}, {"tool", kToolVersion}};

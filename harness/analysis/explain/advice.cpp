@@ -8,7 +8,7 @@ namespace capstone {
 namespace {
 
 constexpr double kSectorsAClock = 2, kFlopsAClock = 256;
-// From which factor on something is worth advice.
+// A factor at which an excess is worth advice.
 constexpr double kNotable = 1.25, kRepeated = 4;
 constexpr double kFullLanes = 28;
 
@@ -32,7 +32,8 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
 
   if (c.atomics > 0 && c.global.requests > 0 && c.atomics * 2 >= c.global.active_lanes)
     return say("atomics", fmt::format("{} atomic operations of single lanes on global memory", c.atomics),
-               "add up within a warp first (__shfl_down_sync or a shared array), and let one lane of the block do the atomic");
+               "add up within a warp first (__shfl_down_sync or a shared array), and let one lane per block "
+               "do the atomic operation");
   if (global >= shared && global >= arithmetic) {
     if (c.global.excess() >= kNotable)
       return say("uncoalesced",
@@ -41,33 +42,48 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
                  "let neighbouring threads (threadIdx.x) access neighbouring addresses; where the layout forbids it, read rows into shared memory first");
     if (c.global.lanes_per_request() < kFullLanes)
       return say("divergence", fmt::format("only {:.1f} of 32 lanes are active in an access", c.global.lanes_per_request()),
-                 "make the condition the same for a whole warp, or give each thread of a warp work");
+                 "make the condition the same for a whole warp, or give work to each thread of a warp");
     if (compulsory_bytes > 0 && double(c.global.bytes) >= kRepeated * compulsory_bytes)
-      return say("redundant loads",
-                 fmt::format("asks for {} in all, {} what the problem has to move: the same values are loaded again and again", format_bytes(double(c.global.bytes)),
-                             times(double(c.global.bytes) / compulsory_bytes)),
-                 "load a tile once into shared memory, or keep several results in the registers of a thread, and use each value many times");
+      return say(
+          "redundant loads",
+          fmt::format(
+              "requests {} in total, {} what the problem has to move: the same values are loaded repeatedly",
+              format_bytes(double(c.global.bytes)), times(double(c.global.bytes) / compulsory_bytes)),
+          "load a tile once into shared memory, or compute several results per thread in registers, and use "
+          "each value many times");
     const double bytes_a_lane = c.global.active_lanes ? double(c.global.bytes) / double(c.global.active_lanes) : 0;
     if (bytes_a_lane > 0 && bytes_a_lane <= 4)
-      return say("traffic", fmt::format("moves {} in requests of {:.0f} bytes a lane, as few sectors as possible", format_bytes(double(c.global.units) * 32), bytes_a_lane),
-                 "float4 (16 bytes a lane) needs a quarter of the instructions; the sectors stay the same");
-    return say("traffic", fmt::format("moves {}, as few sectors a request as possible", format_bytes(double(c.global.units) * 32)),
-               "only moving less would help: fuse kernels, or use a smaller type");
+      return say(
+          "traffic",
+          fmt::format("moves {} in requests of {:.0f} bytes per lane, with the minimum number of sectors",
+                      format_bytes(double(c.global.units) * 32), bytes_a_lane),
+          "float4 (16 bytes per lane) needs a quarter of the instructions; the number of sectors stays the "
+          "same");
+    return say("traffic",
+               fmt::format("moves {}, with the minimum number of sectors per request",
+                           format_bytes(double(c.global.units) * 32)),
+               "only moving less data helps: fuse kernels, or use a smaller type");
   }
   if (shared >= arithmetic) {
     if (c.shared.excess() >= kNotable)
-      return say("bank conflict",
-                 fmt::format("a request of a warp takes {:.1f} wavefronts of shared memory where {:.1f} would do: {} as long", c.shared.units_per_request(),
-                             c.shared.ideal_per_request(), times(c.shared.excess())),
-                 "lanes hit one bank: pad the rows by one element (tile[32][33]), swizzle the column, or let lanes walk along a row");
+      return say(
+          "bank conflict",
+          fmt::format("a request of a warp takes {:.1f} wavefronts of shared memory where {:.1f} would do: "
+                      "{} as long",
+                      c.shared.units_per_request(), c.shared.ideal_per_request(), times(c.shared.excess())),
+          "several lanes access one bank: pad the rows by one element (tile[32][33]), swizzle the column, or "
+          "let neighbouring lanes access neighbouring columns");
     if (c.shared.lanes_per_request() < kFullLanes)
       return say("divergence", fmt::format("only {:.1f} of 32 lanes are active in an access", c.shared.lanes_per_request()),
-                 "make the condition the same for a whole warp, or give each thread of a warp work");
-    return say("traffic", fmt::format("{} wavefronts of shared memory, none wasted, for {} FLOP on the same line", c.shared.units, c.flops),
-               "only fewer accesses would help: compute several results a thread, so that each value read from shared memory is used more than once");
+                 "make the condition the same for a whole warp, or give work to each thread of a warp");
+    return say("traffic",
+               fmt::format("{} wavefronts of shared memory, none wasted, for {} FLOP on the same line",
+                           c.shared.units, c.flops),
+               "only fewer accesses help: compute several results per thread, so that each value read from "
+               "shared memory is used more than once");
   }
   return say("arithmetic", fmt::format("{} FLOP; memory is the smaller part of this line", c.flops),
-             "this is the work itself: less of it, or tensor cores where the tolerance allows");
+             "this is the necessary work: do less of it, or use tensor cores if the tolerance allows");
 }
 
 }  // namespace capstone

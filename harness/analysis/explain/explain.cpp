@@ -1,4 +1,4 @@
-// One run under observation.
+// Runs a kernel once on the emulator with every memory access observed.
 #include "harness/analysis/explain/explain.h"
 
 #include <fmt/format.h>
@@ -19,8 +19,10 @@ constexpr std::chrono::milliseconds kRunLimit{60000}, kLastWords{10000};
 Error refused(const WorkerFailure& failure) {
   if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
   if (failure.kind == WorkerFailure::Kind::kTimedOut || verdict_of(failure) == GateOne::kTimedOut)
-    return {"the kernel did not end while it was observed: " + failure.what, failure.where,
-            "observed kernels are slow: take a smaller --size; if that does not help, the loop is endless", ExitCode::kGateOneFailed};
+    return {"the observed kernel did not end: " + failure.what, failure.where,
+            "observed kernels run slowly: choose a smaller --size; if that does not help, look for an "
+            "endless loop",
+            ExitCode::kGateOneFailed};
   const bool elsewhere = verdict_of(failure) == GateOne::kNotJudgeable;
   return {"the kernel cannot be explained: " + failure.what, failure.where, failure.hint, elsewhere ? ExitCode::kEnvironment : ExitCode::kGateOneFailed};
 }
@@ -32,11 +34,13 @@ Result<fs::path> build_observed(const ExplainRequest& request, const Resources& 
   build.variant = BuildVariant::kInstrumented;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(build));
   if (!artifact.not_judgeable.empty())
-    return fail("the CPU cannot run this kernel", artifact.not_judgeable, "its counts can only be had on a GPU, with ncu", ExitCode::kEnvironment);
+    return fail("the CPU cannot run this kernel", artifact.not_judgeable, "measure it with ncu on a GPU",
+                ExitCode::kEnvironment);
   if (!artifact.result.ok) {
     const auto& error = artifact.result.first_error;
     return fail("it does not compile: " + (error ? error->text : std::string("no error line")),
-                error ? fmt::format("{}:{}", error->file, error->line) : std::string(), "mend the compiler's first error", ExitCode::kGateOneFailed);
+                error ? fmt::format("{}:{}", error->file, error->line) : std::string(),
+                "fix the compiler's first error", ExitCode::kGateOneFailed);
   }
   return artifact.program;
 }
@@ -48,7 +52,7 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
   CAPSTONE_TRY(Json question, workspace_arguments(problem, request.sizes));
   auto bytes = ask_private_bytes(**worker, problem, question);
   if (!bytes) return fail(refused(bytes.error()));
-  // Inputs as the judge makes them; no expected values, because nothing is compared.
+  // The judge's inputs, without expected values, because nothing is compared.
   const CasePlan plan{"explain", request.sizes, kInputSeed, Battery::kPlain};
   CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(problem, plan, bytes->workspace, bytes->prepared));
   poison_image(problem, prepared, prepared.image, kPoisonSeed);

@@ -15,19 +15,22 @@ namespace capstone {
 namespace {
 
 constexpr std::size_t kAdvice = 3;
-constexpr double kLeastShare = 0.02;             // of a line that is worth advice
+constexpr double kLeastShare = 0.02;             // share of a line that is worth advice
 constexpr std::size_t kMaxSource = 1u << 20;     // [B]
 constexpr std::size_t kMaxText = 160;            // [B] of a source line in a record
 
 Error malformed(const std::string& what) {
-  return {"the observed run gave a report that cannot be read: " + what, {}, "this is a defect of capstone; please report it", ExitCode::kInternal};
+  return {"the report of the observed run cannot be read: " + what,
+          {},
+          "this is a defect of capstone; please report it",
+          ExitCode::kInternal};
 }
 
 Traffic traffic_of(const Json& json, const char* units, const char* ideal) {
   return {json.at("requests"), json.at(units), json.at(ideal), json.at("bytes"), json.at("active_lanes")};
 }
 
-// The lines of the source files, read when a count names one.
+// The lines of the source files; a file is read when a count first names it.
 class Sources {
  public:
   explicit Sources(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -81,7 +84,8 @@ void rank(Explanation& e) {
   for (const Ranked& r : ranked) e.advice.push_back(advice_on(*r.line, *r.kernel, e.compulsory_bytes));
 }
 
-// FP32 lanes of one SM: 64 on Volta, Turing and GA100, 128 since. Told by the clock that the device's FP32 rate then implies.
+// FP32 lanes of one SM: 64 on Volta, Turing and GA100, 128 on later GPUs. Chosen by the clock that the
+// device's FP32 rate then implies.
 double clock_hz(const DevicePeaks& device) {
   constexpr double kSlowest = 1e9;
   if (device.sm_count <= 0 || device.fp32 <= 0) return 0;
@@ -94,7 +98,7 @@ double clock_hz(const DevicePeaks& device) {
 ModelledFloor modelled_floor(const Explanation& e, const DevicePeaks& device, Precision precision) {
   ModelledFloor floor{device.name, device.source, 0, 0, 0, {}};
   if (device.bandwidth > 0) floor.memory_ms = e.compulsory_bytes / device.bandwidth * 1e3;
-  // L1 answers 128 bytes a clock: four sectors; it shares its path with shared memory.
+  // L1 delivers 128 bytes per clock: four sectors. It shares this path with shared memory.
   const double passes = double(e.total.shared.units) + std::max(double(e.total.global.requests), double(e.total.global.units) / 4);
   if (const double clock = clock_hz(device); clock > 0) floor.wavefront_ms = passes / (clock * device.sm_count) * 1e3;
   if (const ComputePeak peak = peak_of(device, precision); peak.flops > 0) floor.compute_ms = double(e.total.flops) / peak.flops * 1e3;
@@ -114,7 +118,9 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
     for (const Json& json : report.at("kernels")) {
       KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), json.value("dynamic_shared", std::uint64_t{0}), {},
                           demangled(json.value("function", std::string()))};
-      if (!kernel.function.empty() && base_name(kernel.kernel) != base_name(kernel.function)) kernel.kernel = kernel.function;  // it is a variable's name
+      // kernel.kernel is a variable's name
+      if (!kernel.function.empty() && base_name(kernel.kernel) != base_name(kernel.function))
+        kernel.kernel = kernel.function;
       for (const Json& line : json.at("lines")) {
         kernel.lines.push_back(line_of(line, sources));
         e.total.add(kernel.lines.back());

@@ -13,7 +13,7 @@
 
 namespace capstone {
 
-// "L1" … "L8", then "W1" …, each by its number.
+// Sort key of a session: "L1" … "L8", then "W1" …, each by its number.
 bool earlier_session(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty() || a[0] != b[0]) return a.substr(0, 1) < b.substr(0, 1);
   return a.size() != b.size() ? a.size() < b.size() : a < b;
@@ -40,7 +40,7 @@ bool has_kernels(const fs::path& folder) {
   return false;
 }
 
-// The comment that a file opens with: its first line, and the paragraph "Changed".
+// Reads the comment at the start of a file: its first line, and the paragraph "Changed".
 void read_header(const std::string& text, Rung& rung) {
   bool in_changed = false;
   for (const std::string& line : split(text, '\n')) {
@@ -51,7 +51,7 @@ void read_header(const std::string& text, Rung& rung) {
       rung.title = trim(said.starts_with("Rung") && colon != said.npos ? said.substr(colon + 1) : said);
       continue;
     }
-    // A paragraph's name stands three characters into the comment; what belongs to it stands further in.
+    // A paragraph's name is indented by three characters in the comment; its text is indented further.
     const bool begins = line.size() > 3 && line[3] != ' ';
     if (begins) in_changed = said.starts_with("Changed");
     if (!in_changed || said.empty()) continue;
@@ -63,7 +63,7 @@ void read_header(const std::string& text, Rung& rung) {
 LadderStep step_of(const Rung& rung, const Measurement& m) {
   LadderStep step;
   step.rung = rung;
-  step.execution = m.execution;
+  step.execution = recorded_name(m.execution);
   step.gate_one = label_of(m.gate_one);
   step.labels = m.labels;
   if (const CaseResult* failure = m.first_failure()) step.trouble = failure->problem;
@@ -81,7 +81,7 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
   return step;
 }
 
-// What each access costs, where nothing can be timed. A rung that the CPU cannot observe has no counts.
+// Adds the cost of each access if nothing can be timed. A rung that the CPU cannot observe has no counts.
 std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung& rung, const Resources& resources, const Narration& say) {
   const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}}, resources, [&](const std::string& text) { say(rung.name + ": " + text); });
   if (!explained) return std::nullopt;
@@ -138,11 +138,12 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   const auto begun = std::chrono::steady_clock::now();
   JudgeRequest judged;
   judged.problem = request.problem;
-  judged.backend = request.backend;
-  judged.budget_seconds = request.budget_seconds;
+  judged.options.backend = request.backend;
+  judged.options.budget_seconds = request.budget_seconds;
   judged.restarts = request.restarts;
-  judged.hidden_cases = 1;
-  judged.instrumented = false;
+  judged.options.hidden_cases = 1;
+  judged.options.python = "none";
+  judged.options.quick = true;
   judged.timing = request.timing;
   for (const Rung& rung : request.rungs) judged.candidates.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
@@ -160,14 +161,14 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     CAPSTONE_TRY(const std::string text, read_file(request.rungs[i].source));
     LadderStep step = step_of(request.rungs[i], m);
     step.code_sha256 = code_digest(text);
-    if (request.timing && m.backend == "emulated" && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
+    if (request.timing && m.backend == Backend::kEmulated && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
     ladder.steps.push_back(std::move(step));
-    ladder.backend = m.backend;
+    ladder.backend = recorded_name(m.backend);
     ladder.device = m.environment.value("device", "");
     ladder.driver = m.environment.value("driver", "");
     ladder.nvcc = m.environment.value("nvcc", "");
     ladder.copy_bytes_per_second = m.environment.value("copy_bytes_per_second", 0.0);
-    if (m.measured && m.backend == "cuda") {
+    if (m.measured && m.backend == Backend::kCuda) {
       for (const char* what : {"seconds", "run_again"}) ladder.telemetry[what] = m.environment["telemetry"][what];
       ladder.library = m.measured->arms.front().label;
       ladder.library_ms = m.measured->arms.front().median_ms.point;
@@ -180,7 +181,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
 bool Ladder::compute_bound() const {
   for (const LadderStep& step : steps)
     if (step.timed() && !step.bound_by.empty()) return step.bound_by == "compute";
-  return bytes > 0 && flops / bytes > 50;  // nothing was timed: on most GPUs
+  return bytes > 0 && flops / bytes > 50;  // without a timing: the limit on most GPUs
 }
 
 std::optional<double> Ladder::gain(std::size_t step) const {

@@ -1,5 +1,6 @@
 #pragma once
-// Ladders: the reference kernels of a problem in the order they are taught, judged in one run and drawn as a ladder view.
+// Ladders: the reference kernels of a problem in teaching order, judged in one run and drawn as a ladder
+// view.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,32 +16,34 @@ namespace capstone {
 struct Rung {
   std::filesystem::path source;
   std::string name;      ///< "05_register_tile_2d"
-  std::string session;   ///< of the folder that it lies in: "L5"
+  std::string session;   ///< the session whose folder holds it: "L5"
   std::string title;     ///< the first line of its header, without "Rung 5:"
-  std::string changed;   ///< the header's paragraph of that name, on one line; empty: it has none
+  std::string changed;   ///< the header's paragraph "Changed", on one line; empty if there is none
 };
 
-/// The rungs of a problem over all sessions, by number. @error the problem ships none: the hint lists those that do.
+/// The rungs of a problem over all sessions, by number. @error the problem has none: the hint lists those
+/// that do.
 Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string& problem);
-/// Is session `a` ("L5") taught before `b` ("W1")?
+/// Whether session `a` ("L5") is taught before `b` ("W1").
 bool earlier_session(const std::string& a, const std::string& b);
 /// Problems that have rungs in a session ("L5"), or in any (""), in the order of the sessions.
 std::vector<std::string> ladders_of(const Resources& resources, const std::string& session);
 
 struct LadderRequest {
-  const Problem* problem = nullptr;   ///< at whose `measure` size the rungs are timed
+  const Problem* problem = nullptr;   ///< the rungs are timed at its `measure` size
   std::vector<Rung> rungs;
   Backend backend = Backend::kAuto;
-  double budget_seconds = 2;          ///< of timing, a rung
-  int restarts = 1;                   ///< of all processes: a ladder view shows gains of tens of percent, verdicts need more
-  bool timing = true;                 ///< false: built and checked, nothing else
+  double budget_seconds = 2;          ///< [s] of timing per rung
+  int restarts = 1;                   ///< of all processes; one is enough for a ladder view, which shows
+                                      ///< gains of tens of percent; verdicts need more
+  bool timing = true;                 ///< false: only build and check
 };
 
-/// SHA-256 of a source without the lines that are comment alone, and without empty ones: a comment may be mended, and what was measured is still of this code.
-/// scripts/ladder_tables.py computes the same.
+/// SHA-256 of a source without empty lines and lines that hold only a comment. A comment may be changed and
+/// the measurement still belongs to this code. scripts/ladder_tables.py computes the same digest.
 std::string code_digest(std::string_view source);
 
-/// What judging a ladder gave. As JSON it is an entry of a results file.
+/// The result of judging a ladder. As JSON it is an entry of a results file.
 struct LadderStep {
   Rung rung;
   std::string code_sha256;            ///< code_digest() of the source that was judged
@@ -48,17 +51,18 @@ struct LadderStep {
   std::string gate_one;               ///< "PASS", "WRONG" …
   std::string trouble;                ///< why it did not pass, or has no time
   std::vector<std::string> labels;
-  Interval ms;                        ///< GPU-cold; all 0 where nothing was timed
+  Interval ms;                        ///< cold GPU caches; all 0 if nothing was timed
   double warm_ms = 0;
-  std::vector<double> samples_ms;     ///< GPU-cold; not kept in results files
+  std::vector<double> samples_ms;     ///< cold GPU caches; not stored in results files
   double percent_of_peak = 0;         ///< [%] 0: unknown
   std::string peak, bound_by;
-  Interval of_library;                ///< library's time over this one's
+  Interval of_library;                ///< the library's time divided by this step's
 
   /// Without a GPU: counts of one observed run at the `emulate` sizes.
   struct Counts {
     double sectors_per_request = 0, wavefronts_over_ideal = 0;   ///< 0: no such access
-    double moved_over_compulsory = 0;                            ///< sectors touched, over what the problem has to move
+    /// sectors touched, divided by what the problem has to move
+    double moved_over_compulsory = 0;
   };
   std::optional<Counts> counts;       ///< empty: on a GPU, or the CPU cannot run it
 
@@ -69,32 +73,36 @@ struct Ladder {
   Json sizes;
   std::string backend, time, tool;
   std::string device, driver, nvcc;   ///< empty on the emulated backend
-  double copy_bytes_per_second = 0;   ///< of a device copy in the same run; 0: not measured
+  double copy_bytes_per_second = 0;   ///< [B/s] of a device copy in the same run; 0: not measured
   double flops = 0, bytes = 0;        ///< of the best possible algorithm
-  std::string library;                ///< what the native baseline is
+  std::string library;                ///< name of the native baseline
   double library_ms = 0;
-  double seconds = 0;                 ///< all of climb()
-  Json telemetry;                     ///< "seconds" by stage (building, checking, starting …), "run_again": why blocks were; null: nothing was timed
+  double seconds = 0;                 ///< [s] of the whole climb()
+  Json telemetry;                     ///< "seconds" by stage (building, checking, starting …), "run_again":
+                                      ///< why blocks were repeated; null: nothing was timed
   std::vector<LadderStep> steps;
 
-  /// Have its foot and the library a time?
+  /// Whether both the lowest step and the library have a time.
   bool spans() const { return library_ms > 0 && !steps.empty() && steps.front().timed(); }
-  /// How many times faster than the step before it; empty for the first timed step.
+  /// Speedup over the previous step; empty for the first timed step.
   std::optional<double> gain(std::size_t step) const;
-  /// Is arithmetic the roof that percent_of_peak is of? Then FLOP/s is the figure that goes with it, else bytes a second.
+  /// Whether percent_of_peak refers to arithmetic. Then the figure that goes with it is FLOP/s, else bytes
+  /// per second.
   bool compute_bound() const;
-  /// [B/s] and [FLOP/s] of the problem's cost at a step's time.
+  /// [B/s] and [FLOP/s]: the problem's cost divided by a step's time.
   double bandwidth(const LadderStep& step) const { return step.timed() ? bytes / step.ms.point * 1e3 : 0; }
   double throughput(const LadderStep& step) const { return step.timed() ? flops / step.ms.point * 1e3 : 0; }
-  /// [%] of the copy's bandwidth; 0 where that was not measured.
+  /// [%] of the copy's bandwidth; 0 if that was not measured.
   double percent_of_copy(const LadderStep& step) const {
     return copy_bytes_per_second > 0 ? 100 * bandwidth(step) / copy_bytes_per_second : 0;
   }
-  /// "transpose rows=8192 cols=8192": what tells ladders of a results file apart.
+  /// "transpose rows=8192 cols=8192": identifies a ladder in a results file.
   std::string key() const;
 };
 
-/// Judges all rungs in one interleaved run; on the emulated backend those that pass are explained instead of timed. @error the machine's fault.
+/// Judges all rungs in one interleaved run. On the emulated backend, rungs that pass are explained instead of
+/// timed.
+/// @error a fault of the machine.
 Result<Ladder> climb(const LadderRequest& request, const Resources& resources, const Narration& say);
 
 void to_json(Json& json, const Ladder& ladder);
@@ -103,15 +111,16 @@ void from_json(const Json& json, Ladder& ladder);
 /// Recorded ladders of one device: reference_kernels/results/<device>.json.
 struct LadderResults {
   std::string device;
-  std::vector<Ladder> ladders;        ///< one a key
+  std::vector<Ladder> ladders;        ///< one per key
 };
 /// "h200" for "NVIDIA H200", "h100_80gb_hbm3" for "NVIDIA H100 80GB HBM3".
 std::string results_name(const std::string& device);
 /// @error unreadable, or not a results file.
 Result<LadderResults> read_results(const std::filesystem::path& file);
-/// Puts a ladder into a results file in place of the one with its key. @error the file holds another device's.
+/// Puts a ladder into a results file; replaces the one with its key. @error the file holds another device's
+/// results.
 Result<void> record_ladder(const std::filesystem::path& file, const Ladder& ladder);
-/// Devices with results, by the names of their files.
+/// The devices that have results, by the names of their files.
 std::vector<std::string> recorded_devices(const Resources& resources);
 
 }  // namespace capstone

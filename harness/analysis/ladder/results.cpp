@@ -81,7 +81,9 @@ Result<LadderResults> read_results(const fs::path& file) {
   CAPSTONE_TRY(const std::string text, read_file(file, std::size_t{64} << 20));
   try {
     const Json json = parse_recorded(text);
-    if (json.at("schema") != 1) return fail("results of another version of capstone", file.string(), "record them again: capstone ladder --record");
+    if (json.at("schema") != 1)
+      return fail("these results were written by another version of capstone", file.string(),
+                  "record them again: capstone ladder --record");
     return LadderResults{json.at("device"), json.at("ladders").get<std::vector<Ladder>>()};
   } catch (const Json::exception& problem) {
     return fail(std::string("not a file of recorded ladders: ") + problem.what(), file.string(), "record it again: capstone ladder --record");

@@ -21,13 +21,13 @@ namespace capstone {
 namespace {
 
 constexpr int kDraws = 200;
-constexpr std::size_t kLeastDistinct = 8;       // hidden sizes that differ; fewer can be listed in a kernel
-constexpr double kGpuMemory = 8e9;              // [B] a student's card
-constexpr double kContexts = 1.5e9;             // [B] player, baseline and candidate: about 0.5 GB each
-constexpr double kFlush = 2 * 128e6;            // [B] twice the largest L2 of today
+constexpr std::size_t kLeastDistinct = 8;       // distinct hidden sizes; fewer can be listed in a kernel
+constexpr double kGpuMemory = 8e9;              // [B] of a student's GPU
+constexpr double kContexts = 1.5e9;             // [B] GPU host, baseline and candidate: about 0.5 GB each
+constexpr double kFlush = 2 * 128e6;            // [B] twice the largest L2 cache of current GPUs
 constexpr int kBufferSets = 2;                  // inputs and outputs, rotated
 
-/// A folder of our own that goes with its owner.
+/// RAII temporary directory.
 class Scratch {
  public:
   explicit Scratch(const Resources& resources) : path_(resources.cache / fmt::format("lint-{}", ::getpid())) {}
@@ -66,11 +66,11 @@ class Lint {
     CAPSTONE_CHECK(check_answers(*oracle));
     CAPSTONE_CHECK(make_folders(scratch_.path()));
     if (problem_.oracle_is_reference) {
-      checks_.push_back({State::kNotRun, "baseline", "PyTorch's eager is the baseline", {}, {}});
+      checks_.push_back({State::kNotRun, "baseline", "PyTorch eager is the baseline", {}, {}});
       checks_.push_back({State::kNotRun, "reference", "it is the oracle", {}, {}});
       return std::move(checks_);
     }
-    // Sizes that cannot be drawn, or hide gigabytes, must not be run either.
+    // Do not run sizes that cannot be drawn or that need gigabytes.
     if (has_failed("hidden sizes")) {
       checks_.push_back({State::kNotRun, "baseline", "needs hidden sizes", {}, {}});
     } else {
@@ -100,7 +100,7 @@ class Lint {
     return std::move(checks_);
   }
 
-  // A name as a word of its own: `x` is not mentioned by "max".
+  // Whether a name occurs as a whole word: "max" does not mention `x`.
   static bool mentions(const std::string& text, const std::string& name) {
     auto inside_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
@@ -113,12 +113,15 @@ class Lint {
   void check_statement() {
     const fs::path file = problem_.folder / "statement.md";
     auto text = read_file(file, 1u << 20);
-    if (!text) return failed("statement", text.error().what, file, "write what the kernel computes, its tensors and what to watch for");
+    if (!text)
+      return failed("statement", text.error().what, file,
+                    "describe what the kernel computes, its tensors and what to look out for");
     std::vector<std::string> missing;
     for (const Parameter& parameter : problem_.signature)
       if (!mentions(*text, parameter.name)) missing.push_back(parameter.name);
     if (missing.empty()) return ok("statement", "mentions every parameter");
-    failed("statement", "does not mention " + join(missing, ", "), file, "say what each parameter of launch() is");
+    failed("statement", "does not mention " + join(missing, ", "), file,
+           "describe each parameter of launch()");
   }
 
   std::vector<std::pair<std::string, Sizes>> listed_sizes() const {
@@ -130,7 +133,7 @@ class Lint {
     return all;
   }
 
-  // What is wrong with the cost at these sizes; empty: nothing.
+  // What is wrong with the cost at these sizes; empty if nothing.
   std::string cost_fault(const Sizes& sizes) const {
     auto cost = cost_at(problem_, sizes);
     if (!cost) return cost.error().what;
@@ -142,7 +145,8 @@ class Lint {
   void check_cost() {
     for (const auto& [name, sizes] : listed_sizes())
       if (std::string fault = cost_fault(sizes); !fault.empty())
-        return failed("cost", fmt::format("{} at {} ({})", fault, name, to_string(sizes)), definition(), "`cost` counts work: it is above zero at every size");
+        return failed("cost", fmt::format("{} at {} ({})", fault, name, to_string(sizes)), definition(),
+                      "`cost` counts work: it must be above zero at every size");
     auto cost = cost_at(problem_, problem_.measure);
     ok("cost", fmt::format("{:.3g} FLOP and {:.3g} bytes at `measure`, {:.2f} FLOP a byte", cost->flops, cost->bytes, cost->intensity()));
   }
@@ -158,13 +162,13 @@ class Lint {
     failed("memory", sum + fmt::format(", more than the {:.0f} GB of a student's card", kGpuMemory / 1e9), definition(), "make `measure` smaller; a paper's shape belongs under `published`");
   }
 
-  // What is wrong with one drawn set of sizes; empty: nothing.
+  // What is wrong with one drawn set of sizes; empty if nothing.
   std::string draw_fault(const Sizes& sizes, const DrawLimits& limits) const {
     if (auto fits = admissible(problem_, sizes); !fits || !*fits) return "breaks `where`";
     if (std::string fault = cost_fault(sizes); !fault.empty()) return "cost: " + fault;
     auto bytes = tensor_bytes_at(problem_, sizes);
     if (!bytes) return bytes.error().what;
-    // `cost` is a claim of the definition; what is allocated is not.
+    // `cost` is a claim of the definition; the allocated bytes are a fact.
     if (static_cast<double>(*bytes) > 4 * limits.bytes) return fmt::format("the tensors take {:.3g} bytes, four times the cap that `cost` keeps", static_cast<double>(*bytes));
     for (const Parameter& parameter : problem_.signature) {
       if (parameter.is_scalar()) continue;
@@ -191,19 +195,25 @@ class Lint {
     ok("hidden sizes", fmt::format("{} draws, {} of them different, all within the caps", kDraws, distinct.size()));
   }
 
-  // Right answers pass, tricks do not.
+  // Correct answers pass, tricks fail.
   Result<void> check_answers(const Oracle& oracle) {
     CAPSTONE_TRY(const std::string refused, right_answer_refused(oracle));
     CAPSTONE_TRY(const auto tricks, audit_triviality(problem_, oracle));
     std::vector<Trick> lower, others;
     for (const Trick& trick : tricks) (trick.name == "lower_precision" ? lower : others).push_back(trick);
     if (!refused.empty())
-      failed("tolerance", refused, definition(), "a right value, rounded once to the output's type, must pass: raise `rtol`, or mend the oracle's scale");
+      failed("tolerance", refused, definition(),
+             "a correct value, rounded once to the output's type, must pass: raise `rtol`, or fix the "
+             "oracle's scale");
     else
-      judge_tricks("tolerance", lower, lower.empty() ? "right values pass; there is no lower precision to tell apart" : "right values pass; those of lower precision fail",
-                   "lower `rtol` and `atol`, mend the oracle's scale, or say why under `because: {lower_precision: …}`");
+      judge_tricks("tolerance", lower,
+                   lower.empty() ? "correct values pass; there is no lower precision to distinguish"
+                                 : "correct values pass; those of lower precision fail",
+                   "lower `rtol` and `atol`, fix the oracle's scale, or give the reason under `because: "
+                   "{lower_precision: …}`");
     judge_tricks("triviality", others, fmt::format("{} tricks tried, none of them passes", others.size()),
-                 "choose other inputs or sizes under `check`, tighten the tolerance, or say why under `because`");
+                 "choose other inputs or sizes under `check`, tighten the tolerance, or give the reason "
+                 "under `because`");
     return {};
   }
 
@@ -214,10 +224,10 @@ class Lint {
       else if (!trick.caught) excused.push_back(fmt::format("{} (because: {})", trick.what, trick.because));
     }
     if (!passing.empty()) return failed(name, "passes gate one: " + join(passing, "; "), definition(), hint);
-    ok(name, summary + (excused.empty() ? "" : "; but, as the problem allows: " + join(excused, "; ")));
+    ok(name, summary + (excused.empty() ? "" : "; allowed by the problem: " + join(excused, "; ")));
   }
 
-  // Where the oracle's own values, rounded to the output's type, would be refused; empty: nowhere.
+  // Where the oracle's own values, rounded to the output's type, would be refused; empty if nowhere.
   Result<std::string> right_answer_refused(const Oracle& oracle) {
     std::uint64_t seed = 1;
     for (const Sizes& sizes : problem_.check) {
@@ -242,20 +252,21 @@ class Lint {
     const fs::path file = problem_.folder / "baseline.cu";
     auto text = read_file(file, 4u << 20);
     if (!text) {
-      failed("baseline", text.error().what, file, "write the timed baseline; it obeys the kernel contract");
+      failed("baseline", text.error().what, file,
+             "write the baseline to be timed; it must follow the kernel contract");
       return {};
     }
-    // Libraries do not run on the CPU: a baseline brings a stand-in for this macro.
+    // Libraries do not run on the CPU, so a baseline has a replacement for them under this macro.
     const fs::path copy = scratch_.path() / "baseline.cu";
     CAPSTONE_CHECK(write_file_atomic(copy, "#ifndef CAPSTONE_EMULATED\n#define CAPSTONE_EMULATED 1\n#endif\n#line 1\n" + *text));
     JudgeRequest request;
     request.problem = &problem_;
     request.candidates = {{"baseline.cu", copy}};
-    request.backend = Backend::kEmulated;
-    request.hidden_cases = 2;
-    request.run_timeout_seconds = 60;
+    request.options.backend = Backend::kEmulated;
+    request.options.hidden_cases = 2;
+    request.options.timeout_seconds = 60;
     request.timing = false;
-    request.instrumented = false;
+    request.options.quick = true;
     CAPSTONE_TRY(const auto measurements, judge(request, resources_, say_));
     const Measurement& m = measurements.front();
     if (m.gate_one == GateOne::kPassed) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kNoTorch = 3;  // run_reference.py's exit code
 
-// A tensor as run_reference.py reads it: every type widened to float64 or int64.
+// Decodes a tensor that run_reference.py wrote: every type is widened to float64 or int64.
 Result<Json> store_wide(const PreparedCase& prepared, const TensorSlot& slot, const Parameter& parameter, const fs::path& scratch) {
   const std::byte* data = prepared.image.data() + slot.offset;
   const bool real = is_float(parameter.dtype);
@@ -49,13 +49,14 @@ Result<Json> request_for(const Problem& problem, const PreparedCase& prepared, c
   return request;
 }
 
-// The first element on which the two disagree, in words; empty: none.
+// Describes the first element on which the two disagree; empty if none.
 Result<std::string> disagreement(const Problem& problem, const PreparedCase& prepared, const fs::path& scratch) {
   for (const PreparedCase::Output& output : prepared.outputs) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
     const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
     CAPSTONE_TRY(const std::string bytes, read_file(scratch / (parameter.name + ".out"), output.expected.size() * 8));
-    if (bytes.size() != output.expected.size() * 8) return parameter.name + " came back with another number of elements";
+    if (bytes.size() != output.expected.size() * 8)
+      return parameter.name + " has the wrong number of elements";
     for (std::size_t i = 0; i < output.expected.size(); ++i) {
       double got = 0;
       std::memcpy(&got, bytes.data() + 8 * i, sizeof got);
@@ -81,7 +82,7 @@ Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, 
   const auto python = find_python("auto", resources);
   if (!python && python.error().code == ExitCode::kInterrupted) return fail(python.error());
   if (!python) return LintCheck{State::kNotRun, "reference", python.error().what, {}, {}};
-  // One process for all sizes: importing PyTorch takes longer than all of them together.
+  // One process for all sizes: importing PyTorch takes longer than all runs together.
   std::vector<PreparedCase> cases;
   std::vector<fs::path> folders;
   Json requests = Json::array();
@@ -112,7 +113,7 @@ Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, 
     CAPSTONE_TRY(const std::string difference, disagreement(problem, cases[i], folders[i]));
     if (!difference.empty())
       return LintCheck{State::kFailed, "reference", fmt::format("at {}: {}", to_string(cases[i].plan.sizes), difference), where,
-                       "one of reference.py and oracle.cpp computes something else"};
+                       "reference.py and oracle.cpp must compute the same; fix one of them"};
   }
   return LintCheck{State::kOk, "reference", fmt::format("agrees with the oracle at {} sizes", problem.check.size()), {}, {}};
 }

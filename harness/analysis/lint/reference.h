@@ -1,15 +1,15 @@
 #pragma once
-// reference.py against the oracle.
+// Compares reference.py with the oracle.
 #include "harness/correctness/oracle.h"
 #include "harness/analysis/lint/lint.h"
 
 namespace capstone {
 
-/// Runs reference.py with PyTorch in float64 over the sizes under `check` and compares its outputs with the oracle's: both
-/// compute in float64, so they may differ by kCrossCheck of an element's scale and of its value. Not run where no python3 on PATH has
-/// PyTorch.
+/// Runs reference.py with PyTorch in float64 at the sizes under `check` and compares its outputs with the
+/// oracle's. Both compute in float64, so they may differ by kCrossCheck times an element's scale and its
+/// value. Not run if no python3 on PATH has PyTorch.
 /// @param scratch  an empty folder for the tensors
-/// @error the machine's fault.
+/// @error a fault of the machine.
 inline constexpr double kCrossCheck = 1e-12;
 Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, const Resources& resources,
                                   const std::filesystem::path& scratch);

@@ -1,17 +1,18 @@
 """Runs a problem's reference.py in float64 on the CPU. Called by lint: run_reference.py REQUESTS.json
 
-The file holds a list, one request for each set of sizes. Tensors travel as raw files: float64, or int64 for integers. Exit code 3: PyTorch cannot be imported.
+The file holds a list with one request for each set of sizes. Tensors are exchanged as raw files: float64, or int64 for
+integers. Exit code 3: PyTorch cannot be imported.
 """
 
 import importlib.util
 import json
 import sys
 
-sys.dont_write_bytecode = True  # the problem's folder is not ours to write to
+sys.dont_write_bytecode = True  # do not write into the problem's folder
 
 try:
     import torch
-except Exception as problem:  # a library that it lacks is an OSError
+except Exception as problem:  # a missing shared library raises OSError
     print(problem, file=sys.stderr)
     sys.exit(3)
 

@@ -16,7 +16,7 @@
 namespace capstone {
 namespace {
 
-/// What a trick hands in for one output of one case; empty where it has nothing to offer there.
+/// A trick's values for one output of one case; empty if it has none there.
 using Answer = std::vector<double>;
 
 struct Imitation {
@@ -24,7 +24,7 @@ struct Imitation {
   std::function<Result<Answer>(const PreparedCase&, std::size_t output)> answer;
 };
 
-/// A precision class by the bits of its significand that are stored.
+/// A precision class by the number of stored significand bits.
 struct LowerClass {
   const char* name;
   int bits;
@@ -42,11 +42,11 @@ std::optional<LowerClass> next_lower(Precision precision) {
   return std::nullopt;
 }
 
-// To nearest, ties to even, by the significand alone: range is what scale factors are for.
+// Rounds to nearest, ties to even, in the significand only: scale factors can take care of the range.
 double keep_bits(double value, int bits) {
   if (!std::isfinite(value) || value == 0) return value;
   int exponent = 0;
-  const double fraction = std::frexp(value, &exponent);  // in [0.5, 1): its first bit is the implicit one
+  const double fraction = std::frexp(value, &exponent);  // in [0.5, 1): the first bit is the implicit one
   return std::ldexp(std::nearbyint(std::ldexp(fraction, bits + 1)), exponent - bits - 1);
 }
 
@@ -75,7 +75,7 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-/// The input from its start, again and again; or each of its elements several times in a row.
+/// The input repeated from its start, or each of its elements repeated several times.
 Imitation copy_of(const Parameter& input, int parameter, bool stretched) {
   return {"copy", fmt::format("a copy of {}{}", input.name, stretched ? ", each element repeated" : ""),
           [parameter, stretched, type = input.dtype](const PreparedCase& prepared, std::size_t output) -> Result<Answer> {
@@ -100,7 +100,7 @@ Result<Answer> all_but_the_last_rows(const PreparedCase& prepared, std::size_t o
   return answer;
 }
 
-/// The oracle's values for operands of fewer bits.
+/// The oracle's values for operands with fewer bits.
 Imitation rounded_operands(const Problem& problem, const Oracle& oracle, const LowerClass& lower) {
   return {"lower_precision", fmt::format("operands rounded to {}", lower.name),
           [&problem, &oracle, bits = lower.bits](const PreparedCase& prepared, std::size_t output) -> Result<Answer> {
@@ -158,7 +158,7 @@ Result<std::vector<PreparedCase>> audited_cases(const Problem& problem, const Or
   std::uint64_t seed = 1;
   for (const Battery battery : kBatteries) {
     if (battery != Battery::kPlain && !battery_applies(problem, battery)) continue;
-    // Other values need no other sizes where each case is a module run in float64 on the CPU.
+    // If each case runs a module in float64 on the CPU, other values at the same sizes add nothing.
     const bool one_size = battery != Battery::kPlain && problem.oracle_is_reference;
     for (const Sizes& sizes : std::span(problem.check).first(one_size ? 1 : problem.check.size())) {
       CasePlan plan{std::string(name_of(battery)), sizes, seed++, battery};

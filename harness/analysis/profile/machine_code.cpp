@@ -23,13 +23,15 @@ constexpr std::size_t kCompilerMemory = std::size_t{8} << 30;  // [B]
 const std::set<std::string, std::less<>> kMatrixMoves{"LDSM", "STSM"}, kBulkMoves{"UTMALDG", "UTMASTG", "UTMAREDG", "UBLKCP", "UBLKRED"},
     kMoves{"LD", "LDG", "LDS", "LDL", "ST", "STG", "STS", "STL", "LDGSTS", "ATOM", "ATOMG", "ATOMS", "RED", "REDG"},
     kTensorInstructions{"HMMA", "HGMMA", "IMMA", "IGMMA", "QMMA", "QGMMA", "OMMA", "DMMA", "BMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"};
-// What the listing is searched for: more than the sets above hold ("LDGDEPBAR"), so that a name is found whole.
+// The instructions to search for in the listing. The pattern matches more than the sets above ("LDGDEPBAR"),
+// so that every name is found whole.
 constexpr const char* kOpcodes = " (LD|ST|ATOM|RED|UTMA|UBLK|[HIQODB]G?MMA|UTC)[.A-Za-z0-9_]*";
 
-// "LDG.E.128.CONSTANT" → "LDG.128": the bits of one lane. What names no width moves 32; what one thread starts for a block has none.
+// "LDG.E.128.CONSTANT" → "LDG.128": the bits per lane. A name without a width moves 32 bits; an instruction
+// that one thread issues for a whole block has none.
 std::string short_name(const std::vector<std::string>& parts) {
   if (kBulkMoves.contains(parts[0])) return parts[0];
-  // One, two or four matrices of 8 x 8 of 16 bits each: "LDSM.16.M88.4".
+  // One, two or four matrices of 8 x 8 elements of 16 bits: "LDSM.16.M88.4".
   if (kMatrixMoves.contains(parts[0])) return parts[0] + (parts.back() == "4" ? ".128" : parts.back() == "2" ? ".64" : ".32");
   for (const std::string& part : parts) {
     if (part == "256" || part == "128" || part == "64") return parts[0] + "." + part;
@@ -46,7 +48,7 @@ std::vector<KernelProfile> read_ptxas(const std::string& log) {
   static const std::regex entry(R"(Compiling entry function '([^']+)')"), properties(R"(Function properties for (\S+))"),
       frame(R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)"), used(R"(Used (\d+) registers)"), shared(R"((\d+) bytes smem)");
   std::vector<KernelProfile> kernels;
-  std::string of;  // the properties that follow are a kernel's, or those of a function that it calls
+  std::string of;  // the properties that follow belong to this kernel or to a function that it calls
   for (const std::string& line : split(log, '\n')) {
     if (line.size() > 4000) continue;
     std::smatch m;
@@ -104,9 +106,12 @@ Result<CompiledKernels> machine_code(const Problem& problem, const fs::path& sou
   if (!compiled.ok()) {
     const auto error = first_compiler_error(compiled.err + compiled.out);
     if (error && error->text.find("Unsupported gpu architecture") != std::string::npos)
-      return fail(fmt::format("nvcc {} does not know the architecture {}", toolkit.version, arch), toolkit.nvcc.string(), "`nvcc --list-gpu-code` says which it does");
-    return fail("it does not compile: " + (error ? error->text : std::string("nvcc failed without an error line")),
-                error && !error->file.empty() ? fmt::format("{}:{}", error->file, error->line) : source.string(), "mend the compiler's first error", ExitCode::kGateOneFailed);
+      return fail(fmt::format("nvcc {} does not know the architecture {}", toolkit.version, arch),
+                  toolkit.nvcc.string(), "`nvcc --list-gpu-code` lists the architectures that it knows");
+    return fail(
+        "it does not compile: " + (error ? error->text : std::string("nvcc failed without an error line")),
+        error && !error->file.empty() ? fmt::format("{}:{}", error->file, error->line) : source.string(),
+        "fix the compiler's first error", ExitCode::kGateOneFailed);
   }
   CompiledKernels result{read_ptxas(compiled.err + compiled.out), {}};
   std::error_code code;
@@ -115,13 +120,15 @@ Result<CompiledKernels> machine_code(const Problem& problem, const fs::path& sou
     if (auto found = find_program("cuobjdump", resources.path_variable)) cuobjdump = *found;
   if (fs::exists(cuobjdump, code)) {
     read.push_back(cuobjdump.parent_path());
-    // A listing of all instructions may be huge: only what counts comes back.
+    // A listing of all instructions may be huge, so only the relevant lines come back.
     const std::string pipeline = fmt::format("'{}' -sass kernel.cubin > listing && grep -oE 'Function : .*|{}' listing", replace_all(cuobjdump.string(), "'", ""), kOpcodes);
     CAPSTONE_TRY(const ProcessResult listed, run({"/bin/sh", "-c", pipeline}));
     read_sass(listed.out, result.kernels);
     if (!listed.ok()) result.no_listing = fmt::format("{} failed: {}", cuobjdump.string(), last_line(listed.err));
   } else {
-    result.no_listing = "no cuobjdump beside nvcc or on PATH (cuda-cuobjdump and cuda-nvdisasm of the CUDA Toolkit, nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm on PyPI)";
+    result.no_listing =
+        "no cuobjdump next to nvcc or on PATH (cuda-cuobjdump and cuda-nvdisasm of the CUDA Toolkit, "
+        "nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm on PyPI)";
   }
   for (KernelProfile& kernel : result.kernels) kernel.kernel = demangled(kernel.kernel);
   return result;

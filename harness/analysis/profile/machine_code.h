@@ -1,5 +1,6 @@
 #pragma once
-// What the compiler says about a kernel: registers, shared memory, spills, and which instructions it chose.
+// What the compiler reports about a kernel: registers, shared memory, spills, and the instructions that it
+// chose.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,20 +14,21 @@
 namespace capstone {
 
 struct CompiledKernels {
-  std::vector<KernelProfile> kernels;  ///< in the order of the compiler
-  std::string no_listing;              ///< why there is no machine code to read; empty: it was read
+  std::vector<KernelProfile> kernels;  ///< in the compiler's order
+  std::string no_listing;              ///< why the machine code could not be read; empty: it was read
 };
 
-/// Compiles `source` for `arch` and reads ptxas's words and, where cuobjdump is there, the machine code. Fills registers, static_shared_bytes,
-/// spill_bytes, stack_bytes and the instructions.
-/// @param sandbox  nullptr: the source is our own
+/// Compiles `source` for `arch` and reads the output of ptxas and, if cuobjdump is available, the machine
+/// code. Fills registers, static_shared_bytes, spill_bytes, stack_bytes and the instructions.
+/// @param sandbox  nullptr: the source is trusted
 /// @error no nvcc; it does not compile (exit code 1).
 Result<CompiledKernels> machine_code(const Problem& problem, const std::filesystem::path& source, const std::string& arch, const Resources& resources,
                                      const Sandbox* sandbox);
 
-/// The kernels in what `ptxas -v` printed, by mangled name.
+/// The kernels in the output of `ptxas -v`, by mangled name.
 std::vector<KernelProfile> read_ptxas(const std::string& log);
-/// Counts the instructions of a listing (a line each, "Function : NAME" before those of a kernel) into the kernels of those mangled names.
+/// Counts the instructions of a listing (one per line, "Function : NAME" before those of a kernel) into the
+/// kernels with those mangled names.
 void read_sass(const std::string& listing, std::vector<KernelProfile>& kernels);
 
 }  // namespace capstone

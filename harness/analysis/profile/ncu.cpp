@@ -35,10 +35,11 @@ constexpr const char* kStaticShared = "launch__shared_mem_per_block_static";
 constexpr const char* kDynamicShared = "launch__shared_mem_per_block_dynamic";
 constexpr const char* kBlocks = "launch__grid_size";
 constexpr const char* kThreads = "launch__block_size";
-constexpr const char* kWaves = "launch__waves_per_multiprocessor";  // printed with two digits: one block too many is "1.00"
+// printed with two digits: one block too many still reads "1.00"
+constexpr const char* kWaves = "launch__waves_per_multiprocessor";
 constexpr const char* kProcessors = "launch__sm_count";
 
-// The same quantity under the names of different chips and versions: the first that is there counts.
+// The same quantity under the names of different chips and versions. The first one that is present counts.
 constexpr std::array kDram{"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed"};
 constexpr std::array kTensor{"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
                              "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active"};
@@ -57,7 +58,7 @@ constexpr std::array kStalls{"barrier",       "branch_resolving", "dispatch_stal
                              "warpgroup_arrive"};
 std::string stall_metric(const char* name) { return std::string(kStallHead) + name + std::string(kStallTail); }
 
-/// One row of the table: one launch.
+/// One row of the table, which is one launch.
 struct Launch {
   std::map<std::string, std::string> cells;
 
@@ -129,7 +130,7 @@ class Group {
     }
     return all;
   }
-  // Weighted by time, where that is known.
+  // The mean, weighted by time if the times are known.
   std::optional<double> mean(const std::string& metric) const {
     double all = 0, weights = 0;
     for (const Launch& launch : launches_) {
@@ -157,7 +158,7 @@ class Group {
       }
     return name;
   }
-  // From the whole numbers where they are there.
+  // Computed from the whole numbers if they are present.
   std::optional<double> waves() const {
     double room = 1e300;
     for (const Limit& limit : kLimits)
@@ -191,7 +192,7 @@ std::optional<fs::path> find_ncu(const Resources& resources) {
   std::vector<fs::path> places{"/usr/local/cuda/bin/ncu"};
   if (auto nvcc = find_program("nvcc", resources.path_variable)) places.push_back(fs::canonical(*nvcc, code).parent_path() / "ncu");
   for (const auto& entry : fs::directory_iterator("/opt/nvidia/nsight-compute", code)) places.push_back(entry.path() / "ncu");
-  std::sort(places.begin() + 1, places.end(), std::greater<>());  // the newest first
+  std::sort(places.begin() + 1, places.end(), std::greater<>());  // newest first
   for (const fs::path& place : places)
     if (fs::exists(place, code)) return place;
   return std::nullopt;
@@ -227,7 +228,8 @@ std::vector<std::string> unknown_metrics(std::string_view output, const std::vec
 
 std::string ncu_refusal(std::string_view output) {
   if (output.find("ERR_NVGPUCTRPERM") != output.npos)
-    return "this machine's driver lets only administrators read the counters (ERR_NVGPUCTRPERM; an administrator can allow it: "
+    return "the driver of this machine lets only administrators read the counters (ERR_NVGPUCTRPERM; an "
+           "administrator can allow it: "
            "https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
   for (const std::string& line : split(output, '\n'))
     if (const auto at = line.find("==ERROR=="); at != line.npos) return "ncu: " + std::string(trim(std::string_view(line).substr(at + 9)));

@@ -35,7 +35,7 @@ Occupancy theoretical_occupancy(const SmLimits& sm, int threads, int registers, 
   };
   limit(sm.warps / warps, "block size");
   if (registers > 0) {
-    // Whole warps, spread over the four partitions of an SM.
+    // Registers are allocated to whole warps, which are spread over the four partitions of an SM.
     const int warps_by_registers = sm.registers / round_up(registers * kWarp, sm.register_unit) / 4 * 4;
     limit(warps_by_registers / warps, "registers");
   }

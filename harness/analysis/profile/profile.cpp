@@ -51,7 +51,7 @@ void model_occupancy(KernelProfile& k, const std::string& arch) {
   k.occupancy_limiter = possible.limiter;
 }
 
-// Counts of the emulator, where the CPU can run the kernel.
+// Counts from the emulator, if the CPU can run the kernel.
 Result<void> count_on_cpu(const ProfileRequest& request, const Resources& resources, const Narration& say, Profile& p) {
   const auto explained = explain({request.problem, request.source, request.problem->emulate, {}}, resources, say);
   if (explained) {
@@ -114,7 +114,7 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
   p.problem_id = request.problem->id;
   p.sizes = sizes_json(request.sizes);
   const auto gpu = find_gpu(resources);
-  if (!request.ncu) p.because = "ncu was not to be used";
+  if (!request.ncu) p.because = "ncu was switched off";
   else if (!gpu) p.because = "no NVIDIA GPU here";
   else if (const auto toolkit = find_toolkit(resources); !toolkit) p.because = toolkit.error().what;
   if (gpu) {
@@ -141,9 +141,13 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
     p.arch = arch;
     if (!compiled.no_listing.empty()) p.missing.push_back("no machine code: " + compiled.no_listing);
     if (p.kernels.empty()) p.kernels = compiled.kernels;
-    // What was launched on the CPU was so at the `emulate` size; at the profiled one launch() may choose another of its kernels.
+    // The launch on the CPU used the `emulate` size. At the profiled size, launch() may choose another of its
+    // kernels.
     else if (const auto unknown = complete(p.kernels, compiled.kernels, p.ncu.empty()); !unknown.empty())
-      p.missing.push_back(fmt::format("which compiled kernel {} is, its name does not tell: what it may be follows what was launched", join(unknown, ", ")));
+      p.missing.push_back(
+          fmt::format("the name does not tell which compiled kernel {} is: the possible ones are listed "
+                      "after those that were launched",
+                      join(unknown, ", ")));
   } else {
     p.missing.push_back("no registers and no machine code: " + toolkit.error().what);
   }

@@ -13,7 +13,7 @@
 #include "harness/runtime/build/cuda.h"
 #include "harness/correctness/compare.h"
 #include "harness/correctness/dtype_convert.h"
-#include "harness/judge/backends.h"
+#include "harness/judge/gpu.h"
 #include "harness/judge/gate_one.h"
 #include "harness/judge/reference_oracle.h"
 #include "harness/runtime/cuda/replayed_kernel.h"
@@ -32,7 +32,7 @@ struct Recorded {
   std::optional<CapturedGraph> preparation;
 };
 
-// The plans of one call, or why there are none.
+// The captured graphs of one call, or the reason why there are none.
 Result<tl::expected<Recorded, std::string>> record(const Problem& problem, const Sizes& sizes, const Artifact& artifact, const fs::path& capture_worker_program,
                                                    const Sandbox& sandbox) {
   WorkerLimits limits;
@@ -42,7 +42,8 @@ Result<tl::expected<Recorded, std::string>> record(const Problem& problem, const
   programs.capture_worker = [&] { return Worker::start_runner({capture_worker_program.string(), artifact.program.string()}, sandbox, limits, true); };
   ReplayedKernel kernel(programs, {});
   auto refused = [&](const WorkerFailure& failure) {
-    return tl::expected<Recorded, std::string>(tl::unexpected(kernel.refusal().empty() ? failure.what : "its launch cannot be recorded: " + kernel.refusal()));
+    return tl::expected<Recorded, std::string>(tl::unexpected(
+        kernel.refusal().empty() ? failure.what : "its launch cannot be captured: " + kernel.refusal()));
   };
   auto worker = programs.capture_worker();
   if (!worker) return refused(worker.error());
@@ -72,7 +73,7 @@ Result<tl::expected<Recorded, std::string>> record(const Problem& problem, const
 
 std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-// What capstone-replayer --once reads.
+// The files that `capstone-replayer --once` reads.
 Result<void> lay_out(const fs::path& folder, const Recorded& recorded, const Artifact& artifact) {
   std::error_code code;
   fs::copy_file(artifact.device_code, folder / "code.fatbin", code);
@@ -91,7 +92,7 @@ Result<void> lay_out(const fs::path& folder, const Recorded& recorded, const Art
   return {};
 }
 
-// The oracle's word on what the launch has written. Empty: all well.
+// Compares the outputs of the launch with the oracle. Empty if they agree.
 Result<std::string> probe(const Problem& problem, const Sizes& sizes, const PreparedCase& prepared, const std::string& written, const Oracle& oracle) {
   const auto tensors = oracle_tensors(problem, prepared);
   std::mt19937_64 random(fresh_seed());
@@ -99,7 +100,7 @@ Result<std::string> probe(const Problem& problem, const Sizes& sizes, const Prep
   for (const PreparedCase::Output& output : prepared.outputs) {
     const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
     const Parameter& p = problem.signature[static_cast<std::size_t>(output.parameter)];
-    if (written.size() < at + slot.bytes) return std::string("the launch left no outputs");
+    if (written.size() < at + slot.bytes) return std::string("the launch produced no outputs");
     std::vector<std::int64_t> indices(kProbes);
     for (auto& index : indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
     std::sort(indices.begin(), indices.end());
@@ -115,7 +116,7 @@ Result<std::string> probe(const Problem& problem, const Sizes& sizes, const Prep
   return std::string();
 }
 
-// One recorded call, played without a profiler. Empty: it ran to its end.
+// Replays one captured call without a profiler. Empty if it ran to its end.
 Result<std::string> play(const fs::path& replayer, const fs::path& folder) {
   ProcessSpec spec;
   spec.argv = {replayer.string(), "--once", folder.string()};
@@ -137,7 +138,7 @@ std::string version_of(const fs::path& ncu) {
   return "unknown version";
 }
 
-// ncu on the replayer, again without the metrics that this ncu does not know.
+// Runs ncu on the replayer; again without those metrics that this ncu does not know.
 Result<ProcessResult> run_ncu(const fs::path& ncu, const fs::path& replayer, const fs::path& folder) {
   std::vector<std::string> metrics = ncu_metrics();
   for (;;) {
@@ -174,19 +175,21 @@ Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const fs::path& 
   CAPSTONE_TRY(const Artifact artifact, build_cuda({&problem, source, &resources, &sandbox, "kernel", 900}, gpu.arch(), {}));
   if (!artifact.result.ok)
     return fail("it does not compile: " + artifact.result.first_error->text,
-                fmt::format("{}:{}", artifact.result.first_error->file, artifact.result.first_error->line), "mend the compiler's first error", ExitCode::kGateOneFailed);
+                fmt::format("{}:{}", artifact.result.first_error->file, artifact.result.first_error->line),
+                "fix the compiler's first error", ExitCode::kGateOneFailed);
   CAPSTONE_TRY(const Oracle oracle, load_oracle(problem, resources));
   CAPSTONE_TRY(const FileLock lock, take_gpu(gpu, say));
   sandbox.allow_reading(toolkit.root);
-  say("recording the launch");
+  say("capturing the launch");
   CAPSTONE_TRY(const auto recorded, record(problem, sizes, artifact, own[0], sandbox));
   if (!recorded) return LaunchUnderNcu{{}, {}, recorded.error(), {}};
   const ScratchFolder scratch(resources.cache / "profile");
   CAPSTONE_CHECK(make_folders(scratch.path()));
   LaunchUnderNcu done;
   const auto wrong_at = [&](const Sizes& at, const std::string& wrong) {
-    return fail(fmt::format("the launch at {} is wrong: {}", to_string(at), wrong), source.string(),
-                "a wrong kernel's counters mean nothing: capstone measure shows what is wrong", ExitCode::kGateOneFailed);
+    return fail(fmt::format("the launch at {} gave wrong results: {}", to_string(at), wrong), source.string(),
+                "the counters of a wrong kernel mean nothing; `capstone measure` shows what is wrong",
+                ExitCode::kGateOneFailed);
   };
   const bool too_large = !oracle_answers_at(problem, sizes);
   if (too_large) {

@@ -94,11 +94,14 @@ class ManifestReader {
         result.kind = key.text == "passes" ? Kind::kPasses : key.text == "not_fooled" ? Kind::kNotFooled : Kind::kFallsBack;
       }
     }
-    if (said != 1) return refuse(node, "exactly one outcome is promised", "for example {caught: [WRONG]}");
-    if (result.kind == Kind::kFallsBack && !replayed) return refuse(node, "only replayed execution falls back");
+    if (said != 1)
+      return refuse(node, "exactly one outcome must be promised", "for example {caught: [WRONG]}");
+    if (result.kind == Kind::kFallsBack && !replayed)
+      return refuse(node, "only `cuda-replayed` can fall back");
     const bool neutral = result.kind == Kind::kCannotShow || result.kind == Kind::kFallsBack;
     if (!neutral && honest != (result.kind == Kind::kPasses))
-      return refuse(node, honest ? "an honest kernel passes" : "a trick does not simply pass", "or say {cannot_show: why}");
+      return refuse(node, honest ? "an honest kernel must pass" : "a trick must not simply pass",
+                    "or write {cannot_show: why}");
     return result;
   }
 
@@ -110,7 +113,7 @@ class ManifestReader {
       auto it = std::find_if(catching_verdicts().begin(), catching_verdicts().end(),
                              [&](GateOne verdict) { return item.is_scalar() && label_of(verdict) == item.text; });
       if (it == catching_verdicts().end())
-        return refuse(item, fmt::format("{} is no verdict that catches", describe(item)),
+        return refuse(item, fmt::format("{} is not a verdict that catches a trick", describe(item)),
                       "WRONG, UNDEFINED BEHAVIOUR, DOES NOT BUILD, CRASH or TIME-OUT");
       result.push_back(*it);
     }
@@ -120,7 +123,7 @@ class ManifestReader {
   std::string file_;
 };
 
-// "softmax" of the catalogue, or "problems/packed_linear" beside the cases.
+// "softmax" of the catalogue, or "problems/packed_linear" in the corpus folder.
 fs::path problem_folder(const std::string& name, const fs::path& corpus, const Resources& resources) {
   return name.find('/') == std::string::npos ? resources.problems() / name : corpus / name;
 }
@@ -133,15 +136,15 @@ Result<HostileInput> read_input(const ManifestReader& reader, const YamlNode& ro
   const YamlNode& node = *root.find("input");
   CAPSTONE_CHECK(reader.keys(node, {}, {"begin", "repeat", "times", "end", "archive"}));
   CAPSTONE_TRY(input.archive, reader.one_of(node, "archive", {"climbs", "absolute", "link", "bomb"}, ""));
-  // Not text(): white space alone is a fine thing to repeat.
+  // Not text(): repeating white space is also useful.
   for (auto [key, target] : {std::pair{"begin", &input.begin}, std::pair{"repeat", &input.repeat}, std::pair{"end", &input.end}})
     if (const YamlNode* part = node.find(key)) *target = part->text;
   CAPSTONE_TRY(double times, reader.number(node, "times", 1, 1e8, 1));
   input.times = static_cast<std::int64_t>(times);
   if (input.archive.empty() == (input.begin + input.repeat + input.end).empty())
-    return reader.refuse(node, "either `archive`, or text from `begin`, `repeat` and `end`");
+    return reader.refuse(node, "write either `archive`, or text in `begin`, `repeat` and `end`");
   if ((input.reader == "submission") == input.archive.empty())
-    return reader.refuse(node, "archives, and only they, are for the reader `submission`");
+    return reader.refuse(node, "`archive` and the reader `submission` belong together");
   return input;
 }
 
@@ -211,7 +214,9 @@ Result<std::vector<CorpusCase>> load_manifest(const fs::path& folder, const Reso
   }
   CAPSTONE_TRY(corpus_case.what, reader.text(root, "what"));
   CAPSTONE_TRY(corpus_case.fools, reader.text(root, "fools"));
-  if (honest == (root.find("fools") != nullptr)) return reader.refuse(root, honest ? "an honest kernel fools nobody" : "`fools` is missing: which judge does it deceive?");
+  if (honest == (root.find("fools") != nullptr))
+    return reader.refuse(root, honest ? "an honest kernel has no `fools`"
+                                      : "`fools` is missing: say which judge the trick deceives");
   CAPSTONE_TRY(corpus_case.timeout_seconds, reader.number(root, "timeout", 0.1, 600, 10));
   CAPSTONE_TRY(const std::string needs, reader.one_of(root, "needs", {"isolation"}, ""));
   corpus_case.needs_isolation = !needs.empty();
@@ -228,8 +233,11 @@ Result<std::vector<CorpusCase>> load_manifest(const fs::path& folder, const Reso
   std::error_code ignored;
   corpus_case.source = folder / (fs::exists(folder / "kernel.py", ignored) ? "kernel.py" : "kernel.cu");
   if (!fs::exists(corpus_case.problem / "problem.yaml", ignored))
-    return reader.refuse(*root.find("problem"), fmt::format("there is no problem `{}`", problem), "a name of the catalogue, or problems/NAME in the corpus");
-  if (!fs::exists(corpus_case.source, ignored)) return fail("the case has no kernel.cu and no kernel.py", folder.string(), "write it beside manifest.yaml");
+    return reader.refuse(*root.find("problem"), fmt::format("there is no problem `{}`", problem),
+                         "write a name of the catalogue, or problems/NAME in the corpus");
+  if (!fs::exists(corpus_case.source, ignored))
+    return fail("the case has no kernel.cu and no kernel.py", folder.string(),
+                "put it next to manifest.yaml");
   return std::vector<CorpusCase>{std::move(corpus_case)};
 }
 
@@ -243,7 +251,9 @@ Result<std::vector<CorpusCase>> load_corpus(const Resources& resources) {
     CAPSTONE_TRY(auto cases, load_manifest(it->path(), resources));
     std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }
-  if (code) return fail("cannot read the corpus: " + code.message(), corpus.string(), "is capstone installed completely?", ExitCode::kEnvironment);
+  if (code)
+    return fail("cannot read the corpus: " + code.message(), corpus.string(),
+                "check that capstone is installed completely", ExitCode::kEnvironment);
   std::sort(all.begin(), all.end(), [](const CorpusCase& a, const CorpusCase& b) { return a.name < b.name; });
   return all;
 }

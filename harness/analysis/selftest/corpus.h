@@ -1,5 +1,6 @@
 #pragma once
-// The exploit corpus: small kernels and hostile files, each with a manifest that says what the judge must make of it.
+// The exploit corpus: small kernels and hostile files, each with a manifest that says how the judge must
+// respond.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -11,15 +12,16 @@
 
 namespace capstone {
 
-/// What must come of a case on one way of judging.
+/// The required outcome of a case in one way of judging.
 struct Expectation {
   enum class Kind {
     kPasses,       ///< honest: gate one must pass
-    kCaught,       ///< gate one must say one of `verdicts`
+    kCaught,       ///< gate one must give one of `verdicts`
     kLabelled,     ///< gate one passes, and a label contains `text`
-    kNotFooled,    ///< a trick that gains nothing: anything but FASTER, and a whole record
-    kFallsBack,    ///< replayed alone: it must go to in-process execution, where `cuda-in-process` holds
-    kCannotShow,   ///< not run here; `text` says why
+    kNotFooled,    ///< a trick that gains nothing: any verdict but FASTER, and a complete record
+    kFallsBack,    ///< replayed execution only: must fall back to in-process execution, where
+                   ///< `cuda-in-process` applies
+    kCannotShow,   ///< not run here; `text` gives the reason
   };
   Kind kind = Kind::kPasses;
   std::vector<GateOne> verdicts;
@@ -29,13 +31,14 @@ struct Expectation {
 /// "WRONG or CRASH", "label: library", "passes"
 std::string to_string(const Expectation& expectation);
 
-/// A file that a stranger hands in. `begin`, then `repeat` as often as `times` says, then `end`; or an archive.
+/// A hostile input file: `begin`, then `repeat` as many times as `times` says, then `end`; or an archive.
 struct HostileInput {
-  std::string reader;              ///< who must cope with it: reply, worklog, problem, submission
+  std::string reader;              ///< the program part that must survive it: reply, worklog, problem,
+                                   ///< submission
   std::string begin, repeat, end;
   std::int64_t times = 0;
   std::string archive;             ///< climbs, absolute, link, bomb; empty: not an archive
-  bool refused = false;            ///< must be refused; else it is enough that the reader ends in time
+  bool refused = false;            ///< true: must be refused; false: the reader only has to end in time
 };
 
 struct CorpusCase {
@@ -46,18 +49,18 @@ struct CorpusCase {
   std::filesystem::path problem;   ///< folder; empty for a hostile file
   std::filesystem::path source;    ///< .cu or .py; empty for a hostile file
   double timeout_seconds = 10;     ///< one launch, or one hostile file
-  bool needs_isolation = false;    ///< shows nothing where untrusted processes are not isolated
+  bool needs_isolation = false;    ///< cannot be shown if untrusted processes are not isolated
   Expectation emulated, cuda_in_process, cuda_replayed;
   std::optional<HostileInput> input;
 
   bool honest() const { return row == 0; }
 };
 
-/// Every case below share/corpus, by name; a `kind: ladders` manifest becomes one case a reference kernel.
-/// @error a manifest that is not as strict as it must be (file:line:column), a kernel or a problem that is missing.
+/// Every case below share/corpus, by name. A `kind: ladders` manifest becomes one case per reference kernel.
+/// @error a manifest that breaks the strict rules (file:line:column), a missing kernel or problem.
 Result<std::vector<CorpusCase>> load_corpus(const Resources& resources);
 
-/// One manifest. @error see above
+/// Reads one manifest. @error as for the corpus
 Result<std::vector<CorpusCase>> load_manifest(const std::filesystem::path& folder, const Resources& resources);
 
 }  // namespace capstone

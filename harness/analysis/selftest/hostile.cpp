@@ -1,4 +1,4 @@
-// Hostile files, made as their manifests say and given to the code that would meet them.
+// Creates hostile files as their manifests describe, and gives them to the code that reads such files.
 #include <archive.h>
 #include <archive_entry.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBombBytes = std::size_t{80} << 20;  // more than one file of a submission may have
 
-// A folder of its own, gone at the end.
+// RAII temporary directory.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "harness/base/text.h"
-#include "harness/judge/python_entries.h"
+#include "harness/judge/python_candidate.h"
 
 namespace capstone {
 namespace {
@@ -17,14 +17,14 @@ using Clock = std::chrono::steady_clock;
 constexpr int kHiddenCases = 2;
 constexpr std::size_t kTogether = 8;  // honest kernels in one race
 
-// "PASS, SLOWER 0.71x (host)"
+// "PASS, SLOWER 0.71x (in-process)"
 std::string outcome(const Measurement& m) {
   std::string text(label_of(m.gate_one));
   if (m.gate_one == GateOne::kPassed && m.gate_two != GateTwo::kNotJudged) {
     text += ", " + std::string(label_of(m.gate_two));
     if (m.measured && m.measured->speedup) text += " " + format_speedup(m.measured->speedup->point);
   }
-  if (m.backend == "cuda") text += " (" + m.execution + ")";
+  if (m.backend == Backend::kCuda) text += fmt::format(" ({})", recorded_name(m.execution));
   return text;
 }
 
@@ -34,14 +34,15 @@ std::string reason(const Measurement& m) {
   return join(m.labels, "; ");
 }
 
-// The promise that holds for a judgement, and what is wrong with its execution already.
+// The expectation for a judgement, and what is already wrong with its execution.
 struct Promise {
   const Expectation* expectation;
   std::string wrong_execution;
 };
 Promise promise_for(const CorpusCase& corpus_case, Backend backend, Execution execution, const Measurement& m) {
   if (backend == Backend::kEmulated) return {&corpus_case.emulated, {}};
-  const bool replayed = m.execution == "replayed" && m.gate_one != GateOne::kNotJudgeable;  // not judgeable there: it could not be recorded
+  // not judgeable when replayed: its launch could not be captured
+  const bool replayed = m.execution == Execution::kReplayed && m.gate_one != GateOne::kNotJudgeable;
   const bool must_fall_back = corpus_case.cuda_replayed.kind == Kind::kFallsBack;
   if (replayed && must_fall_back) return {&corpus_case.cuda_in_process, "it was replayed, and should not have been"};
   if (replayed) return {&corpus_case.cuda_replayed, {}};
@@ -70,7 +71,7 @@ RowState state_of(const Expectation& expected, const Measurement& m) {
       return std::any_of(m.labels.begin(), m.labels.end(), [&](const std::string& label) { return label.find(expected.text) != std::string::npos; })
                  ? RowState::kOk
                  : RowState::kEscaped;
-    default:  // not fooled: whatever was found, it must not have paid
+    default:  // not fooled: whatever the verdict, the trick must not have paid
       if (!passed) return RowState::kOk;
       return m.gate_two != GateTwo::kFaster && m.gate_two != GateTwo::kNotJudged && m.measured ? RowState::kOk : RowState::kEscaped;
   }
@@ -90,12 +91,13 @@ RowResult not_run(const CorpusCase& corpus_case, std::string expected, std::stri
   return row;
 }
 
-// Why nothing can be shown, before anything is built; empty when something can.
+// Why a case cannot be shown, known before anything is built; empty if it can.
 std::string hopeless(const CorpusCase& corpus_case, const SelftestRequest& request) {
   auto why = [](const Expectation& e) { return e.kind == Kind::kCannotShow ? e.text : std::string(); };
   if (request.backend == Backend::kEmulated) return why(corpus_case.emulated);
   if (request.execution == Execution::kInProcess) return why(corpus_case.cuda_in_process);
-  if (request.execution == Execution::kReplayed && is_python(corpus_case.source)) return "a Python process cannot be recorded";
+  if (request.execution == Execution::kReplayed && is_python(corpus_case.source))
+    return "a Python process cannot be captured";
   if (request.execution == Execution::kReplayed) return why(corpus_case.cuda_replayed);
   return why(corpus_case.cuda_replayed).empty() ? std::string() : why(corpus_case.cuda_in_process);
 }
@@ -149,9 +151,9 @@ RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execu
     row.why = promise.wrong_execution;
   }
   if (backend == Backend::kCuda && execution != Execution::kInProcess)
-    row.replayed = measurement.execution == "replayed" && measurement.gate_one != GateOne::kNotJudgeable;
+    row.replayed = measurement.execution == Execution::kReplayed && measurement.gate_one != GateOne::kNotJudgeable;
   row.measurement = measurement;
-  // What the verdict rests on; not all that was right, nor every sample.
+  // The part of the record that the verdict rests on, without passed cases and samples.
   row.measurement["cases_run"] = measurement.cases.size();
   Json& cases = row.measurement["cases"];
   cases.erase(std::remove_if(cases.begin(), cases.end(), [](const Json& c) { return c.value("passed", false); }), cases.end());
@@ -159,7 +161,7 @@ RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execu
   if (cases.size() > 1) cases.erase(cases.begin() + 1, cases.end());
   for (Json& c : cases)
     if (c.contains("diagnosis") && c["diagnosis"].is_object()) c["diagnosis"].erase("mismatches");
-  row.measurement.erase("environment");  // the record has it
+  row.measurement.erase("environment");  // stored once, in the whole record
   for (const char* key : {"log", "command"}) row.measurement["build"].erase(key);
   if (measurement.measured)
     for (Json& arm : row.measurement["measured"]["arms"]) arm.erase("samples_ms");
@@ -203,11 +205,12 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
   JudgeRequest judged;
   judged.problem = &problem;
   for (const CorpusCase* corpus_case : shown) judged.candidates.push_back({fmt::format("case-{}", judged.candidates.size() + 1), corpus_case->source});
-  judged.backend = request.backend;
-  judged.execution = request.execution;
-  judged.budget_seconds = request.budget_seconds;
-  judged.run_timeout_seconds = shown.front()->timeout_seconds;
-  judged.hidden_cases = kHiddenCases;
+  judged.options.backend = request.backend;
+  judged.options.execution = request.execution;
+  judged.options.budget_seconds = request.budget_seconds;
+  judged.options.timeout_seconds = shown.front()->timeout_seconds;
+  judged.options.hidden_cases = kHiddenCases;
+  judged.options.python = "none";
   judged.timing = request.backend == Backend::kCuda;
   const auto begun = Clock::now();
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));

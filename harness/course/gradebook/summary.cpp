@@ -16,7 +16,7 @@ ResultSummary summary_of(const SubmissionResult& r) {
   s.prediction = r.prediction;
   s.suggested = r.suggested_total();
   for (const Measurement& m : r.judged) {
-    Outcome o{m.candidate, std::string(label_of(m.gate_one)), std::string(label_of(m.gate_two)), m.gate_one == GateOne::kPassed, m.backend, {}, {}, 0, join(m.labels, "; ")};
+    Outcome o{m.candidate, std::string(label_of(m.gate_one)), std::string(label_of(m.gate_two)), m.gate_one == GateOne::kPassed, std::string(recorded_name(m.backend)), {}, {}, 0, join(m.labels, "; ")};
     if (auto device = m.environment.find("device"); device != m.environment.end() && device->is_string()) o.device = *device;
     if (m.gate_two != GateTwo::kNotJudged && m.measured) {
       o.speedup = m.measured->speedup;

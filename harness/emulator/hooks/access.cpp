@@ -1,11 +1,12 @@
-#include "harness/emulator/hooks/access.h"
+#include "hooks/access.h"
 
-#include "harness/emulator/hooks/findings.h"
+#include "hooks/findings.h"
 
 namespace capstone_emu::hooks {
 namespace {
 
-/// Shared, global or neither, with bounds checked and the access traced in pieces of `piece` bytes (0: not traced).
+/// Shared, global or neither, with bounds checked and the access traced in pieces of `piece` bytes (0: not
+/// traced).
 void access_at(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, unsigned piece, bool reads, bool writes,
                SiteId site, bool relaxed) {
   Spot place{};

@@ -4,21 +4,21 @@
 #include <cstdint>
 #include <cstring>
 
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/hooks/findings.h"
-#include "harness/emulator/runtime/fiber.h"
+#include "hooks/block.h"
+#include "hooks/findings.h"
+#include "runtime/fiber.h"
 
 namespace capstone_emu::hooks {
 
-/// The stacks of all fibers lie in one range: local variables are nobody else's business.
+/// The stacks of all fibers lie in one range: local variables are not tracked.
 inline bool on_a_stack(std::uintptr_t address) { return address - fiber_stacks.begin < fiber_stacks.bytes; }
-/// threadIdx and its like.
+/// threadIdx and similar variables.
 inline bool is_thread_state(std::uintptr_t address) {
   constexpr std::uintptr_t kNear = 4096;
   return address - reinterpret_cast<std::uintptr_t>(&thread_state) + kNear < 2 * kNear;
 }
 
-/// Of the running launch and this block, the rest to be filled in (shadow.cpp).
+/// A finding with the running launch and this block; the caller fills in the rest (shadow.cpp).
 Finding blank_finding(FindingKind kind, const Block& block);
 
 // shadow.cpp. The kernel ends at the first access that is out of bounds or misaligned.
@@ -38,14 +38,15 @@ struct Spot {
 };
 /// Records the access in the shadow of the memory.
 void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool reads, bool writes, Stamp me);
-/// The place of an access, within its variable or allocation; an access out of bounds ends the kernel. False: the emulator's own memory.
+/// The place of an access, within its variable or allocation; an access out of bounds ends the kernel. False:
+/// the emulator's own memory.
 bool find_place(Block& block, std::uintptr_t address, unsigned bytes, bool write, SiteId site, Spot& place);
 
 inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) { return {lane.time, site, lane.linear, relaxed, false}; }
 
-/// The usual cases: the word was written, and what others did to it happened before (their stamps are older than `floor`)
-/// or was this thread (stamps from `own` on are of this block).
-/// @return false when more has to be looked at
+/// The usual cases: the word was written, and what others did to it happened before (their stamps are older
+/// than `floor`) or was this thread (stamps from `own` on are of this block).
+/// @return false when this is not enough to decide
 template <bool kWrite>
 inline bool quick_touch(Cell& cell, const Stamp& me, Time floor, Time own, Time ready_from) {
   auto settled = [&](const Stamp& s) { return !s.asynchronous && (s.time < floor || (s.time >= own && s.thread == me.thread)); };
@@ -124,10 +125,11 @@ inline std::uint32_t number(const void* pc) { return static_cast<std::uint32_t>(
 /// An access by the emulator on behalf of the running thread, counted in pieces of `piece` bytes.
 void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc);
 
-/// What a copy engine did for `thread` at the place is done: `finished` says when, and whether it counts as the thread's own.
+/// What a copy engine did for `thread` at the place is done: `finished` says when, and whether it counts as
+/// the thread's own.
 void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool writes, Stamp finished);
 
-/// Loads into the block's shared memory that nobody waited for end with it, and so do its wgmma.
+/// Unfinished loads into the block's shared memory, and its wgmma, end with the block.
 void forget_loads(const Block& block);
 void forget_multiplies(Block& block);
 /// What the wgmma of a warp group read in the first `groups` of its groups is read at `done`.
@@ -139,7 +141,8 @@ void access_range(const volatile void* pointer, std::size_t bytes, bool write, s
 /// Reports a race when the write `before` at `pointer` did not happen before the running thread's use of it.
 void require_order(Block& block, Lane& lane, const void* pointer, const Stamp& before, std::uint32_t pc);
 
-/// A compare-and-swap comes: what this thread read there before, plainly, is the first half of the usual loop.
+/// A compare-and-swap follows: the plain read of the same place by this thread is the first half of the usual
+/// loop.
 void swap_begins(const volatile void* pointer, unsigned bytes);
 
 /// An atomic operation; `order` is one of __ATOMIC_….

@@ -5,16 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "harness/emulator/hooks/knowledge.h"
-#include "harness/emulator/hooks/memory_map.h"
-#include "harness/emulator/hooks/sites.h"
-#include "harness/emulator/runtime/scheduler.h"
+#include "hooks/knowledge.h"
+#include "hooks/memory_map.h"
+#include "hooks/sites.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu::hooks {
 
 inline constexpr unsigned kTraceCapacity = 2048;           // accesses of one thread that wait to be grouped
 inline constexpr unsigned kWarpGroupSize = 128;
-inline constexpr std::uint64_t kSharedBit = 1ull << 63;    // in a trace: the address is an offset in shared memory
+// in a trace: the address is an offset in shared memory
+inline constexpr std::uint64_t kSharedBit = 1ull << 63;
 
 struct PendingCopy {
   const void* to;
@@ -40,7 +41,7 @@ struct MultiplierReads {
     unsigned group;
   };
   std::vector<Piece> pending;
-  std::vector<Time> finished;        ///< by group, from 0 on, as far as somebody waited: when
+  std::vector<Time> finished;        ///< by group, from 0 on, as far as a thread waited: when
 };
 
 /// One CUDA thread.
@@ -50,9 +51,11 @@ struct Lane {
   std::uint32_t traced = 0;
   SiteId* trace_sites = nullptr;     ///< [kTraceCapacity]
   std::uint64_t* trace_addresses = nullptr;
-  Time known[kWarpSize];             ///< of each lane of its warp: what was stamped before that happened before
+  /// of each lane of its warp: what was stamped before that happened before
+  Time known[kWarpSize];
   std::unique_ptr<Knowledge> learnt; ///< through flags; null: nothing
-  std::shared_ptr<const Knowledge> fenced;  ///< what it knew at its last fence: published by its next atomic write
+  /// what it knew at its last fence: published by its next atomic write
+  std::shared_ptr<const Knowledge> fenced;
   std::vector<PendingCopy> open;
   std::vector<std::vector<PendingCopy>> committed;
   std::vector<PendingStore> open_stores;
@@ -65,14 +68,15 @@ struct Lane {
   unsigned lane() const { return linear % kWarpSize; }
 };
 
-/// A thread that came to a barrier of its block, and when.
+/// A thread that arrived at a barrier of its block, and when.
 struct Arrival {
   unsigned thread;
   Time time;      ///< what it stamped before happened before whatever follows the barrier
   bool waits;
 };
 
-/// Two threads wrote one place; it is a race if the second changed the value. Known when the store has been done.
+/// Two threads wrote one place; it is a race if the second changed the value. Known when the store has been
+/// done.
 struct Doubt {
   std::uintptr_t address;
   unsigned bytes;
@@ -84,13 +88,15 @@ struct Block {
   Block();
   const BlockRunner* runner = nullptr;
   std::uint64_t index = 0;           ///< in the grid
-  Time begin = 0, barrier = 0;       ///< what was stamped before `barrier` by threads of this block happened before
+  /// what was stamped before `barrier` by threads of this block happened before
+  Time begin = 0, barrier = 0;
   Time last_turn = 0;                ///< when it last got the turn: later stamps are all its own
   std::uintptr_t shared = 0;
   std::size_t shared_bytes = 0, statics = 0;  ///< statics: offset of the `__shared__` variables
   const void* cluster = nullptr;     ///< blocks with the same one reach each other's shared memory
   std::unique_ptr<Shadow> shadow;    ///< of shared memory
-  std::vector<std::pair<std::size_t, std::size_t>> variables;  ///< offset, bytes: the shared memory that may be touched
+  /// offset, bytes: the shared memory that may be touched
+  std::vector<std::pair<std::size_t, std::size_t>> variables;
   std::vector<Lane> lanes;           ///< [kMaxThreads]
   Time warp[kMaxThreads / kWarpSize] = {};  ///< as `barrier`, among the lanes of one warp
   unsigned count = 0;                ///< threads
@@ -124,8 +130,9 @@ struct Launch {
 extern Launch running_launch;
 extern Time now;
 
-// ---- order.cpp: what happens before what ----------------------------------------------------------------------------
-/// Whether what `stamp` says happened before the running thread's next access. `home`: of its shared memory; null: of global memory.
+// ---- order.cpp: what happens before what ------------------------------------------------------------------
+/// Whether what `stamp` says happened before the running thread's next access. `home`: of its shared memory;
+/// null: of global memory.
 bool happened_before(const Stamp& stamp, const Block* home, const Block& block, const Lane& lane);
 /// The block that stamped it.
 std::uint64_t owner_of(const Stamp& stamp, const Block* home, const Block& block);
@@ -136,12 +143,13 @@ void pass_flag(Block& block, Lane& lane, std::uintptr_t address, bool reads, boo
 /// As fence and atomic write, and as atomic read, on any address.
 void release_through(Block& block, Lane& lane, std::uintptr_t object);
 void acquire_through(Block& block, Lane& lane, std::uintptr_t object);
-/// What the engine of a thread of this block did before `before` is known to whoever acquires through `object`.
+/// What the engine of a thread of this block did before `before` is known to each thread that acquires
+/// through `object`.
 void publish_engine(Block& block, std::uintptr_t object, unsigned thread, Time before);
 void forget_flags();
 void forget_clusters();
 
-// ---- trace.cpp: grouping the accesses of single threads into warp-wide ones -----------------------------------------
+// ---- trace.cpp: grouping the accesses of single threads into warp-wide ones -------------------------------
 void trace_is_full(Block& block, Lane& lane);
 inline void trace(Block& block, Lane& lane, SiteId site, std::uint64_t address) {
   lane.trace_sites[lane.traced] = site;
@@ -151,7 +159,7 @@ inline void trace(Block& block, Lane& lane, SiteId site, std::uint64_t address) 
 /// The lanes of a warp are together: everything traced so far is counted.
 void count_warp(Block& block, unsigned warp);
 
-// ---- shadow.cpp: races and uninitialised reads ----------------------------------------------------------------------
+// ---- shadow.cpp: races and uninitialised reads ------------------------------------------------------------
 void settle_doubts(Block& block);
 
 }  // namespace capstone_emu::hooks

@@ -1,8 +1,9 @@
-// Asynchronous copies, from cp.async to TMA. What a copy engine touches is unfinished from the issue until a thread could know
-// that it is done: nobody may look at the target of a load, or overwrite the source of a store, in between.
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/traffic.h"
-#include "harness/emulator/runtime/observe.h"
+// Asynchronous copies, from cp.async to TMA. What a copy engine touches is unfinished from the issue until a
+// thread can know that it is done. Until then no thread may access the target of a load, or overwrite the
+// source of a store.
+#include "hooks/access.h"
+#include "hooks/traffic.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -27,7 +28,7 @@ std::vector<Group> take_finished(std::vector<Group>& groups, unsigned still_pend
   return finished;
 }
 
-/// A bulk load that its barrier has not been told of.
+/// A bulk load whose barrier does not know of it yet.
 struct Load {
   Block* home;          // whose shared memory it writes
   std::size_t offset;
@@ -88,7 +89,7 @@ namespace capstone_emu::observe {
 
 using namespace hooks;
 
-// ---- cp.async: its own thread waits ----------------------------------------------------------------------------------
+// ---- cp.async: its own thread waits -----------------------------------------------------------------------
 
 void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero_filled, const void* pc) {
   if (!this_lane) return;
@@ -98,7 +99,7 @@ void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero
   const unsigned read = bytes - zero_filled;
   if (read) observed_access(from, read, read, false, place);
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(to) - block.shared;
-  const SiteId site = site_at(place - 1, bytes, true, false);  // a site of its own beside the load's
+  const SiteId site = site_at(place - 1, bytes, true, false);  // another site than the load's
   require_shared_variable(block, offset, bytes, true, place);
   trace(block, lane, site, offset | kSharedBit);
   touch_range(block, lane, {nullptr, &block, offset}, bytes, false, true, {kUnfinished, site, lane.linear, false, true});
@@ -128,7 +129,7 @@ void copies_report_to(const void* barrier) {
     }
 }
 
-// ---- bulk copies: loads report to a barrier, stores are waited for by their thread -------------------------------------
+// ---- bulk copies: loads report to a barrier, stores are waited for by their thread ------------------------
 
 void bulk_load(const void* to, const void* from, unsigned bytes, const void* barrier, const void* pc) {
   if (!this_lane) return;
@@ -144,7 +145,7 @@ void copies_complete_on(const void* barrier) {
   const auto object = reinterpret_cast<std::uintptr_t>(barrier);
   auto it = loads().find(object);
   if (it == loads().end() || it->second.empty()) return;
-  // The stamp is given in this block's turn, so that it is this block's, whoever issued the copy.
+  // The stamp is given in this block's turn, so that it is this block's, whichever block issued the copy.
   const Time done = ++now;
   for (const Load& load : it->second) {
     finish_asynchronous({nullptr, load.home, load.offset}, load.bytes, load.thread, true, {done, 0, load.thread, false, true});

@@ -1,10 +1,11 @@
-// malloc and new of a candidate (harness/runtime/build/emulated.cpp): what a kernel allocates is memory that kernels may touch.
+// malloc and new of a candidate (harness/runtime/build/emulated.cpp): what a kernel allocates is memory that
+// kernels may touch.
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/block.h"
+#include "runtime/observe.h"
 
 namespace {
 

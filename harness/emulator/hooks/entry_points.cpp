@@ -1,10 +1,11 @@
-// What a candidate built with -fsanitize=thread and -fsanitize-coverage=trace-pc calls. libtsan is not linked: the names are
-// the compiler's, the functions ours. The return address tells the place in the source.
+// What a candidate built with -fsanitize=thread and -fsanitize-coverage=trace-pc calls. libtsan is not
+// linked: the compiler prescribes the names, and these functions replace libtsan's. The return address gives
+// the place in the source.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#include "harness/emulator/hooks/access.h"
+#include "hooks/access.h"
 
 using capstone_emu::hooks::access;
 using capstone_emu::hooks::access_range;
@@ -86,11 +87,12 @@ void __tsan_atomic_thread_fence(int order) {
 }
 void __tsan_atomic_signal_fence(int) {}
 
-// What the candidate's calls of memcpy, memmove and memset become: the compiler instruments accesses, not calls.
+// What the candidate's calls of memcpy, memmove and memset become: the compiler instruments accesses, not
+// calls.
 void* capstone_emu_memcpy(void* to, const void* from, std::size_t bytes) {
   if (this_lane && bytes) {
     access_range(from, bytes, false, CAPSTONE_PC);
-    access_range(to, bytes, true, CAPSTONE_PC - 1);  // a place of its own beside the load's
+    access_range(to, bytes, true, CAPSTONE_PC - 1);  // another place than the load's
   }
   return std::memcpy(to, from, bytes);
 }

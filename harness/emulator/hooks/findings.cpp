@@ -1,6 +1,6 @@
-#include "harness/emulator/hooks/findings.h"
+#include "hooks/findings.h"
 
-#include "harness/emulator/hooks/sites.h"
+#include "hooks/sites.h"
 
 #include <set>
 #include <tuple>
@@ -9,7 +9,7 @@ namespace capstone_emu::hooks {
 namespace {
 
 constexpr std::size_t kMaxFindings = 100;
-// Never destroyed: a program reports when its own statics are gone.
+// Never destroyed, because a program reports after its statics are destroyed.
 std::vector<Finding>& g_findings = *new std::vector<Finding>;
 auto& g_known = *new std::set<std::tuple<FindingKind, std::uint32_t, std::uint32_t>>;
 
@@ -58,7 +58,8 @@ std::vector<Finding> take_findings() {
   std::set<std::uint32_t> racing;
   for (const Finding& f : found)
     if (f.kind == FindingKind::kRace) racing.insert({f.now.pc, f.before.pc});
-  // The plain read at the head of `do … while (atomicCAS(…))` races with the others' swaps and does no harm: a stale value makes the swap fail.
+  // The plain read at the head of `do … while (atomicCAS(…))` races with the others' swaps and does no harm:
+  // a stale value makes the swap fail.
   const auto begins_swap = [](const Party& p) { return !p.write && !p.atomic && sites[site_ids[p.pc - text_begin]].begins_swap; };
   std::erase_if(found, [&](const Finding& f) {
     return f.kind == FindingKind::kRace && ((f.before.atomic && begins_swap(f.now)) || (f.now.atomic && begins_swap(f.before)));
@@ -105,7 +106,7 @@ std::string hint_of(const Finding& f) {
     case FindingKind::kRace:
       if (f.before.asynchronous)
         return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, cp.async.bulk.wait_group, "
-               "wgmma.wait_group), then synchronise with whoever goes on";
+               "wgmma.wait_group), then synchronise with the threads that continue";
       if (f.now.block != f.before.block)
         return "blocks run in any order: give each block its own elements, use atomics, or split the work into two kernels; "
                "a flag between blocks needs __threadfence() before it is set by an atomic";

@@ -1,22 +1,22 @@
 #pragma once
-// What a run found: kept once for each pair of places, put into words when the run is over.
+// What a run found. Each finding is kept once per pair of places, and becomes a message when the run is over.
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "harness/emulator/hooks/knowledge.h"
-#include "harness/emulator/runtime/scheduler.h"
+#include "hooks/knowledge.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu::hooks {
 
 enum class FindingKind {
-  kRace,             ///< two threads access one place, at least one writes, nothing orders them
+  kRace,             ///< two threads access one place, at least one writes, and nothing orders them
   kSameValue,        ///< as a race of two writes, but the second changed nothing: a label, not an error
-  kUninitialised,    ///< a read of memory that nobody wrote
+  kUninitialised,    ///< a read of memory that was never written
   kOutOfBounds,      ///< outside of every allocation and shared variable
   kMisaligned,
   kHostAccess,       ///< host code touches a tensor: device memory
-  kUnfinishedResult, ///< an accumulator is looked at before the wgmma that writes it was waited for
+  kUnfinishedResult, ///< an accumulator is accessed before a wait for the wgmma that writes it
 };
 const char* name_of(FindingKind kind);
 
@@ -41,10 +41,11 @@ struct Finding {
 /// Keeps the finding unless there is one of its kind for these two places, or 100 already.
 void keep_finding(Finding finding);
 bool is_known(FindingKind kind, std::uint32_t pc, std::uint32_t other_pc);
-/// Without the uninitialised reads that a race explains: the read came before the write that it should have waited for.
+/// Without the uninitialised reads that a race explains: the read came before the write that it should have
+/// waited for.
 std::vector<Finding> take_findings();
 
-/// A finding in words. `where` and `other` are places in the source such as "kernel.cu:12".
+/// The message of a finding. `where` and `other` are places in the source such as "kernel.cu:12".
 std::string message_of(const Finding& finding, const std::string& where, const std::string& other);
 std::string hint_of(const Finding& finding);
 Index3 thread_of(const Finding& finding, const Party& party);

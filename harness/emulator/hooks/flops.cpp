@@ -1,4 +1,4 @@
-#include "harness/emulator/hooks/flops.h"
+#include "hooks/flops.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/emulator/hooks/source_lines.h"
+#include "hooks/source_lines.h"
 
 namespace capstone_emu::hooks {
 namespace {

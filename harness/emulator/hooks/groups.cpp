@@ -1,7 +1,7 @@
-// Happens-before at barriers of other groups than a warp or a block: some threads of a block, a cluster, the grid; and what
-// mbarrier objects are used for.
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/runtime/observe.h"
+// Happens-before at barriers of groups other than a warp or a block: some threads of a block, a cluster, the
+// grid. Also the uses of mbarrier objects.
+#include "hooks/access.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
 
@@ -12,7 +12,7 @@ std::vector<Block*>& live_blocks() {
 
 namespace {
 
-/// Threads of a cluster that came to its barrier, and what all knew who came the last time.
+/// Threads of a cluster that arrived at its barrier, and what all threads of the last arrival knew.
 struct ClusterOrder {
   Knowledge arriving, met;
 };

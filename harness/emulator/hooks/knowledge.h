@@ -12,12 +12,13 @@ namespace capstone_emu::hooks {
 /// Logical time: one counter for all blocks, so that a later stamp never has a smaller time. 0: never.
 using Time = std::uint32_t;
 
-/// Names, in place of a thread, what copy engines do for it: that is ordered by the barrier that they report to alone.
+/// Stands for what copy engines do for a thread: only the barrier that they report to orders that.
 inline constexpr unsigned kEngine = 1024;
 /// The same for wgmma: ordered by waiting for its group.
 inline constexpr unsigned kMultiplier = 2048;
 
-/// Of one block: everything stamped before `all` by threads, and everything that thread t stamped before the time kept for t.
+/// Of one block: everything stamped before `all` by threads, and everything that thread t stamped before the
+/// time kept for t.
 class BlockKnowledge {
  public:
   Time all = 0;

@@ -1,9 +1,9 @@
-#include "harness/emulator/hooks/memory_map.h"
+#include "hooks/memory_map.h"
 
 #include <map>
 #include <memory>
 
-#include "harness/emulator/hooks/reserve.h"
+#include "hooks/reserve.h"
 
 namespace capstone_emu::hooks {
 namespace {

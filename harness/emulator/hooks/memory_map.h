@@ -4,19 +4,21 @@
 #include <cstdint>
 #include <string>
 
-#include "harness/emulator/hooks/knowledge.h"
-#include "harness/emulator/hooks/sites.h"
+#include "hooks/knowledge.h"
+#include "hooks/sites.h"
 
 namespace capstone_emu::hooks {
 
 /// Who accessed a word last: 8 bytes.
 struct Stamp {
-  Time time = 0;               ///< 0: nobody
+  Time time = 0;               ///< 0: never accessed
   std::uint32_t site : 20;
   std::uint32_t thread : 10;   ///< in its block
   std::uint32_t relaxed : 1;   ///< an atomic, or volatile, access: two of them never race
-  std::uint32_t asynchronous : 1;  ///< by a copy engine for the thread; `time` is kUnfinished until somebody could know it done
-  bool multiplies() const { return asynchronous && relaxed; }  ///< wgmma, for a warp group whose first thread it is
+  /// by a copy engine for the thread; `time` is kUnfinished until a thread can know that it is done
+  std::uint32_t asynchronous : 1;
+  /// wgmma, for a warp group whose first thread it is
+  bool multiplies() const { return asynchronous && relaxed; }
   bool unfinished() const { return asynchronous && time == ~Time{0}; }
 };
 inline constexpr Time kUnfinished = ~Time{0};
@@ -52,7 +54,7 @@ struct Allocation {
       : begin(begin), bytes(bytes), name(std::move(name)), written(written), counted(counted), shadow(bytes) {}
   std::uintptr_t begin;
   std::size_t bytes;
-  std::string name;   ///< of the parameter, or what else the user knows it by
+  std::string name;   ///< of the parameter, or another name that the user knows
   bool written;       ///< all of it holds values; else the shadow knows what does
   bool counted;       ///< accesses are traffic: false for variables in static storage
   bool tensor = false;  ///< an argument of launch(), which the host must not touch

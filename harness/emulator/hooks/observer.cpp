@@ -1,14 +1,14 @@
-// The life of launches, blocks and threads, as the runtime tells it.
-#include "harness/emulator/runtime/observe.h"
+// The runtime's reports about the life of launches, blocks and threads.
+#include "runtime/observe.h"
 
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <utility>
 
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/report.h"
-#include "harness/emulator/hooks/reserve.h"
+#include "hooks/access.h"
+#include "hooks/report.h"
+#include "hooks/reserve.h"
 
 // From the linker: the program's static storage ends here.
 extern "C" const char __executable_start, end;
@@ -33,7 +33,7 @@ Block::Block() : lanes(kMaxThreads) {
 
 namespace {
 
-/// First come, first served; each waits for a signal of its own, because blocks that spin pass the turn often.
+/// First come, first served. Each waits for a separate signal, because blocks that spin pass the turn often.
 class Turn {
  public:
   void take() { wait_for_turn(false); }
@@ -48,7 +48,7 @@ class Turn {
     next.called = true;
     next.signal.notify_one();
   }
-  /// A runner comes, at its first block.
+  /// A runner arrives, at its first block.
   void enter() { wait_for_turn(true); }
   void expect(unsigned count) {
     std::lock_guard lock(mutex_);

@@ -1,12 +1,13 @@
-// Happens-before. Barriers and warp collectives are kept as times (a number for the block, one for each warp, one for each
-// pair of lanes); fences, flags and barriers in memory as Knowledge, which is built only when a program uses them.
+// Happens-before. Barriers and warp collectives are kept as times (a number for the block, one for each warp,
+// one for each pair of lanes); fences, flags and barriers in memory as Knowledge, which is built only when a
+// program uses them.
 //
-// A write becomes visible to others as the CUDA memory model says: fence, then an atomic or volatile write; the reader's
-// side is taken generously: its atomic or volatile read counts as if a fence followed.
+// A write becomes visible to others as the CUDA memory model says: fence, then an atomic or volatile write;
+// the reader's side is treated generously: its atomic or volatile read counts as if a fence followed.
 #include <map>
 
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/block.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu::hooks {
 namespace {

@@ -1,26 +1,26 @@
-#include "harness/emulator/hooks/report.h"
+#include "hooks/report.h"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-#include "harness/emulator/hooks/flops.h"
-#include "harness/emulator/hooks/sites.h"
-#include "harness/emulator/hooks/source_lines.h"
-#include "harness/emulator/hooks/symbols.h"
+#include "hooks/flops.h"
+#include "hooks/sites.h"
+#include "hooks/source_lines.h"
+#include "hooks/symbols.h"
 
 namespace capstone_emu::hooks {
 namespace {
-
-using capstone::Json;
 
 struct KernelCounts {
   std::string name, function;                          // as the launch calls it; its symbol, where it has one
   std::uint64_t launches = 0, blocks = 0, threads = 0, dynamic_shared = 0;
   std::map<std::uint32_t, Counts> sites;               // by return address
-  std::map<std::uint32_t, std::uint64_t> executed;     // basic blocks, by return address of their counting call
+  // basic blocks, by return address of their counting call
+  std::map<std::uint32_t, std::uint64_t> executed;
 };
-// In the order of their first launch. Never destroyed: a program reports when its own statics are gone.
+// In the order of their first launch. Never destroyed, because a program reports after its statics are
+// destroyed.
 std::vector<KernelCounts>& g_kernels = *new std::vector<KernelCounts>;
 
 // One expression may launch several kernels: `kernel<<<…>>>` of a variable.
@@ -31,7 +31,7 @@ KernelCounts& kernel_called(const std::string& name, const std::string& function
   return g_kernels.back();
 }
 
-// Nothing of a launch runs before the kernel but what hands over its arguments.
+// The only code of a launch that runs before the kernel is the code that passes its arguments.
 std::string launched_function(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& blocks) {
   for (const auto& [pc, times] : blocks)
     if (std::string function = function_at(pc - 1); !function.empty() && !belongs_to_a_launch(function)) return function;

@@ -1,9 +1,10 @@
 #pragma once
-// What the worker answers about a run: findings, and counts by kernel and line (harness/runtime/worker/protocol.md).
+// What the worker answers about a run: findings, and counts by kernel and line
+// (harness/runtime/worker/protocol.md).
 #include <string>
 
-#include "harness/base/json.h"
-#include "harness/emulator/hooks/findings.h"
+#include "runtime/json.h"
+#include "hooks/findings.h"
 
 namespace capstone_emu::hooks {
 
@@ -14,7 +15,7 @@ void add_launch(const LaunchConfig& config);
 void clear_report();
 
 struct Report {
-  capstone::Json json;                ///< the whole report
+  Json json;                ///< the whole report
   std::vector<Failure> errors;        ///< the findings that are errors
 };
 /// @param counts  false: findings only, which is quicker

@@ -1,7 +1,7 @@
 // Races, uninitialised reads and bounds, one access at a time.
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/findings.h"
-#include "harness/emulator/runtime/where.h"
+#include "hooks/access.h"
+#include "hooks/findings.h"
+#include "runtime/where.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -61,7 +61,8 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
   keep_finding(std::move(finding));
 }
 
-/// Two atomic or volatile accesses do not race, except that volatile does not make the lanes of a warp run in lock-step.
+/// Two atomic or volatile accesses do not race, except that volatile does not make the lanes of a warp run in
+/// lock-step.
 bool excused(const Stamp& a, const Stamp& b, bool shared) {
   if (!a.relaxed || !b.relaxed || a.multiplies() || b.multiplies()) return false;
   return !shared || a.thread / kWarpSize != b.thread / kWarpSize || sites[a.site].atomic || sites[b.site].atomic;
@@ -167,13 +168,14 @@ Finding blank_finding(FindingKind kind, const Block& block) {
 
 void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool reads, bool writes, Stamp me) {
   Shadow& shadow = place.home ? *place.home->shadow : place.allocation->shadow;
-  // Blocks of a cluster are ordered in no common phases, so both reads of a cell stay to be looked at.
+  // Blocks of a cluster have no common phases, so both reads of a cell must be checked.
   const Time phase = !place.home ? running_launch.begin : block.cluster ? kUnfinished : block.barrier;
   Context c{block, lane, place, phase};
   for (std::size_t at = place.offset, end = at + bytes; at < end;) {
     Cell& word = shadow.word(at);
     const bool whole = at % 4 == 0 && end - at >= 4;
-    if (word.ready == kSplit && place.home && word.spread < place.home->begin) word = Cell{};  // an earlier block split it
+    // an earlier block split it
+    if (word.ready == kSplit && place.home && word.spread < place.home->begin) word = Cell{};
     c.place.offset = at;
     if (whole && word.ready != kSplit) {
       touch(c, word, me, reads, writes, 4);

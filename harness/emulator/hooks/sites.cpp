@@ -1,8 +1,8 @@
-#include "harness/emulator/hooks/sites.h"
+#include "hooks/sites.h"
 
 #include <cstdlib>
 
-#include "harness/emulator/hooks/reserve.h"
+#include "hooks/reserve.h"
 
 // From the linker: where the program's code begins and ends.
 extern "C" const char __executable_start, etext;
@@ -39,7 +39,8 @@ void prepare_sites() {
 }
 
 SiteId new_site(std::uint32_t pc, unsigned size, bool write, bool atomic) {
-  if (g_sites + 1 >= kMaxSites) std::abort();  // a program of a million accesses does not compile in our limits
+  // a program with a million accesses does not compile within the limits
+  if (g_sites + 1 >= kMaxSites) std::abort();
   const SiteId id = ++g_sites;
   Site& site = *new (&sites[id]) Site;
   site.pc = pc;

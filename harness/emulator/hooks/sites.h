@@ -1,6 +1,6 @@
 #pragma once
-// Places in the candidate's code: the calls of hooks. A place is known by its return address, which is a number below 4 GiB
-// because the program is linked at a fixed address.
+// Places in the candidate's code: the calls of hooks. A place is known by its return address, which is a
+// number below 4 GiB because the program is linked at a fixed address.
 #include <cstdint>
 #include <vector>
 
@@ -15,7 +15,7 @@ struct Counts {
   std::uint64_t loads = 0, stores = 0;  ///< of global_requests
   std::uint64_t atomics = 0;            ///< operations of single threads
   std::uint64_t barriers = 0;           ///< executed by a warp
-  std::uint64_t flops = 0;              ///< of warp-wide operations that say so themselves, such as mma.sync
+  std::uint64_t flops = 0;              ///< of warp-wide operations that report it, such as mma.sync
   void add(const Counts& other);
 };
 
@@ -33,7 +33,8 @@ inline constexpr SiteId kMaxSites = 1u << 20;
 
 extern Site* sites;              // [kMaxSites], by id; 0 is none
 extern SiteId* site_ids;         // by pc - text_begin
-extern std::uint64_t* executed;  // by pc - text_begin: how often the basic block with this call ran in this launch
+// by pc - text_begin: how often the basic block with this call ran in this launch
+extern std::uint64_t* executed;
 extern std::uint32_t text_begin;
 
 /// Reserves the tables. Once, before the first kernel.
@@ -49,7 +50,7 @@ SiteId site_count();
 
 /// Counts a basic block; the first time in a launch it is put on a list.
 void block_executed(std::uint32_t pc);
-/// Return addresses of block_executed() since the last call, and how often each; starts afresh.
+/// Return addresses of block_executed() since the last call, and how often each ran; then starts from zero.
 std::vector<std::pair<std::uint32_t, std::uint64_t>> take_executed_blocks();
 
 }  // namespace capstone_emu::hooks

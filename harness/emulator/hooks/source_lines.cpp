@@ -1,4 +1,4 @@
-#include "harness/emulator/hooks/source_lines.h"
+#include "hooks/source_lines.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ namespace capstone_emu::hooks {
 namespace {
 
 bool belongs_to_a_header_of_ours(std::string_view path) {
-  for (std::string_view part : {"/harness/emulator/include/", "/cuda-headers/", "/lib/gcc/", "/include/c++/", "/targets/"})
+  for (std::string_view part : {"/emulator/include/", "/cuda-headers/", "/lib/gcc/", "/include/c++/", "/targets/"})
     if (path.find(part) != std::string_view::npos) return true;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return path.starts_with("/usr/") || name.starts_with("cuda_") || path.starts_with("??") || path.empty();
@@ -70,7 +70,8 @@ std::unordered_map<std::uint32_t, Place> places_of(std::vector<std::uint32_t> ad
     std::snprintf(word, sizeof word, "0x%x\n", address);
     input += word;
   }
-  // For each address a line with it, then one for each frame, the innermost first: "path:line (discriminator n)".
+  // For each address a line with it, then one for each frame, the innermost first: "path:line (discriminator
+  // n)".
   const std::string text = output_of("addr2line", {"-a", "-i", "-e", "{}"}, input);
   std::uint32_t address = 0;
   for (std::size_t at = 0; at < text.size();) {

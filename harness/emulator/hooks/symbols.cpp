@@ -1,4 +1,4 @@
-#include "harness/emulator/hooks/symbols.h"
+#include "hooks/symbols.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -1,9 +1,10 @@
-// The threads of a warp run one after another here, together on a GPU. What each of them accessed is kept until all lanes
-// have come to a barrier or a collective; then the accesses are grouped as the hardware would make them: of the lanes'
-// next accesses those at the lowest program counter go first, together. Code is laid out in source order, so lanes that
-// leave a loop early or skip a branch wait there for the others, as they do behind a branch on a GPU.
-#include "harness/emulator/hooks/block.h"
-#include "harness/emulator/hooks/traffic.h"
+// The threads of a warp run one after another here, together on a GPU. What each of them accessed is kept
+// until all lanes have reached a barrier or a collective. Then the accesses are grouped as the hardware would
+// make them: of the lanes' next accesses, those at the lowest program counter go first, together. Code is
+// laid out in source order, so lanes that leave a loop early or skip a branch wait there for the others, as
+// they do behind a branch on a GPU.
+#include "hooks/block.h"
+#include "hooks/traffic.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -19,7 +20,7 @@ void count(SiteId id, std::uint32_t lanes, const std::uint64_t* addresses) {
     ++counts.barriers;
     return;
   }
-  // One instruction may reach both spaces through a generic pointer; each is a request of its own.
+  // One instruction may reach both spaces through a generic pointer; each is a separate request.
   std::uint32_t shared = 0;
   std::uint64_t offsets[kWarpSize];
   for (std::uint32_t rest = lanes; rest; rest &= rest - 1) {
@@ -65,7 +66,8 @@ bool count_converged(Lane* lanes, unsigned width, unsigned accesses) {
   return true;
 }
 
-/// Groups what is traced; stops where a lane of `needed` has nothing left, because its next access is not known yet.
+/// Groups what is traced; stops where a lane of `needed` has nothing left, because its next access is not
+/// known yet.
 void count_diverged(Lane* lanes, unsigned width, std::uint32_t needed) {
   unsigned next[kWarpSize] = {};
   std::uint64_t addresses[kWarpSize];
@@ -104,7 +106,7 @@ void count_diverged(Lane* lanes, unsigned width, std::uint32_t needed) {
 
 unsigned width_of(const Block& block, unsigned warp) { return std::min(kWarpSize, block.count - warp * kWarpSize); }
 
-/// Lanes of the warp that can go on and make further accesses.
+/// Lanes of the warp that can continue and make further accesses.
 std::uint32_t running_lanes(const Block& block, unsigned warp) {
   std::uint32_t running = 0;
   for (unsigned l = 0; l < width_of(block, warp); ++l) {
@@ -123,7 +125,8 @@ void count_warp(Block& block, unsigned warp) {
   for (unsigned l = 0; l < width; ++l) lanes[l].traced = 0;
 }
 
-// A long stretch without a barrier: the thread lets the rest of its warp catch up, then what is known is counted.
+// A long stretch without a barrier: the thread lets the rest of its warp catch up, then what is known is
+// counted.
 void trace_is_full(Block& block, Lane& lane) {
   const unsigned warp = lane.warp();
   Lane* lanes = &block.lanes[warp * kWarpSize];

@@ -1,4 +1,4 @@
-#include "harness/emulator/hooks/traffic.h"
+#include "hooks/traffic.h"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,11 @@
-// What wgmma works on from its issue until its group was waited for. Its accumulators are registers on a GPU and variables on a
-// thread's stack here: nobody but another wgmma may touch them. Its matrices in shared memory may not be overwritten.
+// What a wgmma works on from its issue until a thread has waited for its group. Its accumulators are
+// registers on a GPU and variables on a thread's stack here; only another wgmma may touch them. Its matrices
+// in shared memory may not be overwritten.
 #include <algorithm>
 
-#include "harness/emulator/hooks/access.h"
-#include "harness/emulator/hooks/findings.h"
-#include "harness/emulator/runtime/observe.h"
+#include "hooks/access.h"
+#include "hooks/findings.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu {
 
@@ -12,7 +13,7 @@ using namespace hooks;
 
 namespace {
 
-/// Later instructions may go on with the accumulators of earlier ones: the last group counts.
+/// Later instructions may continue with the accumulators of earlier ones: the last group counts.
 void add_result(Lane& lane, std::uintptr_t begin, std::uintptr_t end, std::uint32_t pc) {
   const unsigned group = lane.result_groups + 1;
   for (PendingResult& known : lane.results)

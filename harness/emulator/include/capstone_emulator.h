@@ -1,7 +1,7 @@
 #pragma once
 #pragma GCC system_header
-// Included before every candidate on the emulated backend: CUDA's own headers as a host compiler sees them, then what
-// nvcc would add. The rewriter gives meaning to the names that start with capstone_emu_.
+// Included before every candidate on the emulated backend: CUDA's own headers as a host compiler sees them,
+// then what nvcc would add. The rewriter gives meaning to the names that start with capstone_emu_.
 #include <assert.h>
 #include <bits/stl_algobase.h>
 #include <climits>

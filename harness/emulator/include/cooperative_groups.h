@@ -1,6 +1,7 @@
 #pragma once
 #pragma GCC system_header
-// cooperative_groups: grids, clusters, blocks, tiles, coalesced groups; reductions and scans over them; copies.
+// cooperative_groups: grids, clusters, blocks, tiles, coalesced groups; reductions and scans over them;
+// copies.
 #include "capstone_emulator/synchronisation.h"
 
 namespace cooperative_groups {
@@ -314,7 +315,7 @@ inline auto invoke_one_broadcast(const Group& group, Function&& function, CAPSTO
   return group.shfl(result, 0, file, line);
 }
 
-// ---- reduce and scan ------------------------------------------------------------------------------------------------
+// ---- reduce and scan --------------------------------------------------------------------------------------
 template <class T = void>
 struct plus {
   T operator()(T a, T b) const { return a + b; }
@@ -412,7 +413,7 @@ inline T exclusive_scan(const Group& group, T value, CAPSTONE_SITE) {
   return exclusive_scan(group, value, plus<T>(), file, line);
 }
 
-// ---- asynchronous copies --------------------------------------------------------------------------------------------
+// ---- asynchronous copies ----------------------------------------------------------------------------------
 template <class Group, class T, class Size>
 inline void memcpy_async(const Group& group, T* to, const T* from, const Size& size) {
   constexpr std::size_t kStep = 4;

@@ -1,2 +1,2 @@
 #pragma once
-// Declares threadIdx and its like, which the emulator defines itself.
+// In CUDA this declares threadIdx and similar variables, which the emulator defines itself.

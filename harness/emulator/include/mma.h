@@ -1,7 +1,7 @@
 #pragma once
 #pragma GCC system_header
-// nvcuda::wmma. CUDA leaves open which lane holds which element; here element i of lane l is number l * n + i in
-// row-major order, n elements a lane.
+// nvcuda::wmma. CUDA leaves open which lane holds which element; here element i of lane l is number l * n + i
+// in row-major order, n elements a lane.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

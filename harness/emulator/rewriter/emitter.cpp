@@ -1,11 +1,11 @@
-#include "harness/emulator/rewriter/emitter.h"
+#include "rewriter/emitter.h"
 
 namespace capstone::rewriter {
 namespace {
 
 constexpr int kMostBlankLines = 8;  // further away a line marker is shorter
 
-// The words that the prelude leaves for us may also come out of a header that the user includes.
+// The words that the prelude leaves for the rewriter may also come from a header that the user includes.
 void blank_out(std::string& text, std::string_view word) {
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size())
     text.replace(at, word.size(), word.size(), ' ');
@@ -49,7 +49,7 @@ void Emitter::token(const Token& token) {
   if (token.kind == TokenKind::kEnd) return;
   if (token.kind == TokenKind::kOpaque) return opaque(token);
   move_to(token);
-  if (token.kind == TokenKind::kPragma) {  // needs a line of its own
+  if (token.kind == TokenKind::kPragma) {  // needs a separate line
     out_ += '\n';
     out_ += source_.spelling(token);
     out_ += '\n';

@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/token.h"
 
 namespace capstone::rewriter {
 
@@ -11,7 +11,7 @@ class Emitter {
  public:
   explicit Emitter(const SourceText& source) : source_(source) {}
   void token(const Token& token);
-  /// Text of ours, attributed to the line of the token written last.
+  /// Text of the rewriter, attributed to the line of the token written last.
   void raw(std::string_view text);
   std::string take() { return std::move(out_); }
 
@@ -24,7 +24,7 @@ class Emitter {
   std::string out_;
   int file_ = -1, line_ = 0, column_ = 0;
   std::size_t last_end_ = 0;
-  bool glued_ = false;  // the last thing written was text of ours
+  bool glued_ = false;  // the last thing written was text of the rewriter
 };
 
 }  // namespace capstone::rewriter

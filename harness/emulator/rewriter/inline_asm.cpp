@@ -1,8 +1,8 @@
-#include "harness/emulator/rewriter/inline_asm.h"
+#include "rewriter/inline_asm.h"
 
 #include <optional>
 
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {
@@ -146,7 +146,8 @@ class Translator : OperandCode {
       if (in_->has(bad)) throw Unsupported{};
     if (in_->mnemonic.find("mbarrier") != std::string::npos) throw Unsupported{};
   }
-  /// Of ld and st that are atomic; empty: they are not. `.volatile` is `.relaxed` with some more (PTX ISA, "Volatile Operation").
+  /// The order of an atomic ld or st; empty: it is not atomic. `.volatile` is `.relaxed` with some more (PTX
+  /// ISA, "Volatile Operation").
   std::string memory_order() const {
     if (in_->has("acquire")) return "capstone_emu::ptx::kAcquire";
     if (in_->has("release")) return "capstone_emu::ptx::kRelease";
@@ -306,7 +307,7 @@ class Translator : OperandCode {
     const std::size_t first = in_->operands.size() - sources;
     if (set && first != 1) throw Unsupported{};
     const std::string &name_of = in_->pieces[1], a = get(first, type), b = get(first + 1, type);
-    const bool loose = real && name_of.size() == 3 && name_of[2] == 'u';  // true, too, of what is not a number
+    const bool loose = real && name_of.size() == 3 && name_of[2] == 'u';  // also true for NaN
     std::string test;
     for (auto& [piece, symbol] : kOperators)
       if (name_of == piece || (loose && name_of.substr(0, 2) == piece)) test = a + " " + std::string(symbol) + " " + b;

@@ -1,17 +1,23 @@
-// capstone-rewrite [--program] [--refuse-emptied] IN OUT: rewrites preprocessed CUDA. With --program its main() keeps its name;
-// with --refuse-emptied kernels that an architecture guard emptied are findings. A program of its own, so that hostile input
-// can end this process only. Findings go to standard output, one JSON object a line.
+// capstone-rewrite [--program] [--refuse-emptied] [--text] IN OUT: rewrites preprocessed CUDA.
+//   --program          main() keeps its name
+//   --refuse-emptied   a kernel that an architecture guard emptied is a finding
+//   --text             findings are lines for people
+// It is a separate program, so that hostile input can end this process only. Findings go to standard output, one
+// JSON object a line:
 //   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
-// Exit status: 0 written · 1 findings, nothing written · 2 usage or files.
+// Exit status: 0 written · 1 findings, nothing written · 2 wrong usage, or a file cannot be read or written ·
+// 3 as 1, with --text, when a GPU could run the file and only the CPU cannot.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
-#include "harness/base/json.h"
-#include "harness/emulator/rewriter/rewrite.h"
+#include "runtime/json.h"
+#include "rewriter/rewrite.h"
 
 namespace {
+
+using capstone_emu::Json;
 
 bool holds_condition(const std::string& file, int first, int last) {
   std::ifstream in(file);
@@ -23,17 +29,35 @@ bool holds_condition(const std::string& file, int first, int last) {
   return false;
 }
 
+void print_json(const capstone::rewriter::Finding& finding) {
+  const Json line{{"kind", capstone::rewriter::name_of(finding.kind)},
+                  {"file", finding.file},
+                  {"line", finding.line},
+                  {"message", finding.message},
+                  {"hint", finding.hint}};
+  std::puts(line.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void print_text(const capstone::rewriter::Finding& finding) {
+  const bool error = finding.kind == capstone::rewriter::Finding::Kind::kError;
+  std::printf("%s:%d: %s: %s\n", finding.file.c_str(), finding.line, error ? "error" : "not judgeable on the CPU",
+              finding.message.c_str());
+  if (!finding.hint.empty()) std::printf("  hint: %s\n", finding.hint.c_str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   capstone::rewriter::RewriteOptions options;
   options.guarded = holds_condition;
+  bool text_wanted = false;
   for (; argc > 1 && std::strncmp(argv[1], "--", 2) == 0; ++argv, --argc) {
     if (std::strcmp(argv[1], "--program") == 0) options.keep_main = true;
     if (std::strcmp(argv[1], "--refuse-emptied") == 0) options.refuse_emptied_kernels = true;
+    if (std::strcmp(argv[1], "--text") == 0) text_wanted = true;
   }
   if (argc != 3) {
-    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] IN OUT\n", stderr);
+    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] [--text] IN OUT\n", stderr);
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);
@@ -43,15 +67,13 @@ int main(int argc, char** argv) {
   }
   std::string text(std::istreambuf_iterator<char>(in), {});
   const auto result = capstone::rewriter::rewrite(std::move(text), options);
+  bool errors = false;
   for (const auto& finding : result.findings) {
-    const capstone::Json line{{"kind", capstone::rewriter::name_of(finding.kind)},
-                              {"file", finding.file},
-                              {"line", finding.line},
-                              {"message", finding.message},
-                              {"hint", finding.hint}};
-    std::puts(line.dump(-1, ' ', false, capstone::Json::error_handler_t::replace).c_str());
+    errors = errors || finding.kind == capstone::rewriter::Finding::Kind::kError;
+    if (text_wanted) print_text(finding);
+    else print_json(finding);
   }
-  if (!result.findings.empty()) return 1;
+  if (!result.findings.empty()) return text_wanted && !errors ? 3 : 1;
   std::ofstream out(argv[2], std::ios::binary);
   out << result.text;
   out.close();

@@ -1,5 +1,5 @@
 // mbarrier, bulk copies, clusters → capstone_emulator/ptx_async.h.
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {
@@ -58,7 +58,8 @@ class AsyncCode : OperandCode {
     throw Unsupported{};
   }
 
-  // mbarrier.arrive{.expect_tx} state, [barrier]{, count or bytes}; without a state when the barrier is remote
+  // mbarrier.arrive{.expect_tx} state, [barrier]{, count or bytes}; without a state when the barrier is
+  // remote
   std::string arrive(bool drop) const {
     const bool returns = operand(0).kind != Operand::Kind::kAddress;
     const std::size_t at = returns ? 1 : 0;
@@ -70,7 +71,8 @@ class AsyncCode : OperandCode {
     return returns ? put("std::uint64_t", call) : call + ";";
   }
 
-  // The thread's copies so far have arrived when this returns. Without .noinc the arrival was not counted before.
+  // The thread's copies so far have arrived when this returns. Without .noinc the arrival was not counted
+  // before.
   std::string arrive_after_copies() const {
     const std::string finish = "capstone_emu::async_report_to(" + barrier_at(0) + "); ";
     return in_->has("noinc") ? finish + "capstone_emu::mbarrier_arrive(" + barrier_at(0) + ", 1, 0, false" + site() + ");" : finish;

@@ -1,7 +1,7 @@
 // mma.sync and wgmma → capstone_emulator/ptx_mma.h.
 #include <cstdio>
 
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {
@@ -54,7 +54,7 @@ class MatrixCode : OperandCode {
     if (a.bits != b.bits || a.sum != b.sum || shape.n != 8 || (shape.m != 8 && shape.m != 16)) throw Unsupported{};
     const int pack = (a.bits == 64 ? 64 : 32) / a.bits;
     if (shape.k % (4 * pack) || shape.k / (4 * pack) > 4) throw Unsupported{};
-    if (shape.m == 8 && a.sum == "f32") throw Unsupported{};  // the first tensor cores' layout is another
+    if (shape.m == 8 && a.sum == "f32") throw Unsupported{};  // the first tensor cores have another layout
     auto narrow = [&](const std::string& type) {
       if (type != a.sum && (type != "f16" || a.sum != "f32")) throw Unsupported{};
       return type == "f16";
@@ -74,7 +74,8 @@ class MatrixCode : OperandCode {
            store(word, to) + "}";
   }
 
-  // wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d…}, a, b-desc, scale-d, imm-scale-a, imm-scale-b, trans-a, trans-b
+  // wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {d…}, a, b-desc, scale-d, imm-scale-a, imm-scale-b,
+  // trans-a, trans-b
   std::string group_multiply() const {
     const Instruction& in = *in_;
     const std::size_t n = in.pieces.size();

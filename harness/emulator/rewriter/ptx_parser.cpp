@@ -1,8 +1,8 @@
-// Inline PTX, cut into instructions.
+// Splits inline PTX into instructions.
 #include <cctype>
 #include <cstdint>
 
-#include "harness/emulator/rewriter/ptx.h"
+#include "rewriter/ptx.h"
 
 namespace capstone::rewriter {
 namespace {
@@ -77,7 +77,8 @@ class Parser {
         text_ += ' ';
         continue;
       }
-      if (text.compare(i, 2, "%=") == 0) {  // a number that tells copies of the text apart; labels here are local anyway
+      // a number that tells copies of the text apart; labels here are local anyway
+      if (text.compare(i, 2, "%=") == 0) {
         text_ += '_';
         ++i;
         continue;
@@ -242,7 +243,7 @@ class Parser {
     if (text == "WARP_SZ") return "capstone_emu::ptx::Immediate{32}";
     if (text.size() > 1 && text[0] == '%' && std::isdigit(static_cast<unsigned char>(text[1])))
       return "capstone_p" + text.substr(1);
-    if (text.starts_with("%")) {  // `%%`, or `%`, which nvcc takes, too, where no digit follows
+    if (text.starts_with("%")) {  // `%%`, or `%`, which nvcc also accepts where no digit follows
       const std::size_t marks = text.starts_with("%%") ? 2 : 1;
       if (registers_.contains(text.substr(marks - 1))) return register_name(text.substr(marks - 1));
       if (const std::string code = special_register(std::string_view(text).substr(marks)); !code.empty()) return code;

@@ -1,12 +1,12 @@
-#include "harness/emulator/rewriter/rewrite.h"
+#include "rewriter/rewrite.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "harness/emulator/rewriter/emitter.h"
-#include "harness/emulator/rewriter/inline_asm.h"
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/emitter.h"
+#include "rewriter/inline_asm.h"
+#include "rewriter/token.h"
 
 namespace capstone::rewriter {
 namespace {
@@ -225,8 +225,8 @@ class Rewriter {
     return count();
   }
 
-  // An architecture guard (`#if __CUDA_ARCH__ >= …`) may leave nothing of a kernel. Running that would look like a kernel
-  // that forgets its output.
+  // An architecture guard (`#if __CUDA_ARCH__ >= …`) may remove the whole body of a kernel. To run that would
+  // look like a kernel that forgets its output.
   void inspect_kernel(std::size_t i) {
     const std::size_t body = body_of(i);
     if (body + 1 >= count() || !is(body + 1, "}") || token(body + 1).line <= token(body).line + 1 || !options_.guarded) return;
@@ -236,7 +236,7 @@ class Rewriter {
     after_[body] += "capstone_emu::not_judgeable(" + place(body) + ", \"" + reason + "\");";
   }
 
-  // __cluster_dims__(2, 1, 1): the kernel asks for its cluster before it does anything else.
+  // __cluster_dims__(2, 1, 1): the kernel requests its cluster before it does anything else.
   void inspect_cluster(std::size_t i) {
     if (!is(i + 1, "(")) return;
     const std::size_t close = match_forward(i + 1), body = body_of(close + 1);
@@ -245,7 +245,8 @@ class Rewriter {
     if (body < count()) after_[body] += "capstone_emu::require_cluster(" + joined(i + 2, close) + ");";
   }
 
-  // A loop may wait for another thread by reading volatile memory: `while (*flag == 0);`. Its condition lets others run.
+  // A loop may wait for another thread by reading volatile memory: `while (*flag == 0);`. Its condition lets
+  // others run.
   void inspect_loop(std::size_t i) {
     if (!is(i + 1, "(")) return;
     const std::size_t close = match_forward(i + 1);
@@ -413,7 +414,8 @@ class Rewriter {
 
   // --- variables and parameters that hide a dynamic shared array of namespace scope ---
 
-  /// Does the identifier at i declare something? Neither a product nor a conjunction ends with an array, so `T * name` is a declaration.
+  /// Does the identifier at i declare something? Neither a product nor a conjunction ends with an array, so
+  /// `T * name` is a declaration.
   bool declares(std::size_t i) const {
     static const std::set<std::string_view> kBeforeExpressions = {"return", "else", "do", "case", "throw", "sizeof", "new", "delete", "and", "or", "not", "goto"};
     if (i < 2) return false;
@@ -483,7 +485,7 @@ class Rewriter {
     if (t.kind == TokenKind::kIdentifier) {
       if (is(i, kDevice)) return;
       if (is(i, kGlobal)) return emitter_.raw("__attribute__((noipa))");
-      // A test driver that came along with the kernel must not become the worker's main().
+      // A test driver in the kernel's file must not become the worker's main().
       if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
       if (auto dynamic = global_dynamic_.find(std::string(text(i)));
           dynamic != global_dynamic_.end() && in_function_[i] && !hidden_.contains(i) &&
@@ -506,8 +508,8 @@ class Rewriter {
     return true;
   }
 
-  // (sizeof((k(a), 0)), launch(config(…), [&](auto&... v) { k(v...); }, a)): the sizeof makes a one-line error of wrong
-  // arguments. A literal 0 or NULL must stay literal: it may have to become a pointer.
+  // (sizeof((k(a), 0)), launch(config(…), [&](auto&... v) { k(v...); }, a)): the sizeof makes a one-line
+  // error of wrong arguments. A literal 0 or NULL must stay literal: it may have to become a pointer.
   void emit_launch(const Launch& launch) {
     const std::string callee = joined(launch.callee_begin, launch.callee_end);
     emitter_.raw("(");
@@ -532,7 +534,8 @@ class Rewriter {
         values += (i ? ", " : "") + (keep ? joined(launch.arguments[i].first, launch.arguments[i].second) : name);
       }
       const bool braced = std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const auto& argument) { return is_braced(argument); });
-      emitter_.raw((braced ? "[=](" : "[&](") + parameters + ") " + kUnobserved + " {");  // a graph runs it when its variables are gone
+      // a graph runs it when its variables are gone
+      emitter_.raw((braced ? "[=](" : "[&](") + parameters + ") " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(" + values + "); }");
     } else {

@@ -9,7 +9,7 @@ namespace capstone::rewriter {
 /// Something in the source that stops the build.
 struct Finding {
   enum class Kind {
-    kError,         ///< no compiler would take it
+    kError,         ///< no compiler would accept it
     kNotJudgeable,  ///< fine on a GPU, but the CPU cannot run it
   } kind;
   std::string file;  ///< as the preprocessor named it
@@ -22,12 +22,13 @@ const char* name_of(Finding::Kind kind);
 
 struct Rewritten {
   std::string text;               ///< preprocessed C++; line markers lead to the user's lines
-  std::vector<Finding> findings;  ///< in source order; when there is one, `text` is not meant to be compiled
+  std::vector<Finding> findings;  ///< in source order; if there is one, do not compile `text`
 };
 
 struct RewriteOptions {
   bool keep_main = false;  ///< the source is a whole program: its main() keeps its name
-  /// A kernel of which an architecture guard leaves nothing stops the build; else only its launch is refused.
+  /// A kernel whose whole body an architecture guard removes stops the build; else only its launch is
+  /// refused.
   bool refuse_emptied_kernels = false;
   /// Do the lines first … last of a file hold a preprocessor condition? Unset: never.
   std::function<bool(const std::string& file, int first, int last)> guarded;

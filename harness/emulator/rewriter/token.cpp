@@ -1,17 +1,14 @@
-#include "harness/emulator/rewriter/token.h"
+#include "rewriter/token.h"
 
 #include <cctype>
 #include <charconv>
 #include <optional>
 #include <set>
 
+#include "rewriter/cxx_tokens.h"
+
 namespace capstone::rewriter {
 namespace {
-
-bool starts_identifier(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
-}
-bool continues_identifier(char c) { return starts_identifier(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
 /// `# 12 "file" 1 3`
 struct LineMarker {
@@ -39,6 +36,16 @@ std::optional<LineMarker> parse_marker(std::string_view text) {
   return marker;
 }
 
+TokenKind kind_of(CxxTokenKind kind) {
+  switch (kind) {
+    case CxxTokenKind::kIdentifier: return TokenKind::kIdentifier;
+    case CxxTokenKind::kNumber: return TokenKind::kNumber;
+    case CxxTokenKind::kString: return TokenKind::kString;
+    case CxxTokenKind::kCharacter: return TokenKind::kCharacter;
+    default: return TokenKind::kPunctuator;
+  }
+}
+
 class Lexer {
  public:
   explicit Lexer(std::string text) { source_.text = std::move(text); }
@@ -53,18 +60,17 @@ class Lexer {
 
  private:
   const std::string& text() const { return source_.text; }
-  char peek(std::size_t ahead = 0) const { return at_ + ahead < text().size() ? text()[at_ + ahead] : '\0'; }
+  char peek() const { return at_ < text().size() ? text()[at_] : '\0'; }
 
   void step() {
     if (at_ == line_start_ && peek() == '#') return directive();
     if (system_) return skip_line();
-    const char c = peek();
-    if (c == '\n') return next_line(at_ + 1);
-    if (std::isspace(static_cast<unsigned char>(c))) {
+    if (peek() == '\n') return next_line(at_ + 1);
+    if (std::isspace(static_cast<unsigned char>(peek()))) {
       ++at_;
       return;
     }
-    token(c);
+    token();
   }
 
   std::size_t line_end() const {
@@ -131,77 +137,17 @@ class Lexer {
         {kind, begin, at_, line_, static_cast<int>(begin > line_start_ ? begin - line_start_ : 0), file_});
   }
 
-  void token(char c) {
+  void token() {
+    const CxxToken found = cxx_token_at(text(), at_, line_);
     const std::size_t begin = at_;
-    if (std::isdigit(static_cast<unsigned char>(c)) || (c == '.' && std::isdigit(static_cast<unsigned char>(peek(1)))))
-      return number(begin);
-    if (starts_identifier(c)) return identifier(begin);
-    if (c == '"') return quoted(begin, '"', TokenKind::kString);
-    if (c == '\'') return quoted(begin, '\'', TokenKind::kCharacter);
-    punctuator(begin);
-  }
-
-  void number(std::size_t begin) {
-    while (at_ < text().size()) {
-      const char c = peek(), previous = at_ > begin ? text()[at_ - 1] : '\0';
-      const bool sign = (c == '+' || c == '-') && std::string_view("eEpP").find(previous) != std::string_view::npos;
-      if (!continues_identifier(c) && c != '.' && c != '\'' && !sign) break;
-      ++at_;
-    }
-    add(TokenKind::kNumber, begin);
-  }
-
-  void identifier(std::size_t begin) {
-    while (continues_identifier(peek()) && at_ < text().size()) ++at_;
-    const std::string_view name = std::string_view(text()).substr(begin, at_ - begin);
-    if (peek() == '"') {
-      if (name == "R" || name == "LR" || name == "uR" || name == "UR" || name == "u8R") return raw_string(begin);
-      if (name == "L" || name == "u" || name == "U" || name == "u8") return quoted(begin, '"', TokenKind::kString);
-    }
-    add(TokenKind::kIdentifier, begin);
-  }
-
-  void raw_string(std::size_t begin) {
-    const std::size_t open = text().find('(', at_);
-    std::size_t end = std::string::npos;
-    if (open != std::string::npos) {
-      const std::string close = ")" + text().substr(at_ + 1, open - at_ - 1) + "\"";
-      end = text().find(close, open);
-      if (end != std::string::npos) end += close.size();
-    }
-    at_ = end == std::string::npos ? text().size() : end;
-    add(TokenKind::kString, begin);
+    at_ += found.text.size();
+    if (found.text == "<<<" && !source_.tokens.empty() && source_.is(source_.tokens.size() - 1, "operator")) --at_;  // operator<< <T>
+    if (found.kind != CxxTokenKind::kComment) add(kind_of(found.kind), begin);
     for (std::size_t i = begin; i < at_; ++i)
       if (text()[i] == '\n') {
         ++line_;
         line_start_ = i + 1;
       }
-  }
-
-  void quoted(std::size_t begin, char quote, TokenKind kind) {
-    at_ = text().find(quote, at_) + 1;
-    while (at_ < text().size() && peek() != quote && peek() != '\n') at_ += peek() == '\\' ? 2 : 1;
-    if (at_ > text().size()) at_ = text().size();
-    if (peek() == quote) ++at_;
-    add(kind, begin);
-  }
-
-  void punctuator(std::size_t begin) {
-    static constexpr std::string_view kLong[] = {"<<<", "...", "<=>", "<<=", ">>=", "->*", "::", "->", "++", "--",
-                                                 "<<",  "<=",  ">=",  "==",  "!=",  "&&",  "||", "+=", "-=", "*=",
-                                                 "/=",  "%=",  "&=",  "|=",  "^=",  ".*"};
-    const std::string_view rest = std::string_view(text()).substr(at_, 3);
-    std::size_t length = 1;
-    for (std::string_view candidate : kLong)
-      if (rest.starts_with(candidate)) {
-        length = candidate.size();
-        break;
-      }
-    if (length == 3 && rest == "<<<" && !source_.tokens.empty() &&
-        source_.is(source_.tokens.size() - 1, "operator"))
-      length = 2;  // operator<< <T>
-    at_ += length;
-    add(TokenKind::kPunctuator, begin);
   }
 
   SourceText source_;

@@ -1,12 +1,12 @@
-#include "harness/emulator/runtime/allocations.h"
+#include "runtime/allocations.h"
 
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 
-#include "harness/emulator/include/capstone_emulator/core.h"
-#include "harness/emulator/runtime/shadow.h"
+#include "include/capstone_emulator/core.h"
+#include "runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
-// Every piece of memory that kernels may access and whose bounds are known: tensors, workspace, what cudaMalloc gave,
-// variables of the program. For telling which one an address just misses.
+// Every piece of memory that kernels may access and whose bounds are known: tensors, workspace, what
+// cudaMalloc gave, variables of the program. Used to tell which one an address just misses.
 #include <cstddef>
 #include <optional>
 #include <string>

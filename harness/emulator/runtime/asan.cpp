@@ -1,13 +1,13 @@
-// What code compiled with -fsanitize=address calls; see shadow.h. Inline checks call __asan_report_* when an access is bad,
-// functions with many accesses call __asan_load* and __asan_store*.
+// What code compiled with -fsanitize=address calls; see shadow.h. Inline checks call __asan_report_* when an
+// access is bad, functions with many accesses call __asan_load* and __asan_store*.
 #include <cstdio>
 #include <cstring>
 #include <pthread.h>
 
-#include "harness/emulator/runtime/allocations.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
-#include "harness/emulator/runtime/where.h"
+#include "runtime/allocations.h"
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
+#include "runtime/where.h"
 
 namespace capstone_emu {
 namespace {
@@ -51,8 +51,9 @@ std::string distance(const char* address, const char* begin, std::size_t bytes) 
   return std::to_string(address - begin - static_cast<std::ptrdiff_t>(bytes)) + " bytes past the end of ";
 }
 
-/// "4 bytes past the end of the local array acc (64 bytes)". The description reads "2 32 4 7 value:12 64 40 8 local:13":
-/// how many variables; of each its offset, its size, and the length of the name that follows, with its line.
+/// "4 bytes past the end of the local array acc (64 bytes)". The description reads "2 32 4 7 value:12 64 40 8
+/// local:13": how many variables; of each its offset, its size, and the length of the name that follows, with
+/// its line.
 std::string describe_local(const char* address) {
   const Stack stack = current_stack();
   if (address < stack.begin || address >= stack.end) return {};
@@ -181,7 +182,7 @@ void __asan_allocas_unpoison(const char* top, const char* bottom) {
   if (top && top <= bottom) unpoison(top, static_cast<std::size_t>(bottom - top));
 }
 
-// Before an exception or another way to leave frames that cannot tidy up behind them.
+// Before an exception, or another way to leave frames without running their cleanup.
 void __asan_handle_no_return() {
   const Stack stack = current_stack();
   const char* here = reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~std::uintptr_t{7});

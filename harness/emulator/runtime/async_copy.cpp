@@ -1,7 +1,7 @@
-// cp.async and its relatives. A schedule performs each copy at once or as late as the program allows, so that a missing
-// wait shows.
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
+// cp.async and related instructions. A schedule performs each copy at once or as late as the program allows, so that
+// a missing wait shows.
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {

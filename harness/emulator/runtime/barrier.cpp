@@ -1,5 +1,5 @@
 // __syncthreads() and its voting variants, named barriers, and the barrier of a cooperative grid.
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 
@@ -17,8 +17,8 @@ int BlockRunner::barrier_result(BarrierKind kind) const {
   return 0;
 }
 
-/// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is ready.
-/// The threads' states follow when they run; until then nobody looks at them.
+/// Every thread that waits becomes ready in the order of arrival: the lists are swapped when nothing else is
+/// ready. The threads' states follow when they run; until then nothing reads them.
 void BlockRunner::release_barrier() {
   if (at_grid_) meet_the_grid();
   observe::barrier_releases();
@@ -31,8 +31,8 @@ void BlockRunner::release_barrier() {
   arrived_ = 0;
 }
 
-// Threads that meet at different __syncthreads() lines are let through: warp-specialised kernels do that and hardware
-// counts arrivals only. Threads that left the kernel count as arrived, as they do on hardware.
+// Threads that meet at different __syncthreads() lines pass: warp-specialised kernels do this, and the
+// hardware counts arrivals only. Threads that left the kernel count as arrived, as they do on hardware.
 inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save) {
   Thread& thread = *thread_;
   thread.state = State::kAtBarrier;
@@ -65,9 +65,9 @@ void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int l
 }
 int barrier_result(BarrierKind kind) { return BlockRunner::current()->barrier_result(kind); }
 
-// ---- the grid -------------------------------------------------------------------------------------------------------
+// ---- the grid ---------------------------------------------------------------------------------------------
 
-/// Every thread of the block is here. Each block of a cooperative launch has an OS thread, which waits.
+/// Every thread of the block has arrived. Each block of a cooperative launch has an OS thread, which waits.
 void BlockRunner::meet_the_grid() {
   at_grid_ = false;
   GridBarrier& barrier = grid_->barrier;
@@ -90,7 +90,8 @@ void BlockRunner::meet_the_grid() {
       lock.lock();
     }
   }
-  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}  // a block that fails elsewhere calls nobody
+  // a block that fails elsewhere does not notify
+  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}
   const std::uint64_t left = barrier.left;
   lock.unlock();
   if (barrier.phase != phase) return;
@@ -107,7 +108,7 @@ void BlockRunner::leave_grid_barrier() {
   grid_->barrier.changed.notify_all();
 }
 
-// ---- named barriers -------------------------------------------------------------------------------------------------
+// ---- named barriers ---------------------------------------------------------------------------------------
 
 void* BlockRunner::named_barrier(unsigned id, unsigned threads, bool wait, const char* file, int line, void*** save) {
   if (id >= kNamedBarriers)

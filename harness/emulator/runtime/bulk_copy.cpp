@@ -1,16 +1,17 @@
-// Bulk copies and tensor copies (TMA). As with cp.async, a schedule performs each at once or as late as the program
-// allows: a load when somebody waits on its mbarrier, a store when its group is waited for or its thread ends.
-#include "harness/emulator/include/capstone_emulator/narrow.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
-#include "harness/emulator/runtime/tensor_map.h"
+// Bulk copies and tensor copies (TMA). As with cp.async, a schedule performs each at once or as late as the
+// program allows: a load when a thread waits on its mbarrier, a store when its group is waited for or its
+// thread ends.
+#include "include/capstone_emulator/narrow.h"
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
+#include "runtime/tensor_map.h"
 
 namespace capstone_emu {
 namespace {
 
 constexpr unsigned kBulkAlignment = 16, kTensorAlignment = 128;  // [B]
 
-// ---- when -----------------------------------------------------------------------------------------------------------
+// ---- when -------------------------------------------------------------------------------------------------
 
 template <class Perform>
 void load(const void* to, const std::uint64_t* barrier, Perform perform) {
@@ -29,7 +30,7 @@ void store(Perform perform) {
   runner.copies().open_stores.push_back(perform);
 }
 
-// ---- arithmetic -----------------------------------------------------------------------------------------------------
+// ---- arithmetic -------------------------------------------------------------------------------------------
 
 template <class T, class Word>
 void combine_words(char* to, const char* from, std::size_t bytes, Reduction reduction, T (*widen)(Word), Word (*narrow)(T)) {
@@ -84,7 +85,7 @@ void put(char* to, const char* from, std::size_t bytes, Reduction reduction, Ele
   else combine(to, from, bytes, reduction, element);
 }
 
-// ---- tensors --------------------------------------------------------------------------------------------------------
+// ---- tensors ----------------------------------------------------------------------------------------------
 
 const TensorMap& checked_map(const void* raw, int rank, const char* file, int line) {
   const auto& map = *static_cast<const TensorMap*>(raw);
@@ -100,8 +101,8 @@ void require_multiple(const void* pointer, unsigned alignment, const char* what,
     undefined_behaviour(file, line, "%s: the address %p is not a multiple of %u", what, pointer, alignment);
 }
 
-/// Calls visit(place in shared memory, place in the tensor or null, bytes) for pieces that neither swizzling nor the
-/// tensor's edge cuts.
+/// Calls visit(place in shared memory, place in the tensor or null, bytes) for pieces that neither swizzling
+/// nor the tensor's edge cuts.
 template <class Visit>
 void for_each_piece(const TensorMap& map, char* shared, const std::int32_t* coordinates, Visit visit) {
   const unsigned size = bytes_of(map.element);
@@ -155,7 +156,8 @@ struct Coordinates {
   Coordinates(int rank, const std::int32_t* from) { std::copy(from, from + rank, at); }
 };
 
-/// Of an access that is not made before somebody waits: bounds are those of now, and the hooks must know.
+/// For an access that is made only when a thread waits: the bounds are checked now, and the hooks must know
+/// of it.
 void note_load(const void* to, const void* from, std::size_t bytes, const std::uint64_t* barrier, const void* pc) {
   if (from) check_access(from, bytes, false);
   check_access(to, bytes, true);
@@ -167,7 +169,8 @@ void note_store(const void* to, const void* from, std::size_t bytes, Reduction r
   observe::bulk_store(to, from, static_cast<unsigned>(bytes), reduction != Reduction::kNone, pc);
 }
 
-/// Calls visit(destination, barrier) for the block itself, or for each block of the cluster that the mask names.
+/// Calls visit(destination, barrier) for the block itself, or for each block of the cluster that the mask
+/// names.
 template <class Visit>
 void for_each_receiver(char* to, std::uint64_t* barrier, unsigned multicast, Visit visit) {
   if (!multicast) return visit(to, barrier);

@@ -1,7 +1,8 @@
-// clock() of <time.h>, which CUDA also offers to kernels: there it counts the cycles of a processor of 1 GHz, as clock64() does.
+// clock() of <time.h>, which CUDA also offers to kernels. There it counts cycles of a 1 GHz processor, as
+// clock64() does.
 #include <ctime>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 extern "C" clock_t clock() noexcept {
   timespec time{};

@@ -1,5 +1,5 @@
-// Thread block clusters: blocks that run at the same time, each on an OS thread of its own.
-#include "harness/emulator/runtime/scheduler.h"
+// Thread block clusters: blocks that run at the same time, each on a separate OS thread.
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 
@@ -73,7 +73,7 @@ unsigned rank_of_shared_memory(const void* address) {
   return owner;
 }
 
-// ---- the cluster's barrier ------------------------------------------------------------------------------------------
+// ---- the cluster's barrier --------------------------------------------------------------------------------
 
 namespace {
 void complete_if_all_are_here(Cluster& cluster, unsigned threads) {

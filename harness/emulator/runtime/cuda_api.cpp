@@ -1,6 +1,7 @@
-// The slice of the CUDA runtime API that a kernel's host code uses, on ordinary memory. It is the one part of the
-// runtime that needs CUDA's headers (their structures change between versions), so it is compiled beside a candidate,
-// with the headers that the candidate sees, and kept in the cache.
+// The slice of the CUDA runtime API that a kernel's host code uses, on ordinary memory. It is the one part of
+// the runtime that needs CUDA's headers. Their structures change between versions, so it is compiled with the
+// headers that the candidate sees. capstone does that when it builds a candidate, and keeps the object in its
+// cache.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -101,7 +102,7 @@ int attribute_value(cudaDeviceAttr attribute) {
 
 extern "C" {
 
-// ---- memory ---------------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, bytes); }
 cudaError_t cudaFree(void* pointer) { return release(pointer); }
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes); }
@@ -201,7 +202,8 @@ cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation
 cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 #endif
-/// All memory is reachable from both sides; it is called device memory because code asks before it passes a pointer on.
+/// All memory is reachable from both sides; it is called device memory because code asks before it passes a
+/// pointer on.
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   std::memset(attributes, 0, sizeof *attributes);
   attributes->type = cudaMemoryTypeDevice;
@@ -224,7 +226,7 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, siz
   return copy(to, static_cast<const char*>(symbol) + offset, bytes);
 }
 
-// ---- errors ---------------------------------------------------------------------------------------------------------
+// ---- errors -----------------------------------------------------------------------------------------------
 cudaError_t cudaGetLastError() {
   const auto error = static_cast<cudaError_t>(capstone_emu::last_error());
   capstone_emu::last_error() = cudaSuccess;
@@ -267,11 +269,11 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 const char* capstone_emu_error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
-// ---- synchronisation ------------------------------------------------------------------------------------------------
+// ---- synchronisation --------------------------------------------------------------------------------------
 cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 
-// ---- functions ------------------------------------------------------------------------------------------------------
+// ---- functions --------------------------------------------------------------------------------------------
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute attribute, int value) {
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
   if (value < 0 || static_cast<std::size_t>(value) > capstone_emu::shared_memory_capacity())
@@ -312,7 +314,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
   return cudaSuccess;
 }
 
-// ---- device ---------------------------------------------------------------------------------------------------------
+// ---- device -----------------------------------------------------------------------------------------------
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice); }
 cudaError_t cudaGetDevice(int* device) {
   *device = 0;

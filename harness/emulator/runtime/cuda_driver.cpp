@@ -1,5 +1,5 @@
-// The few functions of the driver API that kernels' host code needs: tensor maps. See cuda_api.cpp for how this is
-// compiled.
+// The few functions of the driver API that kernels' host code needs: tensor maps. See cuda_api.cpp for how
+// this is compiled.
 #include <cuda.h>
 
 #include <cstring>

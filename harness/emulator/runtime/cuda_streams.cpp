@@ -1,4 +1,5 @@
-// Streams, events, host callbacks, and graphs made by capturing a stream. See cuda_api.cpp for how this is compiled.
+// Streams, events, host callbacks, and graphs made by capturing a stream. See cuda_api.cpp for how this is
+// compiled.
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -89,7 +90,7 @@ using capstone_emu::remember;
 
 extern "C" {
 
-// ---- streams --------------------------------------------------------------------------------------------------------
+// ---- streams ----------------------------------------------------------------------------------------------
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return make_stream(stream); }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return make_stream(stream); }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return make_stream(stream); }
@@ -109,7 +110,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
   *priority = 0;
   return cudaSuccess;
 }
-// Attributes are hints (caching, priority): kept, so that they can be asked for.
+// Attributes are hints (caching, priority): kept, so that they can be read back.
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute, const cudaLaunchAttributeValue* value) {
   if (!value) return remember(cudaErrorInvalidValue);
   std::lock_guard lock(g_mutex);
@@ -157,7 +158,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
   });
 }
 
-// ---- events ---------------------------------------------------------------------------------------------------------
+// ---- events -----------------------------------------------------------------------------------------------
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = reinterpret_cast<cudaEvent_t>(new Event);
   return cudaSuccess;
@@ -187,7 +188,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
   return cudaSuccess;
 }
 
-// ---- graphs ---------------------------------------------------------------------------------------------------------
+// ---- graphs -----------------------------------------------------------------------------------------------
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   std::lock_guard lock(g_mutex);
   if (!stream || !captures().emplace(stream, std::make_shared<Graph>()).second)
@@ -238,7 +239,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (const cudaError_t error = enqueue(stream, work); error != cudaSuccess) return error;
   return cudaSuccess;
 }
-/// As on the device, `nodes` may be null to ask for the number alone. Handles are those of no use elsewhere.
+/// As on the device, `nodes` may be null to ask for the number alone. The handles are of no use elsewhere.
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   auto& all = graph_of(graph)->nodes;
   if (nodes)

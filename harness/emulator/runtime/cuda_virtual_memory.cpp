@@ -1,5 +1,6 @@
-// The driver API's virtual memory management, and what programs ask around it: devices and the primary context. Addresses are
-// reserved as pages without access, and memory is a file in memory that is mapped there. See cuda_api.cpp for how this is compiled.
+// The driver API's virtual memory management, and what programs need with it: devices and the primary
+// context. Addresses are reserved as pages without access; memory is a file in memory that is mapped there.
+// See cuda_api.cpp for how this file is compiled.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
@@ -67,7 +68,8 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
   if (!whole_pages(0, bytes) || (alignment & (alignment - 1))) return CUDA_ERROR_INVALID_VALUE;
   if (alignment < kGranularity) alignment = kGranularity;
   void* range = ::mmap(pointer(wanted), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range != MAP_FAILED && reinterpret_cast<CUdeviceptr>(range) % alignment != 0) {  // again, and cut to measure
+  // again, and cut to measure
+  if (range != MAP_FAILED && reinterpret_cast<CUdeviceptr>(range) % alignment != 0) {
     ::munmap(range, bytes);
     range = ::mmap(nullptr, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range != MAP_FAILED) {

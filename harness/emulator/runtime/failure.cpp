@@ -1,11 +1,11 @@
-#include "harness/emulator/runtime/failure.h"
+#include "runtime/failure.h"
 
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {

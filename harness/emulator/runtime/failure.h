@@ -1,5 +1,5 @@
 #pragma once
-// How a kernel ends when it cannot go on.
+// How a kernel ends when it cannot continue.
 #include <array>
 #include <optional>
 #include <string>
@@ -27,12 +27,13 @@ bool has_failure();
 /// A kernel failed since the last take_failure(): no other may start, as after a fault on a GPU.
 bool kernels_are_over();
 
-/// Host code of the candidate cannot go on (a signal, an endless loop): hands the failure to the function set here, which
-/// answers the judge and ends the process. Without one it returns.
+/// The candidate's host code cannot continue (a signal, an endless loop): passes the failure to the function
+/// set here, which answers the judge and ends the process. Without one it returns.
 void report_host_failure(const Failure& failure);
 void set_host_failure_handler(void (*handler)(const Failure&));
 
-/// Installs the handlers that turn SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT inside a kernel into a Failure.
+/// Installs the handlers that turn SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT inside a kernel into a
+/// Failure.
 void install_fault_handlers();
 /// Gives the calling OS thread the alternate stack that the handlers need.
 void prepare_thread_for_faults();

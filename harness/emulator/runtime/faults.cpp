@@ -1,4 +1,5 @@
-// Signals become failures: inside a kernel with kernel, launch, block and thread, in the candidate's host code with the line.
+// Signals become failures: inside a kernel with kernel, launch, block and thread, in the candidate's host
+// code with the line.
 #include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -9,14 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "harness/emulator/runtime/fiber.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/time_limit.h"
-#include "harness/emulator/runtime/where.h"
+#include "runtime/fiber.h"
+#include "runtime/scheduler.h"
+#include "runtime/time_limit.h"
+#include "runtime/where.h"
 
 // From the linker: where the program begins, and where its code ends.
 extern "C" const char __executable_start, etext;
-/// Linked behind the candidate's code and before ours.
+/// Linked after the candidate's code and before the emulator's.
 extern "C" void capstone_emu_end_of_candidate() __attribute__((weak));
 
 namespace capstone_emu {
@@ -42,8 +43,8 @@ Registers registers_of(const void* raw_context) {
 /// Where a fault during unwinding goes on; null outside of it.
 thread_local sigjmp_buf* unwinding = nullptr;
 
-/// call_chain(). Unwinding a stack that was overwritten, or beyond the first frame of a kernel's thread, may fault in its turn: then it is the
-/// interrupted instruction alone.
+/// call_chain(). Unwinding a stack that was overwritten, or beyond the first frame of a kernel's thread, may
+/// fault, too. The result is then the interrupted instruction alone.
 std::vector<const void*> calls_as_far_as_they_go(const void* program_counter) {
   sigjmp_buf again;
   std::vector<const void*> chain{program_counter};
@@ -108,7 +109,7 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
   Verdict verdict = explain(signal, *info, runner);
   if (runner) runner->fail(verdict.kind, file.c_str(), line, std::move(verdict.message), std::move(verdict.hint));
   report_host_failure({verdict.kind, kHost + verdict.message, {}, {}, std::nullopt, std::nullopt, file, line, verdict.hint});
-  ::signal(signal, SIG_DFL);  // not the candidate's code: die of the signal, as without us
+  ::signal(signal, SIG_DFL);  // not the candidate's code: die of the signal, as without this handler
   ::raise(signal);
 }
 
@@ -117,7 +118,8 @@ bool belongs_to_candidate(const void* code) {
   return code >= &__executable_start && code < end;
 }
 
-/// Host code that does not return; or a kernel that could not be left, because it never was in code of the candidate.
+/// Host code that does not return, or a kernel that could not be left because it was never in the candidate's
+/// code.
 Failure timed_out_on_the_host(const Registers& registers) {
   if (auto first = take_failure()) return *first;
   const std::string message = "did not end within " + time_limit_text();
@@ -142,7 +144,7 @@ void on_time_out(int, siginfo_t*, void* raw_context) {
 }  // namespace
 
 void BlockRunner::leave_at_time_limit(const void* interrupted) {
-  static std::atomic<bool> told;  // where one of the kernel's threads was is enough; asking takes a while
+  static std::atomic<bool> told;  // the place of one thread of the kernel is enough; finding it takes time
   if (has_failure() || told.exchange(true)) leave_kernel();
   std::string file;
   int line = 0;

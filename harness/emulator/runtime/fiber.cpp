@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/fiber.h"
+#include "runtime/fiber.h"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 #include <new>
 #endif
 
-#include "harness/emulator/runtime/shadow.h"
+#include "runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {

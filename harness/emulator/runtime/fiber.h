@@ -1,5 +1,5 @@
 #pragma once
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 /// Defined by the candidate: the __CUDA_ARCH__ that it was compiled for.
 extern "C" const int capstone_emu_arch;
@@ -109,7 +109,7 @@ class Pool {
   std::mutex launching_, mutex_;
   std::condition_variable wake_, finished_;
   std::atomic<const LaunchConfig*> in_progress_{nullptr};
-  std::atomic<bool> recruited_{false};  // somebody may work on the grid beside the launching thread
+  std::atomic<bool> recruited_{false};  // other threads than the launching one may work on the grid
   Grid* grid_ = nullptr;
   unsigned helpers_ = 0, active_ = 0, openings_ = 0, limit_ = 1;
 };
@@ -195,7 +195,8 @@ int& last_error() { return g_last_error; }
 std::size_t& dynamic_shared_limit() { return g_dynamic_limit; }
 int emulated_arch() { return capstone_emu_arch; }
 
-std::size_t shared_memory_capacity() {  // CUDA C++ Programming Guide, "Technical specifications per compute capability"
+// CUDA C++ Programming Guide, "Technical specifications per compute capability"
+std::size_t shared_memory_capacity() {
   const int arch = emulated_arch();
   if (arch >= 900 && arch < 1200) return 227 * 1024;
   if (arch == 800 || arch == 870) return 163 * 1024;

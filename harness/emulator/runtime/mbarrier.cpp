@@ -1,7 +1,8 @@
-// mbarrier objects: 64 bits in shared memory. Blocks of a cluster reach them from other OS threads, so that every change is
-// one atomic step.
-//   bit 63 phase · bits 42-61 expected arrivals · bits 22-41 pending arrivals · bits 0-21 bytes still to come, signed
-#include "harness/emulator/runtime/scheduler.h"
+// mbarrier objects: 64 bits in shared memory. Blocks of a cluster reach them from other OS threads, so that
+// every change is one atomic step.
+//   bit 63 phase · bits 42-61 expected arrivals · bits 22-41 pending arrivals · bits 0-21 bytes still to
+//   come, signed
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {

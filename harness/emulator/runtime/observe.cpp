@@ -1,5 +1,5 @@
 // What the candidate's own objects tell the hooks through core.h.
-#include "harness/emulator/runtime/observe.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu {
 

@@ -1,10 +1,10 @@
 #pragma once
-// What the runtime tells the hooks (harness/emulator/hooks) while kernels run. In the other variants of a build these
-// functions are empty and vanish.
+// What the runtime tells the hooks (hooks/) while kernels run. In the other build variants these functions
+// are empty.
 #include <cstddef>
 #include <cstdint>
 
-#include "harness/emulator/include/capstone_emulator/core.h"
+#include "include/capstone_emulator/core.h"
 
 namespace capstone_emu {
 
@@ -26,12 +26,13 @@ inline constexpr bool kOn = true;
 void launch_begins(const Grid& grid);
 void launch_ends();
 
-// One block runs at a time, so that counts repeat and shadows need no locks: a runner works while it has the turn.
+// One block runs at a time, so that counts repeat and shadows need no locks: a runner works while it has the
+// turn.
 void take_turn();
 void give_turn();
 /// Lets the runner that has waited longest go on first.
 void pass_turn();
-/// So many runners were asked for: waits until they stand in the queue, so that turns do not depend on how fast they start.
+/// Waits until all requested runners are in the queue, so that turns do not depend on how fast they start.
 void await_newcomers(unsigned count);
 
 /// `index`: of the block in its grid; `cluster`: the one that it belongs to, or null.
@@ -46,14 +47,15 @@ void warp_ends(unsigned warp);
 
 void barrier_arrives(const void* pc);
 void barrier_releases();
-/// The lanes `members` of a warp met; `whole`: nobody of the warp that still runs is missing.
+/// The lanes `members` of a warp met; `whole`: no running thread of the warp is missing.
 void warp_meets(unsigned warp, unsigned members, bool whole);
 /// All threads of the grid are at its barrier.
 void grid_meets();
-/// The running thread comes to a barrier of some of the block's threads, and waits there or goes on; enough have come.
+/// The running thread arrives at a barrier of some of the block's threads, and waits or continues; enough
+/// have arrived.
 void arrives_at(unsigned named_barrier, bool waits);
 void threads_meet(unsigned named_barrier);
-/// The same for all threads of a cluster, whose waiting is a step of its own.
+/// The same for all threads of a cluster, which wait in a separate step.
 void arrives_at_cluster(const void* cluster);
 void cluster_meets(const void* cluster);
 void leaves_cluster_barrier(const void* cluster);
@@ -67,8 +69,8 @@ void copies_awaited(unsigned still_pending);
 /// The thread's copies so far are done when the phase of the barrier is over.
 void copies_report_to(const void* barrier);
 
-// Bulk copies (TMA), piece by piece. A load may be looked at when the barrier's phase is over and somebody saw it; the source
-// of a store may be overwritten when its group was waited for.
+// Bulk copies (TMA), piece by piece. A load may be read when the barrier's phase is over and a thread has
+// seen that; the source of a store may be overwritten when a thread has waited for its group.
 void bulk_load(const void* to, const void* from, unsigned bytes, const void* barrier, const void* pc);
 void bulk_store(const void* to, const void* from, unsigned bytes, bool reduces, const void* pc);
 void bulk_committed();
@@ -79,7 +81,8 @@ void copies_complete_on(const void* barrier);
 void barrier_begins(const void* barrier, const void* pc);
 void barrier_used(const void* barrier, const void* pc);
 
-/// wgmma: the running thread commits a group; it knows that all four warps have done all groups but the last ones.
+/// wgmma: the running thread commits a group; it knows that all four warps have done all groups but the last
+/// ones.
 void multiplies_committed();
 void multiplies_awaited(unsigned still_pending);
 

@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 #include <sched.h>
 
@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
-#include "harness/emulator/runtime/fiber.h"
-#include "harness/emulator/runtime/shadow.h"
-#include "harness/emulator/runtime/time_limit.h"
+#include "runtime/fiber.h"
+#include "runtime/shadow.h"
+#include "runtime/time_limit.h"
 
 namespace capstone_emu {
 
@@ -22,7 +22,8 @@ thread_local __constinit Index3 grid_dim{};
 namespace {
 constexpr unsigned kYieldsBetweenLooks = 64;
 constexpr std::chrono::milliseconds kPatience{5};
-// Barriers may be part of the waiting, as in `while (__syncthreads_and(flag == 0))`; but most loops with barriers do work.
+// Barriers may be part of the waiting, as in `while (__syncthreads_and(flag == 0))`; but most loops with
+// barriers do work.
 constexpr unsigned kBarriersBetweenLooks = 64, kBarriersBetweenRequests = 1024;
 constexpr std::chrono::milliseconds kPatienceWithBarriers{100};
 }  // namespace
@@ -58,7 +59,7 @@ std::uint64_t BlockRunner::random() {  // splitmix64
   return z ^ (z >> 31);
 }
 
-// ---- a grid, block by block -----------------------------------------------------------------------------------------
+// ---- a grid, block by block -------------------------------------------------------------------------------
 
 // Most launches have the block of the launch before: its threads are numbered already.
 void BlockRunner::number_threads(const Index3& block) {
@@ -163,7 +164,7 @@ void BlockRunner::run_block(std::uint64_t k) {
   leave_grid_barrier();
 }
 
-// ---- fibers ---------------------------------------------------------------------------------------------------------
+// ---- fibers -----------------------------------------------------------------------------------------------
 
 Fiber* BlockRunner::take_fiber() {
   if (idle_.empty()) {
@@ -184,7 +185,8 @@ void BlockRunner::start_on(Thread& thread, Fiber* fiber) {
   thread.stack_pointer = prepare_stack(*fiber, fiber_main);
 }
 
-// Runs threads on one stack for as long as they end without waiting: a kernel without barriers never switches.
+// Runs threads on one stack for as long as they end without waiting: a kernel without barriers never
+// switches.
 void BlockRunner::fiber_loop() {
   void (*const body)(void*) = grid_->body;
   void* const arguments = grid_->arguments;
@@ -236,7 +238,7 @@ inline void BlockRunner::finish_thread() {
   fruitless_yields_ = barriers_ = 0;
 }
 
-/// Nobody is ready: starts a thread that has not run yet, or lets the ones at __activemask() go.
+/// No thread is ready: starts a thread that has not run yet, or lets the ones at __activemask() go.
 Thread* BlockRunner::pick_cold() {
   for (;;) {
     Thread* next = take_ready();
@@ -254,9 +256,10 @@ void BlockRunner::switch_from(Thread& thread) {
   if (next != &thread) switch_stack(&thread.stack_pointer, next->stack_pointer);
 }
 
-/// No thread of the block has ended or passed a barrier for a while: it may wait for a block that has not started.
+/// No thread of the block has ended or passed a barrier for a while: it may wait for a block that has not
+/// started.
 void BlockRunner::look_for_standstill() {
-  if (observe::kOn) {  // by counting and not by the clock: every run is the same
+  if (observe::kOn) {  // counts steps, not time, so that every run is the same
     if (ask_for_another_runner(*grid_)) observe::await_newcomers(1);
     return observe::pass_turn();
   }
@@ -269,7 +272,7 @@ void BlockRunner::look_for_standstill() {
   }
 }
 
-/// The block passed a barrier, and nobody has ended for a while.
+/// The block passed a barrier, and no thread has ended for a while.
 void BlockRunner::look_for_rounds() {
   if (grid_->failed) leave_kernel();
   if (grid_->next.load() >= grid_->blocks && !observe::kOn) return;
@@ -289,8 +292,8 @@ void BlockRunner::count_barrier() {
   if (++barriers_ % kBarriersBetweenLooks == 0) look_for_rounds();
 }
 
-// A thread that spins (atomics, fences, __nanosleep) lets the others of its block in; a block that spins alone waits
-// for another block, which may need an OS thread of its own to get a chance to run.
+// A thread that spins (atomics, fences, __nanosleep) lets the others of its block run; a block that spins
+// alone waits for another block, which may need a separate OS thread to run.
 void BlockRunner::yield() {
   if (grid_->failed) leave_kernel();
   if (__builtin_expect(time_out_phase() != TimeOutPhase::kNone, 0)) leave_at_time_limit(nullptr);
@@ -313,7 +316,7 @@ void yield_to_others() {
   if (g_runner) g_runner->yield();
 }
 
-// ---- __activemask ---------------------------------------------------------------------------------------------------
+// ---- __activemask -----------------------------------------------------------------------------------------
 
 unsigned BlockRunner::active_mask(const char* file, int line) {
   Thread& thread = *thread_;
@@ -326,7 +329,7 @@ unsigned BlockRunner::active_mask(const char* file, int line) {
 
 unsigned active_mask(const char* file, int line) { return g_runner ? g_runner->active_mask(file, line) : 1u; }
 
-/// Nobody else can run: whoever waits at one __activemask() of a warp is converged there.
+/// No other thread can run: the threads of a warp that wait at one __activemask() are converged there.
 bool BlockRunner::release_active_masks() {
   bool released = false;
   for (unsigned first = 0; first < count_; first += kWarpSize) {
@@ -348,7 +351,7 @@ bool BlockRunner::release_active_masks() {
   return released;
 }
 
-// ---- failures -------------------------------------------------------------------------------------------------------
+// ---- failures ---------------------------------------------------------------------------------------------
 
 Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std::string message,
                               std::string hint) const {

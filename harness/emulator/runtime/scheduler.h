@@ -1,5 +1,5 @@
 #pragma once
-// One BlockRunner a OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
+// One BlockRunner per OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -10,13 +10,14 @@
 #include <mutex>
 #include <vector>
 
-#include "harness/emulator/include/capstone_emulator/core.h"
-#include "harness/emulator/runtime/failure.h"
-#include "harness/emulator/runtime/observe.h"
+#include "include/capstone_emulator/core.h"
+#include "runtime/failure.h"
+#include "runtime/observe.h"
 
 namespace capstone_emu {
 
-/// In which order threads run. Async copies complete late under kForward and kRandom, early under the other two.
+/// In which order threads run. Async copies complete late under kForward and kRandom, early under the other
+/// two.
 enum class Schedule { kForward, kReverse, kRandom, kWarp };
 
 struct RunSettings {
@@ -44,7 +45,8 @@ enum class State : std::uint8_t { kNotStarted, kReady, kRunning, kAtBarrier, kIn
 struct Fiber {
   char* stack = nullptr;
   std::size_t size = 0;
-  unsigned colour = 0;  // [B] offset of the top, so that equal frames of different fibers do not share a cache set
+  // [B] offset of the top, so that equal frames of different fibers do not share a cache set
+  unsigned colour = 0;
 };
 
 /// One CUDA thread: one cache line.
@@ -157,15 +159,18 @@ struct Grid {
   void* arguments;
   RunSettings settings;
   std::uint64_t blocks = 0;
-  std::uint64_t stride = 1, offset = 0;   // kRandom: the k-th block to run is (k * stride + offset) mod blocks
+  // kRandom: the k-th block to run is (k * stride + offset) mod blocks
+  std::uint64_t stride = 1, offset = 0;
   std::atomic<std::uint64_t> next{0};
   std::atomic<bool> failed{false};
   GridBarrier barrier{};
   unsigned cluster_blocks = 1;            // blocks in a cluster
   std::unique_ptr<Cluster[]> clusters{};  // null without clusters
-  std::atomic<std::uint64_t> wanted_cluster{0};  // x | y << 16 | z << 32, from __cluster_dims__: start again with it
+  // x | y << 16 | z << 32, from __cluster_dims__: start again with it
+  std::atomic<std::uint64_t> wanted_cluster{0};
   std::uint64_t permuted(std::uint64_t k, std::uint64_t count) const;
-  /// The k-th block to run. Blocks of a cluster follow each other, so that all of them get a thread of the pool.
+  /// The k-th block to run. Blocks of a cluster follow each other, so that all of them get a thread of the
+  /// pool.
   Index3 block_at(std::uint64_t k) const;
 };
 
@@ -180,7 +185,7 @@ class BlockRunner {
   /// Runs blocks of `grid` until there are none left. Called on an ordinary stack.
   void run(Grid& grid);
 
-  // --- what the running CUDA thread asks for ---
+  // --- requests of the running CUDA thread ---
   void* barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save);
   int barrier_result(BarrierKind kind) const;
   void* collective(WarpOp& op, void*** save);
@@ -213,12 +218,14 @@ class BlockRunner {
   [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message, std::string hint = {});
   /// Leaves the kernel without finishing it: abandons every fiber of the block.
   [[noreturn]] void leave_kernel();
-  /// The time limit has expired: says where the thread is (`interrupted`, or if null where this is called) and leaves the kernel.
+  /// The time limit has expired: says where the thread is (`interrupted`, or if null where this is called)
+  /// and leaves the kernel.
   [[noreturn]] void leave_at_time_limit(const void* interrupted);
   bool inside_stack_guard(const void* address) const;
   /// Is this the stack of a CUDA thread, so that the kernel can be left from it?
   bool on_fiber(const void* stack_pointer) const;
-  /// "4 bytes past the end of tile in kernel.cu:12 (4096 bytes)"; empty when the address is not in this block's shared memory.
+  /// "4 bytes past the end of tile in kernel.cu:12 (4096 bytes)"; empty when the address is not in this
+  /// block's shared memory.
   std::string describe_shared(const char* address) const;
   Failure describe(FailureKind kind, const char* file, int line, std::string message, std::string hint) const;
 
@@ -299,7 +306,7 @@ class BlockRunner {
   Cluster* cluster_ = nullptr;
   unsigned cluster_rank_ = 0;
   std::vector<std::uint64_t> cluster_phases_;  // of each thread's last arrival
-  std::vector<BulkLoad> bulk_loads_;           // issued, and not yet owed to anybody
+  std::vector<BulkLoad> bulk_loads_;           // issued, and not yet assigned to a group
 
   // wgmma
   std::vector<std::vector<unsigned>> multiply_groups_;  // by thread
@@ -313,7 +320,7 @@ class BlockRunner {
   std::vector<const SharedSlot*> touched_;
 };
 
-// ---- what runs at every switch --------------------------------------------------------------------------------------
+// ---- what runs at every switch ----------------------------------------------------------------------------
 
 inline void BlockRunner::enter(Thread& thread) {
   thread_ = &thread;

@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/shadow.h"
+#include "runtime/shadow.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,14 +1,16 @@
 #pragma once
-// Shadow memory in AddressSanitizer's layout: one byte for every eight of the program. Code that was compiled with
-// -fsanitize=address looks there before each access. We fill it ourselves and do not link libasan: a bad access becomes a
-// Failure of the kernel, with block and thread, and neither malloc nor signal handlers are taken over. In candidates that
-// were built without the sanitizer there is no shadow and every function here does nothing.
+// Shadow memory in AddressSanitizer's layout: one byte for every eight of the program. Code that was compiled
+// with -fsanitize=address looks there before each access. The emulator fills it and does not link libasan. A
+// bad access becomes a Failure of the kernel, with block and thread, and neither malloc nor signal handlers
+// are taken over. In candidates that were built without the sanitizer there is no shadow and every function
+// here does nothing.
 #include <cstddef>
 #include <cstdint>
 
 namespace capstone_emu {
 
-/// Values that the compiler itself writes for stacks, and ours; libasan's, so that tools agree.
+/// Values that the compiler writes for stacks, and the emulator's. They are those of libasan, so that tools
+/// agree.
 enum Shade : std::uint8_t {
   kShadeStackLeft = 0xf1, kShadeStackMiddle = 0xf2, kShadeStackRight = 0xf3, kShadeGlobal = 0xf9,
   kShadeAfterScope = 0xf8, kShadeRedZone = 0xfa, kShadeFreed = 0xfd,
@@ -26,7 +28,8 @@ void unpoison(const void* begin, std::size_t bytes);
 /// The shade that forbids the byte; 0 when it may be accessed.
 std::uint8_t shade_of(const void* address);
 
-/// The first forbidden byte of an access, or null. For code of the runtime that touches memory on a kernel's behalf.
+/// The first forbidden byte of an access, or null. For code of the runtime that touches memory on a kernel's
+/// behalf.
 const char* first_forbidden(const void* begin, std::size_t bytes);
 
 /// Ends the running kernel when an access that the runtime makes for it is out of bounds.

@@ -1,9 +1,10 @@
-// Static and dynamic shared memory: one arena a runner, red zones around every variable, NaN bytes in every fresh one.
+// Static and dynamic shared memory: one arena per runner, red zones around every variable, NaN bytes in every
+// fresh one.
 #include <cstdlib>
 #include <new>
 
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/shadow.h"
+#include "runtime/scheduler.h"
+#include "runtime/shadow.h"
 
 namespace capstone_emu {
 namespace {
@@ -41,7 +42,8 @@ std::size_t dynamic_shared_size() { return BlockRunner::current()->grid().config
 void begin_shared_slot(const SharedSlot& slot) { BlockRunner::current()->begin_slot(slot); }
 
 void BlockRunner::prepare_arena() {
-  // Dynamic memory first, as close to address 0 as it may be: descriptors of matrices hold 18 bits of an address.
+  // Dynamic memory first, as close to address 0 as it may be: descriptors of matrices hold 18 bits of an
+  // address.
   const std::size_t static_offset = round_up(kDynamicOffset + grid_->config.dynamic_shared + kRedZone, 1024);
   const std::size_t needed = round_up(static_offset + shared_slots_size() + kRedZone, 4096);
   if (arena_size_ < needed) {

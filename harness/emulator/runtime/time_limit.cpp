@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/time_limit.h"
+#include "runtime/time_limit.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -12,15 +12,17 @@
 #include <mutex>
 #include <thread>
 
-#include "harness/emulator/runtime/failure.h"
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/failure.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {
 
 constexpr std::chrono::milliseconds kAgain{10};        // between two signals
-constexpr std::chrono::milliseconds kHostPatience{1500};   // before host code is asked where it is, when no kernel runs
-constexpr std::chrono::milliseconds kLastResort{8000}; // … whatever runs: the judge waits a little longer than this
+// before host code must report where it is, if no kernel runs
+constexpr std::chrono::milliseconds kHostPatience{1500};
+// … whatever runs: the judge waits a little longer than this
+constexpr std::chrono::milliseconds kLastResort{8000};
 
 pid_t thread_id() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 

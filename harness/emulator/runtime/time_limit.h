@@ -7,17 +7,18 @@
 
 namespace capstone_emu {
 
-/// Whom the signal of an expired limit asks. It comes again and again: a kernel is left only while the candidate's own code runs,
-/// never from a function of ours or of the C library, which may hold a lock or be half way through a change.
+/// What the signal of an expired limit stops. The signal is sent repeatedly, because a kernel is left only
+/// while the candidate's own code runs. Functions of the emulator or of the C library may hold a lock or be
+/// halfway through a change.
 enum class TimeOutPhase { kNone, kKernels, kHost };
 std::atomic<TimeOutPhase>& time_out_phase();
 /// The limit that expired, in words: "10 s".
 std::string time_limit_text();
 inline constexpr int kTimeOutSignal = 26;  // SIGVTALRM, which nothing else here uses
 
-/// While it lives, the candidate's code may run for `limit`; then every running kernel is interrupted and left, with a
-/// Failure of kind kTimedOut that names kernel, block, thread and line. Host code that does not return is reported to
-/// report_host_failure(). A limit of 0 is none.
+/// While it lives, the candidate's code may run for `limit`; then every running kernel is interrupted and
+/// left, with a Failure of kind kTimedOut that names kernel, block, thread and line. Host code that does not
+/// return is reported to report_host_failure(). A limit of 0 is none.
 class TimeLimit {
  public:
   explicit TimeLimit(std::chrono::milliseconds limit);

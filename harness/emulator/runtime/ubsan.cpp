@@ -1,9 +1,10 @@
-// What code compiled with -fsanitize=undefined calls when it finds undefined behaviour. The structures are the compiler's.
+// What code compiled with -fsanitize=undefined calls when it finds undefined behaviour. The structures are
+// the compiler's.
 #include <cstdio>
 #include <cstring>
 
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/where.h"
+#include "runtime/scheduler.h"
+#include "runtime/where.h"
 
 namespace capstone_emu {
 namespace {
@@ -36,7 +37,8 @@ std::string value_of(const Type& type, std::uintptr_t word) {
 void report(const Location& where, std::string message, const char* hint) {
   std::string file;
   int line = 0;
-  // The location in the data may be in a header; the call chain leads to the user's line, but costs a process.
+  // The location in the data may be in a header; the call chain leads to the user's line, but costs a
+  // process.
   const std::string named = where.file ? where.file : "";
   if (!named.empty() && named.front() != '/') {
     file = named;
@@ -90,7 +92,8 @@ void __ubsan_handle_shift_out_of_bounds(Shift* data, std::uintptr_t, std::uintpt
 
 void __ubsan_handle_type_mismatch_v1(Mismatch* data, std::uintptr_t pointer) {
   constexpr std::uint8_t kLoad = 0, kStore = 1, kMember = 3;
-  if (data->access != kLoad && data->access != kStore && data->access != kMember) return;  // forms a reference only
+  // forms a reference only
+  if (data->access != kLoad && data->access != kStore && data->access != kMember) return;
   const char* access = data->access == kLoad ? "read" : data->access == kStore ? "write" : "access";
   const std::string type = name_of(*data->type);
   char address[32];

@@ -1,5 +1,5 @@
 // Warp collectives: a lane posts its operands; the last lane of the mask computes for all of them.
-#include "harness/emulator/runtime/scheduler.h"
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 namespace {
@@ -72,7 +72,7 @@ void* BlockRunner::collective(WarpOp& op, void*** save) {
   return next == &thread ? nullptr : next->stack_pointer;
 }
 
-/// Computes and lets the members go on; `last`, the running thread if it is one of them, needs no wake-up.
+/// Computes and lets the members continue; `last`, the running thread if it is one of them, needs no wake-up.
 void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Thread* last) {
   const WarpOp& first = *warp.ops[__builtin_ctz(members)];
   for_each_lane(members, [&](int lane) {
@@ -107,7 +107,7 @@ void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Th
   });
 }
 
-/// A lane left the kernel: collectives that waited for it only may be complete now.
+/// A lane left the kernel: collectives that waited only for it may now be complete.
 void BlockRunner::recheck_after_exit(unsigned warp_index) {
   Warp& warp = warps_[warp_index];
   for (unsigned left = warp.waiting; left;) {

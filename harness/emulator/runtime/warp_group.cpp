@@ -1,6 +1,7 @@
-// wgmma. The four warps of a warp group multiply together: that a group of instructions is over means that it is over for all of them,
-// so whoever waited may let a tile be overwritten that the other warps read, too. Here each warp computes its 16 rows when it issues.
-#include "harness/emulator/runtime/scheduler.h"
+// wgmma. The four warps of a warp group multiply together, and a group of instructions completes for all of
+// them. A thread that has waited may therefore let a tile be overwritten that the other warps read, too. In
+// the emulator each warp computes its 16 rows when it issues the instruction.
+#include "runtime/scheduler.h"
 
 namespace capstone_emu {
 

@@ -1,4 +1,4 @@
-#include "harness/emulator/runtime/where.h"
+#include "runtime/where.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -78,7 +78,8 @@ std::string read_line_tables(const std::vector<const void*>& chain) {
 std::vector<const void*> call_chain(const void* interrupted) {
   Walk walk{interrupted, interrupted == nullptr, {}};
   _Unwind_Backtrace(visit, &walk);
-  if (interrupted && walk.chain.empty()) walk.chain.push_back(interrupted);  // a jump to nowhere cannot be unwound
+  // a jump to nowhere cannot be unwound
+  if (interrupted && walk.chain.empty()) walk.chain.push_back(interrupted);
   return walk.chain;
 }
 

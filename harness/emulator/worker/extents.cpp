@@ -1,19 +1,19 @@
-#include "harness/emulator/worker/extents.h"
+#include "worker/extents.h"
 
 #include <stdexcept>
 
-#include "harness/emulator/runtime/allocations.h"
-#include "harness/emulator/runtime/shadow.h"
+#include "runtime/allocations.h"
+#include "runtime/shadow.h"
 
 namespace capstone_emu {
 
-Extents::Extents(const capstone::Json& list, char* arena, std::size_t bytes) : arena_(arena), bytes_(bytes) {
+Extents::Extents(const Json& list, char* arena, std::size_t bytes) : arena_(arena), bytes_(bytes) {
   if (list.empty()) return;
-  for (const capstone::Json& extent : list)
+  for (const Json& extent : list)
     if (const std::size_t at = extent.at("at"), length = extent.at("bytes"); at % 8 || at > bytes || length > bytes - at)
       throw std::runtime_error("an extent lies outside of the arena");
   poison(arena, bytes);
-  for (const capstone::Json& extent : list) {
+  for (const Json& extent : list) {
     const char* begin = arena + extent["at"].get<std::size_t>();
     const std::size_t length = extent["bytes"];
     unpoison(begin, length);

@@ -1,9 +1,9 @@
 #pragma once
-// Which bytes of the arena belong to a tensor, for the time of one run.
+// Which bytes of the arena belong to a tensor during one run.
 #include <cstddef>
 #include <vector>
 
-#include "harness/base/json.h"
+#include "runtime/json.h"
 
 namespace capstone_emu {
 
@@ -12,7 +12,7 @@ class Extents {
  public:
   /// @param list  [{"name": "x", "at": OFFSET, "bytes": N}, …]; empty: the whole arena may be accessed
   /// @throws std::runtime_error  an extent lies outside of the arena
-  Extents(const capstone::Json& list, char* arena, std::size_t bytes);
+  Extents(const Json& list, char* arena, std::size_t bytes);
   ~Extents();
   Extents(const Extents&) = delete;
   Extents& operator=(const Extents&) = delete;

@@ -1,4 +1,5 @@
-// The program around one candidate on the emulated backend. It speaks harness/runtime/worker/protocol.md on descriptor 3.
+// The program of one candidate on the emulated backend. It speaks harness/runtime/worker/protocol.md on
+// descriptor 3.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,12 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "harness/base/json.h"
-#include "harness/emulator/runtime/scheduler.h"
-#include "harness/emulator/runtime/time_limit.h"
-#include "harness/emulator/worker/channel.h"
-#include "harness/emulator/worker/extents.h"
-#include "harness/emulator/worker/observation.h"
+#include "harness/base/packet.h"
+#include "runtime/scheduler.h"
+#include "runtime/time_limit.h"
+#include "worker/extents.h"
+#include "worker/observation.h"
 
 // From the generated adapter.
 extern "C" void capstone_call(const void* const* slots, void* workspace, void* prepared, void* stream);
@@ -31,22 +31,19 @@ extern "C" const char* capstone_emu_error_text(int error);
 namespace capstone_emu {
 namespace {
 
-using capstone::Json;
-constexpr int kSocket = 3;
+using capstone::Descriptor;
+using capstone::Packet;
+using capstone::WorkerChannel;
 const char* g_running = nullptr;  // the candidate's function that runs on behalf of the judge
 
 /// A packet for the judge.
 struct Answer {
-  Answer(Json message, int descriptor = -1) : message(std::move(message)), descriptor(descriptor) {}
+  Answer(Json message, int descriptor = -1) : message(std::move(message)), fd(descriptor) {}
   Json message;
-  int descriptor;  ///< goes along; -1: none
+  Descriptor fd;  ///< goes along unless it is empty
 };
 
-bool send(const Answer& answer) {
-  const bool sent = send_packet(kSocket, answer.message.dump(-1, ' ', false, Json::error_handler_t::replace), answer.descriptor);
-  if (answer.descriptor >= 0) ::close(answer.descriptor);
-  return sent;
-}
+bool send(const Answer& answer) { return WorkerChannel().send(answer.message, answer.fd.get()); }
 
 /// The block of memory that holds the tensors; owned by the judge.
 class Arena {
@@ -54,7 +51,6 @@ class Arena {
   ~Arena() { release(); }
   void map(int descriptor, std::size_t bytes) {
     void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    ::close(descriptor);
     if (memory == MAP_FAILED) throw std::runtime_error(std::string("cannot map the arena: ") + std::strerror(errno));
     release();
     base_ = static_cast<char*>(memory);
@@ -64,7 +60,7 @@ class Arena {
   char* begin() const { return base_; }
   std::size_t bytes() const { return bytes_; }
   void* at(std::uint64_t offset) const {
-    if (!base_) return nullptr;  // asked for workspace_bytes, which looks at sizes alone
+    if (!base_) return nullptr;  // for workspace_bytes, which only reads sizes
     if (offset > bytes_) throw std::runtime_error("an offset lies outside of the arena");
     return base_ + offset;
   }
@@ -117,7 +113,8 @@ Schedule schedule_from(const std::string& name) {
   throw std::runtime_error("unknown schedule '" + name + "'");
 }
 
-/// Runs `body`, which enters the candidate's code, and answers with its wall time or with what the runtime noted.
+/// Runs `body`, which enters the candidate's code, and answers with its wall time or with the failure that
+/// the runtime recorded.
 template <class Body>
 Json run_guarded(const Json& request, const Arena& arena, const char* function, Body&& body) {
   settings().schedule = schedule_from(request.value("schedule", std::string("forward")));
@@ -141,7 +138,7 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
   return Json{{"ok", true}, {"ms", wall.count()}};
 }
 
-/// As run_guarded, under the eyes of the hooks.
+/// As run_guarded, observed by the hooks.
 template <class Body>
 Answer run_observed(const Json& request, const Arena& arena, const char* function, Body&& body) {
   begin_observation(request, arena.begin(), arena.bytes());
@@ -169,12 +166,12 @@ Answer prepare_candidate(const Json& request, const Arena& arena) {
   return run_observed(request, arena, "prepare()", [&] { capstone_prepare(slots.data(), prepared, nullptr); });
 }
 
-Answer respond(const Json& request, int descriptor, Arena& arena) {
+Answer respond(const Json& request, const Descriptor& descriptor, Arena& arena) {
   const std::string op = request.value("op", std::string());
   if (op == "hello") return Json{{"ok", true}, {"protocol", 1}, {"backend", "emulated"}};
   if (op == "arena") {
-    if (descriptor < 0) throw std::runtime_error("the arena came without its descriptor");
-    arena.map(descriptor, request.at("bytes").get<std::size_t>());
+    if (!descriptor) throw std::runtime_error("the arena came without its descriptor");
+    arena.map(descriptor.get(), request.at("bytes").get<std::size_t>());
     return Json{{"ok", true}};
   }
   if (op == "workspace") {
@@ -194,7 +191,7 @@ Answer respond(const Json& request, int descriptor, Arena& arena) {
 Answer guarded_response(const Packet& packet, Arena& arena) {
   Failure failure{FailureKind::kException, {}, {}, {}, std::nullopt, std::nullopt, {}, 0, {}};
   try {
-    return respond(Json::parse(packet.text), packet.descriptor, arena);
+    return respond(packet.message, packet.fd, arena);
   } catch (const Failure& thrown) {  // a device function that was called from host code
     failure = thrown;
   } catch (const std::exception& error) {
@@ -207,7 +204,7 @@ Answer guarded_response(const Packet& packet, Arena& arena) {
   return answer_of(failure);
 }
 
-/// Host code such as a CHECK macro may call exit(): the judge still hears why.
+/// Host code such as a CHECK macro may call exit(): the judge still gets the reason.
 void answer_at_exit() {
   if (!g_running) return;
   const std::string function = std::exchange(g_running, nullptr);
@@ -238,8 +235,8 @@ int main() {
   set_host_failure_handler(answer_for_host_code);
   std::atexit(answer_at_exit);
   Arena arena;
-  while (auto packet = receive_packet(kSocket)) {
-    if (packet->text.find("\"quit\"") != std::string::npos) break;
+  while (auto packet = WorkerChannel().receive()) {
+    if (packet->message.value("op", Json()) == "quit") break;
     const Answer answer = guarded_response(*packet, arena);
     std::fflush(nullptr);
     if (!send(answer)) break;

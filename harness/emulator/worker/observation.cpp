@@ -1,8 +1,8 @@
-#include "harness/emulator/worker/observation.h"
+#include "worker/observation.h"
 
 #include <stdexcept>
 
-#include "harness/emulator/runtime/failure.h"
+#include "runtime/failure.h"
 
 #if CAPSTONE_EMULATOR_HOOKS
 #include <sys/mman.h>
@@ -11,13 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "harness/emulator/hooks/memory_map.h"
-#include "harness/emulator/hooks/report.h"
+#include "hooks/memory_map.h"
+#include "hooks/report.h"
 #endif
 
 namespace capstone_emu {
 
-using capstone::Json;
 
 Json answer_of(const Failure& failure) {
   Json answer{{"ok", false}, {"kind", name_of(failure.kind)}, {"message", failure.message}};

@@ -42,10 +42,11 @@ bool belongs_to(const std::string& candidate, const std::string& path) {
   return attempt && (candidate == "llm" || candidate == fmt::format("attempt-{}", *attempt));
 }
 
-// Whether judging `candidate` may need the file. A kernel includes what it likes, whatever its name; prose is for people.
+// Whether judging `candidate` may need the file. A kernel may include a file of any name; Markdown is for
+// people.
 bool needs(const std::string& candidate, const std::string& path) { return belongs_to(candidate, path) && !path.ends_with(".md"); }
 
-// The kernel of a candidate's folder itself, not of one below.
+// The kernel in a candidate's own folder, not in a folder below it.
 bool is_kernel_of(const std::string& candidate, const std::string& path) {
   return belongs_to(candidate, path) && is_kernel(path) && std::count(path.begin(), path.end(), '/') == (candidate == "human" ? 1 : 2);
 }
@@ -60,7 +61,8 @@ Result<void> check_candidate(const std::string& candidate, const std::vector<Col
   });
   if (!kernel)
     return fail(fmt::format("candidate \"{}\" has no kernel to judge", candidate), "",
-                candidate == "human" ? "human/kernel.cu (or kernel.py) is missing" : "file a reply first: capstone llm add REPLY");
+                candidate == "human" ? "write human/kernel.cu (or kernel.py)"
+                                     : "add a reply first: capstone llm add REPLY");
   return {};
 }
 
@@ -75,25 +77,26 @@ std::string manifest(const Project& project, const BundleRequest& request) {
 }
 
 Result<std::string> text_at(const Json& json, const char* key, const fs::path& where) {
-  if (!json.contains(key) || !json[key].is_string()) return fail(fmt::format("\"{}\" is missing or no text", key), where.string());
+  if (!json.contains(key) || !json[key].is_string())
+    return fail(fmt::format("\"{}\" is missing or is not text", key), where.string());
   return json[key].get<std::string>();
 }
 
 Result<Bundle> read_manifest(const fs::path& root) {
-  const fs::path path = kManifest;   // as the bundle has it: where it was unpacked is nobody's business
+  const fs::path path = kManifest;   // relative: messages do not need to show where the bundle was unpacked
   CAPSTONE_TRY(auto text, read_file(root / path, 1 << 20));
   Json json = parse_recorded(text);
   if (!json.is_object()) return fail("not JSON", path.string());
   if (json.value("schema", Json()) != Json(kBundleSchema))
-    return fail("the bundle has a format that this version does not know", path.string(), "update capstone here or there",
-                ExitCode::kEnvironment);
+    return fail("this version of capstone does not know the bundle's format", path.string(),
+                "use the same version of capstone on both machines", ExitCode::kEnvironment);
   Bundle bundle;
   bundle.root = root;
   CAPSTONE_TRY(bundle.tool, text_at(json, "tool", path));
   CAPSTONE_TRY(bundle.problem_id, text_at(json, "problem_id", path));
   CAPSTONE_TRY(bundle.problem_digest, text_at(json, "problem_digest", path));
   bundle.options = json.value("options", Json::object());
-  if (!bundle.options.is_object()) return fail("\"options\" is no object", path.string());
+  if (!bundle.options.is_object()) return fail("\"options\" is not an object", path.string());
   Json candidates = json.value("candidates", Json::array());
   for (const Json& candidate : candidates) {
     if (!candidate.is_string()) return fail("\"candidates\" is not a list of names", path.string());
@@ -102,7 +105,8 @@ Result<Bundle> read_manifest(const fs::path& root) {
   return bundle;
 }
 
-// The parts without which the folder is no project; a ledger that is not empty would be somebody's claim.
+// Without these files the folder is not a project. The ledger must be empty: records made elsewhere would be
+// an unchecked claim.
 Result<void> check_layout(const fs::path& root) {
   std::error_code code;
   for (const char* path : {"capstone.yaml", "problem/problem.yaml", ".capstone/bundle.json", ".capstone/ledger.jsonl"})
@@ -117,7 +121,8 @@ Result<void> check_layout(const fs::path& root) {
 
 Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& request, const fs::path& out) {
   CAPSTONE_TRY(auto collection, collect_files(project.root, kMaxFiles));
-  if (request.candidates.empty()) return fail("a bundle needs a candidate", "", "name human, llm or attempt-1, attempt-2 …");
+  if (request.candidates.empty())
+    return fail("a bundle needs at least one candidate", "", "name human, llm or attempt-1, attempt-2 …");
   for (const std::string& candidate : request.candidates) CAPSTONE_CHECK(check_candidate(candidate, collection.files));
   std::deque<std::string> contents;   // the entries' views stay valid
   std::vector<PackEntry> entries;
@@ -139,7 +144,8 @@ Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& r
       continue;
     }
     CAPSTONE_TRY(auto bytes, read_file(file.source, kMaxFile));
-    if (!common && bytes.find('\0') != std::string::npos) receipt.left_out.push_back({file.path, file.bytes, "not a text"});
+    if (!common && bytes.find('\0') != std::string::npos)
+      receipt.left_out.push_back({file.path, file.bytes, "not a text file"});
     else add(file.path, std::move(bytes));
   }
   add(kManifest, manifest(project, request));
@@ -153,7 +159,7 @@ Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& r
 }
 
 Result<Bundle> unpack_bundle(const fs::path& file, const fs::path& destination) {
-  // Into a folder beside the destination first: what turns out to be no bundle leaves nothing behind.
+  // Unpack into a folder next to the destination first: if it is not a bundle, nothing is left behind.
   fs::path target = destination.has_filename() ? destination : destination.parent_path();
   fs::path folder = target;
   folder += ".bundle";

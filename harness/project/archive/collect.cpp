@@ -31,7 +31,7 @@ bool is_leftover(std::string_view name) {
          name.find(".tmp-") != name.npos || (name.starts_with("#") && name.ends_with("#"));
 }
 
-// Of capstone's own folder, the record and what it is bound to.
+// Of the folder .capstone, only the ledger and the files that its records refer to.
 bool is_record(const std::vector<std::string>& parts) {
   if (parts.size() == 1) return true;
   if (parts[1] == "sources") return parts.size() <= 3;
@@ -40,7 +40,7 @@ bool is_record(const std::vector<std::string>& parts) {
 }
 
 std::string why_by_place(const std::vector<std::string>& parts, bool is_folder) {
-  if (parts.front() == ".capstone") return is_record(parts) ? "" : "capstone's own working file";
+  if (parts.front() == ".capstone") return is_record(parts) ? "" : "a working file of capstone";
   if (parts.size() == 1 && !is_folder) return contains(kTopFiles, parts[0]) ? "" : "not part of a capstone";
   return contains(kTopFolders, parts[0]) ? "" : "not part of a capstone";
 }
@@ -73,7 +73,9 @@ class Walk {
   Result<void> folder(const fs::path& at, const std::string& prefix) {
     std::error_code code;
     fs::directory_iterator iterator(at, code), end;
-    if (code) return fail("cannot read the folder: " + code.message(), at.string(), "mend its permissions, or remove it");
+    if (code)
+      return fail("cannot read the folder: " + code.message(), at.string(),
+                  "fix its permissions, or remove it");
     for (; iterator != end; iterator.increment(code)) {
       CAPSTONE_CHECK(entry(*iterator, prefix + iterator->path().filename().string()));
       if (out_.files.size() > max_files_)
@@ -98,15 +100,16 @@ class Walk {
     return {};
   }
 
-  // The bytes behind a link are handed in only if they would be anyway.
+  // The file behind a link is handed in only if it would be handed in under its own name, too.
   Result<void> link(const fs::path& at, const std::string& path) {
     std::error_code code;
     fs::path target = fs::canonical(at, code);
-    if (code) return skip(path, 0, "a link to something that is not there");
+    if (code) return skip(path, 0, "a link whose target does not exist");
     fs::path root = fs::canonical(root_, code);
     fs::path inside = target.lexically_relative(root);
     if (code || inside.empty() || *inside.begin() == "..") return skip(path, 0, "a link that leaves the project");
-    if (fs::is_directory(target, code)) return skip(path, 0, "a link to a folder; the folder itself is handed in at its own place");
+    if (fs::is_directory(target, code))
+      return skip(path, 0, "a link to a folder; the folder is handed in under its own name");
     if (!fs::is_regular_file(target, code)) return skip(path, 0, "a link to neither a file nor a folder");
     if (!why_left_out(inside.generic_string(), false).empty() || is_program(target))
       return skip(path, 0, "a link to a file that is not handed in");

@@ -1,5 +1,5 @@
 #pragma once
-// Which files of a project are handed in.
+// Chooses the files of a project that are handed in.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 namespace capstone {
 
 struct CollectedFile {
-  std::string path;                 ///< inside the project, '/' between parts
-  std::filesystem::path source;     ///< where the bytes are: the same, or a link's target
+  std::string path;                 ///< inside the project; '/' separates the parts
+  std::filesystem::path source;     ///< where the bytes are: this path, or the target of the link
   std::uintmax_t bytes = 0;
 };
 
@@ -19,11 +19,12 @@ struct Collection {
   std::vector<SkippedFile> skipped;    ///< sorted by path
 };
 
-/// Walks the project. Follows no link to a folder, and a link to a file only if that file is handed in itself.
+/// Walks the project. Links to folders are not followed; a link to a file only if that file is handed in
+/// itself.
 /// @error a folder cannot be read; more files than allowed.
 Result<Collection> collect_files(const std::filesystem::path& root, std::size_t max_files);
 
-/// Why a path inside a project is not handed in; empty: it is. Looks at the name alone.
+/// The reason why a path inside a project is not handed in; empty if it is. Looks only at the name.
 std::string why_left_out(const std::string& path, bool is_folder);
 
 }  // namespace capstone

@@ -9,7 +9,7 @@
 namespace capstone {
 namespace {
 
-// Account and machine names that are also plain words: masking them would spoil the prose and protect nobody.
+// Account and machine names that are ordinary words. Masking them would damage the text and protect no one.
 constexpr std::array<std::string_view, 27> kOrdinary = {
     "user", "root", "admin", "student", "test", "guest", "ubuntu", "debian", "fedora", "localhost", "local", "gpu", "cuda", "nvidia",
     "server", "laptop", "desktop", "node", "login", "host", "home", "work", "dev", "linux", "docker", "kernel", "main"};
@@ -50,7 +50,8 @@ IdentityMask::IdentityMask(const Identity& identity, const std::vector<std::stri
   for (const Word& word : words_) starts_ += word.text.front();
 }
 
-// A name counts between word boundaries; a home folder, which begins with a slash, needs only the one at its end.
+// A name counts between word boundaries. A home folder begins with a slash, so it needs only the boundary at
+// its end.
 const IdentityMask::Word* IdentityMask::match(std::string_view text, std::size_t at) const {
   for (const Word& word : words_) {
     if (!text.substr(at).starts_with(word.text)) continue;

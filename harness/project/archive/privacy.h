@@ -1,5 +1,5 @@
 #pragma once
-// Keys and names that must not leave the student's machine by accident.
+// Finds keys and names that must not leave the student's machine by accident.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,21 +15,22 @@ struct SecretHit {
   std::string shown;        ///< masked: "sk-pr… (51 characters)"
 };
 
-/// Finds keys by their published prefixes, private keys, and assignments of a random-looking value to a name such as
-/// api_key, token or password. Linear; knows nothing of what a key opens, so it may be wrong either way.
+/// Finds keys by their published prefixes, private keys, and assignments of a random-looking value to a name
+/// such as api_key, token or password. Takes linear time. This is a guess: it can miss a key and it can
+/// report a harmless value.
 std::vector<SecretHit> find_secrets(std::string_view text);
 
 /// Masks host name, user name and home folder: `~`, `[user]`, `[host]`.
 class IdentityMask {
  public:
-  /// @param public_words  what the student hands in on purpose (name, id, e-mail): a user name among them is no secret.
-  ///                      Names that are ordinary words ("user", "root", "gpu") are not masked alone either.
+  /// @param public_words  what the student hands in on purpose (name, id, e-mail). A user name among them is
+  ///   not masked. Names that are ordinary words ("user", "root", "gpu") are not masked either.
   IdentityMask(const Identity& identity, const std::vector<std::string>& public_words);
 
-  /// The text with every occurrence masked; `count` is raised by their number.
+  /// Returns the text with every occurrence masked; adds their number to `count`.
   std::string apply(std::string_view text, int& count) const;
 
-  /// One occurrence in a text that is not changed.
+  /// One occurrence in a text that must stay unchanged.
   struct Hit { int line = 0; std::string what; };  ///< what: "the home folder", "the user name", "the host name"
   std::vector<Hit> find(std::string_view text) const;
 
@@ -37,7 +38,7 @@ class IdentityMask {
   struct Word { std::string text, mask, what; };
   const Word* match(std::string_view text, std::size_t at) const;
   std::vector<Word> words_;   ///< longest first
-  std::string starts_;        ///< their first bytes
+  std::string starts_;        ///< the first byte of each word
 };
 
 }  // namespace capstone

@@ -1,4 +1,4 @@
-// Keys by their look. Prefixes are those that the issuers publish for secret scanners.
+// Recognizes keys by their form. The prefixes are those that the issuers publish for secret scanners.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 struct KeyShape {
   std::string_view prefix, kind;
-  std::size_t least;          // characters after the prefix
-  bool dashes;                // '-' and '_' may follow
+  std::size_t least;          // minimum number of characters after the prefix
+  bool dashes;                // whether '-' and '_' may follow
 };
 constexpr std::array<KeyShape, 22> kKeys = {{
     {"sk-ant-", "Anthropic key", 20, true},      {"sk-proj-", "OpenAI key", 20, true},
@@ -36,7 +36,7 @@ bool alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool key_char(char c, bool dashes) { return alnum(c) || (dashes && (c == '-' || c == '_')); }
 bool value_char(char c) { return alnum(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '.' || c == '='; }
 
-// Letters and digits mixed: "sk-learn-is-a-library-name" is no key.
+// Letters and digits mixed: "sk-learn-is-a-library-name" is not a key.
 bool mixed(std::string_view text) {
   bool digit = false, letter = false;
   for (char c : text) {
@@ -84,7 +84,8 @@ bool is_private_key(std::string_view line) {
 constexpr std::array<std::string_view, 8> kSecretNames = {"api_key", "apikey", "api-key", "secret", "token",
                                                          "password", "passwd", "access_key"};
 
-// `name = "value"`, `name: value`, `"name": "value"` with a value that looks random. `lower` is the line in lower case.
+// `name = "value"`, `name: value`, `"name": "value"` with a value that looks random. `lower` is the line in
+// lower case.
 std::optional<SecretHit> assignment_to(std::string_view name, std::string_view line, std::string_view lower) {
   std::size_t i = 0;
   auto skip = [&](std::string_view set) { while (i < line.size() && set.find(line[i]) != set.npos) ++i; };
@@ -94,7 +95,8 @@ std::optional<SecretHit> assignment_to(std::string_view name, std::string_view l
     if (i >= line.size() || (line[i] != '=' && line[i] != ':')) continue;
     skip("=: \"'");
     std::size_t start = i;
-    while (i < line.size() && value_char(line[i])) ++i;   // the search goes on behind the value: one pass in all
+    while (i < line.size() && value_char(line[i])) ++i;   // the search continues after the value, so the line
+                                                          // is read once
     std::string_view value = line.substr(start, i - start);
     if (value.size() >= 16 && value.size() <= 512 && mixed(value) && entropy(value) >= 3.5)
       return SecretHit{0, fmt::format("value of \"{}\"", name), masked(value)};

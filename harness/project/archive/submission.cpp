@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ctime>
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/base/instant.h"
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "harness/project/archive/archive.h"
@@ -26,7 +26,7 @@ bool is_text(std::string_view bytes) { return bytes.find('\0') == bytes.npos; }
 
 bool is_ledger(const std::string& path) { return path.starts_with(".capstone/ledger."); }
 
-// Files whose digest the ledger or capstone.yaml holds, or that are who the student is: never changed.
+// These files are never changed: the ledger or capstone.yaml holds their digests, or they name the student.
 bool is_bound(const std::string& path) {
   if (path.starts_with(".capstone/") || path.starts_with("problem/") || path == "capstone.yaml") return true;
   if (path.starts_with("human/")) return !path.ends_with(".md") && !path.ends_with(".txt");
@@ -44,7 +44,7 @@ std::string plain(std::string_view text) {
   return out.substr(0, 60);
 }
 
-// "s1234567-bias-gelu-layernorm": a cohort's archives unpack side by side.
+// "s1234567-bias-gelu-layernorm": the archives of a cohort unpack into different folders.
 std::string prefix_of(const ProjectConfig& config) {
   std::vector<std::string> parts;
   for (const Person& member : config.members) {
@@ -63,15 +63,12 @@ std::vector<std::string> public_words(const ProjectConfig& config) {
 }
 
 // The time of the ledger's last record [Unix seconds]; 0 when there is none.
-std::int64_t last_record_time(std::string_view ledger) {
+Instant last_record_time(std::string_view ledger) {
   std::string_view body = trim(ledger);
   std::size_t newline = body.rfind('\n');
   Json line = Json::parse(newline == body.npos ? body : body.substr(newline + 1), nullptr, false);
   if (!line.is_object() || !line.contains("time") || !line["time"].is_string()) return 0;
-  std::tm time{};
-  std::string text = line["time"];
-  if (!::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) return 0;
-  return std::max<std::int64_t>(0, ::timegm(&time));
+  return std::max<Instant>(0, parse_instant(line["time"].get<std::string>()).value_or(0));
 }
 
 class Planner {
@@ -111,7 +108,7 @@ class Planner {
   Result<void> check_size(const CollectedFile& file) const {
     if (file.bytes <= options_.max_file) return {};
     return fail(fmt::format("a file of {} is too large to hand in", format_bytes(static_cast<double>(file.bytes))), file.path,
-                fmt::format("{} a file is the limit: remove it, or keep it outside the project",
+                fmt::format("the limit is {} per file: remove it, or keep it outside the project",
                             format_bytes(static_cast<double>(options_.max_file))));
   }
 
@@ -127,10 +124,12 @@ class Planner {
     std::size_t shown = 0;
     for (const auto& hit : mask_.find(bytes)) {
       if (++shown > kMaxFindingsPerFile) return;
-      plan_.findings.push_back({ledger ? Finding::Kind::kLedger : Finding::Kind::kIdentity, fmt::format("{}:{}", path, hit.line),
-                                "names " + hit.what,
-                                ledger ? "the ledger is handed in as it is: its records are chained by digest"
-                                       : "not masked, because its digest is on record; change it and measure again if that matters"});
+      plan_.findings.push_back({ledger ? Finding::Kind::kLedger : Finding::Kind::kIdentity,
+                                fmt::format("{}:{}", path, hit.line), "names " + hit.what,
+                                ledger
+                                    ? "the ledger is handed in unchanged: its records are chained by digest"
+                                    : "not masked, because its digest is on record; if you mind, change the "
+                                      "file and measure again"});
     }
   }
 

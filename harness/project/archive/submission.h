@@ -1,5 +1,5 @@
 #pragma once
-// One archive to hand in: what goes in, what stays out and why, and what must not leave the machine.
+// Plans one archive to hand in: what goes in, what stays out and why, and what must not leave the machine.
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace capstone {
 
-/// What names the student's machine. The command line reads it; nothing below does.
+/// The names of the student's machine and account. Only the command line reads them from the system.
 struct Identity {
   std::string user, home, host;
 };
@@ -23,11 +23,11 @@ struct SubmissionOptions {
   std::size_t max_files = 10000;
 };
 
-/// One file as it will be in the archive.
+/// One file as it will be stored in the archive.
 struct SubmissionFile {
   std::string path;         ///< inside the archive, below `prefix`
-  std::string content;      ///< the very bytes that were checked
-  int masked = 0;           ///< how many names were masked in this copy; the project's file is untouched
+  std::string content;      ///< exactly the bytes that were checked
+  int masked = 0;           ///< number of names masked in this copy; the project's file is unchanged
 };
 
 struct SkippedFile {
@@ -38,10 +38,10 @@ struct SkippedFile {
 
 struct SubmissionFinding {
   enum class Kind {
-    kSecret,      ///< looks like a key; stops write_submission()
+    kSecret,      ///< looks like a key; write_submission() refuses
     kIdentity,    ///< names the machine or the user in a file that must not be changed
-    kLedger,      ///< the same in the ledger
-    kMissing,     ///< a part of a capstone that is not there
+    kLedger,      ///< the same, in the ledger
+    kMissing,     ///< a required file is missing
   } kind;
   std::string where;        ///< "human/kernel.cu:12"
   std::string what;         ///< never the secret itself
@@ -58,12 +58,12 @@ struct SubmissionPlan {
   bool allow_secrets = false;
 };
 
-/// Chooses, reads, masks and checks; writes nothing.
+/// Chooses, reads, masks and checks files; writes nothing.
 ///
-/// Host name, user name and home folder are masked in copies of texts that nothing is bound to by digest (worklog,
-/// report, notes). Sources, prompts, replies, the problem and the ledger are handed in unchanged; what they reveal is
-/// a finding. Symbolic links are followed only to files that would be handed in anyway.
-/// @error a file cannot be read; a file or the whole is too large.
+/// Host name, user name and home folder are masked in copies of texts whose digest is not recorded (worklog,
+/// report, notes). Sources, prompts, replies, the problem and the ledger are handed in unchanged; names in
+/// them are reported as findings. Symbolic links are followed only to files that would be handed in anyway.
+/// @error a file cannot be read; a file or the total is too large.
 Result<SubmissionPlan> plan_submission(const Project& project, const SubmissionOptions& options);
 
 /// What was written.
@@ -73,8 +73,8 @@ struct Receipt {
   std::string sha256;
 };
 
-/// Writes the .tar.gz whole or not at all. The same plan gives the same bytes.
-/// @error secrets were found and are not allowed; disk full.
+/// Writes the .tar.gz completely or not at all. The same plan gives the same bytes.
+/// @error secrets were found and are not allowed; the disk is full.
 Result<Receipt> write_submission(const SubmissionPlan& plan, const std::filesystem::path& out);
 
 }  // namespace capstone

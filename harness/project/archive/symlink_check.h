@@ -5,10 +5,11 @@
 
 namespace capstone {
 
-/// Whether a submission that came as a folder holds what it seems to: every entry a file, a folder, or a link to either inside
-/// the submission. Hidden folders but `.capstone` are not looked into: nothing reads them. An archive is held to that when it is unpacked.
-/// @error a link that leads out (its target would be read with the mentor's rights), a pipe, a socket or a device, more than
-/// 100,000 entries, a folder that cannot be read. Names the entry.
+/// Checks a submission that arrived as a folder: every entry must be a file, a folder, or a link to a file or
+/// folder inside the submission. Hidden folders other than `.capstone` are skipped, because nothing reads
+/// them. Archives are checked in the same way when they are unpacked.
+/// @error a link to a place outside (its target would be read with the mentor's rights), a pipe, a socket or
+///   a device, more than 100,000 entries, a folder that cannot be read. The error names the entry.
 Result<void> check_unlinked(const std::filesystem::path& submission);
 
 }  // namespace capstone

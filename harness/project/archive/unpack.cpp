@@ -1,4 +1,5 @@
-// Archives from strangers. Everything is decided here, nothing is left to libarchive's own extraction.
+// Unpacks archives from untrusted sources. All decisions are made here; libarchive's own extraction is not
+// used.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ namespace {
 constexpr std::size_t kMaxPath = 1024;
 constexpr std::size_t kMaxName = 200;
 
-// A name fit to be shown: no control characters, not too long.
+// A name that is safe to show: no control characters, not too long.
 std::string shown(std::string_view path) {
   std::string text = to_utf8(path.substr(0, 120));
   for (char& c : text)
@@ -28,12 +29,17 @@ std::string shown(std::string_view path) {
   return path.size() > 120 ? text + "…" : text;
 }
 
-tl::unexpected<Error> refuse(const std::string& why, std::string_view path) {
-  return fail("archive refused: " + why, shown(path), "nothing was unpacked; ask whoever sent it to pack it with `capstone`");
+template <class T>
+using Unpacking = tl::expected<T, UnpackError>;
+
+tl::unexpected<UnpackError> refuse(const std::string& why, std::string_view path) {
+  return tl::unexpected(UnpackError(UnpackError::Kind::kRefused,
+                                    {"archive refused: " + why, shown(path),
+                                     "nothing was unpacked; ask the sender to pack it with `capstone submit`"}));
 }
 
-// The path's parts, or why it may not be written.
-Result<std::vector<std::string>> safe_parts(const std::string& path, std::size_t max_depth) {
+// The parts of the path, or the reason why it may not be written.
+Unpacking<std::vector<std::string>> safe_parts(const std::string& path, std::size_t max_depth) {
   if (path.empty()) return refuse("an entry without a name", path);
   if (path.size() > kMaxPath) return refuse("a path is too long", path);
   if (!is_utf8(path)) return refuse("a name is not UTF-8", path);
@@ -53,7 +59,7 @@ Result<std::vector<std::string>> safe_parts(const std::string& path, std::size_t
   return parts;
 }
 
-// A folder beside the destination that vanishes unless it is kept.
+// A folder next to the destination that is removed unless it is kept.
 class Staging {
  public:
   explicit Staging(fs::path path) : path_(std::move(path)) {}
@@ -82,13 +88,14 @@ class Unpacker {
  public:
   Unpacker(archive* reader, fs::path root, const UnpackLimits& limits) : reader_(reader), root_(std::move(root)), limits_(limits) {}
 
-  Result<Unpacked> run() {
+  Unpacking<Unpacked> run() {
     archive_entry* entry = nullptr;
     for (;;) {
       int status = archive_read_next_header(reader_, &entry);
       if (status == ARCHIVE_EOF) break;
       if (status != ARCHIVE_OK && status != ARCHIVE_WARN)
-        return fail("archive is damaged: " + archive_reason(reader_), "", "send or download it again");
+        return fail("archive is damaged: " + archive_reason(reader_), "",
+                    "download it again, or ask for a new copy");
       if (++entries_ > limits_.entries) return refuse(fmt::format("more than {} entries", limits_.entries), "");
       CAPSTONE_CHECK(take(entry));
     }
@@ -97,7 +104,7 @@ class Unpacker {
   }
 
  private:
-  Result<void> take(archive_entry* entry) {
+  Unpacking<void> take(archive_entry* entry) {
     const char* raw = archive_entry_pathname_utf8(entry);
     if (!raw) raw = archive_entry_pathname(entry);  // a name that is not UTF-8
     std::string path = raw ? raw : "";
@@ -106,37 +113,40 @@ class Unpacker {
     auto type = archive_entry_filetype(entry);
     if (type != AE_IFREG && type != AE_IFDIR) return refuse("neither a plain file nor a folder", path);
     std::string clean = join(parts, "/");
-    if (type == AE_IFDIR) return parts.empty() ? Result<void>{} : folder(clean);
+    if (type == AE_IFDIR) return parts.empty() ? Unpacking<void>{} : folder(clean);
     if (parts.empty()) return refuse("a file without a name", path);
     parts.pop_back();
     if (!parts.empty()) CAPSTONE_CHECK(folder(join(parts, "/")));
     return file(clean);
   }
 
-  Result<void> folder(const std::string& path) {
+  Unpacking<void> folder(const std::string& path) {
     if (files_.count(path)) return refuse("a file and a folder of the same name", path);
-    return make_folders(root_ / path);
+    CAPSTONE_CHECK(make_folders(root_ / path));
+    return {};
   }
 
-  Result<void> file(const std::string& path) {
+  Unpacking<void> file(const std::string& path) {
     if (!files_.insert(path).second) return refuse("the same file twice", path);
     int fd = ::open((root_ / path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0 && (errno == EEXIST || errno == EISDIR)) return refuse("a file and a folder of the same name", path);
     if (fd < 0) return fail(std::string("cannot write: ") + std::strerror(errno), path, "", ExitCode::kEnvironment);
-    Result<void> done = copy(fd, path);
+    Unpacking<void> done = copy(fd, path);
     ::close(fd);
     if (done) out_.files.push_back(path);
     return done;
   }
 
-  // Counts what comes out, whatever the header says: a small archive may hold a large file.
-  Result<void> copy(int fd, const std::string& path) {
+  // Counts the bytes that come out and does not trust the header: a small archive may hold a large file.
+  Unpacking<void> copy(int fd, const std::string& path) {
     char buffer[1 << 16];
     std::uintmax_t size = 0;
     for (;;) {
       la_ssize_t n = archive_read_data(reader_, buffer, sizeof buffer);
       if (n == 0) return {};
-      if (n < 0) return fail("archive is damaged: " + archive_reason(reader_), shown(path), "send or download it again");
+      if (n < 0)
+        return fail("archive is damaged: " + archive_reason(reader_), shown(path),
+                    "download it again, or ask for a new copy");
       size += static_cast<std::uintmax_t>(n);
       out_.bytes += static_cast<std::uintmax_t>(n);
       if (size > limits_.file) return refuse(fmt::format("a file is larger than {}", format_bytes(static_cast<double>(limits_.file))), path);
@@ -146,7 +156,7 @@ class Unpacker {
     }
   }
 
-  static Result<void> write_all(int fd, std::string_view bytes, const std::string& path) {
+  static Unpacking<void> write_all(int fd, std::string_view bytes, const std::string& path) {
     while (!bytes.empty()) {
       ssize_t n = ::write(fd, bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
@@ -174,7 +184,8 @@ ArchiveReader open_reader() {
 
 }  // namespace
 
-Result<Unpacked> unpack_archive(const fs::path& file, const fs::path& destination, const UnpackLimits& limits) {
+tl::expected<Unpacked, UnpackError> try_unpack_archive(const fs::path& file, const fs::path& destination,
+                                                       const UnpackLimits& limits) {
   CAPSTONE_CHECK(check_destination(destination));
   ArchiveReader reader = open_reader();
   if (archive_read_open_filename(reader.get(), file.c_str(), 1 << 16) != ARCHIVE_OK)
@@ -184,15 +195,21 @@ Result<Unpacked> unpack_archive(const fs::path& file, const fs::path& destinatio
   fs::path folder = target;
   folder += ".unpacking-" + std::to_string(::getpid());
   std::error_code code;
-  fs::remove_all(folder, code);   // of a process of this number that died
+  fs::remove_all(folder, code);   // left by a dead process with the same number
   CAPSTONE_CHECK(make_folders(folder));
   Staging staging(folder);
   CAPSTONE_TRY(auto unpacked, Unpacker(reader.get(), folder, limits).run());
   if (unpacked.files.empty()) return refuse("it holds no file", file.string());
-  fs::rename(folder, target, code);   // onto an empty folder, too
+  fs::rename(folder, target, code);   // also replaces an empty folder
   if (code) return fail("cannot put the unpacked folder in place: " + code.message(), destination.string(), "", ExitCode::kEnvironment);
   staging.keep();
   return unpacked;
+}
+
+Result<Unpacked> unpack_archive(const fs::path& archive, const fs::path& destination, const UnpackLimits& limits) {
+  auto unpacked = try_unpack_archive(archive, destination, limits);
+  if (!unpacked) return fail(std::move(unpacked.error().error));
+  return std::move(*unpacked);
 }
 
 }  // namespace capstone

@@ -18,11 +18,11 @@ namespace capstone {
 namespace {
 
 Error cannot(const std::string& verb, const fs::path& path, int why) {
-  std::string hint = "the ledger is as it was before";
+  std::string hint = "the ledger was not changed";
   if (why == ENOSPC || why == EDQUOT || why == EFBIG)
-    hint = "free some space and run the command again; the ledger is as it was before";
+    hint = "free some space and run the command again; the ledger was not changed";
   else if (why == EACCES || why == EPERM || why == EROFS)
-    hint = "the project is not writable for you; mend its permissions";
+    hint = "you cannot write to the project; fix its permissions";
   return {"cannot " + verb + " the ledger: " + std::strerror(why), path.string(), hint, ExitCode::kEnvironment};
 }
 
@@ -39,7 +39,8 @@ struct ChainEnd {
   std::string digest;
 };
 
-// The end of the machine's latest chain, searched from the end of the file; none: its chain begins now.
+// The end of the machine's latest chain, searched from the end of the file. None: its chain starts with this
+// record.
 std::optional<ChainEnd> last_of_machine(std::string_view bytes, const std::string& machine) {
   auto line = last_line(bytes, bytes.size());
   while (line) {
@@ -117,12 +118,13 @@ Result<void> LedgerFile::quarantine_torn_line() {
     break;
   }
   unmap();
-  if (::ftruncate(fd_, static_cast<off_t>(keep)) != 0) return fail(cannot("mend", path_, errno));
+  if (::ftruncate(fd_, static_cast<off_t>(keep)) != 0) return fail(cannot("repair", path_, errno));
   return map();
 }
 
 Result<void> LedgerFile::append(std::string text) {
-  // A whole record whose newline is missing (an editor, a crash in the last byte) is kept, and ended now.
+  // A whole record without its newline (an editor removed it, or a crash lost the last byte) is kept and
+  // ended now.
   if (size_ > 0 && bytes().back() != '\n') text.insert(0, "\n");
   const off_t before = static_cast<off_t>(size_);
   std::string_view rest = text;
@@ -143,7 +145,8 @@ Result<void> LedgerFile::append(std::string text) {
   if (why == 0) return map();
   if (::ftruncate(fd_, before) != 0)
     return fail(Error{"cannot append to the ledger, and its partial last line could not be cut off",
-                      path_.string(), "the next command that records something moves the torn line aside",
+                      path_.string(),
+                      "the next command that records something moves the partial line to a separate file",
                       ExitCode::kEnvironment});
   ::fsync(fd_);
   return fail(cannot("append to", path_, why));
@@ -157,7 +160,7 @@ Result<Record> append_record(const fs::path& ledger, const std::string& kind, co
     record.seq = last->seq + 1;
     record.previous = last->digest;
   }
-  // A compiler's log may hold any byte; the ledger is UTF-8.
+  // The log of a compiler may hold any byte, but the ledger is UTF-8.
   std::string text = Json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
   CAPSTONE_CHECK(file.append(text + "\n"));
   return record;

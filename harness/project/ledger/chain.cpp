@@ -9,20 +9,20 @@ ChainFollower::Link ChainFollower::follow(const Line& line, const Header& header
   damage.reset();
   Link link{sha256_hex(line.text), "?" + header.machine};
   if (auto twin = seen_.find(link.digest); twin != seen_.end()) {
-    damage = "the same record as line " + std::to_string(twin->second.line);
+    damage = "duplicate of line " + std::to_string(twin->second.line);
     return {link.digest, twin->second.root};
   }
   if (header.previous.empty()) {
     link.root = link.digest;
     if (header.seq != 1)
-      damage = "broken chain: record " + std::to_string(header.seq) + " names no record before it";
+      damage = "broken chain: record " + std::to_string(header.seq) + " does not name its predecessor";
   } else if (auto before = seen_.find(header.previous); before == seen_.end()) {
-    damage = "broken chain: the line that this one followed was changed or removed";
-    // A record of the right number that nothing follows as it is now: the likely one.
+    damage = "broken chain: the preceding record was changed or removed";
+    // A record with the expected number that has no intact successor: probably the one that was changed.
     for (const auto& [digest, seen] : seen_)
       if (seen.machine == header.machine && seen.seq + 1 == header.seq && !seen.followed_by)
-        damage = "broken chain: the line that this one followed was changed or removed (line " + std::to_string(seen.line) +
-                 ", if it was changed)";
+        damage = "broken chain: the preceding record was changed or removed (line " +
+                 std::to_string(seen.line) + ", if it was changed)";
   } else {
     Seen& previous = before->second;
     link.root = previous.root;

@@ -1,5 +1,5 @@
 #pragma once
-// Following the links between records. Private to harness/ledger.
+// Follows the links between records. Private to harness/project/ledger.
 #include <map>
 #include <optional>
 #include <string>
@@ -10,16 +10,16 @@ namespace capstone {
 
 /// Follows every chain of a ledger, line by line.
 ///
-/// A chain begins with a record that names no previous one. One machine may have several in one ledger: what it
-/// measured in an unpacked bundle is a chain of its own, imported beside those from other bundles.
+/// A chain begins with a record that names no predecessor. One machine may have several chains in one ledger:
+/// what it measured in an unpacked bundle is a separate chain, imported next to those from other bundles.
 class ChainFollower {
  public:
   struct Link {
-    std::string digest;  ///< of the line
+    std::string digest;  ///< SHA-256 of the line
     std::string root;    ///< digest of the chain's first line; "?<machine>" where the chain is broken
   };
 
-  /// Takes the next line. `damage` gets what is wrong with its link, if anything, without the line number.
+  /// Adds the next line. If its link is wrong, `damage` gets the reason, without the line number.
   Link follow(const Line& line, const Header& header, std::optional<std::string>& damage);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The ledger's file, locked and open for appending. Private to harness/ledger.
+// The ledger's file, locked and open for appending. Private to harness/project/ledger.
 #include <string>
 #include <string_view>
 
@@ -8,11 +8,12 @@
 
 namespace capstone {
 
-/// A ledger held under its lock (`<ledger>.lock`), mapped for reading: finding the end of a chain costs the pages
-/// it touches, not the whole file.
+/// A ledger held under its lock (`<ledger>.lock`) and mapped for reading: finding the end of a chain reads
+/// only the pages that it touches, not the whole file.
 class LedgerFile {
  public:
-  /// Creates the file if there is none and moves a torn last line aside. Waits for the lock.
+  /// Creates the file if it does not exist and moves a partial last line to a separate file. Waits for the
+  /// lock.
   static Result<LedgerFile> open(const fs::path& path);
   LedgerFile(LedgerFile&& other) noexcept;
   LedgerFile& operator=(LedgerFile&&) = delete;
@@ -21,8 +22,8 @@ class LedgerFile {
   /// What the file holds now; valid until the next append.
   std::string_view bytes() const;
 
-  /// Writes whole lines (with their newlines) at the end and syncs them to the disk. When that fails, what was
-  /// written is cut off again. @error the disk is full, a limit was met, the device failed.
+  /// Writes whole lines (with their newlines) at the end and syncs them to the disk. If that fails, the
+  /// partial text is removed again. @error the disk is full, a size limit was reached, the device failed.
   Result<void> append(std::string text);
 
  private:

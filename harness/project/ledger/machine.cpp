@@ -5,16 +5,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include "harness/base/encode.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 
 namespace capstone {
 namespace {
 
-constexpr char kDigits[] = "0123456789abcdef";
-
 bool is_id(std::string_view text) {
-  return text.size() == 16 && text.find_first_not_of(kDigits) == std::string_view::npos;
+  return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 Result<std::string> random_id() {
@@ -25,12 +24,7 @@ Result<std::string> random_id() {
   if (n != static_cast<ssize_t>(sizeof raw))
     return fail(std::string("cannot draw random bytes: ") + std::strerror(errno), "getrandom", {},
                 ExitCode::kEnvironment);
-  std::string id;
-  for (unsigned char byte : raw) {
-    id += kDigits[byte >> 4];
-    id += kDigits[byte & 15];
-  }
-  return id;
+  return hex(raw);
 }
 
 }  // namespace
@@ -44,7 +38,7 @@ Result<std::string> machine_id(const fs::path& state_folder) {
   if (std::string id = kept(); !id.empty()) return id;
   CAPSTONE_CHECK(make_folders(state_folder));
   CAPSTONE_TRY(FileLock lock, FileLock::acquire(state_folder / "machine-id.lock", true));
-  if (std::string id = kept(); !id.empty()) return id;  // another process was first
+  if (std::string id = kept(); !id.empty()) return id;  // another process created it first
   CAPSTONE_TRY(std::string id, random_id());
   CAPSTONE_CHECK(write_file_atomic(path, id + "\n"));
   return id;

@@ -22,7 +22,7 @@ Result<std::string> gunzip(const fs::path& file) {
   archive_entry* entry = nullptr;
   auto broken = [&] {
     return fail("cannot unpack the ledger: " + archive_reason(reader.get()), file.string(),
-                "restore the file from where you got it", ExitCode::kUsage);
+                "restore the file from its original place", ExitCode::kUsage);
   };
   if (archive_read_open_filename(reader.get(), file.c_str(), 1 << 16) != ARCHIVE_OK ||
       archive_read_next_header(reader.get(), &entry) != ARCHIVE_OK)

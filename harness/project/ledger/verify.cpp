@@ -10,12 +10,12 @@
 namespace capstone {
 namespace {
 
-// Looks at each kept source once, however often it was measured.
+// Checks each stored source once, however often it was measured.
 class SourceCheck {
  public:
   explicit SourceCheck(fs::path folder) : folder_(std::move(folder)) {}
 
-  /// Empty when the source is there and unchanged.
+  /// Empty if the source exists and is unchanged.
   const std::string& look(const std::string& digest) {
     auto [entry, fresh] = known_.try_emplace(digest);
     if (fresh) entry->second = judge(digest);
@@ -52,7 +52,7 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
     };
     const std::string digest = text("source_sha256"), at = "line " + std::to_string(line.number) + ": ";
     if (digest.empty()) {
-      findings.push_back(at + "the measurement names no source");
+      findings.push_back(at + "the measurement does not name its source");
       continue;
     }
     if (const std::string& wrong = check.look(digest); !wrong.empty()) findings.push_back(at + wrong);

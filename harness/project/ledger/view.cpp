@@ -15,13 +15,13 @@ std::string at_line(const Line& line, const std::string& text) {
   return "line " + std::to_string(line.number) + ": " + text;
 }
 
-// How much a measurement says about its version: nothing, something, everything.
+// How much a measurement says about its version: 0 nothing, 1 something, 2 everything.
 int weight(const Measurement& m) {
   if (m.gate_one == GateOne::kMachineFault || m.gate_one == GateOne::kNotJudgeable) return 0;
-  return m.backend == "cuda" ? 2 : 1;
+  return m.backend == Backend::kCuda ? 2 : 1;
 }
 
-// "v10" → 10, "attempt-2" → 2; anything else sorts first.
+// "v10" → 10, "attempt-2" → 2; any other text sorts first.
 long number_of(const std::string& version) {
   std::size_t digits = version.find_last_not_of("0123456789") + 1;
   return digits < version.size() && version.size() - digits < 10 ? std::stol(version.substr(digits)) : 0;
@@ -43,13 +43,13 @@ std::string newer_schema(int schema) {
          std::to_string(kLedgerSchema) + "); update capstone to read it";
 }
 
-// What is wrong with one line, if anything; whatever can be read goes into the view.
+// The reason why a line cannot be read, if any; readable records are added to the view.
 std::optional<std::string> take_line(const Line& line, ChainFollower& chain, LedgerView& view) {
   auto header = header_of(line.text);
   Json json = header ? parse_recorded(line.text)
                      : Json(Json::value_t::discarded);
   if (json.is_discarded())
-    return line.ended ? "not a record; the line is damaged" : "torn: the last line was not written to its end";
+    return line.ended ? "not a record; the line is damaged" : "torn: the last line is incomplete";
   std::optional<std::string> damage;
   chain.follow(line, *header, damage);
   if (header->schema > kLedgerSchema) return newer_schema(header->schema);
@@ -67,7 +67,7 @@ const std::vector<Measurement>& list_of(const LedgerView& view, const std::strin
   return candidate == "llm" ? view.llm : view.human;
 }
 
-// What was explained before it was measured has got its version since.
+// An explanation made before the first measurement gets its version now.
 void name_explained(LedgerView& view) {
   for (Explanation& e : view.explanations) {
     if (!e.version.empty() || e.source_sha256.empty()) continue;
@@ -76,14 +76,14 @@ void name_explained(LedgerView& view) {
   }
 }
 
-bool has_speedup(const Measurement& m) { return m.backend == "cuda" && m.measured && m.measured->speedup; }
+bool has_speedup(const Measurement& m) { return m.backend == Backend::kCuda && m.measured && m.measured->speedup; }
 
 }  // namespace
 
 Result<LedgerView> read_ledger(const fs::path& path) {
   auto bytes = read_ledger_text(path);
   if (!bytes) {
-    bytes.error().hint = "a project made by `capstone init` has its ledger at .capstone/ledger.jsonl";
+    bytes.error().hint = "`capstone init` creates the ledger at .capstone/ledger.jsonl";
     return fail(bytes.error());
   }
   LedgerView view;

@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdint>
-#include <optional>
 #include <tuple>
 
 #include "harness/base/ascii.h"
+#include "harness/emulator/rewriter/cxx_tokens.h"
 #include "harness/base/text.h"
 
 namespace capstone {
 namespace {
-
-enum class Kind { kWord, kPunctuation, kDirective, kStringC };
-struct Token {
-  Kind kind;
-  std::string_view text;
-};
 
 bool word_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -37,122 +30,6 @@ bool stands_for_code(std::string_view comment) {
   return dots && (says("rest") || says("same as") || says("as before") || says("unchanged") || says("omitted") ||
                   says("remaining") || says("existing") || says("previous"));
 }
-
-// Comments and literals are passed over; what is left comes as words, punctuation and whole directives.
-class Lexer {
- public:
-  explicit Lexer(std::string_view text) : text_(text) {}
-  bool unterminated = false;
-  bool leaves_out = false;
-
-  std::vector<Token> run() {
-    std::vector<Token> tokens;
-    bool line_start = true;
-    while (at_ < text_.size()) {
-      char c = text_[at_];
-      if (c == '\n') {
-        line_start = true;
-        ++at_;
-      } else if (std::isspace(static_cast<unsigned char>(c))) {
-        ++at_;
-      } else if (c == '/' && peek(1) == '/') {
-        line_comment();
-      } else if (c == '/' && peek(1) == '*') {
-        block_comment();
-      } else if (c == '#' && line_start) {
-        tokens.push_back({Kind::kDirective, directive()});
-      } else {
-        line_start = false;
-        if (auto token = plain(c)) tokens.push_back(*token);
-      }
-    }
-    return tokens;
-  }
-
- private:
-  char peek(std::size_t ahead) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
-
-  void line_comment() {
-    std::size_t end = std::min(text_.find('\n', at_), text_.size());
-    leaves_out |= stands_for_code(text_.substr(at_, end - at_));
-    at_ = end;
-  }
-
-  void block_comment() {
-    std::size_t end = text_.find("*/", at_ + 2);
-    if (end == std::string_view::npos) {
-      unterminated = true;
-      at_ = text_.size();
-      return;
-    }
-    leaves_out |= stands_for_code(text_.substr(at_, end + 2 - at_));
-    at_ = end + 2;
-  }
-
-  // A directive with its continued lines; a comment that begins in it is left to the main loop.
-  std::string_view directive() {
-    std::size_t start = at_;
-    while (at_ < text_.size() && text_[at_] != '\n') {
-      if (text_[at_] == '\\' && peek(1) == '\n') ++at_;
-      else if (text_[at_] == '/' && (peek(1) == '*' || peek(1) == '/')) break;
-      ++at_;
-    }
-    return text_.substr(start, std::min(at_, text_.size()) - start);
-  }
-
-  std::optional<Token> plain(char c) {
-    if (word_start(c)) return word();
-    if (c == '"') return quoted('"');
-    if (c == '\'') return quoted('\'');
-    if (std::isdigit(static_cast<unsigned char>(c))) {
-      number();
-      return std::nullopt;
-    }
-    return Token{Kind::kPunctuation, text_.substr(at_++, 1)};
-  }
-
-  void number() {  // 0x1p-3f, 1'000'000
-    while (at_ < text_.size() && (name_char(text_[at_]) || text_[at_] == '.' ||
-                                  (text_[at_] == '\'' && name_char(peek(1)))))
-      ++at_;
-  }
-
-  std::optional<Token> word() {
-    std::size_t start = at_;
-    while (at_ < text_.size() && name_char(text_[at_])) ++at_;
-    std::string_view found = text_.substr(start, at_ - start);
-    if (at_ < text_.size() && text_[at_] == '"' && found.size() <= 3 && found.back() == 'R') {
-      raw_string();
-      return std::nullopt;
-    }
-    return Token{Kind::kWord, found};
-  }
-
-  void raw_string() {
-    std::size_t open = text_.find('(', at_);
-    if (open == std::string_view::npos || open - at_ > 17) {
-      ++at_;
-      return;
-    }
-    std::string close = ")" + std::string(text_.substr(at_ + 1, open - at_ - 1)) + "\"";
-    std::size_t end = text_.find(close, open);
-    unterminated |= end == std::string_view::npos;
-    at_ = end == std::string_view::npos ? text_.size() : end + close.size();
-  }
-
-  // A literal ends at its quote or, broken, at the end of its line.
-  std::optional<Token> quoted(char quote) {
-    std::size_t start = at_++;
-    while (at_ < text_.size() && text_[at_] != quote && text_[at_] != '\n') at_ += text_[at_] == '\\' ? 2 : 1;
-    at_ = std::min(at_, text_.size());
-    if (at_ < text_.size() && text_[at_] == quote) ++at_;
-    if (text_.substr(start, at_ - start) == "\"C\"") return Token{Kind::kStringC, text_.substr(start, 3)};
-    return std::nullopt;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
 
 constexpr std::array<std::string_view, 10> kNotNames = {"__launch_bounds__", "__attribute__", "__align__", "alignas",
                                                        "decltype", "noexcept", "requires", "static_assert", "sizeof",
@@ -174,25 +51,34 @@ class Outliner {
  public:
   explicit Outliner(CodeShape& shape) : shape_(shape) {}
 
-  void read(const Token& token) {
-    switch (token.kind) {
-      case Kind::kDirective: return directive(token.text);
-      case Kind::kStringC:
-        if (now_.after_extern) now_.extern_c = true;
-        return;
-      case Kind::kWord: return word(token.text);
-      case Kind::kPunctuation: return punctuation(token.text.front());
-    }
+  void read(const CxxToken& token) {
+    using Kind = CxxTokenKind;
+    if (token.kind == Kind::kDirective) directive(token.text);
+    else if (token.kind == Kind::kIdentifier) words(token.text);
+    else if (token.kind == Kind::kString && token.text == "\"C\"" && now_.after_extern) now_.extern_c = true;
+    else if (token.kind == Kind::kComment) shape_.leaves_out |= stands_for_code(token.text);
+    else if (token.kind == Kind::kPunctuator)
+      for (const char c : token.text) punctuation(c);
+    shape_.unfinished |= !token.closed;
   }
 
   void finish() {
     shape_.depth = depth_;
+    shape_.unfinished |= depth_ > 0;
     shape_.launch_is_extern_c = launch_extern_c_;
     shape_.only_directives = !saw_code_ && now_.empty && (shape_.has_include || !shape_.defines.empty());
   }
 
  private:
   bool file_scope() const { return body_ == 0 && parens_ == 0; }
+
+  // A reply's prose is read, too: an arrow or an ellipsis next to a word does not belong to it.
+  void words(std::string_view text) {
+    for (std::size_t at = 0, end; at < text.size(); at = end + (end == at)) {
+      for (end = at; end < text.size() && name_char(text[end]);) ++end;
+      if (end > at && word_start(text[at])) word(text.substr(at, end - at));
+    }
+  }
 
   void word(std::string_view text) {
     shape_.uses.insert(text);
@@ -359,11 +245,9 @@ bool included(std::string_view directive, const Library& library) {
                      [&](std::string_view prefix) { return !prefix.empty() && body.starts_with(prefix); });
 }
 
-bool called(const std::vector<Token>& tokens, std::size_t i, const Library& library) {
+bool called(const std::vector<CxxToken>& tokens, std::size_t i, const Library& library) {
   std::string_view word = tokens[i].text;
-  if (!library.scope.empty() && word == library.scope && i + 2 < tokens.size() && tokens[i + 1].text == ":" &&
-      tokens[i + 2].text == ":")
-    return true;
+  if (!library.scope.empty() && word == library.scope && i + 1 < tokens.size() && tokens[i + 1].text == "::") return true;
   return std::any_of(library.prefixes.begin(), library.prefixes.end(),
                      [&](std::string_view prefix) { return !prefix.empty() && word.starts_with(prefix); });
 }
@@ -372,24 +256,20 @@ bool called(const std::vector<Token>& tokens, std::size_t i, const Library& libr
 
 CodeShape shape_of(std::string_view code) {
   CodeShape shape;
-  Lexer lexer(code);
-  std::vector<Token> tokens = lexer.run();
   Outliner outliner(shape);
-  for (const Token& token : tokens) outliner.read(token);
+  for (const CxxToken& token : cxx_tokens(code)) outliner.read(token);
   outliner.finish();
-  shape.unfinished = lexer.unterminated || shape.depth > 0;
-  shape.leaves_out = lexer.leaves_out;
   return shape;
 }
 
 std::vector<std::string> libraries_in(std::string_view code) {
-  std::vector<Token> tokens = Lexer(code).run();
+  const std::vector<CxxToken> tokens = cxx_tokens(code);
   std::array<bool, kLibraries.size()> seen{};
   for (std::size_t i = 0; i < tokens.size(); ++i)
     for (std::size_t k = 0; k < kLibraries.size(); ++k) {
       if (seen[k]) continue;
-      if (tokens[i].kind == Kind::kDirective) seen[k] = included(tokens[i].text, kLibraries[k]);
-      if (tokens[i].kind == Kind::kWord) seen[k] = called(tokens, i, kLibraries[k]);
+      if (tokens[i].kind == CxxTokenKind::kDirective) seen[k] = included(tokens[i].text, kLibraries[k]);
+      if (tokens[i].kind == CxxTokenKind::kIdentifier) seen[k] = called(tokens, i, kLibraries[k]);
     }
   std::vector<std::string> names;
   for (std::size_t k = 0; k < kLibraries.size(); ++k)

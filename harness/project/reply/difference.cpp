@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <dtl/dtl.hpp>
+#include <iterator>
 #include <span>
-#include <unordered_map>
 
 namespace capstone {
 namespace {
 
 constexpr int kContext = 3;
-constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
 
 // Lines with their newline, so that a missing last one is a difference.
 std::vector<std::string_view> split_lines(std::string_view text) {
@@ -30,113 +29,31 @@ struct Change {
   int a = 0, removed = 0, b = 0, added = 0;
 };
 
-// Line numbers instead of lines: the comparison in the inner loop is one of integers.
-struct Interned {
-  std::vector<int> a, b;
-};
-Interned intern(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
-  std::unordered_map<std::string_view, int> ids;
-  auto number = [&](const std::vector<std::string_view>& lines) {
-    std::vector<int> out;
-    for (std::string_view line : lines) out.push_back(ids.emplace(line, static_cast<int>(ids.size())).first->second);
-    return out;
-  };
-  Interned in;
-  in.a = number(a);
-  in.b = number(b);
-  return in;
-}
-
-constexpr int kNone = -(1 << 29);   // a diagonal that cannot be reached
-
-// Myers' greedy search forwards. furthest[k] is the largest x reached on diagonal k = x - y; a copy of it after each
-// number of edits is what the way back is read from.
-class Myers {
- public:
-  Myers(std::span<const int> a, std::span<const int> b)
-      : a_(a), b_(b), n_(static_cast<int>(a.size())), m_(static_cast<int>(b.size())) {}
-
-  /// One Change an edited line, in order; nothing when there are more than kMaxEdits.
-  std::optional<std::vector<Change>> run() {
-    for (int d = 0; d <= kMaxEdits; ++d) {
-      std::vector<int> next(static_cast<std::size_t>(2 * d + 1), kNone);
-      for (int k = -d; k <= d; k += 2) {
-        int x = d == 0 ? 0 : step(d, k).x;
-        if (x == kNone) continue;
-        while (x < n_ && x - k < m_ && a_[idx(x)] == b_[idx(x - k)]) ++x;
-        next[idx(k + d)] = x;
-        if (x == n_ && x - k == m_) return walk_back(d);
-      }
-      trace_.push_back(std::move(next));
-    }
-    return std::nullopt;
-  }
-
- private:
-  static std::size_t idx(int i) { return static_cast<std::size_t>(i); }
-  struct Step {
-    int x;
-    bool inserted;
-  };
-
-  int reached(int d, int k) const { return k < -d || k > d ? kNone : trace_[idx(d)][idx(k + d)]; }
-
-  // The better of deleting a line of `a` and inserting one of `b`, to arrive on diagonal k with d edits.
-  Step step(int d, int k) const {
-    int right = reached(d - 1, k - 1), down = reached(d - 1, k + 1);
-    right = right == kNone || right == n_ ? kNone : right + 1;
-    if (down != kNone && down - k > m_) down = kNone;
-    return down >= right ? Step{down, true} : Step{right, false};
-  }
-
-  std::vector<Change> walk_back(int edits) const {
-    std::vector<Change> changes;
-    int k = n_ - m_;
-    for (int d = edits; d > 0; --d) {
-      Step last = step(d, k);
-      k += last.inserted ? 1 : -1;
-      int x = reached(d - 1, k);
-      changes.push_back(last.inserted ? Change{x, 0, x - k, 1} : Change{x, 1, x - k, 0});
-    }
-    std::reverse(changes.begin(), changes.end());
-    return changes;
-  }
-
-  std::span<const int> a_, b_;
-  int n_, m_;
-  std::vector<std::vector<int>> trace_;
-};
-
-// Neighbouring edits as one change.
-std::vector<Change> merged(const std::vector<Change>& edits) {
-  std::vector<Change> out;
-  for (const Change& edit : edits) {
-    if (!out.empty() && out.back().a + out.back().removed == edit.a && out.back().b + out.back().added == edit.b) {
-      out.back().removed += edit.removed;
-      out.back().added += edit.added;
-    } else {
-      out.push_back(edit);
-    }
-  }
-  return out;
-}
-
+// The changes between the first and the last line that differ, neighbouring ones as one.
 std::vector<Change> changes_between(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
-  std::size_t head = 0, shorter = std::min(a.size(), b.size());
-  while (head < shorter && a[head] == b[head]) ++head;
-  std::size_t tail = 0;
-  while (tail < shorter - head && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
-  Interned in = intern(a, b);
-  std::span<const int> middle_a = std::span<const int>(in.a).subspan(head, a.size() - head - tail);
-  std::span<const int> middle_b = std::span<const int>(in.b).subspan(head, b.size() - head - tail);
-  auto edits = Myers(middle_a, middle_b).run();
-  if (!edits)
-    edits = std::vector<Change>{{0, static_cast<int>(middle_a.size()), 0, static_cast<int>(middle_b.size())}};
-  for (Change& edit : *edits) {
-    edit.a += static_cast<int>(head);
-    edit.b += static_cast<int>(head);
+  const auto [first_a, first_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const auto [last_a, last_b] = std::mismatch(a.rbegin(), std::reverse_iterator(first_a), b.rbegin(), std::reverse_iterator(first_b));
+  const std::vector<std::string_view> middle_a(first_a, last_a.base()), middle_b(first_b, last_b.base());
+  const int head = static_cast<int>(first_a - a.begin());
+  if (middle_a.size() + middle_b.size() > kMaxChangedLines)
+    return {{head, static_cast<int>(middle_a.size()), head, static_cast<int>(middle_b.size())}};
+  dtl::Diff<std::string_view> diff(middle_a, middle_b, true);
+  diff.compose();
+  std::vector<Change> changes;
+  Change open{head, 0, head, 0};
+  auto close = [&] {
+    if (open.removed || open.added) changes.push_back(open);
+    open = {open.a + open.removed, 0, open.b + open.added, 0};
+  };
+  for (const auto& [line, where] : diff.getSes().getSequence()) {
+    if (where.type == dtl::SES_DELETE) ++open.removed;
+    if (where.type == dtl::SES_ADD) ++open.added;
+    if (where.type != dtl::SES_COMMON) continue;
+    close();
+    ++open.a, ++open.b;
   }
-  return merged(*edits);
+  close();
+  return changes;
 }
 
 // "12,3"; an empty range names the line before it.
@@ -178,9 +95,7 @@ void put_hunk(const std::vector<std::string_view>& a, const std::vector<std::str
 std::string unified_diff(std::string_view before, std::string_view after, const DifferenceNames& names) {
   if (before == after) return {};
   std::vector<std::string_view> a = split_lines(before), b = split_lines(after);
-  std::vector<Change> changes = before.size() + after.size() > kMaxBytes
-                                    ? std::vector<Change>{{0, static_cast<int>(a.size()), 0, static_cast<int>(b.size())}}
-                                    : changes_between(a, b);
+  const std::vector<Change> changes = changes_between(a, b);
   std::string out = fmt::format("--- {}\n+++ {}\n", names.before, names.after);
   for (std::size_t first = 0; first < changes.size();) {
     std::size_t last = first + 1;

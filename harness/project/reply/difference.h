@@ -1,5 +1,6 @@
 #pragma once
 // Differences between two texts, line by line.
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +16,12 @@ struct DifferenceNames {
 
 /// The unified diff that turns `before` into `after`, three lines of context; empty when they are equal.
 ///
-/// Shortest by Myers' algorithm up to kMaxEdits changed lines; beyond that, and above 4 MiB, the changed middle is
-/// shown as one replacement: true, though not the shortest.
-/// @source  Myers 1986, "An O(ND) Difference Algorithm and Its Variations".
+/// The shortest one, up to kMaxChangedLines between the first and the last line that differ; beyond that these lines are one
+/// replacement. libdtl finds the changes. The hunks are written here, because libdtl writes "-1,1" for "-1" and has no "-0,0"
+/// and no mark for a missing last newline, which patch(1) needs.
+/// @source  Wu, Manber, Myers and Miller 1990, "An O(NP) Sequence Comparison Algorithm".
 std::string unified_diff(std::string_view before, std::string_view after, const DifferenceNames& names = {});
-inline constexpr int kMaxEdits = 2000;
+inline constexpr std::size_t kMaxChangedLines = 20000;   ///< of both texts together
 
 /// A patched text and what had to be said about it.
 struct Patched {
@@ -28,8 +30,9 @@ struct Patched {
   std::vector<std::string> notes;   ///< "hunk 2 names line 40, its lines are at 43"
 };
 
-/// Applies a unified diff to `base`. Strict: each hunk's old lines must be in `base` exactly, at the line it names or,
-/// language models being bad at counting, at one other place only. No fuzz, no partial result.
+/// Applies a unified diff to `base`. Strict: each hunk's old lines must be in `base` exactly, at the line it names or at one
+/// other place only. No fuzz, no partial result. Our own code, because language models get the numbers of a hunk wrong:
+/// libdtl believes them, and patch(1) would also take lines that do not match.
 /// @error no hunk; a hunk whose lines are nowhere, or at several places; more than one file.
 Result<Patched> apply_patch(std::string_view base, std::string_view patch);
 

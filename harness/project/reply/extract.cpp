@@ -39,7 +39,7 @@ std::string with_plain_line_ends(std::string_view text, Extraction& out) {
   return plain;
 }
 
-// Drops control characters, which no source needs and the Markdown parser uses as stand-ins.
+// Drops control characters: sources do not need them, and the Markdown parser uses them as placeholders.
 std::string without_controls(const std::string& text, Extraction& out) {
   std::string plain;
   plain.reserve(text.size());
@@ -67,7 +67,7 @@ std::string cleaned(std::string_view reply, Extraction& out) {
   return to_utf8(text);
 }
 
-// Reasoning models may think aloud first; drafts in there are not the answer.
+// Reasoning models may write their thoughts first; code drafts in that part are not the answer.
 std::string without_thinking(const std::string& text, Extraction& out) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kTags = {
       {{"<think>", "</think>"}, {"<thinking>", "</thinking>"}}};
@@ -145,7 +145,7 @@ std::string unescaped(std::string text) {
   return out;
 }
 
-// Escaped as a whole: entities, and not one bare '<', which no CUDA file is without.
+// Escaped as a whole: it has entities and not a single bare '<', which every CUDA file contains.
 bool is_escaped(std::string_view text) {
   return text.find('<') == text.npos && text.find("&lt;") != text.npos;
 }
@@ -164,7 +164,7 @@ Piece make_piece(CodeBlock block, int number) {
   return piece;
 }
 
-// Views in the shape point into the block's text: called once the piece has its final place.
+// The views in `shape` point into the block's text, so this is called when the piece has its final place.
 void judge_piece(Piece& piece) {
   piece.is_patch = piece.block.language == "diff" || piece.block.language == "patch" || looks_like_patch(piece.block.text);
   piece.is_python = !piece.is_patch && reads_as_python(piece.block.text);
@@ -172,7 +172,7 @@ void judge_piece(Piece& piece) {
   piece.is_cuda = reads_as_cuda(piece);
 }
 
-// A function may be cut in two by a "part 2": blocks whose braces only balance together become one.
+// A "part 2" may cut a function in two: blocks whose braces balance only together are joined into one.
 std::vector<Piece> with_continuations(std::vector<Piece> pieces, Extraction& out) {
   std::vector<Piece> merged;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -220,7 +220,8 @@ class Chooser {
  private:
   bool is_launcher(std::size_t i) const { return pieces_[i].shape.defines_launch; }
 
-  // The last alternative that is complete: finished, nothing left out, nothing it needs in another alternative only.
+  // The last complete alternative: finished, nothing left out, and it needs nothing that only another
+  // alternative has.
   std::size_t main_block() {
     if (launchers_.size() == 1) return launchers_.front();
     for (auto it = launchers_.rbegin(); it != launchers_.rend(); ++it) {
@@ -251,7 +252,8 @@ class Chooser {
     });
   }
 
-  // Blocks that define what is used and not defined yet, transitively; of several the last before launch()'s.
+  // Blocks that define what is used but not defined yet, transitively. Of several, the last one before
+  // launch()'s.
   Indices helpers_of(std::size_t main) const {
     std::set<std::size_t> chosen;
     std::set<std::string_view> defined = pieces_[main].shape.defines;
@@ -281,7 +283,7 @@ class Chooser {
     return best;
   }
 
-  // Blocks of #include lines define no name that could be missed.
+  // Blocks of #include lines define no names, so they are always taken.
   void add_header_parts(std::size_t main, std::set<std::size_t>& chosen) const {
     bool has_include = pieces_[main].shape.has_include;
     for (std::size_t i : chosen) has_include |= pieces_[i].shape.has_include;
@@ -289,7 +291,8 @@ class Chooser {
       if (i < main && !has_include && pieces_[i].shape.only_directives) chosen.insert(i);
   }
 
-  // Without launch() anywhere all code is taken, but a name defined again replaces its earlier block.
+  // If no block defines launch(), all code is taken, but a later definition of a name replaces an earlier
+  // block.
   Indices without_repeats(const Indices& all) const {
     std::set<std::string_view> defined;
     Indices kept;
@@ -348,7 +351,7 @@ class Chooser {
   const std::vector<Piece>& pieces_;
   Extraction& out_;
   Indices cuda_, launchers_;
-  bool complete_ = false;  // of several that define launch(), a complete one was found
+  bool complete_ = false;  // whether one of several that define launch() is complete
   std::map<std::string_view, Indices> definers_;
 };
 
@@ -359,7 +362,7 @@ struct PythonString {
   bool raw = false;
 };
 
-// The triple-quoted strings of a Python file with the variable each is assigned to.
+// The triple-quoted strings of a Python file, each with the variable that it is assigned to.
 std::vector<PythonString> triple_strings(std::string_view text) {
   std::vector<PythonString> strings;
   for (std::size_t at = 0; at < text.size();) {
@@ -391,8 +394,8 @@ std::size_t line_count(std::string_view text) {
 
 bool defines_model(std::string_view python) { return any_line_starts(python, {"class ModelNew(", "class ModelNew:"}); }
 
-// A kernel inside a Python string counts when it keeps the contract, else the whole file when it defines ModelNew; else the reader
-// learns what was seen.
+// A kernel inside a Python string counts if it keeps the contract; else the whole file if it defines
+// ModelNew; else the message says what was found.
 void take_python(std::string_view python, Extraction& out) {
   std::string seen;
   for (const PythonString& string : triple_strings(python)) {
@@ -466,7 +469,7 @@ struct Span {
   std::size_t first = 0, end = 0;   // lines
 };
 
-// From the first line that looks like code, with the comment above it, to the last.
+// From the first line that looks like code, with the comment above it, to the last one.
 Span code_lines(const std::vector<std::string>& lines) {
   Span span{0, lines.size()};
   while (span.first < lines.size() && !starts_code(lines[span.first])) ++span.first;
@@ -550,7 +553,7 @@ void explain_nothing(const std::string& text, std::size_t blocks, const std::str
   }
 }
 
-// ---- The whole ------------------------------------------------------------------------------------------------
+// ---- Main -------------------------------------------------------------------------------------------------
 
 std::vector<Piece> pieces_of(std::vector<CodeBlock> blocks, bool indented, Extraction& out) {
   std::erase_if(blocks, [&](const CodeBlock& b) { return (b.kind == CodeBlock::Kind::kIndented) != indented; });
@@ -578,7 +581,7 @@ void take_blocks(std::vector<Piece> pieces, const std::optional<std::string>& ba
   if (chooser.any()) chooser.choose();
 }
 
-// Indented code is common inside prose and inside code without a fence: only a block with launch() counts.
+// Indented code is common inside prose and inside code without a fence, so only a block with launch() counts.
 void take_indented(const std::vector<CodeBlock>& blocks, const std::optional<std::string>& base, Extraction& out) {
   std::vector<Piece> pieces = pieces_of(blocks, true, out);
   std::erase_if(pieces, [](const Piece& p) { return !p.is_cuda || !p.shape.defines_launch || p.shape.inside_out; });
@@ -586,7 +589,7 @@ void take_indented(const std::vector<CodeBlock>& blocks, const std::optional<std
   if (!pieces.empty()) take_blocks(std::move(pieces), base, out);
 }
 
-// What is said about the code that was taken.
+// Notes about the code that was taken.
 void remark(Extraction& out) {
   out.libraries = libraries_in(out.code);
   if (out.python) return;

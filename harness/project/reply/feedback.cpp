@@ -14,7 +14,7 @@ constexpr std::size_t kLogLines = 40;
 constexpr std::size_t kLogBytes = 4096;
 constexpr std::size_t kFailedCases = 3;
 
-// The first lines of a log; the first error explains the rest.
+// The first lines of a log: the first error usually explains the others.
 std::string excerpt(std::string_view log) {
   std::string text;
   std::size_t lines = 0;

@@ -1,13 +1,14 @@
 #pragma once
-// A judgement in words and a table, for a language model's next try.
+// Describes a judgement in words and a table, for a language model's next attempt.
 #include <string>
 
 #include "harness/model/record.h"
 
 namespace capstone {
 
-/// What the judge found: the compiler's first error and the start of its log, or the failed cases with their diagnosis,
-/// or the times. Says nothing that the student does not see. Markdown, ends in a newline.
+/// The judge's result: the compiler's first error and the start of its log, or the failed cases with their
+/// diagnosis, or the times. The model learns nothing that the student cannot see. Markdown that ends with a
+/// newline.
 std::string describe_verdict(const Measurement& measurement);
 
 }  // namespace capstone

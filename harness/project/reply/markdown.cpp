@@ -16,7 +16,7 @@ namespace {
 constexpr int kMaxNesting = 32;       // container markers at the start of a line
 constexpr int kMaxMarkdownDepth = 3;  // Markdown inside fenced Markdown
 
-// Characters that begin inline markup or a container, each with a control character that stands in for it.
+// Characters that begin inline markup or a container, each with the control character that replaces it.
 constexpr std::string_view kMarkup = "*_[]!`&\\<>-+0123456789";
 constexpr std::string_view kStandIn = "\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b";
 static_assert(kMarkup.size() == kStandIn.size());
@@ -47,7 +47,7 @@ std::size_t marker_length(std::string_view line) {
   return 0;
 }
 
-// Where the containers of a line end; nesting beyond the limit stops the search.
+// Where the container markers of a line end; the search stops at the nesting limit.
 std::size_t skip_containers(std::string_view line, bool& too_deep) {
   std::size_t at = 0;
   for (int depth = 0;; ++depth) {
@@ -59,7 +59,7 @@ std::size_t skip_containers(std::string_view line, bool& too_deep) {
   }
 }
 
-// A run of at least three backticks that opens or closes a fence: no backtick may follow on the line.
+// A run of at least three backticks that opens or closes a fence: no further backtick may follow on the line.
 std::size_t fence_run(std::string_view rest) {
   std::size_t run = 0;
   while (run < rest.size() && rest[run] == '`') ++run;
@@ -73,8 +73,8 @@ bool has_tag(std::string_view text, std::size_t at, std::string_view tag) {
   return true;
 }
 
-// Appends one line with its block structure as it was and no inline markup. Of HTML only <pre> is left: any other
-// tag would hide a fence on the next line.
+// Appends one line with its block structure unchanged and without inline markup. Of HTML only <pre> is kept:
+// any other tag would hide a fence on the next line.
 void disguise_line(std::string_view line, std::string& out) {
   bool too_deep = false;
   std::size_t start = skip_containers(line, too_deep);
@@ -171,7 +171,7 @@ class Collector {
     blocks_.push_back(std::move(block));
   }
 
-  // A closing fence is the block's last line; without one the block runs to the end of the text.
+  // A closing fence is the last line of the block. Without one, the block extends to the end of the text.
   bool ends_inside(cmark_node* node, int length, char character) const {
     int end = cmark_node_get_end_line(node);
     if (end < last_line_ || end > static_cast<int>(lines_.size())) return false;
@@ -183,7 +183,7 @@ class Collector {
     return !only_fence || cmark_node_get_start_line(node) == last_line_;
   }
 
-  // ````markdown … ```cuda … ``` … ````: the block holds a document of its own.
+  // ````markdown … ```cuda … ``` … ````: the block itself holds a Markdown document.
   bool open_markdown(const CodeBlock& block) {
     bool named = block.language == "markdown" || block.language == "md";
     bool nameless = block.language.empty() || block.language == "text" || block.language == "txt";

@@ -42,7 +42,7 @@ std::string machine_of(const std::optional<GpuFacts>& gpu) {
   return join(facts, ", ");
 }
 
-// Candidates are linked with the CUDA runtime only, whatever the baseline may use.
+// Candidates are linked with the CUDA runtime only, whatever libraries the baseline uses.
 std::string libraries() {
   return "Nothing but the CUDA runtime is linked: no cuBLAS, no cuDNN, no PyTorch. Headers that come with the CUDA Toolkit and "
          "need no linking may be included (cooperative_groups.h, cuda_fp16.h, mma.h, cuda_pipeline.h, cuda/barrier …). Calls "
@@ -64,7 +64,8 @@ Result<std::string> text_of(const std::filesystem::path& path) {
   return std::string(trim(text));
 }
 
-// The statement's headings go two levels down, below the prompt's own; its code blocks stay as they are.
+// The statement's headings move two levels down, below the prompt's own headings; its code blocks stay
+// unchanged.
 std::string with_lower_headings(const std::string& markdown) {
   std::vector<std::string> lines = split(markdown, '\n');
   bool inside_fence = false;
@@ -100,14 +101,14 @@ Values feedback_values(const Feedback& feedback) {
   return {{"CODE", fenced("cuda", feedback.code)}, {"VERDICT", describe_verdict(feedback.measurement)}};
 }
 
-// ctemplate leaves an unknown name empty; a prompt with a hole would be unfair, so that is an error.
+// ctemplate replaces an unknown name by nothing. A prompt with a gap would be unfair, so this is an error.
 Result<void> check_names(const std::string& text, const Values& values, const std::filesystem::path& path) {
   for (std::size_t at = text.find("{{"); at != std::string::npos; at = text.find("{{", at + 2)) {
     std::size_t end = text.find("}}", at);
-    if (end == std::string::npos) return fail("a {{ without its }}", path.string());
+    if (end == std::string::npos) return fail("{{ without a matching }}", path.string());
     std::string name = text.substr(at + 2, end - at - 2);
     bool marker = name.starts_with("#") || name.starts_with("/") || name.starts_with("!");
-    if (!marker && !values.count(name)) return fail("nothing fills {{" + name + "}}", path.string());
+    if (!marker && !values.count(name)) return fail("no value for {{" + name + "}}", path.string());
   }
   return {};
 }
@@ -137,7 +138,8 @@ Result<std::string> render_prompt(const PromptInput& input) {
 
   ctemplate::TemplateCache cache;
   if (!cache.StringToTemplateCache("kernel.md", source, ctemplate::DO_NOT_STRIP))
-    return fail("the prompt's template is broken", path.string(), "install capstone again", ExitCode::kEnvironment);
+    return fail("the prompt's template cannot be parsed", path.string(), "install capstone again",
+                ExitCode::kEnvironment);
   ctemplate::TemplateDictionary dictionary("prompt");
   fill(values, dictionary);
   if (input.problem->prepare) dictionary.ShowSection("PREPARE");

@@ -1,5 +1,5 @@
 #pragma once
-// The exact text that a language model is given.
+// Builds the exact text that a language model gets.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,10 +10,10 @@
 
 namespace capstone {
 
-/// What the prompt may say about the GPU on which the kernel is judged. Zeros and empty texts are left out.
+/// What the prompt may say about the GPU on which the kernel is judged. Zeros and empty texts are omitted.
 struct GpuFacts {
   std::string name;               ///< "NVIDIA H100 80GB HBM3"
-  std::string arch;               ///< "sm_90a": what nvcc will be given
+  std::string arch;               ///< "sm_90a": the architecture passed to nvcc
   int multiprocessors = 0;
   double memory_bytes = 0;        ///< [B]
   double bandwidth = 0;           ///< [B/s], data sheet
@@ -21,7 +21,7 @@ struct GpuFacts {
   double l2_bytes = 0;            ///< [B]
 };
 
-/// The attempt before, and what the judge said about it.
+/// The previous attempt and the judge's result.
 struct Feedback {
   std::string code;
   Measurement measurement;
@@ -34,14 +34,16 @@ struct PromptInput {
   std::optional<Feedback> feedback;
 };
 
-/// The prompt, from templates/prompts/kernel.md: the same facts that the student has, and no others. With feedback it
-/// ends in the last attempt's code and the judge's words about it. The same input gives the same bytes.
+/// The prompt, from templates/prompts/kernel.md. It gives the same facts as the student has, and no others.
+/// With feedback it ends with the last attempt's code and the judge's result. The same input gives the same
+/// bytes.
 ///
 /// @return  UTF-8 Markdown.
-/// @error the template, statement.md or reference.py is missing; a name in the template that nothing fills.
+/// @error the template, statement.md or reference.py is missing; the template uses a name that has no value.
 Result<std::string> render_prompt(const PromptInput& input);
 
-/// A fenced Markdown block whose fence is longer than any run of backticks inside, so that no text can leave it.
+/// A fenced Markdown block. Its fence is longer than any run of backticks inside, so the text cannot end it
+/// early.
 std::string fenced(std::string_view language, std::string_view text);
 
 }  // namespace capstone

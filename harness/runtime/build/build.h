@@ -45,7 +45,7 @@ struct Artifact {
 /// @error no compiler, no CUDA headers (hint: how to get them), disk full.
 struct EmulatedArtifact : Artifact {
   std::string not_judgeable;        ///< named reason with file:line, when the CPU cannot judge it; else empty
-  std::string arch_note;            ///< why it was built for sm_80 although nobody asked for that; else empty
+  std::string arch_note;            ///< why it was built for sm_80 although no architecture was requested; else empty
 };
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
 

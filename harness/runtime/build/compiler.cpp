@@ -72,7 +72,7 @@ Result<ProcessResult> run_compiler(const CompilerStep& step, const Sandbox* sand
     result.end = ProcessResult::End::kSignalled;
     result.status -= 128;
   }
-  // A full disk is nobody's mistake in the source: no verdict may come of it.
+  // A full disk is not a mistake in the source: it must not lead to a verdict.
   if (!result.ok())
     for (const std::string* said : {&result.err, &result.out})
       if (const std::string_view why = no_room_to_write(*said); !why.empty())

@@ -236,7 +236,8 @@ Result<OwnProgram> own_program(const std::string& name, const std::string& arch,
   const std::string& file = files.at(name);
   DigestBuilder digest;
   digest.add("arch", arch).add("nvcc", toolkit.version + toolkit.nvcc.string()).add("version", resources.version);
-  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "shim.h", sources / "captures.h", sources.parent_path() / "worker" / "wire.h",
+  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "shim.h", sources / "captures.h",
+                                resources.share / "harness" / "base" / "packet.h", resources.share / "harness" / "base" / "json.h",
                                 resources.share / "harness" / "correctness" / "random.h", resources.share / "harness" / "correctness" / "narrow.h",
                                 resources.share / "harness" / "model" / "dtype.h"}) {
     CAPSTONE_TRY(std::string text, read_file(input));

@@ -19,7 +19,7 @@ struct CudaToolkit {
 /// nvcc on PATH, else /usr/local/cuda. @error none found; the hint says how to get one.
 Result<CudaToolkit> find_toolkit(const Resources& resources);
 
-/// CUDA programs of ours by name ("capstone-gpu-host", "capstone-worker-cuda", …), built side by side by this machine's nvcc
+/// capstone's own CUDA programs by name ("capstone-gpu-host", "capstone-worker-cuda", …), built in parallel by this machine's nvcc
 /// for `arch` from the sources under share/ and kept in the cache. `say` hears about builds, which take some seconds.
 Result<std::vector<std::filesystem::path>> own_cuda_programs(const std::vector<std::string>& names, const std::string& arch,
                                                              const Resources& resources,

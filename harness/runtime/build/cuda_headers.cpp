@@ -27,7 +27,8 @@ Result<fs::path> find_cuda_headers(const Resources& resources) {
   for (const fs::path& candidate : candidates)
     if (has_headers(candidate)) return candidate;
   return fail("CUDA's headers were not found: neither a CUDA Toolkit nor fetched headers", candidates.back().string(),
-              "run scripts/fetch_cuda_headers.sh (downloads 2.4 MB from PyPI), or install the CUDA Toolkit",
+              "run " + (resources.share / "scripts" / "fetch_cuda_headers.sh").string() +
+                  " (downloads 2.4 MB from PyPI), or install the CUDA Toolkit",
               ExitCode::kEnvironment);
 }
 

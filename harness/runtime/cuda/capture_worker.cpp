@@ -18,7 +18,7 @@ namespace {
 
 using namespace capstone::gpu;
 using capstone::difference;
-using Json = capstone::Wire::Json;
+using Json = capstone::Json;
 
 // What no captured graph can hold; the submission then runs in in-process execution, with these words as the reason.
 struct NotSealable : std::runtime_error {

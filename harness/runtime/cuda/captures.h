@@ -1,6 +1,6 @@
 #pragma once
-// Two recordings of one call compared, and how both are given the same stack to begin with. Header-only and free of CUDA: the
-// capture worker is built on the user's machine, its tests where there is no GPU.
+// Compares two captures of one call, and gives both the same stack contents at the start. Header-only and
+// free of CUDA: the capture worker is built on the user's machine, its tests where there is no GPU.
 #include <cxxabi.h>
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 
 namespace capstone {
 
-/// Clears the stack below the caller. What is built there next and not written whole, the padding of a struct above all, is then
-/// the same from call to call.
+/// Clears the stack below the caller. Bytes of later objects there that are not written, mostly the padding
+/// of structs, are then the same in every call.
 __attribute__((noinline)) inline void wipe_stack() {
   char below[64 * 1024];
   std::memset(below, 0, sizeof below);
-  asm volatile("" : : "r"(below) : "memory");  // the compiler must not think it useless
+  asm volatile("" : : "r"(below) : "memory");  // prevents the compiler from removing the clearing
 }
 
-/// A recording's list of nodes, and the host data that its copies read.
+/// The nodes of a capture, and the host data that its copies read.
 struct Recording {
   using Json = nlohmann::ordered_json;
   const Json& nodes;
@@ -37,7 +37,8 @@ inline std::string readable(const std::string& symbol) {
   return status == 0 ? text.get() : symbol;
 }
 
-// "bytes 36 to 39 of parameter 3 (40 bytes)" for the first parameter that differs; empty where none does. `params` are hexadecimal.
+// "bytes 36 to 39 of parameter 3 (40 bytes)" for the first parameter that differs; empty if none does.
+// `params` are hexadecimal.
 inline std::string parameter_that_differs(const Json& a, const Json& b) {
   const std::string one = a.at("params"), two = b.at("params");
   const Json& sizes = a.at("sizes");
@@ -61,7 +62,8 @@ inline bool same_data(const Json& a, const Recording& first, const Json& b, cons
                                                       b.at("src").at("data").get<std::size_t>(), bytes) == 0;
 }
 
-// What differs between two steps, in words; empty: nothing. Where the data of a copy lies in the blob is no difference.
+// Describes the difference between two steps; empty if there is none. The place of a copy's data in the blob
+// does not count.
 inline std::string step_difference(const Json& a, const Recording& first, const Json& b, const Recording& second) {
   if (a.at("kind") != b.at("kind")) return "a " + a.at("kind").get<std::string>() + ", then a " + b.at("kind").get<std::string>();
   const bool host_data = a.at("kind") == "copy" && a.at("src").contains("data") && b.at("src").contains("data");
@@ -79,7 +81,8 @@ inline std::string step_difference(const Json& a, const Recording& first, const 
 
 }  // namespace detail
 
-/// The first difference between two recordings, in words that name the kernel and its parameter; empty: they are the same.
+/// Describes the first difference between two captures, with the kernel and its parameter; empty if they are
+/// equal.
 inline std::string difference(const Recording& first, const Recording& second) {
   if (first.nodes.size() != second.nodes.size())
     return std::to_string(first.nodes.size()) + " steps, then " + std::to_string(second.nodes.size());

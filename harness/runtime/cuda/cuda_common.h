@@ -1,6 +1,6 @@
 #pragma once
-// What the CUDA programs share: the driver's calls, opened at run time, and memory at addresses that mean the same in every
-// process.
+// Shared by the CUDA programs: the driver's functions, opened at run time, and memory at addresses that mean
+// the same in every process.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/runtime/worker/wire.h"
+#include "harness/base/packet.h"
 
 namespace capstone::gpu {
 
-/// Carries the failing call and the runtime's words; becomes a `launch_error` or `exception` answer.
+/// Names the failing call and the runtime's message; becomes a `launch_error` or `exception` answer.
 struct CudaFailure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,7 +28,7 @@ inline void check(cudaError_t code, const char* call) {
 }
 #define CAPSTONE_CUDA(call) ::capstone::gpu::check((call), #call)
 
-/// One function of the driver. No program links libcuda, so all build on a machine without a driver.
+/// One function of the driver. The programs do not link libcuda, so they build on machines without a driver.
 inline void* driver_symbol(const char* name) {
   static void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (!library) throw CudaFailure("libcuda.so.1 cannot be opened: no NVIDIA driver is visible here");
@@ -38,7 +38,7 @@ inline void* driver_symbol(const char* name) {
 }
 #define CAPSTONE_TEXT_(name) #name
 #define CAPSTONE_TEXT(name) CAPSTONE_TEXT_(name)
-/// cuda.h maps many names to versioned ones; the text is made after that mapping, so both agree.
+/// cuda.h maps many names to versioned ones. The string is made after that mapping, so both agree.
 #define CAPSTONE_DRIVER(name)                                                                                      \
   ([] {                                                                                                            \
     static const auto function = reinterpret_cast<decltype(&name)>(::capstone::gpu::driver_symbol(CAPSTONE_TEXT(name))); \
@@ -50,7 +50,7 @@ inline void check(CUresult code, const char* call) {
   CAPSTONE_DRIVER(cuGetErrorString)(code, &text);
   throw CudaFailure(std::string(call) + ": " + text);
 }
-/// Calls a driver function and throws what it says.
+/// Calls a driver function and throws its error message.
 #define CAPSTONE_CU(name, ...) ::capstone::gpu::check(CAPSTONE_DRIVER(name)(__VA_ARGS__), #name)
 
 inline CUmemAllocationProp shareable_memory() {
@@ -76,19 +76,20 @@ inline void allow_access(CUdeviceptr address, std::size_t bytes) {
   CAPSTONE_CU(cuMemSetAccess, address, bytes, &access, 1);
 }
 
-/// Device memory that several processes map, at one fixed address in each, so that a pointer recorded in one means the
-/// same in the others.
+/// Device memory that several processes map, each at the same fixed address, so that a pointer captured in
+/// one process is valid in the others.
 class Arena {
  public:
   static constexpr CUdeviceptr kAddress = 0x700000000000ull;
-  static constexpr CUdeviceptr kExpectedAddress = 0x710000000000ull;  ///< of what only trusted processes map
+  /// for memory that only trusted processes map
+  static constexpr CUdeviceptr kExpectedAddress = 0x710000000000ull;
 
   explicit Arena(CUdeviceptr wanted = kAddress) : wanted_(wanted) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() { drop(); }
 
-  /// Allocates and returns a descriptor to hand to another process; the caller closes it.
+  /// Allocates the memory and returns a descriptor to pass to another process; the caller closes it.
   int create(std::size_t bytes) {
     drop();
     CUmemAllocationProp properties = shareable_memory();
@@ -100,7 +101,7 @@ class Arena {
     return fd;
   }
 
-  /// Memory of this process alone, at the same address.
+  /// Memory of this process only, at the same address.
   void create_private(std::size_t bytes) {
     drop();
     CUmemAllocationProp properties = shareable_memory();
@@ -110,7 +111,7 @@ class Arena {
     map();
   }
 
-  /// Maps memory that the GPU host made; closes `fd`.
+  /// Maps memory that the GPU host created; closes `fd`.
   void import(int fd, std::size_t bytes) {
     drop();
     size_ = in_granules(bytes);
@@ -123,14 +124,15 @@ class Arena {
 
   char* base() const { return reinterpret_cast<char*>(address_); }
   std::size_t size() const { return size_; }
-  /// Whether every process that asks gets the same address; a captured graph means something only then.
+  /// Whether the memory is at the requested fixed address; only then is a captured graph valid in another
+  /// process.
   bool at_fixed_address() const { return address_ == wanted_; }
 
  private:
   static constexpr std::size_t kLeastReserved = std::size_t{1} << 30;
 
   void map() {
-    // Small reservations come from a pool and do not heed the wish.
+    // Small reservations come from a pool and ignore the requested address.
     reserved_ = std::max(size_, kLeastReserved);
     CAPSTONE_CU(cuMemAddressReserve, &address_, reserved_, 0, wanted_, 0);
     CAPSTONE_CU(cuMemMap, address_, size_, 0, handle_, 0);
@@ -149,7 +151,8 @@ class Arena {
   std::size_t size_ = 0, reserved_ = 0;
 };
 
-/// A submission's private memory in replayed execution: a wide range of addresses at a fixed place, backed as far as it is used.
+/// A submission's private memory in replayed execution: a large address range at a fixed place, backed by
+/// memory only as far as it is used.
 class Scratch {
  public:
   static constexpr CUdeviceptr kAddress = 0x720000000000ull;
@@ -165,7 +168,7 @@ class Scratch {
     for (CUmemGenericAllocationHandle handle : parts_) CAPSTONE_DRIVER(cuMemRelease)(handle);
   }
 
-  /// Backs at least `bytes` from the start. Returns where new memory begins, and how much of it there is.
+  /// Backs at least `bytes` from the start. Returns where the new memory begins, and its size.
   std::pair<char*, std::size_t> grow(std::size_t bytes) {
     if (bytes <= size_) return {base() + size_, 0};
     if (!address_) {
@@ -192,11 +195,11 @@ class Scratch {
   std::vector<CUmemGenericAllocationHandle> parts_;
 };
 
-/// What a CUDA error after a launch means, as an answer.
-inline Wire::Json launch_failure(cudaError_t left, cudaError_t finished) {
+/// Turns a CUDA error after a launch into an answer.
+inline Json launch_failure(cudaError_t left, cudaError_t finished) {
   bool at_launch = left != cudaSuccess;
   cudaError_t code = at_launch ? left : finished;
-  Wire::Json answer{{"ok", false}, {"kind", at_launch ? "launch_error" : "undefined_behaviour"},
+  Json answer{{"ok", false}, {"kind", at_launch ? "launch_error" : "undefined_behaviour"},
                     {"message", std::string(at_launch ? "the launch failed: " : "the kernel failed: ") + cudaGetErrorString(code) +
                                     " (" + cudaGetErrorName(code) + ")"}};
   switch (code) {
@@ -222,7 +225,7 @@ inline Wire::Json launch_failure(cudaError_t left, cudaError_t finished) {
   return answer;
 }
 
-/// A submission's shared object with its adapter, and the argument slots that the adapter takes.
+/// A submission's shared object with its adapter.
 struct Submission {
   using Call = void (*)(const void* const*, void*, void*, void*);
   using Size = std::size_t (*)(const void* const*);
@@ -249,10 +252,10 @@ struct Submission {
 /// Argument slots of the adapter: 8 bytes each, and the pointers to them.
 class Slots {
  public:
-  /// `expected`: base of the expected values, in a trusted process alone.
-  Slots(const Wire::Json& args, char* arena, char* expected = nullptr) {
+  /// `expected`: base address of the expected values; only in trusted processes.
+  Slots(const Json& args, char* arena, char* expected = nullptr) {
     values_.reserve(args.size());
-    for (const Wire::Json& arg : args) {
+    for (const Json& arg : args) {
       std::uint64_t bits = 0;
       if (arg.contains("at")) {
         char* address = arena + arg["at"].get<std::size_t>();
@@ -281,15 +284,16 @@ class Slots {
   std::vector<const void*> pointers_;
 };
 
-/// An offset of the request as an address; null when it is absent or null.
-inline void* at_offset(const Wire::Json& request, const char* key, char* arena, char* expected = nullptr) {
+/// An offset of the request as an address; null if it is absent or null.
+inline void* at_offset(const Json& request, const char* key, char* arena, char* expected = nullptr) {
   auto at = request.find(key);
   if (at != request.end() && at->is_object()) return expected + at->at("expected").get<std::size_t>();
   return at != request.end() && at->is_number() ? arena + at->get<std::size_t>() : nullptr;
 }
 
 #ifdef __CUDACC__
-/// Keeps the GPU busy while the host enqueues a launch, so that its cost is hidden from the events around it.
+/// Keeps the GPU busy while the host enqueues a launch, so that the enqueue time does not appear between the
+/// events.
 static __global__ void spin(long long nanoseconds) {
   long long begin, now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
@@ -298,26 +302,26 @@ static __global__ void spin(long long nanoseconds) {
 }
 #endif
 
-/// Answers requests until the judge is gone. `handle(request, fd, give)` answers one; `give` is a descriptor to send along.
+/// Answers requests until the judge closes the channel. `handle(request, fd, give)` answers one; `give` is a
+/// descriptor to send with the answer.
 template <class Handle>
 int serve(Handle&& handle) {
   ::signal(SIGPIPE, SIG_IGN);
-  Wire wire;
-  Wire::Json request;
-  int fd = -1;
-  while (wire.receive(request, fd)) {
+  WorkerChannel channel;
+  while (std::optional<Packet> packet = channel.receive()) {
+    const Json& request = packet->message;
     if (request.value("op", "") == "quit") {
-      wire.send({{"ok", true}});
+      channel.send({{"ok", true}});
       return 0;
     }
-    Wire::Json answer;
+    Json answer;
     int give = -1;
     try {
-      answer = handle(request, fd, give);
+      answer = handle(request, packet->fd.release(), give);
     } catch (const std::exception& problem) {
       answer = {{"ok", false}, {"kind", "exception"}, {"message", problem.what()}};
     }
-    wire.send(answer, give);
+    channel.send(answer, give);
     if (give >= 0) ::close(give);
   }
   return 0;

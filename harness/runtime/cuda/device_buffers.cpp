@@ -22,7 +22,8 @@ Json fingerprint_step(const TensorSlot& slot, std::uint64_t seed) {
 }  // namespace
 
 Result<void> DeviceBuffers::lay_out(PrivateBytes bytes) {
-  CAPSTONE_TRY(layout_, make_layout(problem_, problem_.measure, bytes.workspace, bytes.prepared));
+  CAPSTONE_TRY(const BoundProblem bound, bound_at(problem_, problem_.measure));
+  CAPSTONE_TRY(layout_, make_layout(bound, bytes.workspace, bytes.prepared));
   for (const TensorSlot& slot : layout_.tensors) {
     expected_at_.push_back(expected_bytes_);
     if (parameter(slot).is_written()) expected_bytes_ += aligned(slot.bytes);
@@ -30,7 +31,7 @@ Result<void> DeviceBuffers::lay_out(PrivateBytes bytes) {
   expected_prepared_ = expected_bytes_;
   expected_bytes_ += aligned(bytes.prepared);
   // The same calls every time: made once.
-  CAPSTONE_TRY(args_, call_arguments(problem_, layout_, problem_.measure));
+  CAPSTONE_TRY(args_, call_arguments(bound, layout_));
   expected_args_ = args_;
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i)
     if (parameter(layout_.tensors[i]).is_written())
@@ -136,7 +137,7 @@ void DeviceBuffers::add_fingerprints(Json& steps) const {
 }
 
 Result<std::vector<std::uint64_t>> DeviceBuffers::fingerprints() {
-  hash_seed_ = fresh_seed();  // nobody can aim at a collision
+  hash_seed_ = fresh_seed();  // drawn late, so that no candidate can aim at a collision
   Json steps = Json::array();
   add_fingerprints(steps);
   CAPSTONE_TRY(Json results, gpu_host_.batch(std::move(steps)));
@@ -152,13 +153,13 @@ Result<std::string> DeviceBuffers::verify(const std::vector<std::uint64_t>& befo
   for (auto [offset, size] : layout_.guards())
     steps.push_back({{"do", "check_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed_ ^ offset}});
   const std::size_t guards_end = steps.size();
-  std::vector<std::pair<std::size_t, std::string>> meaning;
+  std::vector<std::pair<std::size_t, const Parameter*>> compared;  // step, what it looks at
   std::vector<std::pair<std::size_t, std::size_t>> again;  // step, tensor: inputs by their fingerprints
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
     const TensorSlot& slot = layout_.tensors[i];
     const Parameter& p = parameter(slot);
     if (p.is_written()) {
-      meaning.emplace_back(steps.size(), "output " + p.name);
+      compared.emplace_back(steps.size(), &p);
       const double scale = i < scale_.size() ? scale_[i] : 0;
       steps.push_back({{"do", "compare"}, {"got", slot.offset}, {"expected", expected_at_[i]}, {"elements", slot.elements},
                        {"dtype", name_of(p.dtype)}, {"rtol", 2 * problem_.tolerance.rtol}, {"atol", 2 * problem_.tolerance.atol * scale}});
@@ -169,7 +170,7 @@ Result<std::string> DeviceBuffers::verify(const std::vector<std::uint64_t>& befo
         steps.push_back(fingerprint_step(slot, seed_));
         continue;
       }
-      meaning.emplace_back(steps.size(), "input " + p.name);
+      compared.emplace_back(steps.size(), &p);
       steps.push_back({{"do", "check_drawn"}, {"at", slot.offset}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)},
                        {"draw", draw_json(*draw)}});
     }
@@ -183,11 +184,11 @@ Result<std::string> DeviceBuffers::verify(const std::vector<std::uint64_t>& befo
   for (auto& [at, tensor] : again)
     if (results[at].at("value").get<std::uint64_t>() != host_made_[tensor])
       return fmt::format("the input {} was changed in a timed run", parameter(layout_.tensors[tensor]).name);
-  for (auto& [at, name] : meaning) {
+  for (auto& [at, p] : compared) {
     std::int64_t wrong = results[at].at("wrong").get<std::int64_t>();
     if (!wrong) continue;
-    if (name.starts_with("input")) return fmt::format("the {} was changed in a timed run", name);
-    return fmt::format("wrong result in a timed run: {} elements of the {} differ from the reference's", wrong, name);
+    if (!p->is_written()) return fmt::format("the input {} was changed in a timed run", p->name);
+    return fmt::format("wrong result in a timed run: {} elements of the output {} differ from the reference's", wrong, p->name);
   }
   return std::string();
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The measured case on the GPU: one set of tensors that candidates see, and beside it, in memory that only trusted
-// processes map, what the reference makes of the same inputs.
+// The measured case on the GPU: one set of tensors that candidates see, and, in memory that only trusted
+// processes map, the reference's results for the same inputs.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -17,32 +17,34 @@ class DeviceBuffers {
  public:
   DeviceBuffers(const Problem& problem, const Oracle& oracle, GpuHost& gpu_host) : problem_(problem), oracle_(oracle), gpu_host_(gpu_host) {}
 
-  /// Once, before anything else. `bytes`: the most that any arm wants.
+  /// Call once, before anything else. `bytes`: the maximum that any arm needs.
   Result<void> lay_out(PrivateBytes bytes);
 
-  /// New memory for all tensors, at the same addresses: what a process kept of the old is worthless.
+  /// New memory for all tensors, at the same addresses. Handles to the old memory become useless.
   Result<void> map();
-  /// Lets an arm's process map the tensors, and a trusted one also the expected values.
+  /// Lets an arm's process map the tensors, and a trusted process also the expected values.
   tl::expected<void, WorkerFailure> share(Runner& runner, bool trusted) const;
 
-  /// Parameters alone, and poison everywhere else: what prepare() may see. Only where the problem has `prepare`.
+  /// Parameters only, and poison everywhere else: the state that prepare() may see. Only if the problem has
+  /// `prepare`.
   Result<void> fill_parameters(std::uint64_t seed);
-  /// Fresh inputs from `seed`; outputs, workspace and guard bands poisoned; caches flushed.
+  /// New inputs from `seed`; outputs, workspace and guard bands poisoned; caches flushed.
   Result<void> fill(std::uint64_t seed);
 
-  /// Requests for an arm, or for the reference into its own memory.
+  /// Requests for an arm, or for the reference with its own memory for outputs.
   Json run_request(bool into_expected, int repeat, std::int64_t hide_ns) const;
   Json prepare_request(bool into_expected) const;
 
-  /// A number for all outputs as they are now.
+  /// One fingerprint of the current contents of all outputs.
   Result<std::vector<std::uint64_t>> fingerprints();
-  /// After the candidate's run and the reference's: guard bands, inputs, outputs, and whether the outputs changed since
-  /// `before` was taken. Empty text: all well.
+  /// After the runs of the candidate and the reference: checks guard bands, inputs, outputs, and whether the
+  /// outputs changed since `before` was taken. Returns an empty text if everything is correct.
   Result<std::string> verify(const std::vector<std::uint64_t>& before);
-  /// The oracle's word on 2,048 random elements of every output: of the reference's copy or of the candidate's. The first
-  /// one also fixes the scale of the comparisons on the device. Making gigabytes of inputs on the host takes seconds: probes of
-  /// one seed share the oracle's answers. Where the oracle is the reference itself, there is nothing to ask at this size: the
-  /// reference's copy gives the scale alone. Empty text: all well.
+  /// Compares 2,048 random elements of every output with the oracle: in the reference's copy or in the
+  /// candidate's. The first call also sets the scale for comparisons on the device. Making gigabytes of
+  /// inputs on the host takes seconds, so probes with one seed share the oracle's answers. If the oracle is
+  /// the reference itself, nothing can be asked at this size: the reference's copy gives only the scale.
+  /// Returns an empty text if everything is correct.
   Result<std::string> probe(bool expected_copy);
 
  private:
@@ -50,26 +52,28 @@ class DeviceBuffers {
   Result<void> fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed);
   void add_fingerprints(Json& steps) const;
   Result<void> ask_oracle();
-  /// The root mean square of random elements of what the reference made.
+  /// The root mean square of random elements of the reference's outputs.
   Result<void> take_scale_of_reference();
 
   struct Probe {
     std::vector<std::int64_t> indices;  ///< ascending
-    std::vector<double> value, scale;   ///< the oracle's
+    std::vector<double> value, scale;   ///< from the oracle
   };
 
   const Problem& problem_;
   const Oracle& oracle_;
   GpuHost& gpu_host_;
   Layout layout_;
-  std::vector<std::size_t> expected_at_;  ///< [tensor] offset in the expected memory; meaningful for written ones
+  std::vector<std::size_t> expected_at_;  ///< [tensor] offset in the expected memory; only set for outputs
   std::size_t expected_bytes_ = 0, expected_prepared_ = 0;
-  int memory_ = -1, expected_memory_ = -1;  ///< descriptors; the GPU host's
+  int memory_ = -1, expected_memory_ = -1;  ///< descriptors; owned by the GPU host's client
   Json args_, expected_args_;
   std::uint64_t seed_ = 0, probe_seed_ = 0, hash_seed_ = 0;
-  std::vector<Probe> probes_;  ///< [tensor] of the inputs made from probe_seed_; empty for what is not written
+  std::vector<Probe> probes_;  ///< [tensor] for the inputs made from probe_seed_; empty for tensors that are
+                               ///< not outputs
   std::vector<double> scale_;
-  std::map<std::size_t, std::uint64_t> host_made_;  ///< tensor → fingerprint of an input that the device cannot make again
+  std::map<std::size_t, std::uint64_t> host_made_;  ///< tensor → fingerprint of an input that the device
+                                                    ///< cannot generate again
 };
 
 }  // namespace capstone

@@ -1,5 +1,6 @@
-// capstone-gpu-host: the trusted GPU process. Owns every tensor: makes inputs, poisons, flushes the caches, compares and reads
-// back. Never loads a submission; gives its memory to workers as a shared handle.
+// capstone-gpu-host: the trusted GPU process. It owns every tensor: makes inputs, poisons, flushes the
+// caches, compares and reads back. It never loads a submission. It gives its memory to workers as a shared
+// handle.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -17,7 +18,7 @@ namespace {
 using capstone::DType;
 using namespace capstone::gpu;
 namespace random = capstone::random;
-using Json = capstone::Wire::Json;
+using Json = capstone::Json;
 
 constexpr int kThreads = 256;
 
@@ -36,7 +37,7 @@ void run_each(long long n, Body body) {
   CAPSTONE_CUDA(cudaGetLastError());
 }
 
-// A sum over all words that depends on their places; one atomic a warp.
+// A sum over all words that depends on their positions; one atomic per warp.
 __global__ void fingerprint(const unsigned char* bytes, long long size, unsigned long long seed, unsigned long long* sum) {
   unsigned long long mine = 0;
   for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i * 8 < size; i += (long long)gridDim.x * blockDim.x) {
@@ -75,7 +76,7 @@ struct PoisonBytes {
 
 struct Tally {
   unsigned long long wrong;
-  unsigned int max_abs_bits;  // non-negative floats order like their bits
+  unsigned int max_abs_bits;  // non-negative floats have the same order as their bits
 };
 
 struct CheckBytes {
@@ -86,7 +87,7 @@ struct CheckBytes {
     if (bytes[i] != random::poison_byte_at(seed, i)) atomicAdd(&tally->wrong, 1ull);
   }
 };
-// Regenerates each element and compares its bytes: an input that the kernel changed.
+// Generates each element again and compares its bytes, to find inputs that the kernel changed.
 struct CheckDrawn {
   random::Draw draw;
   DType type;
@@ -95,7 +96,7 @@ struct CheckDrawn {
   Tally* tally;
   __device__ void operator()(long long i) const {
     alignas(8) unsigned char again[8];
-    // store_drawn() writes at index i of its base: the base is moved so that element i lands in `again`.
+    // store_drawn() writes at index i of its base, so the base is moved to put element i into `again`.
     random::store_drawn(draw, type, again - i * size, i);
     bool same = true;
     for (int k = 0; k < size; ++k) same = same && again[k] == bytes[i * size + k];
@@ -125,7 +126,7 @@ struct Compare {
     float g = load(type, got, i), e = load(type, expected, i);
     float error = fabsf(g - e);
     if (!(error <= atol + rtol * fabsf(e))) atomicAdd(&tally->wrong, 1ull);  // NaN fails
-    // A look before the atomic: 67 million threads must not queue for one word.
+    // Check before the atomic: 67 million threads must not queue for one word.
     const unsigned bits = __float_as_uint(error);
     if (error == error && bits > *static_cast<volatile unsigned*>(&tally->max_abs_bits)) atomicMax(&tally->max_abs_bits, bits);
   }
@@ -151,7 +152,7 @@ struct Read {
   const unsigned* in;
   unsigned* sink;
   __device__ void operator()(long long i) const {
-    if (in[i] == 0xdeadbeefu) *sink = 1;  // never true by construction; the load cannot be removed
+    if (in[i] == 0xdeadbeefu) *sink = 1;  // never true; prevents the compiler from removing the load
   }
 };
 
@@ -185,7 +186,7 @@ random::Draw draw_of(const Json& json) {
   return draw;
 }
 
-// Clocks, temperature, power: read between samples. The library belongs to the driver and may be missing.
+// Clocks, temperature and power, read between samples. The library belongs to the driver and may be missing.
 class Telemetry {
  public:
   explicit Telemetry(const std::string& bus_id) {
@@ -220,7 +221,7 @@ class Telemetry {
     unsigned long long time;
     unsigned sm, memory, encoder, decoder;
   };
-  // Who computed since the last look.
+  // The processes that used the GPU since the last call.
   Json busy() {
     Json list = Json::array();
     unsigned count = 256;
@@ -258,7 +259,7 @@ class GpuHost {
     CAPSTONE_CUDA(cudaMalloc(&values_, kMaxGather * sizeof(double)));
   }
 
-  // `give` receives a descriptor to send along.
+  // `give` receives a descriptor to send with the answer.
   Json handle(const Json& request, int fd, int& give) {
     const std::string op = request.value("op", "");
     if (op == "hello") return hello();
@@ -324,7 +325,7 @@ class GpuHost {
     return {{"ok", true}};
   }
 
-  // Half a GiB each way, far more than any cache holds.
+  // Half a GiB in each direction, far more than any cache holds.
   double copy_bandwidth() {
     constexpr std::size_t kBytes = std::size_t{512} << 20;
     char* memory = nullptr;
@@ -344,7 +345,7 @@ class GpuHost {
       CAPSTONE_CUDA(cudaEventSynchronize(end));
       float ms = 0;
       CAPSTONE_CUDA(cudaEventElapsedTime(&ms, begin, end));
-      if (i > 1) times.push_back(ms);  // the first are warm-up
+      if (i > 1) times.push_back(ms);  // the first ones are warm-up
     }
     cudaEventDestroy(begin);
     cudaEventDestroy(end);
@@ -430,7 +431,8 @@ class GpuHost {
     return {{"values", std::move(list)}};
   }
 
-  // Pushes everything out of L2, and ends with reads of clean lines, so that no write-back falls into the next sample.
+  // Evicts everything from L2 and ends with reads of clean lines, so that no write-back falls into the next
+  // sample.
   Json flush() {
     cudaCtxResetPersistingL2Cache();
     run_each(words_, Touch{dirty_, ++turn_});

@@ -1,5 +1,5 @@
 #pragma once
-// The judge's side of the GPU host: GPU memory as an ArenaHost, and the steps of a sample.
+// The judge's interface to the GPU host: GPU memory as an ArenaHost, and the steps of a sample.
 #include <optional>
 #include <span>
 #include <string>
@@ -18,15 +18,16 @@ class GpuHost : public ArenaHost {
   Result<int> resize(std::size_t bytes) override;
   Result<void> load(std::span<const std::byte> image) override;
   Result<void> fetch(std::span<std::byte> image) override;
-  /// Memory for what the reference computes, which no candidate maps. The descriptor stays ours.
+  /// Memory for the reference's outputs, which no candidate maps. The descriptor is not given to candidates.
   Result<int> make_expected(std::size_t bytes);
   /// Copies host bytes to an offset of an arena: "tensors" or "expected".
   Result<void> upload(std::size_t offset, std::span<const std::byte> bytes, const char* arena = "tensors");
 
-  /// Performs steps in order (see GPU host.cu) and waits for the device.
+  /// Performs steps in order (see gpu_host.cu) and waits for the device.
   Result<Json> batch(Json steps);
   Result<Json> telemetry();
-  /// [B/s] read and written by a copy within the device: the ceiling of whatever moves as much as it keeps. Median of several.
+  /// [B/s] read and written by a copy within the device: the upper limit for code that reads as much as it
+  /// writes. Median of several copies.
   Result<double> copy_bandwidth();
   const Json& device() const { return worker_.hello(); }
 
@@ -42,7 +43,7 @@ class GpuHost : public ArenaHost {
   int staging_fd_ = -1;
 };
 
-/// A device draw as the GPU host reads it. Floats travel as their bits.
+/// A device draw in the form that the GPU host reads. Floats are sent as their bits.
 Json draw_json(const random::Draw& draw);
 
 }  // namespace capstone

@@ -1,7 +1,9 @@
-// capstone-replayer: the trusted process that runs a submission's recorded launch on the GPU host's tensors and times it.
+// capstone-replayer: the trusted process that runs a submission's captured launch on the GPU host's tensors
+// and times it.
 //
-// It loads the submission's device code and never its host code. Expected values are in another process. The judge has
-// checked the captured graph's form; here it is checked against the module: functions, their parameters, the size of variables.
+// It loads the submission's device code and never its host code. Expected values are in another process. The
+// judge has checked the form of the captured graph. This program checks it against the module: functions,
+// their parameters, the size of variables.
 #include <cuda_profiler_api.h>
 #include <sys/mman.h>
 
@@ -20,7 +22,7 @@
 namespace {
 
 using namespace capstone::gpu;
-using Json = capstone::Wire::Json;
+using Json = capstone::Json;
 using Clock = std::chrono::steady_clock;
 
 __global__ void poison_bytes(unsigned long long seed, unsigned char* out, long long bytes) {
@@ -38,7 +40,7 @@ std::vector<char> read_all(int fd, std::size_t bytes) {
   return text;
 }
 
-// The submission's device code: one module for each fat binary that its object holds.
+// The submission's device code: one module for each fat binary in its object file.
 class Code {
  public:
   explicit Code(std::vector<char> image) : image_(std::move(image)) {
@@ -49,12 +51,12 @@ class Code {
     } header;
     for (std::size_t at = 0; at + sizeof header <= image_.size();) {
       std::memcpy(&header, &image_[at], sizeof header);
-      if (header.magic != 0xba55ed50u) {  // padding between two of them
+      if (header.magic != 0xba55ed50u) {  // padding between two fat binaries
         at += 8;
         continue;
       }
       CUmodule module{};
-      // A part without code for this device holds no kernels of ours.
+      // A part without code for this device holds none of the kernels.
       if (CAPSTONE_DRIVER(cuModuleLoadData)(&module, &image_[at]) == CUDA_SUCCESS) modules_.push_back(module);
       at += header.header_bytes + header.bytes;
     }
@@ -94,7 +96,7 @@ class Code {
     return names;
   }
 
-  // What the captured graph names and the submission does not have: a library's kernel, most often.
+  // The captured graph names something that the submission does not have, usually a library's kernel.
   struct Foreign : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
@@ -104,7 +106,7 @@ class Code {
   std::vector<CUmodule> modules_;
 };
 
-// One step of a captured graph, ready to be put on a stream.
+// One step of a captured graph, ready to be enqueued on a stream.
 struct Step {
   enum Kind { kKernel, kMemset, kCopy } kind;
   CUlaunchConfig config{};
@@ -112,7 +114,8 @@ struct Step {
   std::vector<CUlaunchAttribute> attributes;
   std::vector<char> bytes;
   std::vector<void*> params;
-  bool early = false;                       // a programmatic launch: may begin before its predecessor has ended
+  bool early = false;                       // a programmatic launch: it may start before its predecessor has
+                                            // ended
   int max_shared = 0, carveout = -1;
   bool portable = true;
   CUdeviceptr dst = 0, src = 0;
@@ -148,7 +151,7 @@ struct Step {
     }
   }
 
-  // The driver would not launch it.
+  // The driver refused the launch.
   struct Refusal : std::runtime_error {
     using std::runtime_error::runtime_error;
   };
@@ -157,7 +160,7 @@ struct Step {
   std::size_t pitch() const { return height > 1 ? dst_pitch : width * element; }
 };
 
-// A recorded call: its steps one after another on a stream where they form a chain, else as a graph.
+// A captured call: its steps in order on one stream if they form a chain, else as a graph.
 class Sequence {
  public:
   Sequence(std::vector<Step> steps, bool chain) : steps_(std::move(steps)) {
@@ -174,7 +177,7 @@ class Sequence {
       return;
     }
     for (Step& step : steps_) {
-      // What a function may use is its own, not the launch's: the latest case may have asked for something else.
+      // These limits belong to the function, not to the launch, and another case may have changed them.
       if (step.kind == Step::kKernel) prepare(step);
       step.enqueue(stream);
     }
@@ -195,7 +198,7 @@ class Sequence {
     if (!step.portable) CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
   }
 
-  // Each step on a stream of its own, ordered by events, recorded into a graph.
+  // Puts each step on a separate stream, ordered by events, and captures them into a graph.
   void instantiate() {
     cudaStream_t origin{};
     CAPSTONE_CUDA(cudaStreamCreateWithFlags(&origin, cudaStreamNonBlocking));
@@ -241,7 +244,7 @@ class Replayer {
     CAPSTONE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     CAPSTONE_CUDA(cudaEventCreate(&begin_));
     CAPSTONE_CUDA(cudaEventCreate(&end_));
-    spin<<<1, 1, 0, stream_>>>(0);  // loaded now, not beside a sample
+    spin<<<1, 1, 0, stream_>>>(0);  // loaded now, so that loading does not disturb a sample
     CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
   }
 
@@ -262,9 +265,10 @@ class Replayer {
     return {{"ok", false}, {"kind", "exception"}, {"message", "unknown request: " + op}};
   }
 
-  // One recorded call on tensors that come from files, for a profiler, through which no channel passes. FOLDER holds once.json
-  // ({"arena_bytes":N,"written":[{"at":OFFSET,"bytes":N},…]}), code.fatbin, arena.bin, run.captured graph and, where the problem has prepare(),
-  // prepare.captured graph; written.bin is left there. The steady launch alone lies between the profiler's start and stop.
+  // Runs one captured call on tensors from files, for a profiler, which cannot use a channel. FOLDER holds
+  // once.json ({"arena_bytes":N,"written":[{"at":OFFSET,"bytes":N},…]}), code.fatbin, arena.bin, run.plan
+  // and, if the problem has prepare(), prepare.plan; the output is written.bin. Only the steady launch is
+  // between the profiler's start and stop.
   void play_once(const std::string& folder) {
     const std::vector<char> text = read_whole(folder + "/once.json"), image = read_whole(folder + "/arena.bin");
     const Json once = Json::parse(text.begin(), text.end());
@@ -456,8 +460,8 @@ class Replayer {
     }
   }
 
-  // One timed sample (repeat = 1, hidden behind a spin) or `repeat` calls back to back. The first run of a captured graph is the
-  // submission's first call, which may set up what later calls rely on.
+  // One timed sample (repeat = 1, hidden behind a spin) or `repeat` calls back to back. The first run of a
+  // captured graph is the submission's first call, which may prepare state for later calls.
   Json run(const Json& request) try {
     auto found = graphs_.find(request.at("plan").get<int>());
     if (found == graphs_.end()) throw std::runtime_error("no such plan");

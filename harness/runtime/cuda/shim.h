@@ -1,8 +1,9 @@
 #pragma once
-// The CUDA runtime as a submission sees it inside the capture worker. The submission is built with --default-stream per-thread
-// and -cudart shared, so its calls have the _ptsz and _ptds names and are resolved here first, because this program exports
-// them. What must be recorded faithfully is served from memory at fixed addresses or turned into its recordable form; what a
-// captured graph cannot hold is refused, with the reason.
+// The CUDA runtime as a submission sees it inside the capture worker. The submission is built with
+// --default-stream per-thread and -cudart shared, so its calls have the _ptsz and _ptds names and resolve to
+// this program first, because it exports them. Calls that must be captured exactly use memory at fixed
+// addresses or are changed into a form that can be captured. Calls that a captured graph cannot hold are
+// refused, with the reason.
 #include <map>
 #include <set>
 
@@ -11,8 +12,8 @@
 
 namespace capstone::gpu {
 
-/// Private memory of the submission: blocks in the scratch range, first fit. What is freed during a call is reused only
-/// after it, because a captured graph has no order but its edges.
+/// Private memory of the submission: blocks in the scratch range, first fit. Memory that a call frees is
+/// reused only after the call, because a captured graph has no order except its edges.
 class Allocator {
  public:
   void* take(std::size_t bytes) {
@@ -53,13 +54,13 @@ class Allocator {
 
 struct Shim {
   static Shim& get() {
-    static Shim* shim = new Shim;  // the submission's static destructors may still call in
+    static Shim* shim = new Shim;  // never destroyed: static destructors of the submission may still call it
     return *shim;
   }
 
   Allocator memory;
   bool recording = false;
-  std::string refused;                        ///< the first thing that no captured graph can hold
+  std::string refused;                        ///< the first operation that no captured graph can hold
   std::set<std::string> notes;
   bool waited = false;                        ///< a host-side wait was skipped
   struct Variable {
@@ -67,14 +68,14 @@ struct Shim {
     std::string name;
     std::size_t bytes;
   };
-  std::vector<Variable> variables;            ///< __device__ and __constant__ of the submission
-  std::map<cudaGraphExec_t, cudaGraph_t> graphs;  ///< what was instantiated, as it was then
-  std::map<const void*, std::vector<char>> kept;  ///< host data that recorded copies read
+  std::vector<Variable> variables;            ///< __device__ and __constant__ variables of the submission
+  std::map<cudaGraphExec_t, cudaGraph_t> graphs;  ///< each instantiated graph, as it was at that time
+  std::map<const void*, std::vector<char>> kept;  ///< host data that captured copies read
 
   void refuse(const char* why) {
     if (recording && refused.empty()) refused = why;
   }
-  /// Whether work on this stream goes into the captured graph.
+  /// Whether work on this stream belongs to the captured graph.
   bool joined(cudaStream_t stream) {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     if (cudaStreamIsCapturing(stream, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive) return true;
@@ -157,7 +158,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t*, const cudaResourceDesc
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t*, const cudaResourceDesc*) { return Shim::get().not_supported("it uses surfaces"); }
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return Shim::get().not_supported("it changes a limit of the device"); }
 
-// ---- copies: the data of the host is taken at the call, as the runtime does with pageable memory
+// ---- copies: host data is read at the call, as the runtime does with pageable memory
+// -----------------------
 cudaError_t cudaMemcpy_ptds(void* dst, const void* src, size_t bytes, cudaMemcpyKind) {
   return Shim::get().copy(dst, src, bytes, cudaStreamPerThread);
 }
@@ -198,7 +200,7 @@ cudaError_t cudaMemsetAsync_ptsz(void* dst, int value, size_t bytes, cudaStream_
   return Shim::get().joined(per_thread(stream)) ? cudaMemsetAsync(dst, value, bytes, per_thread(stream)) : cudaSuccess;
 }
 
-// ---- waits: a captured graph's host code is gone when it runs, so there is nobody to wait
+// ---- waits: no host code runs during a replay, so waits are skipped ---------------------------------------
 cudaError_t cudaDeviceSynchronize() { return Shim::get().wait(); }
 cudaError_t cudaStreamSynchronize_ptsz(cudaStream_t) { return Shim::get().wait(); }
 cudaError_t cudaStreamQuery_ptsz(cudaStream_t) { return Shim::get().wait(); }
@@ -211,7 +213,7 @@ cudaError_t cudaStreamAddCallback_ptsz(cudaStream_t, cudaStreamCallback_t, void*
   return Shim::get().not_supported("it calls the host from a stream");
 }
 
-// ---- launches: recorded by the runtime itself; here only those that would escape are seen
+// ---- launches: the runtime captures them; only those that would escape are handled here ------------------
 #define CAPSTONE_KERNEL_LAUNCH(name)                                                                                     \
   cudaError_t name(const void* kernel, dim3 grid, dim3 block, void** args, size_t shared, cudaStream_t stream) {         \
     if (!Shim::get().joined(per_thread(stream))) return cudaSuccess;                                                     \
@@ -235,8 +237,9 @@ cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const voi
   return real(config, kernel, args);
 }
 
-// ---- padding: arguments of `kernel<<<…>>>(…)` are built after the first of these, of cudaLaunchKernelEx often after the second.
-// A struct's padding is what lay on the stack; the runtime would leave addresses there that are never the same twice.
+// ---- padding: arguments of `kernel<<<…>>>(…)` are built after the first of these calls, those of
+// cudaLaunchKernelEx often after the second. A struct's padding holds old stack contents; without clearing,
+// these are addresses that change from call to call.
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
   static const auto real = next_definition<unsigned (*)(dim3, dim3, size_t, cudaStream_t)>("__cudaPushCallConfiguration");
   const unsigned code = real(grid, block, shared, stream);
@@ -250,7 +253,7 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
   return code;
 }
 
-// ---- graphs: a recording does not take an instantiated graph, so its nodes are put there
+// ---- graphs: a capture does not accept an instantiated graph, so its nodes are added instead --------------
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* ready, cudaGraph_t graph, unsigned long long flags) {
   static const auto real = next_definition<cudaError_t (*)(cudaGraphExec_t*, cudaGraph_t, unsigned long long)>("cudaGraphInstantiate");
   cudaError_t code = real(ready, graph, flags);
@@ -267,7 +270,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t, cudaGraph_t, cudaGraphExecUpdat
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t, cudaGraphNode_t, const cudaKernelNodeParams*) {
   return Shim::get().not_supported("it changes an instantiated graph");
 }
-// nvcc calls it by this name whatever the default stream is: the headers have a second cudaGraphLaunch_ptsz, for device code.
+// nvcc uses this name for every default stream: the headers have a second cudaGraphLaunch_ptsz for device
+// code.
 cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t where) try {
   using namespace capstone::gpu;
   Shim& shim = Shim::get();
@@ -293,7 +297,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t where) try {
 }
 cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t ready, cudaStream_t stream) { return cudaGraphLaunch(ready, per_thread(stream)); }
 
-// ---- which variables the submission has: their addresses differ from process to process
+// ---- variables of the submission: their addresses differ from process to process --------------------------
 void __cudaRegisterVar(void** module, char* host, char* address, const char* name, int external, size_t bytes, int constant, int global) {
   Shim::get().variables.push_back({host, name, bytes});
   static const auto real = next_definition<void (*)(void**, char*, char*, const char*, int, size_t, int, int)>("__cudaRegisterVar");

@@ -1,7 +1,7 @@
 // capstone-worker-cuda SUBMISSION.so: loads one submission and runs it on tensors that the GPU host owns.
 //
-// Untrusted as soon as the submission is loaded: everything it says is a claim. It times with CUDA events; the judge
-// checks outputs of the very runs that were timed through the GPU host.
+// Untrusted as soon as the submission is loaded: all its answers are unverified claims. It times with CUDA
+// events. The judge checks, through the GPU host, the outputs of exactly those runs that were timed.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,7 +12,7 @@
 namespace {
 
 using namespace capstone::gpu;
-using Json = capstone::Wire::Json;
+using Json = capstone::Json;
 using Clock = std::chrono::steady_clock;
 
 class Runner {

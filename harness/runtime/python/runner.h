@@ -1,5 +1,5 @@
 #pragma once
-// The Python worker behind the face that the gates know.
+// The Python worker as a Runner.
 #include <filesystem>
 #include <string>
 

@@ -1,7 +1,7 @@
 // capstone-confine [--read PATH | --write FOLDER | --device PATH]… -- PROGRAM [ARGUMENT]…
-// capstone-confine --only-ipc yes -- PROGRAM [ARGUMENT]…     below bubblewrap, which does the rest
-// Gives up what an untrusted program must not have, then becomes that program. For machines where bubblewrap cannot make
-// namespaces. Exit code 125 and one line on stderr when the kernel cannot do it.
+// capstone-confine --only-calls yes -- PROGRAM [ARGUMENT]…   inside bubblewrap, which has restricted the files
+// Gives up what an untrusted program must not have, then becomes that program. The filter of system calls is the same with
+// bubblewrap and with Landlock. Exit code 125 and one line on stderr when the kernel cannot do it.
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@ int fail(const std::string& why) {
   return kCannotConfine;
 }
 
-// Root's rights would pass Landlock's rules by nothing, but the system's files by everything.
+// Landlock's rules hold for root, too, but the modes of the system's files do not.
 bool drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
@@ -35,22 +35,22 @@ bool drop_capabilities() {
 int main(int argc, char** argv) {
   using namespace capstone::confine;
   Paths paths;
-  bool only_ipc = false;
+  bool only_calls = false;
   int at = 1;
   for (; at + 1 < argc && std::string_view(argv[at]) != "--"; at += 2) {
     const std::string_view flag = argv[at];
     if (flag == "--read") paths.read.push_back(argv[at + 1]);
     else if (flag == "--write") paths.write.push_back(argv[at + 1]);
     else if (flag == "--device") paths.device.push_back(argv[at + 1]);
-    else if (flag == "--only-ipc") only_ipc = true;
+    else if (flag == "--only-calls") only_calls = true;
     else return fail("unknown option " + std::string(flag));
   }
   if (at + 1 >= argc) return fail("no program to run");
-  if (!only_ipc && !drop_capabilities()) return fail(std::string("capabilities cannot be dropped: ") + std::strerror(errno));
+  if (!only_calls && !drop_capabilities()) return fail(std::string("capabilities cannot be dropped: ") + std::strerror(errno));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail(std::string("no_new_privs is refused: ") + std::strerror(errno));
-  if (!only_ipc)
+  if (!only_calls)
     if (std::string why = restrict_files(paths); !why.empty()) return fail(why);
-  if (std::string why = only_ipc ? restrict_ipc() : restrict_system_calls(); !why.empty()) return fail(why);
+  if (std::string why = restrict_system_calls(); !why.empty()) return fail(why);
   ::execvp(argv[at + 1], argv + at + 1);
   return fail(std::string("cannot start ") + argv[at + 1] + ": " + std::strerror(errno));
 }

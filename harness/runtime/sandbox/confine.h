@@ -17,13 +17,10 @@ struct Paths {
 /// @return what failed; empty when done.
 std::string restrict_files(const Paths& paths);
 
-/// seccomp: no sockets to anywhere, no looking into other processes nor scheduling them, nothing that outlives the process (System V's
-/// and POSIX's queues and segments), no way out of the process group, nothing that asks the kernel for more rights. Refused calls fail with EPERM. Needs no_new_privs.
+/// seccomp: refuses, with EPERM, sockets other than Unix streams and all connections; access to other processes and their
+/// schedules; IPC that outlives the process; leaving the process group; namespaces, keyrings, and calls that need more rights.
+/// Needs no_new_privs.
 /// @return what failed; empty when done.
 std::string restrict_system_calls();
-
-/// The part of restrict_system_calls() that keeps memory where it is counted: no System V IPC, no POSIX queues. For bubblewrap, whose
-/// namespaces do the rest.
-std::string restrict_ipc();
 
 }  // namespace capstone::confine

@@ -74,12 +74,11 @@ void add_without_hidden(const fs::path& folder, const Paths& hidden, Paths& into
 
 }  // namespace
 
-Sandbox::Sandbox(const Resources& resources) : visible_devices_(resources.visible_devices) {
+Sandbox::Sandbox(const Resources& resources)
+    : confine_(resources.libexec / "capstone-confine"), visible_devices_(resources.visible_devices) {
   std::error_code code;
   for (const fs::path& ours : {resources.share, resources.libexec / "oracles"})
     if (fs::is_directory(ours, code)) hidden_.push_back(fs::canonical(ours, code));
-  const fs::path confine = resources.libexec / "capstone-confine";
-  if (fs::exists(confine, code)) confine_ = confine;
 }
 
 Sandbox Sandbox::none(const Resources& resources, std::string why) {
@@ -111,7 +110,7 @@ Sandbox Sandbox::detect(const Resources& resources) {
   if (wanted.empty() || wanted == "landlock") {
     sandbox = Sandbox(resources);
     sandbox.kind_ = Isolation::kLandlock;
-    sandbox.program_ = resources.libexec / "capstone-confine";
+    sandbox.program_ = sandbox.confine_;
     no_landlock = sandbox.probe();
     if (no_landlock.empty()) {
       sandbox.description_ = "Landlock + seccomp (bubblewrap: " + no_bubblewrap + ")";
@@ -136,8 +135,8 @@ std::string Sandbox::probe() const {
 }
 
 std::vector<std::string> Sandbox::bubblewrap_command(ProcessSpec spec, const Access& access) const {
-  // Its IPC namespace is private, but what is in it counts as nobody's memory.
-  if (!confine_.empty()) spec.argv.insert(spec.argv.begin(), {confine_.string(), "--only-ipc", "yes", "--"});
+  // Namespaces do not separate keyrings, and what lies in the IPC namespace counts for no process.
+  spec.argv.insert(spec.argv.begin(), {confine_.string(), "--only-calls", "yes", "--"});
   std::vector<std::string> command{program_.string()};
   command.insert(command.end(), kSandboxOpening.begin(), kSandboxOpening.end());
   auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };

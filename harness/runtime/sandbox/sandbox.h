@@ -50,7 +50,7 @@ class Sandbox {
 
   Isolation kind_ = Isolation::kNone;
   std::filesystem::path program_;            ///< bwrap or capstone-confine
-  std::filesystem::path confine_;            ///< capstone-confine, which under bwrap refuses a few calls; empty: it is missing
+  std::filesystem::path confine_;            ///< capstone-confine, which filters the system calls under bwrap, too
   std::filesystem::path bwrap_libraries_;    ///< set for the copy that the tarball brings along
   std::string description_;
   std::string visible_devices_;

@@ -1,177 +1,134 @@
-// The seccomp filter: a list of refused calls, and some that depend on their arguments. A list of allowed ones would break
-// with every new driver; what a program can reach at all is Landlock's part.
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+// The seccomp filter: a list of refused calls, and some that depend on their arguments. A list of allowed
+// calls would break with every new driver; file access is Landlock's or bubblewrap's part.
 #include <sched.h>
+#include <seccomp.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <utility>
-#include <vector>
+#include <memory>
 
 #include "harness/runtime/sandbox/confine.h"
 
 namespace capstone::confine {
 namespace {
 
-#if defined(__x86_64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#else
-#error "the seccomp filter needs this machine's AUDIT_ARCH_* constant"
-#endif
-
-constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW, kRefuse = SECCOMP_RET_ERRNO | EPERM, kAbsent = SECCOMP_RET_ERRNO | ENOSYS;
-
-// What outlives the process, uncounted, and is there for the next one to find; CUDA needs none of it. Identifiers can be guessed: not the calls
-// that make one alone.
-constexpr long kIpc[] = {
-    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
-    SYS_mq_open, SYS_mq_unlink,
-};
-
-constexpr long kRefused[] = {
+// libseccomp leaves out what this processor's architecture does not have.
+constexpr int kRefused[] = {
+    // System V and POSIX IPC: its memory counts for no process and outlives the process that made it. CUDA
+    // needs none of it. Identifiers can be guessed, so calls that use one are refused, too.
+    SCMP_SYS(shmget), SCMP_SYS(shmat), SCMP_SYS(shmctl), SCMP_SYS(msgget), SCMP_SYS(msgsnd), SCMP_SYS(msgrcv),
+    SCMP_SYS(msgctl), SCMP_SYS(semget), SCMP_SYS(semop), SCMP_SYS(semtimedop), SCMP_SYS(semctl),
+    SCMP_SYS(mq_open), SCMP_SYS(mq_unlink),
     // other processes: their memory, their descriptors, signals to them
-    SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_kcmp, SYS_pidfd_getfd, SYS_pidfd_send_signal,
-    SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_setpriority, SYS_ioprio_set, SYS_migrate_pages, SYS_move_pages,
-    // out of the process group, which is killed as a whole
-    SYS_setsid, SYS_setpgid,
-    // connections to services of this machine; io_uring would do all of this behind the filter's back
-    SYS_connect, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
-    // mounts and namespaces
-    SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount, SYS_open_tree, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
-    SYS_mount_setattr, SYS_unshare, SYS_setns, SYS_name_to_handle_at, SYS_open_by_handle_at,
+    SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise),
+    SCMP_SYS(kcmp), SCMP_SYS(pidfd_getfd), SCMP_SYS(pidfd_send_signal), SCMP_SYS(kill), SCMP_SYS(tkill),
+    SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(setpriority), SCMP_SYS(ioprio_set),
+    SCMP_SYS(migrate_pages), SCMP_SYS(move_pages),
+    // leaving the process group, which is killed as a whole
+    SCMP_SYS(setsid), SCMP_SYS(setpgid),
+    // connections to services of this machine; io_uring would make such calls past the filter
+    SCMP_SYS(connect), SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register),
+    // mounts and namespaces: a new user namespace may mount a tmpfs, whose memory counts for no process
+    SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(move_mount),
+    SCMP_SYS(open_tree), SCMP_SYS(fsopen), SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(fspick),
+    SCMP_SYS(mount_setattr), SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(name_to_handle_at),
+    SCMP_SYS(open_by_handle_at),
+    // the user's keyrings, which no namespace separates
+    SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key),
     // the kernel itself
-    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_init_module, SYS_finit_module,
-    SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_syslog, SYS_quotactl, SYS_sethostname,
-    SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_lookup_dcookie, SYS_vhangup,
-#ifdef SYS_kexec_file_load
-    SYS_kexec_file_load,
-#endif
-#if defined(__x86_64__)
-    SYS_iopl, SYS_ioperm, SYS_modify_ldt,
-#endif
-};
+    SCMP_SYS(bpf), SCMP_SYS(perf_event_open), SCMP_SYS(userfaultfd), SCMP_SYS(init_module),
+    SCMP_SYS(finit_module), SCMP_SYS(delete_module), SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load),
+    SCMP_SYS(reboot), SCMP_SYS(swapon), SCMP_SYS(swapoff), SCMP_SYS(acct), SCMP_SYS(syslog),
+    SCMP_SYS(quotactl), SCMP_SYS(sethostname), SCMP_SYS(setdomainname), SCMP_SYS(settimeofday),
+    SCMP_SYS(clock_settime), SCMP_SYS(adjtimex), SCMP_SYS(clock_adjtime), SCMP_SYS(lookup_dcookie),
+    SCMP_SYS(vhangup), SCMP_SYS(iopl), SCMP_SYS(ioperm), SCMP_SYS(modify_ldt)};
 
-constexpr unsigned kNewNamespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP;
+// CLONE_PARENT makes a sibling, which the judge would not count among the candidate's processes.
+constexpr std::uint64_t kRefusedCloneFlags[] = {CLONE_NEWNS,  CLONE_NEWUTS, CLONE_NEWIPC,    CLONE_NEWUSER,
+                                                CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWCGROUP, CLONE_PARENT};
+constexpr std::uint64_t kInt = 0xffffffff;  // the kernel reads the low half of an argument that is an int
 
-// The low half of the call's nth argument. None of the arguments looked at here is wider.
-constexpr std::uint32_t argument(int n) {
-  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + sizeof(std::uint64_t) * static_cast<unsigned>(n));
-}
-
-class Program {
+class Filter {
  public:
-  void load(std::size_t offset) { add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset))); }
-  void load_argument(int n) { load(argument(n)); }
-  void keep_bits(std::uint32_t mask) { add(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask)); }
-  void answer(std::uint32_t what) { add(BPF_STMT(BPF_RET | BPF_K, what)); }
-  // About the word that was loaded.
-  void answer_if(std::uint32_t value, std::uint32_t what) { jump(BPF_JEQ, value, 0, 1), answer(what); }
-  void answer_unless(std::uint32_t value, std::uint32_t what) { jump(BPF_JEQ, value, 1, 0), answer(what); }
-  void answer_if_any_bit(std::uint32_t mask, std::uint32_t what) { jump(BPF_JSET, mask, 0, 1), answer(what); }
-  void answer_if_at_least(std::uint32_t value, std::uint32_t what) { jump(BPF_JGE, value, 0, 1), answer(what); }
-  /// What `rules` add, for this call alone; they end with an answer.
-  template <class Rules>
-  void for_call(long number, Rules rules) {
-    const std::size_t at = lines_.size();
-    jump(BPF_JEQ, static_cast<std::uint32_t>(number), 0, 0);
-    rules();
-    lines_[at].jf = static_cast<std::uint8_t>(lines_.size() - at - 1);
+  Filter() : context_(seccomp_init(SCMP_ACT_ALLOW), seccomp_release) {
+    if (!context_) {
+      fail(-ENOMEM);
+      return;
+    }
+    attribute(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);  // 32-bit and x32 calls have other numbers
+    attribute(SCMP_FLTATR_CTL_OPTIMIZE, 2);  // a binary search instead of a hundred comparisons
   }
-  sock_fprog code() { return {static_cast<unsigned short>(lines_.size()), lines_.data()}; }
+  void refuse(int call, int error = EPERM) { add(call, error, 0, nullptr); }
+  void refuse(int call, scmp_arg_cmp when) { add(call, EPERM, 1, &when); }
+
+  /// Refuses the call unless the int in argument `n` is 0 or `value`. A rule holds one comparison for each
+  /// argument, so this takes one rule a bit: refused with a bit that `value` lacks, and with a bit of `value`
+  /// but not the next one of `value`. Going round all of its bits, only none and all of them remain.
+  void refuse_unless_zero_or(int call, unsigned n, std::uint32_t value) {
+    for (int bit = 0; bit < 32; ++bit) {
+      const std::uint32_t here = 1u << bit;
+      std::uint32_t next = here;
+      if (value & here) do
+          next = next << 1 | next >> 31;
+        while (!(value & next));
+      if (!(value & here))
+        refuse(call, SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, here, here));
+      else if (next != here)
+        refuse(call, SCMP_CMP64(n, SCMP_CMP_MASKED_EQ, here | next, here));
+    }
+  }
+
+  /// @return what failed; empty when the filter is in force.
+  std::string install() {
+    if (error_ == 0) fail(seccomp_load(context_.get()));
+    return error_ == 0 ? "" : std::string("the kernel takes no seccomp filter: ") + std::strerror(-error_);
+  }
 
  private:
-  void add(sock_filter line) { lines_.push_back(line); }
-  void jump(int kind, std::uint32_t value, std::uint8_t if_true, std::uint8_t if_false) {
-    add(BPF_JUMP(static_cast<std::uint16_t>(BPF_JMP | BPF_K | kind), value, if_true, if_false));
+  void fail(int code) {
+    if (error_ == 0) error_ = code;
   }
-  std::vector<sock_filter> lines_;
+  void attribute(scmp_filter_attr which, std::uint32_t value) {
+    fail(seccomp_attr_set(context_.get(), which, value));
+  }
+  void add(int call, int error, unsigned count, const scmp_arg_cmp* when) {
+    if (error_ == 0)
+      fail(seccomp_rule_add_array(context_.get(), SCMP_ACT_ERRNO(static_cast<std::uint16_t>(error)), call,
+                                  count, when));
+  }
+
+  std::unique_ptr<void, void (*)(scmp_filter_ctx)> context_;
+  int error_ = 0;  ///< the first one; negative, as libseccomp's
 };
-
-// The call's number, which the rules ask for; calls of other kinds of program have other numbers.
-Program begun() {
-  Program p;
-  p.load(offsetof(seccomp_data, arch));
-  p.answer_unless(kArchitecture, SECCOMP_RET_KILL_PROCESS);  // 32 bits
-  p.load(offsetof(seccomp_data, nr));
-#if defined(__x86_64__)
-  p.answer_if_at_least(0x40000000, kAbsent);  // x32: the same calls under other numbers
-#endif
-  for (long number : kIpc) p.answer_if(static_cast<std::uint32_t>(number), kRefuse);
-  return p;
-}
-
-Program filter() {
-  Program p = begun();
-  for (long number : kRefused) p.answer_if(static_cast<std::uint32_t>(number), kRefuse);
-  // Its flags lie in memory, where a filter cannot look. The C library falls back to clone.
-  p.answer_if(static_cast<std::uint32_t>(SYS_clone3), kAbsent);
-  p.for_call(SYS_clone, [&] {
-    p.load_argument(0);
-    p.answer_if_any_bit(kNewNamespaces, kRefuse);
-    p.answer(kAllow);
-  });
-  // The CUDA driver listens on a Unix socket of its own; datagrams would reach services without connect().
-  p.for_call(SYS_socket, [&] {
-    p.load_argument(0);
-    p.answer_unless(AF_UNIX, kRefuse);
-    p.load_argument(1);
-    p.keep_bits(0xf);
-    p.answer_if(SOCK_DGRAM, kRefuse);
-    p.answer(kAllow);
-  });
-  p.for_call(SYS_prctl, [&] {  // whoever cannot be dumped hides its open files and its libraries from the judge
-    p.load_argument(0);
-    p.answer_if(PR_SET_DUMPABLE, kRefuse);
-    p.answer(kAllow);
-  });
-  p.for_call(SYS_prlimit64, [&] {  // its own limits only
-    p.load_argument(0);
-    p.answer_unless(0, kRefuse);
-    p.answer(kAllow);
-  });
-  // The judge's time is not the submission's to give away. Another thread by its number may be anybody's: refused softly, as by a kernel without
-  // the right; whoever asks lives on with the usual schedule.
-  for (const long number : {SYS_sched_setaffinity, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr})
-    p.for_call(number, [&] {
-      p.load_argument(0);
-      p.answer_if(0, kAllow);
-      p.answer_unless(static_cast<std::uint32_t>(::getpid()), kRefuse);
-      p.answer(kAllow);
-    });
-  p.for_call(SYS_tgkill, [&] {  // abort() and raise()
-    p.load_argument(0);
-    p.answer_unless(static_cast<std::uint32_t>(::getpid()), kRefuse);
-    p.answer(kAllow);
-  });
-  p.answer(kAllow);
-  return p;
-}
-
-std::string install(Program p) {
-  sock_fprog code = p.code();
-  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &code) != 0)
-    return std::string("the kernel takes no seccomp filter: ") + std::strerror(errno);
-  return {};
-}
 
 }  // namespace
 
-std::string restrict_system_calls() { return install(filter()); }
-
-std::string restrict_ipc() {
-  Program p = begun();
-  p.answer(kAllow);
-  return install(std::move(p));
+std::string restrict_system_calls() {
+  const auto self = static_cast<std::uint32_t>(::getpid());
+  Filter filter;
+  for (const int call : kRefused) filter.refuse(call);
+  // Its flags lie in memory, where a filter cannot look. The C library falls back to clone.
+  filter.refuse(SCMP_SYS(clone3), ENOSYS);
+  for (const std::uint64_t flag : kRefusedCloneFlags)
+    filter.refuse(SCMP_SYS(clone), SCMP_A0_64(SCMP_CMP_MASKED_EQ, flag, flag));
+  // The CUDA driver listens on a Unix socket of its own. Datagrams would reach services without connect().
+  filter.refuse(SCMP_SYS(socket), SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
+  filter.refuse(SCMP_SYS(socket), SCMP_A1_64(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM));
+  // A process that cannot be dumped hides its open files and its libraries from the judge.
+  filter.refuse(SCMP_SYS(prctl), SCMP_A0_64(SCMP_CMP_MASKED_EQ, kInt, PR_SET_DUMPABLE));
+  filter.refuse(SCMP_SYS(prlimit64), SCMP_A0_64(SCMP_CMP_NE, 0));  // its own limits only
+  // A candidate may set its own schedule, not the judge's. Another thread's number may be anybody's, so it is
+  // refused; a library that asks for it keeps the usual schedule.
+  for (const int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
+                         SCMP_SYS(sched_setattr)})
+    filter.refuse_unless_zero_or(call, 0, self);
+  filter.refuse(SCMP_SYS(tgkill),
+                SCMP_A0_64(SCMP_CMP_NE, self));  // abort() and raise() need it for this process
+  return filter.install();
 }
 
 }  // namespace capstone::confine

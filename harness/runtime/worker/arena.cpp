@@ -36,7 +36,7 @@ void MemfdArena::drop() {
 Result<int> MemfdArena::resize(std::size_t bytes) {
   drop();
   fd_ = ::memfd_create("capstone-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  // Of a size for ever: a candidate that cut it short would end the judge, which reads it, by SIGBUS.
+  // The size is sealed: a candidate that truncated the file would end the judge, which reads it, with SIGBUS.
   if (fd_ < 0 || ::ftruncate(fd_, static_cast<off_t>(bytes)) != 0 ||
       ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail(fmt::format("cannot get {} bytes of shared memory: {}", bytes, std::strerror(errno)), {}, {},

@@ -34,7 +34,7 @@ class MemfdArena : public ArenaHost {
   std::size_t bytes_ = 0;
 };
 
-/// Bytes that a candidate wants beside the tensors at some sizes; both must be known before the arena is laid out.
+/// Bytes that a candidate wants in addition to the tensors at some sizes; both must be known before the arena is laid out.
 struct PrivateBytes {
   std::size_t workspace = 0, prepared = 0;
 };

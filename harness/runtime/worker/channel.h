@@ -1,40 +1,14 @@
 #pragma once
-// Packets of JSON over a SOCK_SEQPACKET Unix socket, each with at most one file descriptor. See protocol.md.
+// The judge's end of the channel to a worker: packets with a time limit. See protocol.md.
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "harness/base/error.h"
 #include "harness/base/json.h"
+#include "harness/base/packet.h"
 
 namespace capstone {
-
-/// An owned file descriptor.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
-
-struct Packet {
-  Json message;
-  Descriptor fd;  ///< a descriptor that came along; empty otherwise
-
-  /// A number that the message holds under `key`; nothing if there is none. Who sent it may have written anything.
-  std::optional<double> number(const char* key) const;
-};
 
 /// Why nothing came back. kClosed: also when a packet of no bytes came, which looks the same.
 enum class ChannelEnd { kClosed, kTimedOut, kMalformed, kInterrupted };

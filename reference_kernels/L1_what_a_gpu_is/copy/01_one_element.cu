@@ -1,15 +1,16 @@
 // Rung 1: one thread, one element.
 //
 // Changed     nothing yet: a thread moves four bytes.
-// Why         the beginning: an index out of block and thread, a test for the end. Neighbouring threads touch neighbouring words.
-// Prediction  well below the driver's copy, 65 % on an H200: too few bytes under way.
+// Why         the start: an index out of block and thread, a test for the end. Neighbouring threads touch
+//             neighbouring words.
+// Prediction  well below the driver's copy, 65 % on an H200: too few bytes in flight.
 //
 // Shapes      x, y [n]; any n up to 2^31 * 256.
 // Launch      <<<ceil(n / 256), 256>>>.
 // Resources   about 10 registers, no shared memory.
 // Cost        8 n bytes; nothing is computed.
-// Divides     nothing has to divide anything: threads behind the end leave.
-// Source      our own.
+// Divides     no divisibility is required: threads past the end leave.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

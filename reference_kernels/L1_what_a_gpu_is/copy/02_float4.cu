@@ -1,14 +1,15 @@
 // Rung 2: sixteen bytes an instruction.
 //
 // Changed     a thread moves one float4.
-// Why         four times the bytes under way with the same number of threads: 32 KB a multiprocessor each way.
+// Why         four times the bytes in flight with the same number of threads: 32 KB per multiprocessor each
+//             way.
 // Prediction  as fast as the driver's own copy: this is 100 %.
 //
 // Shapes      x, y [n]; any n; both bases on 16 bytes.
 // Launch      <<<ceil(n / 1024), 256>>>: a block owns 256 float4.
 // Resources   about 12 registers, no shared memory.
 // Cost        8 n bytes; nothing is computed.
-// Divides     the last n % 4 elements go one by one, to the threads behind the last whole float4.
+// Divides     the last n % 4 elements go one by one, to the threads after the last whole float4.
 // Source      vectorised access as in the CUDA C++ Best Practices Guide.
 #include <cuda_runtime.h>
 

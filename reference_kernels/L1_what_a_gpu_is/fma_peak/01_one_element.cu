@@ -1,14 +1,17 @@
 // Rung 1: one thread, one element, straight from the formula.
 //
-// Changed     nothing yet: Horner's rule, from the highest power down, each coefficient loaded where it is needed.
-// Why         one multiply-add a term is all the arithmetic there is. But each waits for the one before, and for its coefficient.
-// Prediction  64 warps a multiprocessor hide both latencies; a load for each multiply-add does not hide: a third of the peak.
+// Changed     nothing yet: Horner's rule, from the highest power down, each coefficient loaded where it is
+//             needed.
+// Why         one multiply-add a term is all the arithmetic there is. But each waits for the one before, and
+//             for its coefficient.
+// Prediction  64 warps per multiprocessor hide both latencies; a load for each multiply-add does not hide: a
+//             third of the peak.
 //
 // Shapes      x, y [n], c [terms]; any n up to 2^31 * 256, any terms.
 // Launch      <<<ceil(n / 256), 256>>>.
 // Resources   about 20 registers, no shared memory.
 // Cost        2 n terms FLOPs; 8 n bytes, and a load of a coefficient for each multiply-add of a warp.
-// Divides     nothing has to divide anything: threads behind the end leave.
+// Divides     no divisibility is required: threads past the end leave.
 // Source      Horner's rule.
 #include <cuda_runtime.h>
 

@@ -1,15 +1,18 @@
 // Rung 2: coefficients in shared memory, four a load.
 //
-// Changed     a block loads 1024 coefficients into shared memory at a time; a thread reads four of them with one instruction.
-// Why         all threads of a warp want the same four words, which shared memory gives to all of them at once: one load for four
-//             multiply-adds instead of one for each.
-// Prediction  1.5x to 2x rung 1: issuing loads is no longer most of the work, loop and loads still take a share.
+// Changed     a block loads 1024 coefficients into shared memory at a time; a thread reads four of them with
+//             one instruction.
+// Why         all threads of a warp want the same four words, which shared memory gives to all of them at
+//             once: one load for four multiply-adds instead of one for each.
+// Prediction  1.5x to 2x rung 1: issuing loads is no longer most of the work, loop and loads still take a
+//             share.
 //
 // Shapes      x, y [n], c [terms]; any n up to 2^31 * 256, any terms.
 // Launch      <<<ceil(n / 256), 256>>>.
 // Resources   about 30 registers; 4 KB of shared memory.
 // Cost        2 n terms FLOPs; 8 n bytes, and a load of 16 bytes for four multiply-adds of a warp.
-// Divides     nothing has to divide anything: coefficients behind the last are zero, elements behind the last are not stored.
+// Divides     no divisibility is required: coefficients past the last are zero, elements past the last are
+//             not stored.
 // Source      Horner's rule.
 #include <cuda_runtime.h>
 

@@ -1,15 +1,17 @@
 // Rung 3: eight elements a thread share each coefficient.
 //
 // Changed     a thread evaluates eight polynomials side by side.
-// Why         one load of four coefficients now feeds 32 multiply-adds, and the eight chains do not wait for one another: what
-//             is left besides the multiply-adds is a few percent of all instructions.
-// Prediction  counting instructions, 95 % of the peak. An H200 reaches 61 %: something else is the limit, which rung 4 takes away.
+// Why         one load of four coefficients now feeds 32 multiply-adds, and the eight chains do not wait for
+//             one another: what is left besides the multiply-adds is a few percent of all instructions.
+// Prediction  counting instructions, 95 % of the peak. An H200 reaches 61 %: something else is the limit,
+//             which rung 4 takes away.
 //
 // Shapes      x, y [n], c [terms]; any n up to 2^31 * 2048, any terms.
 // Launch      <<<ceil(n / 2048), 256>>>.
 // Resources   about 40 registers; 4 KB of shared memory.
 // Cost        2 n terms FLOPs; 8 n bytes, and a load of 16 bytes for 32 multiply-adds of a warp.
-// Divides     nothing has to divide anything: coefficients behind the last are zero, elements behind the last are not stored.
+// Divides     no divisibility is required: coefficients past the last are zero, elements past the last are
+//             not stored.
 // Source      Horner's rule.
 #include <cuda_runtime.h>
 

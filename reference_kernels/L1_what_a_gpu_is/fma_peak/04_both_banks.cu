@@ -1,21 +1,24 @@
 // Rung 4: both banks of registers.
 //
-// Changed     52 elements a thread instead of eight, and the loop over the coefficients is not unrolled: its body is 208
-//             multiply-adds already.
-// Why         registers lie in two banks, those with even numbers and those with odd ones. In rung 3 both factors of every
-//             second multiply-add, v[e] and t[e], come from one bank (`cuobjdump -sass` shows the numbers), which costs a
-//             cycle. Nothing in C++ names a bank; of the numbers of elements that were compiled, 52 has the fewest such
-//             pairs: one in 200.
-// Prediction  made before the first run, when the banks were a guess: 1.4x rung 3, 85 to 92 % of the data sheet's peak; no gain
-//             if the guess is wrong. An H200 says 1.36x and 84 %. At 2^24 elements its busiest multiprocessor has 20 blocks to
-//             do, the average one 19.1: that is 5 % of what is missing.
+// Changed     52 elements per thread instead of eight, and the loop over the coefficients is not unrolled:
+//             its body is 208 multiply-adds already.
+// Why         registers lie in two banks, those with even numbers and those with odd ones. In rung 3 both
+//             factors of every second multiply-add, v[e] and t[e], come from one bank (`cuobjdump -sass`
+//             shows the numbers), which costs a cycle. Nothing in C++ names a bank; of the numbers of
+//             elements that were compiled, 52 has the fewest such pairs: one in 200.
+// Prediction  made before the first run, when the banks were a guess: 1.4x rung 3, 85 to 92 % of the data
+//             sheet's peak; no gain if the guess is wrong. An H200 says 1.36x and 84 %. At 2^24 elements its
+//             busiest multiprocessor has 20 blocks to do, the average one 19.1: that is 5 % of what is
+//             missing.
 //
 // Shapes      x, y [n], c [terms]; any n up to 2^31 * 6656, any terms.
 // Launch      <<<ceil(n / 6656), 128>>>.
 // Resources   128 registers; 4 KB of shared memory.
 // Cost        2 n terms FLOPs; 8 n bytes, and a load of 16 bytes for 208 multiply-adds of a warp.
-// Divides     nothing has to divide anything: coefficients behind the last are zero, elements behind the last are not stored.
-// Source      Horner's rule; banks as in Z. Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018.
+// Divides     no divisibility is required: coefficients past the last are zero, elements past the last are
+//             not stored.
+// Source      Horner's rule; banks as in Z. Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+//             Microbenchmarking", 2018.
 #include <cuda_runtime.h>
 
 #include <cstdint>

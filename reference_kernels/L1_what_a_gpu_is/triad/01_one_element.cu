@@ -2,13 +2,13 @@
 //
 // Changed     nothing yet: this is the formula, written for one thread.
 // Why         the beginning: all traffic is coalesced already.
-// Prediction  80 to 90 % of a copy: too few bytes under way.
+// Prediction  80 to 90 % of a copy: too few bytes in flight.
 //
 // Shapes      b, c, a [n]; any n up to 2^31 * 256.
 // Launch      <<<ceil(n / 256), 256>>>.
 // Resources   about 10 registers, no shared memory.
 // Cost        2 n FLOPs; 12 n bytes.
-// Divides     nothing has to divide anything: threads behind the end leave.
+// Divides     no divisibility is required: threads past the end leave.
 // Source      J. McCalpin, STREAM, 1991 (the triad).
 #include <cuda_runtime.h>
 

@@ -1,15 +1,16 @@
 // Rung 2: sixteen bytes a load.
 //
 // Changed     a thread takes one float4 of each vector.
-// Why         four times the bytes under way with the same number of threads.
+// Why         four times the bytes in flight with the same number of threads.
 // Prediction  a few percent more than a copy: of its bytes two thirds are read, of a copy's half.
 //
 // Shapes      b, c, a [n]; any n; all bases on 16 bytes.
 // Launch      <<<ceil(n / 1024), 256>>>: a block owns 256 float4.
 // Resources   about 20 registers, no shared memory.
 // Cost        2 n FLOPs; 12 n bytes.
-// Divides     the last n % 4 elements go one by one, to the threads behind the last whole float4.
-// Source      J. McCalpin, STREAM, 1991 (the triad); vectorised access as in the CUDA C++ Best Practices Guide.
+// Divides     the last n % 4 elements go one by one, to the threads after the last whole float4.
+// Source      J. McCalpin, STREAM, 1991 (the triad); vectorised access as in the CUDA C++ Best Practices
+//             Guide.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,15 +1,16 @@
 // Rung 1: one thread, one pixel.
 //
 // Changed     nothing yet: the rule, for one pixel; the image is one long list of pixels.
-// Why         the beginning of the ladder. Every byte fetched is used, if not at once: a warp's three loads touch the
-//             same 96 bytes, and the L1 cache answers the second and the third.
-// Prediction  four memory instructions for 32 pixels, 128 bytes: issue and L1 are the limit; 30 to 50 % of a copy.
+// Why         the beginning of the ladder. Every byte fetched is used, if not at once: a warp's three loads
+//             touch the same 96 bytes, and the L1 cache answers the second and the third.
+// Prediction  four memory instructions for 32 pixels, 128 bytes: issue and L1 are the limit; 30 to 50 % of a
+//             copy.
 //
 // Shapes      rgb [h, w, 3], gray [h, w], uint8; any sizes.
 // Launch      <<<ceil(h w / 256), 256>>>.
 // Resources   about 12 registers, no shared memory.
 // Cost        7 h w integer operations; 4 h w bytes.
-// Divides     nothing has to divide anything: threads behind the end leave.
+// Divides     no divisibility is required: threads past the end leave.
 // Source      the rule is ITU-R BT.601's luma in eight-bit fixed point.
 #include <cuda_runtime.h>
 

@@ -1,9 +1,10 @@
 // Rung 2: the block fetches its bytes as words and picks them apart in shared memory.
 //
-// Changed     a block owns 1024 pixels, 3072 bytes. Its threads copy them to shared memory as three 4-byte words each, side
-//             by side; then every thread takes four pixels out of it, a block's width apart.
-// Why         three word loads replace twelve byte loads of global memory. The bytes are still picked one by one, but
-//             from shared memory: a lane's three bytes lie in 24 words of the warp, so no two words meet in a bank.
+// Changed     a block owns 1024 pixels, 3072 bytes. Its threads copy them to shared memory as three 4-byte
+//             words each, side by side; then every thread takes four pixels out of it, a block's width apart.
+// Why         three word loads replace twelve byte loads of global memory. The bytes are still picked one by
+//             one, but from shared memory: a lane's three bytes lie in 24 words of the warp, so no two words
+//             meet in a bank.
 // Prediction  a quarter of the global load instructions: 1.2x to 1.6x rung 1.
 //
 // Shapes      rgb [h, w, 3], gray [h, w], uint8; any sizes; rgb on 4 bytes.

@@ -1,18 +1,19 @@
 // Rung 3: four pixels are three words.
 //
-// Changed     a thread loads three words, r g b r | g b r g | b r g b, picks four pixels out of them with shifts, and stores
-//             them as one word: no shared memory, no barrier. Four such groups a thread, a block's width apart, all loaded
-//             before the first is used.
-// Why         four memory instructions for 16 bytes instead of 4 (rung 1). The words of a warp's group are 384
-//             neighbouring bytes: the three loads share their sectors, and L1 serves the second and the third.
-//             One group has 12 bytes under way a thread, which is too few; four have 48.
+// Changed     a thread loads three words, r g b r | g b r g | b r g b, picks four pixels out of them with
+//             shifts, and stores them as one word: no shared memory, no barrier. Four such groups a thread, a
+//             block's width apart, all loaded before the first is used.
+// Why         four memory instructions for 16 bytes instead of 4 (rung 1). The words of a warp's group are
+//             384 neighbouring bytes: the three loads share their sectors, and L1 serves the second and the
+//             third. One group has 12 bytes in flight per thread, which is too few; four have 48.
 // Prediction  90 % of a copy or more: 1.5x to 2x rung 2.
 //
 // Shapes      rgb [h, w, 3], gray [h, w], uint8; any sizes; both on 4 bytes.
 // Launch      <<<ceil(h w / 4096), 256>>>.
 // Resources   about 40 registers, no shared memory.
 // Cost        7 h w integer operations; 4 h w bytes.
-// Divides     whole blocks run without a test; in the last one each group is tested, and the last h w % 4 pixels go one by one.
+// Divides     whole blocks run without a test; in the last one each group is tested, and the last h w % 4
+//             pixels go one by one.
 // Source      our own; the words' layout follows from the format.
 #include <cuda_runtime.h>
 

@@ -2,13 +2,14 @@
 //
 // Changed     nothing yet: this is the formula, written for one thread.
 // Why         the beginning of the ladder, and of CUDA: an index out of block and thread, a test for the end.
-// Prediction  neighbouring threads read neighbouring words, so all traffic is coalesced: 85 to 95 % of a copy.
+// Prediction  neighbouring threads read neighbouring words, so all traffic is coalesced: 85 to 95 % of a
+//             copy.
 //
 // Shapes      x, y, z [n]; any n up to 2^31 * 256.
 // Launch      <<<ceil(n / 256), 256>>>.
 // Resources   about 10 registers, no shared memory.
 // Cost        n FLOPs; 12 n bytes.
-// Divides     nothing has to divide anything: threads behind the end leave.
+// Divides     no divisibility is required: threads past the end leave.
 // Source      the first example of the CUDA C++ Programming Guide.
 #include <cuda_runtime.h>
 

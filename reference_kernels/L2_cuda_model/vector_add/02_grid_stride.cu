@@ -1,16 +1,19 @@
 // Rung 2: a grid as large as the GPU, and a loop.
 //
-// Changed     the number of blocks follows from the machine, not from n: eight blocks of 256 threads a multiprocessor
-//             stay for the whole vector, and each thread takes every (threads of the grid)-th element.
-// Why         one launch fits any n, blocks are started once instead of half a million times, and the loop gives the
-//             compiler several elements to have in flight. Neighbouring threads stay neighbours: still coalesced.
-// Prediction  as fast as rung 1, within a few percent: the bytes are the same. What it wins is a shape to build on.
+// Changed     the number of blocks follows from the machine, not from n: eight blocks of 256 threads per
+//             multiprocessor stay for the whole vector, and each thread takes every (threads of the grid)-th
+//             element.
+// Why         one launch fits any n, blocks are started once instead of half a million times, and the loop
+//             gives the compiler several elements to have in flight. Neighbouring threads stay neighbours:
+//             still coalesced.
+// Prediction  as fast as rung 1, within a few percent: the bytes are the same. What it wins is a shape to
+//             build on.
 //
 // Shapes      x, y, z [n]; any n.
 // Launch      <<<min(8 * multiprocessors, ceil(n / 256)), 256>>>: every thread that the GPU can hold, once.
 // Resources   about 32 registers (the loop is unrolled by four), no shared memory.
 // Cost        n FLOPs; 12 n bytes.
-// Divides     nothing has to divide anything.
+// Divides     no divisibility is required.
 // Source      M. Harris, "CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops", 2013.
 #include <cuda_runtime.h>
 

@@ -1,17 +1,18 @@
 // Rung 3: sixteen bytes a load.
 //
-// Changed     a thread adds one float4: three instructions move what twelve moved, and a warp asks for 512 bytes of each
-//             operand at a time. The grid follows from n again.
-// Why         bandwidth x latency of an H100 is about 30 KB a multiprocessor, at full load twice that. 2048 threads with
-//             32 bytes each have 64 KB under way; with 8 bytes each (rung 1) it is 16 KB.
-// Prediction  as fast as a copy or faster: of its bytes two thirds are read, of a copy's half. Nothing is left to win: two or
-//             four float4 a thread, and loads marked as streaming (__ldcs), were slower on an H200.
+// Changed     a thread adds one float4: three instructions move what twelve moved, and a warp asks for 512
+//             bytes of each operand at a time. The grid follows from n again.
+// Why         bandwidth x latency of an H100 is about 30 KB per multiprocessor, at full load twice that. 2048
+//             threads with 32 bytes each have 64 KB in flight; with 8 bytes each (rung 1) it is 16 KB.
+// Prediction  as fast as a copy or faster: of its bytes two thirds are read, of a copy's half. Nothing is
+//             left to win: two or four float4 per thread, and loads marked as streaming (__ldcs), were slower
+//             on an H200.
 //
 // Shapes      x, y, z [n]; any n; all bases on 16 bytes.
 // Launch      <<<ceil(n / 1024), 256>>>: a block owns 256 float4.
 // Resources   about 20 registers, no shared memory.
 // Cost        n FLOPs; 12 n bytes.
-// Divides     the last n % 4 elements go one by one, to the threads behind the last whole float4.
+// Divides     the last n % 4 elements go one by one, to the threads after the last whole float4.
 // Source      vectorised access as in the CUDA C++ Best Practices Guide.
 #include <cuda_runtime.h>
 

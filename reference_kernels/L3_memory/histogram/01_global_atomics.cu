@@ -1,7 +1,7 @@
 // Rung 1: one thread, one element, one atomic addition in global memory.
 //
-// Changed     nothing yet: the counters lie in global memory, and an addition to them is atomic, for two threads may want the
-//             same one at the same time.
+// Changed     nothing yet: the counters lie in global memory, and an addition to them is atomic, because two
+//             threads may want the same one at the same time.
 // Why         the beginning of the ladder: right, and as slow as 256 addresses that the whole GPU queues for.
 // Prediction  the L2 cache adds a few elements a clock and address; a few percent of the bandwidth.
 //
@@ -9,7 +9,7 @@
 // Launch      <<<ceil(n / 256), 256>>> after a memset of the counters.
 // Resources   about 10 registers, no shared memory.
 // Cost        n additions; n bytes.
-// Divides     nothing has to divide anything: threads behind the end leave.
+// Divides     no divisibility is required: threads past the end leave.
 // Source      the definition.
 #include <cuda_runtime.h>
 

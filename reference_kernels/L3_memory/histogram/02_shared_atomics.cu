@@ -1,9 +1,9 @@
 // Rung 2: a histogram for each block, in shared memory.
 //
-// Changed     a block counts in 256 counters of its own and adds them to the result once, at its end. Eight blocks a
-//             multiprocessor stay for the whole input, so that the end comes rarely.
-// Why         shared memory adds atomically in each of its 32 banks at once, and only the threads of one block meet there.
-//             Global atomics fall from one an element to 256 a block.
+// Changed     a block counts in its own 256 counters and adds them to the result once, at its end. Eight
+//             blocks a multiprocessor stay for the whole input, so that the end comes rarely.
+// Why         shared memory adds atomically in each of its 32 banks at once, and only the threads of one
+//             block meet there. Global atomics fall from one an element to 256 a block.
 // Prediction  the queue is now within a block: 10x to 20x rung 1. Byte loads and bank conflicts (of 32 lanes
 //             that draw from 32 banks, about 3.5 meet in the fullest one) are the next limit.
 //
@@ -11,7 +11,7 @@
 // Launch      <<<min(8 * multiprocessors, ceil(n / 256)), 256>>> after a memset of the counters.
 // Resources   about 30 registers; 1 KB of shared memory.
 // Cost        n additions; n bytes.
-// Divides     nothing has to divide anything.
+// Divides     no divisibility is required.
 // Source      N. Sakharnykh, "GPU Pro Tip: Fast Histograms Using Shared Atomics on Maxwell", NVIDIA, 2015.
 #include <cuda_runtime.h>
 

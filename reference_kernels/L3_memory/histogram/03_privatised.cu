@@ -1,9 +1,11 @@
 // Rung 3: every lane has its own counters, in its own bank.
 //
-// Changed     256 counters for each of the 32 lanes of a warp, 32 KB a block; those of lane l lie in bank l. A thread loads 16
-//             bytes at a time, two loads under way. At the end a warp adds up the 32 counters of a byte by shuffles.
-// Why         within a warp no two lanes ever meet, neither in a counter nor in a bank, whatever the data: one wavefront an
-//             addition instead of 3.5 on random bytes, or 32 on an image of one colour. Warps that meet queue, which costs less.
+// Changed     256 counters for each of the 32 lanes of a warp, 32 KB per block; those of lane l lie in bank
+//             l. A thread loads 16 bytes at a time, two loads in flight. At the end a warp adds up the 32
+//             counters of a byte by shuffles.
+// Why         within a warp no two lanes ever meet, neither in a counter nor in a bank, whatever the data:
+//             one wavefront an addition instead of 3.5 on random bytes, or 32 on an image of one colour.
+//             Warps that meet queue, which costs less.
 // Prediction  3x to 5x rung 2; on random bytes more than half of the read bandwidth.
 //
 // Shapes      data [n], counts [256]; n up to 2^31; data on 16 bytes.
@@ -11,8 +13,8 @@
 // Resources   at most 32 registers; 32 KB of shared memory.
 // Cost        n additions, and 8192 a block; n bytes.
 // Divides     whole vectors go by 16 bytes; the last n % 16 elements go one by one.
-// Source      private counters as in R. Shams and R. Kennedy, "Efficient Histogram Algorithms for NVIDIA CUDA", 2007; the
-//             layout by banks is our own.
+// Source      private counters as in R. Shams and R. Kennedy, "Efficient Histogram Algorithms for NVIDIA
+//             CUDA", 2007; the layout by banks is this project's.
 #include <cuda_runtime.h>
 
 #include <algorithm>

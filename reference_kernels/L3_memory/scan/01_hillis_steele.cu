@@ -1,17 +1,18 @@
 // Rung 1: log n steps over everything, block by block.
 //
-// Changed     nothing yet. A block scans 256 elements in shared memory: in step s every thread adds what lies 2^s before it.
-//             The sums of the blocks are scanned in the same way, level by level, and added to all later blocks.
-// Why         the beginning of the ladder: each step is parallel, and eight steps replace 255 additions in a row. Two buffers,
-//             because a thread reads what its neighbour writes.
-// Prediction  y is written, read and written again: 4 n floats where 2 n would do, and eight barriers for 256 elements:
-//             15 to 25 % of a copy.
+// Changed     nothing yet. A block scans 256 elements in shared memory: in step s every thread adds what lies
+//             2^s before it. The sums of the blocks are scanned in the same way, level by level, and added to
+//             all later blocks.
+// Why         the beginning of the ladder: each step is parallel, and eight steps replace 255 additions in a
+//             row. Two buffers, because a thread reads what its neighbour writes.
+// Prediction  y is written, read and written again: 4 n floats where 2 n would do, and eight barriers for 256
+//             elements: 15 to 25 % of a copy.
 //
 // Shapes      x, y [n]; n up to 2^31 * 256.
 // Launch      <<<ceil(n / 256), 256>>> for each level, down and up again: at most seven launches.
 // Resources   about 16 registers; 2 KB of shared memory; ceil(n / 256) floats of workspace for each level.
 // Cost        8 n FLOPs and more, n would do; 16 n bytes.
-// Divides     nothing has to divide anything: threads without an element add zero.
+// Divides     no divisibility is required: threads without an element add zero.
 // Source      W. D. Hillis and G. L. Steele, "Data Parallel Algorithms", CACM 1986.
 #include <cuda_runtime.h>
 
@@ -20,7 +21,7 @@
 
 constexpr int kThreads = 256;
 
-/// Scans 256 elements a block; sums[block], where wanted, is the last of them. y may be x.
+/// Scans 256 elements per block; sums[block], where wanted, is the last of them. y may be x.
 __global__ void scan_blocks(const float* x, float* y, float* sums, int64_t n) {
   __shared__ float buffer[2][kThreads];
   const int thread = threadIdx.x;

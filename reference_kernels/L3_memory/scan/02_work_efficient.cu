@@ -1,17 +1,20 @@
 // Rung 2: up the tree and down again, with 2 n additions instead of n log n.
 //
-// Changed     a block scans 1024 elements. On the way up, sums of 2, 4, 8, … elements are left at their ends; on the way down
-//             each of them is passed on. A float of padding after every 32 keeps strides of powers of two out of one bank.
-// Why         rung 1 does eight additions an element; here it is two, and a block covers four times as many elements, so
-//             there are four times fewer sums. The price: twice the steps, and most threads idle near the root.
+// Changed     a block scans 1024 elements. On the way up, sums of 2, 4, 8, … elements are left at their ends;
+//             on the way down each of them is passed on. A float of padding after every 32 keeps strides of
+//             powers of two out of one bank.
+// Why         rung 1 does eight additions per element; here it is two, and a block covers four times as many
+//             elements, so there are four times fewer sums. The price: twice the steps, and most threads idle
+//             near the root.
 // Prediction  the traffic of rung 1 remains (4 n floats), the work falls: 1.3x to 2x rung 1.
 //
 // Shapes      x, y [n]; n up to 2^31 * 1024.
 // Launch      <<<ceil(n / 1024), 256>>> for each level, down and up again: at most five launches.
 // Resources   about 30 registers; 4.1 KB of shared memory; ceil(n / 1024) floats of workspace for each level.
 // Cost        2 n FLOPs and a little, n would do; 16 n bytes.
-// Divides     nothing has to divide anything: elements behind the end are zero.
-// Source      G. Blelloch, "Prefix Sums and Their Applications", 1990; the padding: M. Harris et al., GPU Gems 3, 2007.
+// Divides     no divisibility is required: elements past the end are zero.
+// Source      G. Blelloch, "Prefix Sums and Their Applications", 1990; the padding: M. Harris et al., GPU
+//             Gems 3, 2007.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -22,7 +25,7 @@ constexpr int kThreads = 256, kEach = 4, kShare = kThreads * kEach;  // elements
 /// The place of element i in shared memory.
 __device__ int at(int i) { return i + i / 32; }
 
-/// Scans 1024 elements a block; sums[block], where wanted, is the last of them. y may be x.
+/// Scans 1024 elements per block; sums[block], where wanted, is the last of them. y may be x.
 __global__ void scan_blocks(const float* x, float* y, float* sums, int64_t n) {
   __shared__ float value[kShare + kShare / 32];
   const int thread = threadIdx.x;

@@ -1,21 +1,25 @@
 // Rung 3: one pass. A block asks its predecessors while they still run.
 //
-// Changed     x is read once and y written once. A block takes the next tile of 16384 elements, scans it in registers (four
-//             elements a thread and chunk, shuffles within a warp, shared memory between warps), publishes the tile's sum, and
-//             looks back: sums of the tiles before it are added up until one is found that already knows its whole prefix.
-// Why         2 n floats instead of 4 n. Nobody waits for a chain of all tiles: 32 predecessors are read at once, and only
-//             those as far as the nearest known prefix are waited for. What is known moves on by 32 tiles in the time of one
-//             look at memory, so a tile must be large: 64 elements a thread.
-// Prediction  twice rung 2 by traffic alone: 90 % of a copy. (Measured on an H200: 77 %. Tiles of 8192: 70 %. Looking at 128
-//             predecessors at once, or loading the next tile meanwhile: slower, for more of the reads are of the states.)
+// Changed     x is read once and y written once. A block takes the next tile of 16384 elements, scans it in
+//             registers (four elements per thread and chunk, shuffles within a warp, shared memory between
+//             warps), publishes the tile's sum, and looks back: sums of the tiles before it are added up
+//             until one is found that already knows its whole prefix.
+// Why         2 n floats instead of 4 n. No block waits for a chain of all tiles: 32 predecessors are read at
+//             once, and only those as far as the nearest known prefix are waited for. What is known moves on
+//             by 32 tiles in the time of one look at memory, so a tile must be large: 64 elements per thread.
+// Prediction  twice rung 2 by traffic alone: 90 % of a copy. (Measured on an H200: 77 %. Tiles of 8192: 70 %.
+//             Looking at 128 predecessors at once, or loading the next tile meanwhile: slower, because more
+//             of the reads are of the states.)
 //
 // Shapes      x, y [n]; n up to 2^31 * 16384; both on 16 bytes.
 // Launch      <<<ceil(n / 16384), 256>>> after a memset of the tiles' states.
-// Resources   at most 85 registers: three blocks a multiprocessor; 48 bytes of shared memory; 8 bytes of workspace a tile.
+// Resources   at most 85 registers: three blocks per multiprocessor; 48 bytes of shared memory; 8 bytes of
+//             workspace per tile.
 // Cost        3 n FLOPs, n would do; 8 n bytes.
 // Divides     whole vectors go by 16 bytes; the last one, if it is ragged, element by element.
-// Source      D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA, 2016.
-//             The order in which sums are added depends on who was ready: bits may differ from run to run.
+// Source      D. Merrill and M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA,
+//             2016. The order in which sums are added depends on who was ready: bits may differ from run to
+//             run.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -27,7 +31,8 @@ constexpr int kWarpShare = kChunks * 32 * 4;
 constexpr int64_t kTile = int64_t{kWarps} * kWarpShare;  // elements a block
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-/// What others may know of a tile, in one word that cannot be torn: a flag above, a float below. Zero: nothing yet.
+/// What others may know of a tile, in one word that cannot be torn: a flag above, a float below. Zero:
+/// nothing yet.
 using State = unsigned long long;
 constexpr State kSumKnown = State{1} << 32, kPrefixKnown = State{2} << 32;
 

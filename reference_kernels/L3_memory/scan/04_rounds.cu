@@ -1,22 +1,29 @@
-// Rung 4: rounds. Every block knows when the others' sums will be there, and has the next tile with it by then.
+// Rung 4: rounds. Every block knows when the others' sums will be ready, and has the next tile by then.
 //
-// Changed     as many blocks as fit stay until the end, and take every G-th tile. The tiles that come next are on their way to shared
-//             memory (cp.async) while this one is stored. A tile is scanned, and its sum published, a whole round before anybody
-//             asks for it; so a block reads the G sums of the last round at once, in one look, and never looks further back.
-//             What is left for the last round is shared out evenly, in smaller tiles.
-// Why         rung 3 loads, waits for its predecessors, and stores, and a multiprocessor has three blocks to fill the gaps.
-//             Here loading never stops, and nobody waits for a chain: the sums lie there before they are needed. A last round
-//             of whole tiles would keep a few blocks busy for as long as a full one: 1.5 % of the time for 2^27 elements.
-// Prediction  the gaps of rung 3 are a fifth of its time; half of them go: 90 % of a copy. (The larger a thread's share of a tile, the
-//             better: 12 vectors a thread and two blocks a multiprocessor gave 75 %, 24 and one block 89 %.)
+// Changed     as many blocks as fit stay until the end, and take every G-th tile. The tiles that come next
+//             are on their way to shared memory (cp.async) while this one is stored. A tile is scanned, and
+//             its sum published, a whole round before any block asks for it; so a block reads the G sums of
+//             the last round at once, in one look, and never looks further back. What is left for the last
+//             round is divided evenly, in smaller tiles.
+// Why         rung 3 loads, waits for its predecessors, and stores, and a multiprocessor has three blocks to
+//             fill the gaps. Here loading never stops, and no block waits for a chain: the sums are there
+//             before they are needed. A last round of whole tiles would keep a few blocks busy for as long as
+//             a full one: 1.5 % of the time for 2^27 elements.
+// Prediction  the gaps of rung 3 are a fifth of its time; half of them go: 90 % of a copy. (The larger a
+//             thread's share of a tile, the better: 12 vectors per thread and two blocks per multiprocessor
+//             gave 75 %, 24 and one block 89 %.)
 //
 // Shapes      x, y [n]; both on 16 bytes.
-// Launch      <<<blocks that fit at once, or fewer where n is small, kThreads>>> after a memset of the tiles' states. All blocks
-//             must run at once, as on a GPU of one's own: a block waits for sums of all others.
-// Resources   253 registers, 192 of them values; one block a multiprocessor; 192 KB of shared memory; 8 bytes of workspace a tile.
+// Launch      <<<blocks that fit at once, or fewer where n is small, kThreads>>> after a memset of the tiles'
+//             states. All blocks must run at once, so no other program may use the GPU: a block waits for the
+//             sums of all others.
+// Resources   253 registers, 192 of them values; one block per multiprocessor; 192 KB of shared memory; 8
+//             bytes of workspace per tile.
 // Cost        3 n FLOPs, n would do; 8 n bytes, and for each tile a read of 8 bytes from L2 for each block.
-// Divides     whole vectors go by 16 bytes; the last one, if it is ragged, is padded with zeros and stored element by element.
-// Source      our own. Sums are added in one order whatever the blocks do: the same bits in every run on the same GPU.
+// Divides     whole vectors go by 16 bytes; the last one, if it is ragged, is padded with zeros and stored
+//             element by element.
+// Source      this project. Sums are added in one order whatever the blocks do: the same bits in every run on
+//             the same GPU.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -36,7 +43,8 @@ constexpr int64_t kMostBlocks = 1024;
 constexpr int kLooks = 2;  // sums of others that a thread asks for before it goes on with its own work
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-/// What others may know of a tile, in one word that cannot be torn: a flag above, the tile's sum below. Zero: nothing yet.
+/// What others may know of a tile, in one word that cannot be torn: a flag above, the tile's sum below. Zero:
+/// nothing yet.
 using State = unsigned long long;
 constexpr State kKnown = State{1} << 32;
 __device__ void publish(State* at, float sum) { *static_cast<volatile State*>(at) = kKnown | __float_as_uint(sum); }
@@ -62,7 +70,7 @@ __device__ float warp_sum(float v) {
   return v;
 }
 
-/// The sums of as many tiles as there are blocks, those right before one: asked for early, added up late.
+/// The sums of as many tiles as there are blocks, those right before one: requested early, added up late.
 struct Before {
   const State* states;
   int64_t begin, end;  // tiles; those below 0 do not exist
@@ -74,7 +82,8 @@ struct Before {
 #pragma unroll
     for (int k = 0; k < kLooks; ++k) seen[k] = exists(k) ? look(states + mine(k)) : kKnown;
   }
-  /// This thread's part of the total. Whoever is waited for runs, and waits only for rounds before that.
+  /// This thread's part of the total. A block that others wait for is running, and waits only for earlier
+  /// rounds.
   __device__ float sum() {
     float total = 0;
 #pragma unroll
@@ -92,7 +101,8 @@ struct Before {
   }
 };
 
-/// A round's tiles lie side by side. They are whole, except in a last round that has fewer vectors a thread.
+/// A round's tiles lie side by side. They are whole, except in a last round that has fewer vectors per
+/// thread.
 struct Rounds {
   int64_t n, full, last_vectors;  // rounds of whole tiles; 0: there is no other
   Rounds(int64_t n_, int64_t blocks) : n(n_), full(n_ / (blocks * kTile)) {
@@ -111,7 +121,8 @@ struct Rounds {
   }
 };
 
-/// The vectors of a thread in a tile lie 128 elements apart; the first of them at x or y, `left` elements before the end.
+/// The vectors of a thread in a tile lie 128 elements apart; the first of them at x or y, `left` elements
+/// before the end.
 __device__ bool all_exist(int64_t left) { return left >= (kVectors - 1) * 128 + 4; }
 __device__ int existing(int64_t left) { return left >= 4 ? 4 : left > 0 ? static_cast<int>(left) : 0; }
 
@@ -131,7 +142,8 @@ __device__ void fetch_vectors(float4* to, const float* x, int64_t left) {
   }
 }
 
-/// `spare`: shared memory for a thread's vectors, 512 bytes apart. Only the last round uses it, when no copies are on their way.
+/// `spare`: shared memory for a thread's vectors, 512 bytes apart. Only the last round uses it, when no
+/// copies are on their way.
 __device__ void store_vectors(float* y, const float4 (&v)[kVectors], float before, int64_t left, float4* spare) {
   const auto sum = [&](int c) { return make_float4(before + v[c].x, before + v[c].y, before + v[c].z, before + v[c].w); };
   if (all_exist(left)) {

@@ -1,21 +1,25 @@
 // Rung 5: bulk copies. A warp's share of a tile comes with one instruction.
 //
-// Changed     rung 4, but one lane of a warp asks for the warp's 13.5 KB at once (cp.async.bulk), and an mbarrier says when
-//             they are there, instead of 24 copies of 16 bytes by each lane; tiles are an eighth larger. The states are
-//             cleared by a kernel behind which this one may begin early (a programmatic launch): it fetches its first
-//             tiles meanwhile, and waits before it publishes a sum.
-// Why         shuffles, copies, loads and stores of rung 4 wait for one another in the same queue of the multiprocessor,
-//             while memory rests; the copies leave that queue. And a memset in front costs 3 us of 290 before anything
-//             is read.
+// Changed     rung 4, but one lane of a warp asks for the warp's 13.5 KB at once (cp.async.bulk), and an
+//             mbarrier says when they are there, instead of 24 copies of 16 bytes by each lane; tiles are an
+//             eighth larger. The states are cleared by a kernel behind which this one may begin early (a
+//             programmatic launch): it fetches its first tiles meanwhile, and waits before it publishes a
+//             sum.
+// Why         shuffles, copies, loads and stores of rung 4 wait for one another in the same queue of the
+//             multiprocessor, while memory rests; the copies leave that queue. And a memset in front costs 3
+//             us of 290 before anything is read.
 // Prediction  1.02x to 1.04x rung 4.
 //
 // Shapes      x, y [n]; both on 16 bytes.
-// Launch      <<<blocks that fit at once, or fewer where n is small, kThreads>>> behind a kernel of 8 blocks. All blocks
-//             must run at once, as on a GPU of one's own: a block waits for sums of all others.
-// Resources   up to 255 registers, 216 of them values; one block a multiprocessor; 216 KB of shared memory; 8 bytes of workspace a tile.
+// Launch      <<<blocks that fit at once, or fewer where n is small, kThreads>>> behind a kernel of 8 blocks.
+//             All blocks must run at once, so no other program may use the GPU: a block waits for the sums of
+//             all others.
+// Resources   up to 255 registers, 216 of them values; one block per multiprocessor; 216 KB of shared memory;
+//             8 bytes of workspace per tile.
 // Cost        3 n FLOPs, n would do; 8 n bytes, and for each tile a read of 8 bytes from L2 for each block.
-// Divides     whole vectors go by 16 bytes; what is missing of a share is padded with zeros, a ragged vector stored element by element.
-// Source      our own. Bulk copies and mbarriers need a GPU of compute capability 9.0.
+// Divides     whole vectors go by 16 bytes; what is missing of a share is padded with zeros, a ragged vector
+//             stored element by element.
+// Source      this project. Bulk copies and mbarriers need a GPU of compute capability 9.0.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -35,7 +39,8 @@ constexpr int kLooks = 2;  // sums of others that a thread asks for before it go
 constexpr int kShareVectors = kVectors * 32;  // a warp's part of a tile
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-/// What others may know of a tile, in one word that cannot be torn: a flag above, the tile's sum below. Zero: nothing yet.
+/// What others may know of a tile, in one word that cannot be torn: a flag above, the tile's sum below. Zero:
+/// nothing yet.
 using State = unsigned long long;
 constexpr State kKnown = State{1} << 32;
 __device__ void publish(State* at, float sum) { *static_cast<volatile State*>(at) = kKnown | __float_as_uint(sum); }
@@ -61,13 +66,13 @@ __device__ float warp_sum(float v) {
   return v;
 }
 
-// ---- bulk copies -------------------------------------------------------------------------------------------------------------
+// ---- bulk copies ------------------------------------------------------------------------------------------
 __device__ unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 using Arrival = unsigned long long;  // an mbarrier
 __device__ void expect_one_copy(Arrival* at) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(at)) : "memory");
 }
-/// Starts a copy of `bytes`, a multiple of 16 or 0; `at` tells when it is there.
+/// Starts a copy of `bytes`, a multiple of 16 or 0; `at` says when it has arrived.
 __device__ void copy_bulk(void* to, const void* from, unsigned bytes, Arrival* at) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(at)), "r"(bytes) : "memory");
   if (bytes > 0)
@@ -90,7 +95,7 @@ __device__ void wait_for(Arrival* at, int parity) {
       : "memory");
 }
 
-/// The sums of as many tiles as there are blocks, those right before one: asked for early, added up late.
+/// The sums of as many tiles as there are blocks, those right before one: requested early, added up late.
 struct Before {
   const State* states;
   int64_t begin, end;  // tiles; those below 0 do not exist
@@ -102,7 +107,8 @@ struct Before {
 #pragma unroll
     for (int k = 0; k < kLooks; ++k) seen[k] = exists(k) ? look(states + mine(k)) : kKnown;
   }
-  /// This thread's part of the total. Whoever is waited for runs, and waits only for rounds before that.
+  /// This thread's part of the total. A block that others wait for is running, and waits only for earlier
+  /// rounds.
   __device__ float sum() {
     float total = 0;
 #pragma unroll
@@ -120,7 +126,8 @@ struct Before {
   }
 };
 
-/// A round's tiles lie side by side. They are whole, except in a last round that has fewer vectors a thread.
+/// A round's tiles lie side by side. They are whole, except in a last round that has fewer vectors per
+/// thread.
 struct Rounds {
   int64_t n, full, last_vectors;  // rounds of whole tiles; 0: there is no other
   Rounds(int64_t n_, int64_t blocks) : n(n_), full(n_ / (blocks * kTile)) {
@@ -139,11 +146,13 @@ struct Rounds {
   }
 };
 
-/// The vectors of a thread in a tile lie 128 elements apart; the first of them at x or y, `left` elements before the end.
+/// The vectors of a thread in a tile lie 128 elements apart; the first of them at x or y, `left` elements
+/// before the end.
 __device__ bool all_exist(int64_t left) { return left >= (kVectors - 1) * 128 + 4; }
 __device__ int existing(int64_t left) { return left >= 4 ? 4 : left > 0 ? static_cast<int>(left) : 0; }
 
-/// `spare`: shared memory for a thread's vectors, 512 bytes apart. Only the last round uses it, when no copies are on their way.
+/// `spare`: shared memory for a thread's vectors, 512 bytes apart. Only the last round uses it, when no
+/// copies are on their way.
 __device__ void store_vectors(float* y, const float4 (&v)[kVectors], float before, int64_t left, float4* spare) {
   const auto sum = [&](int c) { return make_float4(before + v[c].x, before + v[c].y, before + v[c].z, before + v[c].w); };
   if (all_exist(left)) {
@@ -167,7 +176,7 @@ __device__ void store_vectors(float* y, const float4 (&v)[kVectors], float befor
   }
 }
 
-// ---- programmatic launches: what a kernel may do before the one in front of it has ended ----------------------------------------
+// ---- programmatic launches: what a kernel may do before the one in front of it has ended ------------------
 __device__ void wait_for_kernel_in_front() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 __global__ void clear(State* states, int64_t count) {

@@ -1,17 +1,18 @@
 // Rung 1: a tree in shared memory, again and again.
 //
-// Changed     nothing yet. A block of 256 threads takes 256 elements into shared memory and halves them eight times; its sum
-//             is one element of the next launch's input. After at most four launches one value is left.
-// Why         the beginning of the ladder. The threads that still work are neighbours (stride 128, 64, …), so that whole warps
-//             go idle instead of half of every warp.
-// Prediction  one element a thread, nine barriers for 256 elements: barriers and idle threads, not bytes; 15 to 30 % of the
-//             bandwidth.
+// Changed     nothing yet. A block of 256 threads takes 256 elements into shared memory and halves them eight
+//             times; its sum is one element of the next launch's input. After at most four launches one value
+//             is left.
+// Why         the beginning of the ladder. The threads that still work are neighbours (stride 128, 64, …), so
+//             that whole warps go idle instead of half of every warp.
+// Prediction  one element per thread, nine barriers for 256 elements: barriers and idle threads, not bytes;
+//             15 to 30 % of the bandwidth.
 //
 // Shapes      x [n], total [1]; n up to 2^31 * 256.
 // Launch      <<<ceil(n / 256), 256>>>, then the same over the sums, until one block is enough.
 // Resources   about 10 registers; 1 KB of shared memory; ceil(n / 256) floats of workspace and a little.
 // Cost        n FLOPs; 4 n bytes, and 1/64 of that again for the sums.
-// Divides     nothing has to divide anything: threads without an element add zero.
+// Divides     no divisibility is required: threads without an element add zero.
 // Source      M. Harris, "Optimizing Parallel Reduction in CUDA", NVIDIA, 2007 (its third version).
 #include <cuda_runtime.h>
 

@@ -1,15 +1,16 @@
 // Rung 2: a warp adds up without memory.
 //
-// Changed     each warp reduces its 32 values by shuffles; shared memory holds one value a warp, and the first warp adds
-//             those up, by shuffles again. One barrier instead of nine.
-// Why         a shuffle reads another lane's register: no shared memory, no barrier, no idle warps waiting at one.
-// Prediction  still one element a thread, but far fewer instructions and stops: 1.5x to 2x rung 1.
+// Changed     each warp reduces its 32 values by shuffles; shared memory holds one value per warp, and the
+//             first warp adds those up, by shuffles again. One barrier instead of nine.
+// Why         a shuffle reads another lane's register: no shared memory, no barrier, no idle warps waiting at
+//             one.
+// Prediction  still one element per thread, but far fewer instructions and stops: 1.5x to 2x rung 1.
 //
 // Shapes      x [n], total [1]; n up to 2^31 * 256.
 // Launch      <<<ceil(n / 256), 256>>>, then the same over the sums, until one block is enough.
 // Resources   about 12 registers; 32 bytes of shared memory; ceil(n / 256) floats of workspace and a little.
 // Cost        n FLOPs; 4 n bytes, and 1/64 of that again for the sums.
-// Divides     nothing has to divide anything: threads without an element add zero.
+// Divides     no divisibility is required: threads without an element add zero.
 // Source      J. Luitjens, "Faster Parallel Reductions on Kepler", NVIDIA, 2014.
 #include <cuda_runtime.h>
 

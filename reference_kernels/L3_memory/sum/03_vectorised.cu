@@ -1,16 +1,18 @@
 // Rung 3: sixteen elements a thread.
 //
-// Changed     a thread loads four float4, a block's width apart, and adds them up before anybody talks to anybody.
-// Why         the reduction across threads is now paid once for sixteen elements, and 64 bytes are under way a thread
-//             instead of 4. Neighbouring threads still read neighbouring vectors.
+// Changed     a thread loads four float4, a block's width apart, and adds them up before threads exchange
+//             anything.
+// Why         the reduction across threads is now paid once for sixteen elements, and 64 bytes are in flight
+//             per thread instead of 4. Neighbouring threads still read neighbouring vectors.
 // Prediction  the bytes are the limit at last: 2x to 3x rung 2; 85 to 95 % of the bandwidth.
 //
 // Shapes      x [n], total [1]; n up to 2^31 * 4096; x on 16 bytes.
 // Launch      <<<ceil(n / 4096), 256>>>, then the same over the sums, until one block is enough.
 // Resources   about 30 registers; 32 bytes of shared memory; n / 4096 floats of workspace and a little.
 // Cost        n FLOPs; 4 n bytes.
-// Divides     nothing has to divide anything: the last block tests each vector, and the last n % 4 elements go one by one.
-// Source      M. Harris, "Optimizing Parallel Reduction in CUDA", NVIDIA, 2007 (several elements a thread).
+// Divides     no divisibility is required: the last block tests each vector, and the last n % 4 elements go
+//             one by one.
+// Source      M. Harris, "Optimizing Parallel Reduction in CUDA", NVIDIA, 2007 (several elements per thread).
 #include <cuda_runtime.h>
 
 #include <cstddef>

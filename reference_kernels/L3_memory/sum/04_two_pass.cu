@@ -1,19 +1,23 @@
 // Rung 4: the machine chooses the number of blocks; two launches for any n.
 //
-// Changed     64 blocks a multiprocessor share the vector. Tiles of 8192 elements go round: a block takes one, then the one that
-//             lies a whole grid further. A thread has eight float4 under way and keeps one sum; each block leaves one partial
-//             sum, and a second launch of one block adds up those few thousand.
-// Why         rung 3 starts a block for 16 KB, reduces it, and goes, and needs a third launch from 2^24 on; here the reduction
-//             is paid once for many tiles, and blocks that run at the same time read neighbouring memory. One contiguous piece
-//             a block instead, which looks tidier, was 1 to 3 % slower on an H200.
+// Changed     64 blocks per multiprocessor share the vector. Tiles of 8192 elements go round: a block takes
+//             one, then the one that lies a whole grid further. A thread has eight float4 in flight and keeps
+//             one sum; each block leaves one partial sum, and a second launch of one block adds up those few
+//             thousand.
+// Why         rung 3 starts a block for 16 KB, reduces it, and goes, and needs a third launch from 2^24 on;
+//             here the reduction is paid once for many tiles, and blocks that run at the same time read
+//             neighbouring memory. One contiguous piece a block instead, which looks tidier, was 1 to 3 %
+//             slower on an H200.
 // Prediction  1.01x rung 3: both are at the limit of the memory. No atomics: the same bits in every run.
 //
 // Shapes      x [n], total [1]; any n; x on 16 bytes.
 // Launch      <<<min(64 * multiprocessors, ceil(n / 8192)), 256>>>, then <<<1, 256>>>.
-// Resources   about 60 registers: four blocks a multiprocessor; 32 bytes of shared memory; a float of workspace a block.
+// Resources   about 60 registers: four blocks per multiprocessor; 32 bytes of shared memory; a float of
+//             workspace per block.
 // Cost        n FLOPs; 4 n bytes.
-// Divides     nothing has to divide anything: the last tile goes by single vectors, and the last n % 4 elements belong to the last block.
-// Source      the two passes are those of every library; the number of blocks is our own, by measurement.
+// Divides     no divisibility is required: the last tile goes by single vectors, and the last n % 4 elements
+//             belong to the last block.
+// Source      the two passes are those of every library; the number of blocks was measured for this project.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -1,14 +1,17 @@
 // Rung 1: one thread, one element.
 //
-// Changed     nothing yet: each thread moves one element; a warp reads a piece of a row and writes a piece of a column.
-// Why         the beginning of the ladder. Reads are coalesced; the 32 writes of a warp fall into 32 different lines.
-// Prediction  a sector of 32 bytes for each 4 that are written, which the L2 cache mends in part: 20 to 35 % of a copy.
+// Changed     nothing yet: each thread moves one element; a warp reads a piece of a row and writes a piece of
+//             a column.
+// Why         the beginning of the ladder. Reads are coalesced; the 32 writes of a warp fall into 32
+//             different lines.
+// Prediction  a sector of 32 bytes for each 4 that are written, for which the L2 cache compensates in part:
+//             20 to 35 % of a copy.
 //
 // Shapes      x [rows, cols], y [cols, rows], row-major; rows up to 2^19.
 // Launch      blocks of 32 x 8 threads over (cols, rows).
 // Resources   about 16 registers, no shared memory.
 // Cost        no FLOPs; 8 rows cols bytes.
-// Divides     nothing has to divide anything: threads outside leave.
+// Divides     no divisibility is required: threads outside leave.
 // Source      the formula.
 #include <cuda_runtime.h>
 

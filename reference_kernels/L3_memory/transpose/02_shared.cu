@@ -1,16 +1,17 @@
 // Rung 2: the tile is turned in shared memory.
 //
-// Changed     a block reads a 32 x 32 tile row by row into shared memory, waits, and writes it column by column: now a warp
-//             reads and writes 128 neighbouring bytes each time. A thread moves four elements.
-// Why         rung 1's writes use 4 bytes of each 32-byte sector. The price: a column of the tile lies in one bank, so that
-//             each of its reads takes 32 wavefronts.
+// Changed     a block reads a 32 x 32 tile row by row into shared memory, waits, and writes it column by
+//             column: now a warp reads and writes 128 neighbouring bytes each time. A thread moves four
+//             elements.
+// Why         rung 1's writes use 4 bytes of each 32-byte sector. The price: a column of the tile lies in one
+//             bank, so that each of its reads takes 32 wavefronts.
 // Prediction  the bytes of a copy; bank conflicts are the next limit: 2x rung 1, 50 to 70 % of a copy.
 //
 // Shapes      x [rows, cols], y [cols, rows], row-major; rows up to 2^21.
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 32 a block, over (cols, rows).
 // Resources   about 24 registers; 4 KB of shared memory.
 // Cost        no FLOPs; 8 rows cols bytes.
-// Divides     nothing has to divide anything: elements outside are neither read nor written.
+// Divides     no divisibility is required: elements outside are neither read nor written.
 // Source      G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
 #include <cuda_runtime.h>
 

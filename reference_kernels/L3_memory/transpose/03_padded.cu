@@ -1,14 +1,16 @@
 // Rung 3: one more column.
 //
 // Changed     the tile has 33 columns; the last one is never used. One character differs from rung 2.
-// Why         with 33 words a row, the elements of a column lie in 32 different banks: row r of column c in bank (r + c) % 32.
-// Prediction  one wavefront instead of 32 for each read of a column: 1.2x to 1.5x rung 2; 75 to 90 % of a copy.
+// Why         with 33 words a row, the elements of a column lie in 32 different banks: row r of column c in
+//             bank (r + c) % 32.
+// Prediction  one wavefront instead of 32 for each read of a column: 1.2x to 1.5x rung 2; 75 to 90 % of a
+//             copy.
 //
 // Shapes      x [rows, cols], y [cols, rows], row-major; rows up to 2^21.
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 32 a block, over (cols, rows).
 // Resources   about 24 registers; 4.1 KB of shared memory.
 // Cost        no FLOPs; 8 rows cols bytes.
-// Divides     nothing has to divide anything: elements outside are neither read nor written.
+// Divides     no divisibility is required: elements outside are neither read nor written.
 // Source      G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
 #include <cuda_runtime.h>
 

@@ -1,16 +1,18 @@
 // Rung 4: no padding, and still no conflicts.
 //
-// Changed     element (r, c) of the tile lies at column c ^ r: the rows are as long as before rung 3, and each is permuted
-//             in its own way. All four elements of a thread are loaded before the first is put into shared memory.
-// Why         c ^ r runs through all 32 banks, whether r or c is fixed. Nothing is wasted and rows stay on 16 bytes, which
-//             padding by one word destroys: rung 5 and every kernel with TMA or wide loads need that.
+// Changed     element (r, c) of the tile lies at column c ^ r: the rows are as long as before rung 3, and
+//             each is permuted in its own way. All four elements of a thread are loaded before the first is
+//             put into shared memory.
+// Why         c ^ r runs through all 32 banks, whether r or c is fixed. Nothing is wasted and rows stay on 16
+//             bytes, which padding by one word destroys: rung 5 and every kernel with TMA or wide loads need
+//             that.
 // Prediction  the time of rung 3, within a few percent: the gain is in what it permits next.
 //
 // Shapes      x [rows, cols], y [cols, rows], row-major; rows up to 2^21.
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 32 a block, over (cols, rows).
 // Resources   about 28 registers; 4 KB of shared memory.
 // Cost        no FLOPs; 8 rows cols bytes.
-// Divides     nothing has to divide anything: elements outside are neither read nor written.
+// Divides     no divisibility is required: elements outside are neither read nor written.
 // Source      exclusive-or layouts as in CUTLASS (Kerr et al., NVIDIA, 2017).
 #include <cuda_runtime.h>
 

@@ -1,18 +1,21 @@
 // Rung 5: four by four elements a thread, 16 bytes an access on all four ways.
 //
-// Changed     a thread loads a 4 x 4 square as four float4, turns it in registers, and stores it to shared memory as four
-//             float4; what it writes to y are float4, too. The tile is 64 x 64. Tiles are taken in bands of 16 tile rows,
-//             column by column within a band, so that the blocks that run together read and write neighbouring memory.
-// Why         rung 4 has 16 bytes under way a thread, here it is 64; and 256 bytes of a row at a time instead of 128. Where a
-//             row is 128 KB long, tiles in plain order write to every page of the matrix at once.
-// Prediction  a fourth of the instructions, four times the bytes under way: 1.1x to 1.2x rung 4; 90 % of a copy or more.
+// Changed     a thread loads a 4 x 4 square as four float4, turns it in registers, and stores it to shared
+//             memory as four float4; what it writes to y are float4, too. The tile is 64 x 64. Tiles are
+//             taken in bands of 16 tile rows, column by column within a band, so that the blocks that run
+//             together read and write neighbouring memory.
+// Why         rung 4 has 16 bytes in flight per thread, here it is 64; and 256 bytes of a row at a time
+//             instead of 128. Where a row is 128 KB long, tiles in plain order write to every page of the
+//             matrix at once.
+// Prediction  a fourth of the instructions, four times the bytes in flight: 1.1x to 1.2x rung 4; 90 % of a
+//             copy or more.
 //
 // Shapes      x [rows, cols], y [cols, rows], row-major; any sizes below 2^31 tiles.
 // Launch      blocks of 256 threads; a tile of 64 x 64 a block, bands as above in one dimension.
 // Resources   about 40 registers; 16 KB of shared memory.
 // Cost        no FLOPs; 8 rows cols bytes.
 // Divides     rows % 4 == 0 and cols % 4 == 0 for 16-byte accesses; any other shape runs rung 4's kernel.
-// Source      the 4 x 4 square in registers is our own; exclusive-or layout as in rung 4.
+// Source      the 4 x 4 square in registers is this project's; exclusive-or layout as in rung 4.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -21,8 +24,9 @@ constexpr int kTile = 64, kVectors = kTile / 4;  // of a tile's row
 constexpr int kThreads = kVectors * kVectors;    // a 4 x 4 square each
 constexpr int kBand = 16;                        // tile rows of x
 
-/// The tile's transpose. Vector v of row c (a column of x) lies at v ^ (c / 4 % 8): eight threads that store one vector of
-/// every fourth row, or load eight neighbouring vectors of one row, meet eight different groups of four banks.
+/// The tile's transpose. Vector v of row c (a column of x) lies at v ^ (c / 4 % 8): eight threads that store
+/// one vector of every fourth row, or load eight neighbouring vectors of one row, meet eight different groups
+/// of four banks.
 struct Tile {
   float4 vector[kTile][kVectors];
   __device__ float4& at(int c, int v) { return vector[c][v ^ (c / 4 % 8)]; }
@@ -30,7 +34,8 @@ struct Tile {
 
 __global__ void transpose_vectors(const float* __restrict__ x, float* __restrict__ y, int64_t rows, int64_t cols) {
   __shared__ Tile tile;
-  // Tile rows come in bands; within a band, all of a tile column before the next one. The last band may be lower.
+  // Tile rows come in bands; within a band, all of a tile column before the next one. The last band may be
+  // lower.
   const int64_t tile_rows = (rows + kTile - 1) / kTile, tile_columns = (cols + kTile - 1) / kTile;
   const int64_t band = blockIdx.x / (kBand * tile_columns), within = blockIdx.x % (kBand * tile_columns);
   const int64_t height = tile_rows - band * kBand < kBand ? tile_rows - band * kBand : kBand;

@@ -2,14 +2,16 @@
 //
 // Changed     nothing yet: threadIdx.x is the row of C, threadIdx.y its column, as in the formula C[i][j].
 // Why         a right answer to measure everything else against.
-// Prediction  about 1 % of the library. Threads of a warp differ in threadIdx.x, so they read 32 different rows of A
-//             and write 32 different rows of C: each access touches 32 sectors of which 4 bytes are used.
+// Prediction  about 1 % of the library. Threads of a warp differ in threadIdx.x, so they read 32 different
+//             rows of A and write 32 different rows of C: each access touches 32 sectors of which 4 bytes are
+//             used.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes.
 // Launch      blocks of 32 x 32 threads over (m, n).
 // Resources   32 registers; no shared memory.
-// Cost        2 * m * n * k FLOPs; 4 * (m * k + k * n + m * n) bytes at best, about 8 bytes a multiply-add here.
-// Divides     nothing has to divide anything.
+// Cost        2 * m * n * k FLOPs; 4 * (m * k + k * n + m * n) bytes at best, about 8 bytes per multiply-add
+//             here.
+// Divides     no divisibility is required.
 // Source      the definition of a matrix product.
 #include <cuda_runtime.h>
 

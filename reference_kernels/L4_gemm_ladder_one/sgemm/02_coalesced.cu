@@ -1,16 +1,19 @@
 // Rung 2: the same kernel with rows and columns exchanged between threadIdx.x and threadIdx.y.
 //
 // Changed     threadIdx.x now runs along a row of C. Nothing else.
-// Why         the 32 threads of a warp have consecutive threadIdx.x. Along a row their reads of B and their writes of C
-//             are 128 adjacent bytes (4 sectors instead of 32), and their reads of A are one address, sent to all.
-// Prediction  up to 8x fewer sectors a request: 5x to 8x rung 1.
+// Why         the 32 threads of a warp have consecutive threadIdx.x. Along a row their reads of B and their
+//             writes of C are 128 adjacent bytes (4 sectors instead of 32), and their reads of A are one
+//             address, sent to all.
+// Prediction  up to 8x fewer sectors per request: 5x to 8x rung 1.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes.
 // Launch      blocks of 32 x 32 threads over (n, m).
 // Resources   32 registers; no shared memory.
-// Cost        2 * m * n * k FLOPs; one load of A (broadcast) and one of B a multiply-add, mostly served by L1 and L2.
-// Divides     nothing has to divide anything.
-// Source      global-memory coalescing, CUDA C++ Programming Guide; the step as in S. Boehm's SGEMM article, 2022.
+// Cost        2 * m * n * k FLOPs; one load of A (broadcast) and one of B a multiply-add, mostly served by L1
+//             and L2.
+// Divides     no divisibility is required.
+// Source      global-memory coalescing, CUDA C++ Programming Guide; the step as in S. Boehm's SGEMM article,
+//             2022.
 #include <cuda_runtime.h>
 
 #include <cstdint>

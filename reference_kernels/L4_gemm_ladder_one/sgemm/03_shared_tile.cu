@@ -1,15 +1,18 @@
 // Rung 3: the block works on tiles of A and B that it keeps in shared memory.
 //
-// Changed     a block of 32 x 32 threads loads a 32 x 32 tile of A and one of B, multiplies them from shared memory,
-//             and goes on along k. Every loaded float is used 32 times.
+// Changed     a block of 32 x 32 threads loads a 32 x 32 tile of A and one of B, multiplies them from shared
+//             memory, and goes on along k. Every loaded float is used 32 times.
 // Why         in rung 2 each multiply-add asks the caches for two floats, and their bandwidth is the limit.
-// Prediction  32x less traffic to L1 and L2, but still two shared-memory loads a multiply-add: about 1.5x rung 2.
+// Prediction  32x less traffic to L1 and L2, but still two shared-memory loads per multiply-add: about 1.5x
+//             rung 2.
 //
-// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the edges).
+// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the
+//             edges).
 // Launch      blocks of 32 x 32 threads over (n, m).
 // Resources   32 registers; 8 KB of shared memory: two blocks fill a multiprocessor's 2048 threads.
-// Cost        2 * m * n * k FLOPs; m * n * k / 4 bytes of global loads (k / 32 tiles of 8 KB for 1024 results).
-// Divides     nothing has to divide anything.
+// Cost        2 * m * n * k FLOPs; m * n * k / 4 bytes of global loads (k / 32 tiles of 8 KB for 1024
+//             results).
+// Divides     no divisibility is required.
 // Source      the tiled product of the CUDA C++ Programming Guide, chapter "Shared Memory".
 #include <cuda_runtime.h>
 

@@ -1,14 +1,15 @@
 // Rung 4: a thread computes a column of eight results.
 //
-// Changed     the tile of C is 64 x 64 for 512 threads, so each thread owns 8 results below one another and keeps them
-//             in registers. A value of B is loaded once from shared memory and used for all eight.
+// Changed     the tile of C is 64 x 64 for 512 threads, so each thread owns 8 results below one another and
+//             keeps them in registers. A value of B is loaded once from shared memory and used for all eight.
 // Why         rung 3 spends two shared-memory loads on each multiply-add, and those loads are the limit.
-// Prediction  9 loads for 8 multiply-adds instead of 16: about 2x to 3x rung 3 (the loop runs along k, too, and larger
-//             tiles halve the global traffic).
+// Prediction  9 loads for 8 multiply-adds instead of 16: about 2x to 3x rung 3 (the loop runs along k, too,
+//             and larger tiles halve the global traffic).
 //
-// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the edges).
+// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the
+//             edges).
 // Launch      blocks of 512 threads over (n, m); tile 64 x 64, 8 deep.
-// Resources   58 registers (two blocks a multiprocessor); 4 KB of shared memory.
+// Resources   58 registers (two blocks per multiprocessor); 4 KB of shared memory.
 // Cost        2 * m * n * k FLOPs; m * n * k / 8 bytes of global loads.
 // Divides     kTileM * kDepth == kTileN * kDepth == threads: each thread loads one float of A and one of B.
 // Source      register tiling; the 1-D step as in S. Boehm, "How to Optimize a CUDA Matmul Kernel", 2022.

@@ -1,16 +1,19 @@
 // Rung 5: a thread computes an 8 x 8 square of results.
 //
-// Changed     the tile of C is 128 x 128 for 256 threads. For each step along k a thread loads 8 values of A and 8 of B
-//             into registers and makes 64 multiply-adds of them.
-// Why         rung 4 needs 9 shared-memory loads for 8 multiply-adds. A square has the best ratio of area to edge.
+// Changed     the tile of C is 128 x 128 for 256 threads. For each step along k a thread loads 8 values of A
+//             and 8 of B into registers and makes 64 multiply-adds of them.
+// Why         rung 4 needs 9 shared-memory loads for 8 multiply-adds. A square has the best ratio of area to
+//             edge.
 // Prediction  16 loads for 64 multiply-adds: a quarter of a load each instead of 1.1. About 2x rung 4.
 //
-// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the edges).
+// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the
+//             edges).
 // Launch      blocks of 256 threads over (n, m); tile 128 x 128, 8 deep.
-// Resources   at most 128 registers (64 of them sums): two blocks a multiprocessor; 8 KB of shared memory.
+// Resources   at most 128 registers (64 of them sums): two blocks per multiprocessor; 8 KB of shared memory.
 // Cost        2 * m * n * k FLOPs; m * n * k / 16 bytes of global loads.
 // Divides     each thread loads 4 floats of A and 4 of B; 8 divides both sides of the tile.
-// Source      V. Volkov, "Better Performance at Lower Occupancy", GTC 2010: fewer threads with more work each.
+// Source      V. Volkov, "Better Performance at Lower Occupancy", GTC 2010: fewer threads with more work
+//             each.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,20 +1,23 @@
 // Rung 6: every access moves 16 bytes, in global and in shared memory.
 //
-// Changed     A is transposed on its way into shared memory, so that a thread's eight values for one k lie side by side
-//             and come with two float4 loads instead of eight scalar ones; B, C and the global loads use float4, too.
-//             A thread's 8 x 8 results are four 4 x 4 squares, 64 apart: neighbouring threads then read neighbouring
-//             float4 of B, and no two of them meet in a bank.
-// Why         rung 5 issues 16 load instructions for 64 multiply-adds; load issue, not load bytes, is in the way.
+// Changed     A is transposed on its way into shared memory, so that a thread's eight values for one k lie
+//             side by side and come with two float4 loads instead of eight scalar ones; B, C and the global
+//             loads use float4, too. A thread's 8 x 8 results are four 4 x 4 squares, 64 apart: neighbouring
+//             threads then read neighbouring float4 of B, and no two of them meet in a bank.
+// Why         rung 5 issues 16 load instructions for 64 multiply-adds; load issue, not load bytes, is in the
+//             way.
 // Prediction  4 load instructions for 64 multiply-adds: 1.2x to 1.4x rung 5. The transposing stores
 //             now meet in banks, two by two.
 //
-// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the edges).
+// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the
+//             edges).
 // Launch      blocks of 256 threads over (n, m); tile 128 x 128, 8 deep.
-// Resources   at most 128 registers: two blocks a multiprocessor; 8 KB of shared memory.
+// Resources   at most 128 registers: two blocks per multiprocessor; 8 KB of shared memory.
 // Cost        2 * m * n * k FLOPs; m * n * k / 16 bytes of global loads.
-// Divides     k % 4 == 0 and n % 4 == 0 for 16-byte global accesses (rows start on 16 bytes only then); any other shape
-//             runs the same kernel with scalar ones (kAligned = false).
-// Source      S. Boehm's SGEMM article, 2022 (transposed A); S. Gray, "maxas: SGEMM", 2014 (the 4 x 4 squares).
+// Divides     k % 4 == 0 and n % 4 == 0 for 16-byte global accesses (rows start on 16 bytes only then); any
+//             other shape runs the same kernel with scalar ones (kAligned = false).
+// Source      S. Boehm's SGEMM article, 2022 (transposed A); S. Gray, "maxas: SGEMM", 2014 (the 4 x 4
+//             squares).
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -23,7 +26,7 @@ constexpr int kTileM = 128, kTileN = 128, kDepth = 8;
 constexpr int kThreads = 256;
 static_assert(kTileM * kDepth == 4 * kThreads && kTileN * kDepth == 4 * kThreads, "one float4 of A and of B a thread");
 
-/// Elements column … column + 3 of a row that has `limit` of them; those behind the end are 0.
+/// Elements column … column + 3 of a row that has `limit` of them; those past the end are 0.
 template <bool kAligned>
 __device__ float4 load4(const float* row, int64_t column, int64_t limit) {
   if (kAligned && column < limit) return *reinterpret_cast<const float4*>(row + column);

@@ -1,21 +1,25 @@
 // Rung 7: twice as deep a tile, because its stores no longer meet in banks.
 //
-// Changed     a tile is 16 deep instead of 8, two float4 of A and of B a thread. Element (depth, row) of the transposed tile of A
-//             lies at row ^ 8 * (depth / 4 % 4): a permutation of the 32 banks that differs for each four depths.
-// Why         half as many barriers for the same work. But a warp now stores 8 rows of A at four depths, and without the
-//             permutation all four would fall into the same 8 banks: four wavefronts where one would do. Padding, as in rung 3 of
-//             the transpose, cannot help: rows must stay on 16 bytes, and 4 * (128 + 4 j) floats reach only two of the four places.
-// Prediction  the barriers were about a tenth of rung 6: 1.03x to 1.1x. (Without the deeper tile, banks alone gave nothing here:
-//             3.60 ms instead of 3.59 ms on an H200. A conflict is worth what its share of the work is worth.)
+// Changed     a tile is 16 deep instead of 8, two float4 of A and of B a thread. Element (depth, row) of the
+//             transposed tile of A lies at row ^ 8 * (depth / 4 % 4): a permutation of the 32 banks that
+//             differs for each four depths.
+// Why         half as many barriers for the same work. But a warp now stores 8 rows of A at four depths, and
+//             without the permutation all four would fall into the same 8 banks: four wavefronts where one
+//             would do. Padding, as in rung 3 of the transpose, cannot help: rows must stay on 16 bytes, and
+//             4 * (128 + 4 j) floats reach only two of the four places.
+// Prediction  the barriers were about a tenth of rung 6: 1.03x to 1.1x. (Without the deeper tile, banks alone
+//             gave nothing here: 3.60 ms instead of 3.59 ms on an H200. Removing a conflict gains no more
+//             than its share of the time.)
 //
-// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the edges).
+// Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (the tile is filled up with zeros at the
+//             edges).
 // Launch      blocks of 256 threads over (n, m); tile 128 x 128, 16 deep.
-// Resources   at most 128 registers: two blocks a multiprocessor; 16 KB of shared memory.
+// Resources   at most 128 registers: two blocks per multiprocessor; 16 KB of shared memory.
 // Cost        2 * m * n * k FLOPs; m * n * k / 16 bytes of global loads.
-// Divides     k % 4 == 0 and n % 4 == 0 for 16-byte global accesses (rows start on 16 bytes only then); any other shape
-//             runs the same kernel with scalar ones (kAligned = false).
-// Source      the permutation as in CUTLASS's shared-memory layouts (NVIDIA); S. Boehm's SGEMM article, 2022 (transposed A);
-//             S. Gray, "maxas: SGEMM", 2014 (the 4 x 4 squares).
+// Divides     k % 4 == 0 and n % 4 == 0 for 16-byte global accesses (rows start on 16 bytes only then); any
+//             other shape runs the same kernel with scalar ones (kAligned = false).
+// Source      the permutation as in CUTLASS's shared-memory layouts (NVIDIA); S. Boehm's SGEMM article, 2022
+//             (transposed A); S. Gray, "maxas: SGEMM", 2014 (the 4 x 4 squares).
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -25,10 +29,11 @@ constexpr int kThreads = 256;
 constexpr int kLoads = 2;  // float4 of A and of B a thread
 static_assert(kTileM * kDepth == 4 * kThreads * kLoads && kTileN * kDepth == 4 * kThreads * kLoads, "equal shares");
 
-/// Where row `row` of A lies in line `depth` of its transposed tile. Four neighbouring rows stay together, on 16 bytes.
+/// Where row `row` of A lies in line `depth` of its transposed tile. Four neighbouring rows stay together, on
+/// 16 bytes.
 __device__ int swizzled(int depth, int row) { return row ^ depth / 4 % 4 * 8; }
 
-/// Elements column … column + 3 of a row that has `limit` of them; those behind the end are 0.
+/// Elements column … column + 3 of a row that has `limit` of them; those past the end are 0.
 template <bool kAligned>
 __device__ float4 load4(const float* row, int64_t column, int64_t limit) {
   if (kAligned && column < limit) return *reinterpret_cast<const float4*>(row + column);

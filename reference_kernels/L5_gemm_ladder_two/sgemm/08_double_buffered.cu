@@ -1,17 +1,20 @@
 // Rung 8: the next tiles arrive while the present ones are multiplied.
 //
-// Changed     two buffers in shared memory, filled by asynchronous copies (cp.async): global memory to shared memory
-//             without a stop in registers. A's copies are 4 bytes each, so each can land at its transposed place; B's
-//             are 16. One barrier a tile instead of two.
-// Why         in rung 7 all threads wait for the loads, then all compute: each engine idles while the other works.
+// Changed     two buffers in shared memory, filled by asynchronous copies (cp.async): global memory to shared
+//             memory without a stop in registers. A's copies are 4 bytes each, so each can land at its
+//             transposed place; B's are 16. One barrier a tile instead of two.
+// Why         in rung 7 all threads wait for the loads, then all compute: each engine idles while the other
+//             works.
 // Prediction  hides a memory latency of about 600 cycles a tile: 1.1x to 1.25x rung 7.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (copies beyond an edge write zeros).
 // Launch      blocks of 256 threads over (n, m); tile 128 x 128, 16 deep, two stages.
-// Resources   at most 128 registers: two blocks a multiprocessor; 32.5 KB of shared memory.
+// Resources   at most 128 registers: two blocks per multiprocessor; 32.5 KB of shared memory.
 // Cost        2 * m * n * k FLOPs; m * n * k / 16 bytes of global loads.
-// Divides     n % 4 == 0 for 16-byte copies of B and stores of C; any other shape uses 4-byte ones (kAligned = false).
-// Source      asynchronous copies, CUDA C++ Programming Guide; 4-byte transposing copies as in CUTLASS's SIMT GEMM.
+// Divides     n % 4 == 0 for 16-byte copies of B and stores of C; any other shape uses 4-byte ones (kAligned
+//             = false).
+// Source      asynchronous copies, CUDA C++ Programming Guide; 4-byte transposing copies as in CUTLASS's SIMT
+//             GEMM.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -32,7 +35,8 @@ __device__ void copy_or_zero(float* to, const float* from, bool exists, const fl
   __pipeline_memcpy_async(to, exists ? from : any_valid_address, kBytes, exists ? 0 : kBytes);
 }
 
-/// The loads of one thread: every kStepA-th row of A's tile at one depth, every kStepB-th row of B's tile at one column.
+/// The loads of one thread: every kStepA-th row of A's tile at one depth, every kStepB-th row of B's tile at
+/// one column.
 template <bool kAligned>
 struct Loader {
   static constexpr int kWidth = kAligned ? 4 : 1;  // floats of B a copy
@@ -54,7 +58,7 @@ struct Loader {
     rows_left = m - row0 - a_row, columns_left = n - column0 - b_column, depth_left = k;
   }
 
-  /// Starts the copies of the next tiles. kWhole: nothing of them lies outside, so nothing is asked.
+  /// Starts the copies of the next tiles. kWhole: all of them lie inside, so nothing is checked.
   template <bool kWhole>
   __device__ void fetch(Stage& stage) {
 #pragma unroll

@@ -1,17 +1,21 @@
 // Rung 9: a third level of tiles: block, warp, thread.
 //
-// Changed     four warps share the 128 x 128 tile, 64 x 64 each, and a thread computes 16 x 8 results. The lanes of a
-//             warp form a 4 x 8 grid, so that a warp's loads from shared memory touch 64 bytes of A and 128 of B.
-// Why         a thread of rung 8 loads 16 floats for 64 multiply-adds; here 24 for 128. Threads side by side in one warp
-//             want the same values, and the hardware sends a value to all lanes that ask for it at once. Fewer threads,
-//             more independent work in each: instruction-level parallelism replaces occupancy.
-// Prediction  1.5x fewer shared-memory bytes a multiply-add: 1.05x to 1.15x rung 8; 80 to 90 % of cuBLAS.
+// Changed     four warps share the 128 x 128 tile, 64 x 64 each, and a thread computes 16 x 8 results. The
+//             lanes of a warp form a 4 x 8 grid, so that a warp's loads from shared memory touch 64 bytes of
+//             A and 128 of B.
+// Why         a thread of rung 8 loads 16 floats for 64 multiply-adds; here 24 for 128. Threads side by side
+//             in one warp want the same values, and the hardware sends a value to all lanes that ask for it
+//             at once. Fewer threads, more independent work in each: instruction-level parallelism replaces
+//             occupancy.
+// Prediction  1.5x fewer shared-memory bytes per multiply-add: 1.05x to 1.15x rung 8; 80 to 90 % of cuBLAS.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (copies beyond an edge write zeros).
 // Launch      blocks of 128 threads over (n, m); tile 128 x 128, 16 deep, two stages.
-// Resources   about 210 registers (128 of them sums): two blocks a multiprocessor; 32.5 KB of shared memory.
+// Resources   about 210 registers (128 of them sums): two blocks per multiprocessor; 32.5 KB of shared
+//             memory.
 // Cost        2 * m * n * k FLOPs; m * n * k / 16 bytes of global loads.
-// Divides     n % 4 == 0 for 16-byte copies of B and stores of C; any other shape uses 4-byte ones (kAligned = false).
+// Divides     n % 4 == 0 for 16-byte copies of B and stores of C; any other shape uses 4-byte ones (kAligned
+//             = false).
 // Source      the thread-block, warp and thread tiles of CUTLASS (Kerr et al., NVIDIA, 2017).
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -38,7 +42,8 @@ __device__ void copy_or_zero(float* to, const float* from, bool exists, const fl
   __pipeline_memcpy_async(to, exists ? from : any_valid_address, kBytes, exists ? 0 : kBytes);
 }
 
-/// The loads of one thread: every kStepA-th row of A's tile at one depth, every kStepB-th row of B's tile at one column.
+/// The loads of one thread: every kStepA-th row of A's tile at one depth, every kStepB-th row of B's tile at
+/// one column.
 template <bool kAligned>
 struct Loader {
   static constexpr int kWidth = kAligned ? 4 : 1;  // floats of B a copy
@@ -60,7 +65,7 @@ struct Loader {
     rows_left = m - row0 - a_row, columns_left = n - column0 - b_column, depth_left = k;
   }
 
-  /// Starts the copies of the next tiles. kWhole: nothing of them lies outside, so nothing is asked.
+  /// Starts the copies of the next tiles. kWhole: all of them lie inside, so nothing is checked.
   template <bool kWhole>
   __device__ void fetch(Stage& stage) {
 #pragma unroll

@@ -1,27 +1,32 @@
 // Rung 10: the last percents: fragments one step ahead, several stages, and sizes chosen by measurement.
 //
-// Changed     the values of the next k are loaded from shared memory into registers while the present ones are multiplied, also
-//             across the end of a tile: the barrier for the next tile stands one step before it. Tiles wait in a ring of
-//             stages and are taken in bands, and every size is a parameter: `Tuned` is the best of those that
-//             scripts/tune_sgemm.sh timed. The products of a step are taken in squares of two by two, not row by row.
-// Why         two warps a scheduler cannot hide the way to shared memory by themselves: rung 9 waits for its first values after
-//             every barrier, and for some of the others. Blocks that run together share rows of A and columns of B in L2. And
-//             registers have two banks: row by row, the compiler puts all three operands of every fifteenth product into one
-//             (`cuobjdump -sass` shows it), in squares of one in 160; an H200 is 3 % faster so.
+// Changed     the values of the next k are loaded from shared memory into registers while the current ones
+//             are multiplied, also across the end of a tile: the barrier for the next tile stands one step
+//             before it. Tiles wait in a ring of stages and are taken in bands, and every size is a
+//             parameter: `Tuned` is the best of those that scripts/tune_sgemm.sh timed. The products of a
+//             step are taken in squares of two by two, not row by row.
+// Why         two warps per scheduler cannot hide the way to shared memory by themselves: rung 9 waits for
+//             its first values after every barrier, and for some of the others. Blocks that run together
+//             share rows of A and columns of B in L2. And registers have two banks: row by row, the compiler
+//             puts all three operands of every fifteenth product into one (`cuobjdump -sass` shows it), in
+//             squares of one in 160; an H200 is 3 % faster so.
 // Prediction  1.05x to 1.1x rung 9; 95 % of cuBLAS.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], row-major; any sizes (copies beyond an edge write zeros).
-// Launch      one block a tile in one dimension, in bands of kBand tile rows; threads, tile and stages as in `Tuned`.
-// Resources   up to 255 registers, 128 of them sums; shared memory ((tile m + 4) + tile n) * depth * 4 bytes a stage.
+// Launch      one block a tile in one dimension, in bands of kBand tile rows; threads, tile and stages as in
+//             `Tuned`.
+// Resources   up to 255 registers, 128 of them sums; shared memory ((tile m + 4) + tile n) * depth * 4 bytes
+//             a stage.
 // Cost        2 * m * n * k FLOPs; 4 * m * n * k * (1 / tile m + 1 / tile n) bytes of global loads.
-// Divides     n % 4 == 0 for 16-byte copies of B and stores of C; any other shape uses 4-byte ones (kAligned = false).
+// Divides     n % 4 == 0 for 16-byte copies of B and stores of C; any other shape uses 4-byte ones (kAligned
+//             = false).
 // Source      software pipelining of fragments, stages and bands as in CUTLASS (NVIDIA, 2017 to 2023).
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
-/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks a multiprocessor.
+/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks per multiprocessor.
 template <int kTileM_, int kTileN_, int kDepth_, int kWarpM_, int kWarpN_, int kStages_, int kBlocks_>
 struct Shape {
   static constexpr int kTileM = kTileM_, kTileN = kTileN_, kDepth = kDepth_, kWarpM = kWarpM_, kWarpN = kWarpN_;
@@ -44,7 +49,8 @@ __device__ void copy_or_zero(float* to, const float* from, bool exists, const fl
   __pipeline_memcpy_async(to, exists ? from : any_valid_address, kBytes, exists ? 0 : kBytes);
 }
 
-/// The copies of one thread: every kStepA-th row of A's tile at one depth, and a vector of every kStepB-th row of B's.
+/// The copies of one thread: every kStepA-th row of A's tile at one depth, and a vector of every kStepB-th
+/// row of B's.
 template <class S, bool kAligned>
 struct Loader {
   static constexpr int kWidth = kAligned ? 4 : 1;  // floats of B a copy
@@ -67,7 +73,7 @@ struct Loader {
     rows_left = m - row0 - a_row, columns_left = n - column0 - b_column, depth_left = k;
   }
 
-  /// Starts the copies of the next tiles. kWhole: nothing of them lies outside, so nothing is asked.
+  /// Starts the copies of the next tiles. kWhole: all of them lie inside, so nothing is checked.
   template <bool kWhole>
   __device__ void fetch(float* a_tile, float* b_tile) {
 #pragma unroll
@@ -112,7 +118,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   const auto a_tile = [&](int stage) { return reinterpret_cast<float*>(shared) + stage * S::kStageFloats; };
   const auto b_tile = [&](int stage) { return a_tile(stage) + S::kRowA * S::kDepth; };
 
-  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may
+  // be lower.
   const int tile_rows = (m + S::kTileM - 1) / S::kTileM, tile_columns = (n + S::kTileN - 1) / S::kTileN;
   const int band = blockIdx.x / (kBand * tile_columns), within = blockIdx.x % (kBand * tile_columns);
   const int height = tile_rows - band * kBand < kBand ? tile_rows - band * kBand : kBand;

@@ -1,17 +1,19 @@
 // Rung 1: tensor cores through WMMA.
 //
-// Changed     the shared-memory tile of sgemm's rung 3, with `wmma::mma_sync` in place of the inner loop: a warp computes
-//             32 x 32 of a 64 x 64 tile as four fragments of 16 x 16. Sums stay in fp32.
-// Why         the beginning of the ladder: one call multiplies 16 x 16 x 16 for a whole warp. Which lane holds which element is
-//             WMMA's secret, so the result goes through shared memory to be rounded and stored.
-// Prediction  a warp loads four fragments for four products: shared memory is the limit, and nothing overlaps. 10 to 15 %
-//             of cuBLAS, and still two to three times the best fp32 kernel.
+// Changed     the shared-memory tile of sgemm's rung 3, with `wmma::mma_sync` in place of the inner loop: a
+//             warp computes 32 x 32 of a 64 x 64 tile as four fragments of 16 x 16. Sums stay in fp32.
+// Why         the beginning of the ladder: one call multiplies 16 x 16 x 16 for a whole warp. WMMA does not
+//             say which lane holds which element, so the result goes through shared memory to be rounded and
+//             stored.
+// Prediction  a warp loads four fragments for four products: shared memory is the limit, and nothing
+//             overlaps. 10 to 15 % of cuBLAS, and still two to three times the best fp32 kernel.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      blocks of 128 threads over (n, m); tile 64 x 64, 32 deep.
 // Resources   about 90 registers; 26.5 KB of shared memory.
 // Cost        2 m n k FLOPs; m n k / 16 bytes of global loads.
-// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): 16-byte loads and stores; m anything, tiles filled up with zeros.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): 16-byte loads and stores; m anything, tiles
+//             filled up with zeros.
 // Source      the WMMA chapter of the CUDA C++ Programming Guide.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

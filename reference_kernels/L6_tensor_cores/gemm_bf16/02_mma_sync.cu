@@ -1,18 +1,20 @@
 // Rung 2: ldmatrix and mma.sync, with the fragments in our own hands.
 //
-// Changed     the tile is 128 x 128, a warp computes 64 x 32 of it. Fragments are loaded by `ldmatrix`, four 8 x 8 matrices an
-//             instruction (`.trans` for B, which lies by rows), and multiplied by `mma.sync` m16n8k16. The lanes know what
-//             they hold: results go from registers to memory.
-// Why         rung 1 loads a fragment for each product. Here 6 `ldmatrix` feed 16 `mma.sync`, and the larger tile halves the
-//             global loads. Rows padded by 16 bytes let the eight rows of each 8 x 8 matrix meet all 32 banks.
-// Prediction  2.7x fewer bytes from shared memory a product: 2x to 3x rung 1; 25 to 40 % of cuBLAS. Loading and multiplying
-//             still take turns.
+// Changed     the tile is 128 x 128, a warp computes 64 x 32 of it. Fragments are loaded by `ldmatrix`, four
+//             8 x 8 matrices an instruction (`.trans` for B, which lies by rows), and multiplied by
+//             `mma.sync` m16n8k16. The lanes know what they hold: results go from registers to memory.
+// Why         rung 1 loads a fragment for each product. Here 6 `ldmatrix` feed 16 `mma.sync`, and the larger
+//             tile halves the global loads. Rows padded by 16 bytes let the eight rows of each 8 x 8 matrix
+//             meet all 32 banks.
+// Prediction  2.7x fewer bytes from shared memory a product: 2x to 3x rung 1; 25 to 40 % of cuBLAS. Loading
+//             and multiplying still take turns.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      blocks of 256 threads over (n, m); tile 128 x 128, 32 deep.
-// Resources   at most 128 registers: two blocks a multiprocessor; 18.5 KB of shared memory.
+// Resources   at most 128 registers: two blocks per multiprocessor; 18.5 KB of shared memory.
 // Cost        2 m n k FLOPs; m n k / 32 bytes of global loads.
-// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): 16-byte loads; m anything, tiles filled up with zeros.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): 16-byte loads; m anything, tiles filled up
+//             with zeros.
 // Source      PTX ISA, "Matrix multiply-accumulate operation using mma instruction" (the fragments' layout).
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

@@ -1,19 +1,23 @@
 // Rung 3: swizzled stages of cp.async, and fragments one step ahead.
 //
-// Changed     tiles come by `cp.async` into a ring of stages, three of them under way while one is multiplied. The tile is
-//             128 x 256, a warp computes 64 x 64 of it. Instead of padding, 16-byte piece p of row r lies at p ^ (r % 8).
-//             Within a tile the fragments of the next 16 of k are loaded before the present ones are multiplied.
-//             Tiles of C are taken in bands, so that blocks that run together share rows of A and columns of B in L2.
-// Why         in rung 2 loading and multiplying take turns; here memory, `ldmatrix` and the tensor cores work at the same time.
-//             8 `ldmatrix` feed 32 `mma.sync`: a quarter fewer a product, and the tile asks L2 for a quarter less.
-// Prediction  the tensor cores' own rate for mma.sync on Hopper, about 60 % of WGMMA's: 2x rung 2; 55 to 65 % of cuBLAS,
-//             400 TFLOP/s or more at 8192 cubed on an H100.
+// Changed     tiles come by `cp.async` into a ring of stages, three of them in flight while one is
+//             multiplied. The tile is 128 x 256, a warp computes 64 x 64 of it. Instead of padding, 16-byte
+//             piece p of row r lies at p ^ (r % 8). Within a tile the fragments of the next 16 of k are
+//             loaded before the current ones are multiplied. Tiles of C are taken in bands, so that blocks
+//             that run together share rows of A and columns of B in L2.
+// Why         in rung 2 loading and multiplying take turns; here memory, `ldmatrix` and the tensor cores work
+//             at the same time. 8 `ldmatrix` feed 32 `mma.sync`: a quarter fewer a product, and the tile asks
+//             L2 for a quarter less.
+// Prediction  the tensor cores' own rate for mma.sync on Hopper, about 60 % of WGMMA's: 2x rung 2; 55 to 65 %
+//             of cuBLAS, 400 TFLOP/s or more at 8192 cubed on an H100.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      one block of 256 threads a tile in one dimension, in bands of kBand tile rows.
-// Resources   up to 255 registers, 128 of them sums: one block a multiprocessor; 48 KB of shared memory a stage.
+// Resources   up to 255 registers, 128 of them sums: one block per multiprocessor; 48 KB of shared memory per
+//             stage.
 // Cost        2 m n k FLOPs; 3 m n k / 128 bytes of global loads.
-// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): 16-byte copies; m anything, copies beyond an edge write zeros.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): 16-byte copies; m anything, copies beyond an
+//             edge write zeros.
 // Source      the multistage pipeline of CUTLASS 2.x (NVIDIA, 2020); the swizzle as in its ldmatrix layouts.
 #include <cuda_bf16.h>
 #include <cuda_pipeline.h>
@@ -36,8 +40,8 @@ using Tuned = Shape<128, 256, 64, 64, 64, 4>;
 
 constexpr int kBand = 8;  // tile rows
 
-/// Where 16-byte piece `piece` of a row lies in a tile with kPieces a row: eight neighbouring rows at one piece meet all 32
-/// banks, whether a row is shorter than a line of 128 bytes or longer.
+/// Where 16-byte piece `piece` of a row lies in a tile with kPieces a row: eight neighbouring rows at one
+/// piece meet all 32 banks, whether a row is shorter than a line of 128 bytes or longer.
 template <int kPieces>
 __device__ int swizzled(int row, int piece) {
   constexpr int kRowsPerLine = kPieces >= 8 ? 1 : 8 / kPieces, kMask = (kPieces >= 8 ? 8 : kPieces) - 1;
@@ -68,7 +72,8 @@ __device__ void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uin
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// The copies of one thread into one operand's tile: a piece of every kStep-th row. Pieces beyond the matrix become zeros.
+/// The copies of one thread into one operand's tile: a piece of every kStep-th row. Pieces beyond the matrix
+/// become zeros.
 template <int kRows, int kColumns, int kThreads>
 struct Copier {
   static constexpr int kPieces = kColumns / 8, kStep = kThreads / kPieces;
@@ -101,7 +106,8 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   const auto a_tile = [&](int stage) { return reinterpret_cast<bf16*>(shared) + stage * S::kStageElements; };
   const auto b_tile = [&](int stage) { return a_tile(stage) + S::kTileM * S::kDepth; };
 
-  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may
+  // be lower.
   const int tile_rows = (m + S::kTileM - 1) / S::kTileM, tile_columns = (n + S::kTileN - 1) / S::kTileN;
   const int band = blockIdx.x / (kBand * tile_columns), within = blockIdx.x % (kBand * tile_columns);
   const int height = tile_rows - band * kBand < kBand ? tile_rows - band * kBand : kBand;

@@ -1,15 +1,18 @@
 // Rung 1: uncoalesced: lanes a row apart.
 //
-// Changed     beside the sound kernel (rung 8): no tile; each lane goes to its own row in global memory.
-// Why         the lanes are rows, so that all make the same number of steps; their addresses then lie a whole row apart.
-// Prediction  sectors a request: 32 for x and y instead of 4; over all requests 3 becomes 22. No other counter moves.
+// Changed     compared with the sound kernel (rung 8), no tile; each lane goes to its own row in global
+//             memory.
+// Why         the lanes are rows, so that all make the same number of steps; their addresses then lie a whole
+//             row apart.
+// Prediction  sectors per request: 32 for x and y instead of 4; over all requests 3 becomes 22. No other
+//             counter moves.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      blocks of 32 x 8 threads; 32 x 32 elements a block.
 // Resources   at most 32 registers; 64 bytes of shared memory.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,15 +1,17 @@
 // Rung 2: bank conflict: the tile without its padding.
 //
-// Changed     beside the sound kernel (rung 8): the tile has 32 columns instead of 33. One character.
-// Why         with 32 words a row, all elements of a column lie in one bank, and a warp that reads a column waits 32 times.
-// Prediction  wavefronts over ideal: 32 for the tile's columns, 6 over all of shared memory, instead of 1. No other counter moves.
+// Changed     compared with the sound kernel (rung 8), the tile has 32 columns instead of 33. One character.
+// Why         with 32 words a row, all elements of a column lie in one bank, and a warp that reads a column
+//             waits 32 times.
+// Prediction  wavefronts over ideal: 32 for the tile's columns, 6 over all of shared memory, instead of 1. No
+//             other counter moves.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 32 a block.
 // Resources   at most 32 registers; 4.2 KB of shared memory.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,16 +1,18 @@
 // Rung 3: spill: more chains than registers.
 //
-// Changed     beside the sound kernel (rung 8): a thread takes 16 columns at once instead of one after the other.
-// Why         sixteen independent chains hide the latency of a step, on paper. Values and step counts are more than the 32 registers that eight blocks
-//             on an SM leave to a thread; the compiler keeps the rest in local memory, and every step goes there.
-// Prediction  requests to local memory: hundreds a warp instead of none. No other counter moves.
+// Changed     compared with the sound kernel (rung 8), a thread takes 16 columns at once instead of one after
+//             the other.
+// Why         sixteen independent chains hide the latency of a step, on paper. Values and step counts are
+//             more than the 32 registers that eight blocks on an SM leave to a thread; the compiler keeps the
+//             rest in local memory, and every step goes there.
+// Prediction  requests to local memory: hundreds per warp instead of none. No other counter moves.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 128 a block.
 // Resources   32 registers, and what the compiler spills; 17 KB of shared memory.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

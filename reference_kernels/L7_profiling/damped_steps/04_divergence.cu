@@ -1,15 +1,17 @@
 // Rung 4: divergence: lanes that wait for one of them.
 //
-// Changed     beside the sound kernel (rung 8): the lanes are the columns of a row instead of the rows of a column.
-// Why         one column in 32 takes 200 steps, the others one. Where the columns are lanes, most warps hold one that makes the 31 others wait.
+// Changed     compared with the sound kernel (rung 8), the lanes are the columns of a row instead of the rows
+//             of a column.
+// Why         one column in 32 takes 200 steps, the others one. Where the columns are lanes, most warps hold
+//             one that makes the 31 others wait.
 // Prediction  lanes that work in an instruction: about 5 instead of 32. No other counter moves.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 32 a block.
 // Resources   at most 32 registers; 4.3 KB of shared memory.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,15 +1,18 @@
 // Rung 5: low occupancy: all the shared memory for one block.
 //
-// Changed     beside the sound kernel (rung 8): each block asks for as much dynamic shared memory as the GPU gives, to be on the safe side.
-// Why         an SM then holds one block at a time, eight warps of 64: while these wait for memory, there is nobody else.
-// Prediction  occupancy: 12.5 % possible instead of 100 % (H100), limited by shared memory. No other counter moves.
+// Changed     compared with the sound kernel (rung 8), each block requests all the dynamic shared memory that
+//             the GPU gives, just in case.
+// Why         an SM then holds one block at a time, eight warps of 64: while these wait for memory, no other
+//             warp can run.
+// Prediction  occupancy: 12.5 % possible instead of 100 % (H100), limited by shared memory. No other counter
+//             moves.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 32 a block.
 // Resources   at most 32 registers; all the shared memory that a block can have.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,15 +1,18 @@
 // Rung 6: tail wave: one block too many.
 //
-// Changed     beside the sound kernel (rung 8): one block more than the GPU holds at once, each with an equal share of the tiles.
-// Why         all blocks but one run at once; then one runs alone, while every other SM has nothing to do. With many small blocks the last round is short.
-// Prediction  waves: 1.001, of which the last is empty but for one block: 50 % of the room instead of 3 %. No other counter moves.
+// Changed     compared with the sound kernel (rung 8), one block more than the GPU holds at once, each with
+//             an equal share of the tiles.
+// Why         all blocks but one run at once; then one runs alone, while every other SM has nothing to do.
+//             With many small blocks the last round is short.
+// Prediction  waves: 1.001, of which the last is empty but for one block: 50 % of the room instead of 3 %. No
+//             other counter moves.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      blocks of 32 x 8 threads, one more than fit at once; a share of the tiles of 32 x 32 a block.
 // Resources   at most 32 registers; 4.3 KB of shared memory.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,15 +1,17 @@
 // Rung 7: launch-bound: sixteen launches for one.
 //
-// Changed     beside the sound kernel (rung 8): the rows go to the GPU in sixteen strips, a launch each.
-// Why         every launch costs some microseconds in which the GPU drains and fills again. Sixteen short ones pay it sixteen times.
-// Prediction  launches a call: 16 instead of 1. No other counter moves.
+// Changed     compared with the sound kernel (rung 8), the rows go to the GPU in sixteen strips, a launch
+//             each.
+// Why         every launch costs some microseconds in which the GPU drains and fills again. Sixteen short
+//             ones pay it sixteen times.
+// Prediction  launches per call: 16 instead of 1. No other counter moves.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      sixteen times blocks of 32 x 8 threads; a tile of 32 x 32 a block.
 // Resources   at most 32 registers; 4.3 KB of shared memory.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,15 +1,17 @@
 // Rung 8: sound: what the seven others are mended to.
 //
 // Changed     nothing is wrong with this one: each of rungs 1 to 7 is this kernel with one thing changed.
-// Why         memory is read along rows, steps are made along columns, and a padded tile in shared memory turns one into the other.
-// Prediction  3 sectors a request, 1.0 times the ideal wavefronts, no local memory, 32 lanes, 100 % possible occupancy, 31 waves, one launch.
+// Why         memory is read along rows, steps are made along columns, and a padded tile in shared memory
+//             turns one into the other.
+// Prediction  3 sectors per request, 1.0 times the ideal wavefronts, no local memory, 32 lanes, 100 %
+//             possible occupancy, 31 waves, one launch.
 //
 // Shapes      x, y [rows, cols], row-major, fp32; steps [cols]; drive [16].
 // Launch      blocks of 32 x 8 threads; a tile of 32 x 32 a block.
 // Resources   at most 32 registers; 4.3 KB of shared memory.
-// Cost        2 FLOPs a step; 8 rows cols bytes.
-// Divides     nothing has to divide anything: what lies outside is neither read nor written.
-// Source      our own.
+// Cost        2 FLOPs per step; 8 rows cols bytes.
+// Divides     no divisibility is required: what lies outside is neither read nor written.
+// Source      this project.
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -1,14 +1,16 @@
 // Rung 1: scores, softmax, values: three kernels and a matrix between them.
 //
-// Changed     nothing yet: the formula, operator by operator. Scores are a tiled product in fp32 from shared memory, the
-//             softmax goes over each row three times in place, the values are a tiled product again.
-// Why         the beginning of the ladder, and what a framework without a fused kernel does. The scores are n x n for each
-//             head: 67 MB at 4096, for 2 MB of everything else.
-// Prediction  the scores cross the memory bus six times; the products run on fp32 pipes from shared memory at a tenth of
-//             their peak. Some 5 TFLOP/s: a few percent of FlashAttention.
+// Changed     nothing yet: the formula, operator by operator. Scores are a tiled product in fp32 from shared
+//             memory, the softmax goes over each row three times in place, the values are a tiled product
+//             again.
+// Why         the beginning of the ladder, and what a framework without a fused kernel does. The scores are n
+//             x n for each head: 67 MB at 4096, for 2 MB of everything else.
+// Prediction  the scores cross the memory bus six times; the products run on fp32 pipes from shared memory at
+//             a tenth of their peak. About 5 TFLOP/s: a few percent of FlashAttention.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; d a multiple of 32; h up to 65 535.
-// Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads a row; values: 32 x 32 threads over (d, n, h).
+// Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads per row; values: 32 x 32 threads
+//             over (d, n, h).
 // Resources   about 40 registers; 8.3 KB of shared memory; 4 h n n bytes of workspace.
 // Cost        4 h n n d FLOPs; 8 h n d bytes, and 24 h n n for the scores.
 // Divides     d % 32 == 0 (the problem says so); n anything, tiles filled up with zeros.

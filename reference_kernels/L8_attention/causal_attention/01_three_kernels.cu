@@ -1,15 +1,16 @@
 // Rung 1: three kernels and a mask.
 //
-// Changed     rung 1 of full attention, and one line more: a score whose key lies behind its query is minus infinity, so that
-//             its weight becomes zero.
-// Why         the beginning of the ladder, and what a framework without a fused kernel does: it computes all pairs, masks half
-//             of them, and multiplies the zeros with v.
+// Changed     rung 1 of full attention, and one line more: a score whose key lies behind its query is minus
+//             infinity, so that its weight becomes zero.
+// Why         the beginning of the ladder, and what a framework without a fused kernel does: it computes all
+//             pairs, masks half of them, and multiplies the zeros with v.
 // Prediction  the time of full attention, to a percent: a mask saves nothing by itself.
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; d a multiple of 32; h up to 65 535.
-// Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads a row; values: 32 x 32 threads over (d, n, h).
+// Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads per row; values: 32 x 32 threads
+//             over (d, n, h).
 // Resources   about 40 registers; 8.3 KB of shared memory; 4 h n n bytes of workspace.
-// Cost        4 h n n d FLOPs, half of them in vain; 8 h n d bytes, and 24 h n n for the scores.
+// Cost        4 h n n d FLOPs, half of them wasted; 8 h n d bytes, and 24 h n n for the scores.
 // Divides     d % 32 == 0 (the problem says so); n anything, tiles filled up with zeros.
 // Source      A. Vaswani et al., "Attention Is All You Need", 2017; the tiles are those of sgemm's rung 3.
 #include <cuda_fp16.h>

@@ -1,13 +1,16 @@
 // Rung 2: what is masked is not computed.
 //
-// Changed     blocks of scores above the diagonal leave at once; the softmax of query i goes over i + 1 keys and writes zeros
-//             to the end of its tile only; the values stop at the tile on the diagonal. No mask is stored anywhere.
-// Why         half of all pairs lie above the diagonal. Rung 1 computes, stores, reads and multiplies every one of them.
-// Prediction  half the tiles in each of the three kernels: 1.9x rung 1 (the tiles on the diagonal are done in full).
+// Changed     blocks of scores above the diagonal leave at once; the softmax of query i goes over i + 1 keys
+//             and writes zeros to the end of its tile only; the values stop at the tile on the diagonal. No
+//             mask is stored anywhere.
+// Why         half of all pairs lie above the diagonal. Rung 1 computes, stores, reads and multiplies every
+//             one of them.
+// Prediction  half the tiles in each of the three kernels: 1.9x rung 1 (the tiles on the diagonal are done in
+//             full).
 //
 // Shapes      q, k, v, o [h, n, d], fp16, row-major; d a multiple of 32; h up to 65 535.
-// Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads a row; values: 32 x 32 threads over (d, n, h),
-//             the tiles with the most keys first.
+// Launch      scores: 32 x 32 threads over (n, n, h); softmax: 256 threads per row; values: 32 x 32 threads
+//             over (d, n, h), the tiles with the most keys first.
 // Resources   about 40 registers; 8.3 KB of shared memory; 4 h n n bytes of workspace, half of them used.
 // Cost        2 h n (n + 32) d FLOPs; 8 h n d bytes, and 12 h n n for the scores.
 // Divides     d % 32 == 0 (the problem says so); n anything, tiles filled up with zeros.
@@ -23,7 +26,8 @@
 constexpr int kTile = 32;
 constexpr int kRowThreads = 256, kWarps = kRowThreads / 32;
 
-/// scores[h, i, j] = factor * q[h, i, :] . k[h, j, :] in tiles on and below the diagonal; the others are left alone
+/// scores[h, i, j] = factor * q[h, i, :] . k[h, j, :] in tiles on and below the diagonal; the others are left
+/// alone
 __global__ void scores_of(const __half* __restrict__ q, const __half* __restrict__ k, float* __restrict__ scores, float factor,
                           int64_t n, int64_t d) {
   if (blockIdx.x > blockIdx.y) return;  // every key of the tile lies behind every query
@@ -60,8 +64,8 @@ __device__ float block_reduce(float v, float* partial, Combine combine) {
   return v;
 }
 
-/// The first i + 1 scores of query i become their softmax, those behind it zeros as far as `values_of` reads. A thread reads
-/// and writes the same elements throughout.
+/// The first i + 1 scores of query i become their softmax, those behind it zeros as far as `values_of` reads.
+/// A thread reads and writes the same elements throughout.
 __global__ void softmax_rows(float* scores, int64_t n) {
   __shared__ float partial[2][kWarps];
   float* row = scores + blockIdx.x * n;

@@ -1,17 +1,18 @@
 // Rung 1: softmax of each row in three passes over global memory, straight from the definition.
 //
-// Changed     nothing yet: this is the text-book kernel. Pass 1 finds the row's maximum, pass 2 sums exp(x - maximum),
-//             pass 3 writes exp(x - maximum) / sum.
+// Changed     nothing yet: this is the textbook kernel. Pass 1 finds the row's maximum, pass 2 sums exp(x -
+//             maximum), pass 3 writes exp(x - maximum) / sum.
 // Why         the maximum keeps exp() from overflowing; it has to be known before the first exponential.
-// Prediction  4 floats move an element (three reads, one write) where 2 would do: at most half the speed of a copy,
-//             unless the row still lies in a cache when the next pass comes.
+// Prediction  4 floats move an element (three reads, one write) where 2 would do: at most half the speed of a
+//             copy, unless the row still lies in a cache when the next pass comes.
 //
 // Shapes      x, y [rows, cols], row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>; neighbouring threads read neighbouring floats.
 // Resources   32 registers; 2 KB of shared memory for the two tree reductions.
 // Cost        4 * rows * cols FLOPs; 16 * rows * cols bytes (8 would do).
-// Divides     nothing has to divide anything.
-// Source      the definition; tree reduction in shared memory as in M. Harris, "Optimizing Parallel Reduction in CUDA".
+// Divides     no divisibility is required.
+// Source      the definition; tree reduction in shared memory as in M. Harris, "Optimizing Parallel Reduction
+//             in CUDA".
 #include <cuda_runtime.h>
 
 #include <cfloat>

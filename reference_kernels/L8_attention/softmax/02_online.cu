@@ -1,17 +1,20 @@
 // Rung 2: maximum and sum in one pass: online softmax.
 //
-// Changed     a thread carries a pair (maximum so far, sum of exponentials about it). A larger maximum rescales the
-//             sum instead of asking for another pass; two pairs merge by the same rule, so warps reduce by shuffles.
+// Changed     a thread carries a pair (maximum so far, sum of exponentials about it). A larger maximum
+//             rescales the sum instead of asking for another pass; two pairs merge by the same rule, so warps
+//             reduce by shuffles.
 // Why         rung 1 read the row once only to learn the maximum.
-// Prediction  3 floats an element instead of 4: 1.33x rung 1 where rows do not fit a cache. Where they do (4096 columns
-//             are 16 KB) the pass saved was a cheap one, and the extra exponentials may cost as much as it did.
+// Prediction  3 floats per element instead of 4: 1.33x rung 1 where rows do not fit a cache. Where they do
+//             (4096 columns are 16 KB) the pass saved was a cheap one, and the extra exponentials may cost as
+//             much as it did.
 //
 // Shapes      x, y [rows, cols], row-major; any rows, any cols.
 // Launch      <<<rows, 256>>>; a warp reads 128 adjacent bytes.
 // Resources   32 registers; 64 bytes of shared memory.
-// Cost        6 * rows * cols FLOPs (an extra exponential an element); 12 * rows * cols bytes (8 would do).
-// Divides     nothing has to divide anything.
-// Source      Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018; the heart of FlashAttention.
+// Cost        6 * rows * cols FLOPs (an extra exponential per element); 12 * rows * cols bytes (8 would do).
+// Divides     no divisibility is required.
+// Source      Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018; the heart of
+//             FlashAttention.
 #include <cuda_runtime.h>
 
 #include <cfloat>
@@ -20,7 +23,8 @@
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 
-/// sum = Σ exp(x - maximum) over the elements seen. Of no elements: {-FLT_MAX, 0}; not -inf, for inf - inf is NaN.
+/// sum = Σ exp(x - maximum) over the elements seen. Of no elements: {-FLT_MAX, 0}; not -inf, because inf -
+/// inf is NaN.
 struct Running {
   float maximum, sum;
 };

@@ -1,19 +1,22 @@
 // Rung 3: 16 bytes a load, at any alignment.
 //
-// Changed     the row is walked in float4, and the running maximum is updated once for four elements instead of once
-//             for each, so an element costs 1.25 exponentials instead of 2. Threads agree on the maximum first and rescale
-//             their sums once, so merging costs a thread two exponentials instead of two for every other pair it sees.
-// Why         four times the bytes in flight for the same number of loads, and a shorter dependent chain per byte. At 4096
-//             columns a thread has 16 elements, so what it spends on merging counts as much as what it spends on them.
+// Changed     the row is walked in float4, and the running maximum is updated once for four elements instead
+//             of once for each, so an element costs 1.25 exponentials instead of 2. Threads agree on the
+//             maximum first and rescale their sums once, so merging costs a thread two exponentials instead
+//             of two for every other pair it sees.
+// Why         four times the bytes in flight for the same number of loads, and a shorter dependent chain per
+//             byte. At 4096 columns a thread has 16 elements, so what it spends on merging counts as much as
+//             what it spends on them.
 // Prediction  the bytes of rung 2, nearer the speed of a copy: 1.2x to 1.4x.
 //
-// Shapes      x, y [rows, cols], row-major; any rows, any cols. Where cols % 4 != 0 a row begins in the middle of an
-//             aligned vector. Such a row is covered by the aligned vectors that touch it; the first and the last are
-//             handled element by element (`Row` below), all others whole.
+// Shapes      x, y [rows, cols], row-major; any rows, any cols. Where cols % 4 != 0 a row begins in the
+//             middle of an aligned vector. Such a row is covered by the aligned vectors that touch it; the
+//             first and the last are handled element by element (`Row` below), all others whole.
 // Launch      <<<rows, 256>>>.
 // Resources   about 32 registers; 64 bytes of shared memory.
 // Cost        6 * rows * cols FLOPs; 12 * rows * cols bytes (8 would do).
-// Divides     nothing has to divide anything; x and y must share their alignment (both bases are 256-byte aligned).
+// Divides     no divisibility is required; x and y must share their alignment (both bases are 256-byte
+//             aligned).
 // Source      vectorised access as in the CUDA C++ Best Practices Guide; online softmax as in rung 2.
 #include <cuda_runtime.h>
 
@@ -28,7 +31,8 @@ struct Running {
   float maximum, sum;
 };
 
-/// Merges the pairs of all lanes; every lane gets the result. One exponential: the maximum is known before sums are rescaled.
+/// Merges the pairs of all lanes; every lane gets the result. One exponential: the maximum is known before
+/// sums are rescaled.
 __device__ Running warp_merge(Running mine) {
   float maximum = mine.maximum;
   for (int offset = 16; offset > 0; offset /= 2) maximum = fmaxf(maximum, __shfl_xor_sync(0xffffffffu, maximum, offset));
@@ -47,8 +51,8 @@ __device__ Running block_merge(Running mine) {
   return warp_merge(lane < kWarps ? partial[lane] : Running{-FLT_MAX, 0});
 }
 
-/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some may lie
-/// in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
+/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some
+/// may lie in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
 struct Row {
   int64_t start;  // element number of column 0
   int cols;

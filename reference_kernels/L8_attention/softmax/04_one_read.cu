@@ -1,20 +1,26 @@
 // Rung 4: the row is read once and stays on the chip until it is written.
 //
-// Changed     a block holds its whole row: kVectors float4 a thread in registers, and what registers cannot hold in
-//             shared memory. Maximum, exponentials and scaling then cost no global reads; every exponential is taken
-//             once. With the row at hand the plain maximum-then-sum order is cheaper than the online one.
-// Why         a multiprocessor has 256 KB of registers besides its shared memory: on Hopper a row of up to 90 000
-//             floats fits, and 2 floats an element is all that has to move.
-// Prediction  2 floats an element instead of 3: 1.5x rung 3 where rows do not fit a cache. Where they do (4096 columns)
-//             the second read was cheap already, and the gain is half the exponentials: at least 90 % of a copy.
+// Changed     a block holds its whole row: kVectors float4 per thread in registers, and what registers cannot
+//             hold in shared memory. Maximum, exponentials and scaling then cost no global reads; every
+//             exponential is taken once. With the row at hand the plain maximum-then-sum order is cheaper
+//             than the online one.
+// Why         a multiprocessor has 256 KB of registers besides its shared memory: on Hopper a row of up to 90
+//             000 floats fits, and 2 floats per element is all that has to move.
+// Prediction  2 floats per element instead of 3: 1.5x rung 3 where rows do not fit a cache. Where they do
+//             (4096 columns) the second read was cheap already, and the gain is half the exponentials: at
+//             least 90 % of a copy.
 //
-// Shapes      x, y [rows, cols], row-major; any rows, any cols. Rows that begin inside an aligned vector as in rung 3.
-// Launch      <<<rows, 256>>> up to 8 192 columns, <<<rows, 1024>>> above, with 4 bytes of dynamic shared memory for
-//             every column beyond 32 768. Rows longer than the chip holds take the two-read kernel of rung 3.
-// Resources   at most 64 registers, for 1024 threads must fit; shared memory as above + 256 bytes.
+// Shapes      x, y [rows, cols], row-major; any rows, any cols. Rows that begin inside an aligned vector as
+//             in rung 3.
+// Launch      <<<rows, 256>>> up to 8 192 columns, <<<rows, 1024>>> above, with 4 bytes of dynamic shared
+//             memory for every column beyond 32 768. Rows longer than the chip holds take the two-read kernel
+//             of rung 3.
+// Resources   at most 64 registers, so that 1024 threads fit; shared memory as above + 256 bytes.
 // Cost        4 * rows * cols FLOPs; 8 * rows * cols bytes: all that has to move.
-// Divides     nothing has to divide anything; x and y must share their alignment (both bases are 256-byte aligned).
-// Source      register-resident rows as in persistent-softmax kernels; the register and shared split is our own.
+// Divides     no divisibility is required; x and y must share their alignment (both bases are 256-byte
+//             aligned).
+// Source      register-resident rows as in persistent-softmax kernels; the register and shared split is this
+//             project's.
 #include <cuda_runtime.h>
 
 #include <cfloat>
@@ -24,8 +30,8 @@
 constexpr int kMostThreads = 1024;
 constexpr int kMostVectors = 8;  // float4 a thread in registers
 
-/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some may lie
-/// in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
+/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some
+/// may lie in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
 struct Row {
   int64_t start;  // element number of column 0
   int cols;
@@ -81,8 +87,8 @@ __device__ float block_reduce(float v, float neutral, float* partial, Combine co
   return v;
 }
 
-/// The first kVectors * blockDim.x vectors of the row lie in registers, the rest in `rest`. A thread touches only its
-/// own vectors there, so no barrier guards them.
+/// The first kVectors * blockDim.x vectors of the row lie in registers, the rest in `rest`. A thread touches
+/// only its own vectors there, so no barrier guards them.
 template <int kVectors>
 __global__ void __launch_bounds__(kMostThreads)
     softmax_one_read(const float* __restrict__ x, float* __restrict__ y, int cols) {
@@ -149,7 +155,7 @@ __global__ void softmax_two_reads(const float* __restrict__ x, float* __restrict
     row.store_scaled(y, i, exponentials(row.load(x, i), maximum), scale);
 }
 
-/// Dynamic shared memory that a block may ask for on this device, bytes.
+/// Dynamic shared memory that a block may request on this device, bytes.
 int64_t most_shared_bytes() {
   int device = 0, bytes = 48 << 10;
   cudaGetDevice(&device);

@@ -1,21 +1,26 @@
 // Rung 5: a long row is shared by the blocks of a cluster.
 //
-// Changed     a row of more than 8 192 columns is split over 2, 4 or 8 blocks of a thread-block cluster, each with its part in
-//             registers. A block takes the maximum and the sum of its own part; the pairs are exchanged once, through distributed shared
-//             memory, and combined as in online softmax. Nothing lies in dynamic shared memory any more. Short rows: as in rung 4.
-// Why         in rung 4 a row of 65 536 columns fills a whole multiprocessor: it loads, then computes, then stores, and while it
-//             does one the memory waits for the others. Parts of 8 192 columns leave room for four blocks a multiprocessor,
-//             each at another point of its work.
-// Prediction  nothing changes for 4 096 columns; at 65 536 the bandwidth of short rows: 90 % of a copy, 1.25x rung 4.
+// Changed     a row of more than 8 192 columns is split over 2, 4 or 8 blocks of a thread-block cluster, each
+//             with its part in registers. A block takes the maximum and the sum of its own part; the pairs
+//             are exchanged once, through distributed shared memory, and combined as in online softmax.
+//             Nothing lies in dynamic shared memory any more. Short rows: as in rung 4.
+// Why         in rung 4 a row of 65 536 columns fills a whole multiprocessor: it loads, then computes, then
+//             stores, and while it does one the memory waits for the others. Parts of 8 192 columns leave
+//             room for four blocks per multiprocessor, each at another point of its work.
+// Prediction  nothing changes for 4 096 columns; at 65 536 the bandwidth of short rows: 90 % of a copy, 1.25x
+//             rung 4.
 //
-// Shapes      x, y [rows, cols], row-major; any rows, any cols. Rows that begin inside an aligned vector as in rung 3.
-// Launch      <<<rows, 256>>> up to 8 192 columns; above, clusters of 2, 4 or 8 blocks of 256 threads, one a row. Rows of more
-//             than 65 536 columns, and long rows on GPUs without clusters (before Hopper), take the two-read kernel of rung 3.
-// Resources   at most 64 registers: four blocks a multiprocessor; 200 bytes of shared memory.
+// Shapes      x, y [rows, cols], row-major; any rows, any cols. Rows that begin inside an aligned vector as
+//             in rung 3.
+// Launch      <<<rows, 256>>> up to 8 192 columns; above, clusters of 2, 4 or 8 blocks of 256 threads, one
+//             per row. Rows of more than 65 536 columns, and long rows on GPUs without clusters (before
+//             Hopper), take the two-read kernel of rung 3.
+// Resources   at most 64 registers: four blocks per multiprocessor; 200 bytes of shared memory.
 // Cost        4 * rows * cols FLOPs; 8 * rows * cols bytes: all that has to move.
-// Divides     nothing has to divide anything; x and y must share their alignment (both bases are 256-byte aligned).
-// Source      thread-block clusters, CUDA C++ Programming Guide; the merge of (maximum, sum) pairs: M. Milakov and
-//             N. Gimelshein, "Online normalizer calculation for softmax", 2018.
+// Divides     no divisibility is required; x and y must share their alignment (both bases are 256-byte
+//             aligned).
+// Source      thread-block clusters, CUDA C++ Programming Guide; the merge of (maximum, sum) pairs: M.
+//             Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -29,8 +34,8 @@ constexpr int kMostVectors = 8;     // float4 a thread in registers
 constexpr int kMostBlocks = 8;      // of a cluster, on every GPU that has clusters
 constexpr int kMostThreads = 1024;  // of the two-read kernel
 
-/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some may lie
-/// in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
+/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some
+/// may lie in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
 struct Row {
   int64_t start;  // element number of column 0
   int cols;
@@ -91,8 +96,8 @@ struct Part {
   float maximum, sum;  // the sum of exp(x - maximum)
 };
 
-/// Combines the parts of all blocks of the cluster; every thread gets the result. `mine` is this block's, complete. Where there is
-/// one block a row there is nothing to ask.
+/// Combines the parts of all blocks of the cluster; every thread gets the result. `mine` is this block's,
+/// complete. With one block per row there is nothing to exchange.
 __device__ Part whole_row(const Part* mine, int blocks) {
   Part whole = *mine;
 #if __CUDA_ARCH__ >= 900
@@ -111,7 +116,8 @@ __device__ Part whole_row(const Part* mine, int blocks) {
   return whole;
 }
 
-/// One row by `blocks` neighbouring blocks; block b holds vectors b * share … of it, share = kVectors * kThreads.
+/// One row by `blocks` neighbouring blocks; block b holds vectors b * share … of it, share = kVectors *
+/// kThreads.
 template <int kVectors>
 __global__ void __launch_bounds__(kThreads, 4)
     softmax_shared_row(const float* __restrict__ x, float* __restrict__ y, int cols, int blocks) {

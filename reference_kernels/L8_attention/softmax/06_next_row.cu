@@ -1,22 +1,29 @@
 // Rung 6: the next row is on its way while this one is worked on.
 //
-// Changed     rows of more than 32 768 columns are shared by two blocks of 1024 threads, half a row in registers each. As many
-//             clusters as the GPU holds stay until the end and take every such row; the next row's vectors travel to shared
-//             memory (cp.async) while the present row is reduced, exponentiated and stored. The two (maximum, sum) pairs are
-//             written into each other's shared memory, so one barrier of the cluster is enough. Everything else: as in rung 5.
-// Why         a cluster of rung 5 loads, then computes, then stores, then makes room for another one, which begins with nothing
-//             under way. Here loading never stops. Two blocks, not eight: wide clusters that stay do not fill a GPU evenly.
+// Changed     rows of more than 32 768 columns are shared by two blocks of 1024 threads, half a row in
+//             registers each. As many clusters as the GPU holds stay until the end and take every such row;
+//             the next row's vectors travel to shared memory (cp.async) while the current row is reduced,
+//             exponentiated and stored. The two (maximum, sum) pairs are written into each other's shared
+//             memory, so one barrier of the cluster is enough. Everything else: as in rung 5.
+// Why         a cluster of rung 5 loads, then computes, then stores, then makes room for another one, which
+//             begins with nothing under way. Here loading never stops. Two blocks, not eight: wide clusters
+//             that stay do not fill a GPU evenly.
 // Prediction  nothing changes up to 32 768 columns; at 65 536 a tenth more: 90 % of a copy.
 //
-// Shapes      x, y [rows, cols], row-major; any rows, any cols. Rows that begin inside an aligned vector as in rung 3.
-// Launch      <<<rows, 256>>> up to 8 192 columns; clusters of 2 or 4 blocks of 256 threads, one a row, up to 32 768; 66 clusters of
-//             2 blocks of 1024 threads (on 132 multiprocessors) up to 65 536. Longer rows, and long rows on GPUs without clusters
-//             (before Hopper), take the two-read kernel of rung 3.
-// Resources   at most 64 registers in every kernel; 128 KB of shared memory a block for the rows that are on their way.
+// Shapes      x, y [rows, cols], row-major; any rows, any cols. Rows that begin inside an aligned vector as
+//             in rung 3.
+// Launch      <<<rows, 256>>> up to 8 192 columns; clusters of 2 or 4 blocks of 256 threads, one per row, up
+//             to 32 768; 66 clusters of 2 blocks of 1024 threads (on 132 multiprocessors) up to 65 536.
+//             Longer rows, and long rows on GPUs without clusters (before Hopper), take the two-read kernel
+//             of rung 3.
+// Resources   at most 64 registers in every kernel; 128 KB of shared memory per block for the rows that are
+//             on their way.
 // Cost        4 * rows * cols FLOPs; 8 * rows * cols bytes: all that has to move.
-// Divides     nothing has to divide anything; x and y must share their alignment (both bases are 256-byte aligned).
-// Source      thread-block clusters and distributed shared memory, CUDA C++ Programming Guide; the merge of (maximum, sum) pairs:
-//             M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018.
+// Divides     no divisibility is required; x and y must share their alignment (both bases are 256-byte
+//             aligned).
+// Source      thread-block clusters and distributed shared memory, CUDA C++ Programming Guide; the merge of
+//             (maximum, sum) pairs: M. Milakov and N. Gimelshein, "Online normalizer calculation for
+//             softmax", 2018.
 #include <cooperative_groups.h>
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
@@ -33,8 +40,8 @@ constexpr int kMostThreads = 1024;  // of the kernels for the longest rows
 constexpr int kPair = 2;            // blocks of a cluster that stays
 constexpr int kRowBytes = kMostVectors * kMostThreads * 16;  // half a row on its way
 
-/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some may lie
-/// in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
+/// One row as the aligned float4 that touch it. Vector i holds columns first(i) … first(i) + 3, of which some
+/// may lie in a neighbouring row; those read as -FLT_MAX (whose exponential is 0) and are never written.
 struct Row {
   int64_t start;  // element number of column 0
   int cols;
@@ -100,8 +107,8 @@ __device__ Part merged(Part a, Part b) {
   return {larger, a.sum * expf(a.maximum - larger) + b.sum * expf(b.maximum - larger)};
 }
 
-/// Combines the parts of all blocks of the cluster; every thread gets the result. `mine` is this block's, complete. Where there is
-/// one block a row there is nothing to ask.
+/// Combines the parts of all blocks of the cluster; every thread gets the result. `mine` is this block's,
+/// complete. With one block per row there is nothing to exchange.
 __device__ Part whole_row(const Part* mine, int blocks) {
   Part whole = *mine;
 #if __CUDA_ARCH__ >= 900
@@ -115,7 +122,8 @@ __device__ Part whole_row(const Part* mine, int blocks) {
   return whole;
 }
 
-/// One row by `blocks` neighbouring blocks; block b holds vectors b * share … of it, share = kVectors * kThreads.
+/// One row by `blocks` neighbouring blocks; block b holds vectors b * share … of it, share = kVectors *
+/// kThreads.
 template <int kVectors>
 __global__ void __launch_bounds__(kThreads, 4)
     softmax_shared_row(const float* __restrict__ x, float* __restrict__ y, int cols, int blocks) {
@@ -154,7 +162,8 @@ __global__ void __launch_bounds__(kThreads, 4)
   }
 }
 
-/// Rows of up to kPair * kMostVectors * kMostThreads vectors, by clusters of two blocks that take every gridDim.x / kPair-th row.
+/// Rows of up to kPair * kMostVectors * kMostThreads vectors, by clusters of two blocks that take every
+/// gridDim.x / kPair-th row.
 __global__ void __launch_bounds__(kMostThreads, 1) softmax_rows_under_way(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   extern __shared__ float4 under_way[];  // a thread copies what it will itself read: no barrier for that

@@ -1,12 +1,15 @@
 // Rung 1: product, scores, softmax, values, product.
 //
-// Changed     nothing yet: the formulas, operator by operator. All products go through one tile of shared memory, an element a thread; heads are read where they
-//             lie in the projection's result.
-// Why         the beginning of the ladder, and what a framework without fused kernels does, less its transposes.
-// Prediction  the products run on fp32 pipes from shared memory at a tenth of their peak, and 134 MB of scores cross the bus four times: a sixth of eager PyTorch.
+// Changed     nothing yet: the formulas, operator by operator. All products go through one tile of shared
+//             memory, an element per thread; heads are read where they lie in the projection's result.
+// Why         the beginning of the ladder, and what a framework without fused kernels does, less its
+//             transposes.
+// Prediction  the products run on fp32 pipes from shared memory at a tenth of their peak, and 134 MB of
+//             scores cross the bus four times: a sixth of eager PyTorch.
 //
-// Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d a multiple of 32; b h up to 65 535.
-// Launch      products: 32 x 32 threads over (columns, rows); softmax: 256 threads a row.
+// Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d a multiple of 32; b h up to 65
+//             535.
+// Launch      products: 32 x 32 threads over (columns, rows); softmax: 256 threads per row.
 // Resources   about 40 registers; 8.3 KB of shared memory; 4 b t (4 h d + h t) bytes of workspace.
 // Cost        8 b t (h d)^2 + 4 b h t t d FLOPs.
 // Divides     d % 32 == 0 (the problem says so); t anything.
@@ -20,7 +23,7 @@
 
 constexpr int kTile = 32, kRowThreads = 256, kWarps = kRowThreads / 32;
 
-/// to[row, column] = factor * a[row, :] . w[column, :] (+ bias[column]); every matrix has a stride of its own.
+/// to[row, column] = factor * a[row, :] . w[column, :] (+ bias[column]); every matrix has its own stride.
 __global__ void rows_by_rows(const float* __restrict__ a, int64_t a_stride, const float* __restrict__ w, int64_t w_stride, const float* __restrict__ bias, float* __restrict__ to,
                              int64_t to_stride, float factor, int64_t rows, int64_t columns, int64_t depth, int64_t heads, int64_t a_batch, int64_t a_head, int64_t w_batch,
                              int64_t w_head, int64_t to_head) {
@@ -41,7 +44,7 @@ __global__ void rows_by_rows(const float* __restrict__ a, int64_t a_stride, cons
   if (row < rows && column < columns) to[row * to_stride + column] = factor * sum + (bias != nullptr ? bias[column] : 0.0f);
 }
 
-/// scores[row] becomes its softmax over the keys up to the query, 0 behind them. One block a row.
+/// scores[row] becomes its softmax over the keys up to the query, 0 behind them. One block per row.
 __global__ void softmax_rows(float* scores, int64_t t) {
   __shared__ float partial[2][kWarps];
   float* row = scores + blockIdx.x * t;

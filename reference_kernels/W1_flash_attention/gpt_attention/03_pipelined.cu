@@ -1,17 +1,22 @@
 // Rung 3: products of sgemm's last rung, and an attention whose threads have eight queries each.
 //
-// Changed     both weights are turned once, so that the tiles of a product are read along rows or columns that belong to a thread; copies run asynchronously through a ring of
-//             stages, and the values of the next step are loaded while the present ones are multiplied. The wide product has tiles of 128 x 192, the narrow one of 128 x 128:
-//             512 and 256 of them keep 132 multiprocessors busy for 97 % of the time. In attention a thread makes 128 multiply-adds of twelve vectors from shared memory, and
-//             keys and values of the next tile come while the present ones are used.
-// Why         rung 2's products wait for every tile, and its attention reads six numbers for eight multiply-adds.
-// Prediction  products at 85 % of the library's rate, attention twice as fast: 1.3x rung 2, ahead of torch.compile by as much.
+// Changed     both weights are turned once, so that the tiles of a product are read along rows or columns
+//             that belong to a thread; copies run asynchronously through a ring of stages, and the values of
+//             the next step are loaded while the current ones are multiplied. The wide product has tiles of
+//             128 x 192, the narrow one of 128 x 128: 512 and 256 of them keep 132 multiprocessors busy for
+//             97 % of the time. In attention a thread makes 128 multiply-adds of twelve vectors from shared
+//             memory, and keys and values of the next tile come while the current ones are used.
+// Why         rung 2's products wait for every tile, and its attention reads six numbers for eight
+//             multiply-adds.
+// Prediction  products at 85 % of the library's rate, attention twice as fast: 1.3x rung 2, ahead of
+//             torch.compile by as much.
 //
 // Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d 32 or 64; b h up to 65 535.
-// Launch      turn: 256 threads for a tile of 32 x 32; products: 384 or 256 threads a tile, in bands of eight tile rows; attention: 128 threads for 64 queries of a head, over
-//             (queries, b h).
-// Resources   products: at most 168 registers, 64 of them sums, 93 KB of shared memory (66 KB for the narrow one, two blocks a multiprocessor); attention: at most 168
-//             registers, 69 KB; 16 b t h d + 16 (h d)^2 bytes of workspace.
+// Launch      turn: 256 threads for a tile of 32 x 32; products: 384 or 256 threads a tile, in bands of eight
+//             tile rows; attention: 128 threads for 64 queries of a head, over (queries, b h).
+// Resources   products: at most 168 registers, 64 of them sums, 93 KB of shared memory (66 KB for the narrow
+//             one, two blocks per multiprocessor); attention: at most 168 registers, 69 KB; 16 b t h d + 16
+//             (h d)^2 bytes of workspace.
 // Cost        8 b t (h d)^2 + 2 b h t t d FLOPs; 4 b t (10 h d) bytes and the weights, these three times.
 // Divides     h d % 32 == 0 (the problem says so); t anything.
 // Source      the products are those of sgemm's rung 10; T. Dao et al., "FlashAttention", 2022.
@@ -24,8 +29,9 @@
 #include <cstdint>
 #include <type_traits>
 
-// ---- the weights, turned -----------------------------------------------------------------------------------------------------
-/// to [channels, outputs] = one of two weights [outputs, channels], transposed: the first `first_tiles` blocks do the first. A block does a tile of 32 x 32.
+// ---- the weights, turned ----------------------------------------------------------------------------------
+/// to [channels, outputs] = one of two weights [outputs, channels], transposed: the first `first_tiles`
+/// blocks do the first. A block does a tile of 32 x 32.
 __global__ void turn(const float* __restrict__ first, const float* __restrict__ second, float* __restrict__ first_to, float* __restrict__ second_to, int64_t first_outputs,
                      int64_t second_outputs, int64_t channels, int64_t first_tiles) {
   __shared__ float tile[32][33];
@@ -39,8 +45,8 @@ __global__ void turn(const float* __restrict__ first, const float* __restrict__ 
   for (int i = threadIdx.y; i < 32; i += 8) to[(channel0 + i) * outputs + output0 + threadIdx.x] = tile[threadIdx.x][i];
 }
 
-// ---- products ----------------------------------------------------------------------------------------------------------------
-/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks a multiprocessor.
+// ---- products ---------------------------------------------------------------------------------------------
+/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks per multiprocessor.
 template <int kTileM_, int kTileN_, int kDepth_, int kWarpM_, int kWarpN_, int kStages_, int kBlocks_>
 struct Shape {
   static constexpr int kTileM = kTileM_, kTileN = kTileN_, kDepth = kDepth_, kWarpM = kWarpM_, kWarpN = kWarpN_;
@@ -64,7 +70,8 @@ __device__ void copy_or_zero(float* to, const float* from, bool exists, const fl
   __pipeline_memcpy_async(to, exists ? from : any_valid_address, kBytes, exists ? 0 : kBytes);
 }
 
-/// The copies of one thread: every kStepA-th row of A's tile at one depth, and kCopiesB vectors of B's, kThreads apart.
+/// The copies of one thread: every kStepA-th row of A's tile at one depth, and kCopiesB vectors of B's,
+/// kThreads apart.
 template <class S>
 struct Loader {
   static constexpr int kAcrossB = S::kTileN / 4, kStepA = S::kThreads / S::kDepth, kCopiesB = kAcrossB * S::kDepth / S::kThreads;
@@ -82,7 +89,7 @@ struct Loader {
     rows_left = m - row0 - a_row, columns_left = n - column0, depth_left = k;
   }
 
-  /// Starts the copies of the next tiles. kWhole: nothing of them lies outside, so nothing is asked.
+  /// Starts the copies of the next tiles. kWhole: all of them lie inside, so nothing is checked.
   template <bool kWhole>
   __device__ void fetch(float* a_tile, float* b_tile) {
 #pragma unroll
@@ -110,7 +117,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) linear(const float* _
   const auto a_tile = [&](int stage) { return reinterpret_cast<float*>(shared) + stage * S::kStageFloats; };
   const auto b_tile = [&](int stage) { return a_tile(stage) + S::kRowA * S::kDepth; };
 
-  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may
+  // be lower.
   const int tile_rows = (m + S::kTileM - 1) / S::kTileM, tile_columns = (n + S::kTileN - 1) / S::kTileN;
   const int band = blockIdx.x / (kBand * tile_columns), within = blockIdx.x % (kBand * tile_columns);
   const int height = tile_rows - band * kBand < kBand ? tile_rows - band * kBand : kBand;
@@ -191,7 +199,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) linear(const float* _
   }
 }
 
-// ---- attention ---------------------------------------------------------------------------------------------------------------
+// ---- attention --------------------------------------------------------------------------------------------
 constexpr int kAttending = 128, kQueries = 64, kKeys = 64, kOwnQueries = 8, kAcross = 16;  // sixteen threads share eight queries
 constexpr int kOwnKeys = kKeys / kAcross, kRowP = kKeys + 4;
 template <int kD>
@@ -214,7 +222,8 @@ __device__ void fetch_rows(float* tile, const float* from, int64_t first, int64_
   __pipeline_commit();
 }
 
-/// 64 queries of one head against all keys that they see. A thread has eight queries and, of a tile's scores, every sixteenth key; of the results, kD / 16 neighbouring numbers.
+/// 64 queries of one head against all keys that they see. A thread has eight queries and, of a tile's scores,
+/// every sixteenth key; of the results, kD / 16 neighbouring numbers.
 template <int kD>
 __global__ void __launch_bounds__(kAttending, 3) attention(const float* __restrict__ qkv, float* __restrict__ attended, float factor, int64_t t, int64_t h) {
   constexpr int kRow = Rows<kD>::kRow, kOwn = kD / kAcross;
@@ -319,7 +328,7 @@ __global__ void __launch_bounds__(kAttending, 3) attention(const float* __restri
   }
 }
 
-// ---- all of it ---------------------------------------------------------------------------------------------------------------
+// ---- all of it --------------------------------------------------------------------------------------------
 extern "C" size_t workspace_bytes(int64_t b, int64_t t, int64_t h, int64_t d) { return static_cast<size_t>(4 * b * t * h * d + 4 * (h * d) * (h * d)) * sizeof(float); }
 
 template <class S>

@@ -1,15 +1,20 @@
 // Rung 1: a kernel for each operator.
 //
-// Changed     nothing yet: the formulas, operator by operator. All products go through one tile of shared memory, an element a thread.
+// Changed     nothing yet: the formulas, operator by operator. All products go through one tile of shared
+//             memory, an element per thread.
 // Why         the beginning of the ladder, and what a framework without fusion does, less its transposes.
-// Prediction  the products run on fp32 pipes from shared memory at a tenth of their peak: a fifth of eager PyTorch.
+// Prediction  the products run on fp32 pipes from shared memory at a tenth of their peak: a fifth of eager
+//             PyTorch.
 //
-// Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d a multiple of 32 up to 64; b h up to 65 535.
-// Launch      products: 32 x 32 threads over (columns, rows); LayerNorm: a warp a row; softmax: 256 threads a row.
+// Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d a multiple of 32 up to 64; b h
+//             up to 65 535.
+// Launch      products: 32 x 32 threads over (columns, rows); LayerNorm: a warp per row; softmax: 256 threads
+//             per row.
 // Resources   about 40 registers; 8.3 KB of shared memory; 4 b t (7 h d + h t) bytes of workspace.
 // Cost        24 b t (h d)^2 + 4 b h t t d FLOPs.
 // Divides     h d % 32 == 0 (the problem says so); t anything.
-// Source      A. Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, for the block; the tiles are those of sgemm's rung 3.
+// Source      A. Dosovitskiy et al., "An Image is Worth 16x16 Words", 2021, for the block; the tiles are
+//             those of sgemm's rung 3.
 #include <cuda_runtime.h>
 
 #include <cfloat>
@@ -19,7 +24,7 @@
 
 constexpr int kTile = 32, kRowThreads = 256, kWarps = kRowThreads / 32;
 
-/// to[row, column] = factor * a[row, :] . w[column, :] (+ bias[column]); every matrix has a stride of its own.
+/// to[row, column] = factor * a[row, :] . w[column, :] (+ bias[column]); every matrix has its own stride.
 __global__ void rows_by_rows(const float* __restrict__ a, int64_t a_stride, const float* __restrict__ w, int64_t w_stride, const float* __restrict__ bias, float* __restrict__ to,
                              int64_t to_stride, float factor, int64_t rows, int64_t columns, int64_t depth, int64_t heads, int64_t a_batch, int64_t a_head, int64_t w_batch,
                              int64_t w_head, int64_t to_head) {
@@ -40,7 +45,7 @@ __global__ void rows_by_rows(const float* __restrict__ a, int64_t a_stride, cons
   if (row < rows && column < columns) to[row * to_stride + column] = factor * sum + (bias != nullptr ? bias[column] : 0.0f);
 }
 
-/// to[row] = LayerNorm(from[row]) * gamma + beta. A warp a row, the mean first, then the squares about it.
+/// to[row] = LayerNorm(from[row]) * gamma + beta. A warp per row, the mean first, then the squares about it.
 __global__ void layer_norm(const float* __restrict__ from, const float* __restrict__ gamma, const float* __restrict__ beta, float* __restrict__ to, float eps, int64_t rows,
                            int64_t columns) {
   const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
@@ -69,7 +74,7 @@ __global__ void add_elements(const float* __restrict__ a, const float* __restric
   if (i < count) to[i] = a[i] + b[i];
 }
 
-/// scores[row] becomes its softmax. One block a row.
+/// scores[row] becomes its softmax. One block per row.
 __global__ void softmax_rows(float* scores, int64_t t) {
   __shared__ float partial[2][kWarps];
   float* row = scores + blockIdx.x * t;

@@ -1,13 +1,19 @@
 // Rung 2: epilogues and scores on the chip.
 //
-// Changed     bias, GELU and residual are applied to a product's results before they are stored; attention is one kernel with a running maximum and sum; products take
-//             8 x 8 results a thread, with the next tiles under way.
-// Why         twelve kernels become seven: the perceptron's middle is written once and read once, the residuals cost one read, and no score leaves the chip.
-// Prediction  products at three quarters of the library's rate, everything else nearly free: 1.0x to 1.2x eager PyTorch.
+// Changed     bias, GELU and residual are applied to a product's results before they are stored; attention is
+//             one kernel with a running maximum and sum; products take 8 x 8 results per thread, with the
+//             next tiles in flight.
+// Why         twelve kernels become seven: the perceptron's middle is written once and read once, the
+//             residuals cost one read, and no score leaves the chip.
+// Prediction  products at three quarters of the library's rate, everything else nearly free: 1.0x to 1.2x
+//             eager PyTorch.
 //
-// Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d a multiple of 32 up to 64; b h up to 65 535.
-// Launch      products: 256 threads over tiles of 128 x 128; attention: 256 threads for 64 queries of a head; LayerNorm: a warp a row.
-// Resources   products: about 120 registers, 8.4 KB of shared memory; attention: 64 registers, 44 KB; 28 b t h d bytes of workspace.
+// Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d a multiple of 32 up to 64; b h
+//             up to 65 535.
+// Launch      products: 256 threads over tiles of 128 x 128; attention: 256 threads for 64 queries of a head;
+//             LayerNorm: a warp per row.
+// Resources   products: about 120 registers, 8.4 KB of shared memory; attention: 64 registers, 44 KB; 28 b t
+//             h d bytes of workspace.
 // Cost        24 b t (h d)^2 + 4 b h t t d FLOPs; 4 b t (30 h d) bytes and the weights.
 // Divides     h d % 32 == 0 (the problem says so); t anything.
 // Source      T. Dao et al., "FlashAttention", 2022; the products are those of sgemm's rung 6.
@@ -18,10 +24,11 @@
 #include <cstddef>
 #include <cstdint>
 
-// ---- products ----------------------------------------------------------------------------------------------------------------
+// ---- products ---------------------------------------------------------------------------------------------
 constexpr int kThreads = 256, kSide = 128, kDepth = 8, kHalf = kSide / 2;
 
-/// One thread's share of a tile of 128 rows and 8 columns of the depth: four neighbours of one row; 0 outside.
+/// One thread's share of a tile of 128 rows and 8 columns of the depth: four neighbours of one row; 0
+/// outside.
 __device__ float4 fetch(const float* __restrict__ from, int64_t row, int64_t rows, int64_t depth, int64_t x0) {
   const int64_t mine = row + threadIdx.x / 2;
   return mine < rows ? *reinterpret_cast<const float4*>(from + mine * depth + x0 + threadIdx.x % 2 * 4) : make_float4(0, 0, 0, 0);
@@ -35,7 +42,7 @@ __device__ void keep(float (*tile)[kSide + 4], float4 v) {
   tile[x + 3][row] = v.w;
 }
 
-/// What becomes of a result before it is stored.
+/// What is done to a result before it is stored.
 enum class Finish { kNothing, kGelu, kResidual };
 template <Finish kFinish>
 __device__ float finished(float v, float residual) {
@@ -91,7 +98,7 @@ __global__ void __launch_bounds__(kThreads) linear(const float* __restrict__ a, 
   }
 }
 
-/// to[row] = LayerNorm(from[row]) * gamma + beta. A warp a row, the mean first, then the squares about it.
+/// to[row] = LayerNorm(from[row]) * gamma + beta. A warp per row, the mean first, then the squares about it.
 __global__ void layer_norm(const float* __restrict__ from, const float* __restrict__ gamma, const float* __restrict__ beta, float* __restrict__ to, float eps, int64_t rows,
                            int64_t columns) {
   const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
@@ -108,10 +115,11 @@ __global__ void layer_norm(const float* __restrict__ from, const float* __restri
   for (int64_t i = lane; i < columns; i += 32) to[row * columns + i] = (own[i] - mean) * inverse * gamma[i] + beta[i];
 }
 
-// ---- attention ---------------------------------------------------------------------------------------------------------------
+// ---- attention --------------------------------------------------------------------------------------------
 constexpr int kQueries = 64, kKeys = 32;
 
-/// 64 queries of one head against all keys. A thread has two queries and, of the scores, four keys; of the results, an eighth of the depth.
+/// 64 queries of one head against all keys. A thread has two queries and, of the scores, four keys; of the
+/// results, an eighth of the depth.
 template <int kD>
 __global__ void __launch_bounds__(kThreads) attention(const float* __restrict__ qkv, float* __restrict__ attended, float factor, int64_t t, int64_t h) {
   __shared__ __align__(16) float q_tile[kD][kQueries + 4], k_tile[kD][kKeys + 4], v_tile[kKeys][kD], p_tile[kQueries][kKeys + 4];

@@ -1,16 +1,23 @@
 // Rung 3: products of sgemm's last rung, and an attention whose threads have eight queries each.
 //
-// Changed     the weights are turned once, so that both tiles of a product are read along rows or columns that belong to a thread; copies run asynchronously through a ring
-//             of stages, and the values of the next step are loaded while the present ones are multiplied. Tiles are 128 x 192: all four widths are multiples of 192, so no
-//             tile is part empty, and 128, 384 and 512 of them keep 132 multiprocessors busy for 97 % of the time. In attention a thread makes 128 multiply-adds of twelve
-//             vectors from shared memory, and keys and values of the next tile come while the present ones are used.
-// Why         rung 2's products wait for every tile, and its 192 tiles of 128 x 128 leave a quarter of the chip idle; its attention reads six numbers for eight multiply-adds.
-// Prediction  products at 85 % of the library's rate, attention twice as fast: 1.3x rung 2, ahead of torch.compile.
+// Changed     the weights are turned once, so that both tiles of a product are read along rows or columns
+//             that belong to a thread; copies run asynchronously through a ring of stages, and the values of
+//             the next step are loaded while the current ones are multiplied. Tiles are 128 x 192: all four
+//             widths are multiples of 192, so no tile is part empty, and 128, 384 and 512 of them keep 132
+//             multiprocessors busy for 97 % of the time. In attention a thread makes 128 multiply-adds of
+//             twelve vectors from shared memory, and keys and values of the next tile come while the current
+//             ones are used.
+// Why         rung 2's products wait for every tile, and its 192 tiles of 128 x 128 leave a quarter of the
+//             chip idle; its attention reads six numbers for eight multiply-adds.
+// Prediction  products at 85 % of the library's rate, attention twice as fast: 1.3x rung 2, ahead of
+//             torch.compile.
 //
 // Shapes      x, y [b, t, h d]; weights [outputs, inputs]; fp32, row-major; d 32 or 64; b h up to 65 535.
-// Launch      turn: 256 threads for a tile of 32 x 32; LayerNorm: a warp a row; products: 384 threads over tiles of 128 x 192, in bands of eight tile rows; attention: 128
-//             threads for 64 queries of a head.
-// Resources   products: at most 168 registers, 64 of them sums, 93 KB of shared memory; attention: at most 168 registers, 69 KB; 28 b t h d + 48 (h d)^2 bytes of workspace.
+// Launch      turn: 256 threads for a tile of 32 x 32; LayerNorm: a warp per row; products: 384 threads over
+//             tiles of 128 x 192, in bands of eight tile rows; attention: 128 threads for 64 queries of a
+//             head.
+// Resources   products: at most 168 registers, 64 of them sums, 93 KB of shared memory; attention: at most
+//             168 registers, 69 KB; 28 b t h d + 48 (h d)^2 bytes of workspace.
 // Cost        24 b t (h d)^2 + 4 b h t t d FLOPs; 4 b t (30 h d) bytes and the weights, these three times.
 // Divides     h d % 32 == 0 (the problem says so); t anything.
 // Source      the products are those of sgemm's rung 10; T. Dao et al., "FlashAttention", 2022.
@@ -23,8 +30,9 @@
 #include <cstdint>
 #include <type_traits>
 
-// ---- the weights, turned -----------------------------------------------------------------------------------------------------
-/// The four weights [outputs, inputs] and where they go as [inputs, outputs]; `first` counts tiles of 32 x 32 up to each.
+// ---- the weights, turned ----------------------------------------------------------------------------------
+/// The four weights [outputs, inputs] and where they go as [inputs, outputs]; `first` counts tiles of 32 x 32
+/// up to each.
 struct Weights {
   const float* from[4];
   float* to[4];
@@ -42,8 +50,8 @@ __global__ void turn(const Weights all) {
   for (int i = threadIdx.y; i < 32; i += 8) all.to[which][(input0 + i) * outputs + output0 + threadIdx.x] = tile[threadIdx.x][i];
 }
 
-// ---- products ----------------------------------------------------------------------------------------------------------------
-/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks a multiprocessor.
+// ---- products ---------------------------------------------------------------------------------------------
+/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks per multiprocessor.
 template <int kTileM_, int kTileN_, int kDepth_, int kWarpM_, int kWarpN_, int kStages_, int kBlocks_>
 struct Shape {
   static constexpr int kTileM = kTileM_, kTileN = kTileN_, kDepth = kDepth_, kWarpM = kWarpM_, kWarpN = kWarpN_;
@@ -66,7 +74,8 @@ __device__ void copy_or_zero(float* to, const float* from, bool exists, const fl
   __pipeline_memcpy_async(to, exists ? from : any_valid_address, kBytes, exists ? 0 : kBytes);
 }
 
-/// The copies of one thread: every kStepA-th row of A's tile at one depth, and kCopiesB vectors of B's, kThreads apart.
+/// The copies of one thread: every kStepA-th row of A's tile at one depth, and kCopiesB vectors of B's,
+/// kThreads apart.
 template <class S>
 struct Loader {
   static constexpr int kAcrossB = S::kTileN / 4, kStepA = S::kThreads / S::kDepth, kCopiesB = kAcrossB * S::kDepth / S::kThreads;
@@ -84,7 +93,7 @@ struct Loader {
     rows_left = m - row0 - a_row, columns_left = n - column0, depth_left = k;
   }
 
-  /// Starts the copies of the next tiles. kWhole: nothing of them lies outside, so nothing is asked.
+  /// Starts the copies of the next tiles. kWhole: all of them lie inside, so nothing is checked.
   template <bool kWhole>
   __device__ void fetch(float* a_tile, float* b_tile) {
 #pragma unroll
@@ -102,7 +111,7 @@ struct Loader {
 /// Row or column, within the block's tile, of a thread's float4 group.
 __device__ int my_offset(int warp_start, int lane, int lanes, int group) { return warp_start + (group * lanes + lane) * 4; }
 
-/// What becomes of a result before it is stored.
+/// What is done to a result before it is stored.
 enum class Finish { kNothing, kGelu, kResidual };
 template <Finish kFinish>
 __device__ float finished(float v, float residual) {
@@ -120,7 +129,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) linear(const float* _
   const auto a_tile = [&](int stage) { return reinterpret_cast<float*>(shared) + stage * S::kStageFloats; };
   const auto b_tile = [&](int stage) { return a_tile(stage) + S::kRowA * S::kDepth; };
 
-  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may
+  // be lower.
   const int tile_rows = (m + S::kTileM - 1) / S::kTileM, tile_columns = (n + S::kTileN - 1) / S::kTileN;
   const int band = blockIdx.x / (kBand * tile_columns), within = blockIdx.x % (kBand * tile_columns);
   const int height = tile_rows - band * kBand < kBand ? tile_rows - band * kBand : kBand;
@@ -204,7 +214,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks) linear(const float* _
   }
 }
 
-/// to[row] = LayerNorm(from[row]) * gamma + beta. A warp a row, the mean first, then the squares about it.
+/// to[row] = LayerNorm(from[row]) * gamma + beta. A warp per row, the mean first, then the squares about it.
 __global__ void layer_norm(const float* __restrict__ from, const float* __restrict__ gamma, const float* __restrict__ beta, float* __restrict__ to, float eps, int64_t rows,
                            int64_t columns) {
   const int64_t row = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
@@ -221,7 +231,7 @@ __global__ void layer_norm(const float* __restrict__ from, const float* __restri
   for (int64_t i = lane; i < columns; i += 32) to[row * columns + i] = (own[i] - mean) * inverse * gamma[i] + beta[i];
 }
 
-// ---- attention ---------------------------------------------------------------------------------------------------------------
+// ---- attention --------------------------------------------------------------------------------------------
 constexpr int kAttending = 128, kQueries = 64, kKeys = 64, kOwnQueries = 8, kAcross = 16;  // sixteen threads share eight queries
 constexpr int kOwnKeys = kKeys / kAcross, kRowP = kKeys + 4;
 template <int kD>
@@ -244,7 +254,8 @@ __device__ void fetch_rows(float* tile, const float* from, int64_t first, int64_
   __pipeline_commit();
 }
 
-/// 64 queries of one head against all keys. A thread has eight queries and, of a tile's scores, every sixteenth key; of the results, kD / 16 neighbouring numbers.
+/// 64 queries of one head against all keys. A thread has eight queries and, of a tile's scores, every
+/// sixteenth key; of the results, kD / 16 neighbouring numbers.
 template <int kD>
 __global__ void __launch_bounds__(kAttending, 3) attention(const float* __restrict__ qkv, float* __restrict__ attended, float factor, int64_t t, int64_t h) {
   constexpr int kRow = Rows<kD>::kRow, kOwn = kD / kAcross;
@@ -348,7 +359,7 @@ __global__ void __launch_bounds__(kAttending, 3) attention(const float* __restri
   }
 }
 
-// ---- the block ---------------------------------------------------------------------------------------------------------------
+// ---- the block --------------------------------------------------------------------------------------------
 extern "C" size_t workspace_bytes(int64_t b, int64_t t, int64_t h, int64_t d) { return static_cast<size_t>(7 * b * t * h * d + 12 * (h * d) * (h * d)) * sizeof(float); }
 
 template <Finish kFinish>

@@ -1,17 +1,18 @@
 // Rung 5: one warp group fetches, the other multiplies.
 //
-// Changed     a ring of stages between two kinds of warps. The producer's one thread waits until a stage is empty and asks TMA to fill
-//             it; the consumers wait until it is full, multiply, and say that it is empty again. A product is always on its way
-//             while the next one is started.
-// Why         in rung 4 the tensor cores wait for every tile. Here memory is four stages ahead, and nobody but the two that
-//             exchange a stage waits for anything: no barrier for all is left.
+// Changed     a ring of stages between two kinds of warps. The producer's one thread waits until a stage is
+//             empty and asks TMA to fill it; the consumers wait until it is full, multiply, and say that it
+//             is empty again. A product is always on its way while the next one is started.
+// Why         in rung 4 the tensor cores wait for every tile. Here memory is four stages ahead, and only the
+//             two groups that exchange a stage wait for each other: no barrier for all threads is left.
 // Prediction  1.3x rung 4: the tensor cores are busy but at the beginning and the end of each tile.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      one block of 256 threads a tile of 128 x 128, in bands of kBand tile rows.
-// Resources   about 170 registers; 32 KB of shared memory a stage, five of them.
+// Resources   about 170 registers; 32 KB of shared memory per stage, five of them.
 // Cost        2 m n k FLOPs; m n k / 32 bytes of global loads.
-// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m anything, boxes are filled up with zeros.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m anything,
+//             boxes are filled up with zeros.
 // Source      warp specialisation as in CUTLASS 3 (NVIDIA, 2022). Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -28,7 +29,8 @@ constexpr int kSharedBytes = kStages * 2 * kTileBytes + 1024;                   
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
-// A barrier in shared memory: a phase ends with the last of its arrivals, when the bytes it was told to expect are there, too.
+// A barrier in shared memory: a phase ends with the last of its arrivals, when the bytes that it was told to
+// expect have arrived, too.
 __device__ void init(uint64_t* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals));
 }
@@ -49,14 +51,15 @@ __device__ void wait(uint64_t* barrier, int parity) {
                  "}" : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
 }
 
-/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and tells the barrier.
+/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and signals
+/// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
                    address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row) : "memory");
 }
 
-/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; `leading` and `stride` [B] say where the next 64
-/// columns and the next eight rows begin.
+/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; `leading` and `stride` [B]
+/// say where the next 64 columns and the next eight rows begin.
 __device__ uint64_t matrix(const void* start, int leading, int stride) {
   return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | static_cast<uint64_t>(leading / 16) << 16 |
          static_cast<uint64_t>(stride / 16) << 32 | uint64_t{1} << 62;
@@ -89,7 +92,8 @@ __device__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOnTheirWay) : "memory");
 }
 
-/// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+/// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be
+/// lower.
 __device__ void place_of(int tile, int rows, int columns, int& row, int& column) {
   const int band = tile / (kBand * columns), within = tile % (kBand * columns);
   const int height = rows - band * kBand < kBand ? rows - band * kBand : kBand;

@@ -1,16 +1,18 @@
 // Rung 6: 128 x 256, and registers where they are needed.
 //
-// Changed     two warp groups multiply, 64 x 256 each, with one `wgmma` of 64 x 256 x 16 for each 16 of k. The producer gives registers
-//             back that it does not need, the consumers take them.
-// Why         a block fetches 48 KB for twice the products of rung 5's 32 KB: a quarter less from L2 for each. A wider
-//             instruction reads A once for 256 columns.
+// Changed     two warp groups multiply, 64 x 256 each, with one `wgmma` of 64 x 256 x 16 for each 16 of k.
+//             The producer returns the registers that it does not need, and the consumers take them.
+// Why         a block fetches 48 KB for twice the products of rung 5's 32 KB: a quarter less from L2 for
+//             each. A wider instruction reads A once for 256 columns.
 // Prediction  1.1x to 1.2x rung 5, if L2 was its limit.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
 // Launch      one block of 384 threads a tile of 128 x 256, in bands of kBand tile rows.
-// Resources   232 registers a consumer, 128 of them sums, and 40 a producer; 48 KB of shared memory a stage, four of them.
+// Resources   232 registers per consumer, 128 of them sums, and 40 a producer; 48 KB of shared memory per
+//             stage, four of them.
 // Cost        2 m n k FLOPs; 3 m n k / 128 bytes of global loads.
-// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m anything, boxes are filled up with zeros.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m anything,
+//             boxes are filled up with zeros.
 // Source      CUTLASS 3's cooperative kernels (NVIDIA, 2022). Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -28,7 +30,8 @@ constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + 1024;  // to begin 
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
-// A barrier in shared memory: a phase ends with the last of its arrivals, when the bytes it was told to expect are there, too.
+// A barrier in shared memory: a phase ends with the last of its arrivals, when the bytes that it was told to
+// expect have arrived, too.
 __device__ void init(uint64_t* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals));
 }
@@ -49,14 +52,15 @@ __device__ void wait(uint64_t* barrier, int parity) {
                  "}" : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
 }
 
-/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and tells the barrier.
+/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and signals
+/// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
                    address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row) : "memory");
 }
 
-/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; `leading` and `stride` [B] say where the next 64
-/// columns and the next eight rows begin.
+/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; `leading` and `stride` [B]
+/// say where the next 64 columns and the next eight rows begin.
 __device__ uint64_t matrix(const void* start, int leading, int stride) {
   return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | static_cast<uint64_t>(leading / 16) << 16 |
          static_cast<uint64_t>(stride / 16) << 32 | uint64_t{1} << 62;
@@ -93,7 +97,8 @@ __device__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOnTheirWay) : "memory");
 }
 
-/// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+/// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be
+/// lower.
 __device__ void place_of(int tile, int rows, int columns, int& row, int& column) {
   const int band = tile / (kBand * columns), within = tile % (kBand * columns);
   const int height = rows - band * kBand < kBand ? rows - band * kBand : kBand;

@@ -1,16 +1,19 @@
 // Rung 7: blocks that stay, and results that leave on their own.
 //
-// Changed     one block a multiprocessor takes tile after tile. Results go through shared memory, in boxes of 64 x 64, and leave by TMA;
-//             meanwhile the producer has filled all stages for the next tile.
-// Why         in rung 6 the multiprocessor computes nothing from the last product of a tile until the first stage of the next one is
-//             there: storing, ending, starting, fetching. Results that a lane stores itself are 4 bytes wide.
+// Changed     one block per multiprocessor takes tile after tile. Results go through shared memory, in boxes
+//             of 64 x 64, and leave by TMA; meanwhile the producer has filled all stages for the next tile.
+// Why         in rung 6 the multiprocessor computes nothing from the last product of a tile until the first
+//             stage of the next one is there: storing, ending, starting, fetching. Results that a lane stores
+//             itself are 4 bytes wide.
 // Prediction  1.05x rung 6: 128 steps of k take 70 us, what lies between two tiles a few.
 //
 // Shapes      a [m, k], b [k, n], c [m, n], bf16, row-major.
-// Launch      one block of 384 threads a multiprocessor; tiles of 128 x 256, in bands of kBand tile rows.
-// Resources   232 registers a consumer, 128 of them sums, and 40 a producer; 225 KB of shared memory: four stages, four boxes.
+// Launch      one block of 384 threads per multiprocessor; tiles of 128 x 256, in bands of kBand tile rows.
+// Resources   232 registers per consumer, 128 of them sums, and 40 a producer; 225 KB of shared memory: four
+//             stages, four boxes.
 // Cost        2 m n k FLOPs; 3 m n k / 128 bytes of global loads.
-// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m anything, boxes are filled up with zeros.
+// Divides     k % 8 == 0 and n % 8 == 0 (the problem says so): rows for TMA start on 16 bytes; m anything,
+//             boxes are filled up with zeros.
 // Source      persistent kernels as in CUTLASS 3 (NVIDIA, 2022). Needs sm_90a.
 #include <cuda.h>
 #include <cuda_bf16.h>
@@ -29,7 +32,8 @@ constexpr int kSharedBytes = kStages * (kBytesA + kBytesB) + kConsumers * kOutBo
 
 __device__ uint32_t address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
 
-// A barrier in shared memory: a phase ends with the last of its arrivals, when the bytes it was told to expect are there, too.
+// A barrier in shared memory: a phase ends with the last of its arrivals, when the bytes that it was told to
+// expect have arrived, too.
 __device__ void init(uint64_t* barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address(barrier)), "r"(arrivals));
 }
@@ -50,20 +54,21 @@ __device__ void wait(uint64_t* barrier, int parity) {
                  "}" : "=r"(over) : "r"(address(barrier)), "r"(parity) : "memory");
 }
 
-/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and tells the barrier.
+/// The copy engine fetches the box of `map` at (column, row), fills with zeros what lies outside, and signals
+/// the barrier.
 __device__ void load(void* to, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
                    address(to)), "l"(map), "r"(address(barrier)), "r"(column), "r"(row) : "memory");
 }
-/// The other way round; what lies outside of C is left out.
+/// The same in the other direction; what lies outside of C is not stored.
 __device__ void store(const CUtensorMap* map, const void* from, int column, int row) {
   asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map), "r"(address(from)),
                "r"(column), "r"(row) : "memory");
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; `leading` and `stride` [B] say where the next 64
-/// columns and the next eight rows begin.
+/// Where a matrix lies, for wgmma: rows of 128 bytes, swizzled as TMA writes them; `leading` and `stride` [B]
+/// say where the next 64 columns and the next eight rows begin.
 __device__ uint64_t matrix(const void* start, int leading, int stride) {
   return static_cast<uint64_t>((address(start) & 0x3ffff) / 16) | static_cast<uint64_t>(leading / 16) << 16 |
          static_cast<uint64_t>(stride / 16) << 32 | uint64_t{1} << 62;
@@ -100,14 +105,16 @@ __device__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOnTheirWay) : "memory");
 }
 
-/// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+/// Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be
+/// lower.
 __device__ void place_of(int tile, int rows, int columns, int& row, int& column) {
   const int band = tile / (kBand * columns), within = tile % (kBand * columns);
   const int height = rows - band * kBand < kBand ? rows - band * kBand : kBand;
   row = band * kBand + within % height, column = within / height;
 }
 
-/// Writes 64 x 64 results of a warp group into a box: 16-byte piece p of row r lies at p ^ (r % 8), as TMA expects it.
+/// Writes 64 x 64 results of a warp group into a box: 16-byte piece p of row r lies at p ^ (r % 8), as TMA
+/// expects it.
 __device__ void fill(uint8_t* box, const float* d) {
   const int lane = threadIdx.x % 32;
 #pragma unroll

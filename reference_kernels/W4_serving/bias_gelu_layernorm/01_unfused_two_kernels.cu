@@ -1,17 +1,20 @@
 // Rung 1: y = LayerNorm(residual + gelu(x + bias)) * gamma + beta in two kernels.
 //
-// Changed     eager's three elementwise kernels become one; the LayerNorm stays apart. The sum of residual and
-//             activation still travels through global memory (the workspace).
-// Why         fusing elementwise operators is free: every element is needed once, by the thread that has it. A
-//             LayerNorm is not elementwise (it needs the whole row), so it is where a first attempt stops.
-// Prediction  traffic falls from 9 to 5 floats an element (read x, residual; write t; read t; write y): 1.8x eager.
+// Changed     eager's three elementwise kernels become one; the LayerNorm stays apart. The sum of residual
+//             and activation still travels through global memory (the workspace).
+// Why         fusing elementwise operators is free: every element is needed once, by the thread that has it.
+//             A LayerNorm is not elementwise (it needs the whole row), so it is where a first attempt stops.
+// Prediction  traffic falls from 9 to 5 floats per element (read x, residual; write t; read t; write y): 1.8x
+//             eager.
 //
 // Shapes      x, residual, y [rows, cols]; bias, gamma, beta [cols]; any rows, any cols.
-// Launch      <<<rows, 256>>> twice; a thread walks its row in steps of 256, so a warp reads 128 adjacent bytes.
+// Launch      <<<rows, 256>>> twice; a thread walks its row in steps of 256, so a warp reads 128 adjacent
+//             bytes.
 // Resources   about 32 registers; 64 bytes of shared memory for the sums; workspace rows * cols * 4 bytes.
 // Cost        20 * rows * cols FLOPs; 20 * rows * cols bytes (12 would do). Memory-bound on every GPU.
-// Divides     nothing has to divide anything.
-// Source      the operator-fusion argument of any deep-learning compiler; two-pass variance (numerically safe).
+// Divides     no divisibility is required.
+// Source      the operator-fusion argument of any deep-learning compiler; two-pass variance (numerically
+//             safe).
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -45,7 +48,8 @@ __global__ void layer_norm(const float* t, const float* gamma, const float* beta
   for (int64_t c = threadIdx.x; c < cols; c += kThreads) sum += t[row + c];
   const float mean = block_sum(sum, partial[0]) / cols;
 
-  // The second and third look at the row come from the L1 cache: it holds a few rows, and this block reads just one.
+  // The second and third look at the row come from the L1 cache: it holds a few rows, and this block reads
+  // just one.
   float squares = 0;
   for (int64_t c = threadIdx.x; c < cols; c += kThreads) squares += (t[row + c] - mean) * (t[row + c] - mean);
   const float inverse = rsqrtf(block_sum(squares, partial[1]) / cols + eps);

@@ -1,17 +1,21 @@
 // Rung 2: the whole chain in one kernel, one block a row, the row kept in shared memory.
 //
-// Changed     the intermediate never leaves the chip: a block computes t = residual + gelu(x + bias) for its row into
-//             shared memory, reduces it there, and writes y.
-// Why         a LayerNorm row needs only itself, and a row of a few thousand floats fits on one multiprocessor.
-// Prediction  traffic falls from 5 to 3 floats an element (read x, residual; write y): 1.67x rung 1, 3x eager.
+// Changed     the intermediate never leaves the chip: a block computes t = residual + gelu(x + bias) for its
+//             row into shared memory, reduces it there, and writes y.
+// Why         a LayerNorm row needs only itself, and a row of a few thousand floats fits on one
+//             multiprocessor.
+// Prediction  traffic falls from 5 to 3 floats per element (read x, residual; write y): 1.67x rung 1, 3x
+//             eager.
 //
 // Shapes      x, residual, y [rows, cols]; bias, gamma, beta [cols]; any rows, any cols.
-// Launch      <<<rows, 256, 4 * cols bytes>>>; rows longer than 8192 use their own row of y instead of shared memory
-//             (a thread reads back only what it wrote itself, so no ordering is needed).
-// Resources   about 32 registers; 16 KB of shared memory at cols = 4096: eight blocks fill a multiprocessor's threads.
+// Launch      <<<rows, 256, 4 * cols bytes>>>; rows longer than 8192 use their own row of y instead of shared
+//             memory (a thread reads back only what it wrote itself, so no ordering is needed).
+// Resources   about 32 registers; 16 KB of shared memory at cols = 4096: eight blocks fill a multiprocessor's
+//             threads.
 // Cost        20 * rows * cols FLOPs; 12 * rows * cols bytes: all that has to move.
-// Divides     nothing has to divide anything.
-// Source      block-per-row normalisation as every framework has it; two-pass variance from the copy on the chip.
+// Divides     no divisibility is required.
+// Source      block-per-row normalisation as every framework has it; two-pass variance from the copy on the
+//             chip.
 #include <cuda_runtime.h>
 
 #include <cstddef>

@@ -1,19 +1,22 @@
 // Rung 3: the row lives in registers, and every access is 16 bytes wide.
 //
-// Changed     a thread owns kVectors float4 of the row in registers; shared memory is left with the partial sums.
-//             All 2 * kVectors loads are issued before the first is used. x, residual and y are streamed
-//             (evict-first), so that bias, gamma and beta, which every row reads again, stay in the caches.
-// Why         rung 2 waits: a thread has two 4-byte loads in flight where the memory system wants some 25 KB a
-//             multiprocessor. Here a block of 256 has 32 KB in flight at cols = 4096.
+// Changed     a thread owns kVectors float4 of the row in registers; shared memory is left with the partial
+//             sums. All 2 * kVectors loads are issued before the first is used. x, residual and y are
+//             streamed (evict-first), so that bias, gamma and beta, which every row reads again, stay in the
+//             caches.
+// Why         rung 2 waits: a thread has two 4-byte loads in flight where the memory system needs about 25 KB
+//             a multiprocessor. Here a block of 256 has 32 KB in flight at cols = 4096.
 // Prediction  the same bytes, closer to the speed of a copy: from about 75 % to 90 % of it.
 //
 // Shapes      x, residual, y [rows, cols]; bias, gamma, beta [cols]; any rows, any cols.
 // Launch      <<<rows, 256>>>; kVectors = 1, 2, 4 or 8, the least with 1024 * kVectors >= cols.
-// Resources   48 registers at cols = 4096 (five blocks a multiprocessor), 80 at 8192; 64 bytes of shared memory.
+// Resources   48 registers at cols = 4096 (five blocks per multiprocessor), 80 at 8192; 64 bytes of shared
+//             memory.
 // Cost        20 * rows * cols FLOPs; 12 * rows * cols bytes.
-// Divides     cols % 4 == 0 and cols <= 8192 for the fast path (rows start on 16 bytes only then); any other shape
-//             takes the scalar kernel below, which keeps the row in y between its passes.
-// Source      Little's law (bytes in flight = latency x bandwidth); vectorised access, CUDA C++ Best Practices Guide.
+// Divides     cols % 4 == 0 and cols <= 8192 for the fast path (rows start on 16 bytes only then); any other
+//             shape takes the scalar kernel below, which keeps the row in y between its passes.
+// Source      Little's law (bytes in flight = latency x bandwidth); vectorised access, CUDA C++ Best
+//             Practices Guide.
 #include <cuda_runtime.h>
 
 #include <cstddef>

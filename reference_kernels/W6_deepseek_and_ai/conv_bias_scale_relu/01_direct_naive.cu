@@ -1,16 +1,19 @@
 // Rung 1: y = relu((conv3x3(x) + bias) * scale) straight from the definition, one thread an output element.
 //
-// Changed     eager's four kernels (convolution, bias, scale, ReLU) become one: whoever has the sum finishes it.
-// Why         the epilogue costs three operations, but as kernels of its own it moves the output six more times.
-// Prediction  the epilogue's traffic is gone; the convolution itself is slow: two loads a multiply-add, from the caches.
-//             Slower than the library's convolution, perhaps level with library + three kernels.
+// Changed     eager's four kernels (convolution, bias, scale, ReLU) become one: the thread that has the sum
+//             finishes it.
+// Why         the epilogue costs three operations, but as separate kernels it moves the output six more
+//             times.
+// Prediction  the epilogue's traffic is gone; the convolution itself is slow: two loads per multiply-add,
+//             from the caches. Slower than the library's convolution, perhaps level with library + three
+//             kernels.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 3, 3], bias, scale [c_out], y [n, c_out, h, w]; NCHW; padding 1,
-//             stride 1; any sizes with n and c_out up to 65535.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 3, 3], bias, scale [c_out], y [n, c_out, h, w]; NCHW;
+//             padding 1, stride 1; any sizes with n and c_out up to 65535.
 // Launch      <<<(h * w / 256, c_out, n), 256>>>; a warp computes 32 neighbouring pixels.
 // Resources   about 40 registers; no shared memory.
 // Cost        n * c_out * h * w * (18 * c_in + 3) FLOPs; best 4 * (x + y + weight) bytes.
-// Divides     nothing has to divide anything.
+// Divides     no divisibility is required.
 // Source      the definition of a convolution (cross-correlation, as in every framework).
 #include <cuda_runtime.h>
 

@@ -1,18 +1,20 @@
 // Rung 2: a tile of the input and the filters in shared memory, eight output channels a thread.
 //
-// Changed     for each input channel the block loads its 32 x 8 pixels with a border of one, and the 9 taps of eight
-//             output channels. A thread still owns one pixel, but for eight output channels at once.
-// Why         rung 1 reads each input nine times for each of c_out output channels, with a bounds check every time. The
-//             border holds zeros, so the checks leave the inner loop; one input now serves eight multiply-adds.
+// Changed     for each input channel the block loads its 32 x 8 pixels with a border of one, and the 9 taps
+//             of eight output channels. A thread still owns one pixel, but for eight output channels at once.
+// Why         rung 1 reads each input nine times for each of c_out output channels, with a bounds check every
+//             time. The border holds zeros, so the checks leave the inner loop; one input now serves eight
+//             multiply-adds.
 // Prediction  an input load for 8 multiply-adds and a filter load (broadcast) for 1: about 3x rung 1.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 3, 3], bias, scale [c_out], y [n, c_out, h, w]; NCHW; padding 1,
-//             stride 1; any sizes with n up to 65535.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 3, 3], bias, scale [c_out], y [n, c_out, h, w]; NCHW;
+//             padding 1, stride 1; any sizes with n up to 65535.
 // Launch      <<<(tiles of an image, c_out / 8, n), (32, 8)>>>.
 // Resources   54 registers; 1.7 KB of shared memory.
-// Cost        n * c_out * h * w * (18 * c_in + 3) FLOPs; x is read c_out / 8 times, from the L2 cache after the first.
-// Divides     nothing has to divide anything: pixels beyond the image are zeros and are not stored, output channels
-//             beyond c_out get zero filters.
+// Cost        n * c_out * h * w * (18 * c_in + 3) FLOPs; x is read c_out / 8 times, from the L2 cache after
+//             the first.
+// Divides     no divisibility is required: pixels beyond the image are zeros and are not stored, output
+//             channels beyond c_out get zero filters.
 // Source      tiling with a halo, as for stencils in the CUDA C++ Programming Guide.
 #include <cuda_runtime.h>
 

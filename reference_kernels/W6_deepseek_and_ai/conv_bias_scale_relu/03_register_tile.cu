@@ -1,21 +1,26 @@
 // Rung 3: a thread computes 4 x 2 pixels of eight output channels; the next channels arrive meanwhile.
 //
-// Changed     64 sums a thread instead of 8. A block makes 32 x 16 pixels of 32 output channels, so x is read once. Input
-//             and filters come four channels at a time by asynchronous copies into one of two buffers.
-// Why         rung 2 loads one filter value from shared memory for each multiply-add. Here a thread loads, for each
-//             input channel, a 6 x 4 patch (8 loads) and 9 x 8 taps (18 loads, the same for the whole warp, so each is
-//             one broadcast) and makes 576 multiply-adds of them: 1 load instruction for 21.
-// Prediction  bound by the FMA pipes at last: 3x to 4x rung 2; ahead of library + three kernels, whose epilogue alone
-//             moves the output six times.
+// Changed     64 sums per thread instead of 8. A block makes 32 x 16 pixels of 32 output channels, so x is
+//             read once. Input and filters come four channels at a time by asynchronous copies into one of
+//             two buffers.
+// Why         rung 2 loads one filter value from shared memory for each multiply-add. Here a thread loads,
+//             for each input channel, a 6 x 4 patch (8 loads) and 9 x 8 taps (18 loads, the same for the
+//             whole warp, so each is one broadcast) and makes 576 multiply-adds of them: 1 load instruction
+//             for 21.
+// Prediction  bound by the FMA pipes at last: 3x to 4x rung 2; ahead of library + three kernels, whose
+//             epilogue alone moves the output six times.
 //
-// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 3, 3], bias, scale [c_out], y [n, c_out, h, w]; NCHW; padding 1,
-//             stride 1; any sizes with n up to 65535.
-// Launch      <<<(tiles of an image, c_out / 32, n), 256>>>; a warp works on 32 x 8 pixels of one group of 8 channels.
-// Resources   at most 128 registers: two blocks a multiprocessor; 30.4 KB of shared memory.
-// Cost        n * c_out * h * w * (18 * c_in + 3) FLOPs; 4 * (x + y) bytes and a border of 20 % around each tile of x.
-// Divides     nothing has to divide anything: what lies beyond an edge is zero, results beyond one are not stored.
-//             w % 4 == 0 gives 16-byte stores.
-// Source      the register tile of a GEMM (L5, rung 5) carried over to a direct convolution; nothing is unfolded.
+// Shapes      x [n, c_in, h, w], weight [c_out, c_in, 3, 3], bias, scale [c_out], y [n, c_out, h, w]; NCHW;
+//             padding 1, stride 1; any sizes with n up to 65535.
+// Launch      <<<(tiles of an image, c_out / 32, n), 256>>>; a warp works on 32 x 8 pixels of one group of 8
+//             channels.
+// Resources   at most 128 registers: two blocks per multiprocessor; 30.4 KB of shared memory.
+// Cost        n * c_out * h * w * (18 * c_in + 3) FLOPs; 4 * (x + y) bytes and a border of 20 % around each
+//             tile of x.
+// Divides     no divisibility is required: what lies beyond an edge is zero, results beyond one are not
+//             stored. w % 4 == 0 gives 16-byte stores.
+// Source      the register tile of a GEMM (L5, rung 5) carried over to a direct convolution; nothing is
+//             unfolded.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -99,7 +104,8 @@ struct Loader {
   }
 };
 
-/// Adds one input channel to the sums. `patch` is the upper left corner of the thread's inputs, `taps` its filters.
+/// Adds one input channel to the sums. `patch` is the upper left corner of the thread's inputs, `taps` its
+/// filters.
 __device__ void accumulate(const float* patch, const float (*taps)[kFilterStride],
                            float (&sum)[kOut][kPatchH][kPatchW]) {
   float value[kPatchH + 2][kPatchW + 2];

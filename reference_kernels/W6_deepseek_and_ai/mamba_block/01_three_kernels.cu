@@ -1,6 +1,7 @@
 // Rung 1: convolution, scan, gate: three kernels, one thread a channel.
 //
-// Changed     nothing yet: the formulas, one after the other. The sixteen states of a channel live in the registers of one thread, which makes all steps.
+// Changed     nothing yet: the formulas, one after the other. The sixteen states of a channel live in the
+//             registers of one thread, which makes all the steps.
 // Why         the beginning of the ladder: right, coalesced, and as sequential as the formula looks.
 // Prediction  8192 threads make 2048 dependent steps: latency, not bandwidth. A few percent of a copy.
 //
@@ -8,7 +9,7 @@
 // Launch      128 threads over channels; (steps, batches) of blocks, the scan: batches.
 // Resources   about 60 registers; b l e floats of workspace.
 // Cost        239 b l e FLOPs; the tensors and, three times more, what lies between the kernels.
-// Divides     nothing has to divide anything.
+// Divides     no divisibility is required.
 // Source      A. Gu and T. Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", 2023.
 #include <cuda_runtime.h>
 
@@ -21,7 +22,7 @@ constexpr int kThreads = 128, kStates = 16, kTaps = 4;
 __device__ float silu(float x) { return x / (1 + expf(-x)); }
 __device__ float softplus(float x) { return x > 20 ? x : log1pf(expf(x)); }
 
-/// v = silu(causal convolution of u). One element a thread; neighbouring channels are neighbouring lanes.
+/// v = silu(causal convolution of u). One element per thread; neighbouring channels are neighbouring lanes.
 __global__ void convolve(const float* __restrict__ u, const float* __restrict__ conv, const float* __restrict__ bias, float* __restrict__ v, int64_t l, int64_t e) {
   const int64_t channel = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (channel >= e) return;
@@ -32,7 +33,8 @@ __global__ void convolve(const float* __restrict__ u, const float* __restrict__ 
   v[row * e + channel] = silu(sum);
 }
 
-/// The states of one channel in the registers of one thread, step by step. Leaves the sums over the states in y.
+/// The states of one channel in the registers of one thread, step by step. Leaves the sums over the states in
+/// y.
 __global__ void scan(const float* __restrict__ v, const float* __restrict__ dt, const float* __restrict__ into, const float* __restrict__ out_of,
                      const float* __restrict__ log_a, const float* __restrict__ dt_bias, float* __restrict__ y, int64_t l, int64_t e) {
   const int64_t channel = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;

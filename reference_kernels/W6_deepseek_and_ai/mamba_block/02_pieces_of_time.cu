@@ -1,16 +1,20 @@
 // Rung 2: time in pieces, all at once.
 //
-// Changed     time is cut into pieces of 64 steps. All run at once from a zero state; a second kernel takes the states from piece to piece, a third one
-//             runs the pieces again, from the right states, with convolution and gate inside.
-// Why         the recurrence is linear: a piece that starts from h ends where it ends from zero, plus h times the product of its decays, and that product
-//             is one exponential of the sum of its steps. 32 times more threads, and 32 dependent pieces instead of 2048 dependent steps.
-// Prediction  u and dt are read twice, z once, y written once: 60 % of what the bytes allow, 5x to 20x rung 1.
+// Changed     time is cut into pieces of 64 steps. All run at once from a zero state; a second kernel takes
+//             the states from piece to piece, a third one runs the pieces again, from the right states, with
+//             convolution and gate inside.
+// Why         the recurrence is linear: a piece that starts from h ends where it ends from zero, plus h times
+//             the product of its decays, and that product is one exponential of the sum of its steps. 32
+//             times more threads, and 32 dependent pieces instead of 2048 dependent steps.
+// Prediction  u and dt are read twice, z once, y written once: 60 % of what the bytes allow, 5x to 20x rung
+//             1.
 //
 // Shapes      u, z, dt, y [b, l, e]; into, out_of [b, l, 16]; fp32, row-major; b up to 65 535.
-// Launch      128 threads over channels, blocks over (channels, pieces, batches); the middle kernel: a thread a state.
+// Launch      128 threads over channels, blocks over (channels, pieces, batches); the middle kernel: a thread
+//             a state.
 // Resources   about 70 registers; 8 KB of shared memory; 17 b e l / 64 floats of workspace.
 // Cost        239 b l e FLOPs, half of them twice; 24 b l e bytes.
-// Divides     nothing has to divide anything: the last piece is shorter.
+// Divides     no divisibility is required: the last piece is shorter.
 // Source      the decomposition of T. Dao and A. Gu, "Transformers are SSMs", 2024, without its matrix form.
 #include <cuda_runtime.h>
 
@@ -53,7 +57,8 @@ __device__ void load_rows(const float* __restrict__ from, float (*to)[kStates], 
   for (int i = threadIdx.x; i < steps * kStates; i += kThreads) to[i / kStates][i % kStates] = from[begin * kStates + i];
 }
 
-/// Where each piece ends when it starts from zero, and the sum of its steps. states: [b][piece][16][e], sums: [b][piece][e].
+/// Where each piece ends when it starts from zero, and the sum of its steps. states: [b][piece][16][e], sums:
+/// [b][piece][e].
 __global__ void end_pieces(const float* __restrict__ u, const float* __restrict__ dt, const float* __restrict__ into, const float* __restrict__ conv, const float* __restrict__ bias,
                            const float* __restrict__ log_a, const float* __restrict__ dt_bias, float* __restrict__ states, float* __restrict__ sums, int64_t l, int64_t e) {
   __shared__ float writes[kPiece][kStates];

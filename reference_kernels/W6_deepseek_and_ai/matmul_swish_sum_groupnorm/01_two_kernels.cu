@@ -1,18 +1,20 @@
 // Rung 1: what is element by element goes into the product; GroupNorm is a kernel of its own.
 //
-// Changed     nothing yet. A tiled product (shared memory, 4 x 4 results a thread) adds the linear bias, applies Swish and adds
-//             the second bias before it stores; a warp then normalises each group of 32 channels.
-// Why         the beginning of the ladder: fusion without thought. Eager PyTorch moves the result ten times behind the product,
-//             here it is two: GroupNorm reads and writes.
-// Prediction  the chain falls from 0.4 ms to 0.1; but a 4 x 4 product runs at 30 to 40 % of cuBLAS, and costs what that
-//             saved: about the time of eager.
+// Changed     nothing yet. A tiled product (shared memory, 4 x 4 results per thread) adds the linear bias,
+//             applies Swish and adds the second bias before it stores; a warp then normalises each group of
+//             32 channels.
+// Why         the beginning of the ladder: the simplest fusion. Eager PyTorch moves the result ten times
+//             behind the product, here it is two: GroupNorm reads and writes.
+// Prediction  the chain falls from 0.4 ms to 0.1; but a 4 x 4 product runs at 30 to 40 % of cuBLAS, and costs
+//             what that saved: about the time of eager.
 //
 // Shapes      x [rows, k], weight [channels, k], y [rows, channels], row-major; any rows and k.
-// Launch      blocks of 256 threads over (channels, rows), tile 64 x 64, 16 deep; then 256 threads for 8 groups.
+// Launch      blocks of 256 threads over (channels, rows), tile 64 x 64, 16 deep; then 256 threads for 8
+//             groups.
 // Resources   about 60 registers; 8.5 KB of shared memory; workspace: one tensor like y.
 // Cost        (2 k + 14) rows channels FLOPs; y written, read and written.
 // Divides     channels % 32 == 0 (the problem says so); tiles are filled up with zeros.
-// Source      the register tile of sgemm's rung 5, smaller; our own otherwise.
+// Source      the register tile of sgemm's rung 5, smaller; the rest is this project's.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -69,7 +71,7 @@ __device__ float warp_sum(float v) {
   return v;
 }
 
-/// One warp a group, one lane a channel.
+/// One warp a group, one lane per channel.
 __global__ void group_norm(const float* __restrict__ t, const float* __restrict__ gamma, const float* __restrict__ beta,
                            float* __restrict__ y, float eps, int64_t count, int64_t channels) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;

@@ -1,19 +1,20 @@
 // Rung 3: the same epilogue behind a product that deserves it.
 //
-// Changed     the product is that of sgemm's last rung: tiles of 128 x 128, 8 x 16 results a thread, four stages of cp.async.
-//             Here both operands lie along k, so both are read from shared memory as float4 along it. A group of 32
-//             channels of one row is held by four lanes; mean and variance take two shuffles each.
-// Why         rung 2 loads 8 floats from shared memory for 16 multiply-adds; here it is 24 for 128, and loading and multiplying
-//             overlap. The epilogue stays free: it is 2 % of the instructions.
+// Changed     the product is that of sgemm's last rung: tiles of 128 x 128, 8 x 16 results per thread, four
+//             stages of cp.async. Here both operands lie along k, so both are read from shared memory as
+//             float4 along it. A group of 32 channels of one row is held by four lanes; mean and variance
+//             take two shuffles each.
+// Why         rung 2 loads 8 floats from shared memory for 16 multiply-adds; here it is 24 for 128, and
+//             loading and multiplying overlap. The epilogue stays free: it is 2 % of the instructions.
 // Prediction  85 to 90 % of cuBLAS for the product, 0.4 ms in all: 2.5x rung 2, 1.7x eager.
 //
 // Shapes      x [rows, k], weight [channels, k], y [rows, channels], row-major; any rows and k.
 // Launch      one block of 128 threads a tile of 128 x 128, over (channels, rows).
-// Resources   up to 255 registers, 128 of them sums: two blocks a multiprocessor; 64 KB of shared memory.
+// Resources   up to 255 registers, 128 of them sums: two blocks per multiprocessor; 64 KB of shared memory.
 // Cost        (2 k + 14) rows channels FLOPs; y written once.
-// Divides     k % 4 == 0 for 16-byte copies; any other shape uses 4-byte ones (kAligned = false). channels % 32 == 0 (the
-//             problem says so): all or none of a group's channels exist.
-// Source      the tiles of sgemm's last rung (L5), carried over; the epilogue is our own.
+// Divides     k % 4 == 0 for 16-byte copies; any other shape uses 4-byte ones (kAligned = false). channels %
+//             32 == 0 (the problem says so): all or none of a group's channels exist.
+// Source      the tiles of sgemm's last rung (L5), carried over; the epilogue is this project's.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
@@ -27,12 +28,14 @@ constexpr int kVectors = kDepth / 4;                     // of a tile's row
 constexpr int kSharedBytes = kStages * 2 * kTile * kDepth * 4;
 static_assert(kRows * kLanesM == kWarpTile && 4 * kQuads * kLanesN == kWarpTile, "the lanes cover a warp's share");
 
-/// Where element (row, depth) lies. Vectors of a row are permuted, differently in x's tile and in the weight's, so that the
-/// rows which a warp reads at once (eight neighbours here, every fourth there) meet different banks.
+/// Where element (row, depth) lies. Vectors of a row are permuted, differently in x's tile and in the
+/// weight's, so that the rows which a warp reads at once (eight neighbours here, every fourth there) meet
+/// different banks.
 __device__ int x_offset(int row, int depth) { return row * kDepth + (depth / 4 ^ row / 2 % kVectors) * 4 + depth % 4; }
 __device__ int w_offset(int row, int depth) { return row * kDepth + (depth / 4 ^ row / 4 % kVectors) * 4 + depth % 4; }
 
-/// The copies of one thread: a vector of every kStep-th row of either tile. Elements beyond the matrix become zeros.
+/// The copies of one thread: a vector of every kStep-th row of either tile. Elements beyond the matrix become
+/// zeros.
 template <bool kAligned>
 struct Loader {
   static constexpr int kWidth = kAligned ? 4 : 1;  // floats a copy
@@ -76,7 +79,8 @@ struct Epilogue {
   const float *linear_bias, *bias, *gamma, *beta;
   float eps;
 
-  /// The part of a group that this thread holds becomes its part of y: quads of channels, the first one at `channel`.
+  /// The part of a group that this thread holds becomes its part of y: quads of channels, the first one at
+  /// `channel`.
   __device__ void apply(float (&part)[kQuadsOfGroup][4], int channel, bool exists) const {
     constexpr int kStride = 4 * kLanesN;  // channels from quad to quad
     float total = 0, squares = 0;

@@ -1,28 +1,30 @@
 // Rung 4: the weight is turned once, and the product is sgemm's last rung.
 //
-// Changed     a small kernel writes the weight [channels, k] as [k, channels] into the workspace. Then both tiles are read along
-//             rows or columns that belong to a thread, not along k: six float4 from shared memory for 128 multiply-adds of one
-//             step instead of 24 for four steps at once, and the values of the next step are loaded while the present ones are
-//             multiplied. Smaller warp tiles: twice the warps of rung 3. Swish by the hardware's exponential.
-// Why         rung 3 holds values of four steps of k in registers, so nothing can be loaded ahead, and two warps a scheduler wait
-//             for shared memory together. Turning 1 MB costs 3 us.
+// Changed     a small kernel writes the weight [channels, k] as [k, channels] into the workspace. Then both
+//             tiles are read along rows or columns that belong to a thread, not along k: six float4 from
+//             shared memory for 128 multiply-adds of one step instead of 24 for four steps at once, and the
+//             values of the next step are loaded while the current ones are multiplied. Smaller warp tiles:
+//             twice the warps of rung 3. Swish by the hardware's exponential.
+// Why         rung 3 holds values of four steps of k in registers, so nothing can be loaded ahead, and two
+//             warps per scheduler wait for shared memory together. Turning 1 MB costs 3 us.
 // Prediction  the product at 85 % of cuBLAS, 0.43 ms in all: 1.3x rung 3, ahead of torch.compile's 0.51 ms.
 //
 // Shapes      x [rows, k], weight [channels, k], y [rows, channels], row-major; any rows and k.
-// Launch      the transpose: <<<(k / 32, channels / 32), (32, 8)>>>; the product: one block of 256 threads a tile of 128 x 128, in bands
-//             of eight tile rows.
-// Resources   at most 128 registers, 64 of them sums: two blocks a multiprocessor; 66 KB of shared memory; k * channels floats of
-//             workspace.
+// Launch      the transpose: <<<(k / 32, channels / 32), (32, 8)>>>; the product: one block of 256 threads a
+//             tile of 128 x 128, in bands of eight tile rows.
+// Resources   at most 128 registers, 64 of them sums: two blocks per multiprocessor; 66 KB of shared memory;
+//             k * channels floats of workspace.
 // Cost        (2 k + 14) rows channels FLOPs; y written once.
-// Divides     channels % 32 == 0 (the problem says so): a group of 32 channels of one row is held by eight lanes, all of it or none.
-// Source      the tiles of sgemm's last rung (L5), carried over; the epilogue is our own.
+// Divides     channels % 32 == 0 (the problem says so): a group of 32 channels of one row is held by eight
+//             lanes, all of it or none.
+// Source      the tiles of sgemm's last rung (L5), carried over; the epilogue is this project's.
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
 
-/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks a multiprocessor.
+/// Sizes of one variant: tile of a block, depth, tile of a warp, stages, blocks per multiprocessor.
 template <int kTileM_, int kTileN_, int kDepth_, int kWarpM_, int kWarpN_, int kStages_, int kBlocks_>
 struct Shape {
   static constexpr int kTileM = kTileM_, kTileN = kTileN_, kDepth = kDepth_, kWarpM = kWarpM_, kWarpN = kWarpN_;
@@ -47,7 +49,8 @@ __device__ void copy_or_zero(float* to, const float* from, bool exists, const fl
   __pipeline_memcpy_async(to, exists ? from : any_valid_address, kBytes, exists ? 0 : kBytes);
 }
 
-/// The copies of one thread: every kStepA-th row of A's tile at one depth, and a vector of every kStepB-th row of B's.
+/// The copies of one thread: every kStepA-th row of A's tile at one depth, and a vector of every kStepB-th
+/// row of B's.
 template <class S>
 struct Loader {
   static constexpr int kWidth = 4;  // floats of B a copy
@@ -70,7 +73,7 @@ struct Loader {
     rows_left = m - row0 - a_row, columns_left = n - column0 - b_column, depth_left = k;
   }
 
-  /// Starts the copies of the next tiles. kWhole: nothing of them lies outside, so nothing is asked.
+  /// Starts the copies of the next tiles. kWhole: all of them lie inside, so nothing is checked.
   template <bool kWhole>
   __device__ void fetch(float* a_tile, float* b_tile) {
 #pragma unroll
@@ -99,7 +102,7 @@ __device__ float group_sum(float v) {
   return v;
 }
 
-/// What becomes of four neighbouring channels, a lane's part of their group.
+/// What is done to four neighbouring channels, a lane's part of their group.
 struct Epilogue {
   float4 linear_bias, bias, gamma, beta;
   float eps;
@@ -140,7 +143,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   const auto a_tile = [&](int stage) { return reinterpret_cast<float*>(shared) + stage * S::kStageFloats; };
   const auto b_tile = [&](int stage) { return a_tile(stage) + S::kRowA * S::kDepth; };
 
-  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may be lower.
+  // Tiles come in bands of rows; within a band, all of a tile column before the next one. The last band may
+  // be lower.
   const int tile_rows = (m + S::kTileM - 1) / S::kTileM, tile_columns = (n + S::kTileN - 1) / S::kTileN;
   const int band = blockIdx.x / (kBand * tile_columns), within = blockIdx.x % (kBand * tile_columns);
   const int height = tile_rows - band * kBand < kBand ? tile_rows - band * kBand : kBand;

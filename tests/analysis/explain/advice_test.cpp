@@ -1,4 +1,4 @@
-// What is said about a line follows from its counts.
+// The advice on a line follows from its counts.
 #include <gtest/gtest.h>
 
 #include "harness/analysis/explain/advice.h"

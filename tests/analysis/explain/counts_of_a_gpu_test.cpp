@@ -1,4 +1,5 @@
-// The counts of `capstone explain` beside those that Nsight Compute took of the same launches on a GPU (scripts/gpu_counts.sh).
+// Compares the counts of `capstone explain` with those that Nsight Compute took of the same launches on a GPU
+// (scripts/gpu_counts.sh).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 const fs::path kSources = CAPSTONE_SOURCES;
 
-/// Null when it cannot be read, which every test notices: it then holds no kernel.
+/// Null if it cannot be read. Every test notices that, because the record then holds no kernel.
 Json record() {
   const auto text = read_file(kSources / "tests/gpu/records/h200/counts.json");
   return text ? Json::parse(*text, nullptr, false) : Json();
@@ -47,7 +48,7 @@ TEST_P(CountsOfAGpu, AreTheEmulatorsWithinTwoPercent) {
   for (const Json& measured : recorded["kernels"]) {
     if (measured["file"] != GetParam()) continue;
     const auto ours = std::find_if(explained->kernels.begin(), explained->kernels.end(),
-                                   [&](const KernelCounts& kernel) { return kernel.kernel == measured["kernel"]; });
+                                   [&](const KernelCounts& kernel) { return kernel.kernel == measured["kernel"].get<std::string>(); });
     ASSERT_NE(ours, explained->kernels.end()) << measured["kernel"];
     ++compared;
     for (const Json& counter : measured["counters"]) {

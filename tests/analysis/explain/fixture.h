@@ -1,5 +1,5 @@
 #pragma once
-// A report as a worker gives it, small enough to check by hand.
+// A worker's report, small enough to check by hand.
 #include "harness/base/json.h"
 #include "harness/analysis/explain/explain.h"
 #include "harness/model/problem.h"

@@ -1,5 +1,6 @@
-// Ladders: which rungs there are and in which order, what a ladder view says, and results files.
+// Ladders: the rungs and their order, the text of a ladder view, and results files.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -47,7 +48,7 @@ Ladder ladder_view() {
 class Results : public testing::Test {
  protected:
   void SetUp() override { fs::remove_all(file_.parent_path()), fs::create_directories(file_.parent_path()); }
-  fs::path file_ = fs::path(testing::TempDir()) / "capstone-ladder-results" / "h200.json";
+  fs::path file_ = fs::path(testing::TempDir()) / ("capstone-ladder-results-" + std::to_string(::getpid())) / "h200.json";
 };
 
 TEST(Ladder, RungsOfAProblemComeInOrderOverAllSessions) {
@@ -101,7 +102,8 @@ TEST(Ladder, FiguresComeFromTheCostAndTheTime) {
   EXPECT_DOUBLE_EQ(ladder.bandwidth(ladder.steps[1]), 0) << "what has no time has no speed";
 }
 
-// The figure and the percent of peak are of the same roof: 888 GB/s beside 64 % of the FP32 peak would mislead.
+// The figure and the percent of peak refer to the same limit: 888 GB/s next to 64 % of the FP32 peak would
+// mislead.
 TEST(Ladder, FigureIsOfTheRoofThatItsPercentIsOf) {
   Ladder ladder = ladder_view();
   for (LadderStep& step : ladder.steps) step.bound_by = "memory";

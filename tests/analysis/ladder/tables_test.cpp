@@ -1,4 +1,4 @@
-// scripts/ladder_tables.py: the READMEs say what the committed results say.
+// scripts/ladder_tables.py: the READMEs agree with the committed results.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ class MadeUp : public testing::Test {
     write("reference_kernels/README.md", "<!-- measured -->\n<!-- end of measured -->\n");
     write("reference_kernels/L3_memory/transpose/README.md", "# Transpose\n<!-- measured -->\n<!-- end of measured -->\nmore\n");
     for (const char* rung : {"01_naive", "02_shared", "03_padded"}) write(std::string("reference_kernels/L3_memory/transpose/") + rung + ".cu", rung);
-    write("docs/handbook_numbers.md", "## 50–100×\n- **Said**: so.\n- **Measured here**: old\n\n## 67 million\n- **Measured here**: typed\n");
+    write("docs/reference/handbook_numbers.md", "## 50–100×\n- **Said**: so.\n- **Measured here**: old\n\n## 67 million\n- **Measured here**: typed\n");
     Ladder ladder;
     ladder.problem = "transpose";
     ladder.sizes = {{"rows", 8192}, {"cols", 8192}};
@@ -65,7 +65,7 @@ class MadeUp : public testing::Test {
   }
   std::string text(const std::string& path) { return read_file(root_ / path).value_or(""); }
   void TearDown() override { fs::remove_all(root_); }
-  // Tests run beside each other.
+  // Tests run in parallel.
   fs::path root_ = fs::path(testing::TempDir()) / ("capstone-ladder-tables-" + std::to_string(::getpid()));
 };
 
@@ -86,14 +86,14 @@ TEST_F(MadeUp, TableHasEveryRungAndTypesNone) {
 
 TEST_F(MadeUp, NumbersOfTheHandbookAreFilledInWhereRecordsSayThem) {
   ASSERT_TRUE(tables({"--root", root_.string()}).ok());
-  EXPECT_EQ(text("docs/handbook_numbers.md"), "## 50–100×\n- **Said**: so.\n- **Measured here**: not measured\n\n## 67 million\n- **Measured here**: typed\n");
+  EXPECT_EQ(text("docs/reference/handbook_numbers.md"), "## 50–100×\n- **Said**: so.\n- **Measured here**: not measured\n\n## 67 million\n- **Measured here**: typed\n");
 }
 
 TEST_F(MadeUp, MissingPlaceForATableIsAnError) {
   write("reference_kernels/README.md", "nothing\n");
   const ProcessResult refused = tables({"--root", root_.string()});
   EXPECT_EQ(refused.status, 2);
-  EXPECT_TRUE(holds(refused.err, "has to hold <!-- measured -->")) << refused.err;
+  EXPECT_TRUE(holds(refused.err, "must contain <!-- measured -->")) << refused.err;
 }
 
 }  // namespace

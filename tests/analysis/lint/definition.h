@@ -1,5 +1,5 @@
 #pragma once
-// A small definition that is whole, for tests to break in one place.
+// A small, complete definition, for tests to break in one place.
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -81,7 +81,7 @@ def get_init_inputs():
     return [cols]
 )";
 
-/// The definition in a folder of its own.
+/// The definition in its own folder.
 class Definition {
  public:
   Definition() {
@@ -92,7 +92,7 @@ class Definition {
     write("statement.md", "`x` times `w` plus `shift` gives `y`.\n");
   }
   void write(const std::string& name, const std::string& text) const { scratch_.write("scaled/" + name, text); }
-  /// Replaces the one place in a text where `from` stands.
+  /// Replaces the only occurrence of `from` in a text.
   void change(const std::string& name, const std::string& text, const std::string& from, const std::string& to) const {
     std::string changed = text;
     const std::size_t at = changed.find(from);

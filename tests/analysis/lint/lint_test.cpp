@@ -25,7 +25,7 @@ std::vector<LintCheck> lint(const std::filesystem::path& folder) {
   return checks.value_or(std::vector<LintCheck>{});
 }
 
-/// Lints a definition that is broken for one check, and expects that this one fails and says so.
+/// Lints a definition that one check must refuse, and expects exactly that check to fail with this text.
 void expect_failure(const Definition& definition, const std::string& name, const std::string& what) {
   const auto checks = lint(definition.path());
   EXPECT_FALSE(passes(checks));
@@ -170,7 +170,8 @@ TEST(Lint, NoReference) {
   expect_failure(definition, "reference", "there is no reference.py");
 }
 
-/// check_reference() alone, where python3 sees the small PyTorch of these tests, or none, or where there is no python3.
+/// Tests check_reference() alone: python3 with the small PyTorch of these tests, python3 without PyTorch, and
+/// no python3.
 class Reference : public ::testing::Test {
  protected:
   static LintCheck check(const Definition& definition, const std::string& python_path) {
@@ -199,7 +200,7 @@ TEST_F(Reference, WithoutPythonItIsNotRun) {
 TEST_F(Reference, WithoutPyTorchItIsNotRun) {
   if (!has_python()) GTEST_SKIP() << "no python3";
   const Definition definition;
-  // A module that cannot be imported stands before any that could.
+  // A module that cannot be imported comes before any that could be.
   const std::filesystem::path broken = definition.path().parent_path() / "broken";
   std::filesystem::create_directories(broken);
   ASSERT_TRUE(write_file_atomic(broken / "torch.py", "raise ImportError('no torch')\n"));

@@ -1,4 +1,4 @@
-// The answers in words, and how what several sources know is put together.
+// The answers in words, and how the findings of several sources are combined.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,11 +46,13 @@ TEST(Answers, SayTheirNumbers) {
   const KernelProfile k = measured();
   EXPECT_EQ(answer(k, "percent of peak"), "compute 20.0 %, memory 91.0 % (device memory 88.0 %)");
   EXPECT_TRUE(holds(answer(k, "what bounds it"), "memory: its busiest unit runs at 91 %"));
-  EXPECT_TRUE(holds(answer(k, "occupancy"), "48.0 % of the warps that an SM holds, of 50.0 % possible, limited by registers (64 a thread)"));
+  EXPECT_TRUE(holds(answer(k, "occupancy"),
+                    "48.0 % of the warps that an SM can hold; 50.0 % would be possible, limited by registers "
+                    "(64 per thread)"));
   EXPECT_TRUE(holds(answer(k, "global memory"), "21.7 sectors"));
   EXPECT_TRUE(holds(answer(k, "shared memory"), "6.10 times the ideal wavefronts: bank conflicts"));
-  EXPECT_TRUE(holds(answer(k, "divergence"), "31.9 of 32 lanes work in an instruction"));
-  EXPECT_EQ(answer(k, "top stall"), "long scoreboard, 62 % of the waiting: waiting for global or local memory");
+  EXPECT_TRUE(holds(answer(k, "divergence"), "31.9 of 32 lanes are active in an instruction"));
+  EXPECT_EQ(answer(k, "top stall"), "long scoreboard, 62 % of the waiting time: waiting for global or local memory");
 }
 
 TEST(Answers, BoundIsWhatIsBusyAndElseLatency) {
@@ -68,10 +70,11 @@ TEST(Answers, TroubleIsMarkedAtTheCounterThatIsBad) {
   EXPECT_EQ(troubled, (std::vector<std::string>{"global memory", "shared memory"}));
   KernelProfile k;
   k.spill_bytes = 260;
-  EXPECT_TRUE(holds(answer(k, "registers, spills"), "the compiler spilt 260 bytes a thread"));
+  EXPECT_TRUE(holds(answer(k, "registers, spills"), "the compiler spilled 260 bytes per thread"));
   k = {};
   k.blocks = 1057, k.threads = 256, k.waves = 1.001, k.tail_percent = 49.9;
-  EXPECT_TRUE(holds(answer(k, "grid"), "1.00 waves, the last one mostly empty: 50 % of the room is wasted"));
+  EXPECT_TRUE(
+      holds(answer(k, "grid"), "1.00 waves, the last one mostly empty: 50 % of the capacity is wasted"));
 }
 
 TEST(Complete, TakesWhatIsMissingByNameAndKeepsWhatIsKnown) {

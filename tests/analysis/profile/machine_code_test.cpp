@@ -1,4 +1,4 @@
-// What ptxas and cuobjdump say about a kernel.
+// Reading the reports of ptxas and cuobjdump.
 #include "harness/analysis/profile/machine_code.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,8 @@ TEST(Sass, InstructionsAreCountedByWidthAndKernel) {
   EXPECT_TRUE(kernels[0].machine_code_seen);
 }
 
-// Names that begin alike are told apart: LDGSTS copies past the registers, LDSM feeds the tensor cores, LDGDEPBAR moves nothing.
+// Names with a common prefix are distinguished: LDGSTS copies without using registers, LDSM feeds the tensor
+// cores, LDGDEPBAR moves nothing.
 TEST(Sass, InstructionsWhoseNamesBeginAlikeAreToldApart) {
   auto kernels = read_ptxas(kPtxas);
   read_sass("Function : _Z5sgemmILi16EEvPKfPf\n LDGSTS.E.BYPASS.LTC128B.128\n LDGSTS.E.LTC128B\n LDGDEPBAR\n LDSM.16.MT88.4\n LDSM.16.M88.2\n STSM.16.M88\n LDC.64\n"

@@ -1,4 +1,5 @@
-// Reading what Nsight Compute prints. ncu_raw.csv: the columns that matter of a table from an H200 (ncu 2025.3.1), four launches of three kernels.
+// Reading the output of Nsight Compute. ncu_raw.csv: the relevant columns of a table from an H200 (ncu
+// 2025.3.1), four launches of three kernels.
 #include "harness/analysis/profile/ncu.h"
 
 #include <gtest/gtest.h>

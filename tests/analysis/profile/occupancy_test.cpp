@@ -1,4 +1,4 @@
-// Theoretical occupancy against what NVIDIA's calculator says.
+// Theoretical occupancy against the results of NVIDIA's calculator.
 #include "harness/analysis/profile/occupancy.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// The profiling session's specimens: what of each pair's counters the CPU can count. The rest a GPU has to say (scripts/gpu_specimens.sh).
+// The specimens of the profiling session: those counters of each pair that the CPU can count. The others need
+// a GPU (scripts/gpu_specimens.sh).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +13,7 @@
 namespace capstone {
 namespace {
 
-/// How bad a kernel is on each headline counter; 1 is perfect or a fixed unit, more is worse.
+/// How bad a kernel is by each headline counter: 1 is perfect or a fixed unit, more is worse.
 using Headline = std::map<std::string, double>;
 
 Headline headline_of(const std::string& specimen) {
@@ -32,7 +33,8 @@ class Specimens : public testing::Test {
  protected:
   static void SetUpTestSuite() { sound_ = headline_of("08_sound"); }
 
-  /// The specimen's own counter is at least five times worse than the sound kernel's, no other one more than twice as bad or as good.
+  /// The specimen's own counter is at least five times worse than the sound kernel's; no other counter
+  /// differs by more than a factor of two.
   void expect_only(const std::string& specimen, const std::string& own) {
     for (const auto& [counter, value] : headline_of(specimen)) {
       const double factor = value / sound_.at(counter);

@@ -1,4 +1,5 @@
-// A judgement against a manifest's promise: what counts as caught, as an escape, as an honest kernel refused.
+// Judgements against the promise of a manifest: what counts as caught, as an escape, as an honest kernel
+// refused.
 #include <gtest/gtest.h>
 
 #include "harness/analysis/selftest/selftest.h"
@@ -20,8 +21,8 @@ CorpusCase corpus_case(int row, const Expectation& everywhere) {
 
 Measurement said(GateOne verdict, const std::string& execution = "emulated") {
   Measurement m;
-  m.backend = execution == "emulated" ? "emulated" : "cuda";
-  m.execution = execution;
+  m.backend = execution == "emulated" ? Backend::kEmulated : Backend::kCuda;
+  m.execution = *execution_named(execution);
   m.gate_one = verdict;
   return m;
 }
@@ -105,7 +106,7 @@ TEST(Assess, FallingBackIsPartOfThePromise) {
 
 TEST(Assess, RecordHoldsEverythingButTheSamples) {
   const RowResult row = assess(corpus_case(4, promise(Kind::kNotFooled)), Backend::kCuda, Execution::kAuto, timed(GateTwo::kTie));
-  EXPECT_EQ(row.got, "PASS, TIE 1.50x (host)");
+  EXPECT_EQ(row.got, "PASS, TIE 1.50x (in-process)");
   EXPECT_EQ(row.measurement["gate_two"], "tie");
   EXPECT_FALSE(row.measurement["measured"]["arms"][0].contains("samples_ms"));
 }

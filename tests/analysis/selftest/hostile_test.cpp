@@ -1,4 +1,4 @@
-// Hostile files are what their manifests say, and the readers are those that a stranger's file meets.
+// Hostile files are made as their manifests say, and are given to the readers that such files would reach.
 #include <gtest/gtest.h>
 
 #include "harness/analysis/selftest/selftest.h"
@@ -87,7 +87,7 @@ TEST(Selftest, NothingIsSaidOfPythonWhereOnlyTheReplayedExecutionWasAskedFor) {
   auto rows = run_group({corpus_case}, request, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
   EXPECT_EQ(rows->front().state, RowState::kNotRun) << "a refusal that every Python file meets catches nobody";
-  EXPECT_EQ(rows->front().why, "a Python process cannot be recorded");
+  EXPECT_EQ(rows->front().why, "a Python process cannot be captured");
 }
 
 TEST(Selftest, OnAGpuHonestKernelsOfAProblemRaceTogetherAndTricksAlone) {

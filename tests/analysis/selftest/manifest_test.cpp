@@ -1,4 +1,4 @@
-// Manifests are read strictly, and the corpus is whole: every row of the judge's table has a case.
+// Manifests are read strictly, and the corpus is complete: every row of the judge's table has a case.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -68,16 +68,19 @@ TEST(Manifest, IsReadWhole) {
 TEST(Manifest, EveryMistakeHasItsPlace) {
   EXPECT_EQ(complaint("fools:", "foolz:"), "4:1 unknown key `foolz`");
   EXPECT_EQ(complaint("row: 3", "row: 29"), "2:6 `row` must be a number from 1 to 28, not `29`");
-  EXPECT_EQ(complaint("[WRONG, CRASH]", "[BAD]"), "6:21 `BAD` is no verdict that catches");
-  EXPECT_EQ(complaint("[WRONG, CRASH]", "[PASS]"), "6:21 `PASS` is no verdict that catches");
-  EXPECT_EQ(complaint("{not_fooled: true}", "{passes: true}"), "7:12 a trick does not simply pass");
-  EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: maybe}"), "7:25 `not_fooled` can only be true");
-  EXPECT_EQ(complaint("{not_fooled: true}", "{falls_back: in-process}"), "7:12 only replayed execution falls back");
-  EXPECT_EQ(complaint("{not_fooled: true}", "{}"), "7:12 exactly one outcome is promised");
-  EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: true, label: x}"), "7:12 exactly one outcome is promised");
+  EXPECT_EQ(complaint("[WRONG, CRASH]", "[BAD]"), "6:21 `BAD` is not a verdict that catches a trick");
+  EXPECT_EQ(complaint("[WRONG, CRASH]", "[PASS]"), "6:21 `PASS` is not a verdict that catches a trick");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{passes: true}"), "7:18 a trick must not simply pass");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: maybe}"), "7:31 `not_fooled` can only be true");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{falls_back: in-process}"),
+            "7:18 only `cuda-replayed` can fall back");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{}"), "7:18 exactly one outcome must be promised");
+  EXPECT_EQ(complaint("{not_fooled: true}", "{not_fooled: true, label: x}"),
+            "7:18 exactly one outcome must be promised");
   EXPECT_EQ(complaint("problem: softmax", "problem: softmaxx"), "5:10 there is no problem `softmaxx`");
-  EXPECT_EQ(complaint("row: 3", "row: honest"), "1:1 an honest kernel fools nobody");
-  EXPECT_EQ(complaint("fools: whoever repeats pointers\n", ""), "1:1 `fools` is missing: which judge does it deceive?");
+  EXPECT_EQ(complaint("row: 3", "row: honest"), "1:1 an honest kernel has no `fools`");
+  EXPECT_EQ(complaint("fools: whoever repeats pointers\n", ""),
+            "1:1 `fools` is missing: say which judge the trick deceives");
   EXPECT_EQ(complaint("schema: 1", "schema: 2"), "1:9 this capstone reads schema 1");
 }
 

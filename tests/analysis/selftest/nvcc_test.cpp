@@ -1,4 +1,5 @@
-// What only a GPU can show is compiled by nvcc at least; the rest is built, and run, on the emulated backend.
+// Cases that only a GPU can show are at least compiled by nvcc; the others are built and run on the emulated
+// backend.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ TEST_P(GpuCorpusCase, CompilesForAGpu) {
   fs::create_directories(folder);
   ASSERT_TRUE(write_file_atomic(folder / "launch.h", launch_header(*problem)));
   ProcessSpec spec;
-  // Up to PTX: the front end reads host code as well, and a machine without a GPU needs no more.
+  // Only up to PTX: the front end also reads host code, and a machine without a GPU needs no more.
   spec.argv = {nvcc->string(), "-std=c++17", "-arch=sm_90", "-ptx", "-include", (folder / "launch.h").string(), GetParam().source.string(),
                "-o", (folder / "kernel.ptx").string()};
   spec.timeout = std::chrono::seconds(100);

@@ -1,5 +1,5 @@
-// What the language offers in kernels: recursion, new, printf, assert, function pointers, lambdas, unions, constant and
-// managed memory, symbols, classes with virtual-free polymorphism, templates.
+// What the language offers in kernels: recursion, new, printf, assert, function pointers, lambdas, unions,
+// constant and managed memory, symbols, classes with virtual-free polymorphism, templates.
 #include <cassert>
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
-// The rest of CUDA's device library: mathematics against the host's in a wider type, and by identities; packed integers and
-// DPX functions against plain definitions.
+// The rest of CUDA's device library: mathematics against the host's in a wider type, and by identities;
+// packed integers and DPX functions against plain definitions.
 #include <climits>
 #include <cmath>
 #include <cstdint>
@@ -14,7 +14,7 @@
   } while (0)
 static int failed = 0;
 
-// ---- mathematics ----------------------------------------------------------------------------------------------------
+// ---- mathematics ------------------------------------------------------------------------------------------
 struct Wide {
   double erfinv, erfcinv, normcdfinv, erfcx, rcbrt, sinpi, cospi, i0, i1, rhypot, norm3d, rnorm3d, norm4d, rnorm4d, norm, rnorm;
 };
@@ -101,7 +101,7 @@ void mathematics() {
   }
 }
 
-// ---- edges ----------------------------------------------------------------------------------------------------------
+// ---- edges ------------------------------------------------------------------------------------------------
 __device__ int wrong;
 #define EXPECT(...)                                                                                      \
   do {                                                                                                   \
@@ -135,7 +135,7 @@ __global__ void edges(double zero, float one, unsigned* words) {
   EXPECT(__clusterSizeInBlocks() == 1 && __clusterDim().x == 1 && __clusterRelativeBlockRank() == 0);
 }
 
-// ---- packed integers and DPX ----------------------------------------------------------------------------------------
+// ---- packed integers and DPX ------------------------------------------------------------------------------
 template <class T>
 __device__ int piece(unsigned word, int i) {
   return static_cast<T>(word >> (i * 8 * static_cast<int>(sizeof(T))));

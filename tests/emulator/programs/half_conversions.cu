@@ -1,4 +1,5 @@
-// 16-bit floats: all of them to integers, integers to them, shuffled pairs, and the functions that came later.
+// 16-bit floats: all of them to integers, integers to them, shuffled pairs, and the functions that came
+// later.
 #include <cmath>
 #include <climits>
 #include <cstdint>
@@ -16,7 +17,7 @@ __device__ int failed;
     if (!(__VA_ARGS__) && atomicAdd(&failed, 1) < 10) printf("line %d: %s\n", __LINE__, #__VA_ARGS__);   \
   } while (0)
 
-// To an integer: the rounded value, or the nearest that the type has; what is not a number becomes 0 or 2^63.
+// To an integer: the rounded value, or the nearest that the type has; NaN becomes 0 or 2^63.
 template <class Integer>
 __device__ Integer expected(double rounded) {
   const Integer least = std::is_signed<Integer>::value ? Integer(1ull << (sizeof(Integer) * 8 - 1)) : Integer(0);

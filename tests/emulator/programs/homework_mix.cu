@@ -1,5 +1,5 @@
-// Course homework in one file: histogram, convolution with constant mask, Blelloch scan, bitonic sort, BFS, stream compaction,
-// sparse matrix-vector product, hash table.
+// Course homework in one file: histogram, convolution with constant mask, Blelloch scan, bitonic sort, BFS,
+// stream compaction, sparse matrix-vector product, hash table.
 #include <algorithm>
 #include <cstdio>
 #include <numeric>

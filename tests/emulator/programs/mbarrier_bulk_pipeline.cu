@@ -1,5 +1,5 @@
-// A warp-specialised pipeline: one producer warp fills stages with cp.async.bulk, the others consume; full and empty
-// mbarriers in PTX, waited for with a loop in the assembly.
+// A warp-specialised pipeline: one producer warp fills stages with cp.async.bulk, the others consume; full
+// and empty mbarriers in PTX, waited for with a loop in the assembly.
 #include <cstdint>
 #include <cstdio>
 #include <vector>

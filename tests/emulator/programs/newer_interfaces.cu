@@ -1,5 +1,5 @@
-// Atomic functions with order and scope, virtual memory management, attributes of streams, clock() in a kernel, and names
-// that hide a dynamic shared array of namespace scope.
+// Atomic functions with order and scope, virtual memory management, attributes of streams, clock() in a
+// kernel, and names that hide a dynamic shared array of namespace scope.
 #include <cstdio>
 #include <ctime>
 #include <vector>

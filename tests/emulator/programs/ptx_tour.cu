@@ -1,5 +1,6 @@
-// Inline PTX, instruction by instruction: bit fields, long integers, products, comparisons, conversions, predicates, atomics.
-// Random operands against plain definitions, bit by bit where that is how the manual puts it.
+// Inline PTX, instruction by instruction: bit fields, long integers, products, comparisons, conversions,
+// predicates, atomics. Random operands against plain definitions, bit by bit where that is how the manual
+// puts it.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

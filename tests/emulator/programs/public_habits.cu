@@ -1,6 +1,6 @@
-// What public code does and manuals do not show: launches that a formatter took apart, managed memory that is counted on to be
-// zero, prefetches by device number, block sizes asked for with a limit, promises to the optimiser, a timer of one's own,
-// dependent launches, copies from symbols in a stream.
+// What public code does and manuals do not show: launches that a formatter has split, managed memory that
+// must be zero, prefetches by device number, block sizes requested with a limit, promises to the optimiser, a
+// hand-written timer, dependent launches, copies from symbols in a stream.
 #include <cstdint>
 #include <cstdio>
 

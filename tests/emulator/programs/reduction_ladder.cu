@@ -1,4 +1,5 @@
-// The reductions of a well-worn lecture: interleaved, sequential, first add, unrolled template, shuffles, last block.
+// The reductions of a well-known lecture: interleaved, sequential, first add, unrolled template, shuffles,
+// last block.
 #include <cstdio>
 #include <cstdlib>
 template <class T>

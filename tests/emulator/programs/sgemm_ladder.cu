@@ -1,4 +1,5 @@
-// A ladder of sgemm kernels as blogs climb it: naive, coalesced, shared, 1-D and 2-D register tiles, vector loads.
+// The sgemm kernels of many blog posts, step by step: naive, coalesced, shared, 1-D and 2-D register tiles,
+// vector loads.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -1,4 +1,5 @@
-// The small headers of CUDA's C++ library: bits, quotients, constants, function objects, streams by reference.
+// The small headers of CUDA's C++ library: bits, quotients, constants, function objects, streams by
+// reference.
 #include <cstdint>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// mma.sync in many shapes and types, each against a product by hand; WMMA beside it.
+// mma.sync in many shapes and types, each compared with a plain product; also WMMA.
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <mma.h>

@@ -1,4 +1,5 @@
-// Cooperative groups of every size: tiles, run-time partitions, labels, scans, reductions over blocks and large tiles.
+// Cooperative groups of every size: tiles, run-time partitions, labels, scans, reductions over blocks and
+// large tiles.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>

@@ -1,4 +1,4 @@
-// Hopper's way: TMA loads of swizzled tiles, wgmma from shared memory, one warp group.
+// A product as on Hopper: TMA loads of swizzled tiles, wgmma from shared memory, one warp group.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cudaTypedefs.h>

@@ -1,4 +1,5 @@
-// Forward kernels of a small transformer: encoder, layer norm, matmul with bias, attention softmax, gelu, residual, loss.
+// Forward kernels of a small transformer: encoder, layer norm, matmul with bias, attention softmax, gelu,
+// residual, loss.
 #include <assert.h>
 #include <cfloat>
 #include <cmath>

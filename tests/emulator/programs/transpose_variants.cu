@@ -1,4 +1,4 @@
-// Transposition: straight, through a padded tile, with several rows a thread, on a ragged size.
+// Transposition: direct, through a padded tile, with several rows a thread, on a ragged size.
 #include <cstdio>
 #include <vector>
 const int TILE_DIM = 32, BLOCK_ROWS = 8;

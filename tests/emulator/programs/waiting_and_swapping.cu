@@ -1,5 +1,6 @@
-// How people wait for one another, and how they build atomics: with a for that only has a condition, around a barrier, through PTX with an
-// order, in a loop of atomicCAS that begins with a plain read. And some spellings of launches and shared variables.
+// How programs wait for another thread and build atomics: with a for that has only a condition, around a
+// barrier, through PTX with an order, in a loop of atomicCAS that begins with a plain read. Also some
+// spellings of launches and shared variables.
 #include <cstdint>
 #include <cstdio>
 
@@ -16,7 +17,7 @@ __device__ uint64_t load_relaxed(const uint64_t* p) {
 }
 __device__ void store_relaxed(uint64_t* p, uint64_t v) { asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory"); }
 
-// The Programming Guide's way to an atomic that CUDA lacks.
+// How the Programming Guide builds an atomic that CUDA lacks.
 __device__ double add(double* address, double value) {
   unsigned long long int *word = (unsigned long long int*)address, old = *word, assumed;
   do {
@@ -47,7 +48,7 @@ __global__ void in_turns(int* out) {  // warp 3 first, warp 0 last
   passed[warp] = 1;
 }
 
-// Block b goes on when b - 1 has been; all its threads ask together.
+// Block b continues when b - 1 is done; all its threads ask together.
 __global__ void turnstile(int* next, int* order) {
   int seen = -1;
   while (__syncthreads_and(seen != (int)blockIdx.x))

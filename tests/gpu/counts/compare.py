@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Counts of the emulator beside those of Nsight Compute, kernel by kernel.
+"""Compares the counts of the emulator with those of Nsight Compute, kernel by kernel.
 
     compare.py FOLDER RECORD.json
 
-FOLDER holds, for each file of kernels/, what scripts/gpu_counts.sh collected: NAME.emulated.json (capstone explain --format json),
-NAME.raw.csv and NAME.source.csv (ncu --page raw, --page source), and machine.json. RECORD.json is written whole. Exit codes: 0 every count
-agrees within 2 %, 1 one does not, 2 something is missing.
+FOLDER holds the files that scripts/gpu_counts.sh collected for each file of kernels/: NAME.emulated.json
+(capstone explain --format json), NAME.raw.csv and NAME.source.csv (ncu --page raw, --page source), and
+machine.json. RECORD.json is written. Exit codes: 0 every count agrees within 2 %, 1 at least one does not, 2
+something is missing.
 """
 import csv
 import json
@@ -15,13 +16,14 @@ import sys
 
 ALLOWED_PERCENT = 2.0
 
-# What the hardware's counters say. Atomic operations without a result (red) and with one are stores here and there.
+# The hardware's counters. Some counters also count atomic operations as stores, without a result (red) or
+# with one.
 L1 = "l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum"
 LOADS = [L1.format(what="requests", op="ld")]
 STORES = [L1.format(what="requests", op=op) for op in ("st", "red", "atom")]
 SECTORS = [L1.format(what="sectors", op=op) for op in ("ld", "st", "red", "atom")]
 WAVEFRONTS = ["l1tex__data_pipe_lsu_wavefronts_mem_shared_op_" + op + ".sum" for op in ("ld", "st", "atom")]
-# What ncu computes for each instruction that ran; columns of the source page.
+# The metrics of ncu for each executed instruction; columns of the source page.
 EXECUTED, LANES = "Instructions Executed", "Predicated-On Thread Instructions Executed"
 BY_INSTRUCTION = {"shared wavefronts": "L1 Wavefronts Shared", "global sectors": "L2 Theoretical Sectors Global"}
 ACCESSES = {"LD", "ST", "LDG", "STG", "LDS", "STS", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDS"}
@@ -86,7 +88,7 @@ def instruction_counts(path):
     with path.open(newline="") as file:
         for row in csv.reader(file):
             if len(row) >= 2 and row[0] == "Kernel Name":
-                # ncu prints a launch more than once: every listing is whole, the last one stays.
+                # ncu prints a launch more than once. Every listing is complete, so the last one is used.
                 counts = kernels[base_name(row[1])] = {"active lanes": 0.0, **{name: 0.0 for name in BY_INSTRUCTION}}
                 head = None
             elif "Source" in row and LANES in row:

@@ -1,4 +1,4 @@
-// Archives from strangers. They are made entry by entry with libarchive, which writes any name it is given.
+// Archives from untrusted sources. They are made entry by entry with libarchive, which writes any name.
 #include "harness/project/archive/archive.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class ArchiveFromStrangers : public ::testing::Test {
     archive_write_close(writer.get());
     return file;
   }
-  // Nothing may be left: neither the destination nor its staging folder nor anything beside them.
+  // Nothing may be left behind: neither the destination nor its staging folder nor anything next to them.
   void expect_refused(const fs::path& file, const std::string& why, const UnpackLimits& limits = {}) {
     fs::path out = base / "inner" / "out";
     auto unpacked = unpack_archive(file, out, limits);

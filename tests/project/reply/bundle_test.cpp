@@ -44,7 +44,7 @@ TEST_F(BundleTest, WhateverAKernelIncludesComesAlongAndWhatDoesNotIsNamed) {
                                       "llm/attempt-2/part.def", "problem/launch.h", "problem/problem.yaml"}));
   std::vector<std::string> left_out;
   for (const SkippedFile& file : receipt->left_out) left_out.push_back(file.path + ": " + file.reason);
-  EXPECT_EQ(left_out, (std::vector<std::string>{"human/.hidden.h: a hidden file", "human/table.out: a build product", "human/huge.inc: larger than 16 MiB", "human/weights.bin: not a text"}));
+  EXPECT_EQ(left_out, (std::vector<std::string>{"human/.hidden.h: a hidden file", "human/table.out: a build product", "human/huge.inc: larger than 16 MiB", "human/weights.bin: not a text file"}));
 }
 
 TEST_F(BundleTest, AKernelInAFolderBelowIsNotTheCandidates) {

@@ -23,7 +23,7 @@ class Prompt : public ::testing::Test {
     EXPECT_TRUE(text) << (text ? "" : render(text.error()));
     return text.value_or("");
   }
-  // The golden files are the prompt as a student sees it: read them after every change of the template.
+  // The golden files are the prompt as a student sees it. Read them after every change of the template.
   static void expect_golden(const std::string& text, const std::string& name) {
     fs::path seen = fs::path(::testing::TempDir()) / name;
     ASSERT_TRUE(write_file_atomic(seen, text));
@@ -118,7 +118,7 @@ TEST_F(Prompt, FillsEveryName) {
   resources.share = share;
   auto text = render_prompt({&problem, &resources, {}, {}});
   ASSERT_FALSE(text);
-  EXPECT_EQ(text.error().what, "nothing fills {{TITEL}}");
+  EXPECT_EQ(text.error().what, "no value for {{TITEL}}");
 }
 
 TEST_F(Prompt, AMissingReferenceIsAnError) {

@@ -9,7 +9,7 @@
 
 namespace capstone {
 
-/// A small project in a folder of its own, gone with the test.
+/// A small project in a temporary folder, removed with the test.
 class ScratchProject : public ::testing::Test {
  protected:
   ScratchProject() {

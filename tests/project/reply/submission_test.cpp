@@ -93,7 +93,7 @@ TEST_F(Submission, LeavesOutWithAReason) {
   EXPECT_EQ(reason(planned, ".git/"), "a hidden file");
   EXPECT_EQ(reason(planned, "human/run"), "a compiled program");
   EXPECT_EQ(reason(planned, "thesis.pdf"), "not part of a capstone");
-  EXPECT_EQ(reason(planned, ".capstone/ledger.jsonl.lock"), "capstone's own working file");
+  EXPECT_EQ(reason(planned, ".capstone/ledger.jsonl.lock"), "a working file of capstone");
   EXPECT_EQ(reason(planned, "report/__pycache__/"), "a build folder");
   EXPECT_EQ(planned.files.size(), kFiles.size());
 }
@@ -114,9 +114,9 @@ TEST_F(Submission, LinksAreFollowedOnlyToWhatIsHandedInAnyway) {
   for (const char* path : {"human/out.md", "human/out2.md", "human/etc"})
     EXPECT_EQ(reason(planned, path), "a link that leaves the project") << path;
   EXPECT_EQ(reason(planned, "human/env.md"), "a link to a file that is not handed in");
-  EXPECT_EQ(reason(planned, "human/llm"), "a link to a folder; the folder itself is handed in at its own place");
-  EXPECT_EQ(reason(planned, "human/dangling"), "a link to something that is not there");
-  EXPECT_EQ(reason(planned, "human/loop"), "a link to something that is not there");
+  EXPECT_EQ(reason(planned, "human/llm"), "a link to a folder; the folder is handed in under its own name");
+  EXPECT_EQ(reason(planned, "human/dangling"), "a link whose target does not exist");
+  EXPECT_EQ(reason(planned, "human/loop"), "a link whose target does not exist");
   ASSERT_TRUE(find(planned, "human/inside.md"));
   EXPECT_EQ(find(planned, "human/inside.md")->content, kFiles.at("worklog.md"));
 }
@@ -191,7 +191,7 @@ TEST_F(Submission, TooLargeIsAnErrorThatNamesTheFile) {
   EXPECT_FALSE(plan_submission(project, options));
 }
 
-// Root reads everything: for the length of the test we are nobody.
+// Root can read everything, so the test runs as user nobody.
 class Unprivileged {
  public:
   Unprivileged() : was_root_(::geteuid() == 0) {

@@ -4,7 +4,7 @@
 
 namespace capstone::testing {
 
-/// [B] of the arena, the scratch memory and the host data that sample_plan() needs.
+/// [B] of the arena, the scratch memory and the host data that sample_graph() needs.
 inline constexpr std::size_t kArena = 4096, kScratch = 1024, kData = 64;
 
 inline Json sample_kernel() {

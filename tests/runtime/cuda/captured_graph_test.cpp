@@ -16,7 +16,7 @@ using testing::sample_data;
 using testing::sample_limits;
 using testing::sample_graph;
 
-constexpr int kMemset = 0, kCopyIn = 1, kKernel = 2, kCopy = 3, kLast = 4;  // nodes of sample_plan()
+constexpr int kMemset = 0, kCopyIn = 1, kKernel = 2, kCopy = 3, kLast = 4;  // nodes of sample_graph()
 
 std::string refusal_of(const Json& document, GraphLimits limits = sample_limits()) {
   auto graph = read_graph(graph_packet(document, sample_data()), limits);

@@ -6,7 +6,7 @@
 #include "harness/base/files.h"
 #include "harness/judge/gate_one.h"
 #include "harness/judge/judge.h"
-#include "harness/judge/python_entries.h"
+#include "harness/judge/python_candidate.h"
 #include "harness/runtime/python/arms.h"
 #include "harness/runtime/python/runner.h"
 #include "tests/resources.h"
@@ -32,8 +32,8 @@ class Torch : public testing::Test {
     JudgeRequest request;
     request.problem = &problem;
     request.candidates = {{"human", file}};
-    request.backend = Backend::kEmulated;
-    request.hidden_cases = 0;
+    request.options.backend = Backend::kEmulated;
+    request.options.hidden_cases = 0;
     auto measurements = judge(request, resources_, [](const std::string&) {});
     EXPECT_TRUE(measurements) << render(measurements.error());
     return measurements ? measurements->front() : Measurement{};
@@ -67,7 +67,7 @@ TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
     for (std::size_t i = 0; i < 2; ++i) plans.push_back({"check", problem.check[i], 7 + i, Battery::kPlain});
     plans.push_back(plans.front());  // the first sizes again: the module is made anew, the tensors lie where they lay
     Measurement m;
-    ASSERT_TRUE(gate_one(setup, plans, m));
+    ASSERT_TRUE(gate_one(setup, bind_cases(problem, plans).value(), m));
     EXPECT_EQ(m.gate_one, GateOne::kPassed) << id << ": " << first_problem(m);
     EXPECT_EQ(m.cases.size(), 3u) << id;
   }
@@ -110,7 +110,8 @@ def get_init_inputs():
                      [](const std::string&) {}, "eager"};
   Measurement m;
   // Twice at the same sizes with other values: the copy follows the judge's tensor.
-  ASSERT_TRUE(gate_one(setup, {{"one", problem.check[1], 3, Battery::kPlain}, {"two", problem.check[1], 4, Battery::kPlain}}, m));
+  const auto cases = bind_cases(problem, {{"one", problem.check[1], 3, Battery::kPlain}, {"two", problem.check[1], 4, Battery::kPlain}});
+  ASSERT_TRUE(gate_one(setup, cases.value(), m));
   EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
 }
 
@@ -233,7 +234,7 @@ class ModelNew(nn.Module):
 )");
   EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
   EXPECT_EQ(m.gate_two, GateTwo::kNotJudged);
-  EXPECT_EQ(m.execution, "in-process");
+  EXPECT_EQ(m.execution, Execution::kInProcess);
   EXPECT_FALSE(m.measured) << "times of PyTorch on the CPU say nothing and must not be shown";
 }
 
@@ -330,9 +331,9 @@ TEST_F(Torch, ACandidateWithoutAPyTorchIsNotJudgeable) {
   JudgeRequest request;
   request.problem = &problem;
   request.candidates = {{"human", file}};
-  request.backend = Backend::kEmulated;
-  request.hidden_cases = 0;
-  request.python = "/usr/bin/false";
+  request.options.backend = Backend::kEmulated;
+  request.options.hidden_cases = 0;
+  request.options.python = "/usr/bin/false";
   auto measurements = judge(request, resources_, [](const std::string&) {});
   ASSERT_TRUE(measurements) << render(measurements.error());
   EXPECT_EQ(measurements->front().gate_one, GateOne::kNotJudgeable);

@@ -38,7 +38,12 @@ inline int processes_with(const std::string& word) {
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", code)) {
     const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") == std::string::npos && slurp(entry.path() / "cmdline").find(word) != std::string::npos) ++count;
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    try {
+      if (slurp(entry.path() / "cmdline").find(word) != std::string::npos) ++count;
+    } catch (const std::ios_base::failure&) {
+      // The process ended while its command line was read.
+    }
   }
   return count;
 }

@@ -1,6 +1,6 @@
 #pragma once
 #pragma GCC system_header
-// Atomic functions. Relaxed, as CUDA's are; each is a point where another thread may be let in.
+// Atomic functions. Relaxed, as CUDA's are; each is a point where another thread may run.
 #include <cstring>
 
 #include "core.h"
@@ -19,7 +19,7 @@ template <class T>
 using AtomicWord =
     std::conditional_t<sizeof(T) == 2, std::uint16_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 
-/// The first look of an update, which is one operation for the hooks.
+/// The first read of an update, which is one operation for the hooks.
 template <class Word>
 CAPSTONE_UNOBSERVED inline Word peek(const Word* word) {
   return __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -157,7 +157,7 @@ CAPSTONE_SCOPES(_block)
 CAPSTONE_SCOPES(_system)
 #undef CAPSTONE_SCOPES
 
-// ---- __nv_atomic_…: nvcc's own atomic functions, with an order and a scope --------------------------------------------
+// ---- __nv_atomic_…: nvcc's own atomic functions, with an order and a scope --------------------------------
 #define __NV_ATOMIC_RELAXED __ATOMIC_RELAXED
 #define __NV_ATOMIC_CONSUME __ATOMIC_CONSUME
 #define __NV_ATOMIC_ACQUIRE __ATOMIC_ACQUIRE

@@ -1,7 +1,8 @@
 #pragma once
 #pragma GCC system_header
-// Changing from one stack to another, inlined where a CUDA thread blocks: the compiler then spills only the registers
-// that are live there. Calling an out-of-line switch halves the speed; swapcontext makes a system call.
+// Changing from one stack to another, inlined where a CUDA thread blocks: the compiler then spills only the
+// registers that are live there. Calling an out-of-line switch halves the speed; swapcontext makes a system
+// call.
 
 #if defined(__x86_64__) && !defined(CAPSTONE_EMULATOR_UCONTEXT)
 #define CAPSTONE_NATIVE_SWITCH 1
@@ -15,8 +16,8 @@ namespace capstone_emu {
 
 #if CAPSTONE_NATIVE_SWITCH && defined(__x86_64__)
 
-/// Saves where we are in *save and goes on at `to`. A suspended stack holds, from its top: the address to resume at,
-/// the frame pointer. 128 bytes are skipped for the red zone of the ABI.
+/// Saves the current state in *save and continues at `to`. A suspended stack holds, from its top: the address
+/// to resume at, the frame pointer. 128 bytes are skipped for the red zone of the ABI.
 static inline __attribute__((always_inline)) void switch_stack(void** save, void* to) {
   asm volatile(
       "leaq -128(%%rsp), %%rsp\n\t"
@@ -44,8 +45,9 @@ static inline __attribute__((always_inline)) void switch_stack(void** save, void
 
 #elif CAPSTONE_NATIVE_SWITCH
 
-/// As above; a suspended stack holds, from its top: the frame pointer, the address to resume at. The jump is through x16 and its
-/// target says that it is one, as processors and distributions with branch target identification ask for.
+/// As above; a suspended stack holds, from its top: the frame pointer, the address to resume at. The jump is
+/// through x16 and its target says that it is one, as processors and distributions with branch target
+/// identification require.
 static inline __attribute__((always_inline)) void switch_stack(void** save, void* to) {
   register void** x0 __asm__("x0") = save;
   register void* x1 __asm__("x1") = to;

@@ -19,7 +19,7 @@ struct Index3 {
   unsigned x, y, z;
 };
 
-/// The running CUDA thread's state that user code reads without a call.
+/// State of the running CUDA thread that user code reads without a call.
 struct ThreadState {
   unsigned lane;                  ///< 0 … 31
   unsigned linear;                ///< index in the block
@@ -28,13 +28,13 @@ struct ThreadState {
   char* dynamic_shared;           ///< dynamic shared memory of this block
   const std::uint32_t* slot_epoch;  ///< per shared slot: the block it was last initialised for
   std::uint32_t epoch;            ///< number of the running block
-  unsigned spin;                  ///< atomics and fences so far: now and then one lets others run
+  unsigned spin;                  ///< atomics and fences so far: every so often one lets others run
   unsigned cluster_rank;          ///< of this block in its cluster
   char* const* cluster_arenas;    ///< shared_base of each block of the cluster; null without one
 };
 extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
 
-// ---- failures: they end the kernel, not the process -----------------------------------------------------------------
+// ---- failures: they end the kernel, not the process -------------------------------------------------------
 [[noreturn]] void undefined_behaviour(const char* file, int line, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 [[noreturn]] void not_judgeable(const char* file, int line, const char* format, ...)
@@ -42,15 +42,17 @@ extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
 [[noreturn]] void trap(const char* file, int line, const char* what);
 [[noreturn]] void assertion_failed(const char* file, int line, const char* condition);
 
-// ---- what headers tell the hooks; nothing in the other flavours -----------------------------------------------------
+// ---- what headers tell the hooks; empty in other build variants -------------------------------------------
 #if defined(__SANITIZE_THREAD__) || CAPSTONE_EMULATOR_HOOKS
 #define CAPSTONE_UNOBSERVED __attribute__((no_sanitize("thread")))
-/// Synchronisation through an object in memory: what threads did before they released happened before an acquire returns.
+/// Synchronisation through an object in memory: what threads did before they released happened before an
+/// acquire returns.
 void release_through(const void* object);
 void acquire_through(const void* object);
 /// Operations of the calling lane inside a warp-wide instruction.
 void note_flops(std::uint64_t count);
-/// The results of wgmma may not be looked at, nor its matrices in shared memory overwritten, from its issue until its group was waited for.
+/// From the issue of a wgmma until a wait for its group, its results may not be read and its matrices in
+/// shared memory may not be overwritten.
 void wgmma_begins();
 void wgmma_issued(const void* const* results, unsigned count);
 /// It reads 16 bytes of a matrix in shared memory.
@@ -71,7 +73,7 @@ inline void note_read16(const void*) {}
 inline void note_write16(void*) {}
 #endif
 
-// ---- shared memory --------------------------------------------------------------------------------------------------
+// ---- shared memory ----------------------------------------------------------------------------------------
 struct SharedSlot {
   std::uint32_t id, offset, size;
   const char* name;
@@ -101,8 +103,9 @@ bool is_local(const void* pointer);
 std::size_t dynamic_shared_size();
 inline void* dynamic_shared() { return thread_state.dynamic_shared; }
 
-/// A pointer's 32-bit address in the shared window, and back. The upper byte of a shared::cluster address is the rank of
-/// its block plus one; 0 is the own block, so that a shared::cta address is a shared::cluster address, too.
+/// A pointer's 32-bit address in the shared window, and back. The upper byte of a shared::cluster address is
+/// the rank of its block plus one; 0 is the own block, so that a shared::cta address is a shared::cluster
+/// address, too.
 inline constexpr unsigned kClusterRankShift = 24;
 inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(static_cast<const char*>(pointer) - thread_state.shared_base);
@@ -114,9 +117,10 @@ inline char* from_shared_address(std::uint64_t address) {
   return __builtin_expect(owner != 0, 0) ? remote_shared_memory(owner - 1, offset) : thread_state.shared_base + offset;
 }
 
-// ---- barriers -------------------------------------------------------------------------------------------------------
+// ---- barriers ---------------------------------------------------------------------------------------------
 enum class BarrierKind : int { kSync, kCount, kAnd, kOr, kGrid };
-/// Arrives at the block's barrier. Returns the stack to continue on, or null when this thread goes on at once.
+/// Arrives at the block's barrier. Returns the stack to continue on, or null when this thread continues at
+/// once.
 void* arrive_at_barrier(BarrierKind kind, int predicate, const char* file, int line, void*** save);
 int barrier_result(BarrierKind kind);
 
@@ -130,7 +134,8 @@ static inline __attribute__((always_inline)) int block_barrier(BarrierKind kind,
   if (void* to = arrive_at_barrier(kind, predicate, file, line, &save)) switch_stack(save, to);
   return barrier_result(kind);
 }
-/// Barrier `id` (0 … 15) of the block, which `threads` threads complete; 0: all of the block. Arriving does not wait.
+/// Barrier `id` (0 … 15) of the block, which `threads` threads complete; 0: all of the block. Arriving does
+/// not wait.
 void named_barrier(unsigned id, unsigned threads, const char* file, int line);
 void named_barrier_arrive(unsigned id, unsigned threads, const char* file, int line);
 /// Numbers from here on serve the tiles of cooperative groups that are larger than a warp.
@@ -144,11 +149,13 @@ static inline __attribute__((always_inline)) void grid_barrier(const char* file,
   block_barrier(BarrierKind::kGrid, 0, file, line);
 }
 
-// ---- clusters: blocks that run together and reach each other's shared memory ----------------------------------------
-/// The first statement of a kernel with __cluster_dims__: a launch without cluster dimensions starts again with these.
+// ---- clusters: blocks that run together and reach each other's shared memory ------------------------------
+/// The first statement of a kernel with __cluster_dims__: a launch without cluster dimensions starts again
+/// with these.
 void require_cluster(unsigned x, unsigned y = 1, unsigned z = 1);
 struct ClusterView {
-  Index3 dim, block, index, grid;  ///< blocks in a cluster; this block in it; this cluster in the grid; clusters in all
+  /// blocks in a cluster; this block in it; this cluster in the grid; clusters in all
+  Index3 dim, block, index, grid;
 };
 ClusterView cluster_view();
 inline unsigned cluster_size() {
@@ -159,7 +166,7 @@ unsigned rank_of_shared_memory(const void* address);
 void cluster_arrive();
 void cluster_wait();
 
-// ---- warp collectives: lanes post their operands, the last one computes for all -------------------------------------
+// ---- warp collectives: lanes post their operands, the last one computes for all ---------------------------
 enum class WarpKind : int { kSync, kShuffle, kBallot, kAny, kAll, kMatch, kCollective };
 struct WarpOp {
   WarpKind kind;
@@ -179,13 +186,13 @@ static inline __attribute__((always_inline)) void warp_collective(WarpOp& op) {
   void** save;
   if (void* to = arrive_at_collective(op, &save)) switch_stack(save, to);
 }
-/// The lanes that are converged here: waits until nobody else can join.
+/// The lanes that are converged here: waits until no other lane can join.
 unsigned active_mask(const char* file, int line);
 
-// ---- letting others run ---------------------------------------------------------------------------------------------
+// ---- letting others run -----------------------------------------------------------------------------------
 void yield_to_others();
 
-// ---- wgmma: four warps multiply together, each its 16 rows when it issues (warp_group.cpp) ---------------------------
+// ---- wgmma: four warps multiply together, each its 16 rows when it issues (warp_group.cpp) ----------------
 /// The running warp has done one; told once a warp.
 void wgmma_done();
 void wgmma_committed();
@@ -201,25 +208,26 @@ inline void loop_hint() {
 }
 bool in_kernel();
 
-// ---- asynchronous copies: done at issue or as late as legal, as the schedule says -----------------------------------
+// ---- asynchronous copies: done at issue or as late as legal, as the schedule says -------------------------
 void async_copy(void* to, const void* from, unsigned bytes, unsigned zero_filled);
 void async_commit();
 void async_wait(unsigned still_pending);
 /// The thread's copies so far complete with the barrier's phase: done here, in which the caller arrives next.
 void async_report_to(const std::uint64_t* barrier);
 
-// ---- bulk copies (TMA) ----------------------------------------------------------------------------------------------
+// ---- bulk copies (TMA) ------------------------------------------------------------------------------------
 enum class Reduction : int { kNone, kAdd, kMin, kMax, kInc, kDec, kAnd, kOr, kXor };
 /// Element types of a reduction and of a tensor map.
 enum class Element : unsigned char { kU8, kU16, kU32, kS32, kU64, kS64, kF16, kF32, kF64, kBf16 };
-/// Into shared memory; `barrier` is told of the bytes when they are there. Sizes and addresses: multiples of 16 bytes.
+/// Into shared memory; `barrier` is told of the bytes when they are there. Sizes and addresses: multiples of
+/// 16 bytes.
 void bulk_copy_to_shared(char* to, const char* from, unsigned bytes, std::uint64_t* barrier, unsigned multicast,
                          const char* file, int line);
 /// From shared to global memory, in the thread's bulk group.
 void bulk_copy_to_global(char* to, const char* from, unsigned bytes, Reduction reduction, Element element,
                          const char* file, int line);
-/// A box of the tensor that `map` describes, its innermost coordinate first. @param multicast  blocks of the cluster
-/// that receive it at the same place; 0: the one that `to` lies in.
+/// A box of the tensor that `map` describes, its innermost coordinate first. @param multicast  blocks of the
+/// cluster that receive it at the same place; 0: the one that `to` lies in.
 void tensor_copy_to_shared(char* to, const void* map, std::uint64_t* barrier, int rank, const std::int32_t* coordinates,
                            unsigned multicast, const char* file, int line);
 void tensor_copy_to_global(const void* map, const char* from, int rank, const std::int32_t* coordinates,
@@ -227,14 +235,15 @@ void tensor_copy_to_global(const void* map, const char* from, int rank, const st
 /// Closes the thread's open bulk group; waits until at most that many groups are unfinished.
 void bulk_commit();
 void bulk_wait(unsigned still_pending);
-/// Performs the copies that report to `barrier`: somebody waits for them.
+/// Performs the copies that report to `barrier`, because a thread waits for them.
 void finish_bulk_loads(const std::uint64_t* barrier);
 
-// ---- mbarrier: 64 bits in shared memory -----------------------------------------------------------------------------
+// ---- mbarrier: 64 bits in shared memory -------------------------------------------------------------------
 void mbarrier_init(std::uint64_t* barrier, unsigned count, const char* file, int line);
 void mbarrier_invalidate(std::uint64_t* barrier);
-/// `count` arrivals, after `expected_bytes` more were announced. @param drop  they stay away from later phases, too.
-/// @return the state before, of which the phase can be waited for.
+/// `count` arrivals, after `expected_bytes` more were announced. @param drop  they leave the later phases,
+/// too.
+/// @return the state before, with whose phase a thread can wait.
 std::uint64_t mbarrier_arrive(std::uint64_t* barrier, unsigned count, unsigned expected_bytes, bool drop, const char* file,
                               int line);
 void mbarrier_expect_bytes(std::uint64_t* barrier, unsigned bytes, const char* file, int line);
@@ -244,7 +253,7 @@ bool mbarrier_completed(std::uint64_t* barrier, bool phase, const char* file, in
 bool mbarrier_phase(std::uint64_t state);
 unsigned mbarrier_pending(std::uint64_t state);
 
-// ---- launches -------------------------------------------------------------------------------------------------------
+// ---- launches ---------------------------------------------------------------------------------------------
 struct LaunchConfig {
   const char* kernel;
   const char* file;
@@ -253,7 +262,7 @@ struct LaunchConfig {
   std::size_t dynamic_shared;
   bool cooperative;
   void* stream = nullptr;
-  Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: none was asked for
+  Index3 cluster = {0, 0, 0};  ///< blocks of a cluster; 0: no cluster was requested
 };
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
@@ -279,29 +288,29 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
   run_grid(config, call, &frame);
 }
 
-// ---- what the host does with device memory, for the hooks -----------------------------------------------------------
+// ---- what the host does with device memory, for the hooks -------------------------------------------------
 /// `written`: it holds values.
 void memory_allocated(const void* begin, std::size_t bytes, bool written);
 void memory_freed(const void* begin);
 void memory_written(const void* begin, std::size_t bytes);
-// ---- device memory --------------------------------------------------------------------------------------------------
-/// Memory as a GPU hands it out: aligned to 256 bytes, and not zero: NaN bytes make a forgotten initialisation visible.
-/// Null when there is none left.
+// ---- device memory ----------------------------------------------------------------------------------------
+/// Memory as a GPU hands it out: aligned to 256 bytes, and not zero: NaN bytes make a forgotten
+/// initialisation visible. Null when there is none left.
 void* allocate_device_memory(std::size_t bytes);
 /// @return false when it was not given out by allocate_device_memory(), or was released before.
 bool release_device_memory(void* pointer);
 
-// ---- state behind the runtime API (see runtime/cuda_api.cpp) --------------------------------------------------------
+// ---- state behind the runtime API (see runtime/cuda_api.cpp) ----------------------------------------------
 /// The last error, as a cudaError_t.
 int& last_error();
-/// Most dynamic shared memory a launch may ask for, in bytes; cudaFuncSetAttribute raises it.
+/// Most dynamic shared memory that a launch may request, in bytes; cudaFuncSetAttribute raises it.
 std::size_t& dynamic_shared_limit();
 /// Shared memory a block of this architecture can have at all, in bytes.
 std::size_t shared_memory_capacity();
 /// __CUDA_ARCH__ that the candidate was built for, for example 900.
 int emulated_arch();
-/// What the emulated device looks like. It is small, so that grids sized by it stay small: a block of a cooperative launch
-/// needs an OS thread, of which an untrusted process may have 256.
+/// The emulated device. It is small, so that grids sized by it stay small: each block of a cooperative launch
+/// needs an OS thread, and an untrusted process may have 256 of them.
 inline constexpr int kMultiprocessors = 8, kThreadsPerMultiprocessor = 2048, kBlocksPerMultiprocessor = 16;
 /// Blocks that one multiprocessor holds at a time.
 int resident_blocks(unsigned threads, std::size_t dynamic_shared);

@@ -1,5 +1,5 @@
-// From here on the source sees what it sees under nvcc. No include guard: headers of CUDA's that must not see it are
-// wrapped between host_view.h and this.
+// From here on the source sees what it sees under nvcc. No include guard: those headers of CUDA that must not
+// see it are wrapped between host_view.h and this.
 #pragma GCC system_header
 #define __CUDACC__ 1
 #define __NVCC__ 1

@@ -1,7 +1,7 @@
 #pragma once
 #pragma GCC system_header
-// Built-in variables and launches, in CUDA's own types. They are variables and not macros: people write
-// `dim3 blockDim(16, 16);` in host code.
+// Built-in variables and launches, in CUDA's own types. They are variables and not macros, because
+// programs write `dim3 blockDim(16, 16);` in host code.
 #include "core.h"
 
 extern thread_local __constinit uint3 threadIdx __asm__("capstone_emu_thread_index") CAPSTONE_TLS;
@@ -50,7 +50,7 @@ inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), di
       kernel, arguments, std::index_sequence_for<Parameters...>{});
 }
 
-// ---- clusters -------------------------------------------------------------------------------------------------------
+// ---- clusters ---------------------------------------------------------------------------------------------
 namespace capstone_emu {
 inline dim3 dim_of(const Index3& i) { return dim3(i.x, i.y, i.z); }
 }  // namespace capstone_emu
@@ -101,12 +101,12 @@ inline cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), void** argume
   return capstone_emu::launch_pointer(capstone_emu::extended_config("kernel given to cudaLaunchKernelExC", file, line, how.config),
                                       kernel, arguments, std::index_sequence_for<Parameters...>{});
 }
-/// A bare address: nobody knows the parameters. There is no such function to link with.
+/// A bare address, whose parameters are unknown. There is no such function to link with.
 inline cudaError_t cudaLaunchKernel(const void* kernel, void** arguments, capstone_emu::ExtendedLaunch how) {
   return ::cudaLaunchKernelExC(how.config, kernel, arguments);
 }
 // CUDA's own template hands the runtime a bare address, from which the parameters' types cannot be told.
 #define cudaLaunchKernelEx(...) capstone_emu::launch_extended(__FILE__, __LINE__, __VA_ARGS__)
-// As cudaLaunchKernel, of whose kernel the rewriter takes the cast to void*.
+// As cudaLaunchKernel, without the kernel's cast to void*, which the rewriter removes.
 #define cudaLaunchKernelExC(config, ...) cudaLaunchKernel(__VA_ARGS__, capstone_emu::ExtendedLaunch{config})
 #endif

@@ -1,7 +1,8 @@
 #pragma once
 #pragma GCC system_header
-// Arithmetic that cuda_fp16.h and cuda_bf16.h offer to device compilers only. A product of two narrow values is exact in
-// double; the sum is rounded to odd on its way to float, so that only the last step, to the narrow type, rounds.
+// Arithmetic that cuda_fp16.h and cuda_bf16.h offer to device compilers only. A product of two narrow values
+// is exact in double; the sum is rounded to odd on its way to float, so that only the last step, to the
+// narrow type, rounds.
 #include "intrinsics.h"
 #include "synchronisation.h"
 
@@ -56,7 +57,7 @@
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hsin, h2sin, sinf(x))                                  \
   CAPSTONE_HALF_UNARY(T, T2, WIDEN, NARROW, PAIR, LOW, HIGH, hcos, h2cos, cosf(x))
 
-// Those that round towards zero a host compiler is shown.
+// CUDA's header shows those that round towards zero to host compilers.
 #define CAPSTONE_HALF_TO_INTEGER(T, WIDEN, name, Integer)                                                     \
   static inline Integer name##_rn(T x) { return capstone_emu::saturate_to<Integer>(rintf(WIDEN(x))); }        \
   static inline Integer name##_rd(T x) { return capstone_emu::saturate_to<Integer>(floorf(WIDEN(x))); }       \
@@ -71,7 +72,8 @@
 
 namespace capstone_emu {
 
-/// double → float with the last bit made sticky, so that rounding the result to a narrower type rounds only once.
+/// double → float with the last bit made sticky, so that rounding the result to a narrower type rounds only
+/// once.
 static inline float round_to_odd_float(double value) {
   float rounded = static_cast<float>(value);
   if (static_cast<double>(rounded) == value || !__builtin_isfinite(rounded)) return rounded;

@@ -1,4 +1,4 @@
-// Takes back what device_view.h defines, for a header of CUDA's that a host compiler is to understand.
+// Takes back what device_view.h defines, for a header of CUDA that is read as a host compiler reads it.
 #pragma GCC system_header
 #undef __CUDACC__
 #undef __NVCC__

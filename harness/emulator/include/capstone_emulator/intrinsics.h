@@ -9,7 +9,7 @@
 #include "math_functions.h"
 #include "narrow.h"
 
-// glibc declares __expf and its like for itself.
+// glibc declares __expf and similar names for its own use.
 #define __expf capstone_emu_expf
 #define __exp2f capstone_emu_exp2f
 #define __exp10f capstone_emu_exp10f
@@ -23,7 +23,7 @@
 #define __sincosf capstone_emu_sincosf
 #define __tanhf capstone_emu_tanhf
 
-// ---- loads and stores with a cache hint -----------------------------------------------------------------------------
+// ---- loads and stores with a cache hint -------------------------------------------------------------------
 #define CAPSTONE_LOAD(name) \
   template <class T>        \
   inline T name(const T* address) { return *address; }
@@ -54,7 +54,7 @@ CAPSTONE_STORE(__stcs)
 CAPSTONE_STORE(__stwt)
 #undef CAPSTONE_STORE
 
-// ---- fast and rounded arithmetic ------------------------------------------------------------------------------------
+// ---- fast and rounded arithmetic --------------------------------------------------------------------------
 static inline float __expf(float x) { return expf(x); }
 static inline float __exp2f(float x) { return exp2f(x); }
 static inline float __exp10f(float x) { return powf(10.f, x); }
@@ -105,7 +105,7 @@ CAPSTONE_ROUNDED(rd)
 #undef CAPSTONE_ROUNDED
 static inline float __frsqrt_rn(float a) { return 1.f / sqrtf(a); }
 
-// ---- bits -----------------------------------------------------------------------------------------------------------
+// ---- bits -------------------------------------------------------------------------------------------------
 static inline int __float_as_int(float x) { return capstone_emu::reinterpret_bits<int>(x); }
 static inline unsigned __float_as_uint(float x) { return capstone_emu::reinterpret_bits<unsigned>(x); }
 static inline float __int_as_float(int x) { return capstone_emu::reinterpret_bits<float>(x); }
@@ -147,7 +147,7 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 static inline unsigned short __nv_bswap16(unsigned short x) { return __builtin_bswap16(x); }
 static inline unsigned __nv_bswap32(unsigned x) { return __builtin_bswap32(x); }
 static inline unsigned long long __nv_bswap64(unsigned long long x) { return __builtin_bswap64(x); }
-/// The n-th set bit from `base` on, upwards, or downwards for a negative n; n = 0 asks for `base` itself.
+/// The n-th set bit from `base` on, upwards, or downwards for a negative n; n = 0 means `base` itself.
 static inline unsigned __fns(unsigned mask, unsigned base, int n) {
   const int step = n < 0 ? -1 : 1;
   int left = n < 0 ? -n : n;
@@ -157,7 +157,7 @@ static inline unsigned __fns(unsigned mask, unsigned base, int n) {
   return ~0u;
 }
 
-// ---- integers -------------------------------------------------------------------------------------------------------
+// ---- integers ---------------------------------------------------------------------------------------------
 static inline int __mul24(int a, int b) { return static_cast<int>((static_cast<long long>(a << 8 >> 8)) * (b << 8 >> 8)); }
 static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 static inline int __mulhi(int a, int b) { return static_cast<int>(static_cast<long long>(a) * b >> 32); }
@@ -184,9 +184,9 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
 
 #include "simd_intrinsics.h"
 
-// ---- conversions: out of range saturates, as it does on the device --------------------------------------------------
+// ---- conversions: out of range saturates, as it does on the device ----------------------------------------
 namespace capstone_emu {
-/// What is not a number becomes 0, or the top bit alone where one of the types has 64 bits.
+/// NaN becomes 0, or the top bit alone where one of the types has 64 bits.
 template <class Integer, class Float>
 inline Integer saturate_to(Float number) {
   const double x = number;
@@ -229,7 +229,7 @@ static inline double __hiloint2double(int high, int low) {
   return capstone_emu::reinterpret_bits<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 | static_cast<unsigned>(low));
 }
 
-// ---- clocks, traps, addresses ---------------------------------------------------------------------------------------
+// ---- clocks, traps, addresses -----------------------------------------------------------------------------
 static inline long long clock64() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 static inline void __trap(CAPSTONE_SITE) { capstone_emu::trap(file, line, "__trap()"); }
 static inline void __brkpt() {}
@@ -251,7 +251,7 @@ static inline unsigned __isShared(const void* p) {
 static inline unsigned __isLocal(const void* p) { return capstone_emu::is_local(p); }
 static inline unsigned __isGlobal(const void* p) { return !__isShared(p) && !__isLocal(p); }
 
-// ---- min and max without std:: --------------------------------------------------------------------------------------
+// ---- min and max without std:: ----------------------------------------------------------------------------
 template <class A, class B>
 constexpr std::enable_if_t<std::is_arithmetic_v<A> && std::is_arithmetic_v<B>, std::common_type_t<A, B>> min(A a, B b) {
   using C = std::common_type_t<A, B>;

@@ -11,7 +11,7 @@ using Wider = std::conditional_t<sizeof(T) == 4, double, long double>;
 inline constexpr long double kPi = 3.141592653589793238462643383279502884L, kSqrtPi = 1.772453850905516027298167483341145183L,
                              kSqrt2 = 1.414213562373095048801688724209698079L;
 
-// ---- lengths: an infinite coordinate outweighs what is not a number -------------------------------------------------
+// ---- lengths: an infinite coordinate outweighs NaN --------------------------------------------------------
 template <class T, class... More>
 inline Wider<T> length(T first, More... more) {
   if (std::isinf(first) || (std::isinf(more) || ...)) return std::numeric_limits<T>::infinity();
@@ -30,7 +30,7 @@ inline Wider<T> length_of(int count, const T* coordinates) {
   return infinite ? std::numeric_limits<T>::infinity() : std::sqrt(sum);
 }
 
-// ---- sin(pi x), cos(pi x) -------------------------------------------------------------------------------------------
+// ---- sin(pi x), cos(pi x) ---------------------------------------------------------------------------------
 template <class W>
 inline W sine_of_half_turn(W x) {  // |x| <= 1
   const W magnitude = std::fabs(x);
@@ -47,8 +47,8 @@ inline T cosine_of_turns(T x) {
   return static_cast<T>(sine_of_half_turn(Wider<T>(0.5) - std::fabs(wide - 2 * std::rint(wide / 2))));
 }
 
-// ---- inverses of the error function ---------------------------------------------------------------------------------
-/// x of which erfc(x) = q (erf(x) = 1 - q where that is told instead), 0 < q <= 1.
+// ---- inverses of the error function -----------------------------------------------------------------------
+/// x of which erfc(x) = q (or erf(x) = 1 - q, if that is given), 0 < q <= 1.
 inline long double inverse_error(long double q, const long double* erf_value) {
   // Abramowitz and Stegun 26.2.23 is right to three digits; each of Halley's steps triples them.
   const long double t = std::sqrt(-2 * std::log(q / 2));

@@ -76,7 +76,8 @@ inline float e4m3_to_float(std::uint8_t bits) {
   const float magnitude = exponent ? ldexpf(static_cast<float>(8 + mantissa), exponent - 10) : static_cast<float>(mantissa) * 0x1p-9f;
   return bits & 0x80 ? -magnitude : magnitude;
 }
-/// An 8-bit float with `mantissa_bits` of mantissa: nearest, ties to even; what is too large becomes the largest finite one.
+/// An 8-bit float with `mantissa_bits` of mantissa: nearest, ties to even; what is too large becomes the
+/// largest finite one.
 inline std::uint8_t float_to_fp8(float value, int mantissa_bits) {
   const int bias = mantissa_bits == 3 ? 7 : 15;
   const float most = mantissa_bits == 3 ? 448.f : 57344.f;

@@ -100,7 +100,8 @@ inline void store(char* to, const Operand& from) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// The same with an order: the hooks see that it is atomic. Rewritten code has been preprocessed, so that it needs names for it.
+/// The same with an order: the hooks see that it is atomic. Rewritten code has been preprocessed, so that it
+/// needs names for it.
 inline constexpr int kRelaxed = __ATOMIC_RELAXED, kAcquire = __ATOMIC_ACQUIRE, kRelease = __ATOMIC_RELEASE;
 template <class T, int kOrder, class Operand>
 inline void load_atomic(Operand& to, const char* from) {
@@ -121,7 +122,7 @@ inline void copy_async(char* to, const char* from, unsigned bytes, unsigned sour
   async_copy(to, from, bytes, source_bytes < bytes ? bytes - source_bytes : 0);
 }
 
-// ---- ldmatrix / stmatrix: lane 8m + r holds the address of row r of matrix m ----------------------------------------
+// ---- ldmatrix / stmatrix: lane 8m + r holds the address of row r of matrix m ------------------------------
 struct MatrixMove {
   char* row;
   std::uint32_t values[4];
@@ -180,7 +181,7 @@ inline void store_matrices(char* row, const char* file, int line, const Operands
   exchange_matrices<sizeof...(Operands), kTranspose>(row, values, false, file, line);
 }
 
-// ---- packed arithmetic ----------------------------------------------------------------------------------------------
+// ---- packed arithmetic ------------------------------------------------------------------------------------
 template <class Function>
 inline std::uint32_t each_half(Function function, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   auto one = [&](int shift) -> std::uint32_t {
@@ -249,7 +250,7 @@ inline T high_product(T a, T b) {
   else
     return static_cast<T>((std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>(a) * b) >> 64);
 }
-// ---- bits and integers ----------------------------------------------------------------------------------------------
+// ---- bits and integers ------------------------------------------------------------------------------------
 /// bfi: the low `length` bits of `from`, at `position` in `into`.
 template <class T>
 inline T insert_bits(T from, T into, std::uint32_t position, std::uint32_t length) {
@@ -276,7 +277,8 @@ inline T extract_bits(T from, std::uint32_t position, std::uint32_t length) {
   const Word mask = (Word(1) << length) - 1;
   return static_cast<T>(sign ? field | ~mask : field & mask);
 }
-/// bfind: the place of the leading bit, of a negative number that of its leading 0; with `shift`, how far it is from the top.
+/// bfind: the place of the leading bit, of a negative number that of its leading 0; with `shift`, how far it
+/// is from the top.
 template <class T>
 inline std::uint32_t find_leading(T value, bool shift) {
   std::uint64_t word = static_cast<std::make_unsigned_t<T>>(std::is_signed_v<T> && value < 0 ? ~value : value);
@@ -326,7 +328,8 @@ inline To clamped_to(From value) {
   return static_cast<To>(wide < least ? least : wide > most ? most : wide);
 }
 
-/// CC.CF, for arithmetic of several words. It lives from one instruction to the next, nobody runs in between.
+/// CC.CF, for arithmetic of several words. It is valid from one instruction to the next; no other thread runs
+/// in between.
 inline thread_local std::uint32_t carry = 0;
 template <class T>
 CAPSTONE_UNOBSERVED inline T add_carrying(T a, T b, bool in, bool out) {
@@ -341,7 +344,7 @@ CAPSTONE_UNOBSERVED inline T subtract_borrowing(T a, T b, bool in, bool out) {
   return static_cast<T>(difference);
 }
 
-// ---- comparisons, minima --------------------------------------------------------------------------------------------
+// ---- comparisons, minima ----------------------------------------------------------------------------------
 template <class T>
 inline bool unordered(T a, T b) { return a != a || b != b; }
 /// min, max: the number of the two, or with .NaN what is not one.
@@ -358,7 +361,7 @@ inline T greatest(T a, T b) {
 inline float unit_range(float x) { return x > 0 ? (x < 1 ? x : 1.f) : 0.f; }
 inline double unit_range(double x) { return x > 0 ? (x < 1 ? x : 1.) : 0.; }
 
-// ---- addresses ------------------------------------------------------------------------------------------------------
+// ---- addresses --------------------------------------------------------------------------------------------
 /// isspacep
 inline bool in_global(const void* address) { return !is_shared(address) && !is_local(address); }
 
@@ -381,8 +384,8 @@ inline void barrier_arrive(unsigned id, unsigned threads, const char* file, int 
   if (id >= kTileBarriers) undefined_behaviour(file, line, "a block has the barriers 0 to 15, not %u", id);
   named_barrier_arrive(id, threads, file, line);
 }
-/// shfl.sync: `bounds` is the clamp in bits 0-4 and the mask of the segment in bits 8-12. @return in *inside: was the
-/// source lane within the segment?
+/// shfl.sync: `bounds` is the clamp in bits 0-4 and the mask of the segment in bits 8-12. @return in *inside:
+/// was the source lane within the segment?
 inline std::uint32_t shuffle_lanes(char mode, std::uint32_t value, std::uint32_t by, std::uint32_t bounds,
                                    std::uint32_t members, bool* inside, const char* file, int line) {
   const int lane = static_cast<int>(thread_state.lane), step = static_cast<int>(by & 31);

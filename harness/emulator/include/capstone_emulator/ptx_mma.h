@@ -5,7 +5,7 @@
 
 namespace capstone_emu::ptx {
 
-// ---- element types --------------------------------------------------------------------------------------------------
+// ---- element types ----------------------------------------------------------------------------------------
 struct Half {
   using Number = float;
   using Register = std::uint32_t;
@@ -73,7 +73,7 @@ struct Bit {
   static int element(Register word, int i) { return static_cast<int>(word >> i & 1); }
 };
 
-// ---- mma.sync, row.col: A is kRows x kDepth, B kDepth x 8. Layouts: PTX ISA, "Matrix fragments for mma" ----------------
+// ---- mma.sync, row.col: A is kRows x kDepth, B kDepth x 8. Layouts: PTX ISA, "Matrix fragments for mma" ---
 enum class Multiply { kProduct, kXor, kSaturate };
 
 template <class A, class B, int kRows, int kDepth, Multiply kHow>
@@ -146,7 +146,7 @@ inline void multiply_add(D* d, const R* a, const R* b, const C* c, const char* f
   }
 }
 
-// ---- wgmma.mma_async: 64 x kColumns, each warp of the four computes its 16 rows ----------------------------------------
+// ---- wgmma.mma_async: 64 x kColumns, each warp of the four computes its 16 rows ---------------------------
 /// A matrix in shared memory, as its 64-bit descriptor says.
 class SharedMatrix {
  public:
@@ -173,8 +173,8 @@ class SharedMatrix {
     const std::uintptr_t mask = span_ == 128 ? 7 : span_ == 64 ? 3 : span_ == 32 ? 1 : 0;
     return reinterpret_cast<const char*>(address ^ (address >> 7 & mask) << 4);
   }
-  /// What the calling lane does of the warp's reads of `rows` x `depth` elements: 16 bytes at a time. Part of the caller's code,
-  /// like what calls it, so that a finding names the candidate's line.
+  /// The calling lane's part of the warp's reads of `rows` x `depth` elements: 16 bytes at a time. Part of
+  /// the caller's code, like what calls it, so that a finding names the candidate's line.
   __attribute__((always_inline)) void note_reads(unsigned first_row, unsigned rows, unsigned depth) const {
     const unsigned side = 16 / bytes_;  // elements side by side
     const unsigned along = (transposed_ ? rows : depth) / side;
@@ -193,7 +193,7 @@ class SharedMatrix {
 
 template <class T>
 const void* place_of(const Output<T>& operand) { return &operand.place; }
-inline const void* place_of(const Register&) { return nullptr; }  // nobody else sees it
+inline const void* place_of(const Register&) { return nullptr; }  // not visible elsewhere
 inline const void* place_of(const Immediate&) { return nullptr; }
 /// The results are on their way.
 template <class... Operands>

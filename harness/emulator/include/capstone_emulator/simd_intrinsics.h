@@ -78,7 +78,7 @@ CAPSTONE_SIMD_WIDTH(4, std::int8_t, std::uint8_t)
 #undef CAPSTONE_SIMD_COMPARE
 #undef CAPSTONE_SIMD
 
-// ---- DPX: maxima and minima of sums and of three; "relu" takes the maximum with 0, too --------------------------------
+// ---- DPX: maxima and minima of sums and of three; "relu" takes the maximum with 0, too --------------------
 namespace capstone_emu {
 template <class T>
 inline T larger(T a, T b) { return a < b ? b : a; }

@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-// ---- block ----------------------------------------------------------------------------------------------------------
+// ---- block ------------------------------------------------------------------------------------------------
 static inline __attribute__((always_inline)) void __syncthreads(CAPSTONE_SITE) {
   capstone_emu::block_barrier(file, line);
 }
@@ -19,7 +19,7 @@ static inline int __syncthreads_or(int predicate, CAPSTONE_SITE) {
   return capstone_emu::block_barrier(capstone_emu::BarrierKind::kOr, predicate, file, line);
 }
 
-// ---- memory ---------------------------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------------------
 static inline void __threadfence() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   capstone_emu::spin_hint();
@@ -32,7 +32,7 @@ static inline void __threadfence_system() { __threadfence(); }
 static inline void __threadfence_cluster() { __threadfence(); }
 static inline void __nanosleep(unsigned) { capstone_emu::yield_to_others(); }
 
-// ---- warp -----------------------------------------------------------------------------------------------------------
+// ---- warp -------------------------------------------------------------------------------------------------
 static inline unsigned __activemask(CAPSTONE_SITE) { return capstone_emu::active_mask(file, line); }
 static inline void __syncwarp(unsigned mask = ~0u, CAPSTONE_SITE) {
   capstone_emu::WarpOp op{capstone_emu::WarpKind::kSync, mask, file, line};

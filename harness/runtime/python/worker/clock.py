@@ -1,7 +1,8 @@
-"""How long a call takes: events of the CUDA driver, or the processor's clock.
+"""Measures how long a call takes: with events of the CUDA driver, or with the processor's clock.
 
-The driver is called through ctypes with functions that are looked up before anything else is loaded, so that replacing
-methods of torch.cuda changes nothing here. What a process says about its own time stays a claim: the judge has a clock, too.
+The driver is called through ctypes with functions that are looked up before anything else is loaded, so that
+replacing methods of torch.cuda has no effect here. A process's times are still unverified claims: the judge
+has its own clock, too.
 """
 
 import ctypes
@@ -11,11 +12,11 @@ import torch
 
 
 class Driver:
-    """The CUDA driver; the context is PyTorch's."""
+    """The CUDA driver; the context belongs to PyTorch."""
 
     def __init__(self):
         torch.cuda.init()
-        torch.zeros(1, device="cuda")  # makes the context and makes it current
+        torch.zeros(1, device="cuda")  # creates the context and makes it current
         self._library = ctypes.CDLL("libcuda.so.1")
         self._functions = {}
 
@@ -48,12 +49,12 @@ class DeviceClock:
             getattr(driver._library, name)
 
     def wait(self):
-        """For the whole device."""
+        """Waits for the whole device."""
         self._driver.call("cuCtxSynchronize")
 
     def time(self, call, repeat, hide_ns):
-        """What `call` returned last, with the times of one call: by events, of the host inside it, and from the first call
-        to the end of a wait for the whole device."""
+        """The last result of `call`, with the times of one call: by events, of the host inside the call, and
+        from the first call to the end of a wait for the whole device."""
         stream = ctypes.c_void_p(self._stream_of().cuda_stream)
         record = self._driver.call
         record("cuCtxSynchronize")

@@ -1,6 +1,7 @@
-"""Sizes are constants of a module in KernelBench's form: finding them, and running the module with other ones.
+"""In KernelBench's form, sizes are constants of a module. This finds them and runs the module with other
+values.
 
-A constant is replaced where the module sets it, so that everything the module derives from it follows.
+A constant is replaced where the module sets it, so that everything derived from it changes, too.
 """
 
 import ast
@@ -8,7 +9,7 @@ import types
 
 
 def module_at(tree, path, sizes, name="reference"):
-    """The module whose top level sets each name in `sizes` to that value."""
+    """The module, with each name in `sizes` set to that value at its top level."""
     return executed(tree, path, sizes, types.ModuleType(name))
 
 
@@ -48,7 +49,7 @@ def _targets(statement):
 
 
 def _whole_number(node):
-    """The value of an expression of numbers alone; None: it is something else."""
+    """The value of an expression that contains only numbers, else None."""
     if node is None or any(not isinstance(part, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)) for part in ast.walk(node)):
         return None
     try:
@@ -59,7 +60,8 @@ def _whole_number(node):
 
 
 class Constants:
-    """Whole numbers that a module's top level fixes without reference to others: N = 128, N = 16 * 4, shape = (3, N, 256) (as shape_2)."""
+    """Whole numbers that a module's top level sets without reference to other names: N = 128, N = 16 * 4,
+    shape = (3, N, 256) (as shape_2)."""
 
     def __init__(self, tree):
         self.values, self.order, self._statements = {}, {}, {}
@@ -96,12 +98,12 @@ class Constants:
             self.values[name] = value
 
     def overrides(self, sizes):
-        """What module_at() must set so that these symbols have these values."""
+        """The values that module_at() must set so that these symbols have these values."""
         settings = {name: value for name, value in sizes.items() if not self._tuple_of(name)}
         for name, (statement, symbols) in self._tuples.items():
             if any(symbol in sizes for symbol in symbols if symbol):
                 numbers = [_whole_number(part) for part in statement.value.elts]
-                if None not in numbers:  # a tuple of other constants follows them by itself
+                if None not in numbers:  # a tuple of other constants changes with them
                     kind = list if isinstance(statement.value, ast.List) else tuple
                     settings[name] = kind(sizes.get(symbol, number) for symbol, number in zip(symbols, numbers))
         return settings
@@ -110,7 +112,8 @@ class Constants:
         return any(symbol in symbols for _, symbols in self._tuples.values())
 
     def rewritten(self, text, symbols, ties):
-        """The module's text in which each of these symbols is a constant of its own, and those in `ties` follow another."""
+        """The module's text in which each of these symbols is a separate constant, and those in `ties` are
+        set to another one."""
         lines = text.splitlines()
         edits = [(self._statements[follower].end_lineno, self._statements[follower].end_lineno, [f"{follower} = {leader}"])
                  for follower, leader in ties.items() if not self._tuple_of(follower)]

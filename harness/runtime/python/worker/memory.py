@@ -1,6 +1,7 @@
-"""The tensors that the judge owns, as PyTorch tensors that share their memory: no copy, on the CPU as on a GPU.
+"""The judge's tensors as PyTorch tensors that share their memory: no copy, on the CPU and on a GPU.
 
-An address becomes a tensor through DLPack, which every PyTorch since 1.10 reads and which needs no NumPy.
+An address becomes a tensor through DLPack, which every PyTorch since 1.10 reads and which does not need
+NumPy.
 """
 
 import ctypes
@@ -64,8 +65,8 @@ _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
-_keep_memory = _Deleter(lambda managed: None)  # the memory is the judge's
-_described = []  # what PyTorch holds pointers to
+_keep_memory = _Deleter(lambda managed: None)  # the memory belongs to the judge
+_described = []  # descriptions that PyTorch holds pointers to
 
 
 def bytes_at(address, size, device):
@@ -88,7 +89,7 @@ class Arena:
 
     def __init__(self):
         self.bytes = None
-        self.place = None  # address and size, where a later mapping may be the same
+        self.place = None  # address and size, to detect a later mapping at the same place
 
     def tensor(self, at, shape, dtype):
         kind = dtype_of(dtype)
@@ -100,7 +101,7 @@ class Arena:
 
 
 class HostArena(Arena):
-    """A memfd that the judge made."""
+    """A memfd that the judge created."""
 
     def map(self, descriptor, size):
         self.bytes = None
@@ -128,10 +129,11 @@ class _Access(ctypes.Structure):
 
 
 class DeviceArena(Arena):
-    """Device memory that the GPU host made and shares by a descriptor, mapped where every process of the judge maps it."""
+    """Device memory that the GPU host allocates and shares by a descriptor, mapped at the address that all
+    processes of the judge use."""
 
     ADDRESS, EXPECTED = 0x700000000000, 0x710000000000
-    LEAST_RESERVED = 1 << 30  # small reservations come from a pool and do not heed the wish
+    LEAST_RESERVED = 1 << 30  # small reservations come from a pool and ignore the requested address
     ON_DEVICE, PINNED, BY_DESCRIPTOR, READ_WRITE, RECOMMENDED = 1, 1, 1, 3, 1
 
     def __init__(self, driver, address=ADDRESS):

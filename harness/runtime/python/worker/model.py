@@ -1,4 +1,4 @@
-"""The modules that are run: the reference's Model in one of its arms, or a candidate's ModelNew, at any sizes."""
+"""The modules to run: the reference's Model in one of its arms, or a candidate's ModelNew, at any sizes."""
 
 import ast
 import importlib.util
@@ -11,15 +11,17 @@ from constants import executed, is_size, module_at, names_set_by
 
 
 class Candidate:
-    """A candidate's module. Its own copies of the problem's constants are sizes, too: where they change, it is executed again with the new
-    values, so that what it derives from them at its top level (BLOCK = N // 4, a default argument) follows, as it does in the reference."""
+    """A candidate's module. Its copies of the problem's constants are sizes, too. If they change, the module
+    is executed again with the new values, so that everything it derives from them at its top level (BLOCK = N
+    // 4, a default argument) changes, as in the reference."""
 
     def __init__(self, path, reference):
         with open(path, "rb") as text:
             self._tree = ast.parse(text.read(), path)
         self._path = path
         self.module = self._executed({})
-        # A constant of the same name and value is the problem's, whether it is a symbol or follows one.
+        # A constant with the same name and value belongs to the problem, whether it is a symbol or tied to
+        # one.
         self._shared = {name for name in names_set_by(self._tree)
                         if is_size(getattr(self.module, name, None)) and getattr(self.module, name) == getattr(reference, name, None)}
 
@@ -28,13 +30,13 @@ class Candidate:
         return executed(self._tree, self._path, values, importlib.util.module_from_spec(specification))
 
     def at(self, sizes, reference):
-        """Brings the module to these sizes; `reference` is at them already."""
+        """Sets the module to these sizes; `reference` has them already."""
         wanted = {name: getattr(reference, name) for name in self._shared if hasattr(reference, name)}
         wanted.update((symbol, value) for symbol, value in sizes.items() if hasattr(self.module, symbol))
         if any(getattr(self.module, name) != value for name, value in wanted.items()):
             self.module = self._executed(wanted)
         for name, value in wanted.items():
-            setattr(self.module, name, value)  # also where it is set by something else than an assignment
+            setattr(self.module, name, value)  # also if it is set by something else than an assignment
         return self.module.ModelNew
 
 
@@ -52,7 +54,7 @@ def _compiled(**options):
 
 
 def _attention_by(backend):
-    """Pins scaled_dot_product_attention to one of its implementations."""
+    """Fixes scaled_dot_product_attention to one of its implementations."""
 
     def wrap(model):
         try:
@@ -71,7 +73,7 @@ def _attention_by(backend):
     return wrap
 
 
-# Arm → (class in reference.py, what is made of an instance, words for the label).
+# Arm → (class in reference.py, transformation of an instance, text for the label).
 ARMS = {
     "eager": ("Model", lambda model: model, "eager"),
     "compile": ("Model", _compiled(), "torch.compile"),
@@ -85,7 +87,8 @@ RUNNING_STATISTICS = re.compile(r"(^|\.)running_(mean|var)$")
 
 
 def state_of(model):
-    """What the judge gives a model: parameters, and running statistics of normalisations. Name → tensor."""
+    """The tensors that the judge gives to a model: parameters, and running statistics of normalisations. Name
+    → tensor."""
     state = dict(model.named_parameters())
     state.update((name, buffer) for name, buffer in model.named_buffers() if RUNNING_STATISTICS.search(name))
     return state
@@ -98,7 +101,7 @@ def owner_of(model, path):
 
 
 def widen(model):
-    """Everything in a model that is floating point becomes float64: also tensors that are plain attributes."""
+    """Converts every floating-point tensor in a model to float64, also plain attributes."""
     model.double()
     for module in model.modules():
         for name, value in vars(module).items():
@@ -108,7 +111,7 @@ def widen(model):
 
 
 def in_double(model, inputs):
-    """What a widened model makes of its inputs, tensors that it makes on the way included."""
+    """The results of a widened model, with the tensors that it creates during the run widened as well."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -118,19 +121,19 @@ def in_double(model, inputs):
 
 
 def attribute(model, path):
-    """`norm.weight` of a model; None where it has none."""
+    """For example `norm.weight` of a model; None if it does not exist."""
     for name in path.split("."):
         model = getattr(model, name, None)
     return model if isinstance(model, torch.Tensor) else None
 
 
 def name_and_transpose(python):
-    """problem.yaml's `python:`; `weight.T` says that launch() gets the transpose."""
+    """The `python:` entry of problem.yaml; `weight.T` means that launch() gets the transpose."""
     return (python[:-2], True) if python.endswith(".T") else (python, False)
 
 
 class Subject:
-    """What is run: made once, instantiated for each set of sizes."""
+    """The module to run: created once, instantiated for each set of sizes."""
 
     def __init__(self, reference, candidate, arm, device):
         with open(reference, encoding="utf-8") as text:
@@ -148,14 +151,16 @@ class Subject:
         else:
             self._wrap = ARMS[arm][1]
             if not hasattr(self._reference, self._name):
-                raise NoSuchArm(f"the problem's reference.py defines no class {self._name}, which the arm {arm} runs")
+                raise NoSuchArm(f"the problem's reference.py defines no class {self._name}, which the arm "
+                                f"{arm} runs")
 
     def at(self, sizes, parameters):
-        """A callable at these sizes. `parameters`: (python name, tensor) pairs; the model's become these very tensors."""
+        """A callable at these sizes. `parameters`: (python name, tensor) pairs; they become the model's
+        parameters without a copy."""
         self._reference = module_at(self._tree, self._path, sizes)
         kind = self._candidate.at(sizes, self._reference) if self._candidate else getattr(self._reference, self._name)
         arguments = self._reference.get_init_inputs()
-        torch.manual_seed(0)  # what a constructor draws besides its parameters is the same for all
+        torch.manual_seed(0)  # other random values of the constructor are the same in every arm
         model = kind(*arguments).to(self._device).eval()
         refresh = self._share(model, parameters, arguments)
         return self._wrap(model), refresh
@@ -171,16 +176,19 @@ class Subject:
         return in_double(model, inputs)
 
     def _share(self, model, parameters, arguments):
-        """Gives the model its parameters. Where memory cannot be shared (a transpose), the returned function copies."""
+        """Gives the model its parameters. If memory cannot be shared (a transpose), the returned function
+        copies."""
         places = self._places(model, parameters, arguments)
         copies = []
         for (python, tensor), place in zip(parameters, places):
             transposed = name_and_transpose(python)[1]
             wanted = tensor.t() if transposed else tensor
             if tuple(place.shape) != tuple(wanted.shape):
-                raise ValueError(f"the parameter {python} has the shape {list(place.shape)}, the problem's {list(wanted.shape)}")
+                raise ValueError(f"the parameter {python} has the shape {list(place.shape)}, the problem's "
+                                 f"{list(wanted.shape)}")
             if transposed or isinstance(owner_of(model, name_and_transpose(python)[0]), torch.nn.RNNBase):
-                # Recurrent modules keep their weights in one block, without which cuDNN would copy them in every call.
+                # Recurrent modules keep their weights in one block. Without it, cuDNN would copy them in
+                # every call.
                 if transposed:
                     place.data = wanted.contiguous()
                 copies.append((place.data, wanted))
@@ -194,7 +202,8 @@ class Subject:
         return refresh
 
     def _places(self, model, parameters, arguments):
-        """The model's parameters in the order of ours: by name; else, where the reference has the same shapes, by order."""
+        """The model's parameters in the judge's order: by name, or, if the shapes equal the reference's, by
+        position."""
         names = [name_and_transpose(python)[0] for python, _ in parameters]
         places = [attribute(model, name) for name in names]
         if all(place is not None for place in places):
@@ -203,6 +212,7 @@ class Subject:
         ours = list(state_of(model).values())
         theirs = state_of(self._reference.Model(*arguments))
         if [p.shape for p in ours] != [p.shape for p in theirs.values()] or not set(names) <= set(theirs):
-            raise AttributeError(f"{type(model).__name__} has no parameter {missing}; the problem's Model has {', '.join(theirs)}")
+            raise AttributeError(f"{type(model).__name__} has no parameter {missing}; the problem's Model "
+                                 f"has {', '.join(theirs)}")
         order = list(theirs)
         return [ours[order.index(name)] for name in names]

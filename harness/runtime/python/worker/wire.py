@@ -1,4 +1,5 @@
-"""The worker's end of the channel (protocol.md): packets of JSON on descriptor 3, each with at most one descriptor."""
+"""The worker's end of the channel (protocol.md): JSON packets on descriptor 3, each with at most one
+descriptor."""
 
 import json
 import socket
@@ -12,7 +13,8 @@ class Wire:
         self._socket = socket.socket(fileno=DESCRIPTOR)
 
     def receive(self):
-        """The next request and the descriptor that came along (-1: none); (None, -1) when the judge is gone."""
+        """The next request and the descriptor sent with it (-1: none); (None, -1) if the judge has closed the
+        channel."""
         data, descriptors, _, _ = socket.recv_fds(self._socket, LARGEST, 1)
         if not data:
             return None, -1

@@ -1,7 +1,8 @@
 """worker.py --device cpu|cuda --precision CLASS --reference reference.py (--arm NAME | --candidate FILE.py)
 
-Runs a PyTorch module on tensors that the judge owns; started by capstone, speaks on descriptor 3 (protocol.md). Trusted while
-it runs a problem's own reference; untrusted as soon as a candidate is loaded: everything it says then is a claim.
+Runs a PyTorch module on the judge's tensors. Started by capstone; uses descriptor 3 (protocol.md). Trusted
+while it runs a problem's reference; untrusted as soon as a candidate is loaded: all its answers are then
+unverified claims.
 """
 
 import argparse
@@ -11,22 +12,24 @@ import re
 import sys
 import traceback
 
-sys.dont_write_bytecode = True  # neither the problem's folder nor the student's is ours to write to
+sys.dont_write_bytecode = True  # do not write into the problem's or the student's folder
 
 from failures import memory_that_ran_out  # noqa: E402
 from wire import Wire  # noqa: E402
 
 LONGEST_TRACE = 16_000
-ALLOCATORS_OWN = re.compile(r"\[enforce fail at .*?\] .*?== 0\. |: no message$")  # says nothing to who reads it
-FARTHEST = 1e9  # tolerances
-NOISE_RMS, NOISE_MOST = 8, 2  # how far beyond the reference's own rounding an element may be off
+# internal detail that does not help the reader
+ALLOCATORS_OWN = re.compile(r"\[enforce fail at .*?\] .*?== 0\. |: no message$")
+FARTHEST = 1e9  # in units of the tolerance
+NOISE_RMS, NOISE_MOST = 8, 2  # limits of an element's error, in units of the reference's own rounding
 
 
 def as_list(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
-ANOTHER = "give --python another python3 (none: do without, where the problem has a native baseline)"
+ANOTHER = ("choose another python3 with --python (none: run without PyTorch, if the problem has a native "
+           "baseline)")
 
 
 def one_line(problem):
@@ -34,7 +37,7 @@ def one_line(problem):
 
 
 class Refusal(Exception):
-    """A failure that has its words already."""
+    """A failure with a ready-made message."""
 
     def __init__(self, kind, message, hint="", cause=None):
         super().__init__(message)
@@ -46,7 +49,8 @@ def trace_of(problem):
 
 
 def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
-    """An exception as an answer: one line, the last place in one of `files`, a hint where there is one, the whole trace."""
+    """An exception as an answer: one line, the innermost place in one of `files`, a hint if there is one, the
+    whole traceback."""
     if isinstance(problem, Refusal):
         answer = {"ok": False, "kind": problem.kind, "message": str(problem), "hint": problem.hint}
         if problem.cause:
@@ -62,17 +66,19 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     if memory := memory_that_ran_out(problem):
         answer.update(kind="out_of_memory", message=f"out of {memory}: {ALLOCATORS_OWN.sub('', message)}")
         if of_candidate:
-            answer["hint"] = f"smaller intermediates, or a machine with more {memory}; other programs here take some, too"
+            answer["hint"] = f"use smaller intermediate tensors, or a machine with more {memory}; other programs on this machine also use some"
         else:
-            answer["hint"] = f"more {memory}, or smaller sizes (of an imported problem: capstone init --kernelbench FILE --memory GB)"
+            answer["hint"] = f"use a machine with more {memory}, or smaller sizes (for an imported problem: capstone init --kernelbench FILE --memory GB)"
     elif on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
-        answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: use a GPU, or a newer PyTorch")
+        answer.update(kind="not_judgeable", hint="this PyTorch lacks the operator in this type on the CPU: "
+                                                 "use a GPU, or a newer PyTorch")
     elif isinstance(problem, ModuleNotFoundError):
-        answer.setdefault("hint", f"install it for {sys.executable}, or do without")
+        answer.setdefault("hint", f"install it for {sys.executable}, or do not use it")
     elif "device-side assert" in message or "illegal memory access" in message:
-        answer.update(kind="undefined_behaviour", hint="an index leaves its tensor: run compute-sanitizer on it")
+        answer.update(kind="undefined_behaviour", hint="an index leaves its tensor: run compute-sanitizer "
+                                                       "on it")
     answer["traceback"] = trace_of(problem)
     return answer
 
@@ -82,19 +88,20 @@ class Worker:
         self._options = options
         self._files = [path for path in (options.candidate, options.reference) if path]
         self._subject = None
-        self._ready = {}  # what was asked → callable, what brings its parameters up to date, inputs
+        self._ready = {}  # request → (callable, function that updates its parameters, inputs)
 
     def hello(self):
         try:
             import torch
-        except Exception as problem:  # a library that it lacks is an OSError
-            raise Refusal("environment", f"PyTorch cannot be imported: {one_line(problem)}", f"repair it for {sys.executable}, or {ANOTHER}", problem) from None
+        except Exception as problem:  # a missing shared library raises OSError
+            raise Refusal("environment", "PyTorch cannot be imported: "
+                                         f"{one_line(problem)}", f"repair it for {sys.executable}, or {ANOTHER}", problem) from None
         import clock
         import memory
         from model import ARMS
 
         if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
-            del sys.path[0]  # what a candidate imports is not looked for among our files
+            del sys.path[0]  # a candidate's imports must not find our files
         self._torch = torch
         torch.set_grad_enabled(False)
         if self._options.device == "cuda":
@@ -106,7 +113,8 @@ class Worker:
                 driver = clock.Driver()
             except Exception as problem:
                 built = f", a build for CUDA {torch.version.cuda}," if torch.version.cuda else ""
-                raise Refusal("environment", f"PyTorch {torch.__version__}{built} cannot use this GPU: {one_line(problem)}",
+                raise Refusal("environment", f"PyTorch {torch.__version__}{built} cannot use this GPU: "
+                                             f"{one_line(problem)}",
                               f"install a build for this GPU and its driver (https://pytorch.org/get-started), or {ANOTHER}", problem) from None
             self._arena, self._clock = memory.DeviceArena(driver), clock.DeviceClock(driver)
             self._expected = memory.DeviceArena(driver, memory.DeviceArena.EXPECTED)
@@ -130,18 +138,19 @@ class Worker:
             raise Refusal("no_such_arm", str(problem)) from None
         except Exception as problem:
             return failure_of(problem, self._files, self._options.device == "cpu", bool(self._options.candidate), kind="build")
-        gc.freeze()  # what is loaded now stays: later collections need not look at it
+        gc.freeze()  # loaded objects stay; later collections skip them
         return {"ok": True}
 
     def arena(self, request, descriptor):
         before = self._arena.place
         self._arena.map(descriptor, request["bytes"])
         if self._options.candidate or self._arena.place is None or self._arena.place != before:
-            self._ready.clear()  # else new memory lies where the old one lay, and what was compiled for it still fits
+            self._ready.clear()  # otherwise new memory has the old addresses, and compiled code for them is
+                                 # still valid
         return {"ok": True}
 
     def self_check(self, request):
-        """How far the reference is from itself in float64, at most, in units of the tolerance."""
+        """The maximum difference of the reference from itself in float64, in units of the tolerance."""
         try:
             inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
             exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
@@ -157,7 +166,8 @@ class Worker:
 
     def _disagreement(self, value, got, request):
         torch = self._torch
-        alike = (got == value.to(got.dtype)) | (torch.isnan(got) & torch.isnan(value))  # too large for the type alike, NaN alike
+        # equal after overflow of the type, or both NaN
+        alike = (got == value.to(got.dtype)) | (torch.isnan(got) & torch.isnan(value))
         got = got.double()
         size = value.abs()
         typical = torch.where(torch.isfinite(size), size, torch.zeros_like(size)).square().mean().sqrt()
@@ -167,7 +177,7 @@ class Worker:
         return float(off.nan_to_num_(FARTHEST, FARTHEST).max()) if off.numel() else 0.0
 
     def expected(self, request, descriptor):
-        """Memory for what outputs should be; trusted workers alone map it."""
+        """Memory for the expected outputs; only trusted workers map it."""
         self._expected.map(descriptor, request["bytes"])
         return {"ok": True}
 
@@ -194,8 +204,8 @@ class Worker:
         return [(place["python"], self._tensor(place)) for place in request["parameters"]]
 
     def exact(self, request):
-        """The reference in float64, and each element's scale: what its error is measured by. Both as float64, where the request says. And how far the
-        reference is from that, as self_check() has it."""
+        """The reference in float64, and each element's scale, which its error is measured by. Both as float64
+        if the request says so. Also the reference's difference from it, as in self_check()."""
         torch = self._torch
         inputs, parameters = self._tensors(request["inputs"]), self._parameters(request)
         exact = as_list(self._subject.in_double(request["sizes"], inputs, parameters))
@@ -204,14 +214,16 @@ class Worker:
         plain = as_list(call(*inputs))
         shapes = [list(tensor.shape) for tensor in exact]
         if shapes != [place["shape"] for place in request["outputs"]]:
-            raise Refusal("exception", f"the reference's outputs have the shapes {shapes}, the problem says {[place['shape'] for place in request['outputs']]}")
+            raise Refusal("exception", f"the reference's outputs have the shapes {shapes}, the problem says "
+                                       f"{[place['shape'] for place in request['outputs']]}")
         worst = 0.0
         for value, rounded, place in zip(exact, plain, request["outputs"]):
             value = value.double()
             worst = max(worst, self._disagreement(value, rounded, request))
             finite = torch.where(torch.isfinite(value), value, torch.zeros_like(value))
             noise = torch.nan_to_num((rounded.double() - value).abs(), 0.0, 0.0, 0.0)
-            # An element is as exact as its neighbours' size allows, or as the reference's own type: intermediate results may be larger than both.
+            # An element is as exact as the size of its neighbours allows, or as the reference's own type
+            # allows: intermediate results may be larger than both.
             typical = float(finite.square().mean().sqrt())
             own = max(NOISE_RMS * float(noise.square().mean().sqrt()), NOISE_MOST * float(noise.max())) / max(request["atol"], 1e-12)
             scale = finite.abs().clamp(min=max(typical, own))
@@ -227,7 +239,8 @@ class Worker:
         return {"ok": True, **times}
 
     def kernels(self, request):
-        """The names of the kernels, copies and memsets that one run puts on the GPU, as CUPTI sees them; untimed."""
+        """The names of the kernels, copies and memsets that one run puts on the GPU, as CUPTI reports them;
+        untimed."""
         from torch.autograd import DeviceType
         from torch.profiler import ProfilerActivity, profile
 
@@ -240,23 +253,27 @@ class Worker:
         return {"ok": True, "kernels": list(names)[:100]}
 
     def _store(self, result, outputs, names):
-        """PyTorch allocates its outputs itself: they are copied to where the judge looks, after the clock has stopped."""
+        """PyTorch allocates its outputs itself. They are copied to the judge's memory after the clock has
+        stopped."""
         results = as_list(result)
         if len(results) != len(outputs):
-            raise Refusal("wrong_output", f"forward() returns {len(results)} tensors, the problem has {len(outputs)} outputs")
+            raise Refusal("wrong_output", f"forward() returns {len(results)} tensors, the problem has "
+                                          f"{len(outputs)} outputs")
         for got, place, name in zip(results, outputs, names):
-            # A subclass could compute when it is looked at, which is after the clock has stopped.
+            # A subclass could delay its computation until it is read, after the clock has stopped.
             if type(got) not in (self._torch.Tensor, self._torch.nn.Parameter):
                 raise Refusal("wrong_output", f"forward() returns a {type(got).__name__} for {name}",
-                              "return plain tensors: a subclass may compute later than it says")
+                              "return plain tensors: a subclass may delay its computation")
             if got.shape != place.shape:
-                raise Refusal("wrong_output", f"{name} has the shape {list(got.shape)}, the problem says {list(place.shape)}")
+                raise Refusal("wrong_output", f"{name} has the shape {list(got.shape)}, the problem says "
+                                              f"{list(place.shape)}")
             if got.dtype != place.dtype:
-                raise Refusal("wrong_output", f"{name} has the type {got.dtype}, the problem says {place.dtype}")
+                raise Refusal("wrong_output", f"{name} has the type {got.dtype}, the problem says "
+                                              f"{place.dtype}")
             if got.device != place.device:
                 raise Refusal("wrong_output", f"{name} is on {got.device}, its inputs were on {place.device}")
             if got.is_sparse or got.layout != self._torch.strided:
-                raise Refusal("wrong_output", f"{name} is no dense tensor", "return .to_dense()")
+                raise Refusal("wrong_output", f"{name} is not a dense tensor", "return .to_dense()")
             place.copy_(got)
         self._clock.wait()
 

@@ -1,4 +1,4 @@
-// Lanes of one warp that do different things.
+// Lanes of one warp that take different paths.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@ __global__ void ragged_end(const float* x, float* y, int n) {
   if (i >= n) return;
   y[i] = x[i];
 }
-// Each lane has a loop of its own length, 0 to 7: 28 iterations of 8 lanes.
+// Each lane has a loop of a different length, 0 to 7: 28 iterations of 8 lanes.
 __global__ void ragged_loops(const float* x, float* y) {
   const int i = thread_of_grid();
   float sum = 0;
@@ -31,7 +31,7 @@ __global__ void every_second_warp(const float* x, float* y) {
   const int i = thread_of_grid();
   if (i / 32 % 2) y[i] = x[i];
 }
-// The sum of a block: shuffles, one lane of a warp stores, one warp reads, one lane of the block stores.
+// The sum of a block: shuffles, one lane per warp stores, one warp reads, one lane of the block stores.
 __global__ void block_sum(const float* x, float* y) {
   __shared__ float partial[kThreads / 32];
   const int t = threadIdx.x;
@@ -45,7 +45,7 @@ __global__ void block_sum(const float* x, float* y) {
     if (t == 0) y[blockIdx.x] = v;
   }
 }
-// Three neighbours to each side from shared memory; six lanes of a block fetch the halo.
+// Three neighbours on each side from shared memory; six lanes of a block load the halo.
 constexpr int kRadius = 3;
 __global__ void stencil(const float* x, float* y) {
   __shared__ float s[kThreads + 2 * kRadius];

@@ -1,4 +1,4 @@
-// Addresses that come from memory. The indices are made here, so that they do not depend on the inputs.
+// Addresses that come from memory. The indices are computed here, so that they do not depend on the inputs.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -7,7 +7,7 @@ constexpr int kThreads = 256;
 
 __device__ int thread_of_grid() { return blockIdx.x * kThreads + threadIdx.x; }
 
-// A bijection of 0 … 65535: an odd factor, then the low bits of what lies above mixed in.
+// A bijection of 0 … 65535: multiply by an odd factor, then mix the high bits into the low bits.
 __global__ void make_index(int* index) {
   const unsigned i = thread_of_grid(), scattered = i * 40503u & 0xFFFFu;
   index[i] = static_cast<int>(scattered ^ scattered >> 7);

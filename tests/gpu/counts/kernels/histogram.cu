@@ -1,4 +1,4 @@
-// Atomic operations, 256 bins; what goes into which bin does not depend on the inputs.
+// Atomic operations, 256 bins. The bin of each element does not depend on the inputs.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -9,7 +9,7 @@ __device__ int bin_of(int i) { return static_cast<int>(static_cast<unsigned>(i) 
 
 __global__ void clear_bins(unsigned* bins) { bins[threadIdx.x] = 0; }
 
-// 32 lanes add to bins all over 1 KiB of global memory.
+// 32 lanes add to bins spread over 1 KiB of global memory.
 __global__ void histogram_global(unsigned* bins) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
   atomicAdd(&bins[bin_of(i)], 1u);

@@ -1,12 +1,13 @@
-// C = A * B, 128 x 128 x 128: naive, coalesced, tiled, and a tile with 8 x 8 results a thread. A lies at x, B behind it.
-// Loops over k stay loops: unrolled, nvcc would read four neighbouring words of a row by one access.
+// C = A * B, 128 x 128 x 128: naive, coalesced, tiled, and a tile with 8 x 8 results per thread. A is at x, B
+// directly after it. Loops over k are not unrolled: otherwise nvcc would read four neighbouring words of a
+// row in one access.
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 constexpr int kSize = 128, kTile = 32;
 
-// Lanes walk down the rows of A and C: 32 sectors; all read one word of B.
+// Lanes go down the rows of A and C: 32 sectors; all read one word of B.
 __global__ void sgemm_naive(const float* a, const float* b, float* c) {
   const int row = blockIdx.x * kTile + threadIdx.x, column = blockIdx.y * kTile + threadIdx.y;
   float sum = 0;
@@ -39,7 +40,8 @@ __global__ void sgemm_tiled(const float* a, const float* b, float* c) {
   c[row * kSize + column] = sum;
 }
 
-// 64 threads, a tile of 64 x 64 of C, 8 deep. A is kept transposed, so that both fragments are float4s of a row.
+// 64 threads, a tile of 64 x 64 of C, 8 deep. A is stored transposed, so that both fragments are float4s of a
+// row.
 constexpr int kWide = 64, kDeep = 8;
 __global__ void sgemm_register_tile(const float* a, const float* b, float* c) {
   __shared__ __align__(16) float a_tile[kDeep][kWide], b_tile[kDeep][kWide];

@@ -1,5 +1,6 @@
-// Shared memory: which words the lanes of a warp read together. Every block has one warp; it fills 1,024 words by conflict-free stores
-// and then loads sixteen times, one vector further each time, so that the loads outweigh the rest.
+// Shared memory: which words the lanes of a warp read together. Every block has one warp. It fills 1,024
+// words by conflict-free stores and then loads sixteen times, one vector further each time, so that the loads
+// outnumber the other accesses.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -10,7 +11,7 @@ __device__ float total(float v) { return v; }
 __device__ float total(float2 v) { return v.x + v.y; }
 __device__ float total(float4 v) { return (v.x + v.y) + (v.z + v.w); }
 
-/// `first`: where the lane begins, in elements of T. A lane that is not active fills and goes.
+/// `first`: where the lane begins, in elements of T. An inactive lane only fills.
 template <class T>
 __device__ void fill_and_load(const float* x, float* y, int first, bool active = true) {
   __shared__ __align__(16) float s[kWords];
@@ -50,7 +51,8 @@ LOADS(quads_by_four, float4, lane / 4)
 LOADS(quads_by_eight, float4, lane / 8)
 LOADS(quads_every_eighth, float4, lane % 8)
 LOADS(quads_every_fourth, float4, lane % 4)
-// The other lane of a pair is the next but one; only one half of the warp goes in pairs; every second lane does nothing.
+// The partner of a lane is the next but one; only one half of the warp forms pairs; every second lane does
+// nothing.
 LOADS(doubles_next_but_one, float2, lane % 2 + lane / 4 * 2)
 LOADS(quads_next_but_one, float4, lane % 2 + lane / 4 * 2)
 LOADS(quads_half_in_pairs, float4, lane < 16 ? lane / 2 : lane)
@@ -63,7 +65,7 @@ LOADS(quads_pairs_stride_2, float4, lane / 2 * 2)
 LOADS_OF_EVEN_LANES(doubles_even_lanes, float2, lane / 2)
 LOADS_OF_EVEN_LANES(quads_even_lanes, float4, lane / 2)
 
-// The same for stores, each time to other vectors; one word of a lane is read back.
+// The same for stores, each time to other vectors; one word per lane is read back.
 constexpr int kStoredWords = kTimes * 64 * 4;
 template <class T>
 __device__ void store_and_load(const float* x, float* y, int first) {

@@ -1,4 +1,5 @@
-// A 256 x 256 matrix transposed: through global memory alone, through a tile with bank conflicts, through a padded tile.
+// A 256 x 256 matrix transposed: with global memory only, with a tile that has bank conflicts, with a padded
+// tile.
 #include <cuda_runtime.h>
 
 #include <cstdint>

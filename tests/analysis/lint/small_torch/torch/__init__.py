@@ -1,4 +1,4 @@
-"""As much of PyTorch's interface as tests of run_reference.py need, so that they run where PyTorch is not installed."""
+"""The part of PyTorch's interface that the tests of run_reference.py need, so that they run without PyTorch."""
 
 import array
 import contextlib

@@ -1,0 +1,19 @@
+#pragma once
+// Errors of the command line in capstone's own words.
+#include <string>
+#include <vector>
+
+#include "harness/base/error.h"
+
+namespace CLI {
+class App;
+class ParseError;
+}
+
+namespace capstone::cli {
+
+/// @param words  the command line, without the program's name
+/// @return what is wrong, with the nearest command or option where one is unknown
+Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& words);
+
+}  // namespace capstone::cli

@@ -1,0 +1,111 @@
+// For a whole program that keeps its own main(): sets the schedule before main() and reports a failed kernel
+// after it. Linked in when the build names capstone_emu_program.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+#include "runtime/scheduler.h"
+#if CAPSTONE_EMULATOR_HOOKS
+#include "hooks/report.h"
+#endif
+
+extern "C" {
+int capstone_emu_program = 0;
+}
+
+namespace capstone_emu {
+namespace {
+
+// Exit codes of a program whose kernels failed although the program itself did not notice.
+constexpr int kFailed = 1, kNotJudgeable = 3;
+
+void print(const Failure& failure) {
+  auto at = [](const std::array<unsigned, 3>& i) {
+    return "(" + std::to_string(i[0]) + "," + std::to_string(i[1]) + "," + std::to_string(i[2]) + ")";
+  };
+  std::string text = "capstone: ";
+  if (!failure.file.empty()) text += failure.file + ":" + std::to_string(failure.line) + ": ";
+  switch (failure.kind) {
+    case FailureKind::kUndefinedBehaviour: text += "undefined behaviour: "; break;
+    case FailureKind::kNotJudgeable: text += "not judgeable on the CPU: "; break;
+    default: break;
+  }
+  text += failure.message + "\n";
+  if (!failure.kernel.empty()) text += "  kernel " + failure.kernel;
+  if (!failure.launched_at.empty()) text += " launched at " + failure.launched_at;
+  if (failure.block) text += ", block " + at(*failure.block);
+  if (failure.thread) text += ", thread " + at(*failure.thread);
+  if (!failure.kernel.empty()) text += "\n";
+  if (!failure.hint.empty()) text += "  hint: " + failure.hint + "\n";
+  std::fflush(stdout);
+  std::fputs(text.c_str(), stderr);
+}
+
+/// A launch that the runtime refused is left to the program, whose API calls have returned the error.
+bool report(int& status) {
+  const std::optional<Failure> failure = take_failure();
+  if (!failure) return false;
+  print(*failure);
+  if (failure->kind == FailureKind::kNotJudgeable) status = kNotJudgeable;
+  else if (status == 0 && failure->kind != FailureKind::kLaunchError) status = kFailed;
+  return true;
+}
+
+#if CAPSTONE_EMULATOR_HOOKS
+/// Findings of the hooks at which no kernel stopped.
+bool report_findings(int& status) {
+  const hooks::Report observed = hooks::make_report(false);
+  for (const Failure& error : observed.errors) print(error);
+  if (status == 0 && !observed.errors.empty()) status = kFailed;
+  return !observed.errors.empty();
+}
+#else
+bool report_findings(int&) { return false; }
+#endif
+
+void at_exit(int status, void*) {
+  if (!report(status) && !report_findings(status)) return;
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+[[noreturn]] void on_terminate() {
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const Failure& failure) {  // a device function that host code called
+    print(failure);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "capstone: the program ended with an exception: %s\n", error.what());
+  } catch (...) {
+    std::fputs("capstone: the program ended with an exception\n", stderr);
+  }
+  int status = kFailed;
+  if (!report(status)) report_findings(status);
+  std::fflush(nullptr);
+  ::_exit(status);
+}
+
+/// CAPSTONE_SCHEDULE=random:7 — a schedule's name and, after the colon, its seed.
+void take_settings() {
+  const char* wanted = std::getenv("CAPSTONE_SCHEDULE");
+  if (!wanted) return;
+  const std::string text = wanted, name = text.substr(0, text.find(':'));
+  if (name == "reverse") settings().schedule = Schedule::kReverse;
+  if (name == "random") settings().schedule = Schedule::kRandom;
+  if (name == "warp") settings().schedule = Schedule::kWarp;
+  if (const std::size_t colon = text.find(':'); colon != std::string::npos)
+    settings().seed = std::strtoull(text.c_str() + colon + 1, nullptr, 10);
+}
+
+__attribute__((constructor)) void start() {
+  take_settings();
+  install_fault_handlers();
+  std::set_terminate(on_terminate);
+  ::on_exit(at_exit, nullptr);
+}
+
+}  // namespace
+}  // namespace capstone_emu

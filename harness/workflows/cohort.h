@@ -1,0 +1,29 @@
+#pragma once
+// The folder that `grade` made, which every command for mentors opens first.
+#include <filesystem>
+#include <string>
+
+#include "harness/course/gradebook/gradebook.h"
+#include "harness/course/gradebook/sheets.h"
+#include "harness/workflows/workspace.h"
+
+namespace capstone::workflows {
+
+struct OpenCohort {
+  std::filesystem::path folder;
+  Rubric rubric;
+  Gradebook book;
+
+  std::filesystem::path folder_of(const std::string& submission) const { return folder / "submissions" / submission; }
+  /// The project as it was judged; empty: it could not be unpacked.
+  std::filesystem::path project_of(const std::string& submission) const;
+  /// score_sheet.json for mentors; an empty object if it does not exist (a failed submission).
+  Json evidence_of(const std::string& submission) const;
+  /// The reusable comments of comments.yaml.
+  Result<Comments> comments() const { return read_comments(folder / "comments.yaml"); }
+};
+
+/// @error no gradebook there; damaged.
+Result<OpenCohort> open_cohort(const Workspace& workspace, const std::string& folder);
+
+}  // namespace capstone::workflows

@@ -1,0 +1,105 @@
+#include "harness/workflows/judge_and_record.h"
+
+#include <fmt/format.h>
+
+#include "harness/workflows/pending_versions.h"
+#include "harness/base/digest.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/project/versions.h"
+
+namespace capstone::workflows {
+
+JudgeRequest request_of(const Problem& problem, const JudgeOptions& options) {
+  JudgeRequest request;
+  request.problem = &problem;
+  request.options = options;
+  return request;
+}
+
+std::optional<CandidateVersion> latest_attempt(const Project& project, const LedgerView& ledger) {
+  std::error_code code;
+  for (auto attempt = ledger.attempts.rbegin(); attempt != ledger.attempts.rend(); ++attempt) {
+    fs::path source = project.attempt_kernel(attempt->number);
+    if (fs::exists(source, code)) return CandidateVersion{"llm", source, {}, {}, fmt::format("attempt-{}", attempt->number)};
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// The ledger is handed in unchanged, so it must not contain the project's path or the user's home folder.
+void forget_places(Measurement& m, const fs::path& root, const std::string& home) {
+  auto forget = [&](std::string& text) {
+    text = replace_all(text, root.string() + "/", "");
+    if (home.size() > 1) text = replace_all(text, home + "/", "~/");
+  };
+  forget(m.build.command);
+  forget(m.build.log);
+  if (m.build.first_error) {
+    forget(m.build.first_error->file);
+    forget(m.build.first_error->text);
+  }
+  for (CaseResult& c : m.cases) {
+    forget(c.where);
+    forget(c.problem);
+    forget(c.traceback);
+  }
+  if (m.measured)
+    for (Arm& arm : m.measured->arms) forget(arm.label);
+}
+
+}  // namespace
+
+Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<CandidateVersion> candidates,
+                                                  const JudgeOptions& options, const Workspace& workspace,
+                                                  const ProgressSink& progress,
+                                                  const std::vector<std::string>& labels) {
+  CAPSTONE_TRY(std::string machine, chain_id(workspace));
+  JudgeRequest request = request_of(project.problem, options);
+  std::vector<std::string> digests;
+  for (const CandidateVersion& candidate : candidates) {
+    CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));
+    CAPSTONE_TRY(std::string digest, keep_source(project.sources(), text));
+    digests.push_back(digest);
+    request.candidates.push_back({candidate.name, candidate.source});
+  }
+  CAPSTONE_TRY(auto measurements, judge(request, workspace.resources, narration_to(progress)));
+  for (std::size_t i = 0; i < measurements.size(); ++i) {
+    Measurement& m = measurements[i];
+    CAPSTONE_TRY(std::string now, sha256_file(candidates[i].source));
+    if (now != digests[i])
+      return fail("the source changed while it was being judged; nothing was recorded", candidates[i].source.string(),
+                  "run the command again", ExitCode::kUsage);
+    std::error_code code;
+    m.source = fs::relative(candidates[i].source, project.root, code).string();
+    m.source_sha256 = digests[i];
+    forget_places(m, project.root, workspace.home);
+    m.labels.insert(m.labels.begin(), labels.begin(), labels.end());
+    m.reason = candidates[i].reason;
+    m.expected_speedup = candidates[i].expected_speedup;
+    m.version = candidates[i].version;
+    if (m.version.empty()) {
+      CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+      add_pending_versions(project, ledger);
+      CAPSTONE_TRY(m.version, next_version(ledger, m.candidate, m.source_sha256));
+    }
+    CAPSTONE_TRY(Record record, append_record(project.ledger(), "measurement", Json(m), machine));
+    (void)record;
+  }
+  return measurements;
+}
+
+ExitCode exit_code_of(const std::vector<Measurement>& measurements) {
+  ExitCode code = ExitCode::kDone;
+  for (const Measurement& m : measurements) {
+    if (m.gate_one == GateOne::kNotJudgeable || m.gate_one == GateOne::kMachineFault) {
+      if (code == ExitCode::kDone) code = ExitCode::kEnvironment;
+    } else if (m.gate_one != GateOne::kPassed) {
+      code = ExitCode::kGateOneFailed;
+    }
+  }
+  return code;
+}
+
+}  // namespace capstone::workflows

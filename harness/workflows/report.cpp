@@ -1,0 +1,53 @@
+#include "harness/workflows/report.h"
+
+#include <optional>
+
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/timing/device.h"
+#include "harness/workflows/output_path.h"
+#include "templates/report.h"
+
+namespace capstone::workflows {
+namespace {
+
+// The roofs of the device of the newest GPU measurement in the ledger.
+std::optional<Roof> roof_of(const LedgerView& ledger, const Problem& problem) {
+  const Measurement* newest = nullptr;
+  for (const auto* list : {&ledger.human, &ledger.llm})
+    for (const Measurement& m : *list)
+      if (m.backend == Backend::kCuda) newest = &m;
+  if (!newest) return std::nullopt;
+  auto peaks = find_device(newest->environment.value("device", ""), newest->environment.value("sm_count", 0));
+  if (!peaks) return std::nullopt;
+  ComputePeak peak = peak_of(*peaks, problem.precision);
+  return Roof{peaks->bandwidth, peak.flops, peaks->name + ", " + peak.units};
+}
+
+}  // namespace
+
+Result<ReportOutcome> report(const std::string& out, const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  fs::path folder = project.root / "report";
+  if (!out.empty()) {
+    CAPSTONE_TRY(folder, report_folder(workspace, out));
+  }
+  CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  ReportInput input;
+  input.project = &project;
+  input.ledger = &ledger;
+  input.resources = &workspace.resources;
+  input.roof = roof_of(ledger, project.problem);
+  input.generated = utc_now();
+  CAPSTONE_TRY(const ReportFiles files, render_report(input));
+  CAPSTONE_CHECK(write_report(files, folder));
+  ReportOutcome outcome;
+  for (const ReportFile& file : files.files) outcome.files.push_back(folder / file.name);
+  for (const Finding& finding : files.findings) {
+    outcome.missing += finding.severity == Severity::kMissing;
+    outcome.contradictions += finding.severity == Severity::kContradiction;
+  }
+  return outcome;
+}
+
+}  // namespace capstone::workflows

@@ -1,0 +1,19 @@
+#pragma once
+// `report`: the worklog, the score sheet and their figures, rendered into a folder.
+#include <string>
+#include <vector>
+
+#include "harness/workflows/workspace.h"
+
+namespace capstone::workflows {
+
+struct ReportOutcome {
+  std::vector<std::filesystem::path> files;   ///< that were written
+  int missing = 0, contradictions = 0;        ///< findings of the review, see `check`
+};
+
+/// Renders the project in the current folder. @param out  a folder; empty: PROJECT/report
+/// @error no project; `out` holds something other than a report.
+Result<ReportOutcome> report(const std::string& out, const Workspace& workspace);
+
+}  // namespace capstone::workflows

@@ -1,0 +1,87 @@
+#include "harness/workflows/second_marks.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "harness/base/files.h"
+#include "harness/course/gradebook/blind.h"
+
+namespace capstone::workflows {
+namespace {
+
+std::string folder_name(const std::string& grader) {
+  std::string name;
+  for (char c : grader) name += std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ? c : '-';
+  return name.empty() ? "grader" : name;
+}
+
+// What must not appear in a blind copy: names, ids and addresses of its people.
+NameMask mask_for(const std::string& submission, const std::vector<Person>& people, const std::map<std::string, ResultSummary>& summaries) {
+  std::vector<std::string> also{submission};
+  if (auto summary = summaries.find(submission); summary != summaries.end()) {
+    const Origin& origin = summary->second.origin;
+    also.insert(also.end(), {origin.person, origin.id, origin.email});
+  }
+  return NameMask(people, also);
+}
+
+}  // namespace
+
+Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& cohort, int count,
+                                        const std::string& grader, const std::string& out) {
+  CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
+  CAPSTONE_TRY(Comments comments, cohort.comments());
+  CAPSTONE_TRY(auto summaries, cohort.book.summaries());
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
+  CAPSTONE_TRY(auto copies, agreement.assign(count, grader));
+  BlindCopies made;
+  made.folder = out.empty() ? cohort.folder / "blind" / folder_name(grader) : workspace.cwd / out;
+  made.assigned = copies.size();
+  for (const BlindCopy& copy : copies) {
+    std::vector<Person> people;
+    const GradebookRow* one = nullptr;
+    for (const GradebookRow& row : rows)
+      if (row.submission == copy.submission) {
+        people.push_back(row.person);
+        one = &row;
+      }
+    if (!one) continue;   // every submission has a member
+    CAPSTONE_CHECK(write_blind_copy(made.folder / copy.code, copy.code, cohort.project_of(copy.submission), *one,
+                                    cohort.rubric, cohort.evidence_of(copy.submission), comments,
+                                    mask_for(copy.submission, people, summaries)));
+    made.sheets.push_back(made.folder / copy.code / "marks.yaml");
+  }
+  return made;
+}
+
+Result<int> merge_blind_copies(const Workspace& workspace, OpenCohort& cohort, const std::string& folder,
+                               const ProgressSink& progress) {
+  CAPSTONE_TRY(Comments comments, cohort.comments());
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
+  std::vector<fs::path> sheets;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator(workspace.cwd / folder, code))
+    if (fs::exists(entry.path() / "marks.yaml", code)) sheets.push_back(entry.path() / "marks.yaml");
+  std::sort(sheets.begin(), sheets.end());
+  if (sheets.empty())
+    return fail("no blind copies here", (workspace.cwd / folder).string(),
+                "name the folder that `gradebook assign` printed");
+  std::vector<Mark> marks;
+  for (const fs::path& sheet : sheets) {
+    CAPSTONE_TRY(auto whose, agreement.copy_of(sheet.parent_path().filename().string()));
+    CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
+    CAPSTONE_TRY(auto given, read_sheet(text, sheet.string(), whose.first, whose.second, comments));
+    if (given.empty()) report_note(progress, sheet.parent_path().filename().string() + ": not marked yet");
+    marks.insert(marks.end(), given.begin(), given.end());
+  }
+  return agreement.merge(cohort.rubric, marks);
+}
+
+Result<SecondMarks> agreement_in(const OpenCohort& cohort) {
+  CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
+  CAPSTONE_TRY(auto pairs, agreement.pairs());
+  return SecondMarks{pairs.size(), agreement_of(pairs, cohort.rubric)};
+}
+
+}  // namespace capstone::workflows

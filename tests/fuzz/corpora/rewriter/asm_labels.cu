@@ -1,0 +1,1 @@
+void f() { asm("{ .reg .pred p; @p bra L; L: bra L; }" ::); }

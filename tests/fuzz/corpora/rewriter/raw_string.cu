@@ -1,0 +1,1 @@
+const char* s = R"x(<<<1>>>)x"; capstone_emu_shared float a[

@@ -1,0 +1,105 @@
+// Grading of one submission and the plan for a cohort.
+#include "harness/course/result.h"
+
+#include <algorithm>
+
+#include "harness/workflows/class_progress.h"
+#include "harness/workflows/cohort.h"
+#include "harness/workflows/grade_cohort.h"
+#include "harness/workflows/submit.h"
+#include "tests/workflows/fixture.h"
+
+namespace capstone::workflows::test {
+namespace {
+
+class Grade : public ProjectTest {
+ protected:
+  GradingTask task_for(const fs::path& submission) {
+    GradingTask task;
+    task.submission.name = "ada";
+    task.submission.path = submission;
+    task.submission.shown = submission.filename().string();
+    task.folder = place_.path() / "graded" / "submissions" / "ada";
+    task.rubric = fs::path(CAPSTONE_SOURCES) / "rubric" / "rubric.yaml";
+    task.judge = quick();
+    return task;
+  }
+};
+
+TEST_F(Grade, TaskTravelsAsJson) {
+  GradingTask task = task_for(workspace_.cwd);
+  task.judge.check_races = true;
+  task.submission.rivals = {"a.zip", "b.zip"};
+  const auto back = Json::parse(Json(task).dump()).get<GradingTask>();
+  EXPECT_EQ(back.submission.name, "ada");
+  EXPECT_EQ(back.submission.rivals, task.submission.rivals);
+  EXPECT_EQ(back.judge, task.judge);
+  EXPECT_EQ(back.rubric, task.rubric);
+}
+
+TEST_F(Grade, StatusTravelsAsALine) {
+  const std::string line = status_line({GradingState::kMeasuring, "restart 1\nof 5"});
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(parse_status(line).state, GradingState::kMeasuring);
+  EXPECT_EQ(parse_status(line).text, "restart 1\nof 5");
+  EXPECT_EQ(parse_status("warning: something else").state, GradingState::kQueued);
+}
+
+TEST_F(Grade, AProjectIsJudgedAndScored) {
+  std::vector<GradingState> states;
+  auto result = grade_submission(task_for(workspace_.cwd), workspace_,
+                                 [&](const GradingStatus& status) { states.push_back(status.state); });
+  ASSERT_TRUE(result) << render(result.error());
+  EXPECT_EQ(result->fault, GradingFault::kNone) << result->why;
+  ASSERT_NE(result->of("human"), nullptr);
+  EXPECT_EQ(result->of("human")->gate_one, GateOne::kPassed);
+  EXPECT_FALSE(result->suggested.empty());
+  EXPECT_NE(std::find(states.begin(), states.end(), GradingState::kBuilding), states.end());
+  const fs::path folder = place_.path() / "graded" / "submissions" / "ada";
+  for (const char* file : {"result.json", "score_sheet.html", "feedback/verdict.json", "submission/human/kernel.cu"})
+    EXPECT_TRUE(fs::exists(folder / file)) << file;
+}
+
+TEST_F(Grade, FaultsAreResults) {
+  const fs::path damaged = place_.path() / "damaged.tar.gz";
+  ASSERT_TRUE(write_file_atomic(damaged, std::string(2000, '\0')));
+  EXPECT_EQ(grade_submission(task_for(damaged), workspace_, {})->fault, GradingFault::kDamaged);
+  ASSERT_TRUE(make_folders(place_.path() / "empty"));
+  EXPECT_EQ(grade_submission(task_for(place_.path() / "empty"), workspace_, {})->fault, GradingFault::kNotAProject);
+}
+
+TEST_F(Grade, ThePlanSaysWhy) {
+  const fs::path folder = place_.path() / "handed in";
+  ASSERT_TRUE(make_folders(folder));
+  auto plan = plan_submission_here(false, workspace_);
+  ASSERT_TRUE(plan);
+  ASSERT_TRUE(submit(*plan, false, (folder / "ada.tar.gz").string(), workspace_));
+  GradeRequest request;
+  request.folder = folder.string();
+  request.out = (place_.path() / "graded").string();
+  request.judge = quick();
+  auto outcome = plan_grading(request, workspace_);
+  ASSERT_TRUE(outcome) << render(outcome.error());
+  ASSERT_EQ(outcome->items.size(), 1u);
+  EXPECT_EQ(outcome->items[0].because, "new");
+  EXPECT_FALSE(outcome->complete());
+  EXPECT_FALSE(fs::exists(place_.path() / "graded" / "grades.csv"));
+  request.only = {"adda"};
+  auto unknown = plan_grading(request, workspace_);
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().hint.find("did you mean"), std::string::npos);
+}
+
+TEST_F(Grade, CheckInsOfAClass) {
+  auto stuck = check_in_here("how do I pad a tile?", (place_.path() / "ada.json").string(), workspace_);
+  ASSERT_TRUE(stuck) << render(stuck.error());
+  auto rows = class_progress({"graded", {(place_.path() / "ada.json").string()}, {}}, workspace_, sink());
+  ASSERT_TRUE(rows) << render(rows.error());
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_FALSE(rows->front().needs.empty());
+  EXPECT_FALSE(class_progress({"graded", {(place_.path() / "none").string()}, {}}, workspace_, sink()));
+  EXPECT_FALSE(open_cohort(workspace_, "graded"));
+}
+
+}  // namespace
+}  // namespace capstone::workflows::test

@@ -1,0 +1,53 @@
+// Recorded ladders as a user asks for them.
+#include "harness/workflows/ladder_run.h"
+
+#include "tests/workflows/fixture.h"
+
+namespace capstone::workflows::test {
+namespace {
+
+class Ladders : public ProjectTest {};
+
+TEST_F(Ladders, ProblemsOfASession) {
+  LadderRun run;
+  EXPECT_FALSE(ladder_problems(run, workspace_));   // neither a problem nor a session
+  run.session = "L4";
+  auto problems = ladder_problems(run, workspace_);
+  ASSERT_TRUE(problems) << render(problems.error());
+  EXPECT_FALSE(problems->empty());
+  run.session = "X9";
+  EXPECT_FALSE(ladder_problems(run, workspace_));
+}
+
+TEST_F(Ladders, RecordedOnADevice) {
+  LadderRun run;
+  run.problem = "sgemm";
+  auto ladders = recorded_ladders("h200", run, workspace_);
+  ASSERT_TRUE(ladders) << render(ladders.error());
+  ASSERT_FALSE(ladders->empty());
+  const std::size_t all = ladders->front().steps.size();
+  ASSERT_GT(all, 1u);
+  run.only = {ladders->front().steps.front().rung.name};
+  EXPECT_EQ(recorded_ladders("h200", run, workspace_)->front().steps.size(), 1u);
+  run.only = {"99"};
+  EXPECT_FALSE(recorded_ladders("h200", run, workspace_));
+  run.only = {};
+  run.one_size = true;
+  EXPECT_EQ(recorded_ladders("h200", run, workspace_)->size(), 1u);
+  run.problem = "sgem";
+  EXPECT_NE(recorded_ladders("h200", run, workspace_).error().hint.find("did you mean `sgemm`"), std::string::npos);
+  EXPECT_FALSE(recorded_ladders("no_such_device", run, workspace_));
+}
+
+TEST_F(Ladders, ALiveLadderNeedsTimes) {
+  LadderRun run;
+  run.problem = "vector_add";
+  run.backend = Backend::kEmulated;
+  run.needs_times = true;
+  auto live = run_ladders(run, workspace_, sink());
+  ASSERT_FALSE(live);
+  EXPECT_EQ(live.error().code, ExitCode::kEnvironment);
+}
+
+}  // namespace
+}  // namespace capstone::workflows::test

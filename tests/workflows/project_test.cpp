@@ -1,0 +1,129 @@
+// A project's smaller commands: predict, check in, submit, report, prompts; and the names that users type.
+#include "harness/workflows/calibrate.h"
+#include "harness/workflows/kernelbench_run.h"
+#include "harness/workflows/model_attempt.h"
+#include "harness/workflows/output_path.h"
+#include "harness/workflows/predict.h"
+#include "harness/workflows/report.h"
+#include "harness/workflows/rungs.h"
+#include "harness/workflows/selftest_run.h"
+#include "harness/workflows/sizes.h"
+#include "harness/workflows/submit.h"
+#include "tests/workflows/fixture.h"
+
+namespace capstone::workflows::test {
+namespace {
+
+class OneProject : public ProjectTest {};
+
+TEST_F(OneProject, PredictionIsRecorded) {
+  auto outcome = predict({"memory", 1.2, "three streams"}, workspace_);
+  ASSERT_TRUE(outcome) << render(outcome.error());
+  EXPECT_TRUE(outcome->prediction.before_first_measurement);
+  const LedgerView ledger = read_ledger(workspace_.cwd / ".capstone" / "ledger.jsonl").value();
+  ASSERT_EQ(ledger.predictions.size(), 1u);
+  EXPECT_EQ(ledger.predictions[0].because, "three streams");
+}
+
+TEST_F(OneProject, CheckInWritesAFileAndARecord) {
+  auto outcome = check_in_here("  the second tile is wrong ", "", workspace_);
+  ASSERT_TRUE(outcome) << render(outcome.error());
+  EXPECT_EQ(outcome->checkin.stuck, "the second tile is wrong");
+  EXPECT_TRUE(fs::exists(outcome->file));
+  EXPECT_EQ(read_ledger(workspace_.cwd / ".capstone" / "ledger.jsonl")->records.back().kind, "checkin");
+}
+
+TEST_F(OneProject, SubmissionWithAKeyIsRefused) {
+  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "notes.md", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzSECRETKEY\n"));
+  auto plan = plan_submission_here(false, workspace_);
+  ASSERT_TRUE(plan) << render(plan.error());
+  ASSERT_NE(first_secret(*plan), nullptr);
+  EXPECT_FALSE(submit(*plan, false, "", workspace_));
+  auto receipt = submit(*plan, true, (place_.path() / "out.tar.gz").string(), workspace_);
+  ASSERT_TRUE(receipt) << render(receipt.error());
+  EXPECT_TRUE(fs::exists(receipt->file));
+}
+
+TEST_F(OneProject, ReportIsWritten) {
+  auto outcome = report("", workspace_);
+  ASSERT_TRUE(outcome) << render(outcome.error());
+  EXPECT_GT(outcome->missing, 0);   // a fresh worklog has nothing in it
+  for (const fs::path& file : outcome->files) EXPECT_TRUE(fs::exists(file)) << file;
+  EXPECT_TRUE(fs::exists(workspace_.cwd / "report" / "score_sheet.json"));
+}
+
+TEST_F(OneProject, AReplyWithoutCodeIsAnAttempt) {
+  auto text = prompt_for_model(false, workspace_);
+  ASSERT_TRUE(text) << render(text.error());
+  ASSERT_TRUE(write_prompt(*text, "", workspace_));
+  AddReplyRequest request;
+  request.reply = "I cannot write CUDA.";
+  request.model = "test-model 1";
+  request.judge = quick();
+  bool filed = false;
+  auto outcome = add_reply(request, workspace_, sink(), [&](const AddReplyOutcome& o) { filed = o.attempt.number == 1; });
+  ASSERT_TRUE(outcome) << render(outcome.error());
+  EXPECT_TRUE(filed);
+  EXPECT_FALSE(outcome->attempt.no_code_because.empty());
+  EXPECT_TRUE(outcome->attempt.prompt_difference.empty());
+  EXPECT_TRUE(outcome->measurements.empty());
+  EXPECT_EQ(outcome->ledger.attempts.size(), 1u);
+  request.model = " ";
+  EXPECT_FALSE(add_reply(request, workspace_, sink(), {}));
+}
+
+TEST_F(OneProject, OutputNeverOverwritesStudentsFiles) {
+  for (const char* name : {"human/kernel.cu", "worklog.md", "capstone.yaml", "llm/attempt-1/x", ".capstone/ledger.jsonl"})
+    EXPECT_FALSE(output_path(workspace_, name, Output::kPage)) << name;
+  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "mine.html", "my own notes"));
+  EXPECT_FALSE(output_path(workspace_, "mine.html", Output::kPage));
+  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "page.html", "<!DOCTYPE html><p>"));
+  EXPECT_EQ(output_path(workspace_, "page.html", Output::kPage).value(), workspace_.cwd / "page.html");
+}
+
+TEST_F(OneProject, SizesAndRungsByName) {
+  const Problem problem = find_problem(workspace_.resources.problems(), "vector_add").value();
+  const Sizes sizes = parse_sizes(problem, problem.measure, "n=77").value();
+  EXPECT_EQ(sizes.front().second, 77);
+  EXPECT_FALSE(parse_sizes(problem, problem.measure, "m=77"));
+  EXPECT_FALSE(parse_sizes(problem, problem.measure, "n=many"));
+  EXPECT_TRUE(is_called("03_shared_tile", "3"));
+  EXPECT_TRUE(is_called("03_shared_tile", "shared_tile"));
+  EXPECT_FALSE(is_called("03_shared_tile", "4"));
+  EXPECT_TRUE(find_rung(workspace_, "softmax", "01", "{0} {1}"));
+  EXPECT_FALSE(find_rung(workspace_, "softmax", "no_such_rung", "{0} {1}"));
+}
+
+TEST_F(OneProject, SelftestNamesItsCases) {
+  SelftestRun run;
+  run.backend = Backend::kEmulated;
+  run.only = {"no_such_case"};
+  auto none = run_selftest(run, workspace_, sink());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().what, "no case matches no_such_case");
+}
+
+TEST_F(OneProject, KernelBenchNeedsCandidates) {
+  EXPECT_FALSE(run_kernelbench({}, workspace_, {}));
+  EXPECT_EQ(memory_for(24, Backend::kEmulated, workspace_.resources).value(), 24e9);
+  EXPECT_EQ(memory_for(0, Backend::kEmulated, workspace_.resources).value(), 8e9);
+}
+
+TEST(Calibration, CountsVerdicts) {
+  auto line = [](const char* kind, const char* verdict, double half) {
+    return Json{{"kind", kind}, {"size", "20 us"}, {"verdict", verdict}, {"ms", 0.02}, {"half_width", half}};
+  };
+  const auto o = summarize_calibration({line("same", "TIE", 0.005), line("same", "FASTER", 0.02), line("slower", "SLOWER", 0.01)});
+  ASSERT_EQ(o.groups.size(), 2u);
+  EXPECT_TRUE(o.groups[0].same);
+  EXPECT_EQ(o.groups[0].pairs, 2);
+  EXPECT_EQ(o.groups[0].expected, 1);
+  EXPECT_EQ(o.groups[0].narrow, 1);
+  EXPECT_EQ(o.groups[1].expected, 1);
+  EXPECT_EQ(o.against_itself, 2);
+  EXPECT_EQ(o.wrong, 1);
+  EXPECT_GT(o.wrong_share.high, 0.5);
+}
+
+}  // namespace
+}  // namespace capstone::workflows::test
