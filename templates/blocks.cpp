@@ -23,7 +23,7 @@ namespace {
 
 // A fenced code block whose fence is longer than any run of backticks in the text, so that the text cannot
 // close it.
-std::string fenced(const CodeBlock& code) {
+std::string fenced(const ListingBlock& code) {
   std::size_t longest = 0, run = 0;
   for (char c : code.text) {
     run = c == '`' ? run + 1 : 0;
@@ -56,7 +56,7 @@ struct MarkdownWriter {
     for (const auto& [label, cell] : facts.facts) out += fmt::format("- {}: {}\n", escape_markdown(label), escape_markdown(cell.text));
     return out;
   }
-  std::string operator()(const CodeBlock& code) const { return escape_markdown(code.summary) + ":\n\n" + fenced(code); }
+  std::string operator()(const ListingBlock& code) const { return escape_markdown(code.summary) + ":\n\n" + fenced(code); }
   std::string operator()(const HeadingBlock& heading) const { return "#### " + escape_markdown(heading.text) + "\n"; }
   std::string operator()(const FigureBlock& figure) const {
     return fmt::format("*{}* (drawn in worklog.html). {}\n", escape_markdown(figure.plot.title), escape_markdown(figure.plot.description));

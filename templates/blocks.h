@@ -27,11 +27,11 @@ struct TableBlock {
 };
 struct NoteBlock { std::string text; Tone tone = Tone::kPlain; };
 struct FactsBlock { std::vector<std::pair<std::string, Cell>> facts; };
-struct CodeBlock { std::string summary, text, language; bool open = false; };
+struct ListingBlock { std::string summary, text, language; bool open = false; };
 struct HeadingBlock { std::string text; };
 struct FigureBlock { Plot plot; };
 
-using Block = std::variant<TableBlock, NoteBlock, FactsBlock, CodeBlock, HeadingBlock, FigureBlock>;
+using Block = std::variant<TableBlock, NoteBlock, FactsBlock, ListingBlock, HeadingBlock, FigureBlock>;
 
 /// A table, plot or list that the ledger fills in, named by its marker in the worklog.
 struct Figure {

@@ -205,7 +205,7 @@ class Maker {
     Result<std::string> text = read_file(project_.root / "problem" / "reference.py", std::size_t{1} << 20);
     if (!text) text = read_file(project_.problem.folder / "reference.py", std::size_t{1} << 20);
     if (!text) return {NoteBlock{"The project has no problem/reference.py.", Tone::kBad}};
-    return {CodeBlock{"problem/reference.py", cut(*text), "python", true}};
+    return {ListingBlock{"problem/reference.py", cut(*text), "python", true}};
   }
 
   std::vector<Block> versions() const {
@@ -293,7 +293,7 @@ class Maker {
     if (!digest.empty() && sha256_hex(*bytes) != digest)
       blocks.emplace_back(
           NoteBlock{fmt::format("{}: the file was changed after it was recorded.", summary), Tone::kBad});
-    blocks.emplace_back(CodeBlock{summary, cut(*bytes), language, false});
+    blocks.emplace_back(ListingBlock{summary, cut(*bytes), language, false});
   }
 
   const Measurement* first_of(const std::string& version) const {
@@ -356,7 +356,7 @@ class Maker {
     add_file(blocks, folder / "prompt.md", a.prompt_sha256,
              fmt::format("The exact prompt of attempt {}", a.number), "markdown");
     if (!a.prompt_difference.empty())
-      blocks.emplace_back(CodeBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
+      blocks.emplace_back(ListingBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
     add_file(blocks, folder / "reply.md", a.reply_sha256,
              fmt::format("The exact reply of attempt {}", a.number), "markdown");
   }
@@ -456,7 +456,7 @@ class Maker {
     blocks.emplace_back(HeadingBlock{title});
     if (m.gate_one == GateOne::kBuildFailed) {
       blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
-      if (!m.build.log.empty()) blocks.emplace_back(CodeBlock{"The compiler's output", cut(m.build.log), "", false});
+      if (!m.build.log.empty()) blocks.emplace_back(ListingBlock{"The compiler's output", cut(m.build.log), "", false});
       return;
     }
     auto bad = std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });

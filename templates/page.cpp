@@ -55,7 +55,7 @@ struct BlockFiller {
       fill(*fact, cell);
     }
   }
-  void operator()(const CodeBlock& code) const {
+  void operator()(const ListingBlock& code) const {
     auto* dict = block.AddSectionDictionary(code.open ? "OPEN_CODE" : "CODE");
     dict->SetValue("SUMMARY", to_utf8(code.summary));
     dict->SetValue("TEXT", to_utf8(code.text));

@@ -355,7 +355,7 @@ ProseHtml prose_to_html(const Worklog& worklog, const LedgerNumbers& numbers, co
 
 std::string prose_to_markdown(const Worklog& worklog, const LedgerNumbers& numbers, const Figures& figures) {
   if (is_hostile_markdown(worklog.text)) {
-    Figure dump{"worklog", "The unchanged worklog", {CodeBlock{"worklog.md", worklog.text, "", false}}};
+    Figure dump{"worklog", "The unchanged worklog", {ListingBlock{"worklog.md", worklog.text, "", false}}};
     Worklog empty;
     return to_markdown(dump) + MarkdownFiller(numbers, figures).write(empty);
   }
