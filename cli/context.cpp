@@ -18,7 +18,7 @@ std::string environment(const char* name) {
 
 std::string user_name() {
   if (std::string user = environment("USER"); !user.empty()) return user;
-  const passwd* entry = ::getpwuid(::getuid());   // cron, containers, `env -i`
+  const passwd* entry = ::getpwuid(::getuid());  // cron, containers, `env -i`
   return entry ? entry->pw_name : "";
 }
 
@@ -34,8 +34,10 @@ fs::path cache_folder(const std::string& home) {
 
 workflows::ProgressSink Context::progress() const {
   return [this](const workflows::Progress& progress) {
-    if (progress.kind == workflows::Progress::Kind::kStep) terminal.progress(progress.text);
-    else terminal.say(progress.text);
+    if (progress.kind == workflows::Progress::Kind::kStep)
+      terminal.progress(progress.text);
+    else
+      terminal.say(progress.text);
   };
 }
 
@@ -50,7 +52,8 @@ Result<Context> make_context() {
   if (context.editor.empty()) context.editor = environment("EDITOR");
   const fs::path cache = cache_folder(context.home);
   context.state = cache / "state";
-  if (std::string state = environment("XDG_STATE_HOME"); !state.empty()) context.state = fs::path(state) / "capstone";
+  if (std::string state = environment("XDG_STATE_HOME"); !state.empty())
+    context.state = fs::path(state) / "capstone";
   const std::string path = environment("PATH");
   CAPSTONE_TRY(context.resources,
                locate_resources(executable, cache, path.empty() ? "/usr/local/bin:/usr/bin:/bin" : path));
@@ -62,7 +65,8 @@ Result<Context> make_context() {
                 "bubblewrap, landlock or none; unset it for the best that works here", ExitCode::kUsage);
   context.resources.visible_devices = environment("CUDA_VISIBLE_DEVICES");
   context.cwd = fs::current_path(code);
-  if (code) return fail("the current folder no longer exists", {}, "cd to a folder that does", ExitCode::kUsage);
+  if (code)
+    return fail("the current folder no longer exists", {}, "cd to a folder that does", ExitCode::kUsage);
   utsname system{};
   ::uname(&system);
   context.host = system.nodename;

@@ -1,6 +1,6 @@
 #pragma once
-// What every command is given: where files are, who the user is, how to talk to the terminal. Only cli/ reads the
-// environment or prints.
+// What every command is given: where files are, who the user is, how to talk to the terminal. Only cli/ reads
+// the environment or prints.
 #include <functional>
 #include <string>
 
@@ -14,16 +14,17 @@ class App;
 namespace capstone::cli {
 
 struct Context : workflows::Workspace {
-  std::string editor;              ///< VISUAL, else EDITOR; empty: neither is set
+  std::string editor;  ///< VISUAL, else EDITOR; empty: neither is set
   Terminal terminal;
-  bool json = false;               ///< --format json
+  bool json = false;  ///< --format json
   bool verbose = false;
 
   /// Shows a workflow's steps and notes on the terminal. Valid as long as the context.
   workflows::ProgressSink progress() const;
 };
 
-/// The context of this process. @error CAPSTONE_ISOLATION is not a known value; the current folder no longer exists.
+/// The context of this process. @error CAPSTONE_ISOLATION is not a known value; the current folder no longer
+/// exists.
 Result<Context> make_context();
 
 /// What a parsed command line does: run after parsing, so that parsing alone never does anything.

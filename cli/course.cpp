@@ -13,14 +13,20 @@ constexpr const char* kModel = "Then we make the model fast.";
 }  // namespace
 
 const std::vector<CourseSession>& course() {
-  static const std::vector<CourseSession> sessions{
-      {"L1", "what a GPU is", kMultiply},      {"L2", "the CUDA model", kMultiply},
-      {"L3", "memory", kMultiply},             {"L4", "the GEMM ladder I", kMultiply},
-      {"L5", "the GEMM ladder II", kMultiply}, {"L6", "tensor cores", kMultiply},
-      {"L7", "profiling", kMultiply},          {"L8", "attention", kMultiply},
-      {"W1", "FlashAttention", kModel},        {"W2", "the Hopper GEMM", kModel},
-      {"W3", "the abstraction ladder", kModel}, {"W4", "serving", kModel},
-      {"W5", "Blackwell and NVFP4", kModel},   {"W6", "DeepSeek and AI kernels", kModel}};
+  static const std::vector<CourseSession> sessions{{"L1", "what a GPU is", kMultiply},
+                                                   {"L2", "the CUDA model", kMultiply},
+                                                   {"L3", "memory", kMultiply},
+                                                   {"L4", "the GEMM ladder I", kMultiply},
+                                                   {"L5", "the GEMM ladder II", kMultiply},
+                                                   {"L6", "tensor cores", kMultiply},
+                                                   {"L7", "profiling", kMultiply},
+                                                   {"L8", "attention", kMultiply},
+                                                   {"W1", "FlashAttention", kModel},
+                                                   {"W2", "the Hopper GEMM", kModel},
+                                                   {"W3", "the abstraction ladder", kModel},
+                                                   {"W4", "serving", kModel},
+                                                   {"W5", "Blackwell and NVFP4", kModel},
+                                                   {"W6", "DeepSeek and AI kernels", kModel}};
   return sessions;
 }
 
@@ -46,7 +52,8 @@ std::string syllabus_line(const std::string& here, const Terminal& terminal) {
   for (const CourseSession& session : course()) {
     const bool now = here == session.id;
     if (now) title = session.title;
-    text += (text.empty() ? "" : " ") + (now ? terminal.paint(Tone::kGood, fmt::format("[{}]", session.id)) : std::string(session.id));
+    text += (text.empty() ? "" : " ") +
+            (now ? terminal.paint(Tone::kGood, fmt::format("[{}]", session.id)) : std::string(session.id));
   }
   return fmt::format("{}   we are HERE: {}", text, title);
 }

@@ -8,9 +8,9 @@
 namespace capstone::cli {
 
 struct CourseSession {
-  const char* id;     ///< "L4"
+  const char* id;  ///< "L4"
   const char* title;
-  const char* half;   ///< the heading of its half of the course
+  const char* half;  ///< the heading of its half of the course
 };
 const std::vector<CourseSession>& course();
 

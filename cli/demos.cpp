@@ -8,62 +8,79 @@
 #include <cmath>
 #include <optional>
 
-#include "harness/workflows/rungs.h"
 #include "cli/show.h"
-#include "harness/base/text.h"
 #include "harness/analysis/explain/explain.h"
-#include "harness/judge/judge.h"
 #include "harness/analysis/ladder/ladder.h"
+#include "harness/base/text.h"
+#include "harness/judge/judge.h"
 #include "harness/timing/device.h"
 #include "harness/timing/roofline.h"
+#include "harness/workflows/rungs.h"
 
 namespace capstone::cli {
 namespace {
 
-bool has_gpu(const Context& context) { return choose_backend(Backend::kAuto, context.resources).backend == Backend::kCuda; }
+bool has_gpu(const Context& context) {
+  return choose_backend(Backend::kAuto, context.resources).backend == Backend::kCuda;
+}
 
-void tell(const Context& context, const std::string& text) { context.terminal.out(context.terminal.fold(text)); }
+void tell(const Context& context, const std::string& text) {
+  context.terminal.out(context.terminal.fold(text));
+}
 
 void cannot_show(const Context& context, const std::string& what) {
-  tell(context, context.terminal.paint(Tone::kWarn, "not shown here: " + what + " (" + choose_backend(Backend::kAuto, context.resources).because + ")"));
+  tell(context, context.terminal.paint(Tone::kWarn,
+                                       "not shown here: " + what + " (" +
+                                           choose_backend(Backend::kAuto, context.resources).because + ")"));
 }
 
 // Rungs of a ladder, timed on the GPU at some sizes.
-Result<Ladder> timed(const Context& context, const std::string& id, const std::vector<std::string>& wanted, const Sizes& sizes) {
+Result<Ladder> timed(const Context& context, const std::string& id, const std::vector<std::string>& wanted,
+                     const Sizes& sizes) {
   CAPSTONE_TRY(auto rungs, rungs_of(context.resources, id));
   CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), id));
   problem.measure = sizes;
   problem.check.resize(1);
   LadderRequest request{&problem, {}, Backend::kCuda, 0.5};
   for (const Rung& rung : rungs)
-    if (std::any_of(wanted.begin(), wanted.end(), [&](const std::string& start) { return rung.name.starts_with(start); })) request.rungs.push_back(rung);
-  auto climbed = climb(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
+    if (std::any_of(wanted.begin(), wanted.end(),
+                    [&](const std::string& start) { return rung.name.starts_with(start); }))
+      request.rungs.push_back(rung);
+  auto climbed =
+      climb(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();
   return climbed;
 }
 
-Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung, const Sizes& sizes) {
+Result<Explanation> counted(const Context& context, const std::string& id, const std::string& rung,
+                            const Sizes& sizes) {
   CAPSTONE_TRY(const Problem problem, find_problem(context.resources.problems(), id));
-  CAPSTONE_TRY(const std::filesystem::path source, workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
-  auto explained = explain({&problem, source, sizes, {}}, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
+  CAPSTONE_TRY(const std::filesystem::path source,
+               workflows::find_rung(context, id, rung, "capstone explain {0} --problem {1}"));
+  auto explained = explain({&problem, source, sizes, {}}, context.resources,
+                           [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();
   return explained;
 }
 
 // A number that the course says aloud (docs/handbook_numbers.md).
 struct SpokenNumber {
-  double low, high;   ///< the same: not a range
+  double low, high;  ///< the same: not a range
   const char* text;
 };
 constexpr SpokenNumber kMountain{50, 100, "50 to 100 times, an A6000's first rung"};
 constexpr SpokenNumber kScores{67e6, 67e6, "67 million scores"};
 
 // "the course says X; here Y: 2 % above that"
-std::string against_the_course(const SpokenNumber& spoken, double here, const std::string& where, const std::string& here_text) {
+std::string against_the_course(const SpokenNumber& spoken, double here, const std::string& where,
+                               const std::string& here_text) {
   const double end = here > spoken.high ? spoken.high : spoken.low;
-  const bool inside = here >= spoken.low * 0.995 && here <= spoken.high * 1.005;  // else it would be "0 % above"
+  const bool inside =
+      here >= spoken.low * 0.995 && here <= spoken.high * 1.005;  // else it would be "0 % above"
   return fmt::format("the course says {}; {} {}: {}", spoken.text, where, here_text,
-                     inside ? "as it says" : fmt::format("{:.0f} % {} that", 100 * std::fabs(here / end - 1), here > end ? "above" : "below"));
+                     inside ? "as it says"
+                            : fmt::format("{:.0f} % {} that", 100 * std::fabs(here / end - 1),
+                                          here > end ? "above" : "below"));
 }
 
 // The first device on which a ladder's first rung and the library were timed at these sizes; empty: none.
@@ -78,18 +95,24 @@ std::optional<Ladder> recorded(const Resources& resources, const std::string& id
 }
 
 // "as recorded on an NVIDIA H200, 2026-11-22"
-std::string as_recorded(const Ladder& ladder) { return fmt::format("as recorded on an {}, {}", ladder.device, ladder.time.substr(0, 10)); }
+std::string as_recorded(const Ladder& ladder) {
+  return fmt::format("as recorded on an {}, {}", ladder.device, ladder.time.substr(0, 10));
+}
 
 const Sizes kMountainSizes{{"m", 4096}, {"k", 4096}, {"n", 4096}};
 const Sizes kWarmupSizes{{"n", 1 << 21}};
 
 std::string mountain_text(const Ladder& ladder, const std::string& where) {
   const double naive = ladder.steps.front().ms.point, times = naive / ladder.library_ms;
-  return fmt::format("  naive    {:>10}\n  library  {:>10}   {:.0f} times faster: {} of the time is the mountain\n{}", format_time_ms(naive), format_time_ms(ladder.library_ms), times,
-                     format_time_ms(naive - ladder.library_ms), against_the_course(kMountain, times, where, fmt::format("{:.0f} times", times)));
+  return fmt::format(
+      "  naive    {:>10}\n  library  {:>10}   {:.0f} times faster: {} of the time is the mountain\n{}",
+      format_time_ms(naive), format_time_ms(ladder.library_ms), times,
+      format_time_ms(naive - ladder.library_ms),
+      against_the_course(kMountain, times, where, fmt::format("{:.0f} times", times)));
 }
 
-// L1 ---------------------------------------------------------------------------------------------------------------------------------
+// L1
+// ---------------------------------------------------------------------------------------------------------------------------------
 
 Result<void> receipt(const Context& context) {
   const double a[2][2] = {{1, 2}, {3, 4}}, b[2][2] = {{5, 6}, {7, 8}};
@@ -108,8 +131,10 @@ Result<void> receipt(const Context& context) {
     }
   tell(context, "A = [1 2; 3 4]    B = [5 6; 7 8]\n");
   tell(context, table.text(context.terminal));
-  tell(context, fmt::format("\nthe receipt: {} multiply-adds = {} FLOPs = 2·2³. At 4096³ it is {:.0f} billion FLOPs, on {:.0f} MB of data.", multiply_adds,
-                                   2 * multiply_adds, 2 * std::pow(4096.0, 3) / 1e9, 3 * 4.0 * 4096 * 4096 / 1e6));
+  tell(context, fmt::format("\nthe receipt: {} multiply-adds = {} FLOPs = 2·2³. At 4096³ it is {:.0f} "
+                            "billion FLOPs, on {:.0f} MB of data.",
+                            multiply_adds, 2 * multiply_adds, 2 * std::pow(4096.0, 3) / 1e9,
+                            3 * 4.0 * 4096 * 4096 / 1e6));
   return {};
 }
 
@@ -119,7 +144,9 @@ double cpu_multiply_seconds(int n) {
   const auto begun = std::chrono::steady_clock::now();
   for (int i = 0; i < n; ++i)
     for (int k = 0; k < n; ++k)
-      for (int j = 0; j < n; ++j) c[static_cast<std::size_t>(i) * n + j] += a[static_cast<std::size_t>(i) * n + k] * b[static_cast<std::size_t>(k) * n + j];
+      for (int j = 0; j < n; ++j)
+        c[static_cast<std::size_t>(i) * n + j] +=
+            a[static_cast<std::size_t>(i) * n + k] * b[static_cast<std::size_t>(k) * n + j];
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   return c[a.size() - 1] == 0.75f * static_cast<float>(n) ? seconds : -1;  // the loop cannot be left out
 }
@@ -129,52 +156,70 @@ Result<void> cpu_vs_gpu(const Context& context) {
   double seconds = cpu_multiply_seconds(n);
   for (int i = 0; i < 2; ++i) seconds = std::min(seconds, cpu_multiply_seconds(n));
   const double flops = 2.0 * n * n * n, large = 2 * std::pow(4096.0, 3);
-  tell(context, fmt::format("one CPU core, three loops, {0}³: {1} = {2:.1f} GFLOP/s; 4096³ at this rate: {3:.0f} s", n, format_time_ms(seconds * 1e3), flops / seconds / 1e9,
-                                   large / (flops / seconds)));
+  tell(context,
+       fmt::format("one CPU core, three loops, {0}³: {1} = {2:.1f} GFLOP/s; 4096³ at this rate: {3:.0f} s", n,
+                   format_time_ms(seconds * 1e3), flops / seconds / 1e9, large / (flops / seconds)));
   if (!has_gpu(context)) {
     cannot_show(context, "the GPU's half");
     if (const auto there = recorded(context.resources, "sgemm", kMountainSizes)) {
       const double core = large / (flops / seconds) * 1e3, naive = there->steps.front().ms.point;
-      tell(context, fmt::format("{}, at 4096³: a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", as_recorded(*there), format_time_ms(naive),
-                                core / naive, format_time_ms(there->library_ms), core / there->library_ms));
+      tell(context, fmt::format("{}, at 4096³: a thread for each result: {}: {:.0f} times the core; the "
+                                "library: {}: {:.0f} times",
+                                as_recorded(*there), format_time_ms(naive), core / naive,
+                                format_time_ms(there->library_ms), core / there->library_ms));
     }
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(context, "sgemm", {"01_"}, {{"m", n}, {"k", n}, {"n", n}}));
   const LadderStep& naive = ladder.steps.front();
   if (!naive.timed()) return fail("the naive kernel got no time: " + naive.trouble);
-  tell(context, fmt::format("{}, the same three loops, a thread for each result: {}: {:.0f} times the core; the library: {}: {:.0f} times", ladder.device,
-                                   format_time_ms(naive.ms.point), seconds * 1e3 / naive.ms.point, format_time_ms(ladder.library_ms), seconds * 1e3 / ladder.library_ms));
+  tell(context, fmt::format("{}, the same three loops, a thread for each result: {}: {:.0f} times the core; "
+                            "the library: {}: {:.0f} times",
+                            ladder.device, format_time_ms(naive.ms.point), seconds * 1e3 / naive.ms.point,
+                            format_time_ms(ladder.library_ms), seconds * 1e3 / ladder.library_ms));
   return {};
 }
 
 Result<void> mountain(const Context& context) {
-  tell(context, "C = A·B, 4096 × 4096, fp32: 137 billion FLOPs. Nine lines of code against the vendor's library.");
+  tell(context,
+       "C = A·B, 4096 × 4096, fp32: 137 billion FLOPs. Nine lines of code against the vendor's library.");
   if (!has_gpu(context)) {
     cannot_show(context, "the race");
-    tell(context, "what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 bytes for each of 69 billion multiply-adds).");
-    if (const auto there = recorded(context.resources, "sgemm", kMountainSizes)) tell(context, as_recorded(*there) + ":\n" + mountain_text(*there, "there"));
+    tell(context,
+         "what both have to do: move 201 MB, once. What the naive kernel asks its caches for: 550 GB (8 "
+         "bytes for each of 69 billion multiply-adds).");
+    if (const auto there = recorded(context.resources, "sgemm", kMountainSizes))
+      tell(context, as_recorded(*there) + ":\n" + mountain_text(*there, "there"));
     return {};
   }
-  CAPSTONE_TRY(const Ladder ladder, timed(context, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
-  if (!ladder.steps.front().timed()) return fail("the naive kernel got no time: " + ladder.steps.front().trouble);
-  tell(context, fmt::format("on {}, at 2048³, to keep it short:\n{}", ladder.device, mountain_text(ladder, "here")));
+  CAPSTONE_TRY(const Ladder ladder,
+               timed(context, "sgemm", {"01_"}, {{"m", 2048}, {"k", 2048}, {"n", 2048}}));
+  if (!ladder.steps.front().timed())
+    return fail("the naive kernel got no time: " + ladder.steps.front().trouble);
+  tell(context,
+       fmt::format("on {}, at 2048³, to keep it short:\n{}", ladder.device, mountain_text(ladder, "here")));
   return {};
 }
 
-// L2 ---------------------------------------------------------------------------------------------------------------------------------
+// L2
+// ---------------------------------------------------------------------------------------------------------------------------------
 
 std::string warmup_text(const LadderStep& step) {
-  return fmt::format("  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, with the same kernel", format_time_ms(step.ms.point),
-                     format_time_ms(step.warm_ms), step.ms.point / step.warm_ms);
+  return fmt::format(
+      "  cold (L2 flushed, graded)   {}\n  warm (back to back)         {}   {:.1f} times faster, with the "
+      "same kernel",
+      format_time_ms(step.ms.point), format_time_ms(step.warm_ms), step.ms.point / step.warm_ms);
 }
 
 Result<void> warmup(const Context& context) {
   tell(context, "z = x + y over 2 million floats (25 MB)");
   if (!has_gpu(context)) {
     cannot_show(context, "a kernel cold and warm");
-    tell(context, "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A benchmark that repeats itself times the first.");
-    if (const auto there = recorded(context.resources, "vector_add", kWarmupSizes)) tell(context, as_recorded(*there) + ":\n" + warmup_text(there->steps.front()));
+    tell(context,
+         "what it shows: the same launch with its inputs in the L2 cache, and with the cache flushed. A "
+         "benchmark that repeats itself times the first.");
+    if (const auto there = recorded(context.resources, "vector_add", kWarmupSizes))
+      tell(context, as_recorded(*there) + ":\n" + warmup_text(there->steps.front()));
     return {};
   }
   CAPSTONE_TRY(const Ladder ladder, timed(context, "vector_add", {"01_"}, kWarmupSizes));
@@ -193,8 +238,10 @@ Result<std::vector<Measurement>> judged(const Context& context, const std::vecto
   request.options.hidden_cases = 1;
   request.options.python = "none";
   request.options.quick = true;
-  for (const std::string& name : names) request.candidates.push_back({name, context.resources.share / "examples" / "demos" / (name + ".cu")});
-  auto measurements = judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
+  for (const std::string& name : names)
+    request.candidates.push_back({name, context.resources.share / "examples" / "demos" / (name + ".cu")});
+  auto measurements =
+      judge(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); });
   context.terminal.end_progress();
   return measurements;
 }
@@ -212,7 +259,8 @@ Result<void> two_gates(const Context& context) {
   return {};
 }
 
-// L3 ---------------------------------------------------------------------------------------------------------------------------------
+// L3
+// ---------------------------------------------------------------------------------------------------------------------------------
 
 Result<void> coalescing(const Context& context) {
   const Sizes sizes{{"m", 128}, {"k", 128}, {"n", 128}};
@@ -220,9 +268,12 @@ Result<void> coalescing(const Context& context) {
   for (const char* rung : {"01_naive", "02_coalesced"}) {
     CAPSTONE_TRY(const Explanation e, counted(context, "sgemm", rung, sizes));
     const Traffic& t = e.total.global;
-    table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request()), fmt::format("{:.2f}", t.ideal_per_request())});
+    table.row({rung, std::to_string(t.requests), std::to_string(t.units),
+               fmt::format("{:.2f}", t.units_per_request()), fmt::format("{:.2f}", t.ideal_per_request())});
   }
-  tell(context, "sgemm 128³, counted on the CPU; a sector is 32 bytes. The two kernels differ in which index threadIdx.x is.\n");
+  tell(context,
+       "sgemm 128³, counted on the CPU; a sector is 32 bytes. The two kernels differ in which index "
+       "threadIdx.x is.\n");
   tell(context, table.text(context.terminal));
   return {};
 }
@@ -233,9 +284,12 @@ Result<void> bank_conflict(const Context& context) {
   for (const char* rung : {"02_shared", "03_padded"}) {
     CAPSTONE_TRY(const Explanation e, counted(context, "transpose", rung, sizes));
     const Traffic& t = e.total.shared;
-    table.row({rung, std::to_string(t.requests), std::to_string(t.units), fmt::format("{:.2f}", t.units_per_request())});
+    table.row({rung, std::to_string(t.requests), std::to_string(t.units),
+               fmt::format("{:.2f}", t.units_per_request())});
   }
-  tell(context, "transpose 256², counted on the CPU. The two kernels differ in one character: tile[32][32] and tile[32][33].\n");
+  tell(context,
+       "transpose 256², counted on the CPU. The two kernels differ in one character: tile[32][32] and "
+       "tile[32][33].\n");
   tell(context, table.text(context.terminal));
   return {};
 }
@@ -245,8 +299,9 @@ Result<void> roofline_demo(const Context& context) {
   const auto gpu = find_gpu(context.resources);
   CAPSTONE_TRY(peaks, find_device_like(gpu ? gpu->name : "h100"));
   const double ridge = peaks.fp32 / peaks.bandwidth;
-  tell(context, fmt::format("{}{}: {} of memory, {} of FP32: the ridge is at {:.1f} FLOP/B\n", gpu ? "" : "no GPU here; as an example ", peaks.name, format_bandwidth(peaks.bandwidth),
-                                   format_flops(peaks.fp32), ridge));
+  tell(context, fmt::format("{}{}: {} of memory, {} of FP32: the ridge is at {:.1f} FLOP/B\n",
+                            gpu ? "" : "no GPU here; as an example ", peaks.name,
+                            format_bandwidth(peaks.bandwidth), format_flops(peaks.fp32), ridge));
   struct Point {
     std::string id;
     double intensity, roof;
@@ -265,36 +320,47 @@ Result<void> roofline_demo(const Context& context) {
     const double intensity = cost.flops / cost.bytes;
     points.push_back({id, intensity, std::min(peaks.fp32, intensity * peaks.bandwidth), cost});
   }
-  std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.intensity < b.intensity; });
+  std::sort(points.begin(), points.end(),
+            [](const Point& a, const Point& b) { return a.intensity < b.intensity; });
   // Both axes logarithmic: 0.01 … 1000 FLOP/B, 13 cells a decade; the roof over it, 4 cells a decade.
   constexpr int kWide = 66, kHigh = 14;
   const double top = peaks.fp32;
   std::array<std::string, kHigh> canvas;
   canvas.fill(std::string(kWide, ' '));
-  auto column = [](double intensity) { return static_cast<int>(std::lround((std::log10(intensity) + 2) * 13)); };
-  auto line = [&](double flops) { return static_cast<int>(std::lround((std::log10(top) - std::log10(flops)) * 4)); };
+  auto column = [](double intensity) {
+    return static_cast<int>(std::lround((std::log10(intensity) + 2) * 13));
+  };
+  auto line = [&](double flops) {
+    return static_cast<int>(std::lround((std::log10(top) - std::log10(flops)) * 4));
+  };
   for (int x = 0; x < kWide; ++x) {
     const double intensity = std::pow(10.0, x / 13.0 - 2);
     const int y = line(std::min(top, intensity * peaks.bandwidth));
-    if (y >= 0 && y < kHigh) canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = intensity < ridge ? '/' : '-';
+    if (y >= 0 && y < kHigh)
+      canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = intensity < ridge ? '/' : '-';
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     const int x = column(points[i].intensity), y = line(points[i].roof);
-    if (x >= 0 && x < kWide && y >= 0 && y < kHigh) canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = static_cast<char>('a' + i % 26);
+    if (x >= 0 && x < kWide && y >= 0 && y < kHigh)
+      canvas[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)] = static_cast<char>('a' + i % 26);
   }
   for (const std::string& row : canvas) tell(context, "  │" + row);
-  tell(context, "  └" + std::string(kWide, '-') + "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
+  tell(context, "  └" + std::string(kWide, '-') +
+                    "\n   0.01         0.1          1            10           100          1000 FLOP/B\n");
   Table table({"", "problem", "FLOP/B", "roof", "bound by", "no faster than"});
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Roofline roof = roofline(points[i].cost, 0, peaks, Precision::kFp32);
-    table.row({std::string(1, static_cast<char>('a' + i % 26)), points[i].id, fmt::format("{:.2f}", points[i].intensity), format_flops(points[i].roof), roof.bound_by, format_time_ms(roof.floor_ms)});
+    table.row({std::string(1, static_cast<char>('a' + i % 26)), points[i].id,
+               fmt::format("{:.2f}", points[i].intensity), format_flops(points[i].roof), roof.bound_by,
+               format_time_ms(roof.floor_ms)});
   }
   tell(context, table.text(context.terminal));
   if (!elsewhere.empty()) tell(context, "not under the roof of FP32: " + join(elsewhere, ", "));
   return {};
 }
 
-// L8 ---------------------------------------------------------------------------------------------------------------------------------
+// L8
+// ---------------------------------------------------------------------------------------------------------------------------------
 
 Result<void> online_softmax(const Context& context) {
   const std::vector<std::vector<double>> tiles{{1, 3}, {2, 5}};
@@ -307,12 +373,16 @@ Result<void> online_softmax(const Context& context) {
     const double scale = sum > 0 ? std::exp(before - most) : 0;
     sum *= scale;
     for (double x : tile) sum += std::exp(x - most);
-    table.row({fmt::format("[{:g}, {:g}]", tile[0], tile[1]), fmt::format("{:g}", most), scale > 0 ? fmt::format("e^({:g} - {:g}) = {:.4f}", before, most, scale) : "-", fmt::format("{:.6f}", sum)});
+    table.row({fmt::format("[{:g}, {:g}]", tile[0], tile[1]), fmt::format("{:g}", most),
+               scale > 0 ? fmt::format("e^({:g} - {:g}) = {:.4f}", before, most, scale) : "-",
+               fmt::format("{:.6f}", sum)});
   }
   double whole = 0;
   for (double x : all) whole += std::exp(x - most);
   tell(context, table.text(context.terminal));
-  tell(context, fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole, std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
+  tell(context,
+       fmt::format("\nthe whole row at once: largest {:g}, sum {:.6f}: {}", most, whole,
+                   std::fabs(whole - sum) < 1e-12 ? "the same, and the row was read once" : "DIFFERENT"));
   return {};
 }
 
@@ -327,11 +397,14 @@ Result<void> flash_traffic(const Context& context) {
   table.row({"write O", mega(operand), mega(operand)});
   const double naive = 4 * operand + 4 * scores, flash = 4 * operand;
   table.row({context.terminal.paint(Tone::kBold, "device memory"), mega(naive), mega(flash)});
-  tell(context, fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
-  tell(context, against_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) + ". 67 million are their bytes in fp32.\n");
+  tell(context,
+       fmt::format("the score matrix: {:.1f} million entries a head, {:.0f} MB", n * n / 1e6, scores / 1e6));
+  tell(context, against_the_course(kScores, n * n, "here", fmt::format("{:.1f} million", n * n / 1e6)) +
+                    ". 67 million are their bytes in fp32.\n");
   tell(context, table.text(context.terminal));
-  tell(context, fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), from the L2 cache: they are {} together.", naive / flash, tile,
-                                   mega(n / tile * 2 * operand), mega(2 * operand)));
+  tell(context, fmt::format("\n{:.0f} times less. Each tile of {:g} queries reads K and V again ({} in all), "
+                            "from the L2 cache: they are {} together.",
+                            naive / flash, tile, mega(n / tile * 2 * operand), mega(2 * operand)));
   return {};
 }
 
@@ -339,17 +412,28 @@ Result<void> flash_traffic(const Context& context) {
 
 const std::vector<Demo>& demos() {
   static const std::vector<Demo> all{
-      {"receipt", "L1", "a 2 × 2 matrix product by hand", "Everything in this course is this, done a hundred billion times.", receipt},
-      {"cpu-vs-gpu", "L1", "the same three loops on a core and on a GPU", "Nothing is clever yet. There are only more hands.", cpu_vs_gpu},
-      {"mountain", "L1", "naive matmul and the library, back to back", "That gap is the mountain. We climb it until lecture 6.", mountain},
-      {"warmup", "L2", "one kernel, cold and warm", "If you time it twice, you time two different things.", warmup},
-      {"off-by-one", "L2", "a wrong index, and gate one catching it", "A GPU does not tell you that you are wrong. It gives you a number.", off_by_one},
-      {"two-gates", "L2", "fast and wrong, slow and right", "First right, then fast. In this order, or not at all.", two_gates},
-      {"coalescing", "L3", "two kernels that differ in which index is threadIdx.x", "The memory moves whole sectors. Ask for neighbours.", coalescing},
-      {"bank-conflict", "L3", "tile[32][32] and tile[32][33]", "One character. Thirty-two banks, and everybody wanted the same one.", bank_conflict},
-      {"roofline", "L7", "where the course's problems stand under the roof", "Before you make it faster, ask which roof you are under.", roofline_demo},
-      {"online-softmax", "L8", "tiles [1, 3] and [2, 5]: running largest and sum", "You can change your mind about the largest, if you mend the sum.", online_softmax},
-      {"flash-traffic", "L8", "bytes that naive and flash attention move at n = 4096", "It does more arithmetic, and it is faster: it was never about the arithmetic.", flash_traffic}};
+      {"receipt", "L1", "a 2 × 2 matrix product by hand",
+       "Everything in this course is this, done a hundred billion times.", receipt},
+      {"cpu-vs-gpu", "L1", "the same three loops on a core and on a GPU",
+       "Nothing is clever yet. There are only more hands.", cpu_vs_gpu},
+      {"mountain", "L1", "naive matmul and the library, back to back",
+       "That gap is the mountain. We climb it until lecture 6.", mountain},
+      {"warmup", "L2", "one kernel, cold and warm", "If you time it twice, you time two different things.",
+       warmup},
+      {"off-by-one", "L2", "a wrong index, and gate one catching it",
+       "A GPU does not tell you that you are wrong. It gives you a number.", off_by_one},
+      {"two-gates", "L2", "fast and wrong, slow and right",
+       "First right, then fast. In this order, or not at all.", two_gates},
+      {"coalescing", "L3", "two kernels that differ in which index is threadIdx.x",
+       "The memory moves whole sectors. Ask for neighbours.", coalescing},
+      {"bank-conflict", "L3", "tile[32][32] and tile[32][33]",
+       "One character. Thirty-two banks, and everybody wanted the same one.", bank_conflict},
+      {"roofline", "L7", "where the course's problems stand under the roof",
+       "Before you make it faster, ask which roof you are under.", roofline_demo},
+      {"online-softmax", "L8", "tiles [1, 3] and [2, 5]: running largest and sum",
+       "You can change your mind about the largest, if you mend the sum.", online_softmax},
+      {"flash-traffic", "L8", "bytes that naive and flash attention move at n = 4096",
+       "It does more arithmetic, and it is faster: it was never about the arithmetic.", flash_traffic}};
   return all;
 }
 

@@ -7,10 +7,10 @@
 namespace capstone::cli {
 
 struct Demo {
-  const char* name;      ///< "bank-conflict"
-  const char* session;   ///< "L3"
-  const char* what;      ///< one line for the list
-  const char* line;      ///< to say at the board
+  const char* name;     ///< "bank-conflict"
+  const char* session;  ///< "L3"
+  const char* what;     ///< one line for the list
+  const char* line;     ///< to say at the board
   Result<void> (*run)(const Context& context);
 };
 const std::vector<Demo>& demos();

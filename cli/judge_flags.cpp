@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "harness/base/text.h"
 
@@ -15,12 +14,18 @@ namespace {
 // What the help shows for the value.
 std::string type_name_of(const JudgeOption& option) {
   switch (option.kind) {
-    case JudgeOption::Kind::kChoice: return join(option.choices, "|");
-    case JudgeOption::Kind::kChoices: return "TEXT:{" + join(option.choices, ",") + "} ...";
-    case JudgeOption::Kind::kInteger: return fmt::format("INT in [{:g} - {:g}]", option.low, option.high);
-    case JudgeOption::Kind::kNumber: return fmt::format("FLOAT in [{:g} - {:g}]", option.low, option.high);
-    case JudgeOption::Kind::kText: return std::string(option.value_name);
-    case JudgeOption::Kind::kFlag: break;
+    case JudgeOption::Kind::kChoice:
+      return join(option.choices, "|");
+    case JudgeOption::Kind::kChoices:
+      return "TEXT:{" + join(option.choices, ",") + "} ...";
+    case JudgeOption::Kind::kInteger:
+      return fmt::format("INT in [{:g} - {:g}]", option.low, option.high);
+    case JudgeOption::Kind::kNumber:
+      return fmt::format("FLOAT in [{:g} - {:g}]", option.low, option.high);
+    case JudgeOption::Kind::kText:
+      return std::string(option.value_name);
+    case JudgeOption::Kind::kFlag:
+      break;
   }
   return {};
 }
@@ -37,7 +42,8 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
       option = command.add_option_function<std::vector<std::string>>(
           each.flag(),
           [&each, &options](const std::vector<std::string>& words) {
-            if (auto ok = each.set(options, join(words, ",")); !ok) throw CLI::ValidationError(ok.error().what);
+            if (auto ok = each.set(options, join(words, ",")); !ok)
+              throw CLI::ValidationError(ok.error().what);
           },
           each.help);
       option->expected(1)->type_name(type_name_of(each));

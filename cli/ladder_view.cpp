@@ -23,13 +23,18 @@ struct Span {
   }
 };
 
-std::string news_of(const LadderStep& s) { return s.trouble.empty() || s.gate_one == "PASS" ? s.rung.title : s.trouble; }
+std::string news_of(const LadderStep& s) {
+  return s.trouble.empty() || s.gate_one == "PASS" ? s.rung.title : s.trouble;
+}
 
 // Everything about a rung on one line, or, where a terminal is too narrow for that, what is new on a second.
 std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int bar_cells) {
-  const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
-  const bool counted = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.counts.has_value(); });
-  const bool passed = std::all_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.gate_one == "PASS"; });
+  const bool timed =
+      std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
+  const bool counted = std::any_of(ladder.steps.begin(), ladder.steps.end(),
+                                   [](const LadderStep& s) { return s.counts.has_value(); });
+  const bool passed = std::all_of(ladder.steps.begin(), ladder.steps.end(),
+                                  [](const LadderStep& s) { return s.gate_one == "PASS"; });
   const bool compute = ladder.compute_bound(), gate = whole || !passed;
   std::vector<std::string> header, titles;
   if (whole) header.emplace_back("session");
@@ -62,8 +67,11 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
     } else {
       row.insert(row.end(), times_cells, "-");
     }
-    if (counted && s.counts) row.insert(row.end(), {times(s.counts->sectors_per_request), times(s.counts->wavefronts_over_ideal), times(s.counts->moved_over_compulsory)});
-    else if (counted) row.insert(row.end(), 3, "-");
+    if (counted && s.counts)
+      row.insert(row.end(), {times(s.counts->sectors_per_request), times(s.counts->wavefronts_over_ideal),
+                             times(s.counts->moved_over_compulsory)});
+    else if (counted)
+      row.insert(row.end(), 3, "-");
     if (whole) row.push_back(news_of(s));
     table.row(std::move(row));
   }
@@ -77,7 +85,8 @@ std::string fitting_ladder_view(const Ladder& ladder, const Terminal& t) {
   for (int cells : {kBarCells, kBarCells / 2, kBarCells / 4, 0})
     if (text = ladder_view(ladder, t, false, cells); t.fits(text)) break;
   std::vector<std::string> lines = split(text, '\n');
-  for (std::size_t i = 0; i < ladder.steps.size() && i + 1 < lines.size(); ++i) lines[i + 1] += "\n" + t.paint(Tone::kDim, t.fold("    " + news_of(ladder.steps[i])));
+  for (std::size_t i = 0; i < ladder.steps.size() && i + 1 < lines.size(); ++i)
+    lines[i + 1] += "\n" + t.paint(Tone::kDim, t.fold("    " + news_of(ladder.steps[i])));
   return join(lines, "\n");
 }
 
@@ -92,32 +101,45 @@ std::string time_bar(double ms, double slowest, double fastest, int most) {
 }
 
 std::string figure(const Ladder& ladder, const LadderStep& step) {
-  return ladder.compute_bound() ? fmt::format("{:.2f}", ladder.throughput(step) / 1e12) : fmt::format("{:.0f}", ladder.bandwidth(step) / 1e9);
+  return ladder.compute_bound() ? fmt::format("{:.2f}", ladder.throughput(step) / 1e12)
+                                : fmt::format("{:.0f}", ladder.bandwidth(step) / 1e9);
 }
 
 std::string ladder_heading(const Ladder& ladder) {
   std::string sizes;
-  for (const auto& [name, value] : ladder.sizes.items()) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value.get<std::int64_t>());
+  for (const auto& [name, value] : ladder.sizes.items())
+    sizes += fmt::format("{}{}={}", sizes.empty() ? "" : " ", name, value.get<std::int64_t>());
   return fmt::format("{}  ({}, {})", ladder.title, ladder.problem, sizes);
 }
 
 std::string ladder_origin(const Ladder& ladder) {
-  if (ladder.backend == "emulated") return "checked on the CPU, not timed: a ladder's times need a GPU; `capstone explain RUNG` shows what each line moves";
+  if (ladder.backend == "emulated")
+    return "checked on the CPU, not timed: a ladder's times need a GPU; `capstone explain RUNG` shows what "
+           "each line moves";
   std::string text = fmt::format("{}, driver {}, cold L2, {}", ladder.device, ladder.driver, ladder.time);
-  if (ladder.library_ms > 0) text += fmt::format("\nthe library: {} ({})", ladder.library, format_time_ms(ladder.library_ms));
-  if (ladder.copy_bytes_per_second > 0) text += fmt::format("\na device copy in the same run: {}", format_bandwidth(ladder.copy_bytes_per_second));
+  if (ladder.library_ms > 0)
+    text += fmt::format("\nthe library: {} ({})", ladder.library, format_time_ms(ladder.library_ms));
+  if (ladder.copy_bytes_per_second > 0)
+    text +=
+        fmt::format("\na device copy in the same run: {}", format_bandwidth(ladder.copy_bytes_per_second));
   return text;
 }
 
 std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) {
   const auto any = [&](auto holds) { return std::any_of(ladder.steps.begin(), ladder.steps.end(), holds); };
-  std::string text = t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + fitting_ladder_view(ladder, t);
+  std::string text =
+      t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" + fitting_ladder_view(ladder, t);
   if (any([](const LadderStep& s) { return s.counts.has_value(); }))
-    text += "\n" + t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of shared memory and bytes moved: times the least possible"));
-  if (any([](const LadderStep& s) { return s.timed(); })) text += "\n" + t.paint(Tone::kDim, "bars: the times by their logarithm");
-  text += "\n" + t.paint(Tone::kDim, t.fold((recorded ? "RECORDED, not measured here: " : "") + ladder_origin(ladder)));
+    text +=
+        "\n" + t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of "
+                                          "shared memory and bytes moved: times the least possible"));
+  if (any([](const LadderStep& s) { return s.timed(); }))
+    text += "\n" + t.paint(Tone::kDim, "bars: the times by their logarithm");
+  text += "\n" + t.paint(Tone::kDim,
+                         t.fold((recorded ? "RECORDED, not measured here: " : "") + ladder_origin(ladder)));
   for (const LadderStep& s : ladder.steps)
-    for (const std::string& label : s.labels) text += "\n" + t.paint(Tone::kWarn, t.fold(s.rung.name + ": " + label));
+    for (const std::string& label : s.labels)
+      text += "\n" + t.paint(Tone::kWarn, t.fold(s.rung.name + ": " + label));
   return text;
 }
 

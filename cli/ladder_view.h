@@ -12,7 +12,8 @@ std::string ladder_text(const Ladder& ladder, const Terminal& terminal, bool rec
 
 inline constexpr int kBarCells = 20;
 
-/// The time as a bar: naive rungs are hundreds of times slower, hence by its logarithm. @param most  cells of the slowest
+/// The time as a bar: naive rungs are hundreds of times slower, hence by its logarithm. @param most  cells of
+/// the slowest
 std::string time_bar(double ms, double slowest, double fastest, int most = kBarCells);
 /// "51.60" TFLOP/s or "2731" GB/s, without its unit.
 std::string figure(const Ladder& ladder, const LadderStep& step);

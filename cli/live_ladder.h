@@ -7,8 +7,8 @@
 
 namespace capstone::cli {
 
-/// Shows the timed rungs one after the other. Before each except the first it reads a guess: how many times faster the rung is.
-/// An empty line is no guess; the end of the input ends the show.
+/// Shows the timed rungs one after the other. Before each except the first it reads a guess: how many times
+/// faster the rung is. An empty line is no guess; the end of the input ends the show.
 Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& terminal, std::istream& room);
 
 /// Digits, '.', 'x', '%' and blanks, five lines high.

@@ -1,11 +1,10 @@
 // capstone: the command line. Parses, calls a workflow, prints; everything else is in the libraries.
 #include <signal.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "cli/parse_errors.h"
@@ -14,8 +13,8 @@
 
 namespace capstone::cli {
 
-// Every command, in the order of `capstone --help`. A new one is its file in commands/, which defines add_NAME(), and a line
-// here.
+// Every command, in the order of `capstone --help`. A new one is its file in commands/, which defines
+// add_NAME(), and a line here.
 #define CAPSTONE_COMMANDS(COMMAND) \
   COMMAND(problems)                \
   COMMAND(init)                    \
@@ -112,15 +111,17 @@ int run(int argc, char** argv) {
   }
   Context context = std::move(*made);
   Action action;
-  CLI::App app{"You vs the machine: judge a hand-written CUDA kernel against a model's, and keep the worklog of it.\n"
-               "The steps of a project: problems -> init -> predict -> measure -> llm -> report -> check -> submit."};
+  CLI::App app{
+      "You vs the machine: judge a hand-written CUDA kernel against a model's, and keep the worklog of it.\n"
+      "The steps of a project: problems -> init -> predict -> measure -> llm -> report -> check -> submit."};
   app.name("capstone");
   app.set_version_flag("--version", std::string("capstone ") + kToolVersion);
   app.require_subcommand(0, 1);
   app.add_flag("-v,--verbose", context.verbose, "show compiler logs, commands and tracebacks");
   app.fallthrough();
-  app.footer("Exit codes: 0 done, 1 gate one failed (`check`: something is missing), 2 usage or bad input, "
-             "3 environment or not judgeable here, 4 batch partly ungraded, 70 internal, 130 interrupted.");
+  app.footer(
+      "Exit codes: 0 done, 1 gate one failed (`check`: something is missing), 2 usage or bad input, "
+      "3 environment or not judgeable here, 4 batch partly ungraded, 70 internal, 130 interrupted.");
   add_commands(app, context, action);
   const std::vector<std::string> words(argv + 1, argv + argc);
   try {
@@ -141,9 +142,10 @@ int run(int argc, char** argv) {
 }  // namespace
 
 void add_format(CLI::App& command, Context& context) {
-  command.add_option_function<std::string>(
-             "--format", [&context](const std::string& format) { context.json = format == "json"; },
-             "text (default) or json")
+  command
+      .add_option_function<std::string>(
+          "--format", [&context](const std::string& format) { context.json = format == "json"; },
+          "text (default) or json")
       ->check(CLI::IsMember({"text", "json"}));
 }
 
@@ -153,7 +155,8 @@ int main(int argc, char** argv) {
   try {
     return capstone::cli::run(argc, argv);
   } catch (const std::exception& problem) {
-    std::cerr << capstone::render({std::string("internal error: ") + problem.what(), {},
+    std::cerr << capstone::render({std::string("internal error: ") + problem.what(),
+                                   {},
                                    "this is a defect of capstone; please report it with the command line",
                                    capstone::ExitCode::kInternal});
     return static_cast<int>(capstone::ExitCode::kInternal);

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <regex>
-
-#include <CLI/CLI.hpp>
 
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
@@ -43,15 +42,20 @@ const CLI::App* chosen(const CLI::App* app, const std::vector<std::string>& word
 // CLI11's message about a value, rewritten: it prints limits with all their digits.
 std::string plain(const std::string& what) {
   std::smatch m;
-  static const std::regex range(R"(^(\S+): Value (.*) not in range (\S+) to (\S+)$)"), conversion(R"(^Could not convert: (\S+) = (.*)$)");
-  if (std::regex_match(what, m, conversion)) return fmt::format("{} takes a number, not \"{}\"", m[1].str(), m[2].str());
+  static const std::regex range(R"(^(\S+): Value (.*) not in range (\S+) to (\S+)$)"),
+      conversion(R"(^Could not convert: (\S+) = (.*)$)");
+  if (std::regex_match(what, m, conversion))
+    return fmt::format("{} takes a number, not \"{}\"", m[1].str(), m[2].str());
   if (!std::regex_match(what, m, range)) return what;
   char* end = nullptr;
   const std::string value = m[2];
-  const double low = std::strtod(m[3].str().c_str(), nullptr), high = std::strtod(m[4].str().c_str(), nullptr);
+  const double low = std::strtod(m[3].str().c_str(), nullptr),
+               high = std::strtod(m[4].str().c_str(), nullptr);
   const double number = std::strtod(value.c_str(), &end);
   if (value.empty() || *end) return fmt::format("{} takes a number, not \"{}\"", m[1].str(), value);
-  if (high > 1e18 && number <= 0) return fmt::format("{} must {}, not {}", m[1].str(), number < 0 ? "not be negative" : "be greater than 0", value);
+  if (high > 1e18 && number <= 0)
+    return fmt::format("{} must {}, not {}", m[1].str(), number < 0 ? "not be negative" : "be greater than 0",
+                       value);
   if (high > 1e18) return fmt::format("{}: {} cannot be used", m[1].str(), value);
   return fmt::format("{}: {} is not in range {:.12g} to {:.12g}", m[1].str(), value, low, high);
 }
@@ -83,18 +87,22 @@ bool explain_unknown(const CLI::App* at, const std::string& word, Error& error) 
   const std::string bare = flag ? word.substr(0, word.find('=')) : word;
   const auto names = flag ? option_names(*at) : subcommand_names(*at);
   if (names.empty() || std::find(names.begin(), names.end(), bare) != names.end()) return false;
-  if (is_chosen(at, bare) || (flag && is_option_of_parent(at, bare)) || (!flag && word.starts_with("-"))) return false;
+  if (is_chosen(at, bare) || (flag && is_option_of_parent(at, bare)) || (!flag && word.starts_with("-")))
+    return false;
   const std::string command = command_name(at);
   error.what = flag ? "unknown option " + bare + " for `" + command + "`" : "unknown command " + bare;
   const bool has_show = !flag && std::find(names.begin(), names.end(), "show") != names.end();
-  if (auto meant = nearest(bare, names)) error.hint = "did you mean `" + *meant + "`?  (" + error.hint + ")";
-  else if (has_show) error.hint = "did you mean `" + command + " show " + bare + "`?  (" + error.hint + ")";
+  if (auto meant = nearest(bare, names))
+    error.hint = "did you mean `" + *meant + "`?  (" + error.hint + ")";
+  else if (has_show)
+    error.hint = "did you mean `" + command + " show " + bare + "`?  (" + error.hint + ")";
   return true;
 }
 
 }  // namespace
 
-Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& words) {
+Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem,
+                          const std::vector<std::string>& words) {
   const CLI::App* at = chosen(&app, words);
   Error error{problem.what(), {}, {}, ExitCode::kUsage};
   error.what = plain(replace_all(error.what, "\n", " "));

@@ -8,12 +8,13 @@
 namespace CLI {
 class App;
 class ParseError;
-}
+}  // namespace CLI
 
 namespace capstone::cli {
 
 /// @param words  the command line, without the program's name
 /// @return what is wrong, with the nearest command or option where one is unknown
-Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem, const std::vector<std::string>& words);
+Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem,
+                          const std::vector<std::string>& words);
 
 }  // namespace capstone::cli

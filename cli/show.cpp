@@ -13,18 +13,24 @@ namespace capstone::cli {
 namespace {
 
 std::string with_interval(const Interval& ms) {
-  return fmt::format("{} [{}, {}]", format_time_ms(ms.point), format_time_ms(ms.low), format_time_ms(ms.high));
+  return fmt::format("{} [{}, {}]", format_time_ms(ms.point), format_time_ms(ms.low),
+                     format_time_ms(ms.high));
 }
 
 Tone tone_of(GateTwo verdict) {
   switch (verdict) {
-    case GateTwo::kFaster: return Tone::kGood;
-    case GateTwo::kSlower: return Tone::kWarn;
-    default: return Tone::kPlain;
+    case GateTwo::kFaster:
+      return Tone::kGood;
+    case GateTwo::kSlower:
+      return Tone::kWarn;
+    default:
+      return Tone::kPlain;
   }
 }
 
-bool judged(const Measurement& m) { return m.gate_one == GateOne::kPassed && m.gate_two != GateTwo::kNotJudged && m.measured; }
+bool judged(const Measurement& m) {
+  return m.gate_one == GateOne::kPassed && m.gate_two != GateTwo::kNotJudged && m.measured;
+}
 
 std::string cases_text(const Measurement& m) {
   std::set<std::string> all, bad;
@@ -35,7 +41,9 @@ std::string cases_text(const Measurement& m) {
   if (all.empty()) return {};
   std::string text = fmt::format(" ({}/{} cases", all.size() - bad.size(), all.size());
   if (!bad.empty() && bad.size() < all.size()) {
-    std::vector<std::string> names(bad.begin(), std::next(bad.begin(), static_cast<std::ptrdiff_t>(std::min<std::size_t>(bad.size(), 3))));
+    std::vector<std::string> names(
+        bad.begin(),
+        std::next(bad.begin(), static_cast<std::ptrdiff_t>(std::min<std::size_t>(bad.size(), 3))));
     text += fmt::format("; not {}{}", join(names, ", "), bad.size() > names.size() ? " …" : "");
   }
   return text + ")";
@@ -43,17 +51,21 @@ std::string cases_text(const Measurement& m) {
 
 // "H200, replayed execution", "four schedules": how the kernel was run.
 std::string way_of(const Measurement& m) {
-  if (m.backend == Backend::kEmulated) return m.execution == Execution::kInProcess ? "PyTorch on the CPU" : "four schedules";
+  if (m.backend == Backend::kEmulated)
+    return m.execution == Execution::kInProcess ? "PyTorch on the CPU" : "four schedules";
   return fmt::format("{}, {}", m.environment.value("device", ""), recorded_name(m.execution));
 }
 
-std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+std::string index_text(const std::vector<std::int64_t>& index) {
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
 
 // The first wrong elements one by one.
 std::string mismatch_table(const Diagnosis& d, const Terminal& terminal) {
   Table table({d.output, "got", "expected", "allowed error"});
   for (const Mismatch& m : d.mismatches)
-    table.row({index_text(m.index), m.unwritten ? "never written" : number_text(m.got), number_text(m.expected), number_text(m.allowed, 3)});
+    table.row({index_text(m.index), m.unwritten ? "never written" : number_text(m.got),
+               number_text(m.expected), number_text(m.allowed, 3)});
   return table.text(terminal);
 }
 
@@ -64,12 +76,15 @@ std::string time_of(const Measurement& m) {
   return with_interval(arm.median_ms);
 }
 
-std::string shown_name(const Measurement& m) { return m.version.empty() ? m.candidate : m.candidate + " " + m.version; }
+std::string shown_name(const Measurement& m) {
+  return m.version.empty() ? m.candidate : m.candidate + " " + m.version;
+}
 
 }  // namespace
 
 std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal) {
-  const bool cuda = std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return judged(m); });
+  const bool cuda =
+      std::any_of(measurements.begin(), measurements.end(), [](const Measurement& m) { return judged(m); });
   std::vector<std::string> header{"candidate", "gate one", "median"};
   if (cuda) header.insert(header.end(), {"speedup", "of peak", "bound by"});
   header.push_back("gate two");
@@ -78,19 +93,25 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
     auto first = std::find_if(measurements.begin(), measurements.end(), judged);
     // The first is the reference; the second is the same again, and the last the candidate.
     const std::vector<Arm>& arms = first->measured->arms;
-    table.row({arms.front().name, "-", with_interval(arms.front().median_ms), "1x (the reference)", "", "", arms.front().label});
+    table.row({arms.front().name, "-", with_interval(arms.front().median_ms), "1x (the reference)", "", "",
+               arms.front().label});
     for (std::size_t i = 2; i + 1 < arms.size(); ++i)
-      table.row({arms[i].name, "-", with_interval(arms[i].median_ms), format_speedup(arms.front().median_ms.point / arms[i].median_ms.point), "", "", arms[i].label});
+      table.row({arms[i].name, "-", with_interval(arms[i].median_ms),
+                 format_speedup(arms.front().median_ms.point / arms[i].median_ms.point), "", "",
+                 arms[i].label});
   }
   for (const Measurement& m : measurements) {
     bool passed = m.gate_one == GateOne::kPassed;
-    std::vector<std::string> row{terminal.paint(Tone::kBold, shown_name(m)),
-                                 terminal.paint(passed ? Tone::kGood : Tone::kBad, label_of(m.gate_one)) + cases_text(m), time_of(m)};
+    std::vector<std::string> row{
+        terminal.paint(Tone::kBold, shown_name(m)),
+        terminal.paint(passed ? Tone::kGood : Tone::kBad, label_of(m.gate_one)) + cases_text(m), time_of(m)};
     if (cuda) {
       if (judged(m) && m.measured->speedup) {
         const Interval& s = *m.measured->speedup;
         row.push_back(fmt::format("{:.3f}x [{:.3f}, {:.3f}]", s.point, s.low, s.high));
-        row.push_back(m.measured->percent_of_peak > 0 ? fmt::format("{:.1f} % of {}", m.measured->percent_of_peak, m.measured->peak) : "n/a");
+        row.push_back(m.measured->percent_of_peak > 0
+                          ? fmt::format("{:.1f} % of {}", m.measured->percent_of_peak, m.measured->peak)
+                          : "n/a");
         row.push_back(m.measured->bound_by);
       } else {
         row.insert(row.end(), {"-", "-", "-"});
@@ -101,22 +122,34 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   }
   std::string text = table.text(terminal);
   for (const Measurement& m : measurements)
-    for (const std::string& label : m.labels) text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
+    for (const std::string& label : m.labels)
+      text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
   const Measurement& any = measurements.front();
   if (any.backend == Backend::kEmulated)
-    text += "\n" + terminal.paint(Tone::kDim, fmt::format("gate two: not judged here ({}). Emulated times are CPU times: they are not graded.",
-                                                          any.gate_two_reason));
+    text +=
+        "\n" +
+        terminal.paint(
+            Tone::kDim,
+            fmt::format("gate two: not judged here ({}). Emulated times are CPU times: they are not graded.",
+                        any.gate_two_reason));
   else
     for (const Measurement& m : measurements)
       if (m.gate_one == GateOne::kPassed && !m.gate_two_reason.empty())
-        text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + std::string(label_of(m.gate_two)) + ": " + m.gate_two_reason);
+        text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + std::string(label_of(m.gate_two)) +
+                                                      ": " + m.gate_two_reason);
   if (judged(any) && any.environment.contains("native_because"))
-    text += "\n" + terminal.paint(Tone::kDim, fmt::format("the reference is the native baseline: {}", any.environment.value("native_because", "")));
+    text += "\n" + terminal.paint(Tone::kDim, fmt::format("the reference is the native baseline: {}",
+                                                          any.environment.value("native_because", "")));
   for (const Measurement& m : measurements)
     if (!m.execution_reason.empty())
-      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {}: {}", shown_name(m), recorded_name(m.execution), m.execution_reason));
-  text += "\n" + terminal.paint(Tone::kDim, fmt::format("backend {} · {} · isolation: {}{}", recorded_name(any.backend), way_of(any), any.isolation,
-                                                        judged(any) ? fmt::format(" · verdict floor {:.1f} %", any.measured->floor * 100) : ""));
+      text += "\n" + terminal.paint(Tone::kDim, fmt::format("{}: {}: {}", shown_name(m),
+                                                            recorded_name(m.execution), m.execution_reason));
+  text += "\n" +
+          terminal.paint(
+              Tone::kDim,
+              fmt::format(
+                  "backend {} · {} · isolation: {}{}", recorded_name(any.backend), way_of(any), any.isolation,
+                  judged(any) ? fmt::format(" · verdict floor {:.1f} %", any.measured->floor * 100) : ""));
   return text;
 }
 
@@ -126,30 +159,40 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
   auto line = [&](const std::string& s) { text += (text.empty() ? "" : "\n") + s; };
   if (m.gate_one == GateOne::kBuildFailed) {
     const auto& error = m.build.first_error;
-    line(terminal.paint(Tone::kBad, fmt::format("{} does not {}: {}", m.candidate, m.source.ends_with(".py") ? "load" : "compile", error ? error->text : "no error line")));
-    if (error) line(fmt::format("  --> {}{}", error->file.empty() ? m.source : error->file,
-                                error->line ? fmt::format(":{}{}", error->line, error->column ? fmt::format(":{}", error->column) : "") : ""));
+    line(terminal.paint(Tone::kBad, fmt::format("{} does not {}: {}", m.candidate,
+                                                m.source.ends_with(".py") ? "load" : "compile",
+                                                error ? error->text : "no error line")));
+    if (error)
+      line(fmt::format("  --> {}{}", error->file.empty() ? m.source : error->file,
+                       error->line ? fmt::format(":{}{}", error->line,
+                                                 error->column ? fmt::format(":{}", error->column) : "")
+                                   : ""));
     line(verbose ? "  the whole output:\n" + m.build.log : "  hint: --verbose shows the whole output");
     return text;
   }
   const CaseResult* bad = m.first_failure();
   if (!bad) return text;
-  line(terminal.paint(Tone::kBad, fmt::format("{}: {}: {}", m.candidate, label_of(m.gate_one), bad->problem)));
+  line(
+      terminal.paint(Tone::kBad, fmt::format("{}: {}: {}", m.candidate, label_of(m.gate_one), bad->problem)));
   std::string where = bad->where;
   if (!bad->sizes.empty()) {
     std::string sizes;
-    for (auto it = bad->sizes.begin(); it != bad->sizes.end(); ++it) sizes += (sizes.empty() ? "" : ", ") + it.key() + "=" + it->dump();
+    for (auto it = bad->sizes.begin(); it != bad->sizes.end(); ++it)
+      sizes += (sizes.empty() ? "" : ", ") + it.key() + "=" + it->dump();
     where += (where.empty() ? "" : ", ") + fmt::format("case {} ({})", bad->id, sizes);
-    if (auto battery = battery_named(bad->battery)) where += fmt::format(", inputs {}", description_of(*battery));
+    if (auto battery = battery_named(bad->battery))
+      where += fmt::format(", inputs {}", description_of(*battery));
   }
   if (!bad->schedule.empty()) where += ", schedule " + bad->schedule;
   if (!bad->build.empty()) where += ", " + bad->build + " build";
   if (!where.empty()) line("  --> " + where);
   if (bad->diagnosis) {
     const Diagnosis& d = *bad->diagnosis;
-    line(fmt::format("  {} of {} elements of {} are wrong; first at {}: expected {}, {}; worst at {}: expected {}, {}", d.wrong, d.total,
-                     d.output, index_text(d.first), number_text(d.first_expected), got_text(d.first_got, d.first_unwritten),
-                     index_text(d.worst), number_text(d.worst_expected), got_text(d.worst_got, d.worst_unwritten)));
+    line(fmt::format(
+        "  {} of {} elements of {} are wrong; first at {}: expected {}, {}; worst at {}: expected {}, {}",
+        d.wrong, d.total, d.output, index_text(d.first), number_text(d.first_expected),
+        got_text(d.first_got, d.first_unwritten), index_text(d.worst), number_text(d.worst_expected),
+        got_text(d.worst_got, d.worst_unwritten)));
     if (verbose && !d.mismatches.empty()) line(mismatch_table(d, terminal));
   }
   if (!bad->hint.empty()) line("  hint: " + bad->hint);
@@ -160,29 +203,39 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger) {
   for (const Measurement& m : measurements) {
     if (m.candidate != "human") continue;
-    if (m.gate_one == GateOne::kBuildFailed) return fmt::format("fix the {}first error, then: capstone measure human", m.source.ends_with(".py") ? "" : "compiler's ");
+    if (m.gate_one == GateOne::kBuildFailed)
+      return fmt::format("fix the {}first error, then: capstone measure human",
+                         m.source.ends_with(".py") ? "" : "compiler's ");
     const CaseResult* why = m.first_failure();
-    if (m.gate_one == GateOne::kNotJudgeable && why && !why->hint.empty() && why->hint.find("--bundle") == std::string::npos)
+    if (m.gate_one == GateOne::kNotJudgeable && why && !why->hint.empty() &&
+        why->hint.find("--bundle") == std::string::npos)
       return "do what the hint says, then: capstone measure human";
-    if (m.gate_one == GateOne::kNotJudgeable) return "judge it on a GPU: capstone measure --bundle project.bundle, there: capstone measure --from-bundle project.bundle";
+    if (m.gate_one == GateOne::kNotJudgeable)
+      return "judge it on a GPU: capstone measure --bundle project.bundle, there: capstone measure "
+             "--from-bundle project.bundle";
     if (m.gate_one != GateOne::kPassed) {
       const CaseResult* bad = m.first_failure();
       const bool again = bad && !bad->seed.empty();
-      return fmt::format("fix the first failing case above{}, then: capstone measure human -m \"what you changed\"",
-                         again ? fmt::format(" (that case alone: capstone measure --replay {})", bad->id) : "");
+      return fmt::format(
+          "fix the first failing case above{}, then: capstone measure human -m \"what you changed\"",
+          again ? fmt::format(" (that case alone: capstone measure --replay {})", bad->id) : "");
     }
   }
   bool predicted = !ledger.predictions.empty();
-  if (!predicted) return "write down what you expect: capstone predict memory|compute|latency --because \"…\"";
+  if (!predicted)
+    return "write down what you expect: capstone predict memory|compute|latency --because \"…\"";
   if (ledger.attempts.empty()) return "ask the machine: capstone llm prompt";
   for (const Measurement& m : measurements)
-    if (m.candidate == "llm" && m.gate_one != GateOne::kPassed) return "give the model its feedback: capstone llm prompt --feedback";
-  if (ledger.human.size() < 2) return "change one thing, predict its gain, measure again: capstone measure human -m \"why\" --expect 1.3x";
+    if (m.candidate == "llm" && m.gate_one != GateOne::kPassed)
+      return "give the model its feedback: capstone llm prompt --feedback";
+  if (ledger.human.size() < 2)
+    return "change one thing, predict its gain, measure again: capstone measure human -m \"why\" --expect "
+           "1.3x";
   return "write the worklog, then: capstone report";
 }
 
-void print_verdict(const std::vector<Measurement>& measurements, const std::string& next, const Terminal& terminal,
-                   bool verbose) {
+void print_verdict(const std::vector<Measurement>& measurements, const std::string& next,
+                   const Terminal& terminal, bool verbose) {
   terminal.out(verdict_table(measurements, terminal));
   for (const Measurement& m : measurements)
     if (std::string why = explain_failure(m, terminal, verbose); !why.empty()) terminal.out(why);
@@ -195,7 +248,8 @@ std::string verdict_line(const Measurement& m) {
   text += fmt::format(", {}", label_of(m.gate_two));
   if (m.measured && m.measured->speedup) {
     const Interval& s = *m.measured->speedup;
-    text += fmt::format(" {} [{}, {}]", format_speedup(s.point), format_speedup(s.low), format_speedup(s.high));
+    text +=
+        fmt::format(" {} [{}, {}]", format_speedup(s.point), format_speedup(s.low), format_speedup(s.high));
   }
   return text;
 }

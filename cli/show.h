@@ -4,15 +4,16 @@
 #include <vector>
 
 #include "cli/terminal.h"
-#include "harness/project/ledger/ledger.h"
 #include "harness/model/record.h"
+#include "harness/project/ledger/ledger.h"
 
 namespace capstone::cli {
 
 /// The verdict table of one run of `measure`: one line for each candidate, the baseline first.
 std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal);
 
-/// What went wrong with one candidate: compiler error or mismatch, where, and a hint. Empty when gate one was passed.
+/// What went wrong with one candidate: compiler error or mismatch, where, and a hint. Empty when gate one was
+/// passed.
 /// @param verbose  with the compiler's whole output, with the first wrong elements one by one
 std::string explain_failure(const Measurement& measurement, const Terminal& terminal, bool verbose);
 
@@ -20,8 +21,8 @@ std::string explain_failure(const Measurement& measurement, const Terminal& term
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger);
 
 /// Prints a judgement: the verdict table, what failed, and what to do next. @param next  empty: no such line
-void print_verdict(const std::vector<Measurement>& measurements, const std::string& next, const Terminal& terminal,
-                   bool verbose);
+void print_verdict(const std::vector<Measurement>& measurements, const std::string& next,
+                   const Terminal& terminal, bool verbose);
 
 /// "TIE 1.01x [0.99, 1.02]": gate one, gate two and speedup of a judgement on one line.
 std::string verdict_line(const Measurement& measurement);

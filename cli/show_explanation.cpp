@@ -17,17 +17,24 @@ constexpr std::size_t kLeastSource = 20;
 
 // "32.0 (4.0)": per request, and what would do.
 std::string per_request(const Traffic& t) {
-  return t.requests ? fmt::format("{:.1f} ({:.1f})", t.units_per_request(), t.ideal_per_request()) : std::string("-");
+  return t.requests ? fmt::format("{:.1f} ({:.1f})", t.units_per_request(), t.ideal_per_request())
+                    : std::string("-");
 }
 
-Tone tone_of(const Traffic& t) { return t.excess() >= 2 ? Tone::kBad : t.excess() >= 1.25 ? Tone::kWarn : Tone::kPlain; }
+Tone tone_of(const Traffic& t) {
+  return t.excess() >= 2 ? Tone::kBad : t.excess() >= 1.25 ? Tone::kWarn : Tone::kPlain;
+}
 
 std::string lanes(const LineCounts& c) {
   const std::uint64_t requests = c.global.requests + c.shared.requests;
-  return requests ? fmt::format("{:.1f}", double(c.global.active_lanes + c.shared.active_lanes) / double(requests)) : std::string("-");
+  return requests
+             ? fmt::format("{:.1f}", double(c.global.active_lanes + c.shared.active_lanes) / double(requests))
+             : std::string("-");
 }
 
-std::string count(std::uint64_t n) { return n == 0 ? std::string("-") : n < 100000 ? std::to_string(n) : fmt::format("{:.3g}M", double(n) / 1e6); }
+std::string count(std::uint64_t n) {
+  return n == 0 ? std::string("-") : n < 100000 ? std::to_string(n) : fmt::format("{:.3g}M", double(n) / 1e6);
+}
 
 // 0.25 FLOP a byte, 12.3, 512.
 std::string intensity(const LineCounts& c) {
@@ -37,7 +44,8 @@ std::string intensity(const LineCounts& c) {
 std::string shortened(std::string text, std::size_t most) {
   if (display_width(text) <= most) return text;
   std::size_t end = 0;
-  for (std::size_t shown = 1; shown < most; ++shown)  // whole characters: behind a first byte come its 10xxxxxx
+  for (std::size_t shown = 1; shown < most;
+       ++shown)  // whole characters: behind a first byte come its 10xxxxxx
     for (++end; end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u;) ++end;
   return text.substr(0, end) + "…";
 }
@@ -46,25 +54,38 @@ std::vector<const LineCounts*> lines_that_matter(const KernelCounts& kernel) {
   std::vector<const LineCounts*> lines;
   for (const LineCounts& line : kernel.lines)
     if (line.share >= kLeastShare || line.barriers > 0) lines.push_back(&line);
-  std::stable_sort(lines.begin(), lines.end(), [](const LineCounts* a, const LineCounts* b) { return a->share > b->share; });
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const LineCounts* a, const LineCounts* b) { return a->share > b->share; });
   if (lines.size() > kMostLines) lines.resize(kMostLines);
-  std::sort(lines.begin(), lines.end(), [](const LineCounts* a, const LineCounts* b) { return std::tie(a->file, a->line) < std::tie(b->file, b->line); });
+  std::sort(lines.begin(), lines.end(), [](const LineCounts* a, const LineCounts* b) {
+    return std::tie(a->file, a->line) < std::tie(b->file, b->line);
+  });
   return lines;
 }
 
 std::vector<std::string> cells_of(const LineCounts& c, const std::string& place, const Terminal& t) {
-  return {place, t.paint(tone_of(c.global), per_request(c.global)), t.paint(tone_of(c.shared), per_request(c.shared)), lanes(c),
-          c.global.units ? format_bytes(c.moved_bytes()) : "-", count(c.flops), intensity(c), count(c.barriers), count(c.atomics),
+  return {place,
+          t.paint(tone_of(c.global), per_request(c.global)),
+          t.paint(tone_of(c.shared), per_request(c.shared)),
+          lanes(c),
+          c.global.units ? format_bytes(c.moved_bytes()) : "-",
+          count(c.flops),
+          intensity(c),
+          count(c.barriers),
+          count(c.atomics),
           fmt::format("{:.0f} %", c.share * 100)};
 }
 
 // The kernel's own file goes without saying.
 std::string place_of(const LineCounts& c, const std::string& own_file) {
-  return c.line == 0 ? "headers" : c.file == own_file ? std::to_string(c.line) : fmt::format("{}:{}", c.file, c.line);
+  return c.line == 0          ? "headers"
+         : c.file == own_file ? std::to_string(c.line)
+                              : fmt::format("{}:{}", c.file, c.line);
 }
 
 std::string kernel_table(const KernelCounts& kernel, const std::string& own_file, const Terminal& t) {
-  std::vector<std::string> titles{"line", "sectors", "wavefronts", "lanes", "moved", "FLOP", "FLOP/B", "barriers", "atomics", "cost"};
+  std::vector<std::string> titles{"line", "sectors", "wavefronts", "lanes",   "moved",
+                                  "FLOP", "FLOP/B",  "barriers",   "atomics", "cost"};
   const std::vector<const LineCounts*> lines = lines_that_matter(kernel);
   std::vector<std::vector<std::string>> rows;
   for (const LineCounts* c : lines) rows.push_back(cells_of(*c, place_of(*c, own_file), t));
@@ -97,28 +118,45 @@ std::string kernel_table(const KernelCounts& kernel, const std::string& own_file
 std::string explanation_text(const Explanation& e, const Terminal& t) {
   std::vector<std::string> sizes;
   for (const auto& [symbol, value] : e.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
-  std::string text = fmt::format("{} of {} at {}", t.paint(Tone::kBold, e.source), e.problem_id, join(sizes, ", "));
+  std::string text =
+      fmt::format("{} of {} at {}", t.paint(Tone::kBold, e.source), e.problem_id, join(sizes, ", "));
   for (const KernelCounts& kernel : e.kernels) {
-    text += fmt::format("\n\n{}: {} {}, {} blocks, {} threads\n", t.paint(Tone::kBold, kernel.kernel), kernel.launches, kernel.launches == 1 ? "launch" : "launches",
-                        kernel.blocks, kernel.threads);
+    text += fmt::format("\n\n{}: {} {}, {} blocks, {} threads\n", t.paint(Tone::kBold, kernel.kernel),
+                        kernel.launches, kernel.launches == 1 ? "launch" : "launches", kernel.blocks,
+                        kernel.threads);
     text += kernel_table(kernel, std::filesystem::path(e.source).filename().string(), t);
   }
-  text += t.paint(Tone::kDim, "\nsectors: of 32 bytes, per request of a warp to global memory; wavefronts: per request to shared memory; in brackets what would do;\n"
-                               "lanes: active of 32; moved: sectors touched; FLOP/B: a byte asked for in either memory; cost: modelled share of the clocks");
+  text += t.paint(Tone::kDim,
+                  "\nsectors: of 32 bytes, per request of a warp to global memory; wavefronts: per request "
+                  "to shared memory; in brackets what would do;\n"
+                  "lanes: active of 32; moved: sectors touched; FLOP/B: a byte asked for in either memory; "
+                  "cost: modelled share of the clocks");
   const double again = e.compulsory_bytes > 0 ? e.moved_bytes() / e.compulsory_bytes : 0;
-  text += fmt::format("\n\ntouched {} of global memory{}; {} FLOP{}; {:.3g} FLOP a byte asked for",
-                      format_bytes(e.moved_bytes()), again > 0 ? fmt::format(", {:.3g} times the {} that the problem has to move", again, format_bytes(e.compulsory_bytes)) : "",
-                      e.total.flops ? count(e.total.flops) : "0", e.compulsory_flops > 0 ? fmt::format(" (the best algorithm: {:.3g}M)", e.compulsory_flops / 1e6) : "", e.intensity());
-  if (e.total.global.requests == 0) text += "\n" + t.paint(Tone::kWarn, "nothing was read from global memory, nothing written: is this the kernel that you mean?");
+  text += fmt::format(
+      "\n\ntouched {} of global memory{}; {} FLOP{}; {:.3g} FLOP a byte asked for",
+      format_bytes(e.moved_bytes()),
+      again > 0 ? fmt::format(", {:.3g} times the {} that the problem has to move", again,
+                              format_bytes(e.compulsory_bytes))
+                : "",
+      e.total.flops ? count(e.total.flops) : "0",
+      e.compulsory_flops > 0 ? fmt::format(" (the best algorithm: {:.3g}M)", e.compulsory_flops / 1e6) : "",
+      e.intensity());
+  if (e.total.global.requests == 0)
+    text +=
+        "\n" +
+        t.paint(Tone::kWarn,
+                "nothing was read from global memory, nothing written: is this the kernel that you mean?");
   int number = 0;
   for (const Advice& r : e.advice) {
-    text += fmt::format("\n{}. {}:{}, {:.0f} % of the cost: {}: {}", ++number, r.file, r.line, r.share * 100, t.paint(Tone::kWarn, r.pattern), r.what);
+    text += fmt::format("\n{}. {}:{}, {:.0f} % of the cost: {}: {}", ++number, r.file, r.line, r.share * 100,
+                        t.paint(Tone::kWarn, r.pattern), r.what);
     text += "\n   remedy: " + r.remedy;
   }
   if (e.floor)
-    text += fmt::format("\n{}: on {} at least {} ({}): memory {}, shared memory and L1 {}, compute {}", t.paint(Tone::kBold, "modelled, not measured"), e.floor->device,
-                        format_time_ms(e.floor->ms()), e.floor->bound_by, format_time_ms(e.floor->memory_ms), format_time_ms(e.floor->wavefront_ms),
-                        format_time_ms(e.floor->compute_ms));
+    text += fmt::format("\n{}: on {} at least {} ({}): memory {}, shared memory and L1 {}, compute {}",
+                        t.paint(Tone::kBold, "modelled, not measured"), e.floor->device,
+                        format_time_ms(e.floor->ms()), e.floor->bound_by, format_time_ms(e.floor->memory_ms),
+                        format_time_ms(e.floor->wavefront_ms), format_time_ms(e.floor->compute_ms));
   return t.fold(text, 0);
 }
 

@@ -13,7 +13,8 @@ namespace {
 using workflows::GradeItem;
 using workflows::GradeOutcome;
 
-constexpr std::size_t kLongSummary = 40;   // submissions; of a larger cohort the table lists only those that need attention
+constexpr std::size_t kLongSummary =
+    40;  // submissions; of a larger cohort the table lists only those that need attention
 
 std::string cell_of(const Measurement* m) {
   if (!m) return "-";
@@ -21,15 +22,19 @@ std::string cell_of(const Measurement* m) {
   return fmt::format("{}, {}", label_of(m->gate_one), label_of(m->gate_two));
 }
 
-GradingState state_of(const GradeItem& item) { return item.result ? item.result->state : GradingState::kQueued; }
+GradingState state_of(const GradeItem& item) {
+  return item.result ? item.result->state : GradingState::kQueued;
+}
 
 void print_roster(const GradeOutcome& outcome, const Terminal& t) {
   if (!outcome.has_roster) return;
   for (std::size_t i = 0; i < outcome.roster.size(); ++i) {
     const RosterRow& row = outcome.roster[i];
     const std::vector<std::string>& submissions = outcome.match.submissions[i];
-    if (submissions.empty()) t.out("never submitted: " + row.name + (row.id.empty() ? "" : " (" + row.id + ")"));
-    if (submissions.size() > 1) t.out("more than one submission: " + row.name + ": " + join(submissions, ", "));
+    if (submissions.empty())
+      t.out("never submitted: " + row.name + (row.id.empty() ? "" : " (" + row.id + ")"));
+    if (submissions.size() > 1)
+      t.out("more than one submission: " + row.name + ": " + join(submissions, ", "));
   }
   for (const std::string& stranger : outcome.match.strangers) t.out("not in the roster: " + stranger);
 }
@@ -64,7 +69,7 @@ void print_grading_plan(const GradeOutcome& outcome, const Terminal& t) {
 void print_grades(const GradeOutcome& outcome, const Terminal& t) {
   Table table({"submission", "state", "human", "model", "suggested"}, {false, false, false, false, true});
   std::map<std::string, int> states;
-  std::vector<std::string> reasons;   // below the table: they are sentences
+  std::vector<std::string> reasons;  // below the table: they are sentences
   for (const GradeItem& item : outcome.items) {
     const GradingState state = state_of(item);
     ++states[std::string(name_of(state))];
@@ -94,8 +99,10 @@ void print_agreement(const workflows::SecondMarks& marks, const Terminal& t) {
   Table table({"criterion", "pairs", "mean difference", "mean distance", "weighted kappa"},
               {false, true, true, true, true});
   for (const CriterionAgreement& a : marks.report.criteria)
-    table.row({a.criterion, std::to_string(a.pairs), a.pairs ? fmt::format("{:+.1f}", a.mean_difference) : "-",
-               a.pairs ? fmt::format("{:.1f}", a.mean_distance) : "-", a.kappa ? fmt::format("{:.2f}", *a.kappa) : "-"});
+    table.row({a.criterion, std::to_string(a.pairs),
+               a.pairs ? fmt::format("{:+.1f}", a.mean_difference) : "-",
+               a.pairs ? fmt::format("{:.1f}", a.mean_distance) : "-",
+               a.kappa ? fmt::format("{:.2f}", *a.kappa) : "-"});
   t.out(table.text(t));
   if (!marks.report.reconcile.empty()) t.out("marks in different levels, the largest difference first:");
   for (const MarkPair& pair : marks.report.reconcile)

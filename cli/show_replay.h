@@ -8,6 +8,7 @@
 namespace capstone::cli {
 
 /// @param again  the command that repeats the case
-ExitCode show_replay(const Context& context, const workflows::ReplayOutcome& outcome, const std::string& again);
+ExitCode show_replay(const Context& context, const workflows::ReplayOutcome& outcome,
+                     const std::string& again);
 
 }  // namespace capstone::cli

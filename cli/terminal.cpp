@@ -62,7 +62,9 @@ std::string Terminal::fold(std::string_view text, std::size_t hang) const {
     const std::string indent(std::max(hang, begin), ' ');
     for (std::size_t first = begin; !fits(line); first = indent.size()) {
       std::size_t cut = line.npos;  // the last space that has room before it
-      for (std::size_t at = line.find(' ', first); at != line.npos && fits(std::string_view(line).substr(0, at)); at = line.find(' ', at + 1)) cut = at;
+      for (std::size_t at = line.find(' ', first);
+           at != line.npos && fits(std::string_view(line).substr(0, at)); at = line.find(' ', at + 1))
+        cut = at;
       if (cut == line.npos) break;  // one long word
       folded.push_back(line.substr(0, cut));
       line = indent + std::string(trim(std::string_view(line).substr(cut)));
@@ -75,18 +77,31 @@ std::string Terminal::fold(std::string_view text, std::size_t hang) const {
 bool Terminal::fits(std::string_view text) const {
   if (!tty_out_) return true;
   const std::vector<std::string> lines = split(text, '\n');
-  return std::all_of(lines.begin(), lines.end(), [&](const std::string& line) { return display_width(line) <= static_cast<std::size_t>(width_); });
+  return std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    return display_width(line) <= static_cast<std::size_t>(width_);
+  });
 }
 
 std::string Terminal::dress(Tone tone, std::string_view text) {
   const char* code = "";
   switch (tone) {
-    case Tone::kPlain: return std::string(text);
-    case Tone::kGood: code = "32"; break;
-    case Tone::kBad: code = "31"; break;
-    case Tone::kWarn: code = "33"; break;
-    case Tone::kDim: code = "2"; break;
-    case Tone::kBold: code = "1"; break;
+    case Tone::kPlain:
+      return std::string(text);
+    case Tone::kGood:
+      code = "32";
+      break;
+    case Tone::kBad:
+      code = "31";
+      break;
+    case Tone::kWarn:
+      code = "33";
+      break;
+    case Tone::kDim:
+      code = "2";
+      break;
+    case Tone::kBold:
+      code = "1";
+      break;
   }
   return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
 }
@@ -108,7 +123,8 @@ std::string Table::text(const Terminal& terminal) const {
   std::vector<std::size_t> widths;
   for (const std::string& cell : header_) widths.push_back(display_width(cell));
   for (const auto& cells : rows_)
-    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) widths[i] = std::max(widths[i], display_width(cells[i]));
+    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i)
+      widths[i] = std::max(widths[i], display_width(cells[i]));
   auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
     for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) {

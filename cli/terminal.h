@@ -18,16 +18,21 @@ class Terminal {
   void out(std::string_view line = {}) const;
   /// Narration: one line on stderr; a progress line is removed first.
   void say(std::string_view line) const;
-  /// What is being done now. On a terminal it overwrites itself; elsewhere each new text is a line of its own.
+  /// What is being done now. On a terminal it overwrites itself; elsewhere each new text is a line of its
+  /// own.
   void progress(std::string_view text) const;
   void end_progress() const;
 
   /// The text in a colour, where stdout (or stderr) is a terminal that shows it.
-  std::string paint(Tone tone, std::string_view text) const { return colour_out_ ? dress(tone, text) : std::string(text); }
-  std::string paint_err(Tone tone, std::string_view text) const { return colour_err_ ? dress(tone, text) : std::string(text); }
+  std::string paint(Tone tone, std::string_view text) const {
+    return colour_out_ ? dress(tone, text) : std::string(text);
+  }
+  std::string paint_err(Tone tone, std::string_view text) const {
+    return colour_err_ ? dress(tone, text) : std::string(text);
+  }
   int width() const { return width_; }
-  /// Lines that are too long for the terminal broken between words, what follows indented like the line itself, or by `hang` columns.
-  /// A file or a pipe gets them whole.
+  /// Lines that are too long for the terminal broken between words, what follows indented like the line
+  /// itself, or by `hang` columns. A file or a pipe gets them whole.
   std::string fold(std::string_view text, std::size_t hang = 0) const;
   /// Whether a text's widest line has room on the terminal; a file or a pipe has room for all.
   bool fits(std::string_view text) const;

@@ -28,7 +28,8 @@ constexpr std::string_view kAdmissions[] = {"do not know",   "don't know",  "can
 
 template <std::size_t N>
 bool has_any(const std::string& plain, const std::string_view (&words)[N]) {
-  return std::any_of(std::begin(words), std::end(words), [&](std::string_view word) { return plain.find(word) != std::string::npos; });
+  return std::any_of(std::begin(words), std::end(words),
+                     [&](std::string_view word) { return plain.find(word) != std::string::npos; });
 }
 
 bool fits(const std::string& plain, const std::string& reason) {
@@ -36,21 +37,27 @@ bool fits(const std::string& plain, const std::string& reason) {
 }
 
 Anomaly::Told told(const Anomaly& anomaly, const Worklog& worklog) {
-  std::vector<std::string> paragraphs;   // in lower case; only those that name the version
+  std::vector<std::string> paragraphs;  // in lower case; only those that name the version
   for (const Paragraph& p : worklog.paragraphs)
     if (p.section >= 2 && names(p.text, anomaly.version)) paragraphs.push_back(ascii_lower(p.text));
-  const bool explained = std::all_of(anomaly.reasons.begin(), anomaly.reasons.end(), [&](const std::string& reason) {
-    return std::any_of(paragraphs.begin(), paragraphs.end(), [&](const std::string& plain) { return fits(plain, reason); });
-  });
+  const bool explained =
+      std::all_of(anomaly.reasons.begin(), anomaly.reasons.end(), [&](const std::string& reason) {
+        return std::any_of(paragraphs.begin(), paragraphs.end(),
+                           [&](const std::string& plain) { return fits(plain, reason); });
+      });
   if (explained) return Anomaly::Told::kExplained;
-  return std::any_of(paragraphs.begin(), paragraphs.end(), [](const std::string& plain) { return has_any(plain, kAdmissions); })
-             ? Anomaly::Told::kAdmitted : Anomaly::Told::kPassedOver;
+  return std::any_of(paragraphs.begin(), paragraphs.end(),
+                     [](const std::string& plain) { return has_any(plain, kAdmissions); })
+             ? Anomaly::Told::kAdmitted
+             : Anomaly::Told::kPassedOver;
 }
 
 }  // namespace
 
 bool names(std::string_view text, std::string_view word) {
-  auto part = [&](std::size_t i) { return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0; };
+  auto part = [&](std::size_t i) {
+    return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+  };
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; at += word.size())
     if ((at == 0 || !part(at - 1)) && !part(at + word.size())) return true;
   return false;
@@ -60,10 +67,12 @@ std::vector<Anomaly> anomalies_in(const LedgerView& ledger, const Worklog& workl
   std::vector<Anomaly> anomalies;
   for (const char* candidate : {"human", "llm"})
     for (const Measurement* m : ledger.versions(candidate)) {
-      if (m->gate_one != GateOne::kPassed) continue;   // a wrong result needs a fix, not an explanation
-      Anomaly anomaly{m->version, {}, m->measured ? m->measured->percent_of_peak : 0, Anomaly::Told::kPassedOver};
+      if (m->gate_one != GateOne::kPassed) continue;  // a wrong result needs a fix, not an explanation
+      Anomaly anomaly{
+          m->version, {}, m->measured ? m->measured->percent_of_peak : 0, Anomaly::Told::kPassedOver};
       for (const std::string& label : m->labels)
-        if (label.starts_with(kNeedsExplanation)) anomaly.reasons.push_back(label.substr(kNeedsExplanation.size()));
+        if (label.starts_with(kNeedsExplanation))
+          anomaly.reasons.push_back(label.substr(kNeedsExplanation.size()));
       if (!anomaly.reasons.empty()) anomalies.push_back(std::move(anomaly));
     }
   for (Anomaly& s : anomalies) s.told = told(s, worklog);
@@ -87,9 +96,12 @@ std::string question_about(const Anomaly& anomaly) {
 }
 
 std::string describe(const Anomaly& anomaly) {
-  return fmt::format("{}: {}{}", anomaly.version,
-                     anomaly.percent_of_peak > 100 ? fmt::format("{:.0f} % of the peak of its precision class; ", anomaly.percent_of_peak) : std::string(),
-                     join(anomaly.reasons, "; "));
+  return fmt::format(
+      "{}: {}{}", anomaly.version,
+      anomaly.percent_of_peak > 100
+          ? fmt::format("{:.0f} % of the peak of its precision class; ", anomaly.percent_of_peak)
+          : std::string(),
+      join(anomaly.reasons, "; "));
 }
 
 }  // namespace capstone

@@ -17,8 +17,8 @@ struct Anomaly {
     kPassedOver,  ///< neither
   };
   std::string version;
-  std::vector<std::string> reasons;   ///< the labels, without the prefix "needs an explanation: "
-  double percent_of_peak = 0;         ///< [%]; 0 when the version was not timed
+  std::vector<std::string> reasons;  ///< the labels, without the prefix "needs an explanation: "
+  double percent_of_peak = 0;        ///< [%]; 0 when the version was not timed
   Told told = Told::kPassedOver;
 };
 

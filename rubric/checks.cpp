@@ -8,8 +8,8 @@
 #include "harness/base/ascii.h"
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
-#include "rubric/numbers.h"
 #include "rubric/anomalies.h"
+#include "rubric/numbers.h"
 
 namespace capstone::detail {
 
@@ -30,7 +30,8 @@ std::string text_at(const Json& body, const char* key) {
 }
 
 std::vector<std::int64_t> records_of_version(const Sources& s, const std::string& version) {
-  return records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == version; });
+  return records_where(s, "measurement",
+                       [&](const Json& body) { return text_at(body, "version") == version; });
 }
 
 // Takes the ledger's word for a passed verdict from its serialization, so that the word is defined in one
@@ -52,13 +53,17 @@ double share_of(std::size_t part, std::size_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string plural(std::size_t n, const char* noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+std::string plural(std::size_t n, const char* noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+}
 
-bool section_speaks_of(const Sources& s, std::initializer_list<int> sections, std::initializer_list<std::string_view> words) {
+bool section_speaks_of(const Sources& s, std::initializer_list<int> sections,
+                       std::initializer_list<std::string_view> words) {
   return std::any_of(s.worklog.paragraphs.begin(), s.worklog.paragraphs.end(), [&](const Paragraph& p) {
     if (std::find(sections.begin(), sections.end(), p.section) == sections.end()) return false;
     std::string text = ascii_lower(p.text);
-    return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != std::string::npos; });
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return text.find(word) != std::string::npos; });
   });
 }
 
@@ -80,15 +85,21 @@ Fact claims_hold(const Sources& s) {
 Fact human_correct(const Sources& s) {
   if (s.rejudged && s.rejudged->human) {
     bool passed = *s.rejudged->human == GateOne::kPassed;
-    return {passed ? 1.0 : 0.0, true,
-            fmt::format("the submitted kernel, judged again: {}", label_of(*s.rejudged->human)), {}};
+    return {passed ? 1.0 : 0.0,
+            true,
+            fmt::format("the submitted kernel, judged again: {}", label_of(*s.rejudged->human)),
+            {}};
   }
   for (const Measurement& m : s.ledger.human)
     if (m.gate_one == GateOne::kPassed) {
       auto records = records_where(s, "measurement", [&](const Json& body) {
-        return text_at(body, "candidate") == "human" && text_at(body, "version") == m.version && passed_gate_one(body);
+        return text_at(body, "candidate") == "human" && text_at(body, "version") == m.version &&
+               passed_gate_one(body);
       });
-      return {1, true, fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"), recorded_name(m.backend)), records};
+      return {1, true,
+              fmt::format("{} passed gate one on {} ({} backend)", m.version, plural(m.cases.size(), "case"),
+                          recorded_name(m.backend)),
+              records};
     }
   if (s.ledger.human.empty()) return {0, true, "the human kernel was never judged", {}};
   return {0, true,
@@ -104,7 +115,10 @@ Fact predicted_first(const Sources& s) {
   // A prediction that came true earns no extra mark. The measured bottleneck is shown so that the mentor can
   // compare.
   const Measurement* best = s.ledger.best("human");
-  const std::string measured = best && best->measured && !best->measured->bound_by.empty() ? fmt::format("; measured: {}-bound ({})", best->measured->bound_by, best->version) : "";
+  const std::string measured =
+      best && best->measured && !best->measured->bound_by.empty()
+          ? fmt::format("; measured: {}-bound ({})", best->measured->bound_by, best->version)
+          : "";
   if (p.before_first_measurement)
     return {1, true,
             fmt::format("{}-bound was predicted before the first measurement{}", p.bottleneck, measured),
@@ -131,8 +145,13 @@ Fact answered(const Sources& s, int number) {
   const WorklogSection& section = s.worklog.section(number);
   if (!section.present) return {0, true, fmt::format("section {} is not in the worklog", number), {}};
   double met = answered_share(s, number);
-  return {met, true, fmt::format("{} of {} answered, {}", section.questions.size() - static_cast<std::size_t>(section.unanswered()),
-          plural(section.questions.size(), "question"), plural(static_cast<std::size_t>(section.words), "word")), {}};
+  return {met,
+          true,
+          fmt::format("{} of {} answered, {}",
+                      section.questions.size() - static_cast<std::size_t>(section.unanswered()),
+                      plural(section.questions.size(), "question"),
+                      plural(static_cast<std::size_t>(section.words), "word")),
+          {}};
 }
 
 // "; 312 samples in 5 runs, ratio 1.42x [1.40, 1.44]"
@@ -142,15 +161,22 @@ std::string timing_text(const Measurement& m) {
   std::size_t samples = 0;
   for (const auto& run : own->samples_ms) samples += run.size();
   const Arm* baseline = baseline_arm(m);
-  return fmt::format("; {} in {}, ratio {}{}", plural(samples, "sample"), plural(own->samples_ms.size(), "run"), speedup_text(m),
-                     baseline == nullptr ? std::string() : " over " + (baseline->label.empty() ? baseline->name : baseline->label));
+  return fmt::format("; {} in {}, ratio {}{}", plural(samples, "sample"),
+                     plural(own->samples_ms.size(), "run"), speedup_text(m),
+                     baseline == nullptr
+                         ? std::string()
+                         : " over " + (baseline->label.empty() ? baseline->name : baseline->label));
 }
 
 Fact timed_or_explained(const Sources& s) {
   for (const Measurement& m : s.ledger.human)
     if (!is_emulated(m) && m.gate_two != GateTwo::kNotJudged)
-      return {1, true, fmt::format("gate two was judged for {}: {}{}", m.version, label_of(m.gate_two), timing_text(m)),
-              records_where(s, "measurement", [&](const Json& body) { return text_at(body, "version") == m.version && passed_gate_one(body); })};
+      return {
+          1, true,
+          fmt::format("gate two was judged for {}: {}{}", m.version, label_of(m.gate_two), timing_text(m)),
+          records_where(s, "measurement", [&](const Json& body) {
+            return text_at(body, "version") == m.version && passed_gate_one(body);
+          })};
   if (any_gpu(s)) return {0, true, "a GPU was used, but gate two was never judged for the human kernel", {}};
   double met = answered_share(s, 4);
   const auto counted = records_where(s, "explanation", [](const Json&) { return true; });
@@ -171,19 +197,24 @@ Fact same_problem(const Sources& s) {
   for (const auto* list : {&s.ledger.human, &s.ledger.llm})
     for (const Measurement& m : *list) {
       ++all;
-      if (!m.problem_digest.empty() && m.problem_digest != s.project.config.problem_digest && other.insert(m.version).second)
+      if (!m.problem_digest.empty() && m.problem_digest != s.project.config.problem_digest &&
+          other.insert(m.version).second)
         append(records, records_of_version(s, m.version));
     }
   if (all == 0) return {0, true, "nothing was judged", {}};
   if (other.empty()) return {1, true, fmt::format("{} used the pinned copy", plural(all, "judgement")), {}};
-  return {0, true, fmt::format("another copy of the problem was used for {}", join({other.begin(), other.end()}, ", ")), records};
+  return {
+      0, true,
+      fmt::format("another copy of the problem was used for {}", join({other.begin(), other.end()}, ", ")),
+      records};
 }
 
 Fact kernel_was_judged(const Sources& s) {
   Result<std::string> digest = sha256_file(s.project.human_kernel());
   if (!digest) return {0, true, "human/kernel.cu is missing", {}};
   for (const Measurement& m : s.ledger.human)
-    if (m.source_sha256 == *digest) return {1, true, fmt::format("human/kernel.cu is {}", m.version), records_of_version(s, m.version)};
+    if (m.source_sha256 == *digest)
+      return {1, true, fmt::format("human/kernel.cu is {}", m.version), records_of_version(s, m.version)};
   return {0, true, "human/kernel.cu differs from every judged version", {}};
 }
 
@@ -199,7 +230,10 @@ Fact ledger_whole(const Sources& s) {
 Fact two_versions(const Sources& s) {
   std::set<std::string> sources;
   for (const Measurement& m : s.ledger.human) sources.insert(m.source_sha256);
-  return {std::min(1.0, share_of(sources.size(), 2)), true, fmt::format("{} of the human kernel", plural(sources.size(), "different version")), {}};
+  return {std::min(1.0, share_of(sources.size(), 2)),
+          true,
+          fmt::format("{} of the human kernel", plural(sources.size(), "different version")),
+          {}};
 }
 
 // The share of versions with at least one measurement for which `carries` is true.
@@ -216,16 +250,19 @@ Fact share_of_versions(const Sources& s, bool skip_first, const char* noun, Carr
     if (has) append(records, records_of_version(s, version));
   }
   if (with.empty() && without.empty()) return {0, true, "there are not enough versions", {}};
-  std::string text = with.empty() ? fmt::format("no version has {}", noun) : fmt::format("{} for {}", noun, join(with, ", "));
+  std::string text = with.empty() ? fmt::format("no version has {}", noun)
+                                  : fmt::format("{} for {}", noun, join(with, ", "));
   if (!with.empty() && !without.empty()) text += fmt::format("; none for {}", join(without, ", "));
   return {share_of(with.size(), with.size() + without.size()), true, text, records};
 }
 
 Fact reasons_given(const Sources& s) {
-  return share_of_versions(s, false, "a reason", [](const Measurement& m) { return !trim(m.reason).empty(); });
+  return share_of_versions(s, false, "a reason",
+                           [](const Measurement& m) { return !trim(m.reason).empty(); });
 }
 Fact expectations_given(const Sources& s) {
-  return share_of_versions(s, true, "an expectation", [](const Measurement& m) { return m.expected_speedup.has_value(); });
+  return share_of_versions(s, true, "an expectation",
+                           [](const Measurement& m) { return m.expected_speedup.has_value(); });
 }
 
 Fact versions_discussed(const Sources& s) {
@@ -241,16 +278,20 @@ Fact versions_discussed(const Sources& s) {
       if (cites) continue;
       std::vector<Quotation> agreeing;
       auto found = numbers.find(p.text, {p.section, p.column}, &agreeing);
-      cites = !agreeing.empty() || std::any_of(found.begin(), found.end(), [](const Quotation& q) { return q.kind == Quotation::Kind::kPlaceholder; });
+      cites = !agreeing.empty() || std::any_of(found.begin(), found.end(), [](const Quotation& q) {
+        return q.kind == Quotation::Kind::kPlaceholder;
+      });
     }
     citing += cites;
     if (!named) missing.push_back(m->version);
   }
   if (versions.empty()) return {0, true, "there are no versions", {}};
-  return {share_of(versions.size() - missing.size(), versions.size()), true,
+  return {share_of(versions.size() - missing.size(), versions.size()),
+          true,
           (missing.empty() ? "every version is named" : fmt::format("not named: {}", join(missing, ", "))) +
               fmt::format("; {} of {} with a measurement in the same paragraph", citing,
-                          plural(versions.size(), "version")), {}};
+                          plural(versions.size(), "version")),
+          {}};
 }
 
 Fact model_tried(const Sources& s) {
@@ -260,9 +301,11 @@ Fact model_tried(const Sources& s) {
   std::sort(records.begin(), records.end());
   records.erase(std::unique(records.begin(), records.end()), records.end());
   std::vector<std::string> outcomes;
-  for (const Measurement* m : s.ledger.versions("llm")) outcomes.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
+  for (const Measurement* m : s.ledger.versions("llm"))
+    outcomes.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
   for (const Attempt& a : s.ledger.attempts)
-    if (!a.no_code_because.empty()) outcomes.push_back(fmt::format("attempt-{}: no code ({})", a.number, a.no_code_because));
+    if (!a.no_code_because.empty())
+      outcomes.push_back(fmt::format("attempt-{}: no code ({})", a.number, a.no_code_because));
   if (outcomes.empty()) return {0.5, true, "an attempt was recorded, but never judged", records};
   return {1, true, join(outcomes, "; "), records};
 }
@@ -283,7 +326,9 @@ Fact model_identified(const Sources& s) {
 }
 
 Fact both_discussed(const Sources& s) {
-  bool human = section_speaks_of(s, {4}, {"my ", "mine", "human", "{{v", "by hand", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"});
+  bool human = section_speaks_of(
+      s, {4},
+      {"my ", "mine", "human", "{{v", "by hand", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"});
   bool model = section_speaks_of(s, {4}, {"model", "llm", "attempt", "machine"});
   return {(human ? 0.5 : 0) + (model ? 0.5 : 0),
           true,
@@ -296,8 +341,10 @@ Fact both_discussed(const Sources& s) {
 
 Fact prediction_revisited(const Sources& s) {
   bool yes = section_speaks_of(s, {4}, {"predict", "expected", "{{prediction."});
-  return {yes ? 1.0 : 0.0, true,
-          yes ? "section 4 mentions the prediction" : "section 4 does not mention the prediction", {}};
+  return {yes ? 1.0 : 0.0,
+          true,
+          yes ? "section 4 mentions the prediction" : "section 4 does not mention the prediction",
+          {}};
 }
 
 // An explanation earns the full share, "I do not know" half of it, and silence nothing.
@@ -338,7 +385,8 @@ Fact numbers_agree(const Sources& s) {
   std::vector<Quotation> agreeing;
   for (const Paragraph& p : s.worklog.paragraphs)
     for (const Quotation& q : numbers.find(p.text, {p.section, p.column}, &agreeing))
-      if (q.kind == Quotation::Kind::kNotInLedger) wrong.push_back(fmt::format("\"{}\" at worklog.md:{}", q.text, p.line));
+      if (q.kind == Quotation::Kind::kNotInLedger)
+        wrong.push_back(fmt::format("\"{}\" at worklog.md:{}", q.text, p.line));
   for (std::size_t i = 0; i < std::min(agreeing.size(), kShown); ++i)
     right.push_back(fmt::format("\"{}\", ledger {}", agreeing[i].text, agreeing[i].note));
   if (agreeing.size() > kShown) right.push_back(fmt::format("and {} more", agreeing.size() - kShown));
@@ -362,7 +410,9 @@ Fact failures_told(const Sources& s) {
   std::string count = fmt::format("{} failed gate one", plural(failed, "judgement"));
   if (!section.present) return {0, true, count + "; section 5 was removed", records};
   if (section.words == 0) return {0, true, count + "; section 5 is empty", records};
-  return {1, true, fmt::format("{}; section 5 has {}", count, plural(static_cast<std::size_t>(section.words), "word")), records};
+  return {1, true,
+          fmt::format("{}; section 5 has {}", count, plural(static_cast<std::size_t>(section.words), "word")),
+          records};
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct Sources {
   const Project& project;
   const LedgerView& ledger;
   const Worklog& worklog;
-  const Rejudged* rejudged = nullptr;   ///< null: the student's own score sheet; nothing was judged again
+  const Rejudged* rejudged = nullptr;  ///< null: the student's own score sheet; nothing was judged again
 };
 
 using CheckFunction = Fact (*)(const Sources&);

@@ -59,7 +59,9 @@ bool holds_inlines(cmark_node* node) {
 // The text of the header cell in the same column as a table cell.
 std::string column_heading(cmark_node* cell) {
   int index = 0;
-  for (cmark_node* before = cmark_node_previous(cell); before != nullptr; before = cmark_node_previous(before)) ++index;
+  for (cmark_node* before = cmark_node_previous(cell); before != nullptr;
+       before = cmark_node_previous(before))
+    ++index;
   cmark_node* table = cmark_node_parent(cmark_node_parent(cell));
   cmark_node* header = table == nullptr ? nullptr : cmark_node_first_child(table);
   if (header == nullptr) return {};
@@ -118,7 +120,8 @@ MarkdownDocument::MarkdownDocument(std::string_view text) {
 
 std::vector<cmark_node*> MarkdownDocument::blocks() const {
   std::vector<cmark_node*> result;
-  for (cmark_node* n = cmark_node_first_child(root()); n != nullptr; n = cmark_node_next(n)) result.push_back(n);
+  for (cmark_node* n = cmark_node_first_child(root()); n != nullptr; n = cmark_node_next(n))
+    result.push_back(n);
   return result;
 }
 
@@ -152,10 +155,15 @@ std::string plain_text(cmark_node* top) {
     switch (cmark_node_get_type(node)) {
       case CMARK_NODE_TEXT:
       case CMARK_NODE_CODE:
-      case CMARK_NODE_HTML_INLINE: text += cmark_node_get_literal(node); break;
+      case CMARK_NODE_HTML_INLINE:
+        text += cmark_node_get_literal(node);
+        break;
       case CMARK_NODE_SOFTBREAK:
-      case CMARK_NODE_LINEBREAK: text += ' '; break;
-      default: break;
+      case CMARK_NODE_LINEBREAK:
+        text += ' ';
+        break;
+      default:
+        break;
     }
   }
   return text;
@@ -167,7 +175,8 @@ int count_words(std::string_view text) {
   for (unsigned char c : text) {
     bool space = c == ' ' || (c >= '\t' && c <= '\r');
     bool letter = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c >= 0x80;
-    if (space) counted = false;
+    if (space)
+      counted = false;
     else if (letter && !counted) {
       ++words;
       counted = true;

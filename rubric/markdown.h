@@ -29,7 +29,9 @@ class MarkdownDocument {
   std::vector<cmark_node*> blocks() const;
 
  private:
-  struct Free { void operator()(cmark_node* node) const; };
+  struct Free {
+    void operator()(cmark_node* node) const;
+  };
   std::unique_ptr<cmark_node, Free> root_;
 };
 
@@ -44,9 +46,9 @@ struct TextPiece {
 struct FlatText {
   std::string text;
   std::vector<TextPiece> pieces;
-  std::string column;      ///< for a table cell: the heading of its column
-  int line = 0;            ///< first line in the source, counted from 1
-  bool in_quote = false;   ///< inside a block quote
+  std::string column;     ///< for a table cell: the heading of its column
+  int line = 0;           ///< first line in the source, counted from 1
+  bool in_quote = false;  ///< inside a block quote
   bool in_table = false;
   bool is_heading = false;
 };

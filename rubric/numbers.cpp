@@ -69,7 +69,9 @@ namespace {
 // One standard error from a 95 % interval.
 double error_of(const Interval& interval) { return std::max(0.0, interval.high - interval.low) / (2 * 1.96); }
 
-double relative_error(const Interval& interval) { return interval.point > 0 ? error_of(interval) / interval.point : 0; }
+double relative_error(const Interval& interval) {
+  return interval.point > 0 ? error_of(interval) / interval.point : 0;
+}
 
 constexpr std::regex::flag_type kAnyCase = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
 
@@ -77,13 +79,16 @@ constexpr std::regex::flag_type kAnyCase = std::regex::ECMAScript | std::regex::
 // text. Matches "2.1x", "2.1×" and "1.8 times faster": a number and the word that makes it a speedup. "8 × 8"
 // is a size and does not match.
 const std::regex& claim_pattern() {
-  static const std::regex pattern(R"((\d{1,6}(?:[.,]\d{1,6})?)(?:\s?(?:x|×)(?!\s?\d|[a-z_(])|\s{1,3}times\s{1,3}(?:as\sfast|faster|slower|quicker)))", kAnyCase);
+  static const std::regex pattern(
+      R"((\d{1,6}(?:[.,]\d{1,6})?)(?:\s?(?:x|×)(?!\s?\d|[a-z_(])|\s{1,3}times\s{1,3}(?:as\sfast|faster|slower|quicker)))",
+      kAnyCase);
   return pattern;
 }
 
 // Words that show that a sentence is about time.
 bool speaks_of_speed(const std::string& sentence) {
-  static const std::regex pattern(R"(\b(fast|slow|quick|speed|win|won|beat|lost|lose|gain|improv|ahead|behind|time))", kAnyCase);
+  static const std::regex pattern(
+      R"(\b(fast|slow|quick|speed|win|won|beat|lost|lose|gain|improv|ahead|behind|time))", kAnyCase);
   return std::regex_search(sentence, pattern);
 }
 
@@ -114,7 +119,8 @@ bool counts_something_else(std::string_view after) {
 // The sentence around [begin, end). A full stop inside a number does not end a sentence.
 std::string sentence_around(std::string_view text, std::size_t begin, std::size_t end) {
   auto ends = [&](std::size_t i) {
-    return (text[i] == '.' || text[i] == '!' || text[i] == '?' || text[i] == ';') && (i + 1 >= text.size() || text[i + 1] == ' ');
+    return (text[i] == '.' || text[i] == '!' || text[i] == '?' || text[i] == ';') &&
+           (i + 1 >= text.size() || text[i + 1] == ' ');
   };
   constexpr std::size_t kReach = 300;  // [B] to each side
   std::size_t first = begin, farthest = std::min(text.size(), end + kReach);
@@ -128,7 +134,8 @@ std::vector<std::string> versions_named(const std::string& sentence) {
   std::vector<std::string> names;
   for (std::sregex_iterator it(sentence.begin(), sentence.end(), pattern), last; it != last; ++it) {
     std::string name = it->str();
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     names.push_back(name);
     if (names.size() == 8) break;
   }
@@ -150,7 +157,8 @@ LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
     }
     if (const Measurement* best = ledger.best(candidate)) {
       add_version(std::string("best.") + candidate, *best, ledger);
-      if (const Explanation* e = ledger.explanation(candidate, best->version)) add_counts(std::string("best.") + candidate, *e);
+      if (const Explanation* e = ledger.explanation(candidate, best->version))
+        add_counts(std::string("best.") + candidate, *e);
       values_[std::string("best.") + candidate + ".version"] = best->version;
     }
   }
@@ -175,11 +183,15 @@ LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
   if (last == nullptr && !ledger.human.empty()) last = &ledger.human.back();
   if (last != nullptr) {
     std::string device = environment_text(last->environment, {"device", "gpu", "cpu"});
-    values_["device"] = device.empty() ? "unknown device" : is_emulated(*last) ? device + " (emulated)" : device;
+    values_["device"] = device.empty()       ? "unknown device"
+                        : is_emulated(*last) ? device + " (emulated)"
+                                             : device;
     values_["driver"] = environment_text(last->environment, {"driver"});
     values_["tool"] = environment_text(last->environment, {"tool", "tool_version", "capstone"});
     const Arm* baseline = baseline_arm(*last);
-    values_["baseline"] = baseline == nullptr ? "not timed" : baseline->label.empty() ? baseline->name : baseline->label;
+    values_["baseline"] = baseline == nullptr       ? "not timed"
+                          : baseline->label.empty() ? baseline->name
+                                                    : baseline->label;
   }
   add_ratios(ledger);
 }
@@ -199,13 +211,16 @@ void LedgerNumbers::add_version(const std::string& name, const Measurement& m, c
   const auto expected = ledger.expected_speedup(m.candidate, m.version);
   put("expected", expected ? format_speedup(*expected) : "none given");
   const Arm* baseline = baseline_arm(m);
-  put("baseline", baseline == nullptr ? "not timed" : format_time_ms(baseline->median_ms.point) + (is_emulated(m) ? " (emulated)" : ""));
+  put("baseline", baseline == nullptr
+                      ? "not timed"
+                      : format_time_ms(baseline->median_ms.point) + (is_emulated(m) ? " (emulated)" : ""));
 }
 
 void LedgerNumbers::add_counts(const std::string& name, const Explanation& e) {
   auto put = [&](const char* field, std::string value) { values_[name + "." + field] = std::move(value); };
   const auto per_request = [](const Traffic& t) {
-    return t.requests ? fmt::format("{:.1f} (ideal {:.1f})", t.units_per_request(), t.ideal_per_request()) : std::string("none");
+    return t.requests ? fmt::format("{:.1f} (ideal {:.1f})", t.units_per_request(), t.ideal_per_request())
+                      : std::string("none");
   };
   put("sectors", per_request(e.total.global));
   put("wavefronts", per_request(e.total.shared));
@@ -214,19 +229,25 @@ void LedgerNumbers::add_counts(const std::string& name, const Explanation& e) {
   put("compulsory", format_bytes(e.compulsory_bytes));
   put("intensity", fmt::format("{:.3g} FLOP/B", e.intensity()));
   put("barriers", fmt::format("{}", e.total.barriers));
-  put("dearest-line", e.advice.empty() ? "none" : fmt::format("{}:{} ({})", e.advice.front().file, e.advice.front().line, e.advice.front().pattern));
-  if (e.floor) put("floor", fmt::format("{} on {} (modelled, not measured)", format_time_ms(e.floor->ms()), e.floor->device));
+  put("dearest-line", e.advice.empty() ? "none"
+                                       : fmt::format("{}:{} ({})", e.advice.front().file,
+                                                     e.advice.front().line, e.advice.front().pattern));
+  if (e.floor)
+    put("floor",
+        fmt::format("{} on {} (modelled, not measured)", format_time_ms(e.floor->ms()), e.floor->device));
 }
 
 std::optional<LedgerNumbers::Known> LedgerNumbers::ratio(const Arm* first, const Arm* second, bool emulated) {
-  if (first == nullptr || second == nullptr || second->median_ms.point <= 0 || first->median_ms.point <= 0) return std::nullopt;
+  if (first == nullptr || second == nullptr || second->median_ms.point <= 0 || first->median_ms.point <= 0)
+    return std::nullopt;
   double ratio = first->median_ms.point / second->median_ms.point;
   double relative = std::hypot(relative_error(first->median_ms), relative_error(second->median_ms));
   return Known{ratio, ratio * relative, emulated};
 }
 
 void LedgerNumbers::add_ratio(const Measurement& a, const Measurement& b) {
-  if (auto known = ratio(candidate_arm(a), candidate_arm(b), is_emulated(a) || is_emulated(b))) ratios_.push_back(*known);
+  if (auto known = ratio(candidate_arm(a), candidate_arm(b), is_emulated(a) || is_emulated(b)))
+    ratios_.push_back(*known);
 }
 
 void LedgerNumbers::add_ratios(const LedgerView& ledger) {
@@ -247,7 +268,8 @@ void LedgerNumbers::add_ratios(const LedgerView& ledger) {
       if (i > 1) add_ratio(*versions.front(), *versions[i]);
     }
   }
-  if (ledger.best("human") != nullptr && ledger.best("llm") != nullptr) add_ratio(*ledger.best("human"), *ledger.best("llm"));
+  if (ledger.best("human") != nullptr && ledger.best("llm") != nullptr)
+    add_ratio(*ledger.best("human"), *ledger.best("llm"));
 }
 
 bool LedgerNumbers::Known::agrees(double claim) const {
@@ -257,9 +279,11 @@ bool LedgerNumbers::Known::agrees(double claim) const {
   return std::fabs(claim - point) <= slack || std::fabs(claim * point - 1) <= slack / point;
 }
 
-std::optional<double> LedgerNumbers::matching(double claim, bool emulated, const std::vector<std::string>& named) const {
+std::optional<double> LedgerNumbers::matching(double claim, bool emulated,
+                                              const std::vector<std::string>& named) const {
   auto agrees = [&](const Known& known) { return known.emulated == emulated && known.agrees(claim); };
-  if (auto found = std::find_if(ratios_.begin(), ratios_.end(), agrees); found != ratios_.end()) return found->point;
+  if (auto found = std::find_if(ratios_.begin(), ratios_.end(), agrees); found != ratios_.end())
+    return found->point;
   // A sentence that names two versions can quote the ratio of their medians.
   for (const std::string& a : named)
     for (const std::string& b : named) {
@@ -288,11 +312,13 @@ namespace {
 bool is_number_inside_word(std::string_view prose, std::size_t begin) {
   if (begin == 0) return false;
   unsigned char before = static_cast<unsigned char>(prose[begin - 1]);
-  return std::isalnum(before) != 0 || before == '.' || before == '_' || before == '-' || before == '/' || before >= 0x80;
+  return std::isalnum(before) != 0 || before == '.' || before == '_' || before == '-' || before == '/' ||
+         before >= 0x80;
 }
 
 // Code spans are already blanked, so their numbers never get here. For the others, the sentence decides.
-bool is_claim(std::string_view prose, std::size_t begin, std::size_t end, const std::string& number, const ProseContext& context) {
+bool is_claim(std::string_view prose, std::size_t begin, std::size_t end, const std::string& number,
+              const ProseContext& context) {
   if (is_number_inside_word(prose, begin)) return false;
   std::string sentence = context.column + " " + sentence_around(prose, begin, end);
   if (speaks_of_hope(sentence)) return false;
@@ -304,7 +330,8 @@ bool is_claim(std::string_view prose, std::size_t begin, std::size_t end, const 
 
 }  // namespace
 
-std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseContext& context, std::vector<Quotation>* agreeing) const {
+std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseContext& context,
+                                           std::vector<Quotation>* agreeing) const {
   std::vector<Quotation> found;
   for (std::size_t at = 0; (at = prose.find("{{", at)) != std::string_view::npos;) {
     std::size_t close = prose.find("}}", at);
@@ -326,14 +353,16 @@ std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseCo
   }
   using Iterator = std::regex_iterator<std::string_view::const_iterator>;
   for (Iterator it(prose.begin(), prose.end(), claim_pattern()), last; it != last; ++it) {
-    std::size_t begin = static_cast<std::size_t>(it->position(0)), end = begin + static_cast<std::size_t>(it->length(0));
+    std::size_t begin = static_cast<std::size_t>(it->position(0)),
+                end = begin + static_cast<std::size_t>(it->length(0));
     std::string number = (*it)[1].str();
     if (!is_claim(prose, begin, end, number, context)) continue;
     double claim = std::strtod(replace_all(number, ",", ".").c_str(), nullptr);
     std::string sentence = sentence_around(prose, begin, end);
     std::vector<std::string> named = versions_named(sentence);
     if (claim <= 0) continue;
-    Quotation q{Quotation::Kind::kNotInLedger, begin, end, std::string(prose.substr(begin, end - begin)), "not in the ledger"};
+    Quotation q{Quotation::Kind::kNotInLedger, begin, end, std::string(prose.substr(begin, end - begin)),
+                "not in the ledger"};
     if (auto measured = matching(claim, false, named)) {
       q.note = format_speedup(*measured);
       if (agreeing) agreeing->push_back(std::move(q));
@@ -346,7 +375,8 @@ std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseCo
     }
     found.push_back(std::move(q));
   }
-  std::sort(found.begin(), found.end(), [](const Quotation& a, const Quotation& b) { return a.begin < b.begin; });
+  std::sort(found.begin(), found.end(),
+            [](const Quotation& a, const Quotation& b) { return a.begin < b.begin; });
   return found;
 }
 

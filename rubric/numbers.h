@@ -82,9 +82,9 @@ class LedgerNumbers {
   std::optional<double> matching(double claim, bool emulated, const std::vector<std::string>& named) const;
 
   std::map<std::string, std::string> values_;
-  std::vector<Known> ratios_;                        // speedups, and ratios of neighbouring versions
+  std::vector<Known> ratios_;  // speedups, and ratios of neighbouring versions
   std::map<std::string, const Measurement*> versions_;
-  mutable int suggestions_left_ = 500;               // bounds the work on a file with a million misspellings
+  mutable int suggestions_left_ = 500;  // bounds the work on a file with a million misspellings
 };
 
 }  // namespace capstone

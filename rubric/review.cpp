@@ -8,8 +8,8 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "rubric/numbers.h"
 #include "rubric/anomalies.h"
+#include "rubric/numbers.h"
 
 namespace capstone {
 
@@ -34,7 +34,8 @@ class Reviewer {
     numbers();
     explanations();
     std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
-      return std::pair(a.section, static_cast<int>(a.severity)) < std::pair(b.section, static_cast<int>(b.severity));
+      return std::pair(a.section, static_cast<int>(a.severity)) <
+             std::pair(b.section, static_cast<int>(b.severity));
     });
     return std::move(findings_);
   }
@@ -50,7 +51,8 @@ class Reviewer {
           "list the authors: `members:`, then `  - name: \"Ada\"`, with id and email if you have them");
     if (auto pinned = require_pinned_problem(project_); !pinned)
       add(0, Severity::kMissing, pinned.error().what, "problem/", pinned.error().hint);
-    else if (auto header = read_file(project_.root / "problem" / "launch.h"); header && *header != launch_header(project_.problem))
+    else if (auto header = read_file(project_.root / "problem" / "launch.h");
+             header && *header != launch_header(project_.problem))
       add(0, Severity::kAdvice, "problem/launch.h is not what `init` wrote", "problem/launch.h",
           "restore the original file: the judge uses its own declaration of launch(), not this one");
   }
@@ -62,9 +64,11 @@ class Reviewer {
     std::set<std::string> digests;
     for (const std::vector<Measurement>* list : {&ledger_.human, &ledger_.llm})
       for (const Measurement& m : *list)
-        if (!m.problem_digest.empty() && m.problem_digest != project_.config.problem_digest) digests.insert(m.version);
+        if (!m.problem_digest.empty() && m.problem_digest != project_.config.problem_digest)
+          digests.insert(m.version);
     for (const std::string& version : digests)
-      add(0, Severity::kContradiction, fmt::format("{} was judged against another copy of the problem", version), kLedger,
+      add(0, Severity::kContradiction,
+          fmt::format("{} was judged against another copy of the problem", version), kLedger,
           "measure it again with this project's pinned problem");
   }
 
@@ -80,7 +84,8 @@ class Reviewer {
       add(1, Severity::kContradiction, "the prediction was recorded after the first measurement", kLedger,
           "its date cannot be changed; say in section 1 what you expected and when you wrote it down");
     if (trim(first.because).empty())
-      add(1, Severity::kAdvice, "the prediction gives no reason", kLedger, "give the arithmetic behind it in section 1");
+      add(1, Severity::kAdvice, "the prediction gives no reason", kLedger,
+          "give the arithmetic behind it in section 1");
   }
 
   void human_versions() {
@@ -102,13 +107,15 @@ class Reviewer {
     std::vector<std::string> silent, unexpected;
     for (const Measurement* m : versions) {
       if (ledger_.reason("human", m->version).empty()) silent.push_back(m->version);
-      if (m != versions.front() && !ledger_.expected_speedup("human", m->version)) unexpected.push_back(m->version);
+      if (m != versions.front() && !ledger_.expected_speedup("human", m->version))
+        unexpected.push_back(m->version);
     }
     if (!silent.empty())
       add(2, Severity::kMissing, fmt::format("no reason was given for {}", join(silent, ", ")), kLedger,
           "give the reason in section 2; next time, use capstone measure -m \"…\"");
     if (!unexpected.empty())
-      add(2, Severity::kAdvice, fmt::format("no expected speedup was recorded for {}", join(unexpected, ", ")), kLedger,
+      add(2, Severity::kAdvice,
+          fmt::format("no expected speedup was recorded for {}", join(unexpected, ", ")), kLedger,
           "next time, guess before you measure: capstone measure --expect 1.5; a wrong guess teaches most");
   }
 
@@ -117,18 +124,21 @@ class Reviewer {
     Result<std::string> digest = sha256_file(project_.human_kernel());
     if (!digest) {
       add(2, Severity::kMissing, "human/kernel.cu is missing", "human/kernel.cu",
-          fmt::format("the measured sources are kept under .capstone/sources/{}.cu", ledger_.human.back().source_sha256));
+          fmt::format("the measured sources are kept under .capstone/sources/{}.cu",
+                      ledger_.human.back().source_sha256));
       return;
     }
     if (*digest == ledger_.human.back().source_sha256) return;
     auto same = std::find_if(ledger_.human.rbegin(), ledger_.human.rend(),
                              [&](const Measurement& m) { return m.source_sha256 == *digest; });
     if (same != ledger_.human.rend())
-      add(2, Severity::kAdvice, fmt::format("human/kernel.cu is {}, not the last measured version {}", same->version,
-          ledger_.human.back().version), "human/kernel.cu",
-          "this is fine if you want that version judged; say so in section 2");
+      add(2, Severity::kAdvice,
+          fmt::format("human/kernel.cu is {}, not the last measured version {}", same->version,
+                      ledger_.human.back().version),
+          "human/kernel.cu", "this is fine if you want that version judged; say so in section 2");
     else
-      add(2, Severity::kContradiction, "human/kernel.cu differs from every measured version", "human/kernel.cu",
+      add(2, Severity::kContradiction, "human/kernel.cu differs from every measured version",
+          "human/kernel.cu",
           "run capstone measure -m \"…\", so that the kernel that you hand in is one that was judged");
   }
 
@@ -140,7 +150,8 @@ class Reviewer {
     }
     for (const Attempt& attempt : ledger_.attempts) {
       std::string name = fmt::format("attempt-{}", attempt.number);
-      bool judged = std::any_of(ledger_.llm.begin(), ledger_.llm.end(), [&](const Measurement& m) { return m.version == name; });
+      bool judged = std::any_of(ledger_.llm.begin(), ledger_.llm.end(),
+                                [&](const Measurement& m) { return m.version == name; });
       if (!judged && attempt.no_code_because.empty())
         add(3, Severity::kMissing, fmt::format("{} was recorded but never judged", name), "llm/" + name,
             "run capstone measure llm");
@@ -156,8 +167,8 @@ class Reviewer {
       if (!section.present) continue;
       for (const Question& q : section.questions)
         if (!q.answered)
-          add(spec.number, Severity::kMissing, fmt::format("not answered: {}", q.text), fmt::format("worklog.md:{}", q.line),
-              "write your answer below the question");
+          add(spec.number, Severity::kMissing, fmt::format("not answered: {}", q.text),
+              fmt::format("worklog.md:{}", q.line), "write your answer below the question");
       if (section.words == 0 && section.questions.empty())
         add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is empty", spec.title),
             fmt::format("worklog.md:{}", section.line), "a few honest sentences are enough for a start");
@@ -173,9 +184,11 @@ class Reviewer {
   void quotation(const Paragraph& p, const Quotation& q) {
     std::string where = fmt::format("worklog.md:{}", p.line);
     switch (q.kind) {
-      case Quotation::Kind::kPlaceholder: return;
+      case Quotation::Kind::kPlaceholder:
+        return;
       case Quotation::Kind::kUnknown:
-        add(p.section, Severity::kContradiction, fmt::format("unknown placeholder {}", q.text), where, q.note);
+        add(p.section, Severity::kContradiction, fmt::format("unknown placeholder {}", q.text), where,
+            q.note);
         return;
       case Quotation::Kind::kNotInLedger:
         add(p.section, Severity::kContradiction, fmt::format("\"{}\" is not in the ledger", q.text), where,

@@ -6,17 +6,21 @@
 #include <cmath>
 
 #include "harness/base/text.h"
-#include "rubric/checks.h"
 #include "rubric/anomalies.h"
+#include "rubric/checks.h"
 
 namespace capstone {
 
 std::string_view name_of(Standing standing) {
   switch (standing) {
-    case Standing::kMet: return "met";
-    case Standing::kPartly: return "partly met";
-    case Standing::kNotMet: return "not met";
-    case Standing::kNotApplicable: return "does not apply";
+    case Standing::kMet:
+      return "met";
+    case Standing::kPartly:
+      return "partly met";
+    case Standing::kNotMet:
+      return "not met";
+    case Standing::kNotApplicable:
+      return "does not apply";
   }
   return "?";
 }
@@ -33,10 +37,14 @@ constexpr double kNearlyAll = 0.999;
 
 Evidence gather(const Check& check, const detail::Sources& sources) {
   detail::Fact fact = detail::checks().at(check.id)(sources);
-  Evidence e{check.id, check.says, fact.text, fact.records, Standing::kNotMet, fact.met, check.share, fact.ask};
-  if (!fact.applies) e.standing = Standing::kNotApplicable;
-  else if (fact.met >= kNearlyAll) e.standing = Standing::kMet;
-  else if (fact.met > 0) e.standing = Standing::kPartly;
+  Evidence e{check.id,          check.says, fact.text,   fact.records,
+             Standing::kNotMet, fact.met,   check.share, fact.ask};
+  if (!fact.applies)
+    e.standing = Standing::kNotApplicable;
+  else if (fact.met >= kNearlyAll)
+    e.standing = Standing::kMet;
+  else if (fact.met > 0)
+    e.standing = Standing::kPartly;
   return e;
 }
 
@@ -80,8 +88,8 @@ std::vector<std::string> questions_of(const CriterionScore& score) {
   return questions;
 }
 
-ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog,
-                 const Rejudged* rejudged) {
+ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger,
+                 const Worklog& worklog, const Rejudged* rejudged) {
   detail::Sources sources{project, ledger, worklog, rejudged};
   ScoreSheet sheet;
   sheet.rubric_digest = rubric.digest;
@@ -89,8 +97,10 @@ ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView&
     CriterionScore result;
     result.criterion = &criterion;
     for (const Check& check : criterion.checks) result.evidence.push_back(gather(check, sources));
-    if (criterion.rule == Criterion::Rule::kShare) suggest_by_share(result);
-    else suggest_all_or_nothing(result);
+    if (criterion.rule == Criterion::Rule::kShare)
+      suggest_by_share(result);
+    else
+      suggest_all_or_nothing(result);
     sheet.suggested += result.suggested;
     sheet.criteria.push_back(std::move(result));
   }
@@ -101,13 +111,19 @@ std::vector<std::string> left_out_versions(const LedgerView& ledger, const Workl
   std::vector<std::string> out;
   for (const char* candidate : {"human", "llm"}) {
     const Measurement* best = ledger.best(candidate);
-    auto speedup = [](const Measurement* m) { return m && m->measured && m->measured->speedup ? m->measured->speedup->point : 0; };
+    auto speedup = [](const Measurement* m) {
+      return m && m->measured && m->measured->speedup ? m->measured->speedup->point : 0;
+    };
     for (const Measurement* m : ledger.versions(candidate)) {
-      if (std::any_of(worklog.paragraphs.begin(), worklog.paragraphs.end(), [&](const Paragraph& p) { return names(p.text, m->version); })) continue;
+      if (std::any_of(worklog.paragraphs.begin(), worklog.paragraphs.end(),
+                      [&](const Paragraph& p) { return names(p.text, m->version); }))
+        continue;
       if (m->gate_one == GateOne::kMachineFault || m->gate_one == GateOne::kNotJudgeable) continue;
-      if (m->gate_one != GateOne::kPassed) out.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
+      if (m->gate_one != GateOne::kPassed)
+        out.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
       else if (speedup(m) > 0 && speedup(m) < speedup(best))
-        out.push_back(fmt::format("{}: {}, the best is {}", m->version, format_speedup(speedup(m)), format_speedup(speedup(best))));
+        out.push_back(fmt::format("{}: {}, the best is {}", m->version, format_speedup(speedup(m)),
+                                  format_speedup(speedup(best))));
     }
   }
   return out;

@@ -16,30 +16,33 @@ namespace capstone {
 
 /// A fact that the machine can verify, and its share of the criterion's suggested mark.
 struct Check {
-  std::string id;        ///< one of check_ids()
-  double share = 0;      ///< relative to the other checks of the criterion
-  std::string says;      ///< what it looks for, for the score sheet
+  std::string id;    ///< one of check_ids()
+  double share = 0;  ///< relative to the other checks of the criterion
+  std::string says;  ///< what it looks for, for the score sheet
   /// When it is not met at all, the suggestion is capped at `cap` of the criterion's weight.
   bool required = false;
 };
 
 /// A description of the marks from `from` to `to`, both included.
-struct Level { std::string name, text; double from = 0, to = 0; };
+struct Level {
+  std::string name, text;
+  double from = 0, to = 0;
+};
 
 struct Criterion {
   std::string id, title, looks_for;
-  int weight = 0;                       ///< marks
+  int weight = 0;  ///< marks
   enum class Rule { kShare, kAllOrNothing } rule = Rule::kShare;
   /// [0, 1] of the weight; applies when a required check is not met at all.
   double cap = 1;
   std::vector<Check> checks;
-  std::vector<std::string> questions;   ///< for the mentor
-  std::vector<Level> levels;            ///< four, best first, covering 0 … weight
+  std::vector<std::string> questions;  ///< for the mentor
+  std::vector<Level> levels;           ///< four, best first, covering 0 … weight
 };
 
 struct Rubric {
   int schema = 1;
-  std::vector<Criterion> criteria;      ///< weights sum to 100
+  std::vector<Criterion> criteria;  ///< weights sum to 100
   /// SHA-256 of the file, so that a mark can name the rubric that it used.
   std::string digest;
 };
@@ -58,22 +61,22 @@ std::string_view name_of(Standing standing);  ///< "met", "partly met", "not met
 
 /// One machine check and its result.
 struct Evidence {
-  std::string check;                    ///< the check's id
-  std::string says;                     ///< what was looked for
-  std::string fact;                     ///< what was found
+  std::string check;  ///< the check's id
+  std::string says;   ///< what was looked for
+  std::string fact;   ///< what was found
   /// Sequence numbers of the ledger's records that show it; empty: the worklog.
   std::vector<std::int64_t> records;
   Standing standing = Standing::kNotMet;
-  double met = 0;                       ///< [0, 1]
+  double met = 0;  ///< [0, 1]
   double share = 0;
-  std::string ask{};                    ///< a question that this result raises for the mentor; empty: none
+  std::string ask{};  ///< a question that this result raises for the mentor; empty: none
 };
 
 struct CriterionScore {
-  const Criterion* criterion = nullptr; ///< points into the rubric, which must outlive the sheet
+  const Criterion* criterion = nullptr;  ///< points into the rubric, which must outlive the sheet
   std::vector<Evidence> evidence;
-  double suggested = 0;                 ///< marks, rounded to half a mark; for mentors only
-  std::string because;                  ///< how the rule led to this mark, with its numbers
+  double suggested = 0;  ///< marks, rounded to half a mark; for mentors only
+  std::string because;   ///< how the rule led to this mark, with its numbers
 };
 
 /// The questions for the mentor: first the criterion's, then those that its evidence raises.
@@ -81,7 +84,7 @@ std::vector<std::string> questions_of(const CriterionScore& score);
 
 struct ScoreSheet {
   std::vector<CriterionScore> criteria;
-  double suggested = 0;                 ///< marks, the sum over the criteria
+  double suggested = 0;  ///< marks, the sum over the criteria
   std::string rubric_digest;
 };
 
@@ -89,14 +92,14 @@ struct ScoreSheet {
 struct Rejudged {
   /// Empty when there was no kernel, or it could not be judged there.
   std::optional<GateOne> human;
-  std::vector<std::string> contradictions;   ///< the ledger's claims that did not hold, one sentence each
+  std::vector<std::string> contradictions;  ///< the ledger's claims that did not hold, one sentence each
 };
 
 /// Collects the facts from the ledger and the worklog and applies the rubric. No fact depends on how fast a
 /// kernel is: multiplying every speedup by the same factor does not change a mark.
 /// @param rejudged  null for the student's own sheet, which uses only the ledger and the worklog
-ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger, const Worklog& worklog,
-                 const Rejudged* rejudged = nullptr);
+ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView& ledger,
+                 const Worklog& worklog, const Rejudged* rejudged = nullptr);
 
 /// The versions of both candidates that failed gate one or were slower than the best, and that the prose
 /// never names. One line each: "v2: WRONG", "v3: 0.80x, the best is 1.50x".

@@ -46,7 +46,8 @@ class RubricReader {
  private:
   [[noreturn]] void error(const YAML::Node& node, std::string what, std::string hint) const {
     YAML::Mark mark = node.Mark();
-    throw Error{std::move(what), fmt::format("{}:{}:{}", file_, mark.line + 1, mark.column + 1), std::move(hint), ExitCode::kUsage};
+    throw Error{std::move(what), fmt::format("{}:{}:{}", file_, mark.line + 1, mark.column + 1),
+                std::move(hint), ExitCode::kUsage};
   }
 
   void expect_keys(const YAML::Node& node, const std::vector<std::string>& allowed) const {
@@ -101,7 +102,8 @@ class RubricReader {
     c.weight = number<int>(node, "weight");
     if (c.weight <= 0) error(node["weight"], "a weight must be above 0", "");
     std::string rule = text(node, "rule");
-    if (rule == "all_or_nothing") c.rule = Criterion::Rule::kAllOrNothing;
+    if (rule == "all_or_nothing")
+      c.rule = Criterion::Rule::kAllOrNothing;
     else if (rule != "share")
       error(node["rule"], fmt::format("unknown rule '{}'", rule), "rules: share, all_or_nothing");
     if (node["cap"]) c.cap = number<double>(node, "cap");

@@ -1,8 +1,7 @@
 #include "rubric/worklog.h"
 
-#include <fmt/format.h>
-
 #include <cmark-gfm.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -14,15 +13,19 @@ namespace capstone {
 
 std::string_view name_of(Severity severity) {
   switch (severity) {
-    case Severity::kMissing: return "missing";
-    case Severity::kContradiction: return "contradiction";
-    case Severity::kAdvice: return "advice";
+    case Severity::kMissing:
+      return "missing";
+    case Severity::kContradiction:
+      return "contradiction";
+    case Severity::kAdvice:
+      return "advice";
   }
   return "?";
 }
 
 int WorklogSection::unanswered() const {
-  return static_cast<int>(std::count_if(questions.begin(), questions.end(), [](const Question& q) { return !q.answered; }));
+  return static_cast<int>(
+      std::count_if(questions.begin(), questions.end(), [](const Question& q) { return !q.answered; }));
 }
 
 int Worklog::words() const {
@@ -39,7 +42,8 @@ std::string normalised(std::string_view heading) {
   std::string out;
   for (char c : text) {
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (letter) out += static_cast<char>(c | 0x20);
+    if (letter)
+      out += static_cast<char>(c | 0x20);
     else if (c == '-' || c == ' ') {
       if (!out.empty() && out.back() != ' ') out += ' ';
     }
@@ -93,7 +97,8 @@ class Reader {
           "worklog.md", "keep logs and profiles in separate files");
       bytes = bytes.substr(0, kMarkdownLimit);
       // Do not cut in the middle of a UTF-8 sequence.
-      while (!bytes.empty() && (static_cast<unsigned char>(bytes.back()) & 0xC0u) == 0x80u) bytes.remove_suffix(1);
+      while (!bytes.empty() && (static_cast<unsigned char>(bytes.back()) & 0xC0u) == 0x80u)
+        bytes.remove_suffix(1);
       if (!bytes.empty() && static_cast<unsigned char>(bytes.back()) >= 0xC0u) bytes.remove_suffix(1);
     }
     if (bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
@@ -129,7 +134,8 @@ class Reader {
 
   // The line in the file of a line in the parsed text, which has extra empty lines.
   int in_file(int line) const {
-    return line - static_cast<int>(std::lower_bound(inserted_.begin(), inserted_.end(), line) - inserted_.begin());
+    return line -
+           static_cast<int>(std::lower_bound(inserted_.begin(), inserted_.end(), line) - inserted_.begin());
   }
 
   WorklogSection* current() {
@@ -145,12 +151,14 @@ class Reader {
         if (take_question(block)) return;
         break;
       case CMARK_NODE_HTML_BLOCK:
-        if (std::string name = marker_name(cmark_node_get_literal(block)); !name.empty()) log_.markers.push_back(name);
+        if (std::string name = marker_name(cmark_node_get_literal(block)); !name.empty())
+          log_.markers.push_back(name);
         return;
       case CMARK_NODE_CODE_BLOCK:
         answered_ = true;
         return;
-      default: break;
+      default:
+        break;
     }
     take_prose(block);
   }
@@ -169,8 +177,8 @@ class Reader {
     order_.push_back(number);
     WorklogSection& section = *current();
     if (section.present) {
-      add(number, Severity::kContradiction, fmt::format("section \"{}\" appears twice", heading), at_line(line),
-          "merge the two: the page shows each section once");
+      add(number, Severity::kContradiction, fmt::format("section \"{}\" appears twice", heading),
+          at_line(line), "merge the two: the page shows each section once");
     } else {
       section.present = true;
       section.heading = heading;
@@ -184,7 +192,8 @@ class Reader {
     if (!text.starts_with("Q:") && !text.starts_with("Q.")) return false;
     close_question();
     if (current() == nullptr) return true;
-    current()->questions.push_back({std::string(trim(std::string_view(text).substr(2))), in_file(cmark_node_get_start_line(block)), 0, false});
+    current()->questions.push_back({std::string(trim(std::string_view(text).substr(2))),
+                                    in_file(cmark_node_get_start_line(block)), 0, false});
     open_ = section_;
     return true;
   }
@@ -236,14 +245,16 @@ class Reader {
     for (const auto& [heading, line] : other_headings_) {
       std::string have = normalised(heading);
       bool near = edit_distance(have, wanted) <= static_cast<int>(wanted.size()) / 3 ||
-                  (have.size() >= 5 && (wanted.find(have) != std::string::npos || have.find(wanted) != std::string::npos));
+                  (have.size() >= 5 &&
+                   (wanted.find(have) != std::string::npos || have.find(wanted) != std::string::npos));
       if (!near) continue;
       add(spec.number, Severity::kMissing,
           fmt::format("section \"{}\" was renamed to \"{}\"", spec.title, heading), at_line(line),
           fmt::format("restore the heading \"## {}\"", spec.title));
       return;
     }
-    add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is not in the worklog", spec.title), "worklog.md",
+    add(spec.number, Severity::kMissing, fmt::format("section \"{}\" is not in the worklog", spec.title),
+        "worklog.md",
         fmt::format("add the heading \"## {}. {}\" and write under it", spec.number, spec.title));
   }
 
@@ -268,9 +279,11 @@ int section_of_heading(std::string_view heading) {
 std::string marker_name(std::string_view html) {
   html = trim(html);
   constexpr std::string_view kOpen = "<!-- capstone:", kClose = "-->";
-  if (!html.starts_with(kOpen) || !html.ends_with(kClose) || html.size() < kOpen.size() + kClose.size()) return {};
+  if (!html.starts_with(kOpen) || !html.ends_with(kClose) || html.size() < kOpen.size() + kClose.size())
+    return {};
   std::string name(trim(html.substr(kOpen.size(), html.size() - kOpen.size() - kClose.size())));
-  bool plain = std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+  bool plain =
+      std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
   return plain ? name : std::string{};
 }
 

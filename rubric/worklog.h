@@ -14,9 +14,9 @@ inline constexpr int kWorklogSections = 5;
 
 /// One section: its title, the questions that `init` writes, and its figures (tables and plots).
 struct SectionSpec {
-  int number = 0;                          ///< 1 … 5
+  int number = 0;  ///< 1 … 5
   std::string_view title;
-  std::string_view purpose;                ///< one sentence, shown in the scaffold as a comment
+  std::string_view purpose;  ///< one sentence, shown in the scaffold as a comment
   std::vector<std::string_view> questions;
   std::vector<std::string_view> figures;  ///< marker names: `<!-- capstone:versions -->`
 };
@@ -39,15 +39,15 @@ struct Question {
 
 /// A paragraph that the student wrote.
 struct Paragraph {
-  int section = 0;        ///< 1 … 5; 0 before the first section
+  int section = 0;  ///< 1 … 5; 0 before the first section
   int line = 0;
   std::string text;
-  std::string column;     ///< for a cell of the student's table: the heading of its column
+  std::string column;  ///< for a cell of the student's table: the heading of its column
 };
 
 struct WorklogSection {
   bool present = false;
-  std::string heading;    ///< as written
+  std::string heading;  ///< as written
   int line = 0;
   /// Written by the student; not counted: questions, quotations, placeholders, tables, code.
   int words = 0;
@@ -56,13 +56,15 @@ struct WorklogSection {
 };
 
 struct Worklog {
-  std::string text;                        ///< UTF-8, cut at kMarkdownLimit
+  std::string text;  ///< UTF-8, cut at kMarkdownLimit
   std::array<WorklogSection, kWorklogSections> sections;
-  std::vector<Paragraph> paragraphs;       ///< in order; quotations and code are left out
-  std::vector<std::string> markers;        ///< names of the figures' markers in the text, in order
+  std::vector<Paragraph> paragraphs;  ///< in order; quotations and code are left out
+  std::vector<std::string> markers;   ///< names of the figures' markers in the text, in order
   /// Text too long or not UTF-8; sections removed, renamed, repeated, moved.
   std::vector<Finding> findings;
-  const WorklogSection& section(int number) const { return sections.at(static_cast<std::size_t>(number - 1)); }
+  const WorklogSection& section(int number) const {
+    return sections.at(static_cast<std::size_t>(number - 1));
+  }
   int words() const;
 };
 

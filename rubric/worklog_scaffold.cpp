@@ -87,7 +87,8 @@ std::string section_text(const SectionSpec& spec) {
 }  // namespace
 
 std::string worklog_scaffold(const Problem& problem) {
-  std::string out = fmt::format("# You vs the machine: {}\n\n", problem.title.empty() ? problem.id : problem.title);
+  std::string out =
+      fmt::format("# You vs the machine: {}\n\n", problem.title.empty() ? problem.id : problem.title);
   out += fmt::format(kPreamble);
   for (const SectionSpec& spec : worklog_sections()) out += section_text(spec);
   return out;

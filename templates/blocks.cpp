@@ -45,7 +45,9 @@ struct MarkdownWriter {
     }
     out += "|\n" + rule + "|\n";
     for (const std::vector<Cell>& row : table.rows) {
-      for (const Cell& cell : row) out += "| " + (cell.strong ? "**" + escape_markdown(cell.text) + "**" : escape_markdown(cell.text)) + " ";
+      for (const Cell& cell : row)
+        out += "| " + (cell.strong ? "**" + escape_markdown(cell.text) + "**" : escape_markdown(cell.text)) +
+               " ";
       out += "|\n";
     }
     return out;
@@ -53,13 +55,19 @@ struct MarkdownWriter {
   std::string operator()(const NoteBlock& note) const { return escape_markdown(note.text) + "\n"; }
   std::string operator()(const FactsBlock& facts) const {
     std::string out;
-    for (const auto& [label, cell] : facts.facts) out += fmt::format("- {}: {}\n", escape_markdown(label), escape_markdown(cell.text));
+    for (const auto& [label, cell] : facts.facts)
+      out += fmt::format("- {}: {}\n", escape_markdown(label), escape_markdown(cell.text));
     return out;
   }
-  std::string operator()(const ListingBlock& code) const { return escape_markdown(code.summary) + ":\n\n" + fenced(code); }
-  std::string operator()(const HeadingBlock& heading) const { return "#### " + escape_markdown(heading.text) + "\n"; }
+  std::string operator()(const ListingBlock& code) const {
+    return escape_markdown(code.summary) + ":\n\n" + fenced(code);
+  }
+  std::string operator()(const HeadingBlock& heading) const {
+    return "#### " + escape_markdown(heading.text) + "\n";
+  }
   std::string operator()(const FigureBlock& figure) const {
-    return fmt::format("*{}* (drawn in worklog.html). {}\n", escape_markdown(figure.plot.title), escape_markdown(figure.plot.description));
+    return fmt::format("*{}* (drawn in worklog.html). {}\n", escape_markdown(figure.plot.title),
+                       escape_markdown(figure.plot.description));
   }
 };
 

@@ -20,16 +20,32 @@ struct Cell {
 };
 
 struct TableBlock {
-  struct Column { std::string title; bool number = false; bool wide = false; };
+  struct Column {
+    std::string title;
+    bool number = false;
+    bool wide = false;
+  };
   std::string caption;
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
 };
-struct NoteBlock { std::string text; Tone tone = Tone::kPlain; };
-struct FactsBlock { std::vector<std::pair<std::string, Cell>> facts; };
-struct ListingBlock { std::string summary, text, language; bool open = false; };
-struct HeadingBlock { std::string text; };
-struct FigureBlock { Plot plot; };
+struct NoteBlock {
+  std::string text;
+  Tone tone = Tone::kPlain;
+};
+struct FactsBlock {
+  std::vector<std::pair<std::string, Cell>> facts;
+};
+struct ListingBlock {
+  std::string summary, text, language;
+  bool open = false;
+};
+struct HeadingBlock {
+  std::string text;
+};
+struct FigureBlock {
+  Plot plot;
+};
 
 using Block = std::variant<TableBlock, NoteBlock, FactsBlock, ListingBlock, HeadingBlock, FigureBlock>;
 

@@ -1,7 +1,6 @@
 // Pages for the class: leaderboards, slides, certificates, the handout.
-#include <fmt/format.h>
-
 #include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -15,7 +14,9 @@ namespace {
 
 using Dictionary = ctemplate::TemplateDictionary;
 
-std::string interval_text(const Interval& i) { return fmt::format("{} to {}", format_speedup(i.low), format_speedup(i.high)); }
+std::string interval_text(const Interval& i) {
+  return fmt::format("{} to {}", format_speedup(i.low), format_speedup(i.high));
+}
 
 std::string problem_text(const std::string& id) { return replace_all(id, "_", " "); }
 
@@ -30,8 +31,12 @@ void fill_side(Dictionary& slide, const char* kind, const char* label, const Out
   }
   const bool timed = o->correct && o->speedup;
   side->SetValue("BIG", timed ? format_speedup(o->speedup->point) : o->gate_one);
-  side->SetValue("SMALL", timed ? fmt::format("{}, {}{}", o->gate_two, interval_text(*o->speedup), o->percent_of_peak > 0 ? fmt::format(", {:.0f} % of the peak", o->percent_of_peak) : "")
-                                : o->correct ? "correct; not timed here" : "did not pass gate one");
+  side->SetValue("SMALL", timed        ? fmt::format("{}, {}{}", o->gate_two, interval_text(*o->speedup),
+                                              o->percent_of_peak > 0
+                                                         ? fmt::format(", {:.0f} % of the peak", o->percent_of_peak)
+                                                         : "")
+                          : o->correct ? "correct; not timed here"
+                                       : "did not pass gate one");
 }
 
 std::string ask(const ResultSummary& s) {
@@ -72,7 +77,8 @@ const char* direction_of(const std::string& name) {
 
 }  // namespace
 
-Result<std::string> leaderboard_page(const std::vector<Board>& boards, const std::string& title, const std::filesystem::path& templates) {
+Result<std::string> leaderboard_page(const std::vector<Board>& boards, const std::string& title,
+                                     const std::filesystem::path& templates) {
   PageTemplates pages(templates / "html");
   Dictionary dict("leaderboard");
   CAPSTONE_TRY(std::string css, pages.style());
@@ -92,7 +98,8 @@ Result<std::string> leaderboard_page(const std::vector<Board>& boards, const std
       row->SetValue("INTERVAL", interval_text(entry.human));
       row->SetValue("MODEL", entry.model ? format_speedup(entry.model->point) : entry.model_verdict);
     }
-    for (const auto& [what, why] : {std::pair{"Closest prediction.", &board.closest_prediction}, std::pair{"Best-explained loss.", &board.best_explained_loss}}) {
+    for (const auto& [what, why] : {std::pair{"Closest prediction.", &board.closest_prediction},
+                                    std::pair{"Best-explained loss.", &board.best_explained_loss}}) {
       if (!*why) continue;
       auto* award = b->AddSectionDictionary("AWARD");
       award->SetValue("WHAT", what);
@@ -102,15 +109,20 @@ Result<std::string> leaderboard_page(const std::vector<Board>& boards, const std
   return pages.expand("leaderboard.tpl", dict);
 }
 
-Result<std::string> present_page(const std::vector<GradebookRow>& rows, const std::map<std::string, ResultSummary>& summaries, const std::vector<std::string>& running_order,
-                                 const std::string& title, const std::filesystem::path& templates) {
+Result<std::string> present_page(const std::vector<GradebookRow>& rows,
+                                 const std::map<std::string, ResultSummary>& summaries,
+                                 const std::vector<std::string>& running_order, const std::string& title,
+                                 const std::filesystem::path& templates) {
   PageTemplates pages(templates / "html");
   Dictionary dict("present");
   CAPSTONE_TRY(std::string css, pages.style());
   dict.SetValue("CSS", css);
   dict.SetValue("TITLE", to_utf8(title));
   static const ResultSummary kNothing;
-  struct Team { std::vector<std::string> people; std::string problem; };
+  struct Team {
+    std::vector<std::string> people;
+    std::string problem;
+  };
   std::map<std::string, Team> teams;
   for (const GradebookRow& row : rows) {
     teams[row.submission].people.push_back(row.person.name);
@@ -127,7 +139,8 @@ Result<std::string> present_page(const std::vector<GradebookRow>& rows, const st
     slide->SetIntValue("ALL", static_cast<long>(running_order.size()));
     slide->SetValue("WHO", to_utf8(join(team.people, ", ")));
     slide->SetValue("PROBLEM", to_utf8(problem_text(team.problem)));
-    if (const Outcome* human = summary.of("human"); human && !human->device.empty()) slide->AddSectionDictionary("DEVICE")->SetValue("NAME", human->device);
+    if (const Outcome* human = summary.of("human"); human && !human->device.empty())
+      slide->AddSectionDictionary("DEVICE")->SetValue("NAME", human->device);
     fill_side(*slide, "human", "By hand", summary.of("human"));
     fill_side(*slide, "llm", "The model", summary.of("llm"));
     slide->SetValue("ASK", ask(summary));
@@ -135,7 +148,8 @@ Result<std::string> present_page(const std::vector<GradebookRow>& rows, const st
   return pages.expand("present.tpl", dict);
 }
 
-Result<std::string> certificate_svg(const Certificate& certificate, const CertificateText& text, const std::filesystem::path& templates) {
+Result<std::string> certificate_svg(const Certificate& certificate, const CertificateText& text,
+                                    const std::filesystem::path& templates) {
   PageTemplates pages(templates / "html");
   Dictionary dict("certificate");
   const std::string name = to_utf8(certificate.name);
@@ -151,7 +165,8 @@ Result<std::string> certificate_svg(const Certificate& certificate, const Certif
   return std::string(trim(svg)) + "\n";
 }
 
-Result<std::string> certificates_page(const std::vector<Certificate>& certificates, const CertificateText& text, const std::filesystem::path& templates) {
+Result<std::string> certificates_page(const std::vector<Certificate>& certificates,
+                                      const CertificateText& text, const std::filesystem::path& templates) {
   PageTemplates pages(templates / "html");
   Dictionary dict("certificates");
   dict.SetValue("TITLE", to_utf8("Certificates: " + text.course));
@@ -177,7 +192,8 @@ Result<std::string> handout_page(const Rubric& rubric, const std::filesystem::pa
     s->SetValue("PURPOSE", std::string(section.purpose));
   }
   if (!rubric.criteria.empty())
-    for (const Level& level : rubric.criteria.front().levels) dict.AddSectionDictionary("LEVEL")->SetValue("NAME", level.name);
+    for (const Level& level : rubric.criteria.front().levels)
+      dict.AddSectionDictionary("LEVEL")->SetValue("NAME", level.name);
   for (const Criterion& criterion : rubric.criteria) {
     auto* c = dict.AddSectionDictionary("CRITERION");
     c->SetValue("TITLE", criterion.title);
@@ -187,7 +203,8 @@ Result<std::string> handout_page(const Rubric& rubric, const std::filesystem::pa
       cell->SetValue("RANGE", fmt::format("{:g}–{:g}", level.from, level.to));
       cell->SetValue("TEXT", level.text);
     }
-    for (const std::string& question : criterion.questions) dict.AddSectionDictionary("QUESTION")->SetValue("TEXT", question);
+    for (const std::string& question : criterion.questions)
+      dict.AddSectionDictionary("QUESTION")->SetValue("TEXT", question);
   }
   return pages.expand("handout.tpl", dict);
 }

@@ -12,7 +12,10 @@
 namespace capstone {
 
 /// Two projects whose kernels share code. `share` is the shared part of the smaller kernel [0, 1].
-struct SimilarPair { std::string first, second; double share = 0; };
+struct SimilarPair {
+  std::string first, second;
+  double share = 0;
+};
 
 struct GradebookPage {
   std::string title;
@@ -20,7 +23,7 @@ struct GradebookPage {
   const Rubric& rubric;
   const std::map<std::string, ResultSummary>& summaries;
   std::vector<SimilarPair> similar;
-  std::string generated;           ///< UTC
+  std::string generated;  ///< UTC
 };
 /// The gradebook for mentors: a table with search and sort, fast_p of humans and models, wins and losses, the
 /// distribution of marks, similar pairs. The page's security policy allows its only script by hash. Links
@@ -38,10 +41,12 @@ Result<std::string> present_page(const std::vector<GradebookRow>& rows,
                                  const std::vector<std::string>& running_order, const std::string& title,
                                  const std::filesystem::path& templates);
 
-struct Certificate { std::string name, problem; };   ///< problem: its title
+struct Certificate {
+  std::string name, problem;
+};  ///< problem: its title
 struct CertificateText {
   std::string course, date, signatory;
-  std::string logo;                ///< a data: URI that capstone made, inserted unescaped; empty: no logo
+  std::string logo;  ///< a data: URI that capstone made, inserted unescaped; empty: no logo
 };
 /// One HTML file with one A4 landscape page, drawn in SVG, for each certificate.
 Result<std::string> certificates_page(const std::vector<Certificate>& certificates,

@@ -1,8 +1,7 @@
 #include "templates/explanation_page.h"
 
-#include <fmt/format.h>
-
 #include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,8 +14,8 @@
 namespace capstone {
 namespace {
 
-constexpr int kHeats = 9;                      // classes heat-1 … heat-9 in page.css
-constexpr std::size_t kMaxSource = 1u << 20;   // [B]
+constexpr int kHeats = 9;                     // classes heat-1 … heat-9 in page.css
+constexpr std::size_t kMaxSource = 1u << 20;  // [B]
 
 using Lines = std::map<int, LineCounts>;
 
@@ -27,7 +26,8 @@ int heat_of(double share) {
 }
 
 std::string per_request(const Traffic& t) {
-  return t.requests ? fmt::format("{:.1f} / {:.1f}", t.units_per_request(), t.ideal_per_request()) : std::string();
+  return t.requests ? fmt::format("{:.1f} / {:.1f}", t.units_per_request(), t.ideal_per_request())
+                    : std::string();
 }
 const char* tone_of(const Traffic& t) { return t.excess() >= 1.25 ? "bad" : "plain"; }
 
@@ -43,16 +43,21 @@ void fill(ctemplate::TemplateDictionary& row, const LineCounts& c) {
   row.SetValue("SECTORS_TONE", tone_of(c.global));
   row.SetValue("WAVEFRONTS", per_request(c.shared));
   row.SetValue("WAVEFRONTS_TONE", tone_of(c.shared));
-  row.SetValue("LANES", requests ? fmt::format("{:.1f}", double(c.global.active_lanes + c.shared.active_lanes) / double(requests)) : "");
+  row.SetValue("LANES", requests
+                            ? fmt::format("{:.1f}", double(c.global.active_lanes + c.shared.active_lanes) /
+                                                        double(requests))
+                            : "");
   row.SetValue("MOVED", c.global.units ? format_bytes(c.moved_bytes()) : "");
   row.SetValue("FLOPS", number(c.flops));
-  row.SetValue("INTENSITY", c.flops && c.global.bytes + c.shared.bytes ? fmt::format("{:.3g}", c.intensity()) : "");
+  row.SetValue("INTENSITY",
+               c.flops && c.global.bytes + c.shared.bytes ? fmt::format("{:.3g}", c.intensity()) : "");
   row.SetValue("BARRIERS", number(c.barriers));
   row.SetValue("ATOMICS", number(c.atomics));
   row.SetValue("COST", c.share >= 0.0005 ? fmt::format("{:.1f} %", c.share * 100) : "");
 }
 
-void add_source(ctemplate::TemplateDictionary& page, const std::string& name, const std::string& text, const Lines& counts) {
+void add_source(ctemplate::TemplateDictionary& page, const std::string& name, const std::string& text,
+                const Lines& counts) {
   auto* file = page.AddSectionDictionary("SOURCE");
   file->SetValue("FILE", to_utf8(name));
   int at = 0;
@@ -69,7 +74,8 @@ void add_source(ctemplate::TemplateDictionary& page, const std::string& name, co
 
 }  // namespace
 
-Result<std::string> explanation_page(const Explanation& e, const std::filesystem::path& source, const std::filesystem::path& templates) {
+Result<std::string> explanation_page(const Explanation& e, const std::filesystem::path& source,
+                                     const std::filesystem::path& templates) {
   PageTemplates pages(templates / "html");
   ctemplate::TemplateDictionary page("explanation");
   CAPSTONE_TRY(std::string css, pages.style());
@@ -85,7 +91,9 @@ Result<std::string> explanation_page(const Explanation& e, const std::filesystem
     again->SetValue("TIMES", fmt::format("{:.3g}", e.moved_bytes() / e.compulsory_bytes));
     again->SetValue("COMPULSORY", format_bytes(e.compulsory_bytes));
   }
-  if (e.compulsory_flops > 0) page.AddSectionDictionary("BEST")->SetValue("BEST_FLOPS", number(static_cast<std::uint64_t>(e.compulsory_flops)));
+  if (e.compulsory_flops > 0)
+    page.AddSectionDictionary("BEST")->SetValue("BEST_FLOPS",
+                                                number(static_cast<std::uint64_t>(e.compulsory_flops)));
   page.SetValue("FLOPS", number(e.total.flops));
   page.SetValue("INTENSITY", fmt::format("{:.3g}", e.intensity()));
   for (const Advice& r : e.advice) {
@@ -121,7 +129,8 @@ Result<std::string> explanation_page(const Explanation& e, const std::filesystem
   add_source(page, main, text, files[main]);
   for (const auto& [name, counts] : files) {
     if (name == main || !lies_in_folder(name)) continue;
-    if (auto header = read_file(source.parent_path() / name, kMaxSource)) add_source(page, name, *header, counts);
+    if (auto header = read_file(source.parent_path() / name, kMaxSource))
+      add_source(page, name, *header, counts);
   }
   return pages.expand("explanation.tpl", page);
 }

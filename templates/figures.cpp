@@ -32,11 +32,14 @@ namespace {
 
 constexpr std::size_t kShownText = std::size_t{256} << 10;  // [B] shown of a prompt, a reply or a log
 
-Cell cell(std::string text, Tone tone = Tone::kPlain, bool strong = false) { return {std::move(text), tone, strong}; }
+Cell cell(std::string text, Tone tone = Tone::kPlain, bool strong = false) {
+  return {std::move(text), tone, strong};
+}
 Cell muted(std::string text) { return cell(std::move(text), Tone::kMuted); }
 
 Cell gate_one_cell(const Measurement& m) {
-  return cell(std::string(label_of(m.gate_one)), m.gate_one == GateOne::kPassed ? Tone::kGood : Tone::kBad, true);
+  return cell(std::string(label_of(m.gate_one)), m.gate_one == GateOne::kPassed ? Tone::kGood : Tone::kBad,
+              true);
 }
 
 // SLOWER is not shown as bad: a lost race is a valid result.
@@ -79,8 +82,10 @@ Cell percent_cell(const Measurement& m) {
 std::string peaks_text(const std::vector<const Measurement*>& list) {
   std::vector<std::string> peaks, parts;
   for (const Measurement* m : list) {
-    if (!m->measured || is_emulated(*m) || m->measured->peak.empty() || m->measured->percent_of_peak <= 0) continue;
-    if (std::find(peaks.begin(), peaks.end(), m->measured->peak) == peaks.end()) peaks.push_back(m->measured->peak);
+    if (!m->measured || is_emulated(*m) || m->measured->peak.empty() || m->measured->percent_of_peak <= 0)
+      continue;
+    if (std::find(peaks.begin(), peaks.end(), m->measured->peak) == peaks.end())
+      peaks.push_back(m->measured->peak);
     parts.push_back(fmt::format("{}: {}", m->version, m->measured->peak));
   }
   if (peaks.empty()) return {};
@@ -102,13 +107,16 @@ std::string cut(std::string text) {
   return to_utf8(text) + "\n… (shortened; the project has the complete text)";
 }
 
-std::string indices(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+std::string indices(const std::vector<std::int64_t>& index) {
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
 
 // One line that says what went wrong.
 std::string failure_line(const Measurement& m) {
   if (m.gate_one == GateOne::kBuildFailed) {
     if (!m.build.first_error) return "the compiler printed no error message";
-    return fmt::format("{}:{}: {}", m.build.first_error->file, m.build.first_error->line, m.build.first_error->text);
+    return fmt::format("{}:{}: {}", m.build.first_error->file, m.build.first_error->line,
+                       m.build.first_error->text);
   }
   const CaseResult* bad = nullptr;
   for (const CaseResult& c : m.cases)
@@ -132,7 +140,11 @@ std::string sizes_text(const Json& sizes) {
 class Maker {
  public:
   Maker(const ReportInput& input, const std::vector<Plot>& plots)
-      : input_(input), project_(*input.project), ledger_(*input.ledger), plots_(plots), entries_(ledger_entries(ledger_)) {}
+      : input_(input),
+        project_(*input.project),
+        ledger_(*input.ledger),
+        plots_(plots),
+        entries_(ledger_entries(ledger_)) {}
 
   std::map<std::string, Figure> make() {
     put("problem", "The problem", problem());
@@ -145,7 +157,8 @@ class Maker {
     put("explained-llm", "Explained by counts", explained("llm"));
     put("attempts", "The prompts and the model's replies", attempts());
     put("head-to-head", "Head to head", head_to_head());
-    put("roofline", "The roofline", figure("roofline", "No version was timed on a GPU, so there is no roofline."));
+    put("roofline", "The roofline",
+        figure("roofline", "No version was timed on a GPU, so there is no roofline."));
     put("samples", "The samples", figure("samples", "Nothing was timed."));
     put("predicted", "Predicted and measured", predicted());
     put("stuck", "Every failure, in order", stuck());
@@ -154,7 +167,9 @@ class Maker {
   }
 
  private:
-  void put(const char* name, const char* title, std::vector<Block> blocks) { figures_[name] = {name, title, std::move(blocks)}; }
+  void put(const char* name, const char* title, std::vector<Block> blocks) {
+    figures_[name] = {name, title, std::move(blocks)};
+  }
 
   std::vector<Block> figure(const std::string& name, const char* otherwise) const {
     for (const Plot& p : plots_)
@@ -165,19 +180,23 @@ class Maker {
   std::vector<Block> problem() const {
     const Problem& p = project_.problem;
     FactsBlock facts;
-    facts.facts = {{"Problem", cell(p.title.empty() ? p.id : fmt::format("{} ({})", p.title, p.id), Tone::kPlain, true)},
-                   {"Tier", cell(fmt::format("{} of 3", p.tier))},
-                   {"Precision", cell(std::string(name_of(p.precision)))},
-                   {"Tolerance", cell(fmt::format("|x − ref| ≤ {:g}·scale + {:g}·|ref|", p.tolerance.atol, p.tolerance.rtol))}};
+    facts.facts = {
+        {"Problem", cell(p.title.empty() ? p.id : fmt::format("{} ({})", p.title, p.id), Tone::kPlain, true)},
+        {"Tier", cell(fmt::format("{} of 3", p.tier))},
+        {"Precision", cell(std::string(name_of(p.precision)))},
+        {"Tolerance",
+         cell(fmt::format("|x − ref| ≤ {:g}·scale + {:g}·|ref|", p.tolerance.atol, p.tolerance.rtol))}};
     if (!p.measure.empty()) facts.facts.emplace_back("Measured at", cell(to_string(p.measure)));
     if (Result<Cost> cost = cost_at(p, p.measure); cost && cost->bytes > 0)
-      facts.facts.emplace_back("The best algorithm", cell(fmt::format("{:.3g} GFLOP and {:.3g} GB: {:.3g} FLOP/B", cost->flops / 1e9,
-                                                                     cost->bytes / 1e9, cost->intensity())));
+      facts.facts.emplace_back("The best algorithm",
+                               cell(fmt::format("{:.3g} GFLOP and {:.3g} GB: {:.3g} FLOP/B",
+                                                cost->flops / 1e9, cost->bytes / 1e9, cost->intensity())));
     std::vector<std::string> names;
     for (const Baseline& b : p.baselines) names.push_back(b.name);
     if (!names.empty())
       facts.facts.emplace_back("Baselines", cell(join(names, ", ") + " (gate two compares with the first)"));
-    if (!project_.config.started_from.empty()) facts.facts.emplace_back("Started from", cell(project_.config.started_from));
+    if (!project_.config.started_from.empty())
+      facts.facts.emplace_back("Started from", cell(project_.config.started_from));
     return {facts};
   }
 
@@ -194,8 +213,9 @@ class Maker {
       if (p.speedup) facts.facts.emplace_back("Predicted speedup", cell(format_speedup(*p.speedup)));
       if (!p.because.empty()) facts.facts.emplace_back("Because", cell(p.because));
       std::string time = i < times.size() ? times[i] + ", " : "";
-      facts.facts.emplace_back("Recorded", p.before_first_measurement ? cell(time + "before the first measurement", Tone::kGood)
-                                                                      : cell(time + "after the first measurement", Tone::kBad));
+      facts.facts.emplace_back("Recorded", p.before_first_measurement
+                                               ? cell(time + "before the first measurement", Tone::kGood)
+                                               : cell(time + "after the first measurement", Tone::kBad));
       blocks.emplace_back(facts);
     }
     return blocks;
@@ -212,12 +232,20 @@ class Maker {
     std::vector<const Measurement*> list = ledger_.versions("human");
     if (list.empty()) return {NoteBlock{"The human kernel was never judged.", Tone::kBad}};
     TableBlock table;
-    table.columns = {{"Version"}, {"Reason for the change", false, true}, {"Expected", true},
-                     {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Of peak", true},
-                     {"Bound by"}, {"Gate one", false, true}, {"Gate two"}};
+    table.columns = {{"Version"},
+                     {"Reason for the change", false, true},
+                     {"Expected", true},
+                     {"Median [95 %]", true},
+                     {"Speedup [95 %]", true},
+                     {"Of peak", true},
+                     {"Bound by"},
+                     {"Gate one", false, true},
+                     {"Gate two"}};
     for (const Measurement* m : list)
-      table.rows.push_back({cell(m->version, Tone::kPlain, true), text_or_dash(ledger_.reason("human", m->version)), expected_of(*m), median_cell(*m), speedup_cell(*m),
-                            percent_cell(*m), bound_cell(*m), gate_one_cell(*m), gate_two_cell(*m)});
+      table.rows.push_back({cell(m->version, Tone::kPlain, true),
+                            text_or_dash(ledger_.reason("human", m->version)), expected_of(*m),
+                            median_cell(*m), speedup_cell(*m), percent_cell(*m), bound_cell(*m),
+                            gate_one_cell(*m), gate_two_cell(*m)});
     table.caption = peaks_text(list);
     std::vector<Block> blocks{table};
     add_labels(blocks, list);
@@ -232,7 +260,8 @@ class Maker {
 
   static void add_labels(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) {
     for (const Measurement* m : list)
-      for (const std::string& label : m->labels) blocks.emplace_back(NoteBlock{m->version + " " + label, Tone::kBad});
+      for (const std::string& label : m->labels)
+        blocks.emplace_back(NoteBlock{m->version + " " + label, Tone::kBad});
   }
 
   std::vector<Block> failures() const {
@@ -241,9 +270,11 @@ class Maker {
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
       if (m.candidate == "llm" || m.gate_one == GateOne::kPassed) continue;
-      table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version), muted(when(e)), gate_one_cell(m), cell(failure_line(m))});
+      table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version),
+                            muted(when(e)), gate_one_cell(m), cell(failure_line(m))});
     }
-    if (table.rows.empty()) return {NoteBlock{"No judgement of the human kernel failed gate one.", Tone::kMuted}};
+    if (table.rows.empty())
+      return {NoteBlock{"No judgement of the human kernel failed gate one.", Tone::kMuted}};
     return {table};
   }
 
@@ -253,7 +284,9 @@ class Maker {
     for (const Explanation& e : ledger_.explanations) {
       // Only the last explanation of each version is shown.
       if (e.candidate != candidate || ledger_.explanation(e.candidate, e.version) != &e) continue;
-      blocks.emplace_back(HeadingBlock{fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version, sizes_text(e.sizes))});
+      blocks.emplace_back(HeadingBlock{
+          fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version,
+                      sizes_text(e.sizes))});
       FactsBlock facts;
       facts.facts.emplace_back("Global memory traffic", cell(fmt::format("{} (the problem needs at least {})",
                                                                          format_bytes(e.moved_bytes()),
@@ -275,15 +308,19 @@ class Maker {
       TableBlock table;
       table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};
       for (const Advice& r : e.advice)
-        table.rows.push_back({cell(fmt::format("{}:{}", r.file, r.line)), cell(fmt::format("{:.0f} %", r.share * 100)), cell(r.pattern, Tone::kPlain, true), cell(r.what), muted(r.remedy)});
+        table.rows.push_back({cell(fmt::format("{}:{}", r.file, r.line)),
+                              cell(fmt::format("{:.0f} %", r.share * 100)),
+                              cell(r.pattern, Tone::kPlain, true), cell(r.what), muted(r.remedy)});
       if (!table.rows.empty()) blocks.emplace_back(table);
     }
-    if (blocks.empty()) blocks.emplace_back(NoteBlock{"Nothing was explained by counts (capstone explain).", Tone::kMuted});
+    if (blocks.empty())
+      blocks.emplace_back(NoteBlock{"Nothing was explained by counts (capstone explain).", Tone::kMuted});
     return blocks;
   }
 
   // Adds a stored text, with a note if the file changed after it was recorded.
-  void add_file(std::vector<Block>& blocks, const fs::path& path, const std::string& digest, const std::string& summary, const char* language) const {
+  void add_file(std::vector<Block>& blocks, const fs::path& path, const std::string& digest,
+                const std::string& summary, const char* language) const {
     Result<std::string> bytes = read_file(path, std::size_t{4} << 20);
     if (!bytes) {
       blocks.emplace_back(
@@ -310,13 +347,14 @@ class Maker {
     if (ledger_.llm.size() > 1) {
       TableBlock table;
       table.caption = "Every judgement of the model's code";
-      table.columns = {{"Record"}, {"Attempt"}, {"Median [95 %]", true}, {"Speedup [95 %]", true},
+      table.columns = {{"Record"},   {"Attempt"},  {"Median [95 %]", true},         {"Speedup [95 %]", true},
                        {"Gate one"}, {"Gate two"}, {"What went wrong", false, true}};
       for (const LedgerEntry& e : entries_) {
         const Measurement& m = *e.measurement;
         if (m.candidate != "llm") continue;
-        table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version), median_cell(m), speedup_cell(m), gate_one_cell(m),
-                              gate_two_cell(m), m.gate_one == GateOne::kPassed ? muted("–") : cell(failure_line(m))});
+        table.rows.push_back({muted(e.seq > 0 ? fmt::format("#{}", e.seq) : "–"), cell(m.version),
+                              median_cell(m), speedup_cell(m), gate_one_cell(m), gate_two_cell(m),
+                              m.gate_one == GateOne::kPassed ? muted("–") : cell(failure_line(m))});
       }
       blocks.emplace_back(table);
     }
@@ -326,7 +364,8 @@ class Maker {
 
   void attempt(std::vector<Block>& blocks, const Attempt& a) const {
     std::string name = fmt::format("attempt-{}", a.number);
-    blocks.emplace_back(HeadingBlock{fmt::format("Attempt {}: {}", a.number, a.model.empty() ? "model not named" : a.model)});
+    blocks.emplace_back(
+        HeadingBlock{fmt::format("Attempt {}: {}", a.number, a.model.empty() ? "model not named" : a.model)});
     FactsBlock facts;
     facts.facts.emplace_back("Settings", text_or_dash(a.settings));
     facts.facts.emplace_back("Prompt", a.prompt_difference.empty()
@@ -335,7 +374,9 @@ class Maker {
     if (!a.extracted.empty()) facts.facts.emplace_back("Code extracted as", cell(a.extracted));
     if (!a.no_code_because.empty()) facts.facts.emplace_back("No code", cell(a.no_code_because, Tone::kBad));
     const Measurement* first = first_of(name);
-    auto yes_no = [](bool yes) { return yes ? cell("yes", Tone::kGood, true) : cell("no", Tone::kBad, true); };
+    auto yes_no = [](bool yes) {
+      return yes ? cell("yes", Tone::kGood, true) : cell("no", Tone::kBad, true);
+    };
     if (first == nullptr) {
       facts.facts.emplace_back("Judged", muted("no"));
     } else {
@@ -356,7 +397,8 @@ class Maker {
     add_file(blocks, folder / "prompt.md", a.prompt_sha256,
              fmt::format("The exact prompt of attempt {}", a.number), "markdown");
     if (!a.prompt_difference.empty())
-      blocks.emplace_back(ListingBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
+      blocks.emplace_back(
+          ListingBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
     add_file(blocks, folder / "reply.md", a.reply_sha256,
              fmt::format("The exact reply of attempt {}", a.number), "markdown");
   }
@@ -393,13 +435,16 @@ class Maker {
     if (&arm == candidate_arm(stage)) return;
     std::string time = time_with_interval(arm.median_ms);
     bool is_baseline = &arm == baseline_arm(stage);
-    table.rows.push_back({cell(arm.name), text_or_dash(arm.label), is_emulated(stage) ? muted(time + " emulated") : cell(time),
-                          is_baseline && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"), muted("–"), muted("–"), muted("–")});
+    table.rows.push_back({cell(arm.name), text_or_dash(arm.label),
+                          is_emulated(stage) ? muted(time + " emulated") : cell(time),
+                          is_baseline && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"),
+                          muted("–"), muted("–"), muted("–")});
   }
 
   static void candidate_row(TableBlock& table, const Measurement& m, const std::string& what) {
-    table.rows.push_back({cell(m.version, Tone::kPlain, true), text_or_dash(what), median_cell(m), speedup_cell(m), percent_cell(m), bound_cell(m),
-                          gate_one_cell(m), gate_two_cell(m)});
+    table.rows.push_back({cell(m.version, Tone::kPlain, true), text_or_dash(what), median_cell(m),
+                          speedup_cell(m), percent_cell(m), bound_cell(m), gate_one_cell(m),
+                          gate_two_cell(m)});
   }
 
   std::string model_of(const std::string& version) const {
@@ -414,9 +459,12 @@ class Maker {
     for (const char* candidate : {"human", "llm"})
       for (const Measurement* m : ledger_.versions(candidate))
         if (m->gate_one == GateOne::kPassed && m->gate_two == GateTwo::kNotJudged)
-          reasons[m->gate_two_reason.empty() ? (is_emulated(*m) ? "not judged here (no GPU)" : "not judged") : m->gate_two_reason].push_back(m->version);
+          reasons[m->gate_two_reason.empty() ? (is_emulated(*m) ? "not judged here (no GPU)" : "not judged")
+                                             : m->gate_two_reason]
+              .push_back(m->version);
     for (const auto& [reason, versions] : reasons)
-      blocks.emplace_back(NoteBlock{fmt::format("Gate two, {}: {}", join(versions, ", "), reason), Tone::kMuted});
+      blocks.emplace_back(
+          NoteBlock{fmt::format("Gate two, {}: {}", join(versions, ", "), reason), Tone::kMuted});
   }
 
   std::vector<Block> predicted() const {
@@ -425,12 +473,17 @@ class Maker {
     const Measurement* best = ledger_.best("human");
     if (!ledger_.predictions.empty()) {
       const Prediction& p = ledger_.predictions.front();
-      table.rows.push_back({cell("bottleneck"), cell(p.bottleneck), best != nullptr ? bound_cell(*best) : muted("–")});
-      if (p.speedup) table.rows.push_back({cell("speedup of the best version"), cell(format_speedup(*p.speedup)), best != nullptr ? speedup_cell(*best) : muted("–")});
+      table.rows.push_back(
+          {cell("bottleneck"), cell(p.bottleneck), best != nullptr ? bound_cell(*best) : muted("–")});
+      if (p.speedup)
+        table.rows.push_back({cell("speedup of the best version"), cell(format_speedup(*p.speedup)),
+                              best != nullptr ? speedup_cell(*best) : muted("–")});
     }
     for (const Measurement* m : ledger_.versions("human")) {
       Cell expected = expected_of(*m);
-      if (expected.text != "–") table.rows.push_back({cell("speedup of " + m->version), expected, m->gate_one == GateOne::kPassed ? speedup_cell(*m) : gate_one_cell(*m)});
+      if (expected.text != "–")
+        table.rows.push_back({cell("speedup of " + m->version), expected,
+                              m->gate_one == GateOne::kPassed ? speedup_cell(*m) : gate_one_cell(*m)});
     }
     if (table.rows.empty()) return {NoteBlock{"Nothing was predicted.", Tone::kMuted}};
     return {table};
@@ -456,16 +509,21 @@ class Maker {
     blocks.emplace_back(HeadingBlock{title});
     if (m.gate_one == GateOne::kBuildFailed) {
       blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
-      if (!m.build.log.empty()) blocks.emplace_back(ListingBlock{"The compiler's output", cut(m.build.log), "", false});
+      if (!m.build.log.empty())
+        blocks.emplace_back(ListingBlock{"The compiler's output", cut(m.build.log), "", false});
       return;
     }
     auto bad = std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });
-    if (bad == m.cases.end()) blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
-    else blocks.emplace_back(case_facts(*bad));
+    if (bad == m.cases.end())
+      blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
+    else
+      blocks.emplace_back(case_facts(*bad));
   }
 
-  static std::string element_text(const Diagnosis& d, const std::vector<std::int64_t>& at, double expected, double got, bool unwritten) {
-    return fmt::format("{}{}: expected {}, {}", d.output, indices(at), number_text(expected, 6), got_text(got, unwritten, 6));
+  static std::string element_text(const Diagnosis& d, const std::vector<std::int64_t>& at, double expected,
+                                  double got, bool unwritten) {
+    return fmt::format("{}{}: expected {}, {}", d.output, indices(at), number_text(expected, 6),
+                       got_text(got, unwritten, 6));
   }
 
   static FactsBlock case_facts(const CaseResult& c) {
@@ -478,12 +536,15 @@ class Maker {
     if (!c.schedule.empty()) facts.facts.emplace_back("Schedule", cell(c.schedule));
     if (c.diagnosis) {
       const Diagnosis& d = *c.diagnosis;
-      facts.facts.emplace_back("Wrong", cell(fmt::format("{} of {} elements of {}", d.wrong, d.total, d.output)));
+      facts.facts.emplace_back("Wrong",
+                               cell(fmt::format("{} of {} elements of {}", d.wrong, d.total, d.output)));
       if (!d.pattern.empty()) facts.facts.emplace_back("Pattern", cell(d.pattern));
       if (!d.first.empty())
-        facts.facts.emplace_back("First", cell(element_text(d, d.first, d.first_expected, d.first_got, d.first_unwritten)));
+        facts.facts.emplace_back(
+            "First", cell(element_text(d, d.first, d.first_expected, d.first_got, d.first_unwritten)));
       if (!d.worst.empty())
-        facts.facts.emplace_back("Worst", cell(element_text(d, d.worst, d.worst_expected, d.worst_got, d.worst_unwritten)));
+        facts.facts.emplace_back(
+            "Worst", cell(element_text(d, d.worst, d.worst_expected, d.worst_got, d.worst_unwritten)));
     }
     const std::string& hint = c.diagnosis && !c.diagnosis->hint.empty() ? c.diagnosis->hint : c.hint;
     if (!hint.empty()) facts.facts.emplace_back("Hint", cell(hint));
@@ -492,16 +553,23 @@ class Maker {
 
   std::vector<Block> environment() const {
     TableBlock table;
-    table.columns = {{"Versions"}, {"Device", false, true}, {"Driver"}, {"Compiler"}, {"Backend"}, {"Execution"}, {"Isolation", false, true}, {"Tool"}};
-    std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> rows;  // environment → versions
+    table.columns = {{"Versions"},  {"Device", false, true},    {"Driver"}, {"Compiler"}, {"Backend"},
+                     {"Execution"}, {"Isolation", false, true}, {"Tool"}};
+    std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>
+        rows;  // environment → versions
     for (const LedgerEntry& e : entries_) {
       const Measurement& m = *e.measurement;
-      std::vector<std::string> key{environment_text(m.environment, {"device", "gpu", "cpu"}), environment_text(m.environment, {"driver"}),
-                                   environment_text(m.environment, {"nvcc", "compiler", "cxx"}), std::string(recorded_name(m.backend)), std::string(recorded_name(m.execution)), m.isolation,
+      std::vector<std::string> key{environment_text(m.environment, {"device", "gpu", "cpu"}),
+                                   environment_text(m.environment, {"driver"}),
+                                   environment_text(m.environment, {"nvcc", "compiler", "cxx"}),
+                                   std::string(recorded_name(m.backend)),
+                                   std::string(recorded_name(m.execution)),
+                                   m.isolation,
                                    environment_text(m.environment, {"tool", "tool_version", "capstone"})};
       auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.first == key; });
       if (row == rows.end()) row = rows.insert(rows.end(), {key, {}});
-      if (std::find(row->second.begin(), row->second.end(), m.version) == row->second.end()) row->second.push_back(m.version);
+      if (std::find(row->second.begin(), row->second.end(), m.version) == row->second.end())
+        row->second.push_back(m.version);
     }
     for (const auto& [key, versions] : rows) {
       std::vector<Cell> cells{cell(join(versions, ", "))};
@@ -511,7 +579,9 @@ class Maker {
     std::vector<Block> blocks;
     if (!table.rows.empty()) blocks.emplace_back(table);
     FactsBlock facts;
-    facts.facts.emplace_back("Problem digest", cell(project_.config.problem_digest.empty() ? project_.problem.digest : project_.config.problem_digest));
+    facts.facts.emplace_back("Problem digest",
+                             cell(project_.config.problem_digest.empty() ? project_.problem.digest
+                                                                         : project_.config.problem_digest));
     facts.facts.emplace_back("Ledger", ledger_.damage.empty()
                                            ? cell(fmt::format("{} records, each linked to the previous one",
                                                               ledger_.records.size()))
@@ -519,7 +589,8 @@ class Maker {
     if (!input_.generated.empty()) facts.facts.emplace_back("Page generated", cell(input_.generated));
     blocks.emplace_back(facts);
     add_not_judged(blocks);
-    bool emulated = std::any_of(entries_.begin(), entries_.end(), [](const LedgerEntry& e) { return is_emulated(*e.measurement); });
+    bool emulated = std::any_of(entries_.begin(), entries_.end(),
+                                [](const LedgerEntry& e) { return is_emulated(*e.measurement); });
     if (emulated)
       blocks.emplace_back(
           NoteBlock{"Emulated runs judge gate one, never gate two. Their times are shown as emulated and "

@@ -11,8 +11,8 @@ namespace capstone {
 /// One judgement and its position in the ledger.
 struct LedgerEntry {
   const Measurement* measurement = nullptr;
-  std::int64_t seq = 0;        ///< sequence number of the record; 0: unknown
-  std::string time;            ///< UTC
+  std::int64_t seq = 0;  ///< sequence number of the record; 0: unknown
+  std::string time;      ///< UTC
 };
 /// All judgements of both candidates, in the ledger's order.
 std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger);

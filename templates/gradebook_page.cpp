@@ -1,16 +1,15 @@
-#include <fmt/format.h>
-
 #include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
 
+#include "harness/analysis/fast_p.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/analysis/fast_p.h"
 #include "harness/course/gradebook/lateness.h"
 #include "templates/cohort_pages.h"
 #include "templates/encode.h"
@@ -23,7 +22,9 @@ using Dictionary = ctemplate::TemplateDictionary;
 
 std::string number(double value) { return fmt::format("{:g}", std::round(value * 100) / 100); }
 
-std::string verdict(const Outcome* o) { return !o ? "" : o->correct && o->gate_two != "NOT JUDGED" ? o->gate_two : o->gate_one; }
+std::string verdict(const Outcome* o) {
+  return !o ? "" : o->correct && o->gate_two != "NOT JUDGED" ? o->gate_two : o->gate_one;
+}
 
 // Turns an id such as "head_to_head" into a heading ("Head to head").
 std::string heading_of(const std::string& id) {
@@ -38,7 +39,8 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
     head->SetValue("NAME", name);
     head->SetValue("KIND", is_number ? "number" : "text");
   };
-  for (const char* name : {"Submission", "Person", "Id", "Problem", "State", "Late", "Human"}) column(name, false);
+  for (const char* name : {"Submission", "Person", "Id", "Problem", "State", "Late", "Human"})
+    column(name, false);
   column("Speedup", true);
   column("Model", false);
   column("Speedup", true);
@@ -64,7 +66,8 @@ void fill_table(Dictionary& dict, const GradebookPage& page) {
     for (const auto& [candidate, key] : {std::pair{"human", "HUMAN"}, std::pair{"llm", "MODEL"}}) {
       const Outcome* o = summary.of(candidate);
       r->SetValue(key, verdict(o));
-      r->SetValue(std::string(key) + "_SPEEDUP", o && o->speedup ? fmt::format("{:.3g}", o->speedup->point) : "");
+      r->SetValue(std::string(key) + "_SPEEDUP",
+                  o && o->speedup ? fmt::format("{:.3g}", o->speedup->point) : "");
     }
     for (const auto& mark : row.marks) {
       auto* cell = r->AddSectionDictionary("MARK");
@@ -99,12 +102,14 @@ std::string path_of(const std::vector<Solution>& solutions) {
   for (const Solution& s : solutions)
     if (s.correct && s.speedup) speedups.push_back(s.speedup->point);
   std::sort(speedups.begin(), speedups.end());
-  const auto right = std::count_if(solutions.begin(), solutions.end(), [](const Solution& s) { return s.correct; });
+  const auto right =
+      std::count_if(solutions.begin(), solutions.end(), [](const Solution& s) { return s.correct; });
   std::string path;
   double last = -1;
   for (int i = 0; i <= kCurvePoints; ++i) {
     const double p = kMostP * i / kCurvePoints;
-    const auto above = i == 0 ? right : speedups.end() - std::upper_bound(speedups.begin(), speedups.end(), p);
+    const auto above =
+        i == 0 ? right : speedups.end() - std::upper_bound(speedups.begin(), speedups.end(), p);
     const double share = static_cast<double>(above) / static_cast<double>(solutions.size());
     if (share == last && i < kCurvePoints) continue;
     if (last >= 0) path += fmt::format(" L{:.1f} {:.1f}", x_of(p), y_of(last));
@@ -139,7 +144,8 @@ void fill_curves(Dictionary& dict, const GradebookPage& page) {
     point->SetValue("P", p == 0 ? "correct" : fmt::format("> {:g}", p));
     for (const auto& [key, solutions] : {std::pair{"HUMAN", &humans}, std::pair{"MODEL", &models}}) {
       const FastPoint f = fast_p(*solutions, p);
-      point->SetValue(key, p == 0 ? fmt::format("{} of {}", f.hits, f.problems) : fmt::format("{} of {} [{}]", f.hits, f.problems, f.resolved));
+      point->SetValue(key, p == 0 ? fmt::format("{} of {}", f.hits, f.problems)
+                                  : fmt::format("{} of {} [{}]", f.hits, f.problems, f.resolved));
     }
   }
 }
@@ -254,8 +260,10 @@ Result<std::string> gradebook_page(const GradebookPage& page, const std::filesys
   dict.SetValue("TITLE", to_utf8(page.title));
   dict.SetValue("GENERATED", page.generated);
   dict.SetIntValue("PEOPLE", static_cast<long>(page.rows.size()));
-  const auto published = std::count_if(page.rows.begin(), page.rows.end(), [](const GradebookRow& row) { return row.published; });
-  const auto marked = std::count_if(page.rows.begin(), page.rows.end(), [](const GradebookRow& row) { return row.total().has_value(); });
+  const auto published = std::count_if(page.rows.begin(), page.rows.end(),
+                                       [](const GradebookRow& row) { return row.published; });
+  const auto marked = std::count_if(page.rows.begin(), page.rows.end(),
+                                    [](const GradebookRow& row) { return row.total().has_value(); });
   dict.SetValue("SUMMARY", fmt::format("{} submissions by {} people, {} completely marked, {} published",
                                        page.summaries.size(), page.rows.size(), marked, published));
   fill_table(dict, page);

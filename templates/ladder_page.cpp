@@ -1,8 +1,7 @@
 #include "templates/ladder_page.h"
 
-#include <fmt/format.h>
-
 #include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +23,8 @@ std::string percent(double value) { return value > 0 ? fmt::format("{:.1f} %", v
 void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool recorded) {
   section.SetValue("KIND", recorded ? "recorded" : "measured");
   const bool compute = ladder.compute_bound();
-  const bool timed = std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
+  const bool timed =
+      std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
   double slowest = 0, fastest = 1e300;
   for (const LadderStep& s : ladder.steps)
     if (s.timed()) slowest = std::max(slowest, s.ms.point), fastest = std::min(fastest, s.ms.point);
@@ -36,9 +36,16 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
   section.SetValue("ORIGIN", to_utf8(timed ? fmt::format("{}, driver {}, cold L2, {}", ladder.device,
                                                          ladder.driver, ladder.time)
                                            : "checked on the CPU; not timed, because that needs a GPU"));
-  if (ladder.library_ms > 0) section.SetValueAndShowSection("TEXT", to_utf8(fmt::format("The library: {}, {}.", ladder.library, format_time_ms(ladder.library_ms))), "LIBRARY");
+  if (ladder.library_ms > 0)
+    section.SetValueAndShowSection(
+        "TEXT",
+        to_utf8(fmt::format("The library: {}, {}.", ladder.library, format_time_ms(ladder.library_ms))),
+        "LIBRARY");
   if (ladder.copy_bytes_per_second > 0)
-    section.SetValueAndShowSection("TEXT", fmt::format("A device copy in the same run: {}.", format_bandwidth(ladder.copy_bytes_per_second)), "COPY");
+    section.SetValueAndShowSection(
+        "TEXT",
+        fmt::format("A device copy in the same run: {}.", format_bandwidth(ladder.copy_bytes_per_second)),
+        "COPY");
   for (std::size_t i = 0; i < ladder.steps.size(); ++i) {
     const LadderStep& s = ladder.steps[i];
     auto* row = section.AddSectionDictionary("STEP");
@@ -54,7 +61,8 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
       const auto gain = ladder.gain(i);
       time->SetValue("TIME", format_time_ms(s.ms.point));
       time->SetIntValue("WIDTH", width_of(s.ms.point, slowest, fastest));
-      time->SetValue("FIGURE", compute ? fmt::format("{:.2f} TFLOP/s", ladder.throughput(s) / 1e12) : fmt::format("{:.0f} GB/s", ladder.bandwidth(s) / 1e9));
+      time->SetValue("FIGURE", compute ? fmt::format("{:.2f} TFLOP/s", ladder.throughput(s) / 1e12)
+                                       : fmt::format("{:.0f} GB/s", ladder.bandwidth(s) / 1e9));
       time->SetValue("PEAK", percent(s.percent_of_peak));
       if (!compute) time->SetValueAndShowSection("SHARE", percent(ladder.percent_of_copy(s)), "OF_COPY");
       time->SetValue("OF_LIBRARY", percent(100 * s.of_library.point));
@@ -62,17 +70,21 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
     } else if (s.counts) {
       auto* counts = row->AddSectionDictionary("COUNTED");
       counts->SetValue("SECTORS", fmt::format("{:.3g}", s.counts->sectors_per_request));
-      counts->SetValue("WAVEFRONTS", s.counts->wavefronts_over_ideal > 0 ? fmt::format("{:.3g}", s.counts->wavefronts_over_ideal) : "n/a");
+      counts->SetValue("WAVEFRONTS", s.counts->wavefronts_over_ideal > 0
+                                         ? fmt::format("{:.3g}", s.counts->wavefronts_over_ideal)
+                                         : "n/a");
       counts->SetValue("MOVED", fmt::format("{:.3g}", s.counts->moved_over_compulsory));
     } else {
-      row->AddSectionDictionary("UNKNOWN")->SetValue("TROUBLE", to_utf8(s.trouble.empty() ? "no time" : s.trouble));
+      row->AddSectionDictionary("UNKNOWN")->SetValue("TROUBLE",
+                                                     to_utf8(s.trouble.empty() ? "no time" : s.trouble));
     }
   }
 }
 
 }  // namespace
 
-Result<std::string> ladder_page(const std::vector<Ladder>& ladders, bool recorded, const std::filesystem::path& templates) {
+Result<std::string> ladder_page(const std::vector<Ladder>& ladders, bool recorded,
+                                const std::filesystem::path& templates) {
   PageTemplates pages(templates / "html");
   ctemplate::TemplateDictionary page("ladders");
   CAPSTONE_TRY(std::string css, pages.style());

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/base/error.h"
 #include "harness/analysis/ladder/ladder.h"
+#include "harness/base/error.h"
 
 namespace capstone {
 

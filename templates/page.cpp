@@ -13,10 +13,14 @@ namespace {
 
 const char* tone_class(Tone tone) {
   switch (tone) {
-    case Tone::kPlain: return "plain";
-    case Tone::kGood: return "good";
-    case Tone::kBad: return "bad";
-    case Tone::kMuted: return "muted";
+    case Tone::kPlain:
+      return "plain";
+    case Tone::kGood:
+      return "good";
+    case Tone::kBad:
+      return "bad";
+    case Tone::kMuted:
+      return "muted";
   }
   return "plain";
 }
@@ -60,7 +64,9 @@ struct BlockFiller {
     dict->SetValue("SUMMARY", to_utf8(code.summary));
     dict->SetValue("TEXT", to_utf8(code.text));
   }
-  void operator()(const HeadingBlock& heading) const { block.AddSectionDictionary("HEADING")->SetValue("TEXT", to_utf8(heading.text)); }
+  void operator()(const HeadingBlock& heading) const {
+    block.AddSectionDictionary("HEADING")->SetValue("TEXT", to_utf8(heading.text));
+  }
   void operator()(const FigureBlock& figure) const {
     if (figure.plot.svg.empty()) {
       (*this)(NoteBlock{figure.plot.note, Tone::kMuted});
@@ -72,7 +78,9 @@ struct BlockFiller {
   }
 
  private:
-  static const char* kind(const TableBlock::Column& column) { return column.number ? "number" : column.wide ? "wide" : "text"; }
+  static const char* kind(const TableBlock::Column& column) {
+    return column.number ? "number" : column.wide ? "wide" : "text";
+  }
   static void fill(ctemplate::TemplateDictionary& dict, const Cell& cell) {
     dict.SetValue("TONE", tone_class(cell.tone));
     dict.SetValue("WEIGHT", cell.strong ? "strong" : "normal");
@@ -87,10 +95,12 @@ PageTemplates::PageTemplates(std::filesystem::path folder)
 PageTemplates::~PageTemplates() = default;
 PageTemplates::PageTemplates(PageTemplates&&) noexcept = default;
 
-Result<std::string> PageTemplates::expand(const std::string& name, const ctemplate::TemplateDictionary& values) const {
+Result<std::string> PageTemplates::expand(const std::string& name,
+                                          const ctemplate::TemplateDictionary& values) const {
   std::string path = (folder_ / name).string(), out;
   if (!cache_->LoadTemplate(path, ctemplate::DO_NOT_STRIP))
-    return fail("the page template is missing or broken", path, "reinstall capstone, or check its templates folder", ExitCode::kEnvironment);
+    return fail("the page template is missing or broken", path,
+                "reinstall capstone, or check its templates folder", ExitCode::kEnvironment);
   if (!cache_->ExpandWithData(path, ctemplate::DO_NOT_STRIP, &values, nullptr, &out))
     return fail("the page template cannot be filled in", path, "", ExitCode::kInternal);
   return out;
@@ -100,22 +110,36 @@ Result<std::string> PageTemplates::expand(const Figure& figure) const {
   ctemplate::TemplateDictionary dict("figure");
   dict.SetValue("NAME", figure.name);
   dict.SetValue("TITLE", to_utf8(figure.title));
-  for (const Block& block : figure.blocks) std::visit(BlockFiller{*dict.AddSectionDictionary("BLOCK")}, block);
+  for (const Block& block : figure.blocks)
+    std::visit(BlockFiller{*dict.AddSectionDictionary("BLOCK")}, block);
   return expand("figure.tpl", dict);
 }
 
-Result<std::string> PageTemplates::style() const { return read_file(folder_ / "page.css", std::size_t{1} << 20); }
+Result<std::string> PageTemplates::style() const {
+  return read_file(folder_ / "page.css", std::size_t{1} << 20);
+}
 
 std::string escape_html(std::string_view text) {
   std::string out;
   for (char c : to_utf8(text)) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;

@@ -1,7 +1,6 @@
 #include "templates/plot.h"
 
 #include <fmt/format.h>
-
 #include <stdlib.h>  // mkdtemp
 
 #include <algorithm>
@@ -20,7 +19,11 @@ namespace {
 
 // gnuplot draws in these colours. Afterwards each colour is replaced by a CSS variable, so that the plots
 // follow the page's light or dark scheme. The exact values do not matter, as long as they are distinct.
-struct Ink { const char* name; const char* rgb; const char* css; };
+struct Ink {
+  const char* name;
+  const char* rgb;
+  const char* css;
+};
 constexpr std::array<Ink, 7> kInks{{
     {"ink", "#111213", "var(--plot-ink)"},
     {"grid", "#212223", "var(--plot-grid)"},
@@ -41,7 +44,8 @@ constexpr int kWidth = 720;
 // A plot clause that draws intervals as bars with end strokes. The file's third and fourth columns are the
 // bounds.
 std::string interval_bars(const char* file, const std::string& color) {
-  return fmt::format("'{}' using 1:3:(0):($4-$3) with vectors heads size graph 0.008,90 lw 1.8 {} notitle", file, color);
+  return fmt::format("'{}' using 1:3:(0):($4-$3) with vectors heads size graph 0.008,90 lw 1.8 {} notitle",
+                     file, color);
 }
 
 // Reduces a label to characters that gnuplot, SVG and a shell treat as plain text, before it goes into a data
@@ -72,12 +76,18 @@ struct Draft {
 };
 
 std::string axes(const std::string& x, const std::string& y) {
-  return fmt::format("set xlabel \"{}\" textcolor rgb '{}'\nset ylabel \"{}\" textcolor rgb '{}'\n", x, kInks[0].rgb, y, kInks[0].rgb);
+  return fmt::format("set xlabel \"{}\" textcolor rgb '{}'\nset ylabel \"{}\" textcolor rgb '{}'\n", x,
+                     kInks[0].rgb, y, kInks[0].rgb);
 }
 
 // ---- from version to version ------------------------------------------------------------------------------
 
-struct ClimbRow { int at; std::string label; Interval value; bool failed; };
+struct ClimbRow {
+  int at;
+  std::string label;
+  Interval value;
+  bool failed;
+};
 
 std::vector<ClimbRow> climb_rows(const std::vector<const Measurement*>& versions, bool emulated) {
   std::vector<ClimbRow> rows;
@@ -95,9 +105,10 @@ std::vector<ClimbRow> climb_rows(const std::vector<const Measurement*>& versions
 std::string climb_story(const std::vector<ClimbRow>& rows, bool emulated) {
   std::vector<std::string> parts;
   for (const ClimbRow& row : rows)
-    parts.push_back(row.label + (row.failed ? ": failed gate one"
+    parts.push_back(row.label + (row.failed                   ? ": failed gate one"
                                  : !drawable(row.value.point) ? ": passed gate one, not timed"
-                                 : emulated ? ": " + format_time_ms(row.value.point) + " emulated" : ": " + format_speedup(row.value.point)));
+                                 : emulated ? ": " + format_time_ms(row.value.point) + " emulated"
+                                            : ": " + format_speedup(row.value.point)));
   return join(parts, "; ");
 }
 
@@ -112,7 +123,9 @@ std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
   d.plot = {"climb",
             emulated ? "Emulated time of each version (says nothing about speed)"
                      : "Speedup of each version over the baseline",
-            climb_story(rows, emulated), {}, {}};
+            climb_story(rows, emulated),
+            {},
+            {}};
   std::string good, bad, tics;
   double top = emulated ? 0 : 1.2;
   for (const ClimbRow& row : rows) {
@@ -127,8 +140,9 @@ std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
   if (rival != nullptr) top = std::max(top, rival->measured->speedup->point);
   if (!drawable(top)) top = 1;
   d.data = {{"climb.dat", good}, {"climb_bad.dat", bad}, {"climb_tics.dat", tics}};
-  d.commands = axes("", emulated ? "emulated CPU time [ms]" : "speedup over the baseline") +
-               fmt::format("set xrange [0.5:{}.5]\nset yrange [0:{}]\nset key below\n", rows.size(), top * 1.22);
+  d.commands =
+      axes("", emulated ? "emulated CPU time [ms]" : "speedup over the baseline") +
+      fmt::format("set xrange [0.5:{}.5]\nset yrange [0:{}]\nset key below\n", rows.size(), top * 1.22);
   d.commands += fmt::format("plot 'climb_tics.dat' using 1:2:xtic(3) with points pt -1 notitle");
   if (!emulated) d.commands += fmt::format(", 1 with lines dt 2 lw 1.5 {} title 'the baseline'", ink("base"));
   if (rival != nullptr)
@@ -136,16 +150,25 @@ std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
                               rival->measured->speedup->point, ink("llm"));
   std::string own = ink(emulated ? "muted" : "human");
   if (!good.empty())
-    d.commands += fmt::format(", 'climb.dat' using 1:2 with lines lw 2 {0} notitle, '' using 1:2 with points pt 7 ps 0.8 {0} title '{1}', {2}",
-                              own, emulated ? "by hand (emulated)" : "by hand, 95 % interval", interval_bars("climb.dat", own));
-  if (!bad.empty()) d.commands += fmt::format(", 'climb_bad.dat' using 1:2 with points pt 2 ps 1.1 lw 2 {} title 'failed gate one'", ink("bad"));
+    d.commands += fmt::format(
+        ", 'climb.dat' using 1:2 with lines lw 2 {0} notitle, '' using 1:2 with points pt 7 ps 0.8 {0} title "
+        "'{1}', {2}",
+        own, emulated ? "by hand (emulated)" : "by hand, 95 % interval", interval_bars("climb.dat", own));
+  if (!bad.empty())
+    d.commands += fmt::format(
+        ", 'climb_bad.dat' using 1:2 with points pt 2 ps 1.1 lw 2 {} title 'failed gate one'", ink("bad"));
   d.commands += "\n";
   return d;
 }
 
-// ---- the roofline ----------------------------------------------------------------------------------------------
+// ---- the roofline
+// ----------------------------------------------------------------------------------------------
 
-struct RoofPoint { std::string label; bool human; double intensity, flops; };
+struct RoofPoint {
+  std::string label;
+  bool human;
+  double intensity, flops;
+};
 
 std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
   std::vector<RoofPoint> points;
@@ -155,7 +178,8 @@ std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
       if (arm == nullptr || is_emulated(*m) || m->gate_one != GateOne::kPassed) continue;
       double seconds = arm->median_ms.point / 1e3, intensity = m->measured->flops / m->measured->bytes;
       if (!drawable(seconds) || !drawable(intensity)) continue;
-      points.push_back({safe_label(m->version), candidate == std::string_view("human"), intensity, m->measured->flops / seconds});
+      points.push_back({safe_label(m->version), candidate == std::string_view("human"), intensity,
+                        m->measured->flops / seconds});
     }
   return points;
 }
@@ -167,7 +191,9 @@ Roof derived_roof(const LedgerView& ledger) {
   for (const auto* list : {&ledger.human, &ledger.llm})
     for (const Measurement& m : *list) {
       const Arm* arm = candidate_arm(m);
-      if (arm == nullptr || is_emulated(m) || !drawable(m.measured->percent_of_peak) || !drawable(arm->median_ms.point)) continue;
+      if (arm == nullptr || is_emulated(m) || !drawable(m.measured->percent_of_peak) ||
+          !drawable(arm->median_ms.point))
+        continue;
       double scale = 1e3 / arm->median_ms.point / (m.measured->percent_of_peak / 100);
       if (m.measured->bound_by == "memory") roof.bytes_per_second = m.measured->bytes * scale;
       if (m.measured->bound_by == "compute") roof.flops_per_second = m.measured->flops * scale;
@@ -177,7 +203,8 @@ Roof derived_roof(const LedgerView& ledger) {
 
 // Moves labels up, starting with the slowest point, so that labels at the same intensity do not overlap.
 std::string label_rows(std::vector<RoofPoint> points, double decades) {
-  std::sort(points.begin(), points.end(), [](const RoofPoint& a, const RoofPoint& b) { return a.flops < b.flops; });
+  std::sort(points.begin(), points.end(),
+            [](const RoofPoint& a, const RoofPoint& b) { return a.flops < b.flops; });
   std::string rows;
   double least = decades * 0.055, last = -1e300;
   for (const RoofPoint& p : points) {
@@ -202,40 +229,60 @@ std::optional<Draft> draft_roofline(const LedgerView& ledger, const std::optiona
     high = std::max(high, p.flops);
     (p.human ? human : llm) += fmt::format("{}\t{}\n", p.intensity, p.flops);
   }
-  std::string ceiling = drawable(roof.bytes_per_second) && drawable(roof.flops_per_second)
-                            ? fmt::format("x*{0} < {1} ? x*{0} : {1}", roof.bytes_per_second, roof.flops_per_second)
-                            : drawable(roof.bytes_per_second) ? fmt::format("x*{}", roof.bytes_per_second)
-                            : drawable(roof.flops_per_second) ? fmt::format("{}", roof.flops_per_second) : "";
+  std::string ceiling =
+      drawable(roof.bytes_per_second) && drawable(roof.flops_per_second)
+          ? fmt::format("x*{0} < {1} ? x*{0} : {1}", roof.bytes_per_second, roof.flops_per_second)
+      : drawable(roof.bytes_per_second) ? fmt::format("x*{}", roof.bytes_per_second)
+      : drawable(roof.flops_per_second) ? fmt::format("{}", roof.flops_per_second)
+                                        : "";
   double left = x / 16, right = x * 16;
   if (drawable(roof.bytes_per_second) && drawable(roof.flops_per_second))
     right = std::max(right, 4 * roof.flops_per_second / roof.bytes_per_second);
   if (drawable(roof.bytes_per_second)) high = std::max(high, roof.bytes_per_second * x);
-  double bottom = std::min(low / 3, drawable(roof.bytes_per_second) ? roof.bytes_per_second * left : low / 3), top = high * 6;
+  double bottom = std::min(low / 3, drawable(roof.bytes_per_second) ? roof.bytes_per_second * left : low / 3),
+         top = high * 6;
   if (drawable(roof.flops_per_second)) top = std::max(top, roof.flops_per_second * 2.5);
 
   Draft d;
   std::vector<std::string> story;
   for (const RoofPoint& p : points) story.push_back(fmt::format("{}: {}", p.label, format_flops(p.flops)));
-  d.plot = {"roofline", "Each version compared with the limits of the hardware",
-            fmt::format("Arithmetic intensity {:.3g} FLOP/B. {}", x, join(story, "; ")), {}, {}};
+  d.plot = {"roofline",
+            "Each version compared with the limits of the hardware",
+            fmt::format("Arithmetic intensity {:.3g} FLOP/B. {}", x, join(story, "; ")),
+            {},
+            {}};
   d.height = 400;
-  d.data = {{"roof_human.dat", human}, {"roof_llm.dat", llm},
+  d.data = {{"roof_human.dat", human},
+            {"roof_llm.dat", llm},
             {"roof_labels.dat", label_rows(points, std::log10(top / bottom))}};
   d.commands = axes("arithmetic intensity [FLOP/B]", "performance [FLOP/s]") +
-               fmt::format("set logscale xy\nset xrange [{}:{}]\nset yrange [{}:{}]\nset format y '%.0s%c'\nset format x '%g'\nset key below\nset samples 600\n",
-                           left, right, bottom, top);
+               fmt::format(
+                   "set logscale xy\nset xrange [{}:{}]\nset yrange [{}:{}]\nset format y '%.0s%c'\nset "
+                   "format x '%g'\nset key below\nset samples 600\n",
+                   left, right, bottom, top);
   std::vector<std::string> parts;
-  if (!ceiling.empty()) parts.push_back(fmt::format("{} with lines lw 2 {} title 'the roof'", ceiling, ink("base")));
-  if (!human.empty()) parts.push_back(fmt::format("'roof_human.dat' using 1:2 with points pt 7 ps 1 {} title 'by hand'", ink("human")));
-  if (!llm.empty()) parts.push_back(fmt::format("'roof_llm.dat' using 1:2 with points pt 5 ps 1 {} title 'the model'", ink("llm")));
-  parts.push_back(fmt::format("'roof_labels.dat' using 1:2:3 with labels left offset 1.2,0 textcolor rgb '{}' notitle", kInks[0].rgb));
+  if (!ceiling.empty())
+    parts.push_back(fmt::format("{} with lines lw 2 {} title 'the roof'", ceiling, ink("base")));
+  if (!human.empty())
+    parts.push_back(
+        fmt::format("'roof_human.dat' using 1:2 with points pt 7 ps 1 {} title 'by hand'", ink("human")));
+  if (!llm.empty())
+    parts.push_back(
+        fmt::format("'roof_llm.dat' using 1:2 with points pt 5 ps 1 {} title 'the model'", ink("llm")));
+  parts.push_back(
+      fmt::format("'roof_labels.dat' using 1:2:3 with labels left offset 1.2,0 textcolor rgb '{}' notitle",
+                  kInks[0].rgb));
   d.commands += "plot " + join(parts, ", ") + "\nunset logscale\nset format x '% h'\nset format y '% h'\n";
   return d;
 }
 
-// ---- the samples -----------------------------------------------------------------------------------------------
+// ---- the samples
+// -----------------------------------------------------------------------------------------------
 
-struct ArmRow { std::string label, color; const Arm* arm; };
+struct ArmRow {
+  std::string label, color;
+  const Arm* arm;
+};
 
 std::vector<ArmRow> arm_rows(const LedgerView& ledger, bool emulated) {
   std::vector<ArmRow> rows;
@@ -244,9 +291,11 @@ std::vector<ArmRow> arm_rows(const LedgerView& ledger, bool emulated) {
   const Measurement* stage = human != nullptr ? human : llm;
   if (stage == nullptr || !stage->measured) return rows;
   for (const Arm& arm : stage->measured->arms)
-    if (&arm != candidate_arm(*stage)) rows.push_back({safe_label(arm.name), emulated ? "muted" : "base", &arm});
+    if (&arm != candidate_arm(*stage))
+      rows.push_back({safe_label(arm.name), emulated ? "muted" : "base", &arm});
   if (human != nullptr && candidate_arm(*human) != nullptr)
-    rows.push_back({safe_label("by hand: " + human->version), emulated ? "muted" : "human", candidate_arm(*human)});
+    rows.push_back(
+        {safe_label("by hand: " + human->version), emulated ? "muted" : "human", candidate_arm(*human)});
   if (llm != nullptr && candidate_arm(*llm) != nullptr && is_emulated(*llm) == emulated)
     rows.push_back({safe_label("model: " + llm->version), emulated ? "muted" : "llm", candidate_arm(*llm)});
   return rows;
@@ -287,8 +336,10 @@ std::optional<Draft> draft_samples(const LedgerView& ledger, bool emulated) {
     d.data.emplace_back(fmt::format("median_{}.dat", row),
                         fmt::format("{0}\t{1}\n{0}\t{2}\n", r.arm->median_ms.point, row - 0.38, row + 0.38));
     tics += fmt::format("0\t{}\t{}\n", row, r.label);
-    plots += fmt::format(", '{}' using 1:2 with points pt 7 ps 0.28 {} notitle, 'median_{}.dat' using 1:2 with lines lw 2.5 {} notitle",
-                         file, ink(r.color), row, ink("ink"));
+    plots += fmt::format(
+        ", '{}' using 1:2 with points pt 7 ps 0.28 {} notitle, 'median_{}.dat' using 1:2 with lines lw 2.5 "
+        "{} notitle",
+        file, ink(r.color), row, ink("ink"));
     story.push_back(fmt::format("{}: median {}", r.label, format_time_ms(r.arm->median_ms.point)));
   }
   if (row == 0) return std::nullopt;
@@ -302,34 +353,47 @@ std::optional<Draft> draft_samples(const LedgerView& ledger, bool emulated) {
   d.data.emplace_back("samples_tics.dat", tics);
   double margin = std::max((high - low) * 0.06, high * 0.01);
   d.commands = axes(emulated ? "emulated CPU time [ms]" : "time of one launch [ms], GPU-cold", "") +
-               fmt::format("set xrange [{}:{}]\nset yrange [{}.5:0.5]\nset key off\nset grid noytics\n", std::max(0.0, low - margin), high + margin, row);
-  d.commands += "plot 'samples_tics.dat' using 1:2:ytic(3) with points pt -1 notitle" + plots + "\nset grid ytics\n";
+               fmt::format("set xrange [{}:{}]\nset yrange [{}.5:0.5]\nset key off\nset grid noytics\n",
+                           std::max(0.0, low - margin), high + margin, row);
+  d.commands +=
+      "plot 'samples_tics.dat' using 1:2:ytic(3) with points pt -1 notitle" + plots + "\nset grid ytics\n";
   return d;
 }
 
-// ---- head to head ----------------------------------------------------------------------------------------------
+// ---- head to head
+// ----------------------------------------------------------------------------------------------
 
-struct BarRow { std::string label, color; Interval value; double percent; };
+struct BarRow {
+  std::string label, color;
+  Interval value;
+  double percent;
+};
 
 std::vector<BarRow> bar_rows(const LedgerView& ledger, bool emulated) {
   std::vector<BarRow> rows;
   auto add = [&](const Measurement& m, const std::string& label, const char* color) {
     const Arm* arm = candidate_arm(m);
-    if (!emulated && is_judged(m)) rows.push_back({label, color, *m.measured->speedup, m.measured->percent_of_peak});
-    if (emulated && arm != nullptr && drawable(arm->median_ms.point)) rows.push_back({label, "muted", arm->median_ms, 0});
+    if (!emulated && is_judged(m))
+      rows.push_back({label, color, *m.measured->speedup, m.measured->percent_of_peak});
+    if (emulated && arm != nullptr && drawable(arm->median_ms.point))
+      rows.push_back({label, "muted", arm->median_ms, 0});
   };
   if (!emulated) rows.push_back({"reference", "base", {1, 1, 1}, 0});
   if (const Measurement* best = ledger.best("human")) add(*best, safe_label(best->version), "human");
   for (const Measurement* m : ledger.versions("llm"))
-    if (m->gate_one == GateOne::kPassed && is_emulated(*m) == emulated) add(*m, safe_label(m->version), "llm");
+    if (m->gate_one == GateOne::kPassed && is_emulated(*m) == emulated)
+      add(*m, safe_label(m->version), "llm");
   return rows;
 }
 
 std::string bar_panel(const std::vector<BarRow>& rows, const char* file, double top) {
-  std::string plot = fmt::format("set xrange [0.4:{}.6]\nset yrange [0:{}]\nset key off\nplot '{}' using 1:(0):xtic(6) with points pt -1 notitle",
-                                 rows.size(), top, file);
+  std::string plot = fmt::format(
+      "set xrange [0.4:{}.6]\nset yrange [0:{}]\nset key off\nplot '{}' using 1:(0):xtic(6) with points pt "
+      "-1 notitle",
+      rows.size(), top, file);
   for (std::size_t i = 0; i < rows.size(); ++i)
-    plot += fmt::format(", '{}' using 1:2 every ::{}::{} with boxes fs solid 0.85 noborder {} notitle", file, i, i, ink(rows[i].color));
+    plot += fmt::format(", '{}' using 1:2 every ::{}::{} with boxes fs solid 0.85 noborder {} notitle", file,
+                        i, i, ink(rows[i].color));
   return plot;
 }
 
@@ -342,31 +406,39 @@ std::optional<Draft> draft_head_to_head(const LedgerView& ledger, bool emulated)
   std::vector<std::string> story;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const BarRow& r = rows[i];
-    data += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", i + 1, r.value.point, r.value.low, r.value.high, r.percent, r.label);
+    data += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", i + 1, r.value.point, r.value.low, r.value.high,
+                        r.percent, r.label);
     top = std::max({top, r.value.point, r.value.high});
     percents |= r.percent > 0;
-    top_percent = std::max(top_percent, r.percent * 1.1);   // a value above 100 % must not be cut off
-    story.push_back(r.label + ": " + (emulated ? format_time_ms(r.value.point) + " emulated" : format_speedup(r.value.point)) +
+    top_percent = std::max(top_percent, r.percent * 1.1);  // a value above 100 % must not be cut off
+    story.push_back(r.label + ": " +
+                    (emulated ? format_time_ms(r.value.point) + " emulated" : format_speedup(r.value.point)) +
                     (r.percent > 0 ? fmt::format(", {:.0f} % of peak", r.percent) : ""));
   }
   Draft d;
   d.plot = {"head-to-head",
             emulated ? "Emulated times side by side (they say nothing about speed)"
                      : "Speedup with its interval, and percent of peak",
-            join(story, "; "), {}, {}};
+            join(story, "; "),
+            {},
+            {}};
   d.data = {{"bars.dat", data}};
-  d.commands = fmt::format("set boxwidth 0.55\n{}", rows.size() > 3 ? "set xtics rotate by -25 nomirror\n" : "");
+  d.commands =
+      fmt::format("set boxwidth 0.55\n{}", rows.size() > 3 ? "set xtics rotate by -25 nomirror\n" : "");
   if (percents) d.commands += "set multiplot layout 1,2\n";
   d.commands += axes("", emulated ? "emulated CPU time [ms]" : "speedup over the baseline") +
                 bar_panel(rows, "bars.dat", top * 1.15) + ", " + interval_bars("bars.dat", ink("ink")) + "\n";
   if (percents)
-    d.commands += axes("", "percent of peak [%]") + replace_all(bar_panel(rows, "bars.dat", top_percent), "using 1:2 every", "using 1:5 every") +
-                  (top_percent > 100 ? ", 100 with lines dt 2 " + ink("ink") + " notitle" : "") + "\nunset multiplot\n";
+    d.commands +=
+        axes("", "percent of peak [%]") +
+        replace_all(bar_panel(rows, "bars.dat", top_percent), "using 1:2 every", "using 1:5 every") +
+        (top_percent > 100 ? ", 100 with lines dt 2 " + ink("ink") + " notitle" : "") + "\nunset multiplot\n";
   d.commands += "set xtics norotate\n";
   return d;
 }
 
-// ---- gnuplot ---------------------------------------------------------------------------------------------------
+// ---- gnuplot
+// ---------------------------------------------------------------------------------------------------
 
 constexpr const char* kPreamble =
     "set encoding utf8\n"
@@ -380,8 +452,11 @@ constexpr const char* kPreamble =
 std::string script_of(const std::vector<Draft>& drafts) {
   std::string script;
   for (const Draft& d : drafts) {
-    script += "reset\n" + fmt::format(fmt::runtime(kPreamble), fmt::arg("ink", ink("ink")), fmt::arg("grid", ink("grid")), fmt::arg("rgb", kInks[0].rgb));
-    script += fmt::format("set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13'\nset output '{}.svg'\n", kWidth, d.height, d.plot.name);
+    script += "reset\n" + fmt::format(fmt::runtime(kPreamble), fmt::arg("ink", ink("ink")),
+                                      fmt::arg("grid", ink("grid")), fmt::arg("rgb", kInks[0].rgb));
+    script += fmt::format(
+        "set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13'\nset output '{}.svg'\n", kWidth,
+        d.height, d.plot.name);
     script += d.commands + "unset output\n";
   }
   return script;
@@ -390,11 +465,16 @@ std::string script_of(const std::vector<Draft>& drafts) {
 std::string escape_xml(std::string_view text) {
   std::string out;
   for (char c : text) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   }
   return out;
 }
@@ -409,16 +489,21 @@ void recolour(std::string& svg) {
   }
   // The remaining colours are defaults of gnuplot.
   for (std::size_t at = 0; (at = svg.find("rgb(", at)) != std::string::npos;)
-    if (std::size_t close = svg.find(')', at); close != std::string::npos) svg.replace(at, close + 1 - at, "var(--plot-ink)");
-    else break;
-  for (auto [name, css] : {std::pair{"black", "var(--plot-ink)"}, {"gray", "var(--plot-ink)"}, {"white", "var(--paper)"}})
-    for (char quote : {'\'', '"'}) svg = replace_all(svg, fmt::format("{0}{1}{0}", quote, name), fmt::format("{0}{1}{0}", quote, css));
+    if (std::size_t close = svg.find(')', at); close != std::string::npos)
+      svg.replace(at, close + 1 - at, "var(--plot-ink)");
+    else
+      break;
+  for (auto [name, css] :
+       {std::pair{"black", "var(--plot-ink)"}, {"gray", "var(--plot-ink)"}, {"white", "var(--paper)"}})
+    for (char quote : {'\'', '"'})
+      svg = replace_all(svg, fmt::format("{0}{1}{0}", quote, name), fmt::format("{0}{1}{0}", quote, css));
 }
 
 // Turns gnuplot's file into an element for the page: one <svg> with a name, a description, unique ids, and
 // the page's colours.
 std::string to_inline(std::string svg, const Plot& plot, int height) {
-  std::size_t begin = svg.find("<svg"), open_end = begin == std::string::npos ? begin : svg.find('>', begin), end = svg.rfind("</svg>");
+  std::size_t begin = svg.find("<svg"), open_end = begin == std::string::npos ? begin : svg.find('>', begin),
+              end = svg.rfind("</svg>");
   if (open_end == std::string::npos || end == std::string::npos || end < open_end) return {};
   std::string body = svg.substr(open_end + 1, end - open_end - 1);
   // Remove gnuplot's titles and descriptions ("Gnuplot", "gnuplot_plot_2"): a browser would show them as
@@ -432,10 +517,15 @@ std::string to_inline(std::string svg, const Plot& plot, int height) {
   // Inline plots share one id space, so each plot's ids get a prefix.
   std::string prefix = replace_all(plot.name, "-", "_") + "_";
   recolour(body);
-  for (const char* name : {"id='", "id=\"", "href='#", "href=\"#", "url(#"}) body = replace_all(body, name, name + prefix);
-  return fmt::format("<svg class=\"plot\" role=\"img\" viewBox=\"0 0 {} {}\" aria-labelledby=\"{}title {}desc\" xmlns=\"http://www.w3.org/2000/svg\" "
-                     "xmlns:xlink=\"http://www.w3.org/1999/xlink\"><title id=\"{}title\">{}</title><desc id=\"{}desc\">{}</desc>{}</svg>",
-                     kWidth, height, prefix, prefix, prefix, escape_xml(plot.title), prefix, escape_xml(plot.description), body);
+  for (const char* name : {"id='", "id=\"", "href='#", "href=\"#", "url(#"})
+    body = replace_all(body, name, name + prefix);
+  return fmt::format(
+      "<svg class=\"plot\" role=\"img\" viewBox=\"0 0 {} {}\" aria-labelledby=\"{}title {}desc\" "
+      "xmlns=\"http://www.w3.org/2000/svg\" "
+      "xmlns:xlink=\"http://www.w3.org/1999/xlink\"><title id=\"{}title\">{}</title><desc "
+      "id=\"{}desc\">{}</desc>{}</svg>",
+      kWidth, height, prefix, prefix, prefix, escape_xml(plot.title), prefix, escape_xml(plot.description),
+      body);
 }
 
 // RAII temporary folder.
@@ -475,7 +565,9 @@ Result<void> run_gnuplot(std::vector<Draft>& drafts, const Resources& resources)
   spec.cwd = folder.path();
   spec.timeout = std::chrono::seconds(20);
   CAPSTONE_TRY(ProcessResult run, run_process(spec));
-  if (!run.ok()) return fail("gnuplot failed: " + std::string(trim(split(std::string(trim(run.err)), '\n').front())), "gnuplot", "", ExitCode::kEnvironment);
+  if (!run.ok())
+    return fail("gnuplot failed: " + std::string(trim(split(std::string(trim(run.err)), '\n').front())),
+                "gnuplot", "", ExitCode::kEnvironment);
   for (Draft& d : drafts) {
     Result<std::string> svg = read_file(folder.path() / (d.plot.name + ".svg"), std::size_t{8} << 20);
     if (svg) d.plot.svg = to_inline(*svg, d.plot, d.height);
@@ -493,11 +585,13 @@ bool only_emulated(const LedgerView& ledger) {
 
 }  // namespace
 
-std::vector<Plot> draw_plots(const LedgerView& ledger, const std::optional<Roof>& roof, const Resources& resources) {
+std::vector<Plot> draw_plots(const LedgerView& ledger, const std::optional<Roof>& roof,
+                             const Resources& resources) {
   bool emulated = only_emulated(ledger);
   std::vector<Draft> drafts;
-  for (std::optional<Draft>& d : std::array{draft_climb(ledger, emulated), draft_roofline(ledger, roof),
-                                            draft_samples(ledger, emulated), draft_head_to_head(ledger, emulated)})
+  for (std::optional<Draft>& d :
+       std::array{draft_climb(ledger, emulated), draft_roofline(ledger, roof),
+                  draft_samples(ledger, emulated), draft_head_to_head(ledger, emulated)})
     if (d) drafts.push_back(std::move(*d));
   if (drafts.empty()) return {};
   Result<void> drawn = run_gnuplot(drafts, resources);

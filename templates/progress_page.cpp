@@ -1,8 +1,7 @@
 #include "templates/progress_page.h"
 
-#include <fmt/format.h>
-
 #include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -11,14 +10,16 @@
 
 namespace capstone {
 
-Result<std::string> progress_page(const std::vector<ProgressRow>& rows, const std::string& generated, const std::filesystem::path& templates) {
+Result<std::string> progress_page(const std::vector<ProgressRow>& rows, const std::string& generated,
+                                  const std::filesystem::path& templates) {
   PageTemplates pages(templates / "html");
   ctemplate::TemplateDictionary dict("progress");
   CAPSTONE_TRY(std::string css, pages.style());
   dict.SetValue("CSS", css);
   dict.SetValue("TITLE", "Who needs help");
   dict.SetValue("GENERATED", generated);
-  const auto waiting = std::count_if(rows.begin(), rows.end(), [](const ProgressRow& row) { return !row.needs.empty(); });
+  const auto waiting =
+      std::count_if(rows.begin(), rows.end(), [](const ProgressRow& row) { return !row.needs.empty(); });
   dict.SetValue("SUMMARY", fmt::format("{} of {} rows need attention", waiting, rows.size()));
   for (const ProgressRow& row : rows) {
     const CheckIn none, &c = row.last ? *row.last : none;
@@ -32,7 +33,8 @@ Result<std::string> progress_page(const std::vector<ProgressRow>& rows, const st
     r->SetValue("VERDICT", c.last_verdict);
     r->SetValue("TONE", c.failures > 0 ? "bad" : "plain");
     r->SetValue("HANDED_IN", row.handed_in);
-    for (const std::string& need : row.needs) r->AddSectionDictionary("NEED")->SetValue("TEXT", to_utf8(need));
+    for (const std::string& need : row.needs)
+      r->AddSectionDictionary("NEED")->SetValue("TEXT", to_utf8(need));
   }
   return pages.expand("progress.tpl", dict);
 }

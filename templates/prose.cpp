@@ -1,8 +1,7 @@
 #include "templates/prose.h"
 
-#include <fmt/format.h>
-
 #include <cmark-gfm.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -20,7 +19,9 @@ namespace capstone {
 namespace {
 
 using Figures = std::map<std::string, std::string>;
-struct FreeNode { void operator()(cmark_node* node) const { cmark_node_free(node); } };
+struct FreeNode {
+  void operator()(cmark_node* node) const { cmark_node_free(node); }
+};
 using Node = std::unique_ptr<cmark_node, FreeNode>;
 
 constexpr int kSubHeading = 3;  // <h1> and <h2> are reserved for the page's title and sections
@@ -39,8 +40,10 @@ cmark_node* text_node(std::string_view text) {
 }
 
 std::string quotation_html(const Quotation& q) {
-  if (q.kind == Quotation::Kind::kPlaceholder) return fmt::format("<span class=\"ledger\">{}</span>", escape_html(q.text));
-  return fmt::format("<mark title=\"{0}\">{1}</mark><span class=\"why\"> ({0})</span>", escape_html(q.note), escape_html(q.text));
+  if (q.kind == Quotation::Kind::kPlaceholder)
+    return fmt::format("<span class=\"ledger\">{}</span>", escape_html(q.text));
+  return fmt::format("<mark title=\"{0}\">{1}</mark><span class=\"why\"> ({0})</span>", escape_html(q.note),
+                     escape_html(q.text));
 }
 
 // HTML inside prose passes through cmark as a token, because some nodes (table cells) cannot have custom
@@ -57,7 +60,8 @@ class Snippets {
   std::string resolve(std::string_view page) const {
     std::string out;
     for (std::size_t at = 0;;) {
-      std::size_t open = page.find(open_, at), close = open == std::string_view::npos ? open : page.find(';', open);
+      std::size_t open = page.find(open_, at),
+                  close = open == std::string_view::npos ? open : page.find(';', open);
       if (close == std::string_view::npos) return out.append(page.substr(at));
       std::size_t number = open + open_.size();
       out += page.substr(at, open - at);
@@ -72,7 +76,8 @@ class Snippets {
 };
 
 // Replaces each quotation in a text node by a token.
-void weave(cmark_node* node, std::size_t origin, const std::vector<const Quotation*>& quotations, Snippets& snippets) {
+void weave(cmark_node* node, std::size_t origin, const std::vector<const Quotation*>& quotations,
+           Snippets& snippets) {
   std::string literal = cmark_node_get_literal(node), woven;
   std::size_t done = 0;
   for (const Quotation* q : quotations) {
@@ -92,7 +97,8 @@ void fill_in(cmark_node* block, int section, const LedgerNumbers& numbers, Snipp
       while (next < found.size() && found[next].begin < piece.begin) ++next;
       for (; next < found.size() && found[next].end <= piece.end; ++next) {
         // A number inside a block quote is not the student's claim. Placeholders are filled in everywhere.
-        bool claim = found[next].kind == Quotation::Kind::kNotInLedger || found[next].kind == Quotation::Kind::kEmulated;
+        bool claim = found[next].kind == Quotation::Kind::kNotInLedger ||
+                     found[next].kind == Quotation::Kind::kEmulated;
         if (!(claim && flat.in_quote)) inside.push_back(&found[next]);
       }
       if (!inside.empty()) weave(piece.node, piece.begin, inside, snippets);
@@ -102,8 +108,10 @@ void fill_in(cmark_node* block, int section, const LedgerNumbers& numbers, Snipp
 
 bool is_live_link(std::string_view url) {
   std::string lower(url.substr(0, 8));
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower.starts_with("http://") || lower.starts_with("https://") || lower.starts_with("mailto:") || lower.starts_with("#");
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower.starts_with("http://") || lower.starts_with("https://") || lower.starts_with("mailto:") ||
+         lower.starts_with("#");
 }
 
 // Replaces a link by its text.
@@ -134,24 +142,29 @@ void disarm(cmark_node* block) {
       cmark_node* node = cmark_iter_get_node(iter.get());
       cmark_node_type type = cmark_node_get_type(node);
       bool leaf = type == CMARK_NODE_HTML_INLINE || type == CMARK_NODE_HTML_BLOCK;
-      bool closing = (type == CMARK_NODE_LINK || type == CMARK_NODE_IMAGE || type == CMARK_NODE_HEADING) && event == CMARK_EVENT_EXIT;
+      bool closing = (type == CMARK_NODE_LINK || type == CMARK_NODE_IMAGE || type == CMARK_NODE_HEADING) &&
+                     event == CMARK_EVENT_EXIT;
       if ((leaf && event == CMARK_EVENT_ENTER) || closing) active.push_back(node);
     }
   }
   for (cmark_node* node : active) {  // children before parents
     cmark_node_type type = cmark_node_get_type(node);
-    if (type == CMARK_NODE_HEADING) cmark_node_set_heading_level(node, std::clamp(cmark_node_get_heading_level(node) + 1, kSubHeading, 6));
+    if (type == CMARK_NODE_HEADING)
+      cmark_node_set_heading_level(node, std::clamp(cmark_node_get_heading_level(node) + 1, kSubHeading, 6));
     else if (type == CMARK_NODE_LINK) {
       if (!is_live_link(cmark_node_get_url(node))) unwrap(node);
     } else if (type == CMARK_NODE_IMAGE) {
-      replace_by_text(node, fmt::format("[image: {} ({})]", plain_text(node), std::string(cmark_node_get_url(node)).substr(0, 120)));
+      replace_by_text(node, fmt::format("[image: {} ({})]", plain_text(node),
+                                        std::string(cmark_node_get_url(node)).substr(0, 120)));
     } else if (type == CMARK_NODE_HTML_INLINE) {
       std::string html = cmark_node_get_literal(node);
       replace_by_text(node, is_comment(html) ? "" : html);
     } else {
       std::string html = cmark_node_get_literal(node);
       if (node == block) continue;  // the caller replaces top-level blocks
-      cmark_node_insert_before(node, raw_node(CMARK_NODE_CUSTOM_BLOCK, is_comment(html) ? "" : "<p>" + escape_html(trim(html)) + "</p>"));
+      cmark_node_insert_before(node,
+                               raw_node(CMARK_NODE_CUSTOM_BLOCK,
+                                        is_comment(html) ? "" : "<p>" + escape_html(trim(html)) + "</p>"));
       Node discarded(node);
       cmark_node_unlink(node);
     }
@@ -203,8 +216,10 @@ class HtmlWriter {
 
   void take_html(std::string_view html) {
     std::string name = marker_name(html);
-    if (!name.empty() && figures_.contains(name)) put_figure(section_, name);
-    else if (!is_comment(html)) put(section_, "<p>" + escape_html(trim(html)) + "</p>\n");
+    if (!name.empty() && figures_.contains(name))
+      put_figure(section_, name);
+    else if (!is_comment(html))
+      put(section_, "<p>" + escape_html(trim(html)) + "</p>\n");
   }
 
   bool put_question(cmark_node* block) {
@@ -219,10 +234,13 @@ class HtmlWriter {
     if (found != figures_.end() && shown_.insert(name).second) put(section, found->second);
   }
 
-  void put(int section, const std::string& html) { cmark_node_append_child(page(section), raw_node(CMARK_NODE_CUSTOM_BLOCK, html)); }
+  void put(int section, const std::string& html) {
+    cmark_node_append_child(page(section), raw_node(CMARK_NODE_CUSTOM_BLOCK, html));
+  }
 
   std::string rendered(int section) {
-    std::unique_ptr<char, decltype(&free)> html(cmark_render_html(page(section), CMARK_OPT_DEFAULT, nullptr), free);
+    std::unique_ptr<char, decltype(&free)> html(cmark_render_html(page(section), CMARK_OPT_DEFAULT, nullptr),
+                                                free);
     return snippets_.resolve(html.get());
   }
 
@@ -234,7 +252,8 @@ class HtmlWriter {
   int section_ = 0;
 };
 
-// ---- Markdown --------------------------------------------------------------------------------------------------
+// ---- Markdown
+// --------------------------------------------------------------------------------------------------
 
 // The lines that are code or raw HTML. They are copied unchanged, except for markers.
 std::vector<bool> verbatim_lines(cmark_node* root, std::size_t lines) {
@@ -243,7 +262,8 @@ std::vector<bool> verbatim_lines(cmark_node* root, std::size_t lines) {
   for (cmark_event_type event; (event = cmark_iter_next(iter.get())) != CMARK_EVENT_DONE;) {
     cmark_node* node = cmark_iter_get_node(iter.get());
     cmark_node_type type = cmark_node_get_type(node);
-    if (event != CMARK_EVENT_ENTER || (type != CMARK_NODE_CODE_BLOCK && type != CMARK_NODE_HTML_BLOCK)) continue;
+    if (event != CMARK_EVENT_ENTER || (type != CMARK_NODE_CODE_BLOCK && type != CMARK_NODE_HTML_BLOCK))
+      continue;
     int last = std::max(cmark_node_get_end_line(node), cmark_node_get_start_line(node));
     for (int line = cmark_node_get_start_line(node); line <= last && line <= static_cast<int>(lines); ++line)
       verbatim[static_cast<std::size_t>(line)] = true;
@@ -262,7 +282,8 @@ std::string without_code_spans(std::string line) {
       open = run;
       continue;
     }
-    std::fill(line.begin() + static_cast<std::ptrdiff_t>(run), line.begin() + static_cast<std::ptrdiff_t>(close), ' ');
+    std::fill(line.begin() + static_cast<std::ptrdiff_t>(run),
+              line.begin() + static_cast<std::ptrdiff_t>(close), ' ');
     open = close + fence.size();
   }
   return line;
@@ -275,7 +296,9 @@ std::string filled_line(const std::string& line, const LedgerNumbers& numbers) {
   for (const Quotation& q : numbers.find(without_code_spans(line), {})) {
     if (q.kind == Quotation::Kind::kNotInLedger || q.kind == Quotation::Kind::kEmulated) continue;
     out += line.substr(done, q.begin - done);
-    out += q.kind == Quotation::Kind::kPlaceholder ? escape_markdown(q.text) : fmt::format("**{}** ({})", escape_markdown(q.text), escape_markdown(q.note));
+    out += q.kind == Quotation::Kind::kPlaceholder
+               ? escape_markdown(q.text)
+               : fmt::format("**{}** ({})", escape_markdown(q.text), escape_markdown(q.note));
     done = q.end;
   }
   return out + line.substr(done);
@@ -283,7 +306,8 @@ std::string filled_line(const std::string& line, const LedgerNumbers& numbers) {
 
 class MarkdownFiller {
  public:
-  MarkdownFiller(const LedgerNumbers& numbers, const Figures& figures) : numbers_(numbers), figures_(figures) {}
+  MarkdownFiller(const LedgerNumbers& numbers, const Figures& figures)
+      : numbers_(numbers), figures_(figures) {}
 
   std::string write(const Worklog& worklog) {
     MarkdownDocument document(worklog.text);
@@ -318,14 +342,17 @@ class MarkdownFiller {
     std::map<int, int> lines;
     for (cmark_node* block : document.blocks())
       if (cmark_node_get_type(block) == CMARK_NODE_HEADING && cmark_node_get_heading_level(block) <= 3)
-        if (int number = section_of_heading(plain_text(block)); number != 0) lines[cmark_node_get_start_line(block)] = number;
+        if (int number = section_of_heading(plain_text(block)); number != 0)
+          lines[cmark_node_get_start_line(block)] = number;
     return lines;
   }
 
   void take_line(const std::string& line, bool verbatim) {
     std::string name = verbatim ? marker_name(line) : "";
-    if (!name.empty() && figures_.contains(name)) put(name);
-    else out_ += (verbatim ? line : filled_line(line, numbers_)) + "\n";
+    if (!name.empty() && figures_.contains(name))
+      put(name);
+    else
+      out_ += (verbatim ? line : filled_line(line, numbers_)) + "\n";
   }
 
   // Appends the figures whose markers are missing to the end of their section.

@@ -12,7 +12,7 @@ namespace capstone {
 struct ProseHtml {
   /// The text before the first section, without the title.
   std::string preamble;
-  std::array<std::string, kWorklogSections> sections;     ///< the prose, with the figures at their markers
+  std::array<std::string, kWorklogSections> sections;  ///< the prose, with the figures at their markers
 };
 
 /// Renders a worklog's prose as HTML. Raw HTML and images are shown as text. Links to http, https, mailto and

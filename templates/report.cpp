@@ -1,8 +1,7 @@
 #include "templates/report.h"
 
-#include <fmt/format.h>
-
 #include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -48,7 +47,10 @@ std::string dates_of(const LedgerView& ledger) {
   return first == last ? first : first + " to " + last;
 }
 
-struct Card { const char* kind; std::string who, big, small; };
+struct Card {
+  const char* kind;
+  std::string who, big, small;
+};
 
 // The result of one candidate in three lines.
 Card card_of(const LedgerView& ledger, const char* candidate, const char* who) {
@@ -63,12 +65,17 @@ Card card_of(const LedgerView& ledger, const char* candidate, const char* who) {
   }
   bool judged = best->measured && best->measured->speedup && !is_emulated(*best);
   card.big = judged ? format_speedup(best->measured->speedup->point) : "correct";
-  card.small = best->version + ": " + (judged ? std::string(label_of(best->gate_two)) : is_emulated(*best) ? "gate two: not judged here (no GPU)" : "gate two: not judged");
-  if (judged && best->measured->percent_of_peak > 0) card.small += fmt::format(", {:.0f} % of peak", best->measured->percent_of_peak);
+  card.small = best->version + ": " +
+               (judged               ? std::string(label_of(best->gate_two))
+                : is_emulated(*best) ? "gate two: not judged here (no GPU)"
+                                     : "gate two: not judged");
+  if (judged && best->measured->percent_of_peak > 0)
+    card.small += fmt::format(", {:.0f} % of peak", best->measured->percent_of_peak);
   return card;
 }
 
-Result<std::map<std::string, std::string>> as_html(const std::map<std::string, Figure>& figures, const PageTemplates& templates) {
+Result<std::map<std::string, std::string>> as_html(const std::map<std::string, Figure>& figures,
+                                                   const PageTemplates& templates) {
   std::map<std::string, std::string> html;
   for (const auto& [name, figure] : figures) {
     CAPSTONE_TRY(html[name], templates.expand(figure));
@@ -91,7 +98,8 @@ Result<std::string> page(const ReportInput& input, const Worklog& worklog, const
   dict.SetIntValue("TIER", input.project->problem.tier);
   dict.SetValue("DEVICE", to_utf8(numbers.value("device").value_or("nothing judged yet")));
   dict.SetValueAndShowSection("TEXT", dates_of(*input.ledger), "DATES");
-  for (const Card& card : {card_of(*input.ledger, "human", "By hand"), card_of(*input.ledger, "llm", "The model")}) {
+  for (const Card& card :
+       {card_of(*input.ledger, "human", "By hand"), card_of(*input.ledger, "llm", "The model")}) {
     auto* entry = dict.AddSectionDictionary("CARD");
     entry->SetValue("KIND", card.kind);
     entry->SetValue("WHO", card.who);
@@ -114,7 +122,8 @@ Result<std::string> page(const ReportInput& input, const Worklog& worklog, const
   return templates.expand("page.tpl", dict);
 }
 
-std::string markdown(const Worklog& worklog, const LedgerNumbers& numbers, const std::map<std::string, Figure>& figures) {
+std::string markdown(const Worklog& worklog, const LedgerNumbers& numbers,
+                     const std::map<std::string, Figure>& figures) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, figure] : figures) texts[name] = to_markdown(figure);
   std::string environment = texts.at("environment");
@@ -147,7 +156,8 @@ Result<ReportFiles> render_report(const ReportInput& input) {
 
 Result<void> write_report(const ReportFiles& report, const std::filesystem::path& folder) {
   CAPSTONE_CHECK(make_folders(folder));
-  for (const ReportFile& file : report.files) CAPSTONE_CHECK(write_file_atomic(folder / file.name, file.bytes));
+  for (const ReportFile& file : report.files)
+    CAPSTONE_CHECK(write_file_atomic(folder / file.name, file.bytes));
   return {};
 }
 

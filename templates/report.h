@@ -16,15 +16,17 @@ namespace capstone {
 struct ReportInput {
   const Project* project = nullptr;
   const LedgerView* ledger = nullptr;
-  const Resources* resources = nullptr;   ///< page templates, rubric, path of gnuplot
-  std::optional<Roof> roof;               ///< the device's peaks, if the caller knows them
-  std::string generated;                  ///< UTC; shown at the foot of the page
+  const Resources* resources = nullptr;  ///< page templates, rubric, path of gnuplot
+  std::optional<Roof> roof;              ///< the device's peaks, if the caller knows them
+  std::string generated;                 ///< UTC; shown at the foot of the page
 };
 
-struct ReportFile { std::string name, bytes; };
+struct ReportFile {
+  std::string name, bytes;
+};
 
 struct ReportFiles {
-  std::vector<ReportFile> files;          ///< worklog.md, worklog.html, score_sheet.md, .html, .json
+  std::vector<ReportFile> files;  ///< worklog.md, worklog.html, score_sheet.md, .html, .json
   /// The findings of review(), including those about numbers in the prose.
   std::vector<Finding> findings;
   const std::string& at(const std::string& name) const;  ///< throws std::out_of_range
@@ -40,7 +42,8 @@ enum class Audience { kStudent, kMentor };
 /// Renders the score sheet with its evidence, questions and levels; only mentors see the suggested marks.
 /// @return score_sheet.md, score_sheet.html and score_sheet.json
 /// @error the page template is missing or broken.
-Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet, Audience audience);
+Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet,
+                                                   Audience audience);
 
 /// Writes the files below `folder`, each atomically (completely, or not at all).
 /// @error a file cannot be written.

@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
 
 #include "harness/base/json.h"
 #include "harness/base/text.h"
@@ -45,16 +44,24 @@ std::string who(const Project& project) {
 
 const char* standing_class(Standing standing) {
   switch (standing) {
-    case Standing::kMet: return "good";
-    case Standing::kPartly: return "plain";
-    case Standing::kNotMet: return "bad";
-    case Standing::kNotApplicable: return "muted";
+    case Standing::kMet:
+      return "good";
+    case Standing::kPartly:
+      return "plain";
+    case Standing::kNotMet:
+      return "bad";
+    case Standing::kNotApplicable:
+      return "muted";
   }
   return "plain";
 }
 
 Json evidence_json(const Evidence& e, Audience audience) {
-  Json json{{"check", e.check}, {"looks_for", e.says}, {"found", to_utf8(e.fact)}, {"standing", name_of(e.standing)}, {"records", e.records}};
+  Json json{{"check", e.check},
+            {"looks_for", e.says},
+            {"found", to_utf8(e.fact)},
+            {"standing", name_of(e.standing)},
+            {"records", e.records}};
   if (!e.ask.empty()) json["ask"] = to_utf8(e.ask);
   if (audience == Audience::kMentor) {
     json["share"] = e.share;
@@ -64,11 +71,14 @@ Json evidence_json(const Evidence& e, Audience audience) {
 }
 
 std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
-  Json json{{"schema_version", 1}, {"audience", audience == Audience::kMentor ? "mentor" : "student"},
-            {"problem", input.project->config.problem_id}, {"rubric_digest", sheet.rubric_digest}};
+  Json json{{"schema_version", 1},
+            {"audience", audience == Audience::kMentor ? "mentor" : "student"},
+            {"problem", input.project->config.problem_id},
+            {"rubric_digest", sheet.rubric_digest}};
   json["members"] = Json::array();
   for (const Person& p : input.project->config.members)
-    json["members"].push_back({{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
+    json["members"].push_back(
+        {{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
   json["criteria"] = Json::array();
   for (const CriterionScore& c : sheet.criteria) {
     Json entry{{"id", c.criterion->id}, {"title", c.criterion->title}, {"weight", c.criterion->weight}};
@@ -89,13 +99,16 @@ constexpr const char* kNoSpeed =
     "Speed alone earns no marks. A race that is lost and reported honestly can still earn 100.";
 
 std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
-  std::string out = fmt::format("# Score sheet: {}\n\n{}\n\n{}\n", escape_markdown(input.project->problem.title),
-                                escape_markdown(who(*input.project)), kNoSpeed);
+  std::string out =
+      fmt::format("# Score sheet: {}\n\n{}\n\n{}\n", escape_markdown(input.project->problem.title),
+                  escape_markdown(who(*input.project)), kNoSpeed);
   for (const CriterionScore& c : sheet.criteria) {
-    out += fmt::format("\n## {} ({} marks)\n\n{}\n\n", escape_markdown(c.criterion->title), c.criterion->weight, escape_markdown(c.criterion->looks_for));
+    out += fmt::format("\n## {} ({} marks)\n\n{}\n\n", escape_markdown(c.criterion->title),
+                       c.criterion->weight, escape_markdown(c.criterion->looks_for));
     out += "| Looked for | Found | Evidence | |\n|:--|:--|:--|:--|\n";
     for (const Evidence& e : c.evidence)
-      out += fmt::format("| {} | {} | {} | {} |\n", escape_markdown(e.says), escape_markdown(e.fact), escape_markdown(records_text(e.records)), name_of(e.standing));
+      out += fmt::format("| {} | {} | {} | {} |\n", escape_markdown(e.says), escape_markdown(e.fact),
+                         escape_markdown(records_text(e.records)), name_of(e.standing));
     if (audience == Audience::kMentor)
       out += fmt::format("\n**Suggested: {} of {}** ({}). You decide the mark: ____\n", marks(c.suggested),
                          c.criterion->weight, escape_markdown(c.because));
@@ -103,7 +116,8 @@ std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Au
     for (const std::string& q : questions_of(c)) out += fmt::format("- {}\n", escape_markdown(q));
     out += "\n| Marks | Level | What it looks like |\n|:--|:--|:--|\n";
     for (const Level& level : c.criterion->levels)
-      out += fmt::format("| {} | {} | {} |\n", range_text(level), escape_markdown(level.name), escape_markdown(level.text));
+      out += fmt::format("| {} | {} | {} |\n", range_text(level), escape_markdown(level.name),
+                         escape_markdown(level.text));
   }
   if (audience == Audience::kMentor)
     out += fmt::format("\n**Suggested total: {} of 100.** Your total: ____\n", marks(sheet.suggested));
@@ -140,7 +154,8 @@ Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet
       suggestion->SetValue("MARKS", marks(c.suggested));
       suggestion->SetValue("BECAUSE", to_utf8(c.because));
     }
-    for (const std::string& q : questions_of(c)) criterion->AddSectionDictionary("QUESTION")->SetValue("TEXT", q);
+    for (const std::string& q : questions_of(c))
+      criterion->AddSectionDictionary("QUESTION")->SetValue("TEXT", q);
     for (const Level& level : c.criterion->levels) {
       auto* row = criterion->AddSectionDictionary("LEVEL");
       row->SetValue("RANGE", range_text(level));
@@ -153,7 +168,8 @@ Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet
 
 }  // namespace
 
-Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
+Result<std::vector<ReportFile>> render_score_sheet(const ReportInput& input, const ScoreSheet& sheet,
+                                                   Audience audience) {
   CAPSTONE_TRY(std::string html, sheet_html(input, sheet, audience));
   return std::vector<ReportFile>{{"score_sheet.md", sheet_markdown(input, sheet, audience)},
                                  {"score_sheet.html", std::move(html)},

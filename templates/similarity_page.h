@@ -4,20 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "harness/course/similarity.h"
 #include "harness/base/error.h"
+#include "harness/course/similarity.h"
 
 namespace capstone {
 
 /// Two kernels and the lines that they share.
 struct SimilarityFinding {
-  std::string first, second;      ///< names to show
+  std::string first, second;  ///< names to show
   std::string first_text, second_text;
   Likeness likeness;
 };
 struct SimilarityReport {
-  std::vector<SimilarityFinding> pairs;      ///< two students' kernels
-  std::vector<SimilarityFinding> origins;    ///< a student's kernel and a possible source of it
+  std::vector<SimilarityFinding> pairs;    ///< two students' kernels
+  std::vector<SimilarityFinding> origins;  ///< a student's kernel and a possible source of it
 };
 
 /// @error a page template is missing.

@@ -1,6 +1,7 @@
 #pragma once
-// Processor time of a piece of work: what other programs on the machine do does not count. For tests that an input made to be slow
-// takes linear time; a quadratic step would exceed their limits many times over. How fast something is, tests/bench measures.
+// Processor time of a piece of work: what other programs on the machine do does not count. For tests that an
+// input made to be slow takes linear time; a quadratic step would exceed their limits many times over. How
+// fast something is, tests/bench measures.
 #include <ctime>
 
 namespace capstone::testing {

@@ -1,6 +1,6 @@
 #pragma once
-// What tests that build, judge, explain or import whole kernels run with. Their targets define CAPSTONE_SHARE, CAPSTONE_LIBEXEC and
-// CAPSTONE_TEST_CACHE.
+// What tests that build, judge, explain or import whole kernels run with. Their targets define
+// CAPSTONE_SHARE, CAPSTONE_LIBEXEC and CAPSTONE_TEST_CACHE.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -25,12 +25,17 @@ inline Resources suite_resources() {
   return resources;
 }
 
-/// With the headers that scripts/fetch_cuda_headers.sh left in the user's cache: they serve on a machine without a Toolkit.
+/// With the headers that scripts/fetch_cuda_headers.sh left in the user's cache: they serve on a machine
+/// without a Toolkit.
 inline Resources suite_resources_and_headers() {
   Resources resources = suite_resources();
   const std::filesystem::path& cache = resources.cache;
   const std::string xdg = environment("XDG_CACHE_HOME"), named = environment("CAPSTONE_CACHE");
-  const std::filesystem::path users = !named.empty() ? std::filesystem::path(named) : (xdg.empty() ? std::filesystem::path(environment("HOME")) / ".cache" : std::filesystem::path(xdg)) / "capstone";
+  const std::filesystem::path users =
+      !named.empty() ? std::filesystem::path(named)
+                     : (xdg.empty() ? std::filesystem::path(environment("HOME")) / ".cache"
+                                    : std::filesystem::path(xdg)) /
+                           "capstone";
   std::error_code ignored;
   if (!std::filesystem::exists(users / "cuda-headers", ignored)) return resources;
   std::filesystem::create_directories(cache, ignored);

@@ -1,16 +1,16 @@
 // `appeal`: everything about one submission, for a mentor who answers a complaint.
+#include "harness/workflows/appeal.h"
+
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
 #include "cli/show.h"
 #include "harness/base/text.h"
-#include "harness/workflows/appeal.h"
 
 namespace capstone::cli {
 namespace {
@@ -23,7 +23,9 @@ struct AppealArguments {
 
 std::string fact(const Measurement& m, const char* name) {
   auto found = m.environment.find(name);
-  return found == m.environment.end() || found->is_null() ? std::string() : found->is_string() ? found->get<std::string>() : found->dump();
+  return found == m.environment.end() || found->is_null() ? std::string()
+         : found->is_string()                             ? found->get<std::string>()
+                                                          : found->dump();
 }
 
 std::string environment_of(const Measurement& m) {
@@ -37,7 +39,8 @@ std::string environment_of(const Measurement& m) {
 
 class AppealPage {
  public:
-  AppealPage(const workflows::AppealFacts& facts, const Terminal& terminal) : facts_(facts), terminal_(terminal) {}
+  AppealPage(const workflows::AppealFacts& facts, const Terminal& terminal)
+      : facts_(facts), terminal_(terminal) {}
 
   void print() const {
     const SubmissionResult& result = facts_.result;
@@ -45,8 +48,8 @@ class AppealPage {
     for (const GradebookRow& row : facts_.rows)
       people.push_back(row.person.name + (row.person.id.empty() ? "" : " (" + row.person.id + ")"));
     out("# Appeal: " + facts_.name);
-    out(join(people, "; ") + ": " + result.problem + ", handed in: " + result.inputs.files.substr(0, 12) + ", judged " +
-        result.finished);
+    out(join(people, "; ") + ": " + result.problem + ", handed in: " + result.inputs.files.substr(0, 12) +
+        ", judged " + result.finished);
     out(fmt::format("{}{}{}", name_of(result.state),
                     result.fault == GradingFault::kNone ? "" : fmt::format(" ({})", name_of(result.fault)),
                     result.why.empty() ? "" : ": " + result.why));
@@ -72,46 +75,56 @@ class AppealPage {
   void found(const SubmissionResult& result) const {
     out("\n## What was found");
     for (const Measurement& m : result.judged) {
-      const auto passed = std::count_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return c.passed; });
-      out(fmt::format("- {}: {}; {} of {} runs passed; source {}", m.candidate, verdict_line(m), passed, m.cases.size(),
-                      m.source_sha256.substr(0, 12)));
+      const auto passed =
+          std::count_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return c.passed; });
+      out(fmt::format("- {}: {}; {} of {} runs passed; source {}", m.candidate, verdict_line(m), passed,
+                      m.cases.size(), m.source_sha256.substr(0, 12)));
       out("  - " + environment_of(m));
       seeds(m);
       if (const CaseResult* failure = m.first_failure()) first_failure(*failure);
     }
-    if (result.judged.empty()) out("- nothing was judged: " + result.why);
-    else out("- the student can reproduce it with: capstone replay verdict.json (in " + facts_.feedback.string() + ")");
+    if (result.judged.empty())
+      out("- nothing was judged: " + result.why);
+    else
+      out("- the student can reproduce it with: capstone replay verdict.json (in " +
+          facts_.feedback.string() + ")");
   }
 
   void seeds(const Measurement& m) const {
     std::vector<std::string> seeds;
     for (const CaseResult& c : m.cases) {
       const std::string text = c.id + " " + c.seed;
-      if (!c.seed.empty() && std::find(seeds.begin(), seeds.end(), text) == seeds.end()) seeds.push_back(text);
+      if (!c.seed.empty() && std::find(seeds.begin(), seeds.end(), text) == seeds.end())
+        seeds.push_back(text);
     }
     if (!seeds.empty()) out("  - seeds: " + join(seeds, ", "));
   }
 
   void first_failure(const CaseResult& c) const {
-    out(fmt::format("  - first failure: {} {}{}{}{}, seed {}: {}{}", c.id, c.sizes.dump(), c.battery.empty() ? "" : ", " + c.battery, c.build.empty() ? "" : ", build " + c.build,
-                    c.schedule.empty() ? "" : ", schedule " + c.schedule, c.seed, c.problem, c.where.empty() ? "" : " (" + c.where + ")"));
+    out(fmt::format("  - first failure: {} {}{}{}{}, seed {}: {}{}", c.id, c.sizes.dump(),
+                    c.battery.empty() ? "" : ", " + c.battery, c.build.empty() ? "" : ", build " + c.build,
+                    c.schedule.empty() ? "" : ", schedule " + c.schedule, c.seed, c.problem,
+                    c.where.empty() ? "" : " (" + c.where + ")"));
     if (!c.diagnosis || c.diagnosis->first.empty()) return;
     const Diagnosis& d = *c.diagnosis;
     std::vector<std::string> index;
     for (std::int64_t i : d.first) index.push_back(std::to_string(i));
-    out(fmt::format("  - first mismatch: {}[{}]: expected {}, {}; {} of {} wrong{}", d.output, join(index, ", "), number_text(d.first_expected), got_text(d.first_got, d.first_unwritten),
-                    d.wrong, d.total, d.pattern.empty() ? "" : "; " + d.pattern));
+    out(fmt::format("  - first mismatch: {}[{}]: expected {}, {}; {} of {} wrong{}", d.output,
+                    join(index, ", "), number_text(d.first_expected),
+                    got_text(d.first_got, d.first_unwritten), d.wrong, d.total,
+                    d.pattern.empty() ? "" : "; " + d.pattern));
   }
 
   void marks() const {
     out("\n## Marks");
     for (const GradebookRow& row : facts_.rows) {
-      out(fmt::format("- {}: {}{}", row.person.name, row.total() ? fmt::format("{:g}", *row.total()) : "not fully marked",
+      out(fmt::format("- {}: {}{}", row.person.name,
+                      row.total() ? fmt::format("{:g}", *row.total()) : "not fully marked",
                       row.published ? "" : " (the present marks are not published)"));
       for (const auto& mark : row.marks)
         if (mark)
-          out(fmt::format("  - {} {:g} by {}: {}{}", mark->criterion, mark->points, mark->grader, mark->reason,
-                          mark->earlier_version ? " (given for an earlier version)" : ""));
+          out(fmt::format("  - {} {:g} by {}: {}{}", mark->criterion, mark->points, mark->grader,
+                          mark->reason, mark->earlier_version ? " (given for an earlier version)" : ""));
     }
   }
 
@@ -122,16 +135,18 @@ class AppealPage {
 void print_rejudgement(const workflows::Rejudgement& again, const Terminal& t) {
   for (const Measurement& m : again.now.judged) {
     const Measurement* then = again.before.of(m.candidate);
-    t.say(fmt::format("{}: {} then, {} now", m.candidate, then ? verdict_line(*then) : "not judged", verdict_line(m)));
+    t.say(fmt::format("{}: {} then, {} now", m.candidate, then ? verdict_line(*then) : "not judged",
+                      verdict_line(m)));
   }
   if (!again.now.why.empty()) t.say(to_utf8(again.now.why));
 }
 
 Result<ExitCode> appeal(const Context& context, const AppealArguments& arguments) {
   CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
-  CAPSTONE_CHECK(cohort.book.history(arguments.name));   // fails if there is no such submission
+  CAPSTONE_CHECK(cohort.book.history(arguments.name));  // fails if there is no such submission
   if (arguments.rejudge) {
-    CAPSTONE_TRY(const auto again, workflows::rejudge(cohort, arguments.name, arguments.judge, context, context.progress()));
+    CAPSTONE_TRY(const auto again,
+                 workflows::rejudge(cohort, arguments.name, arguments.judge, context, context.progress()));
     print_rejudgement(again, context.terminal);
   }
   const std::string grader = arguments.grader.empty() ? context.user : arguments.grader;
@@ -145,12 +160,15 @@ Result<ExitCode> appeal(const Context& context, const AppealArguments& arguments
 }  // namespace
 
 void add_appeal(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("appeal", "for mentors: show everything about one submission: claim, environments, seeds, "
-                                               "first mismatch, marks, history");
+  auto* command =
+      app.add_subcommand("appeal",
+                         "for mentors: show everything about one submission: claim, environments, seeds, "
+                         "first mismatch, marks, history");
   auto a = std::make_shared<AppealArguments>();
   command->add_option("name", a->name, "the submission, as `gradebook` lists it")->required();
   add_cohort_option(*command, a->cohort);
-  command->add_flag("--rejudge", a->rejudge, "judge the same files again; the earlier result stays, both are kept");
+  command->add_flag("--rejudge", a->rejudge,
+                    "judge the same files again; the earlier result stays, both are kept");
   auto* decision = command->add_option("--decide", a->decision, "upheld or dismissed; kept in the history")
                        ->check(CLI::IsMember({"upheld", "dismissed"}));
   command->add_option("--reason", a->reason, "of the decision")->needs(decision);

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/context.h"
 #include "harness/base/files.h"
@@ -18,12 +17,18 @@ Result<ExitCode> check(const Context& context) {
   CAPSTONE_TRY(std::string text, read_file(project.worklog()));
   auto findings = review(project, ledger, parse_worklog(text));
   const Terminal& t = context.terminal;
-  const auto grave = std::count_if(findings.begin(), findings.end(), [](const Finding& f) { return f.severity != Severity::kAdvice; });
-  const ExitCode code = grave ? ExitCode::kGateOneFailed : ExitCode::kDone;   // `check && submit` stops where something is missing
+  const auto grave = std::count_if(findings.begin(), findings.end(),
+                                   [](const Finding& f) { return f.severity != Severity::kAdvice; });
+  const ExitCode code = grave ? ExitCode::kGateOneFailed
+                              : ExitCode::kDone;  // `check && submit` stops where something is missing
   if (context.json) {
     Json all = Json::array();
     for (const Finding& f : findings)
-      all.push_back({{"section", f.section}, {"severity", name_of(f.severity)}, {"what", f.what}, {"where", f.where}, {"hint", f.hint}});
+      all.push_back({{"section", f.section},
+                     {"severity", name_of(f.severity)},
+                     {"what", f.what},
+                     {"where", f.where},
+                     {"hint", f.hint}});
     t.out(all.dump(2));
     return code;
   }
@@ -31,22 +36,32 @@ Result<ExitCode> check(const Context& context) {
   for (const Finding& f : findings) {
     if (f.section != section) {
       section = f.section;
-      t.out(t.paint(Tone::kBold, section ? fmt::format("{}. {}", section, worklog_sections()[static_cast<std::size_t>(section - 1)].title)
-                                         : std::string("The project as a whole")));
+      t.out(t.paint(Tone::kBold,
+                    section ? fmt::format("{}. {}", section,
+                                          worklog_sections()[static_cast<std::size_t>(section - 1)].title)
+                            : std::string("The project as a whole")));
     }
-    Tone tone = f.severity == Severity::kAdvice ? Tone::kDim : f.severity == Severity::kMissing ? Tone::kWarn : Tone::kBad;
-    t.out(fmt::format("  {}: {}{}", t.paint(tone, name_of(f.severity)), f.what, f.where.empty() ? "" : "  (" + f.where + ")"));
+    Tone tone = f.severity == Severity::kAdvice    ? Tone::kDim
+                : f.severity == Severity::kMissing ? Tone::kWarn
+                                                   : Tone::kBad;
+    t.out(fmt::format("  {}: {}{}", t.paint(tone, name_of(f.severity)), f.what,
+                      f.where.empty() ? "" : "  (" + f.where + ")"));
     if (!f.hint.empty()) t.out("      " + t.paint(Tone::kDim, f.hint));
   }
-  if (!grave) t.out(findings.empty() ? "nothing is missing. next: capstone submit" : "nothing that is graded is missing. next: capstone submit");
-  else t.out(fmt::format("{} to fix before handing in", grave));
+  if (!grave)
+    t.out(findings.empty() ? "nothing is missing. next: capstone submit"
+                           : "nothing that is graded is missing. next: capstone submit");
+  else
+    t.out(fmt::format("{} to fix before handing in", grave));
   return code;
 }
 
 }  // namespace
 
 void add_check(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("check", "list what is missing or contradictory before handing in; exit code 1 if anything is, 0 if only advice is left");
+  auto* command = app.add_subcommand("check",
+                                     "list what is missing or contradictory before handing in; exit code 1 "
+                                     "if anything is, 0 if only advice is left");
   add_format(*command, context);
   command->callback([&context, &action] { action = [&context] { return check(context); }; });
 }

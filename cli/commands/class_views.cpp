@@ -1,11 +1,10 @@
 // What a mentor shows to a class: `leaderboard`, `present`, `certificate`, `handout`.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <set>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
@@ -49,7 +48,8 @@ Result<ExitCode> leaderboard(const Context& context, const ViewArguments& argume
     t.out(t.paint(Tone::kBold, to_utf8(fmt::format("{} on {}", board.problem, board.device))));
     Table table({"rank", "who", "by hand", "95 % interval", "their model"}, {true, false, true, false, true});
     for (const BoardEntry& e : board.entries)
-      table.row({std::to_string(e.rank), to_utf8(e.shown), format_speedup(e.human.point), fmt::format("{} to {}", format_speedup(e.human.low), format_speedup(e.human.high)),
+      table.row({std::to_string(e.rank), to_utf8(e.shown), format_speedup(e.human.point),
+                 fmt::format("{} to {}", format_speedup(e.human.low), format_speedup(e.human.high)),
                  e.model ? format_speedup(e.model->point) : e.model_verdict});
     t.out(table.text(t));
     if (board.closest_prediction) t.out("closest prediction: " + to_utf8(*board.closest_prediction));
@@ -61,7 +61,8 @@ Result<ExitCode> leaderboard(const Context& context, const ViewArguments& argume
 }
 
 // The order of the file, one submission a line; without a file by name.
-Result<std::vector<std::string>> running_order(const Context& context, const std::string& file, const std::vector<std::string>& names) {
+Result<std::vector<std::string>> running_order(const Context& context, const std::string& file,
+                                               const std::vector<std::string>& names) {
   if (file.empty()) return names;
   CAPSTONE_TRY(std::string text, read_file(context.cwd / file, 1u << 20));
   std::vector<std::string> order;
@@ -72,7 +73,8 @@ Result<std::vector<std::string>> running_order(const Context& context, const std
     if (name.empty() || name.starts_with("#")) continue;
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       auto near = nearest(name, names);
-      return fail("no submission is called '" + to_utf8(name) + "'", fmt::format("{}:{}", file, line), near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists them");
+      return fail("no submission is called '" + to_utf8(name) + "'", fmt::format("{}:{}", file, line),
+                  near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists them");
     }
     order.push_back(name);
   }
@@ -85,12 +87,15 @@ Result<ExitCode> present(const Context& context, const ViewArguments& arguments)
   CAPSTONE_TRY(auto summaries, cohort.book.summaries());
   CAPSTONE_TRY(auto names, cohort.book.submissions());
   CAPSTONE_TRY(auto order, running_order(context, arguments.order, names));
-  CAPSTONE_TRY(std::string page, present_page(rows, summaries, order, arguments.title, context.resources.templates()));
+  CAPSTONE_TRY(std::string page,
+               present_page(rows, summaries, order, arguments.title, context.resources.templates()));
   return written(context, arguments.out, page);
 }
 
 Result<ExitCode> handout(const Context& context, const ViewArguments& arguments) {
-  CAPSTONE_TRY(Rubric rubric, load_rubric(arguments.rubric.empty() ? context.resources.share / "rubric" / "rubric.yaml" : context.cwd / arguments.rubric));
+  CAPSTONE_TRY(Rubric rubric,
+               load_rubric(arguments.rubric.empty() ? context.resources.share / "rubric" / "rubric.yaml"
+                                                    : context.cwd / arguments.rubric));
   CAPSTONE_TRY(std::string page, handout_page(rubric, context.resources.templates()));
   return written(context, arguments.out, page);
 }
@@ -105,7 +110,10 @@ struct CertificateArguments {
 Result<std::string> logo_uri(const fs::path& file) {
   if (file.empty()) return std::string();
   const std::string ending = file.extension().string();
-  const char* type = ending == ".png" ? "png" : ending == ".jpg" || ending == ".jpeg" ? "jpeg" : ending == ".svg" ? "svg+xml" : nullptr;
+  const char* type = ending == ".png"                        ? "png"
+                     : ending == ".jpg" || ending == ".jpeg" ? "jpeg"
+                     : ending == ".svg"                      ? "svg+xml"
+                                                             : nullptr;
   if (!type) return fail("unknown image format of the logo", file.string(), "a .png, .jpg or .svg");
   CAPSTONE_TRY(std::string bytes, read_file(file, 4u << 20));
   return fmt::format("data:image/{};base64,{}", type, base64(bytes));
@@ -124,41 +132,60 @@ Result<void> print_pdf(const Context& context, const fs::path& page, const fs::p
     if (!browser) continue;
     ProcessSpec spec;
     const fs::path profile = temporary_beside(page);
-    spec.argv = {browser->string(), "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", "--disable-extensions", "--disable-background-networking",
-                 "--user-data-dir=" + profile.string(), "--print-to-pdf=" + pdf.string(), file_uri(fs::absolute(page))};
+    spec.argv = {browser->string(),
+                 "--headless",
+                 "--no-sandbox",
+                 "--disable-gpu",
+                 "--no-pdf-header-footer",
+                 "--disable-extensions",
+                 "--disable-background-networking",
+                 "--user-data-dir=" + profile.string(),
+                 "--print-to-pdf=" + pdf.string(),
+                 file_uri(fs::absolute(page))};
     spec.timeout = std::chrono::seconds(120);
     auto run = run_process(spec);
     std::error_code code;
     fs::remove_all(profile, code);
     if (run && run->ok() && fs::exists(pdf, code)) return {};
-    return fail("the browser did not print the certificates", browser->string(), "open " + page.string() + " and print it", ExitCode::kEnvironment);
+    return fail("the browser did not print the certificates", browser->string(),
+                "open " + page.string() + " and print it", ExitCode::kEnvironment);
   }
-  return fail("no Chromium to make the PDF", pdf.string(), "apt-get install chromium; or open " + page.string() + " in any browser and print it", ExitCode::kEnvironment);
+  return fail("no Chromium to make the PDF", pdf.string(),
+              "apt-get install chromium; or open " + page.string() + " in any browser and print it",
+              ExitCode::kEnvironment);
 }
 
 // The certificates of the chosen submissions whose members reached the points.
-Result<std::vector<Certificate>> eligible(const Context& context, workflows::OpenCohort& cohort, const CertificateArguments& arguments, std::vector<std::string>& files) {
+Result<std::vector<Certificate>> eligible(const Context& context, workflows::OpenCohort& cohort,
+                                          const CertificateArguments& arguments,
+                                          std::vector<std::string>& files) {
   CAPSTONE_TRY(auto names, cohort.book.submissions());
   for (const std::string& wanted : arguments.names)
     if (std::find(names.begin(), names.end(), wanted) == names.end()) {
       auto near = nearest(wanted, names);
-      return fail("no submission is called '" + wanted + "'", {}, near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists them");
+      return fail("no submission is called '" + wanted + "'", {},
+                  near ? "did you mean '" + *near + "'?" : "`capstone gradebook` lists them");
     }
   CAPSTONE_TRY(auto rows, cohort.book.published_rows(cohort.rubric));
   std::vector<Certificate> certificates;
   std::map<std::string, int> members;
-  std::map<std::string, std::string> titles;   // id → the mentor's title of it
+  std::map<std::string, std::string> titles;  // id → the mentor's title of it
   for (const GradebookRow& row : rows) {
-    if (!arguments.all && std::find(arguments.names.begin(), arguments.names.end(), row.submission) == arguments.names.end()) continue;
+    if (!arguments.all &&
+        std::find(arguments.names.begin(), arguments.names.end(), row.submission) == arguments.names.end())
+      continue;
     const int member = ++members[row.submission];
     const auto total = row.total();
     if (!total || *total < arguments.at_least) {
-      context.terminal.out(to_utf8(fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
-                                               total ? fmt::format("{:g} of the required {:g} points", *total, arguments.at_least) : "no published marks")));
+      context.terminal.out(to_utf8(
+          fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
+                      total ? fmt::format("{:g} of the required {:g} points", *total, arguments.at_least)
+                            : "no published marks")));
       continue;
     }
     auto [title, fresh] = titles.try_emplace(row.problem, replace_all(row.problem, "_", " "));
-    if (auto problem = fresh ? find_problem(context.resources.problems(), row.problem) : Result<Problem>(fail("known")))
+    if (auto problem =
+            fresh ? find_problem(context.resources.problems(), row.problem) : Result<Problem>(fail("known")))
       title->second = problem->title;
     certificates.push_back({row.person.name, title->second});
     files.push_back(row.submission + (member > 1 ? "~" + std::to_string(member) : "") + ".svg");
@@ -167,12 +194,18 @@ Result<std::vector<Certificate>> eligible(const Context& context, workflows::Ope
 }
 
 Result<ExitCode> certificate(const Context& context, const CertificateArguments& arguments) {
-  if (arguments.all == !arguments.names.empty()) return fail("no submission chosen", {}, "name submissions, or --all");
+  if (arguments.all == !arguments.names.empty())
+    return fail("no submission chosen", {}, "name submissions, or --all");
   CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   std::vector<std::string> files;
   CAPSTONE_TRY(auto certificates, eligible(context, cohort, arguments, files));
-  if (certificates.empty()) return fail("no eligible student", cohort.folder.string(), "marks count once they are published: capstone gradebook publish");
-  CertificateText text{arguments.course, arguments.date.empty() ? utc_now().substr(0, 10) : arguments.date, arguments.signatory, {}};
+  if (certificates.empty())
+    return fail("no eligible student", cohort.folder.string(),
+                "marks count once they are published: capstone gradebook publish");
+  CertificateText text{arguments.course,
+                       arguments.date.empty() ? utc_now().substr(0, 10) : arguments.date,
+                       arguments.signatory,
+                       {}};
   CAPSTONE_TRY(text.logo, logo_uri(arguments.logo.empty() ? fs::path() : context.cwd / arguments.logo));
   const fs::path out = (context.cwd / arguments.out).lexically_normal();
   CAPSTONE_CHECK(make_folders(out));
@@ -182,7 +215,8 @@ Result<ExitCode> certificate(const Context& context, const CertificateArguments&
   }
   CAPSTONE_TRY(std::string page, certificates_page(certificates, text, context.resources.templates()));
   CAPSTONE_CHECK(write_file_atomic(out / "certificates.html", page));
-  context.terminal.out(fmt::format("{} certificate{}: {}", certificates.size(), certificates.size() == 1 ? "" : "s", out.string()));
+  context.terminal.out(fmt::format("{} certificate{}: {}", certificates.size(),
+                                   certificates.size() == 1 ? "" : "s", out.string()));
   CAPSTONE_CHECK(print_pdf(context, out / "certificates.html", out / "certificates.pdf"));
   context.terminal.out((out / "certificates.pdf").string());
   return ExitCode::kDone;
@@ -192,7 +226,9 @@ Result<ExitCode> certificate(const Context& context, const CertificateArguments&
 
 void add_class_views(CLI::App& app, Context& context, Action& action) {
   auto a = std::make_shared<ViewArguments>();
-  auto* board = app.add_subcommand("leaderboard", "for mentors: one leaderboard for each problem and device, with pseudonyms; not the grade");
+  auto* board = app.add_subcommand(
+      "leaderboard",
+      "for mentors: one leaderboard for each problem and device, with pseudonyms; not the grade");
   add_cohort_option(*board, a->cohort);
   board->add_flag("--names", a->names, "people instead of pseudonyms");
   board->add_option("--present", a->out, "write a page for the wall")->type_name("FILE.html");
@@ -202,9 +238,11 @@ void add_class_views(CLI::App& app, Context& context, Action& action) {
     action = [&context, a] { return leaderboard(context, *a); };
   });
 
-  auto* slides = app.add_subcommand("present", "for mentors: a projector page with one screen for each submission");
+  auto* slides =
+      app.add_subcommand("present", "for mentors: a projector page with one screen for each submission");
   add_cohort_option(*slides, a->cohort);
-  slides->add_option("--order", a->order, "a file with one submission a line: the running order (default: by name)");
+  slides->add_option("--order", a->order,
+                     "a file with one submission a line: the running order (default: by name)");
   slides->add_option("--out", a->out, "the page")->required()->type_name("FILE.html");
   slides->add_option("--title", a->title, "of the page");
   slides->callback([&context, &action, a] {
@@ -219,14 +257,16 @@ void add_class_views(CLI::App& app, Context& context, Action& action) {
 
   auto c = std::make_shared<CertificateArguments>();
   auto* paper = app.add_subcommand("certificate", "for mentors: certificates as SVG, one HTML and one PDF");
-  paper->add_option("names", c->names, "submissions, as `gradebook` lists them; a team has one for each member");
+  paper->add_option("names", c->names,
+                    "submissions, as `gradebook` lists them; a team has one for each member");
   paper->add_flag("--all", c->all, "for every eligible student");
   add_cohort_option(*paper, c->cohort);
   paper->add_option("--course", c->course, "its name")->required();
   paper->add_option("--signatory", c->signatory, "who signs")->required();
   paper->add_option("--date", c->date, "the printed date (default: today)");
   paper->add_option("--logo", c->logo, "a .png, .jpg or .svg");
-  paper->add_option("--at-least", c->at_least, "required published points (default: any published marks)")->check(CLI::Range(0.0, 100.0));
+  paper->add_option("--at-least", c->at_least, "required published points (default: any published marks)")
+      ->check(CLI::Range(0.0, 100.0));
   paper->add_option("--out", c->out, "a folder (default certificates/)");
   paper->callback([&context, &action, c] { action = [&context, c] { return certificate(context, *c); }; });
 }

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
-#include <memory>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 #include "harness/base/text.h"
@@ -10,14 +10,15 @@ namespace capstone::cli {
 namespace {
 
 struct Node {
-  std::string path;                  ///< "llm add"; empty at the top
-  std::vector<std::string> words;    ///< subcommands and long options
+  std::string path;                ///< "llm add"; empty at the top
+  std::vector<std::string> words;  ///< subcommands and long options
 };
 
 // Taken from the parser, so completions always match the commands.
 void collect(const CLI::App& app, const std::string& path, std::vector<Node>& nodes) {
   Node node{path, {}};
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App* s) { return !s->get_name().empty(); })) node.words.push_back(sub->get_name());
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App* s) { return !s->get_name().empty(); }))
+    node.words.push_back(sub->get_name());
   for (const CLI::Option* option : app.get_options())
     for (const std::string& name : option->get_lnames()) node.words.push_back("--" + name);
   nodes.push_back(node);
@@ -26,17 +27,23 @@ void collect(const CLI::App& app, const std::string& path, std::vector<Node>& no
 }
 
 std::string bash(const std::vector<Node>& nodes) {
-  std::string text = "# capstone completion for bash: eval \"$(capstone completion bash)\"\n_capstone() {\n  local path=\"\" word\n"
-                     "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$path $word\" in\n";
+  std::string text =
+      "# capstone completion for bash: eval \"$(capstone completion bash)\"\n_capstone() {\n  local "
+      "path=\"\" word\n"
+      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$path $word\" in\n";
   for (const Node& node : nodes)
     if (!node.path.empty()) {
       std::size_t cut = node.path.rfind(' ');
-      std::string parent = cut == std::string::npos ? "" : node.path.substr(0, cut), leaf = cut == std::string::npos ? node.path : node.path.substr(cut + 1);
+      std::string parent = cut == std::string::npos ? "" : node.path.substr(0, cut),
+                  leaf = cut == std::string::npos ? node.path : node.path.substr(cut + 1);
       text += fmt::format("      \"{} {}\") path=\"{}\" ;;\n", parent, leaf, node.path);
     }
   text += "    esac\n  done\n  local words=\"\"\n  case \"$path\" in\n";
-  for (const Node& node : nodes) text += fmt::format("    \"{}\") words=\"{}\" ;;\n", node.path, join(node.words, " "));
-  text += "  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o default -F _capstone capstone";
+  for (const Node& node : nodes)
+    text += fmt::format("    \"{}\") words=\"{}\" ;;\n", node.path, join(node.words, " "));
+  text +=
+      "  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\"))\n}\ncomplete -o "
+      "default -F _capstone capstone";
   return text;
 }
 
@@ -44,9 +51,11 @@ std::string fish(const std::vector<Node>& nodes) {
   std::string text = "# capstone completion for fish: capstone completion fish | source";
   for (const Node& node : nodes)
     for (const std::string& word : node.words) {
-      std::string condition = node.path.empty() ? "__fish_use_subcommand" : "__fish_seen_subcommand_from " + node.path;
-      text += word.starts_with("--") ? fmt::format("\ncomplete -c capstone -n '{}' -l {}", condition, word.substr(2))
-                                     : fmt::format("\ncomplete -c capstone -f -n '{}' -a {}", condition, word);
+      std::string condition =
+          node.path.empty() ? "__fish_use_subcommand" : "__fish_seen_subcommand_from " + node.path;
+      text += word.starts_with("--")
+                  ? fmt::format("\ncomplete -c capstone -n '{}' -l {}", condition, word.substr(2))
+                  : fmt::format("\ncomplete -c capstone -f -n '{}' -a {}", condition, word);
     }
   return text;
 }
@@ -61,8 +70,11 @@ void add_completion(CLI::App& app, Context& context, Action& action) {
     action = [&app, &context, shell]() -> Result<ExitCode> {
       std::vector<Node> nodes;
       collect(app, "", nodes);
-      if (*shell == "fish") context.terminal.out(fish(nodes));
-      else context.terminal.out((*shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "") + bash(nodes));
+      if (*shell == "fish")
+        context.terminal.out(fish(nodes));
+      else
+        context.terminal.out((*shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "") +
+                             bash(nodes));
       return ExitCode::kDone;
     };
   });

@@ -1,11 +1,10 @@
 // `capstone demo` and `capstone syllabus`: what a teacher shows to a class.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <set>
 
 #include "cli/context.h"
 #include "cli/course.h"
@@ -25,12 +24,14 @@ Result<ExitCode> demo(const Context& context, const std::string& name) {
     t.out("next: capstone demo NAME");
     return ExitCode::kDone;
   }
-  const auto chosen = std::find_if(demos().begin(), demos().end(), [&](const Demo& one) { return name == one.name; });
+  const auto chosen =
+      std::find_if(demos().begin(), demos().end(), [&](const Demo& one) { return name == one.name; });
   if (chosen == demos().end()) {
     std::vector<std::string> names;
     for (const Demo& one : demos()) names.emplace_back(one.name);
     const auto meant = nearest(name, names);
-    return fail("no demo is called " + name, {}, (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
+    return fail("no demo is called " + name, {},
+                (meant ? "did you mean `" + *meant + "`?  " : "") + "demos: " + join(names, ", "));
   }
   t.out(syllabus_line(chosen->session, t) + "\n");
   CAPSTONE_CHECK(chosen->run(context));
@@ -53,14 +54,16 @@ void add_demo(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("demo", "a live demo for the classroom; without a name: list them");
   auto name = std::make_shared<std::string>();
   command->add_option("name", *name, "mountain, coalescing, online-softmax …");
-  command->callback([&context, &action, name] { action = [&context, name] { return demo(context, *name); }; });
+  command->callback(
+      [&context, &action, name] { action = [&context, name] { return demo(context, *name); }; });
 }
 
 void add_syllabus(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("syllabus", "the course's syllabus, and where we are in it");
   auto here = std::make_shared<std::string>();
   command->add_option("session", *here, "L1 … L8, W1 … W6");
-  command->callback([&context, &action, here] { action = [&context, here] { return syllabus(context, *here); }; });
+  command->callback(
+      [&context, &action, here] { action = [&context, here] { return syllabus(context, *here); }; });
 }
 
 }  // namespace capstone::cli

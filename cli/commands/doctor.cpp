@@ -27,7 +27,8 @@ std::string first_line(const std::vector<std::string>& argv) {
   return std::string(trim(split(result->out.empty() ? result->err : result->out, '\n').front()));
 }
 
-Row program(const Context& context, const std::string& name, const std::vector<std::string>& argv, const std::string& cost) {
+Row program(const Context& context, const std::string& name, const std::vector<std::string>& argv,
+            const std::string& cost) {
   auto path = find_program(name, context.resources.path_variable);
   if (!path) return {name, "missing", "not on PATH", cost};
   return {name, "ok", first_line(argv), {}};
@@ -35,13 +36,17 @@ Row program(const Context& context, const std::string& name, const std::vector<s
 
 // Finds Python as `measure` does, and imports PyTorch.
 Row pytorch(const Resources& resources, bool gpu) {
-  constexpr const char* kWithout = "the problem's native baseline is the reference; no candidate in Python can be judged";
+  constexpr const char* kWithout =
+      "the problem's native baseline is the reference; no candidate in Python can be judged";
   auto python = find_python("auto", resources);
   if (!python) return {"PyTorch", "missing", python.error().what, kWithout};
-  const std::string what = fmt::format("{}, {} (Python {})", python->torch, python->program.string(), python->version);
+  const std::string what =
+      fmt::format("{}, {} (Python {})", python->torch, python->program.string(), python->version);
   const auto torch = import_torch(*python);
   if (!torch) return {"PyTorch", "limited", what + ", which cannot be imported", kWithout};
-  if (gpu && !torch->computes) return {"PyTorch", "limited", fmt::format("{}: it cannot use this GPU (built for {})", what, torch->built_for), kWithout};
+  if (gpu && !torch->computes)
+    return {"PyTorch", "limited",
+            fmt::format("{}: it cannot use this GPU (built for {})", what, torch->built_for), kWithout};
   return {"PyTorch", "ok", what, {}};
 }
 
@@ -49,23 +54,34 @@ std::vector<Row> examine(const Context& context) {
   const Resources& r = context.resources;
   std::vector<Row> rows;
   auto gpu = find_gpu(r);
-  rows.push_back(gpu ? Row{"NVIDIA GPU", "ok", fmt::format("{} ({}), driver {}, {}", gpu->name, gpu->arch(), gpu->driver, format_bytes(gpu->memory_bytes)), {}}
-                     : Row{"NVIDIA GPU", "missing", gpu.error().what, "gate two is not judged here; gate one runs on the emulated backend"});
+  rows.push_back(gpu ? Row{"NVIDIA GPU",
+                           "ok",
+                           fmt::format("{} ({}), driver {}, {}", gpu->name, gpu->arch(), gpu->driver,
+                                       format_bytes(gpu->memory_bytes)),
+                           {}}
+                     : Row{"NVIDIA GPU", "missing", gpu.error().what,
+                           "gate two is not judged here; gate one runs on the emulated backend"});
   auto toolkit = find_toolkit(r);
-  rows.push_back(toolkit ? Row{"nvcc", "ok", toolkit->version + " at " + toolkit->nvcc.string(), {}}
-                         : Row{"nvcc", "missing", toolkit.error().what, "no kernel can be built for a GPU here"});
+  rows.push_back(toolkit
+                     ? Row{"nvcc", "ok", toolkit->version + " at " + toolkit->nvcc.string(), {}}
+                     : Row{"nvcc", "missing", toolkit.error().what, "no kernel can be built for a GPU here"});
   auto headers = find_cuda_headers(r);
   rows.push_back(headers ? Row{"CUDA headers", "ok", headers->string(), {}}
                          : Row{"CUDA headers", "missing", headers.error().what, headers.error().hint});
-  rows.push_back(program(context, "g++", {"g++", "--version"}, "required: the emulated backend compiles with it (apt install g++)"));
+  rows.push_back(program(context, "g++", {"g++", "--version"},
+                         "required: the emulated backend compiles with it (apt install g++)"));
   Sandbox sandbox = Sandbox::detect(r);
-  rows.push_back({"isolation", sandbox.isolated() ? "ok" : "limited", sandbox.description(), isolation_advice(sandbox, r)});
-  rows.push_back(program(context, "gnuplot", {"gnuplot", "--version"}, "reports have tables but no plots (apt install gnuplot-nox)"));
+  rows.push_back({"isolation", sandbox.isolated() ? "ok" : "limited", sandbox.description(),
+                  isolation_advice(sandbox, r)});
+  rows.push_back(program(context, "gnuplot", {"gnuplot", "--version"},
+                         "reports have tables but no plots (apt install gnuplot-nox)"));
   rows.push_back(pytorch(r, gpu.has_value()));
-  rows.push_back(program(context, "ncu", {"ncu", "--version"}, "no hardware counters (comes with the CUDA Toolkit)"));
+  rows.push_back(
+      program(context, "ncu", {"ncu", "--version"}, "no hardware counters (comes with the CUDA Toolkit)"));
   std::error_code code;
   fs::create_directories(r.cache, code);
-  rows.push_back(code ? Row{"cache", "missing", r.cache.string() + ": " + code.message(), "set CAPSTONE_CACHE to a folder that you can write"}
+  rows.push_back(code ? Row{"cache", "missing", r.cache.string() + ": " + code.message(),
+                            "set CAPSTONE_CACHE to a folder that you can write"}
                       : Row{"cache", "ok", r.cache.string(), {}});
   return rows;
 }
@@ -75,16 +91,20 @@ Result<ExitCode> doctor(const Context& context) {
   const Terminal& t = context.terminal;
   if (context.json) {
     Json all = Json::array();
-    for (const Row& row : rows) all.push_back({{"what", row.what}, {"state", row.state}, {"found", row.found}, {"without_it", row.cost}});
+    for (const Row& row : rows)
+      all.push_back(
+          {{"what", row.what}, {"state", row.state}, {"found", row.found}, {"without_it", row.cost}});
     t.out(all.dump(2));
   } else {
     t.out("capstone " + context.resources.version);
     Table table({"what", "state", "found"});
     for (const Row& row : rows)
-      table.row({row.what, t.paint(row.state == "ok" ? Tone::kGood : Tone::kWarn, row.state), row.found + (row.cost.empty() ? "" : "\n" + std::string(22, ' ') + row.cost)});
+      table.row({row.what, t.paint(row.state == "ok" ? Tone::kGood : Tone::kWarn, row.state),
+                 row.found + (row.cost.empty() ? "" : "\n" + std::string(22, ' ') + row.cost)});
     t.out(table.text(t));
     BackendChoice choice = choose_backend(Backend::kAuto, context.resources);
-    t.out(choice.backend == Backend::kCuda ? "kernels are judged on the GPU" : "kernels are judged on the emulated backend: " + choice.because);
+    t.out(choice.backend == Backend::kCuda ? "kernels are judged on the GPU"
+                                           : "kernels are judged on the emulated backend: " + choice.because);
   }
   bool unusable = rows[2].state != "ok" || rows[3].state != "ok";
   return unusable ? ExitCode::kEnvironment : ExitCode::kDone;

@@ -1,6 +1,5 @@
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 #include "cli/show_explanation.h"
@@ -20,10 +19,13 @@ Result<ExitCode> run(const Context& context, const workflows::ExplainKernelReque
 }  // namespace
 
 void add_explain(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("explain", "count on the CPU what each line of a kernel costs: sectors, bank conflicts, lanes, "
-                                                "FLOPs; no verdict");
+  auto* command =
+      app.add_subcommand("explain",
+                         "count on the CPU what each line of a kernel costs: sectors, bank conflicts, lanes, "
+                         "FLOPs; no verdict");
   auto r = std::make_shared<workflows::ExplainKernelRequest>();
-  command->add_option("what", r->what, "human (default), llm, a .cu file, or a reference kernel by number or name");
+  command->add_option("what", r->what,
+                      "human (default), llm, a .cu file, or a reference kernel by number or name");
   command->add_option("--problem", r->problem, "the problem that the file solves (default: the project's)");
   command->add_option("--size", r->size, "rows=64,cols=512 (default: the problem's emulate size)");
   command->add_option("--on", r->device, "a GPU, for a modelled lower bound on time: h100, a100, 4090 …");

@@ -1,11 +1,10 @@
 // `export`: published marks for a learning platform.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <set>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
@@ -30,14 +29,23 @@ struct Marks {
 Result<Marks> open_marks(const Context& context, const ExportArguments& arguments) {
   CAPSTONE_TRY(workflows::OpenCohort cohort, workflows::open_cohort(context, arguments.cohort));
   std::vector<GradebookRow> rows;
-  if (arguments.drafts) { CAPSTONE_TRY(rows, cohort.book.rows(cohort.rubric)); }
-  else { CAPSTONE_TRY(rows, cohort.book.published_rows(cohort.rubric)); }
-  const bool any = std::any_of(rows.begin(), rows.end(), [](const GradebookRow& row) { return row.total().has_value(); });
-  if (!any) return fail("no marks to export", cohort.folder.string(), arguments.drafts ? "capstone mark --next" : "capstone gradebook publish; or --drafts for what is not published yet");
+  if (arguments.drafts) {
+    CAPSTONE_TRY(rows, cohort.book.rows(cohort.rubric));
+  } else {
+    CAPSTONE_TRY(rows, cohort.book.published_rows(cohort.rubric));
+  }
+  const bool any =
+      std::any_of(rows.begin(), rows.end(), [](const GradebookRow& row) { return row.total().has_value(); });
+  if (!any)
+    return fail("no marks to export", cohort.folder.string(),
+                arguments.drafts ? "capstone mark --next"
+                                 : "capstone gradebook publish; or --drafts for what is not published yet");
   return Marks{std::move(cohort), std::move(rows)};
 }
 
-using Filler = Result<FilledTable> (*)(const std::string& text, const std::string& file, const ExportArguments& arguments, const std::vector<OutgoingMark>& marks);
+using Filler = Result<FilledTable> (*)(const std::string& text, const std::string& file,
+                                       const ExportArguments& arguments,
+                                       const std::vector<OutgoingMark>& marks);
 
 Result<ExitCode> fill(const Context& context, const ExportArguments& arguments, Filler filler) {
   CAPSTONE_TRY(Marks marks, open_marks(context, arguments));
@@ -51,28 +59,33 @@ Result<ExitCode> fill(const Context& context, const ExportArguments& arguments, 
   CAPSTONE_CHECK(write_file_atomic(out, filled.text));
   for (const std::string& note : filled.notes) context.terminal.out(to_utf8(note));
   for (const std::string& note : left_out) context.terminal.out(to_utf8(note));
-  context.terminal.out(fmt::format("{}: {} of {} marks filled in", out.string(), filled.filled, outgoing.size()));
+  context.terminal.out(
+      fmt::format("{}: {} of {} marks filled in", out.string(), filled.filled, outgoing.size()));
   return ExitCode::kDone;
 }
 
 Result<ExitCode> to_gradescope(const Context& context, const ExportArguments& arguments) {
   CAPSTONE_TRY(Marks marks, open_marks(context, arguments));
   const fs::path out = context.cwd / arguments.out;
-  std::map<std::string, std::string> written;   // submission → results, to see whether a member's differ
+  std::map<std::string, std::string> written;  // submission → results, to see whether a member's differ
   int files = 0;
   for (const GradebookRow& row : marks.rows) {
     if (!row.total()) {
       context.terminal.out(fmt::format("{}, {}: not fully marked", row.submission, row.person.name));
       continue;
     }
-    const std::string json = gradescope_results(row, marks.cohort.rubric).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::string json =
+        gradescope_results(row, marks.cohort.rubric).dump(2, ' ', false, Json::error_handler_t::replace) +
+        "\n";
     auto [first, fresh] = written.try_emplace(row.submission, json);
     if (!fresh && first->second == json) continue;
     // Gradescope has one result for a group; a member with other marks gets them by hand.
     const fs::path place = fresh ? out / row.submission : out / fmt::format("{}~{}", row.submission, ++files);
     CAPSTONE_CHECK(make_folders(place));
     CAPSTONE_CHECK(write_file_atomic(place / "results.json", json));
-    if (!fresh) context.terminal.out(fmt::format("{} has other marks than the group: {}", row.person.name, (place / "results.json").string()));
+    if (!fresh)
+      context.terminal.out(fmt::format("{} has other marks than the group: {}", row.person.name,
+                                       (place / "results.json").string()));
   }
   context.terminal.out(fmt::format("{}: {} results.json", out.string(), written.size()));
   return ExitCode::kDone;
@@ -82,7 +95,7 @@ Result<ExitCode> to_csv(const Context& context, const ExportArguments& arguments
   CAPSTONE_TRY(Marks marks, open_marks(context, arguments));
   std::string text = marks_csv(marks.rows, marks.cohort.rubric);
   if (arguments.out.empty()) {
-    context.terminal.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
+    context.terminal.out(text.substr(0, text.size() - 1));  // out() ends the last line itself
     return ExitCode::kDone;
   }
   CAPSTONE_CHECK(write_file_atomic(context.cwd / arguments.out, text));
@@ -93,7 +106,8 @@ Result<ExitCode> to_csv(const Context& context, const ExportArguments& arguments
 }  // namespace
 
 void add_export(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("export", "for mentors: published marks for Canvas, Moodle, Gradescope or a spreadsheet");
+  auto* command = app.add_subcommand(
+      "export", "for mentors: published marks for Canvas, Moodle, Gradescope or a spreadsheet");
   auto a = std::make_shared<ExportArguments>();
   command->require_subcommand(1);
   auto add = [&](const char* name, const char* about) {
@@ -106,7 +120,8 @@ void add_export(CLI::App& app, Context& context, Action& action) {
   canvas->add_option("file", a->file, "Canvas: Grades > Export > Export Entire Gradebook")->required();
   canvas->add_option("--column", a->column, "the heading of the assignment's column")->required();
   canvas->add_option("--out", a->out, "the filled file, to be imported")->required();
-  auto* moodle = add("moodle", "fill in a grading worksheet exported from Moodle; nothing else in it changes");
+  auto* moodle =
+      add("moodle", "fill in a grading worksheet exported from Moodle; nothing else in it changes");
   moodle->add_option("file", a->file, "Moodle: Submissions > Download grading worksheet")->required();
   moodle->add_option("--out", a->out, "the filled file, to be uploaded")->required();
   auto* gradescope = add("gradescope", "a results.json for each submission");
@@ -114,12 +129,22 @@ void add_export(CLI::App& app, Context& context, Action& action) {
   auto* csv = add("csv", "name, id, e-mail, each criterion, total, comment");
   csv->add_option("--out", a->out, "a file (default: standard output)");
   canvas->callback([&context, &action, a] {
-    action = [&context, a] { return fill(context, *a, [](const auto& text, const auto& file, const auto& arguments, const auto& marks) { return fill_canvas(text, file, arguments.column, marks); }); };
+    action = [&context, a] {
+      return fill(context, *a,
+                  [](const auto& text, const auto& file, const auto& arguments, const auto& marks) {
+                    return fill_canvas(text, file, arguments.column, marks);
+                  });
+    };
   });
   moodle->callback([&context, &action, a] {
-    action = [&context, a] { return fill(context, *a, [](const auto& text, const auto& file, const auto&, const auto& marks) { return fill_moodle(text, file, marks); }); };
+    action = [&context, a] {
+      return fill(context, *a, [](const auto& text, const auto& file, const auto&, const auto& marks) {
+        return fill_moodle(text, file, marks);
+      });
+    };
   });
-  gradescope->callback([&context, &action, a] { action = [&context, a] { return to_gradescope(context, *a); }; });
+  gradescope->callback(
+      [&context, &action, a] { action = [&context, a] { return to_gradescope(context, *a); }; });
   csv->callback([&context, &action, a] { action = [&context, a] { return to_csv(context, *a); }; });
 }
 

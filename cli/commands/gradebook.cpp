@@ -1,10 +1,9 @@
 // `gradebook`: what has become of a cohort's marks, and what is done with all of them at once.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
@@ -19,8 +18,8 @@
 namespace capstone::cli {
 namespace {
 
-using workflows::OpenCohort;
 using workflows::open_cohort;
+using workflows::OpenCohort;
 
 struct GradebookArguments {
   std::string cohort = "graded", format = "text", name, grader, reason, member;
@@ -36,7 +35,8 @@ std::vector<SimilarPair> similar_pairs(const OpenCohort& cohort) {
   auto text = read_file(cohort.folder / "similarity.json", 256u << 20);
   const Json json = text ? Json::parse(*text, nullptr, false) : Json();
   if (!json.is_object()) return pairs;
-  for (const Json& pair : json.value("pairs", Json::array())) pairs.push_back({pair.value("first", ""), pair.value("second", ""), pair.value("share", 0.0)});
+  for (const Json& pair : json.value("pairs", Json::array()))
+    pairs.push_back({pair.value("first", ""), pair.value("second", ""), pair.value("share", 0.0)});
   return pairs;
 }
 
@@ -46,14 +46,16 @@ Result<ExitCode> show(const Context& context, const GradebookArguments& argument
   const Terminal& t = context.terminal;
   if (arguments.format == "html") {
     CAPSTONE_TRY(auto summaries, cohort.book.summaries());
-    CAPSTONE_TRY(std::string page, gradebook_page({cohort.folder.filename().string(), rows, cohort.rubric, summaries, similar_pairs(cohort), utc_now()}, context.resources.templates()));
+    CAPSTONE_TRY(std::string page, gradebook_page({cohort.folder.filename().string(), rows, cohort.rubric,
+                                                   summaries, similar_pairs(cohort), utc_now()},
+                                                  context.resources.templates()));
     CAPSTONE_CHECK(write_file_atomic(cohort.folder / "gradebook.html", page));
     t.out((cohort.folder / "gradebook.html").string());
     return ExitCode::kDone;
   }
   if (arguments.format == "csv") {
     std::string text = gradebook_csv(rows, cohort.rubric);
-    t.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
+    t.out(text.substr(0, text.size() - 1));  // out() ends the last line itself
     return ExitCode::kDone;
   }
   if (arguments.format == "json") {
@@ -85,13 +87,15 @@ Result<ExitCode> show(const Context& context, const GradebookArguments& argument
   return ExitCode::kDone;
 }
 
-Result<ExitCode> assign_copies(const Context& context, OpenCohort& cohort, const GradebookArguments& arguments) {
-  CAPSTONE_TRY(const auto copies, workflows::assign_blind_copies(context, cohort, arguments.count, arguments.grader, arguments.out));
+Result<ExitCode> assign_copies(const Context& context, OpenCohort& cohort,
+                               const GradebookArguments& arguments) {
+  CAPSTONE_TRY(const auto copies, workflows::assign_blind_copies(context, cohort, arguments.count,
+                                                                 arguments.grader, arguments.out));
   const Terminal& t = context.terminal;
   for (const fs::path& sheet : copies.sheets) t.out(sheet.string());
   const bool fewer = copies.assigned < static_cast<std::size_t>(arguments.count);
-  t.out(fmt::format("{} blind {} for {}{}", copies.assigned, copies.assigned == 1 ? "copy" : "copies", arguments.grader,
-                    fewer ? ": they have marked or been given all others" : ""));
+  t.out(fmt::format("{} blind {} for {}{}", copies.assigned, copies.assigned == 1 ? "copy" : "copies",
+                    arguments.grader, fewer ? ": they have marked or been given all others" : ""));
   if (copies.assigned)
     t.out(fmt::format("next: fill in each marks.yaml; then: capstone gradebook merge {}",
                       copies.folder.lexically_proximate(context.cwd).string()));
@@ -119,7 +123,8 @@ Result<ExitCode> compare_kernels(const Context& context, OpenCohort& cohort, dou
   for (const SimilarityFinding& f : compared.report.origins)
     table.row({f.first, to_utf8(f.second), fmt::format("{:.0f} %", 100 * f.likeness.of_first)});
   t.out(table.text(t));
-  t.out(fmt::format("{} kernels compared; the aligned fragments: {}", compared.kernels, compared.page.string()));
+  t.out(fmt::format("{} kernels compared; the aligned fragments: {}", compared.kernels,
+                    compared.page.string()));
   t.out("this is evidence for a person to look at, never a penalty");
   return ExitCode::kDone;
 }
@@ -136,11 +141,12 @@ Result<ExitCode> print_progress(const std::vector<ProgressRow>& rows, const Term
               {false, false, false, true, true, false, false});
   for (const ProgressRow& row : rows) {
     const CheckIn none, &c = row.last ? *row.last : none;
-    table.row({to_utf8(row.person), row.problem, age_of(row, now), std::to_string(c.versions), std::to_string(c.attempts),
-               c.last_verdict, row.handed_in.empty() ? "-" : row.handed_in});
+    table.row({to_utf8(row.person), row.problem, age_of(row, now), std::to_string(c.versions),
+               std::to_string(c.attempts), c.last_verdict, row.handed_in.empty() ? "-" : row.handed_in});
   }
   t.out(table.text(t));
-  const auto waiting = std::count_if(rows.begin(), rows.end(), [](const ProgressRow& row) { return !row.needs.empty(); });
+  const auto waiting =
+      std::count_if(rows.begin(), rows.end(), [](const ProgressRow& row) { return !row.needs.empty(); });
   t.out(waiting ? fmt::format("{} of {} need help:", waiting, rows.size()) : "no student needs help");
   for (const ProgressRow& row : rows)
     for (const std::string& need : row.needs)
@@ -149,14 +155,15 @@ Result<ExitCode> print_progress(const std::vector<ProgressRow>& rows, const Term
 }
 
 Result<ExitCode> show_progress(const Context& context, const GradebookArguments& arguments) {
-  CAPSTONE_TRY(const auto rows, workflows::class_progress({arguments.cohort, arguments.progress, arguments.roster}, context,
-                                                          context.progress()));
+  CAPSTONE_TRY(const auto rows,
+               workflows::class_progress({arguments.cohort, arguments.progress, arguments.roster}, context,
+                                         context.progress()));
   const Terminal& t = context.terminal;
   if (arguments.format == "json") {
     t.out(progress_json(rows).dump(2));
   } else if (arguments.format == "csv") {
     const std::string text = progress_csv(rows);
-    t.out(text.substr(0, text.size() - 1));   // out() ends the last line itself
+    t.out(text.substr(0, text.size() - 1));  // out() ends the last line itself
   } else if (arguments.format == "html") {
     CAPSTONE_TRY(const fs::path page, workflows::write_progress_page(rows, arguments.cohort, context));
     t.out(page.string());
@@ -175,15 +182,19 @@ Result<ExitCode> show_history(const Context& context, const GradebookArguments& 
 
 Result<ExitCode> publish(const Context& context, const GradebookArguments& arguments) {
   CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
-  CAPSTONE_TRY(int people, cohort.book.publish(cohort.rubric, arguments.grader.empty() ? context.user : arguments.grader));
-  context.terminal.out(fmt::format("published for {} {}: a copy of what each sees is kept", people, people == 1 ? "person" : "people"));
+  CAPSTONE_TRY(int people, cohort.book.publish(cohort.rubric,
+                                               arguments.grader.empty() ? context.user : arguments.grader));
+  context.terminal.out(fmt::format("published for {} {}: a copy of what each sees is kept", people,
+                                   people == 1 ? "person" : "people"));
   return ExitCode::kDone;
 }
 
 Result<ExitCode> grace(const Context& context, const GradebookArguments& arguments) {
   CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
-  const std::optional<std::string> member = arguments.member.empty() ? std::nullopt : std::optional(arguments.member);
-  CAPSTONE_CHECK(cohort.book.grant_grace(arguments.name, member, arguments.days, arguments.reason, arguments.grader.empty() ? context.user : arguments.grader));
+  const std::optional<std::string> member =
+      arguments.member.empty() ? std::nullopt : std::optional(arguments.member);
+  CAPSTONE_CHECK(cohort.book.grant_grace(arguments.name, member, arguments.days, arguments.reason,
+                                         arguments.grader.empty() ? context.user : arguments.grader));
   context.terminal.out(fmt::format("{}: {:g} days of grace", arguments.name, arguments.days));
   return ExitCode::kDone;
 }
@@ -194,9 +205,18 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("gradebook", "for mentors: the cohort's marks, published and drafts");
   auto a = std::make_shared<GradebookArguments>();
   command->add_option("graded", a->cohort, "the folder that `grade --out` made (default graded/)");
-  command->add_option("--format", a->format, "text (default), csv, json, or html: COHORT/gradebook.html")->check(CLI::IsMember({"text", "csv", "json", "html"}));
-  auto* progress = command->add_option("--progress", a->progress, "list who needs help, from students' check-ins (files or folders); needs no cohort yet")->type_name("CHECKINS");
-  command->add_option("--roster", a->roster, "with --progress: CSV with name,id,email; also lists who never checked in")->needs(progress);
+  command->add_option("--format", a->format, "text (default), csv, json, or html: COHORT/gradebook.html")
+      ->check(CLI::IsMember({"text", "csv", "json", "html"}));
+  auto* progress =
+      command
+          ->add_option(
+              "--progress", a->progress,
+              "list who needs help, from students' check-ins (files or folders); needs no cohort yet")
+          ->type_name("CHECKINS");
+  command
+      ->add_option("--roster", a->roster,
+                   "with --progress: CSV with name,id,email; also lists who never checked in")
+      ->needs(progress);
   command->require_subcommand(0, 1);
   auto* history = command->add_subcommand("history", "list everything that happened to one submission");
   history->add_option("name", a->name, "the submission")->required();
@@ -204,40 +224,51 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   auto* publishing = command->add_subcommand("publish", "publish the present marks to the students");
   add_cohort_option(*publishing, a->cohort);
   publishing->add_option("--grader", a->grader, "who publishes (default: your user name)");
-  auto* granting = command->add_subcommand("grace", "allow a submission days after the deadline that do not count as late");
+  auto* granting = command->add_subcommand(
+      "grace", "allow a submission days after the deadline that do not count as late");
   granting->add_option("name", a->name, "the submission")->required();
   granting->add_option("--days", a->days, "how many; 0 revokes them")->required();
   granting->add_option("--reason", a->reason, "kept in the history")->required();
   granting->add_option("--member", a->member, "of a team: only this member (id, or name without an id)");
   granting->add_option("--grader", a->grader, "who grants them (default: your user name)");
   add_cohort_option(*granting, a->cohort);
-  auto* assigning = command->add_subcommand("assign", "make blind copies for a second mentor: without names, suggestions or marks");
-  assigning->add_option("--double", a->count, "how many more submissions to mark twice (default 5)")->check(CLI::Range(1, 10'000));
+  auto* assigning = command->add_subcommand(
+      "assign", "make blind copies for a second mentor: without names, suggestions or marks");
+  assigning->add_option("--double", a->count, "how many more submissions to mark twice (default 5)")
+      ->check(CLI::Range(1, 10'000));
   assigning->add_option("--grader", a->grader, "the second mentor")->required();
   assigning->add_option("--out", a->out, "where the copies go (default COHORT/blind/GRADER)");
   add_cohort_option(*assigning, a->cohort);
-  auto* merging = command->add_subcommand("merge", "take in the filled sheets of blind copies; the first marks stay");
+  auto* merging =
+      command->add_subcommand("merge", "take in the filled sheets of blind copies; the first marks stay");
   merging->add_option("folder", a->folder, "the folder that `assign` made")->required();
   add_cohort_option(*merging, a->cohort);
-  auto* agreeing = command->add_subcommand("agreement", "show how far two mentors agree, criterion by criterion, and what to reconcile");
+  auto* agreeing = command->add_subcommand(
+      "agreement", "show how far two mentors agree, criterion by criterion, and what to reconcile");
   add_cohort_option(*agreeing, a->cohort);
-  auto* comparing = command->add_subcommand("similarity", "find kernels that share code: with each other, with rungs and examples, with the project's own model");
-  comparing->add_option("--least", a->least, "smallest share to list [%] (default 40)")->check(CLI::Range(1.0, 100.0));
+  auto* comparing = command->add_subcommand(
+      "similarity",
+      "find kernels that share code: with each other, with rungs and examples, with the project's own model");
+  comparing->add_option("--least", a->least, "smallest share to list [%] (default 40)")
+      ->check(CLI::Range(1.0, 100.0));
   add_cohort_option(*comparing, a->cohort);
-  command->callback([&context, &action, a, history, publishing, granting, assigning, merging, agreeing, comparing] {
-    action = [&context, a, history, publishing, granting, assigning, merging, agreeing, comparing]() -> Result<ExitCode> {
-      if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
-        CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
-        if (assigning->parsed()) return assign_copies(context, cohort, *a);
-        if (merging->parsed()) return merge_copies(context, cohort, a->folder);
-        return agreeing->parsed() ? show_agreement(context, cohort) : compare_kernels(context, cohort, a->least);
-      }
-      if (!a->progress.empty()) return show_progress(context, *a);
-      if (history->parsed()) return show_history(context, *a);
-      if (granting->parsed()) return grace(context, *a);
-      return publishing->parsed() ? publish(context, *a) : show(context, *a);
-    };
-  });
+  command->callback(
+      [&context, &action, a, history, publishing, granting, assigning, merging, agreeing, comparing] {
+        action = [&context, a, history, publishing, granting, assigning, merging, agreeing,
+                  comparing]() -> Result<ExitCode> {
+          if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
+            CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
+            if (assigning->parsed()) return assign_copies(context, cohort, *a);
+            if (merging->parsed()) return merge_copies(context, cohort, a->folder);
+            return agreeing->parsed() ? show_agreement(context, cohort)
+                                      : compare_kernels(context, cohort, a->least);
+          }
+          if (!a->progress.empty()) return show_progress(context, *a);
+          if (history->parsed()) return show_history(context, *a);
+          if (granting->parsed()) return grace(context, *a);
+          return publishing->parsed() ? publish(context, *a) : show(context, *a);
+        };
+      });
 }
 
 }  // namespace capstone::cli

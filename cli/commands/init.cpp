@@ -1,9 +1,10 @@
+#include "harness/project/init.h"
+
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
@@ -13,7 +14,6 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/kernelbench/import.h"
-#include "harness/project/init.h"
 #include "harness/workflows/kernelbench_run.h"
 #include "harness/workflows/rungs.h"
 #include "rubric/worklog.h"
@@ -46,16 +46,23 @@ Result<Person> parse_member(const std::string& text) {
   person.id = take('(', ')');
   if (person.id.starts_with("id ")) person.id = person.id.substr(3);
   person.name = trim(rest);
-  auto refuse = [&](const std::string& why) { return fail("--member " + Json(text).dump(-1, ' ', false, Json::error_handler_t::replace) + ": " + why, {}, "--member \"Ada Lovelace <ada@example.org> (id 1815)\"; e-mail and id may be left out"); };
+  auto refuse = [&](const std::string& why) {
+    return fail("--member " + Json(text).dump(-1, ' ', false, Json::error_handler_t::replace) + ": " + why,
+                {}, "--member \"Ada Lovelace <ada@example.org> (id 1815)\"; e-mail and id may be left out");
+  };
   if (person.name.empty()) return refuse("there is no name");
-  if (person.name.find_first_of("<>()") != std::string::npos) return refuse("a bracket is not closed, or there are two of a kind");
+  if (person.name.find_first_of("<>()") != std::string::npos)
+    return refuse("a bracket is not closed, or there are two of a kind");
   const std::size_t at = person.email.find('@');
-  if (text.find('<') != std::string::npos && (at == std::string::npos || at == 0 || at + 1 == person.email.size() || person.email.find_first_of(" \t") != std::string::npos))
+  if (text.find('<') != std::string::npos &&
+      (at == std::string::npos || at == 0 || at + 1 == person.email.size() ||
+       person.email.find_first_of(" \t") != std::string::npos))
     return refuse("the text in < > is not an e-mail address");
   return person;
 }
 
-Result<ExitCode> make_project(const Context& context, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes);
+Result<ExitCode> make_project(const Context& context, const InitArguments& arguments, const Problem& problem,
+                              const std::vector<std::string>& notes);
 
 Result<std::vector<Person>> members_of(const InitArguments& arguments) {
   std::vector<Person> members;
@@ -67,39 +74,51 @@ Result<std::vector<Person>> members_of(const InitArguments& arguments) {
 }
 
 Result<ExitCode> init(const Context& context, const InitArguments& arguments) {
-  CAPSTONE_CHECK(members_of(arguments));   // before an import that takes a minute
+  CAPSTONE_CHECK(members_of(arguments));  // before an import that takes a minute
   if (arguments.kernelbench.empty()) {
-    CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), arguments.problem.empty() ? kDefaultProblem : arguments.problem));
+    CAPSTONE_TRY(Problem problem,
+                 find_problem(context.resources.problems(),
+                              arguments.problem.empty() ? kDefaultProblem : arguments.problem));
     return make_project(context, arguments, problem, {});
   }
   // With --kernelbench the first word is the folder.
   InitArguments imported = arguments;
-  if (!arguments.directory.empty()) return fail("too many words: with --kernelbench FILE there is only a folder", {}, "capstone init --kernelbench FILE.py DIR");
+  if (!arguments.directory.empty())
+    return fail("too many words: with --kernelbench FILE there is only a folder", {},
+                "capstone init --kernelbench FILE.py DIR");
   imported.directory = arguments.problem;
   const ScratchFolder scratch(context.resources.cache / "kernelbench");
-  CAPSTONE_TRY(const double memory, workflows::memory_for(arguments.memory_gb, Backend::kAuto, context.resources));
-  ImportRequest request{kernelbench_file(context.cwd / arguments.kernelbench, arguments.level), scratch.path() / "problem", arguments.python, memory};
-  CAPSTONE_TRY(const ImportedProblem found, import_kernelbench(request, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
+  CAPSTONE_TRY(const double memory,
+               workflows::memory_for(arguments.memory_gb, Backend::kAuto, context.resources));
+  ImportRequest request{kernelbench_file(context.cwd / arguments.kernelbench, arguments.level),
+                        scratch.path() / "problem", arguments.python, memory};
+  CAPSTONE_TRY(const ImportedProblem found,
+               import_kernelbench(request, context.resources,
+                                  [&](const std::string& text) { context.terminal.progress(text); }));
   context.terminal.end_progress();
   return make_project(context, imported, found.problem, found.notes);
 }
 
-Result<ExitCode> make_project(const Context& context, const InitArguments& arguments, const Problem& problem, const std::vector<std::string>& notes) {
+Result<ExitCode> make_project(const Context& context, const InitArguments& arguments, const Problem& problem,
+                              const std::vector<std::string>& notes) {
   InitOptions options;
   options.problem = problem;
   options.directory = context.cwd / (arguments.directory.empty() ? problem.id : arguments.directory);
   CAPSTONE_TRY(options.members, members_of(arguments));
   if (!arguments.rung.empty()) {
-    CAPSTONE_TRY(options.from_rung, workflows::find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
+    CAPSTONE_TRY(options.from_rung,
+                 workflows::find_rung(context, problem.id, arguments.rung, "capstone init {1} --from {0}"));
   }
   options.worklog_text = worklog_scaffold(problem);
   options.state = context.state;
   CAPSTONE_TRY(InitReport report, init_project(options, context.resources));
   const Terminal& t = context.terminal;
-  t.out(fmt::format("{} ({}, tier {}) in {}", t.paint(Tone::kBold, problem.title), problem.id, problem.tier, report.root.string()));
+  t.out(fmt::format("{} ({}, tier {}) in {}", t.paint(Tone::kBold, problem.title), problem.id, problem.tier,
+                    report.root.string()));
   std::size_t width = 0;
   for (const CreatedFile& file : report.files) width = std::max(width, file.path.size());
-  for (const CreatedFile& file : report.files) t.out(fmt::format("  {:<{}}  {}", file.path, width, t.paint(Tone::kDim, file.purpose)));
+  for (const CreatedFile& file : report.files)
+    t.out(fmt::format("  {:<{}}  {}", file.path, width, t.paint(Tone::kDim, file.purpose)));
   if (!notes.empty()) t.out("\nnotes on this import:");
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();
@@ -113,15 +132,31 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
 void add_init(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("init", "create a project: capstone init PROBLEM DIR");
   auto arguments = std::make_shared<InitArguments>();
-  command->add_option("problem", arguments->problem, fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
+  command->add_option(
+      "problem", arguments->problem,
+      fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
   command->add_option("dir", arguments->directory, "project directory (default: the problem's id)");
-  auto* from = command->add_option("--from", arguments->rung, "start from a reference kernel (number, name or path) instead of the stub");
-  command->add_option("--kernelbench", arguments->kernelbench, "import a problem from a KernelBench file: capstone init --kernelbench FILE.py DIR")->type_name("FILE")->excludes(from);
-  command->add_option("--level", arguments->level, "with --kernelbench: its level (default: from the folder's name)")->check(CLI::Range(1, 3));
-  command->add_option("--python", arguments->python, "with --kernelbench: a python3 with PyTorch (default: the first on PATH)")->type_name("PATH");
+  auto* from = command->add_option(
+      "--from", arguments->rung, "start from a reference kernel (number, name or path) instead of the stub");
+  command
+      ->add_option("--kernelbench", arguments->kernelbench,
+                   "import a problem from a KernelBench file: capstone init --kernelbench FILE.py DIR")
+      ->type_name("FILE")
+      ->excludes(from);
+  command
+      ->add_option("--level", arguments->level,
+                   "with --kernelbench: its level (default: from the folder's name)")
+      ->check(CLI::Range(1, 3));
+  command
+      ->add_option("--python", arguments->python,
+                   "with --kernelbench: a python3 with PyTorch (default: the first on PATH)")
+      ->type_name("PATH");
   add_memory_option(*command, arguments->memory_gb);
-  command->add_option("--member", arguments->members, "an author; repeat for each: \"Name <e-mail> (id)\"")->type_name("WHO");
-  command->callback([&context, &action, arguments] { action = [&context, arguments] { return init(context, *arguments); }; });
+  command->add_option("--member", arguments->members, "an author; repeat for each: \"Name <e-mail> (id)\"")
+      ->type_name("WHO");
+  command->callback([&context, &action, arguments] {
+    action = [&context, arguments] { return init(context, *arguments); };
+  });
 }
 
 }  // namespace capstone::cli

@@ -1,9 +1,9 @@
 #include "harness/project/ledger/ledger.h"
 
 #include <fmt/format.h>
-#include <memory>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 #include "harness/base/text.h"
@@ -16,8 +16,10 @@ std::string line_of(const Record& record, const Terminal& t) {
   const Json& b = record.body;
   if (record.kind == "measurement") {
     Measurement m = b.get<Measurement>();
-    text += fmt::format("  {} {}  {}  {}", m.candidate, m.version, label_of(m.gate_one), label_of(m.gate_two));
-    if (m.measured && m.measured->speedup && m.gate_two != GateTwo::kNotJudged) text += "  " + format_speedup(m.measured->speedup->point);
+    text +=
+        fmt::format("  {} {}  {}  {}", m.candidate, m.version, label_of(m.gate_one), label_of(m.gate_two));
+    if (m.measured && m.measured->speedup && m.gate_two != GateTwo::kNotJudged)
+      text += "  " + format_speedup(m.measured->speedup->point);
     if (!m.reason.empty()) text += t.paint(Tone::kDim, "  " + m.reason);
   } else if (record.kind == "explanation" || record.kind == "profile") {
     text += fmt::format("  {} {}", b.value("candidate", ""), b.value("version", ""));
@@ -53,15 +55,18 @@ Result<ExitCode> verify(const Context& context) {
     return ExitCode::kDone;
   }
   for (const std::string& problem : problems) context.terminal.out(problem);
-  return fail(fmt::format("the ledger has {} {}", problems.size(), problems.size() == 1 ? "fault" : "faults"), project.ledger().string(),
+  return fail(fmt::format("the ledger has {} {}", problems.size(), problems.size() == 1 ? "fault" : "faults"),
+              project.ledger().string(),
               "the ledger is never rewritten: hand it in as it is and explain in the worklog what happened");
 }
 
 Result<ExitCode> import(const Context& context, const std::string& file) {
   CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(FileLock lock, workflows::lock_project(project));
-  CAPSTONE_TRY(int added, import_records(project.ledger(), context.cwd / file, {project.config.problem_id, project.config.problem_digest}));
-  context.terminal.out(added ? fmt::format("{} {} added", added, added == 1 ? "record" : "records") : std::string("nothing new: these records are here already"));
+  CAPSTONE_TRY(int added, import_records(project.ledger(), context.cwd / file,
+                                         {project.config.problem_id, project.config.problem_digest}));
+  context.terminal.out(added ? fmt::format("{} {} added", added, added == 1 ? "record" : "records")
+                             : std::string("nothing new: these records are here already"));
   return ExitCode::kDone;
 }
 
@@ -77,8 +82,10 @@ void add_ledger(CLI::App& app, Context& context, Action& action) {
   });
   auto* bring = command->add_subcommand("import", "merge records made on another machine");
   auto file = std::make_shared<std::string>();
-  bring->add_option("result", *file, "the .result.jsonl of `measure --from-bundle`, or another ledger")->required();
-  bring->callback([&context, &action, file] { action = [&context, file] { return import(context, *file); }; });
+  bring->add_option("result", *file, "the .result.jsonl of `measure --from-bundle`, or another ledger")
+      ->required();
+  bring->callback(
+      [&context, &action, file] { action = [&context, file] { return import(context, *file); }; });
 }
 
 }  // namespace capstone::cli

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
@@ -30,7 +29,9 @@ Result<ExitCode> prompt(const Context& context, const LlmArguments& arguments) {
   }
   CAPSTONE_TRY(const fs::path path, workflows::write_prompt(text, arguments.out, context));
   context.terminal.out(fmt::format("{} ({} bytes)", path.string(), text.size()));
-  context.terminal.out("next: give exactly this text to a model, save its whole reply, then: capstone llm add REPLY --model NAME");
+  context.terminal.out(
+      "next: give exactly this text to a model, save its whole reply, then: capstone llm add REPLY --model "
+      "NAME");
   return ExitCode::kDone;
 }
 
@@ -48,7 +49,8 @@ Result<std::string> read_reply(const Context& context, const std::string& file) 
 
 void say_filed(const workflows::AddReplyOutcome& outcome, const Terminal& t) {
   const Attempt& attempt = outcome.attempt;
-  t.say(fmt::format("attempt {} of {} filed in llm/attempt-{}/", attempt.number, attempt.model, attempt.number));
+  t.say(fmt::format("attempt {} of {} filed in llm/attempt-{}/", attempt.number, attempt.model,
+                    attempt.number));
   if (!attempt.prompt_difference.empty())
     t.say("note: the prompt that was sent differs from the template; the difference is kept");
   if (!attempt.no_code_because.empty()) return;
@@ -57,7 +59,9 @@ void say_filed(const workflows::AddReplyOutcome& outcome, const Terminal& t) {
 }
 
 void print_first_try(const Attempt& attempt, const Measurement& m, const Terminal& t) {
-  const char* faster = m.gate_two == GateTwo::kNotJudged ? "not judged here" : m.gate_two == GateTwo::kFaster ? "yes" : "no";
+  const char* faster = m.gate_two == GateTwo::kNotJudged ? "not judged here"
+                       : m.gate_two == GateTwo::kFaster  ? "yes"
+                                                         : "no";
   t.out(fmt::format("first-try facts of attempt {}: compiled: {} · correct: {} · faster: {}", attempt.number,
                     m.build.ok ? "yes" : "no", m.gate_one == GateOne::kPassed ? "yes" : "no", faster));
 }
@@ -70,9 +74,12 @@ Result<ExitCode> add(const Context& context, const LlmArguments& arguments) {
                                                         [&](const auto& filed) { say_filed(filed, t); }));
   const Attempt& attempt = outcome.attempt;
   if (!attempt.no_code_because.empty())
-    return fail("the reply holds no kernel: " + attempt.no_code_because, (outcome.folder / "reply.md").string(),
-                "this is a result, too, and is on record. Ask again: capstone llm prompt --feedback after a first attempt "
-                "with code, or send the same prompt again", ExitCode::kGateOneFailed);
+    return fail("the reply holds no kernel: " + attempt.no_code_because,
+                (outcome.folder / "reply.md").string(),
+                "this is a result, too, and is on record. Ask again: capstone llm prompt --feedback after a "
+                "first attempt "
+                "with code, or send the same prompt again",
+                ExitCode::kGateOneFailed);
   if (context.json) {
     t.out(Json{{"attempt", attempt}, {"measurement", outcome.measurements.front()}}.dump(2));
     return workflows::exit_code_of(outcome.measurements);
@@ -92,7 +99,8 @@ void add_llm(CLI::App& app, Context& context, Action& action) {
   command->require_subcommand(1);
   auto a = std::make_shared<LlmArguments>();
   auto* ask = command->add_subcommand("prompt", "write the exact prompt to llm/prompt.md");
-  ask->add_flag("--feedback", a->feedback, "add the last attempt's code, compiler error, diagnosis and times");
+  ask->add_flag("--feedback", a->feedback,
+                "add the last attempt's code, compiler error, diagnosis and times");
   ask->add_option("--out", a->out, "another file, or - for standard output");
   ask->callback([&context, &action, a] { action = [&context, a] { return prompt(context, *a); }; });
   auto* file = command->add_subcommand("add", "file a reply as the next attempt, and judge it at once");

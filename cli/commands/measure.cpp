@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
@@ -21,7 +20,8 @@ using workflows::MeasureRequest;
 using workflows::Who;
 
 struct MeasureArguments {
-  std::string who = "human", bundle, from_bundle, out, replay, on, program = "capstone", gres = "gpu:1", expected;
+  std::string who = "human", bundle, from_bundle, out, replay, on, program = "capstone", gres = "gpu:1",
+              expected;
   bool trust_problem = false;
   MeasureRequest request;
 };
@@ -45,15 +45,20 @@ Result<MeasureRequest> request_of(const MeasureArguments& arguments) {
 }
 
 Result<ExitCode> show(const Context& context, const MeasureOutcome& outcome) {
-  if (context.json) context.terminal.out(Json(outcome.measurements).dump(2));
-  else print_verdict(outcome.measurements, next_step(outcome.measurements, outcome.ledger), context.terminal, context.verbose);
+  if (context.json)
+    context.terminal.out(Json(outcome.measurements).dump(2));
+  else
+    print_verdict(outcome.measurements, next_step(outcome.measurements, outcome.ledger), context.terminal,
+                  context.verbose);
   return workflows::exit_code_of(outcome.measurements);
 }
 
 Result<ExitCode> replay(const Context& context, const MeasureArguments& arguments) {
-  if (arguments.who == "all") return fail("--replay takes one candidate", {}, "capstone measure human --replay CASE");
-  CAPSTONE_TRY(const auto outcome, workflows::replay_last(arguments.who, arguments.replay, arguments.request.judge, context,
-                                                          context.progress()));
+  if (arguments.who == "all")
+    return fail("--replay takes one candidate", {}, "capstone measure human --replay CASE");
+  CAPSTONE_TRY(const auto outcome,
+               workflows::replay_last(arguments.who, arguments.replay, arguments.request.judge, context,
+                                      context.progress()));
   return show_replay(context, outcome,
                      fmt::format("capstone measure {} --replay {}", arguments.who, arguments.replay));
 }
@@ -61,11 +66,14 @@ Result<ExitCode> replay(const Context& context, const MeasureArguments& argument
 Result<ExitCode> pack(const Context& context, const MeasureArguments& arguments) {
   CAPSTONE_TRY(const auto out, workflows::output_path(context, arguments.bundle, workflows::Output::kBundle));
   CAPSTONE_TRY(const MeasureRequest request, request_of(arguments));
-  CAPSTONE_TRY(const BundleReceipt receipt, workflows::pack_project(request, out, context, context.progress()));
+  CAPSTONE_TRY(const BundleReceipt receipt,
+               workflows::pack_project(request, out, context, context.progress()));
   const std::string name = receipt.file.filename().string();
   context.terminal.out(fmt::format("{} ({} bytes)", receipt.file.string(), receipt.bytes));
-  context.terminal.out(fmt::format("next: on the machine with the GPU: capstone measure --from-bundle {0}; "
-                                   "bring {0}.result.jsonl home; then: capstone ledger import {0}.result.jsonl", name));
+  context.terminal.out(
+      fmt::format("next: on the machine with the GPU: capstone measure --from-bundle {0}; "
+                  "bring {0}.result.jsonl home; then: capstone ledger import {0}.result.jsonl",
+                  name));
   return ExitCode::kDone;
 }
 
@@ -106,28 +114,46 @@ Result<ExitCode> measure(const Context& context, const MeasureArguments& argumen
 }  // namespace
 
 void add_measure(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("measure", "judge the kernel: is it correct, and is it faster than the baseline?");
+  auto* command =
+      app.add_subcommand("measure", "judge the kernel: is it correct, and is it faster than the baseline?");
   auto a = std::make_shared<MeasureArguments>();
-  command->add_option("who", a->who, "human (default), llm, or all")->check(CLI::IsMember({"human", "llm", "all"}));
+  command->add_option("who", a->who, "human (default), llm, or all")
+      ->check(CLI::IsMember({"human", "llm", "all"}));
   command->add_option("-m,--message", a->request.reason, "why this version");
   command->add_option("--expect", a->expected, "the speedup that you expect of this version: 1.4x");
   auto* bundle = command->add_option("--bundle", a->bundle, "pack the project for another machine into FILE");
   auto* from = command->add_option("--from-bundle", a->from_bundle, "judge a packed project on this machine");
   bundle->excludes(from);
-  command->add_option("--out", a->out, "with --from-bundle: the result file (default FILE.result.jsonl)")->needs(from);
-  command->add_flag("--trust-problem", a->trust_problem,
-                    "with --from-bundle: accept a problem definition that is not the catalogue's; "
-                    "its oracle runs on this machine, outside the sandbox")->needs(from);
-  auto* on = command->add_option("--on", a->on,
-                                 "judge on another machine and bring the result home: ssh:HOST, or slurm:PARTITION from a "
-                                 "login node; if interrupted, rerun to resume")
-                 ->type_name("PLACE")->excludes(bundle)->excludes(from);
-  command->add_option("--program", a->program, "with --on ssh: remote capstone path (default: capstone, on its PATH)")
+  command->add_option("--out", a->out, "with --from-bundle: the result file (default FILE.result.jsonl)")
+      ->needs(from);
+  command
+      ->add_flag("--trust-problem", a->trust_problem,
+                 "with --from-bundle: accept a problem definition that is not the catalogue's; "
+                 "its oracle runs on this machine, outside the sandbox")
+      ->needs(from);
+  auto* on =
+      command
+          ->add_option(
+              "--on", a->on,
+              "judge on another machine and bring the result home: ssh:HOST, or slurm:PARTITION from a "
+              "login node; if interrupted, rerun to resume")
+          ->type_name("PLACE")
+          ->excludes(bundle)
+          ->excludes(from);
+  command
+      ->add_option("--program", a->program,
+                   "with --on ssh: remote capstone path (default: capstone, on its PATH)")
       ->needs(on);
-  command->add_option("--gres", a->gres, "with --on slurm: what the job needs (default gpu:1; none: nothing)")->needs(on);
-  command->add_option("--replay", a->replay,
-                      "run one case of the last measurement again (check-0, hidden-1, x10 …); nothing is recorded")
-      ->type_name("CASE")->excludes(bundle)->excludes(from)->excludes(on);
+  command->add_option("--gres", a->gres, "with --on slurm: what the job needs (default gpu:1; none: nothing)")
+      ->needs(on);
+  command
+      ->add_option(
+          "--replay", a->replay,
+          "run one case of the last measurement again (check-0, hidden-1, x10 …); nothing is recorded")
+      ->type_name("CASE")
+      ->excludes(bundle)
+      ->excludes(from)
+      ->excludes(on);
   add_judge_options(*command, a->request.judge);
   add_format(*command, context);
   command->callback([&context, &action, a] { action = [&context, a] { return measure(context, *a); }; });

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 
@@ -33,16 +32,20 @@ Result<ExitCode> predict(const Context& context, workflows::PredictRequest reque
 }  // namespace
 
 void add_predict(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("predict", "write down what will bound the kernel, before you measure it");
+  auto* command =
+      app.add_subcommand("predict", "write down what will bound the kernel, before you measure it");
   auto request = std::make_shared<workflows::PredictRequest>();
   command->add_option("bottleneck", request->bottleneck, "memory, compute or latency")
       ->required()
       ->check(CLI::IsMember({"memory", "compute", "latency"}));
-  command->add_option("--speedup", request->speedup, "how many times faster than the baseline your kernel will be")
+  command
+      ->add_option("--speedup", request->speedup,
+                   "how many times faster than the baseline your kernel will be")
       ->check(CLI::PositiveNumber);
   command->add_option("--because", request->because, "why, with numbers: bytes, FLOPs, peaks");
   add_format(*command, context);
-  command->callback([&context, &action, request] { action = [&context, request] { return predict(context, *request); }; });
+  command->callback(
+      [&context, &action, request] { action = [&context, request] { return predict(context, *request); }; });
 }
 
 }  // namespace capstone::cli

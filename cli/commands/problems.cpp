@@ -1,7 +1,7 @@
 #include <fmt/format.h>
-#include <memory>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 #include "harness/analysis/lint/lint.h"
@@ -15,8 +15,15 @@ namespace {
 constexpr int kRecommendedTier = 2;
 
 Json summary(const Problem& p) {
-  return {{"id", p.id}, {"title", p.title}, {"tier", p.tier}, {"sessions", p.sessions}, {"bottleneck", p.bottleneck},
-          {"expect", p.expect}, {"edge", p.edge}, {"digest", p.digest}, {"path", p.folder.string()}};
+  return {{"id", p.id},
+          {"title", p.title},
+          {"tier", p.tier},
+          {"sessions", p.sessions},
+          {"bottleneck", p.bottleneck},
+          {"expect", p.expect},
+          {"edge", p.edge},
+          {"digest", p.digest},
+          {"path", p.folder.string()}};
 }
 
 Result<ExitCode> list(const Context& context, int tier) {
@@ -37,7 +44,9 @@ Result<ExitCode> list(const Context& context, int tier) {
     if (!p.edge.empty()) t.out("    the human's edge: " + p.edge);
   }
   t.out();
-  t.out("Tier 2 (a chain of operators) is where fusion gives a human a real chance; tier 1 fights a tuned library.");
+  t.out(
+      "Tier 2 (a chain of operators) is where fusion gives a human a real chance; tier 1 fights a tuned "
+      "library.");
   t.out(t.paint(Tone::kDim, "details: capstone problems show ID     start: capstone init ID DIR"));
   return ExitCode::kDone;
 }
@@ -53,8 +62,8 @@ Result<ExitCode> show(const Context& context, const std::string& name) {
   t.out(statement);
   t.out("```cpp\n" + launch_header(p) + "```");
   CAPSTONE_TRY(Cost cost, cost_at(p, p.measure));
-  t.out(fmt::format("measured at {}: {:.3g} FLOP, {} compulsory, {:.2f} FLOP/byte", to_string(p.measure), cost.flops,
-                    format_bytes(cost.bytes), cost.intensity()));
+  t.out(fmt::format("measured at {}: {:.3g} FLOP, {} compulsory, {:.2f} FLOP/byte", to_string(p.measure),
+                    cost.flops, format_bytes(cost.bytes), cost.intensity()));
   // The expected bottleneck stays hidden until the student has predicted (the JSON list has it).
   std::error_code code;
   for (const auto& session_folder : fs::directory_iterator(context.resources.reference_kernels(), code)) {
@@ -71,26 +80,39 @@ Result<ExitCode> show(const Context& context, const std::string& name) {
 // A folder, or the catalogue's folder of that id, whether or not what lies in it can be read.
 Result<fs::path> folder_of(const Context& context, const std::string& name) {
   std::error_code code;
-  if (name.find('/') != std::string::npos || fs::exists(context.cwd / name / "problem.yaml", code)) return context.cwd / name;
-  if (fs::path known = context.resources.problems() / name; fs::exists(known / "problem.yaml", code)) return known;
+  if (name.find('/') != std::string::npos || fs::exists(context.cwd / name / "problem.yaml", code))
+    return context.cwd / name;
+  if (fs::path known = context.resources.problems() / name; fs::exists(known / "problem.yaml", code))
+    return known;
   CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), name));
   return problem.folder;
 }
 
 Result<ExitCode> lint(const Context& context, const std::string& name) {
   CAPSTONE_TRY(fs::path folder, folder_of(context, name));
-  CAPSTONE_TRY(auto checks, lint_problem(folder, context.resources, [&](const std::string& text) { context.terminal.progress(text); }));
+  CAPSTONE_TRY(auto checks, lint_problem(folder, context.resources,
+                                         [&](const std::string& text) { context.terminal.progress(text); }));
   context.terminal.end_progress();
   const Terminal& t = context.terminal;
   Json all = Json::array();
   for (const LintCheck& check : checks) {
-    const bool failed = check.state == LintCheck::State::kFailed, ran = check.state != LintCheck::State::kNotRun;
+    const bool failed = check.state == LintCheck::State::kFailed,
+               ran = check.state != LintCheck::State::kNotRun;
     const std::string_view state = failed ? "FAIL" : ran ? "ok" : "not run";
     if (context.json) {
-      all.push_back({{"check", check.name}, {"state", state}, {"what", check.what}, {"where", check.where}, {"hint", check.hint}});
+      all.push_back({{"check", check.name},
+                     {"state", state},
+                     {"what", check.what},
+                     {"where", check.where},
+                     {"hint", check.hint}});
       continue;
     }
-    t.out(fmt::format("{}{:<14}{}", t.paint(failed ? Tone::kBad : ran ? Tone::kGood : Tone::kDim, fmt::format("{:<9}", state)), check.name, check.what));
+    t.out(fmt::format("{}{:<14}{}",
+                      t.paint(failed ? Tone::kBad
+                              : ran  ? Tone::kGood
+                                     : Tone::kDim,
+                              fmt::format("{:<9}", state)),
+                      check.name, check.what));
     if (failed && !check.where.empty()) t.out("  --> " + check.where);
     if (failed && !check.hint.empty()) t.out("  hint: " + check.hint);
   }
@@ -103,7 +125,8 @@ Result<ExitCode> lint(const Context& context, const std::string& name) {
 void add_problems(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("problems", "list the problems, show one, or check a definition");
   auto tier = std::make_shared<int>(0);
-  command->add_option("--tier", *tier, "only this tier (1 single operator, 2 chain, 3 whole block)")->check(CLI::Range(1, 3));
+  command->add_option("--tier", *tier, "only this tier (1 single operator, 2 chain, 3 whole block)")
+      ->check(CLI::Range(1, 3));
   add_format(*command, context);
   command->callback([&context, &action, tier] {
     if (!action) action = [&context, tier] { return list(context, *tier); };
@@ -113,11 +136,14 @@ void add_problems(CLI::App& app, Context& context, Action& action) {
   one->add_option("problem", *name, "id or folder")->required();
   add_format(*one, context);
   one->callback([&context, &action, name] { action = [&context, name] { return show(context, *name); }; });
-  auto* checked = command->add_subcommand("lint", "check a definition: sizes, cost, tolerance, oracle, baseline, triviality");
+  auto* checked = command->add_subcommand(
+      "lint", "check a definition: sizes, cost, tolerance, oracle, baseline, triviality");
   auto definition = std::make_shared<std::string>();
   checked->add_option("problem", *definition, "id or folder")->required();
   add_format(*checked, context);
-  checked->callback([&context, &action, definition] { action = [&context, definition] { return lint(context, *definition); }; });
+  checked->callback([&context, &action, definition] {
+    action = [&context, definition] { return lint(context, *definition); };
+  });
 }
 
 }  // namespace capstone::cli

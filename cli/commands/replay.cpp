@@ -1,7 +1,6 @@
 // `replay`: the case that failed on the mentor's machine, on the student's.
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
@@ -10,7 +9,8 @@
 namespace capstone::cli {
 
 void add_replay(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("replay", "run the case that failed on your mentor's machine again, here");
+  auto* command =
+      app.add_subcommand("replay", "run the case that failed on your mentor's machine again, here");
   auto a = std::make_shared<workflows::ReplayVerdictRequest>();
   auto file = std::make_shared<std::string>();
   command->add_option("verdict", *file, "the verdict.json that came with your feedback")->required();

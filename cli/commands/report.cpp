@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 
@@ -15,8 +14,8 @@ Result<ExitCode> report(const Context& context, const std::string& out) {
   CAPSTONE_TRY(const auto outcome, workflows::report(out, context));
   for (const auto& file : outcome.files) context.terminal.out(file.string());
   if (outcome.missing || outcome.contradictions)
-    context.terminal.say(fmt::format("{} missing, {} contradictory: capstone check lists them", outcome.missing,
-                                     outcome.contradictions));
+    context.terminal.say(fmt::format("{} missing, {} contradictory: capstone check lists them",
+                                     outcome.missing, outcome.contradictions));
   else
     context.terminal.say("next: capstone check, then: capstone submit");
   return ExitCode::kDone;

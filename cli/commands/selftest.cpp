@@ -1,14 +1,12 @@
-#include "harness/workflows/selftest_run.h"
-
 #include <fmt/format.h>
 
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/choices.h"
 #include "cli/context.h"
 #include "harness/base/text.h"
+#include "harness/workflows/selftest_run.h"
 
 namespace capstone::cli {
 namespace {
@@ -32,8 +30,9 @@ std::string rate_text(const Rate& rate) {
   auto share = [](int part, int all) {
     return all ? fmt::format("{} of {} ({:.3g} %)", part, all, 100.0 * part / all) : "none ran";
   };
-  std::string text = fmt::format("tricks caught: {}; honest kernels passed: {}; not run here: {}",
-                                 share(rate.caught, rate.tricks), share(rate.passed, rate.honest), rate.not_run);
+  std::string text =
+      fmt::format("tricks caught: {}; honest kernels passed: {}; not run here: {}",
+                  share(rate.caught, rate.tricks), share(rate.passed, rate.honest), rate.not_run);
   if (rate.replayed + rate.in_process)
     text += "; honest kernels that can be replayed: " + share(rate.replayed, rate.replayed + rate.in_process);
   return text;
@@ -54,14 +53,17 @@ Result<ExitCode> selftest(const Context& context, const workflows::SelftestRun& 
 }  // namespace
 
 void add_selftest(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("selftest", "verify the judge yourself: run it on every known trick and many honest kernels");
+  auto* command = app.add_subcommand(
+      "selftest", "verify the judge yourself: run it on every known trick and many honest kernels");
   auto r = std::make_shared<workflows::SelftestRun>();
   add_backend(*command, r->backend, "auto (default): a GPU if there is one, else emulated on the CPU");
   add_execution(*command, r->execution, "on a GPU (default auto)");
-  command->add_option("--budget", r->budget_seconds, "seconds of GPU timing for each kernel (default 3)")->check(CLI::Range(1.0, 3600.0));
+  command->add_option("--budget", r->budget_seconds, "seconds of GPU timing for each kernel (default 3)")
+      ->check(CLI::Range(1.0, 3600.0));
   command->add_option("--only", r->only, "only these cases; names or patterns: 'honest_*'");
-  command->add_option("--record", r->record, "write the record to this file as JSON, also if interrupted; rows of an "
-                                             "earlier run of the same machine and version stay");
+  command->add_option("--record", r->record,
+                      "write the record to this file as JSON, also if interrupted; rows of an "
+                      "earlier run of the same machine and version stay");
   command->add_option("-j,--jobs", r->jobs, "cases at a time (default 1)")->check(CLI::Range(1, 64));
   add_format(*command, context);
   command->callback([r, &context, &action] { action = [r, &context] { return selftest(context, *r); }; });

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "cli/context.h"
 #include "harness/base/text.h"
@@ -40,8 +39,10 @@ Result<ExitCode> submit(const Context& context, const SubmitArguments& arguments
     t.out("nothing was written (--dry-run)");
     return ExitCode::kDone;
   }
-  CAPSTONE_TRY(const Receipt receipt, workflows::submit(plan, arguments.allow_secrets, arguments.out, context));
-  t.out(fmt::format("{}  {}  sha256 {}", receipt.file.string(), format_bytes(double(receipt.bytes)), receipt.sha256));
+  CAPSTONE_TRY(const Receipt receipt,
+               workflows::submit(plan, arguments.allow_secrets, arguments.out, context));
+  t.out(fmt::format("{}  {}  sha256 {}", receipt.file.string(), format_bytes(double(receipt.bytes)),
+                    receipt.sha256));
   return ExitCode::kDone;
 }
 

@@ -18,7 +18,8 @@ std::map<std::string, Best> best_of_each(const std::vector<Solution>& solutions)
     Best& known = best[solution.problem];
     if (!solution.correct) continue;
     known.correct = true;
-    if (solution.speedup && (!known.speedup || solution.speedup->point > known.speedup->point)) known.speedup = solution.speedup;
+    if (solution.speedup && (!known.speedup || solution.speedup->point > known.speedup->point))
+      known.speedup = solution.speedup;
   }
   return best;
 }
@@ -31,9 +32,12 @@ std::string leading_number(const std::string& id) {
 
 void collect_times(const Json& from, std::map<std::string, double>& into) {
   for (const auto& [id, value] : from.items()) {
-    if (value.is_number()) into[leading_number(id)] = value.get<double>();
-    else if (value.is_object() && value.contains("mean") && value["mean"].is_number()) into[leading_number(id)] = value["mean"].get<double>();
-    else if (value.is_object()) collect_times(value, into);
+    if (value.is_number())
+      into[leading_number(id)] = value.get<double>();
+    else if (value.is_object() && value.contains("mean") && value["mean"].is_number())
+      into[leading_number(id)] = value["mean"].get<double>();
+    else if (value.is_object())
+      collect_times(value, into);
   }
 }
 
@@ -96,7 +100,8 @@ Result<std::vector<Solution>> read_eval_results(const Json& results, const Json&
       if (!sample.is_object() || !sample.contains("correctness") || !sample["correctness"].is_boolean())
         return fail("a sample of problem " + id + " does not say whether it is correct");
       Solution solution{id, sample["correctness"].get<bool>(), {}};
-      const double runtime = sample.contains("runtime") && sample["runtime"].is_number() ? sample["runtime"].get<double>() : 0;
+      const double runtime =
+          sample.contains("runtime") && sample["runtime"].is_number() ? sample["runtime"].get<double>() : 0;
       const auto reference = times.find(leading_number(id));
       if (solution.correct && runtime > 0 && reference != times.end()) {
         const double ratio = reference->second / runtime;
@@ -104,8 +109,9 @@ Result<std::vector<Solution>> read_eval_results(const Json& results, const Json&
       }
       solutions.push_back(std::move(solution));
     }
-    if (list.empty()) solutions.push_back({id, false, {}});  // no sample was handed in; the problem still
-                                                             // counts
+    if (list.empty())
+      solutions.push_back({id, false, {}});  // no sample was handed in; the problem still
+                                             // counts
   }
   return solutions;
 }

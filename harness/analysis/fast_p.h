@@ -13,15 +13,15 @@ namespace capstone {
 struct Solution {
   std::string problem;
   bool correct = false;
-  std::optional<Interval> speedup;   ///< low = high = point where no interval is known; absent: not timed
+  std::optional<Interval> speedup;  ///< low = high = point where no interval is known; absent: not timed
 };
 
 /// One point of the curve.
 struct FastPoint {
   double p = 0;
   int hits = 0, problems = 0;
-  Interval share;                    ///< hits / problems with its exact 95 % interval; all 0 without problems
-  int resolved = 0;                  ///< problems whose whole interval lies above p
+  Interval share;    ///< hits / problems with its exact 95 % interval; all 0 without problems
+  int resolved = 0;  ///< problems whose whole interval lies above p
 };
 /// The best sample of each problem counts; wrong and untimed ones count as problems. Strictly faster than p;
 /// p = 0 means "correct".
@@ -35,10 +35,10 @@ FastPoint fast_p(const std::vector<Solution>& solutions, double p);
 std::optional<double> pass_at_k(int n, int c, int k);
 
 struct PassAtK {
-  int k = 0, problems = 0;           ///< problems with at least k samples
-  double unbiased = 0;               ///< mean of pass_at_k over them
-  double board = 0;                  ///< mean of 1 - (1 - c/n)^k, the simple textbook estimate; too low for
-                                     ///< small n
+  int k = 0, problems = 0;  ///< problems with at least k samples
+  double unbiased = 0;      ///< mean of pass_at_k over them
+  double board = 0;         ///< mean of 1 - (1 - c/n)^k, the simple textbook estimate; too low for
+                            ///< small n
 };
 PassAtK pass_at_k(const std::vector<Solution>& solutions, int k);
 

@@ -20,7 +20,8 @@ bool is_number(std::string_view text) {
 }
 
 bool looks_like_formula(std::string_view text) {
-  return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos && !is_number(text);
+  return !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
+         !is_number(text);
 }
 
 class CsvReader {
@@ -50,7 +51,8 @@ class CsvReader {
   Result<std::string> cell_here() {
     std::string cell;
     if (at_ >= text_.size() || text_[at_] != '"') {
-      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r') cell += text_[at_++];
+      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r')
+        cell += text_[at_++];
       strip_guard(cell);
       return cell;
     }
@@ -71,13 +73,15 @@ class CsvReader {
     }
     ++at_;
     if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r')
-      return fail("text follows a closing quotation mark", fmt::format("{}:{}", file_, line_), "write a quotation mark inside a cell twice");
+      return fail("text follows a closing quotation mark", fmt::format("{}:{}", file_, line_),
+                  "write a quotation mark inside a cell twice");
     strip_guard(cell);
     return cell;
   }
 
   static void strip_guard(std::string& cell) {
-    if (cell.size() > 1 && cell[0] == '\'' && looks_like_formula(std::string_view(cell).substr(1))) cell.erase(0, 1);
+    if (cell.size() > 1 && cell[0] == '\'' && looks_like_formula(std::string_view(cell).substr(1)))
+      cell.erase(0, 1);
   }
 
   void end_of_line() {
@@ -99,16 +103,20 @@ std::string csv_row(const std::vector<std::string>& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::string text = to_utf8(cells[i]);
     if (looks_like_formula(text)) text.insert(text.begin(), '\'');
-    if (text.find_first_of(",\"\n\r") != std::string::npos) text = "\"" + replace_all(text, "\"", "\"\"") + "\"";
+    if (text.find_first_of(",\"\n\r") != std::string::npos)
+      text = "\"" + replace_all(text, "\"", "\"\"") + "\"";
     if (i) line += ',';
     line += text;
   }
   return line + "\r\n";
 }
 
-Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& file) { return CsvReader(text, file).read(); }
+Result<std::vector<CsvRow>> read_csv(std::string_view text, const std::string& file) {
+  return CsvReader(text, file).read();
+}
 
-Result<CsvTable> CsvTable::read(std::string_view text, const std::string& file, const std::vector<std::string>& required) {
+Result<CsvTable> CsvTable::read(std::string_view text, const std::string& file,
+                                const std::vector<std::string>& required) {
   CAPSTONE_TRY(auto rows, read_csv(text, file));
   CsvTable table;
   if (rows.empty())
@@ -125,13 +133,16 @@ Result<CsvTable> CsvTable::read(std::string_view text, const std::string& file, 
   }
   for (std::size_t i = 1; i < rows.size(); ++i)
     if (rows[i].cells.size() > table.columns_.size())
-      return fail(fmt::format("{} cells, but {} columns", rows[i].cells.size(), table.columns_.size()), fmt::format("{}:{}", file, rows[i].line),
+      return fail(fmt::format("{} cells, but {} columns", rows[i].cells.size(), table.columns_.size()),
+                  fmt::format("{}:{}", file, rows[i].line),
                   "put a cell that contains a comma in quotation marks");
   table.rows_.assign(std::make_move_iterator(rows.begin() + 1), std::make_move_iterator(rows.end()));
   return table;
 }
 
-bool CsvTable::has(std::string_view column) const { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); }
+bool CsvTable::has(std::string_view column) const {
+  return std::find(columns_.begin(), columns_.end(), column) != columns_.end();
+}
 
 std::string CsvTable::at(std::size_t row, std::string_view column) const {
   auto found = std::find(columns_.begin(), columns_.end(), column);

@@ -14,7 +14,7 @@ namespace capstone {
 std::string csv_row(const std::vector<std::string>& cells);
 
 struct CsvRow {
-  int line = 0;                     ///< of the row's first character, counted from 1
+  int line = 0;  ///< of the row's first character, counted from 1
   std::vector<std::string> cells;
 };
 
@@ -30,7 +30,8 @@ class CsvTable {
   /// @param required, optional  lower-case names of columns; others are ignored
   /// @error no heading; a required column is missing or appears twice (the hint lists the columns); a row
   ///   that is longer than the heading.
-  static Result<CsvTable> read(std::string_view text, const std::string& file, const std::vector<std::string>& required);
+  static Result<CsvTable> read(std::string_view text, const std::string& file,
+                               const std::vector<std::string>& required);
 
   std::size_t rows() const { return rows_.size(); }
   int line(std::size_t row) const { return rows_[row].line; }
@@ -40,7 +41,7 @@ class CsvTable {
   const std::vector<std::string>& columns() const { return columns_; }
 
  private:
-  std::vector<std::string> columns_;   ///< lower-case
+  std::vector<std::string> columns_;  ///< lower-case
   std::vector<CsvRow> rows_;
 };
 

@@ -1,20 +1,19 @@
 #pragma once
 #include <string>
-#include <utility>
-
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace capstone {
 
 /// Process exit codes. Scripts and CI rely on them, so the meaning of a value never changes.
 enum class ExitCode : int {
-  kDone = 0,              ///< the command succeeded; for a kernel: it is correct, whatever its speed
-  kGateOneFailed = 1,     ///< the kernel is wrong, crashes, hangs or does not compile
-  kUsage = 2,             ///< bad command line or bad input file
-  kEnvironment = 3,       ///< this machine lacks something, or the kernel is not judgeable on this backend
-  kPartlyUngraded = 4,    ///< a batch finished, but some submissions have no grade
-  kInternal = 70,         ///< a defect of capstone itself
-  kInterrupted = 130,     ///< Ctrl-C
+  kDone = 0,            ///< the command succeeded; for a kernel: it is correct, whatever its speed
+  kGateOneFailed = 1,   ///< the kernel is wrong, crashes, hangs or does not compile
+  kUsage = 2,           ///< bad command line or bad input file
+  kEnvironment = 3,     ///< this machine lacks something, or the kernel is not judgeable on this backend
+  kPartlyUngraded = 4,  ///< a batch finished, but some submissions have no grade
+  kInternal = 70,       ///< a defect of capstone itself
+  kInterrupted = 130,   ///< Ctrl-C
 };
 
 /// An error: what went wrong, where, and what to do. Every foreseeable failure is reported as an Error.
@@ -45,15 +44,15 @@ std::string render(const Error& error);
 /// its value: `CAPSTONE_TRY(auto text, read_file(path));`
 #define CAPSTONE_CONCAT_(a, b) a##b
 #define CAPSTONE_CONCAT(a, b) CAPSTONE_CONCAT_(a, b)
-#define CAPSTONE_TRY_(tmp, target, ...)                 \
-  auto tmp = (__VA_ARGS__);                             \
+#define CAPSTONE_TRY_(tmp, target, ...)                      \
+  auto tmp = (__VA_ARGS__);                                  \
   if (!tmp) return ::tl::unexpected(std::move(tmp).error()); \
   target = std::move(*tmp)
 #define CAPSTONE_TRY(target, ...) CAPSTONE_TRY_(CAPSTONE_CONCAT(try_, __LINE__), target, __VA_ARGS__)
 /// The same for Result<void>.
-#define CAPSTONE_CHECK_(tmp, ...)                                     \
-  do {                                                                \
-    auto tmp = (__VA_ARGS__);                                         \
-    if (!tmp) return ::tl::unexpected(std::move(tmp).error());        \
+#define CAPSTONE_CHECK_(tmp, ...)                              \
+  do {                                                         \
+    auto tmp = (__VA_ARGS__);                                  \
+    if (!tmp) return ::tl::unexpected(std::move(tmp).error()); \
   } while (false)
 #define CAPSTONE_CHECK(...) CAPSTONE_CHECK_(CAPSTONE_CONCAT(check_, __LINE__), __VA_ARGS__)

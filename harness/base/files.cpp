@@ -125,8 +125,10 @@ Result<void> write_new_file(const fs::path& path, std::string_view bytes) {
   CAPSTONE_CHECK(make_folders(path.parent_path()));
   CAPSTONE_TRY(const fs::path temporary, write_temporary(path, bytes, 0644));
   if (!place_new(temporary, path)) {
-    Error error = errno == EEXIST ? Error{"file exists already and is never overwritten", path.string(), {}, ExitCode::kUsage}
-                                  : cannot("write", path);
+    Error error =
+        errno == EEXIST
+            ? Error{"file exists already and is never overwritten", path.string(), {}, ExitCode::kUsage}
+            : cannot("write", path);
     ::unlink(temporary.c_str());
     return fail(error);
   }

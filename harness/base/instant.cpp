@@ -19,7 +19,8 @@ class Reader {
     int value = 0;
     if (rest_.size() < digits) return std::nullopt;
     auto [end, error] = std::from_chars(rest_.data(), rest_.data() + digits, value);
-    if (error != std::errc{} || end != rest_.data() + digits || value < 0 || value > most) return std::nullopt;
+    if (error != std::errc{} || end != rest_.data() + digits || value < 0 || value > most)
+      return std::nullopt;
     rest_.remove_prefix(digits);
     return value;
   }
@@ -55,7 +56,10 @@ std::optional<int> read_zone(Reader& reader) {
 
 Result<Instant> parse_instant(std::string_view written) {
   const std::string text(trim(written));
-  auto refuse = [&](const char* why) { return fail(std::string(why) + ": \"" + to_utf8(text) + "\"", {}, "for example 2026-11-20T23:59Z or 2026-11-20T23:59+01:00"); };
+  auto refuse = [&](const char* why) {
+    return fail(std::string(why) + ": \"" + to_utf8(text) + "\"", {},
+                "for example 2026-11-20T23:59Z or 2026-11-20T23:59+01:00");
+  };
   Reader reader(text);
   auto year = reader.number(4, 9999);
   auto month = year && reader.take("-") ? reader.number(2, 12) : std::nullopt;
@@ -67,18 +71,23 @@ Result<Instant> parse_instant(std::string_view written) {
   if (reader.take(":")) second = reader.number(2, 60);
   if (!second) return refuse("not a date with a time of day");
   reader.skip_fraction();
-  const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{static_cast<unsigned>(*month)}, std::chrono::day{static_cast<unsigned>(*day)}};
+  const std::chrono::year_month_day date{std::chrono::year{*year},
+                                         std::chrono::month{static_cast<unsigned>(*month)},
+                                         std::chrono::day{static_cast<unsigned>(*day)}};
   if (!date.ok()) return refuse("this date does not exist");
   auto zone = read_zone(reader);
   if (!zone || !reader.done()) return refuse("the time has no time zone");
-  return std::chrono::sys_days{date}.time_since_epoch().count() * Instant{86'400} + *hour * 3600 + *minute * 60 + *second - *zone;
+  return std::chrono::sys_days{date}.time_since_epoch().count() * Instant{86'400} + *hour * 3600 +
+         *minute * 60 + *second - *zone;
 }
 
 std::string utc_text(Instant instant) {
-  const Instant days = instant >= 0 ? instant / 86'400 : -((86'399 - instant) / 86'400), rest = instant - days * 86'400;
+  const Instant days = instant >= 0 ? instant / 86'400 : -((86'399 - instant) / 86'400),
+                rest = instant - days * 86'400;
   const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{days}}};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     rest / 3600, rest / 60 % 60, rest % 60);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), rest / 3600,
+                     rest / 60 % 60, rest % 60);
 }
 
 }  // namespace capstone

@@ -20,6 +20,6 @@ std::string utc_text(Instant instant);
 
 inline constexpr double kSecondsOfADay = 86'400;
 
-}  // 59:30.25 -0800", "… UTC".
+}  // namespace capstone
    // @error any other text; a date or time that does not exist; no time zone, because the local zone of the
    //   writer is not known.

@@ -2,6 +2,8 @@
 // Precompiled once for all libraries and the command line (cmake/CapstoneTarget.cmake): headers that most
 // sources include and that take long to parse. Sources still include what they use, so they also compile
 // without this file.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -24,8 +26,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "harness/base/error.h"
 #include "harness/base/json.h"

@@ -57,7 +57,9 @@ std::optional<std::uint64_t> start_of(pid_t pid) {
   return std::strtoull(stat->c_str() + at + 1, nullptr, 10);
 }
 
-struct Resident { std::size_t anonymous = 0, shared = 0; };  // [B]
+struct Resident {
+  std::size_t anonymous = 0, shared = 0;
+};  // [B]
 
 // Without mappings of files and devices: with some drivers, a GPU's memory appears there.
 Resident resident_of(pid_t pid) {
@@ -80,7 +82,8 @@ void add_memory_files(const std::string& folder, MemoryFiles& into) {
     const ssize_t n = ::readlinkat(::dirfd(all), entry->d_name, target, sizeof target);
     const std::string_view name(target, n > 0 ? static_cast<std::size_t>(n) : 0);
     struct stat facts {};
-    if ((name.starts_with("/memfd:") || name.starts_with("/dev/shm/")) && ::fstatat(::dirfd(all), entry->d_name, &facts, 0) == 0)
+    if ((name.starts_with("/memfd:") || name.starts_with("/dev/shm/")) &&
+        ::fstatat(::dirfd(all), entry->d_name, &facts, 0) == 0)
       into[{facts.st_dev, facts.st_ino}] = static_cast<std::size_t>(facts.st_blocks) * 512;
   }
   ::closedir(all);
@@ -131,8 +134,8 @@ ProcessTree::Usage ProcessTree::look_locked() {
     if (auto start = start_of(pid)) seen_[pid] = *start;
     if (children_are_listed()) add_children(pid, threads, waiting);
   }
-  if (total_of(files) > resident.shared) {   // some of it is not mapped; the files that we passed to it are
-                                             // ours
+  if (total_of(files) > resident.shared) {  // some of it is not mapped; the files that we passed to it are
+                                            // ours
     MemoryFiles ours;
     add_memory_files("/proc/self/fd", ours);
     for (const auto& [which, bytes] : ours) files.erase(which);

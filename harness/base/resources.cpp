@@ -8,7 +8,14 @@ namespace fs = std::filesystem;
 Result<Resources> locate_resources(const fs::path& executable, const fs::path& cache,
                                    const std::string& path_variable) {
   fs::path root = executable.parent_path().parent_path();
-  Resources found{root / "share" / "capstone", root / "libexec" / "capstone", cache, path_variable, kToolVersion, false, {}, {}};
+  Resources found{root / "share" / "capstone",
+                  root / "libexec" / "capstone",
+                  cache,
+                  path_variable,
+                  kToolVersion,
+                  false,
+                  {},
+                  {}};
   std::error_code ignored;
   if (!fs::is_directory(found.problems(), ignored))
     return fail(

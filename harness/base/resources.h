@@ -9,7 +9,7 @@ namespace capstone {
 /// Where the installed files are and where capstone may write its own files. Created once by the command line
 /// (the only part that reads the environment) and passed down.
 struct Resources {
-  std::filesystem::path share;    ///< …/share/capstone: problems, templates, rubric, reference_kernels, harness
+  std::filesystem::path share;  ///< …/share/capstone: problems, templates, rubric, reference_kernels, harness
   std::filesystem::path libexec;  ///< …/libexec/capstone: workers, rewriter, emulator library, oracles
   std::filesystem::path cache;    ///< the user's cache: builds, fetched headers; created on demand
   std::string path_variable;      ///< PATH, used to find programs
@@ -27,7 +27,7 @@ struct Resources {
 /// Finds share/ and libexec/ next to the running program (build tree and installed tree have the same
 /// layout).
 /// @error the program was moved away from its files; the hint says what was expected.
-Result<Resources> locate_resources(const std::filesystem::path& executable, const std::filesystem::path& cache,
-                                   const std::string& path_variable);
+Result<Resources> locate_resources(const std::filesystem::path& executable,
+                                   const std::filesystem::path& cache, const std::string& path_variable);
 
 }  // namespace capstone

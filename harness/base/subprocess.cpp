@@ -66,8 +66,8 @@ int arrange_descriptors(std::vector<std::pair<int, int>> fds) {
   return 0;
 }
 
-[[noreturn]] void exec_child(const ProcessSpec& spec, char* const* argv, char* const* envp, int in, int out, int err,
-                             int report, pid_t parent) {
+[[noreturn]] void exec_child(const ProcessSpec& spec, char* const* argv, char* const* envp, int in, int out,
+                             int err, int report, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // the parent died before PR_SET_PDEATHSIG took effect
@@ -122,7 +122,8 @@ Result<Started> start(const ProcessSpec& spec) {
   if (program.find('/') == std::string::npos) {
     auto found = find_program(program, path);
     if (!found)
-      return fail("program not found: " + program, path, "install it, or put it on PATH", ExitCode::kEnvironment);
+      return fail("program not found: " + program, path, "install it, or put it on PATH",
+                  ExitCode::kEnvironment);
     program = found->string();
   }
   std::vector<char*> argv, envp;
@@ -138,14 +139,16 @@ Result<Started> start(const ProcessSpec& spec) {
   const pid_t parent = ::getpid();
   pid_t pid = ::fork();
   const int fork_errno = errno;
-  if (pid == 0) exec_child(spec, argv.data(), envp.data(), in.read, out.write, err.write, report.write, parent);
+  if (pid == 0)
+    exec_child(spec, argv.data(), envp.data(), in.read, out.write, err.write, report.write, parent);
   Pipe::shut(in.read);
   Pipe::shut(out.write);
   Pipe::shut(err.write);
   Pipe::shut(report.write);
   int failure = 0;
   ssize_t n = -1;
-  if (pid > 0) do n = ::read(report.read, &failure, sizeof failure);
+  if (pid > 0) do
+      n = ::read(report.read, &failure, sizeof failure);
     while (n < 0 && errno == EINTR);
   Pipe::shut(report.read);
   if (pid < 0 || n == static_cast<ssize_t>(sizeof failure)) {
@@ -220,8 +223,10 @@ struct Child::State {
     ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
     std::string_view input = spec.input;
     int in = process.in, out_fd = process.out, err_fd = process.err;
-    if (input.empty()) Pipe::shut(in);
-    else ::fcntl(in, F_SETFL, O_NONBLOCK);
+    if (input.empty())
+      Pipe::shut(in);
+    else
+      ::fcntl(in, F_SETFL, O_NONBLOCK);
     Clock::time_point checked = Clock::now();
     // Until the child is reaped, even if it closes its output: its memory must still be checked.
     for (;;) {
@@ -247,7 +252,8 @@ struct Child::State {
   bool try_reap() {
     if (reaped) return true;
     siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
+    if (::waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == 0)
       return false;
     kill_all();
     int status = 0;
@@ -299,7 +305,9 @@ Child::~Child() {
 
 bool Child::running() { return state_ && !state_->try_reap(); }
 int Child::pid() const { return state_->process.pid; }
-std::set<std::string> Child::libraries() { return state_->tree ? state_->tree->libraries() : std::set<std::string>(); }
+std::set<std::string> Child::libraries() {
+  return state_->tree ? state_->tree->libraries() : std::set<std::string>();
+}
 std::string Child::err_so_far() const {
   std::lock_guard lock(state_->mutex);
   return state_->err;
@@ -324,11 +332,11 @@ ProcessResult Child::finish(std::chrono::milliseconds patience) {
   ProcessResult result;
   result.wall = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - s.begun);
   using End = ProcessResult::End;
-  result.end = stopped ? End::kInterrupted
-               : s.flooded ? End::kTooMuchOutput
-               : s.starved ? End::kTooMuchMemory
-               : s.crowded ? End::kTooManyTasks
-               : timed_out ? End::kTimedOut
+  result.end = stopped                      ? End::kInterrupted
+               : s.flooded                  ? End::kTooMuchOutput
+               : s.starved                  ? End::kTooMuchMemory
+               : s.crowded                  ? End::kTooManyTasks
+               : timed_out                  ? End::kTimedOut
                : WIFSIGNALED(s.wait_status) ? End::kSignalled
                                             : End::kExited;
   result.status = WIFSIGNALED(s.wait_status) ? WTERMSIG(s.wait_status) : WEXITSTATUS(s.wait_status);

@@ -16,27 +16,35 @@ namespace capstone {
 /// killed when the child ends, at a limit, and when the handle is destroyed; the child itself also when this
 /// process dies.
 struct ProcessSpec {
-  std::vector<std::string> argv;               ///< argv[0] is looked up on PATH when it has no slash
+  std::vector<std::string> argv;  ///< argv[0] is looked up on PATH when it has no slash
   std::vector<std::pair<std::string, std::string>> env;  ///< the whole environment, unless inherit_env
-  bool inherit_env = true;                     ///< true: add `env` to our environment; false: replace it
-  std::filesystem::path cwd;                   ///< empty: the current directory
-  std::string input;                           ///< bytes for standard input, followed by end of file
+  bool inherit_env = true;    ///< true: add `env` to our environment; false: replace it
+  std::filesystem::path cwd;  ///< empty: the current directory
+  std::string input;          ///< bytes for standard input, followed by end of file
   std::chrono::milliseconds timeout{60000};
-  std::size_t max_output = 8u << 20;           ///< [B] of stdout and of stderr, each; more output kills the
-                                               ///< group
-  std::vector<std::pair<int, int>> fds;        ///< (our number, number in the child); all others are closed
-  std::size_t max_memory = 0;                  ///< [B] resident, of the child and its descendants, polled; 0:
-                                               ///< unlimited
-  int max_tasks = 0;                           ///< processes and threads of the child and its descendants,
-                                               ///< polled; 0: unlimited
-  std::size_t max_file = 0;                    ///< [B] RLIMIT_FSIZE; 0: unlimited
+  std::size_t max_output = 8u << 20;     ///< [B] of stdout and of stderr, each; more output kills the
+                                         ///< group
+  std::vector<std::pair<int, int>> fds;  ///< (our number, number in the child); all others are closed
+  std::size_t max_memory = 0;            ///< [B] resident, of the child and its descendants, polled; 0:
+                                         ///< unlimited
+  int max_tasks = 0;                     ///< processes and threads of the child and its descendants,
+                                         ///< polled; 0: unlimited
+  std::size_t max_file = 0;              ///< [B] RLIMIT_FSIZE; 0: unlimited
 };
 
 /// How a child ended.
 struct ProcessResult {
-  enum class End { kExited, kSignalled, kTimedOut, kTooMuchOutput, kTooMuchMemory, kTooManyTasks, kInterrupted } end;
-  int status = 0;             ///< exit code, or signal number when kSignalled
-  std::string out, err;       ///< captured, cut at max_output
+  enum class End {
+    kExited,
+    kSignalled,
+    kTimedOut,
+    kTooMuchOutput,
+    kTooMuchMemory,
+    kTooManyTasks,
+    kInterrupted
+  } end;
+  int status = 0;        ///< exit code, or signal number when kSignalled
+  std::string out, err;  ///< captured, cut at max_output
   std::chrono::milliseconds wall{0};
   bool ok() const { return end == End::kExited && status == 0; }
 };

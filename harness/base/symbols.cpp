@@ -14,7 +14,8 @@ namespace {
 // Template arguments without their types, separated by commas only. Booleans become numbers: ncu writes "1",
 // with or without the type.
 std::string plain(const std::string& kernel) {
-  static const std::regex type(R"(\([A-Za-z_][A-Za-z_0-9: ]*\)(?=-?[0-9]))"), suffix(R"(([0-9])[uUlL]+(?=[,> ]|$))"), yes(R"(\btrue\b)"), no(R"(\bfalse\b)");
+  static const std::regex type(R"(\([A-Za-z_][A-Za-z_0-9: ]*\)(?=-?[0-9]))"),
+      suffix(R"(([0-9])[uUlL]+(?=[,> ]|$))"), yes(R"(\btrue\b)"), no(R"(\bfalse\b)");
   std::string text = std::regex_replace(std::regex_replace(kernel, yes, "1"), no, "0");
   text = std::regex_replace(std::regex_replace(text, type, ""), suffix, "$1");
   return replace_all(text, " ", "");
@@ -32,7 +33,8 @@ bool same_kernel(const std::string& a, const std::string& b) { return a == b || 
 
 std::string kernel_name(std::string_view signature) {
   // An unnamed namespace as ncu writes it, and as the compiler writes it.
-  std::string name = replace_all(replace_all(std::string(signature), "<unnamed>::", ""), "(anonymous namespace)::", "");
+  std::string name =
+      replace_all(replace_all(std::string(signature), "<unnamed>::", ""), "(anonymous namespace)::", "");
   // The parameters begin at the first parenthesis outside of template arguments.
   int depth = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -48,7 +50,8 @@ std::string kernel_name(std::string_view signature) {
 
 std::string demangled(const std::string& symbol) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 ? kernel_name(text.get()) : symbol;
 }
 

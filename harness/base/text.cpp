@@ -67,15 +67,15 @@ std::string printable(std::string_view bytes) {
     const std::uint32_t c = utf8::unchecked::next(at);
     const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
     const bool line_end = c == '\n' || (c == '\r' && at != text.end() && *at == '\n');
-    if (control && !line_end && c != '\t') tame += kReplacement;
-    else tame.append(begin, at);
+    if (control && !line_end && c != '\t')
+      tame += kReplacement;
+    else
+      tame.append(begin, at);
   }
   return tame;
 }
 
-std::string utc_now() {
-  return utc_text(std::time(nullptr));
-}
+std::string utc_now() { return utc_text(std::time(nullptr)); }
 
 namespace {
 // Three significant digits without an exponent, at most six decimals.
@@ -118,7 +118,8 @@ std::string format_bytes(double v) {
   if (!std::isfinite(v)) return "n/a";
   constexpr double kKi = 1024;
   if (v < kKi) return fmt::format("{:.0f} B", v);
-  return scaled(v, {{kKi * kKi * kKi, kKi * kKi * kKi, " GiB"}, {kKi * kKi, kKi * kKi, " MiB"}, {0, kKi, " KiB"}});
+  return scaled(
+      v, {{kKi * kKi * kKi, kKi * kKi * kKi, " GiB"}, {kKi * kKi, kKi * kKi, " MiB"}, {0, kKi, " KiB"}});
 }
 
 }  // namespace capstone

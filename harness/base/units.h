@@ -4,9 +4,18 @@
 
 namespace capstone {
 
-struct Milliseconds { double value = 0; auto operator<=>(const Milliseconds&) const = default; };
-struct BytesPerSecond { double value = 0; auto operator<=>(const BytesPerSecond&) const = default; };
-struct FlopsPerSecond { double value = 0; auto operator<=>(const FlopsPerSecond&) const = default; };
+struct Milliseconds {
+  double value = 0;
+  auto operator<=>(const Milliseconds&) const = default;
+};
+struct BytesPerSecond {
+  double value = 0;
+  auto operator<=>(const BytesPerSecond&) const = default;
+};
+struct FlopsPerSecond {
+  double value = 0;
+  auto operator<=>(const FlopsPerSecond&) const = default;
+};
 
 /// A point estimate with its 95 % interval; all three in the same unit.
 struct Interval {

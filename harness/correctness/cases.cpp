@@ -19,13 +19,18 @@ namespace {
 // A scalar's argument in its own type.
 Result<Json> scalar_argument(const Parameter& parameter, double value) {
   switch (parameter.dtype) {
-    case DType::kI32: return Json{{"i32", static_cast<std::int64_t>(std::llround(value))}};
-    case DType::kI64: return Json{{"i64", static_cast<std::int64_t>(std::llround(value))}};
-    case DType::kU8: return Json{{"u8", static_cast<std::int64_t>(std::llround(value))}};
-    case DType::kF32: return Json{{"f32", static_cast<double>(static_cast<float>(value))}};
+    case DType::kI32:
+      return Json{{"i32", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kI64:
+      return Json{{"i64", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kU8:
+      return Json{{"u8", static_cast<std::int64_t>(std::llround(value))}};
+    case DType::kF32:
+      return Json{{"f32", static_cast<double>(static_cast<float>(value))}};
     default:
-      return fail("a scalar of type " + std::string(name_of(parameter.dtype)) + " cannot be passed to launch()",
-                  parameter.name, "use f32, i32, i64 or u8");
+      return fail(
+          "a scalar of type " + std::string(name_of(parameter.dtype)) + " cannot be passed to launch()",
+          parameter.name, "use f32, i32, i64 or u8");
   }
 }
 
@@ -52,7 +57,8 @@ std::span<const std::byte> part(std::span<const std::byte> image, const TensorSl
   return image.subspan(slot.offset, slot.bytes);
 }
 
-// A battery asks about values, not about sizes: small draws, so that all five together cost no more than one hidden case.
+// A battery asks about values, not about sizes: small draws, so that all five together cost no more than one
+// hidden case.
 constexpr DrawLimits kBatteryLimits{4e6, 1e6};
 
 Result<Sizes> cheapest_check(const Problem& problem) {
@@ -68,7 +74,9 @@ Result<Sizes> cheapest_check(const Problem& problem) {
 }
 
 // "[3, 7]"
-std::string index_text(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+std::string index_text(const std::vector<std::int64_t>& index) {
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
 
 }  // namespace
 
@@ -87,22 +95,26 @@ Json sizes_json(const Sizes& sizes) {
   return json;
 }
 
-Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits, const std::function<std::uint64_t()>& random) {
+Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits,
+                                         const std::function<std::uint64_t()>& random) {
   std::vector<CasePlan> plans;
   for (std::size_t i = 0; i < problem.check.size(); ++i)
     plans.push_back({fmt::format("check-{}", i), problem.check[i], random(), Battery::kPlain});
-  // The first one once more, directly behind itself: other inputs of the same sizes at the same addresses. Whatever was kept
-  // from the call before is wrong now.
-  if (!plans.empty()) plans.insert(plans.begin() + 1, {"check-0-again", problem.check.front(), random(), Battery::kPlain});
+  // The first one once more, directly behind itself: other inputs of the same sizes at the same addresses.
+  // Whatever was kept from the call before is wrong now.
+  if (!plans.empty())
+    plans.insert(plans.begin() + 1, {"check-0-again", problem.check.front(), random(), Battery::kPlain});
   for (int i = 0; i < hidden && !problem.vary.empty(); ++i) {
     CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, random, Cost{limits.flops, limits.bytes}));
     plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), random(), Battery::kPlain});
   }
-  // Where `vary` has nothing that small, which only a long search shows, the cheapest size under `check` serves all.
+  // Where `vary` has nothing that small, which only a long search shows, the cheapest size under `check`
+  // serves all.
   bool drawable = !problem.vary.empty();
   for (const Battery battery : kBatteries) {
     if (!battery_applies(problem, battery)) continue;
-    auto sizes = drawable ? draw_sizes(problem, random, Cost{kBatteryLimits.flops, kBatteryLimits.bytes}) : cheapest_check(problem);
+    auto sizes = drawable ? draw_sizes(problem, random, Cost{kBatteryLimits.flops, kBatteryLimits.bytes})
+                          : cheapest_check(problem);
     if (!sizes && drawable) {
       drawable = false;
       sizes = cheapest_check(problem);
@@ -115,11 +127,13 @@ Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, con
 
 Result<CasePlan> plan_of(const Problem& problem, const CaseResult& recorded) {
   if (recorded.seed.empty() || !recorded.sizes.is_object())
-    return fail("case " + recorded.id + " has no inputs of its own to run again", {}, "run the whole of: capstone measure");
+    return fail("case " + recorded.id + " has no inputs of its own to run again", {},
+                "run the whole of: capstone measure");
   CasePlan plan;
   plan.id = recorded.id;
   const char* end = recorded.seed.data() + recorded.seed.size();
-  if (auto [stop, code] = std::from_chars(recorded.seed.data(), end, plan.seed, 16); code != std::errc() || stop != end)
+  if (auto [stop, code] = std::from_chars(recorded.seed.data(), end, plan.seed, 16);
+      code != std::errc() || stop != end)
     return fail("the seed of case " + recorded.id + " is not a number: " + recorded.seed);
   for (const std::string& symbol : problem.symbols) {
     auto value = recorded.sizes.find(symbol);
@@ -130,7 +144,8 @@ Result<CasePlan> plan_of(const Problem& problem, const CaseResult& recorded) {
   }
   if (!recorded.battery.empty()) {
     auto battery = battery_named(recorded.battery);
-    if (!battery) return fail(fmt::format("case {} has inputs of an unknown kind: {}", recorded.id, recorded.battery));
+    if (!battery)
+      return fail(fmt::format("case {} has inputs of an unknown kind: {}", recorded.id, recorded.battery));
     plan.battery = *battery;
   }
   return plan;
@@ -154,7 +169,9 @@ Result<std::vector<BoundCase>> bind_cases(const Problem& problem, std::vector<Ca
   return cases;
 }
 
-Result<Json> call_arguments(const BoundProblem& bound, const Layout& layout) { return arguments(bound, &layout); }
+Result<Json> call_arguments(const BoundProblem& bound, const Layout& layout) {
+  return arguments(bound, &layout);
+}
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes) {
   CAPSTONE_TRY(const BoundProblem bound, bound_at(problem, sizes));
   return call_arguments(bound, layout);
@@ -162,7 +179,9 @@ Result<Json> call_arguments(const Problem& problem, const Layout& layout, const 
 Json call_extents(const Problem& problem, const Layout& layout) {
   Json extents = Json::array();
   auto add = [&](const std::string& name, std::size_t at, std::size_t bytes, bool written) {
-    if (bytes) extents.push_back({{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}, {"device", true}});
+    if (bytes)
+      extents.push_back(
+          {{"name", name}, {"at", at}, {"bytes", bytes}, {"written", written}, {"device", true}});
   };
   for (const TensorSlot& slot : layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
@@ -178,7 +197,8 @@ Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes) {
   return workspace_arguments(bound);
 }
 
-Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspace_bytes,
+                                    std::size_t prepared_bytes) {
   const Problem& problem = *which.bound.problem;
   const CasePlan& plan = which.plan;
   PreparedCase prepared;
@@ -189,13 +209,15 @@ Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspac
     const TensorSlot& slot = prepared.layout.tensors[i];
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     if (parameter.role != Role::kOutput)
-      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, plan.battery, part(std::span<std::byte>(prepared.image), slot)));
+      CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, plan.battery,
+                                 part(std::span<std::byte>(prepared.image), slot)));
     if (parameter.is_written()) prepared.outputs.push_back({slot.parameter, static_cast<int>(i), {}, {}});
   }
   return prepared;
 }
 
-Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes,
+                                    std::size_t prepared_bytes) {
   CAPSTONE_TRY(BoundProblem bound, bound_at(problem, plan.sizes));
   return prepare_inputs({plan, std::move(bound)}, workspace_bytes, prepared_bytes);
 }
@@ -203,12 +225,15 @@ Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan
 std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared) {
   std::vector<std::span<const std::byte>> tensors;
   for (const TensorSlot& slot : prepared.layout.tensors)
-    if (problem.signature[static_cast<std::size_t>(slot.parameter)].role == Role::kOutput) tensors.emplace_back();
-    else tensors.push_back(part(std::span<const std::byte>(prepared.image), slot));
+    if (problem.signature[static_cast<std::size_t>(slot.parameter)].role == Role::kOutput)
+      tensors.emplace_back();
+    else
+      tensors.push_back(part(std::span<const std::byte>(prepared.image), slot));
   return tensors;
 }
 
-Result<PreparedCase> prepare_case(const BoundCase& which, const Oracle& oracle, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+Result<PreparedCase> prepare_case(const BoundCase& which, const Oracle& oracle, std::size_t workspace_bytes,
+                                  std::size_t prepared_bytes) {
   const Problem& problem = *which.bound.problem;
   CAPSTONE_TRY(PreparedCase prepared, prepare_inputs(which, workspace_bytes, prepared_bytes));
   const auto tensors = oracle_tensors(problem, prepared);
@@ -216,13 +241,14 @@ Result<PreparedCase> prepare_case(const BoundCase& which, const Oracle& oracle, 
     std::int64_t n = prepared.layout.tensors[static_cast<std::size_t>(output.slot)].elements;
     output.expected.resize(static_cast<std::size_t>(n));
     output.scale.resize(static_cast<std::size_t>(n));
-    CAPSTONE_CHECK(oracle.evaluate_all(problem, which.plan.sizes, tensors, output.parameter, output.expected, output.scale));
+    CAPSTONE_CHECK(oracle.evaluate_all(problem, which.plan.sizes, tensors, output.parameter, output.expected,
+                                       output.scale));
   }
   return prepared;
 }
 
-Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle, std::size_t workspace_bytes,
-                                  std::size_t prepared_bytes) {
+Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
+                                  std::size_t workspace_bytes, std::size_t prepared_bytes) {
   CAPSTONE_TRY(BoundProblem bound, bound_at(problem, plan.sizes));
   return prepare_case({plan, std::move(bound)}, oracle, workspace_bytes, prepared_bytes);
 }
@@ -239,12 +265,14 @@ void poison_image(const Problem& problem, const PreparedCase& prepared, std::spa
   }
 }
 
-void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed) {
+void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,
+                 std::uint64_t seed) {
   for (const TensorSlot& slot : prepared.layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     if (parameter.role != Role::kParameter) poison(part(image, slot), parameter.dtype, seed);
   }
-  poison_bytes(image.subspan(prepared.layout.prepared_offset, prepared.layout.prepared_bytes), seed ^ 0xc2b2ae3d27d4eb4fu);
+  poison_bytes(image.subspan(prepared.layout.prepared_offset, prepared.layout.prepared_bytes),
+               seed ^ 0xc2b2ae3d27d4eb4fu);
 }
 
 namespace {
@@ -257,7 +285,9 @@ std::string describe_byte(const Problem& problem, const Layout& layout, std::siz
     if (slot.offset + slot.bytes <= at && (!before || slot.offset > before->offset)) before = &slot;
     if (slot.offset > at && (!after || slot.offset < after->offset)) after = &slot;
   }
-  auto name = [&](const TensorSlot& slot) { return problem.signature[static_cast<std::size_t>(slot.parameter)].name; };
+  auto name = [&](const TensorSlot& slot) {
+    return problem.signature[static_cast<std::size_t>(slot.parameter)].name;
+  };
   std::size_t behind = before ? at - (before->offset + before->bytes) : ~std::size_t{0};
   std::size_t ahead = after ? after->offset - at : ~std::size_t{0};
   if (before && behind <= ahead) return fmt::format("{} bytes behind the end of {}", behind, name(*before));
@@ -274,13 +304,15 @@ bool guards_broken(const Problem& problem, const Layout& layout, std::span<const
     while (before[at] == after[at]) ++at;
     result.problem = "memory outside the tensors was written";
     result.where = describe_byte(problem, layout, at);
-    result.hint = "an index runs past the end: guard the last block with `if (i < n)`, and check ragged sizes";
+    result.hint =
+        "an index runs past the end: guard the last block with `if (i < n)`, and check ragged sizes";
     return true;
   }
   return false;
 }
 
-bool same_bytes(std::span<const std::byte> before, std::span<const std::byte> after, std::size_t offset, std::size_t bytes) {
+bool same_bytes(std::span<const std::byte> before, std::span<const std::byte> after, std::size_t offset,
+                std::size_t bytes) {
   return std::memcmp(before.data() + offset, after.data() + offset, bytes) == 0;
 }
 
@@ -294,14 +326,15 @@ std::string first_difference(const Problem& problem, const Layout& layout, std::
     const auto a = part(one, slot), b = part(other, slot);
     const auto at = std::mismatch(a.begin(), a.end(), b.begin()).first;
     if (at == a.end()) continue;
-    const auto element = static_cast<std::int64_t>(static_cast<std::size_t>(at - a.begin()) / size_of(parameter.dtype));
+    const auto element =
+        static_cast<std::int64_t>(static_cast<std::size_t>(at - a.begin()) / size_of(parameter.dtype));
     return parameter.name + index_text(multi_index(slot.shape, element));
   }
   return {};
 }
 
-CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
-                               std::span<const std::byte> after) {
+CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared,
+                               std::span<const std::byte> before, std::span<const std::byte> after) {
   CaseResult result = blank_result(prepared.plan);
   const Layout& layout = prepared.layout;
   if (guards_broken(problem, layout, before, after, result)) {
@@ -355,8 +388,8 @@ CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::sp
     result.max_rel = std::max(result.max_rel, comparison.max_rel);
     result.rms = std::max(result.rms, comparison.rms);
     if (comparison.passed) continue;
-    Diagnosis diagnosis = diagnose(parameter.name, parameter.dtype, slot.shape, got, output.expected, output.scale,
-                                   problem.tolerance, poison_seed, inputs);
+    Diagnosis diagnosis = diagnose(parameter.name, parameter.dtype, slot.shape, got, output.expected,
+                                   output.scale, problem.tolerance, poison_seed, inputs);
     result.passed = false;
     result.problem = "wrong result: " + diagnosis.pattern;
     result.hint = diagnosis.hint;

@@ -9,15 +9,15 @@
 #include "harness/correctness/inputs.h"
 #include "harness/correctness/layout.h"
 #include "harness/correctness/oracle.h"
-#include "harness/model/record.h"
 #include "harness/model/bound.h"
 #include "harness/model/problem.h"
+#include "harness/model/record.h"
 
 namespace capstone {
 
 /// One set of sizes with the seed of its inputs.
 struct CasePlan {
-  std::string id;        ///< "check-0", "hidden-1", or the battery's name
+  std::string id;  ///< "check-0", "hidden-1", or the battery's name
   Sizes sizes;
   std::uint64_t seed = 0;
   Battery battery = Battery::kPlain;
@@ -36,19 +36,20 @@ std::string seed_text(std::uint64_t seed);  ///< 16 hexadecimal digits
 /// A planned case with its shapes evaluated, for all candidates that will face it.
 struct BoundCase {
   CasePlan plan;
-  BoundProblem bound;    ///< at plan.sizes
+  BoundProblem bound;  ///< at plan.sizes
 };
 /// @error see bound_at()
 Result<std::vector<BoundCase>> bind_cases(const Problem& problem, std::vector<CasePlan> plans);
 
-/// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`, then one small
-/// draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
+/// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`,
+/// then one small draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
 /// @error `vary` and `where` leave nothing to draw within the limits.
 Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits,
                                          const std::function<std::uint64_t()>& random = fresh_seed);
 
 /// The plan that a recorded case was made from, so that it can be run again.
-/// @error the case has no inputs of its own (a failed build or start, the timed runs), or was made for other size
+/// @error the case has no inputs of its own (a failed build or start, the timed runs), or was made for other
+/// size
 ///        symbols.
 Result<CasePlan> plan_of(const Problem& problem, const CaseResult& recorded);
 
@@ -59,21 +60,24 @@ CaseResult blank_result(const CasePlan& plan);
 struct PreparedCase {
   CasePlan plan;
   Layout layout;
-  std::vector<std::byte> image;              ///< the arena with inputs in place; everything else undefined
+  std::vector<std::byte> image;  ///< the arena with inputs in place; everything else undefined
   struct Output {
-    int parameter;                           ///< in the signature
-    int slot;                                ///< in layout.tensors
-    std::vector<double> expected, scale;     ///< [elements]
+    int parameter;                        ///< in the signature
+    int slot;                             ///< in layout.tensors
+    std::vector<double> expected, scale;  ///< [elements]
   };
   std::vector<Output> outputs;
 };
 /// The inputs alone: outputs are listed, without expected values.
-Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspace_bytes, std::size_t prepared_bytes);
-Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes, std::size_t prepared_bytes);
+Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspace_bytes,
+                                    std::size_t prepared_bytes);
+Result<PreparedCase> prepare_inputs(const Problem& problem, const CasePlan& plan, std::size_t workspace_bytes,
+                                    std::size_t prepared_bytes);
 /// What the oracle is given: the inputs of a case in signature order, outputs empty.
 std::vector<std::span<const std::byte>> oracle_tensors(const Problem& problem, const PreparedCase& prepared);
 /// The inputs and what the oracle expects.
-Result<PreparedCase> prepare_case(const BoundCase& which, const Oracle& oracle, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
+Result<PreparedCase> prepare_case(const BoundCase& which, const Oracle& oracle, std::size_t workspace_bytes,
+                                  std::size_t prepared_bytes = 0);
 /// The same where the case is used once.
 Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, const Oracle& oracle,
                                   std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
@@ -81,24 +85,29 @@ Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, 
 /// Argument slots for a worker's request; see protocol.md.
 Result<Json> call_arguments(const BoundProblem& bound, const Layout& layout);
 Result<Json> call_arguments(const Problem& problem, const Layout& layout, const Sizes& sizes);
-/// The "extents" of a run (protocol.md): every tensor by its parameter's name, the workspace, what prepare() made.
-/// Outputs and the workspace hold no values yet.
+/// The "extents" of a run (protocol.md): every tensor by its parameter's name, the workspace, what prepare()
+/// made. Outputs and the workspace hold no values yet.
 Json call_extents(const Problem& problem, const Layout& layout);
 /// Workspace question before there is an arena: tensors at 0, sizes real.
 Result<Json> workspace_arguments(const BoundProblem& bound);
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
 
 /// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
-void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
+void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,
+                  std::uint64_t seed);
 
-/// Poisons what prepare() must not know (inputs) and what it fills, so that only parameters are left to work with.
-void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image, std::uint64_t seed);
+/// Poisons what prepare() must not know (inputs) and what it fills, so that only parameters are left to work
+/// with.
+void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,
+                 std::uint64_t seed);
 
-/// Looks at the arena after prepare(), which writes its own region alone. `before` is the image that it began with.
-CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
-                               std::span<const std::byte> after);
+/// Looks at the arena after prepare(), which writes its own region alone. `before` is the image that it began
+/// with.
+CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared,
+                               std::span<const std::byte> before, std::span<const std::byte> after);
 
-/// The first element that differs in its bits between two runs, "y[3, 7]"; empty when all outputs are the same.
+/// The first element that differs in its bits between two runs, "y[3, 7]"; empty when all outputs are the
+/// same.
 std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
                              std::span<const std::byte> other);
 

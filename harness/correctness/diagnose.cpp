@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kSample = 1 << 14;  // wrong elements that the patterns are tested on
 constexpr double kAlmostAll = 0.95;
-constexpr std::size_t kShown = 8;         // wrong elements that are reported one by one
+constexpr std::size_t kShown = 8;  // wrong elements that are reported one by one
 
 /// A pattern that matches, with advice.
 struct Finding {
@@ -502,14 +502,15 @@ Finding explain(const Subject& subject, Facts& facts) {
 
 Mismatch mismatch_at(const Subject& subject, const Facts& facts, std::int64_t i) {
   const double expected = subject.expected_at(i);
-  const double allowed = is_float(subject.type)
-                             ? subject.tolerance.atol * subject.scale_at(i) + subject.tolerance.rtol * std::fabs(expected)
-                             : 0.0;
+  const double allowed = is_float(subject.type) ? subject.tolerance.atol * subject.scale_at(i) +
+                                                      subject.tolerance.rtol * std::fabs(expected)
+                                                : 0.0;
   return {multi_index(subject.shape, i), subject.got_at(i), expected, allowed,
           facts.unwritten[static_cast<std::size_t>(i)] != 0};
 }
 
-void describe_elements(const Subject& subject, const Facts& facts, const Comparison& comparison, Diagnosis& diagnosis) {
+void describe_elements(const Subject& subject, const Facts& facts, const Comparison& comparison,
+                       Diagnosis& diagnosis) {
   diagnosis.first = multi_index(subject.shape, comparison.first);
   diagnosis.worst = multi_index(subject.shape, comparison.worst);
   diagnosis.first_expected = subject.expected_at(comparison.first);
@@ -519,7 +520,8 @@ void describe_elements(const Subject& subject, const Facts& facts, const Compari
   diagnosis.first_unwritten = facts.unwritten[static_cast<std::size_t>(comparison.first)] != 0;
   diagnosis.worst_unwritten = facts.unwritten[static_cast<std::size_t>(comparison.worst)] != 0;
   for (std::size_t i = 0; i < facts.wrong.size() && diagnosis.mismatches.size() < kShown; ++i)
-    if (facts.wrong[i]) diagnosis.mismatches.push_back(mismatch_at(subject, facts, static_cast<std::int64_t>(i)));
+    if (facts.wrong[i])
+      diagnosis.mismatches.push_back(mismatch_at(subject, facts, static_cast<std::int64_t>(i)));
 }
 
 }  // namespace

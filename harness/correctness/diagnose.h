@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/model/record.h"
 #include "harness/model/dtype.h"
 #include "harness/model/problem.h"
+#include "harness/model/record.h"
 
 namespace capstone {
 

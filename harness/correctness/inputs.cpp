@@ -159,13 +159,15 @@ Result<random::Draw> draw_of(const InitChoice& init, const Target& target, Batte
 }
 
 /// Real-valued structures that a computation relies on, drawn element by element.
-constexpr std::pair<const char*, random::Kind> kStructures[] = {{"upper_triangular", random::Kind::kUpperTriangular},
-                                                                {"lower_triangular", random::Kind::kLowerTriangular},
-                                                                {"symmetric", random::Kind::kSymmetric},
-                                                                {"rows_sum_to_one", random::Kind::kRowsSumToOne}};
+constexpr std::pair<const char*, random::Kind> kStructures[] = {
+    {"upper_triangular", random::Kind::kUpperTriangular},
+    {"lower_triangular", random::Kind::kLowerTriangular},
+    {"symmetric", random::Kind::kSymmetric},
+    {"rows_sum_to_one", random::Kind::kRowsSumToOne}};
 
 /// Empty for generators of whole numbers, which run only on the host, and for unknown names.
-Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target, const Sizes& sizes) {
+Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Target& target,
+                                            const Sizes& sizes) {
   for (const auto& [name, kind] : kStructures) {
     if (init.name != name) continue;
     CAPSTONE_CHECK(require_real(target, init.name));
@@ -175,7 +177,9 @@ Result<std::optional<random::Draw>> draw_of(const InitGenerator& init, const Tar
     if (!shape.empty()) draw.columns = std::max<std::int64_t>(1, shape.back());
     if (shape.size() > 1) draw.rows = std::max<std::int64_t>(1, shape[shape.size() - 2]);
     if (kind == random::Kind::kSymmetric && draw.rows != draw.columns)
-      return fail(fmt::format("{} is {} x {}, which cannot be symmetric", target.parameter.name, draw.rows, draw.columns), target.where(), "its last two dimensions must be equal");
+      return fail(fmt::format("{} is {} x {}, which cannot be symmetric", target.parameter.name, draw.rows,
+                              draw.columns),
+                  target.where(), "its last two dimensions must be equal");
     return draw;
   }
   return std::nullopt;
@@ -196,7 +200,8 @@ void apply_twist(const random::Draw& draw, std::size_t at, std::span<float> valu
 }
 
 // The fill functions below write elements begin … end of a tensor; `begin` is a multiple of kChunk.
-void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
+void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin,
+               std::size_t end) {
   const std::size_t width = size_of(type);
   std::uint32_t words[kChunk];
   float values[kChunk];
@@ -213,16 +218,19 @@ void fill_real(const random::Draw& draw, DType type, std::span<std::byte> out, s
   }
 }
 
-void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin, std::size_t end) {
+void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> out, std::size_t begin,
+                   std::size_t end) {
   std::uint32_t words[2 * kChunk];  // 64 bits per element
   const std::uint64_t span = static_cast<std::uint64_t>(draw.max) - static_cast<std::uint64_t>(draw.min) + 1;
   for (std::size_t at = begin; at < end; at += kChunk) {
     const std::size_t count = std::min(kChunk, end - at);
-    bulk::random_words(draw.seed, draw.stream, random::kValues, at / 2, std::span(words, (count + 1) / 2 * 4));
+    bulk::random_words(draw.seed, draw.stream, random::kValues, at / 2,
+                       std::span(words, (count + 1) / 2 * 4));
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t bits = words[2 * i] | static_cast<std::uint64_t>(words[2 * i + 1]) << 32;
-      random::store_whole(type, out.data(), static_cast<std::int64_t>(at + i),
-                          static_cast<std::int64_t>(static_cast<std::uint64_t>(draw.min) + random::scaled_to(bits, span)));
+      random::store_whole(
+          type, out.data(), static_cast<std::int64_t>(at + i),
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(draw.min) + random::scaled_to(bits, span)));
     }
   }
 }
@@ -230,12 +238,14 @@ void fill_integers(const random::Draw& draw, DType type, std::span<std::byte> ou
 void fill_draw(const random::Draw& draw, DType type, std::span<std::byte> out, int threads) {
   const std::size_t elements = out.size() / size_of(type);
   constexpr std::int64_t kShare = std::int64_t{1} << 20;  // elements; a multiple of kChunk
-  parallel_for(static_cast<std::int64_t>(elements), kShare, threads, [&](std::int64_t first, std::int64_t last) {
-    const auto begin = static_cast<std::size_t>(first), end = static_cast<std::size_t>(last);
-    if (draw.kind == random::Kind::kNormal || draw.kind == random::Kind::kUniform) return fill_real(draw, type, out, begin, end);
-    if (draw.kind == random::Kind::kInteger) return fill_integers(draw, type, out, begin, end);
-    for (std::int64_t i = first; i < last; ++i) random::store_drawn(draw, type, out.data(), i);
-  });
+  parallel_for(static_cast<std::int64_t>(elements), kShare, threads,
+               [&](std::int64_t first, std::int64_t last) {
+                 const auto begin = static_cast<std::size_t>(first), end = static_cast<std::size_t>(last);
+                 if (draw.kind == random::Kind::kNormal || draw.kind == random::Kind::kUniform)
+                   return fill_real(draw, type, out, begin, end);
+                 if (draw.kind == random::Kind::kInteger) return fill_integers(draw, type, out, begin, end);
+                 for (std::int64_t i = first; i < last; ++i) random::store_drawn(draw, type, out.data(), i);
+               });
 }
 
 /// Stores whole numbers made on the host in the tensor's type.

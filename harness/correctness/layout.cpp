@@ -29,7 +29,8 @@ std::vector<std::pair<std::size_t, std::size_t>> Layout::guards() const {
   return bands;
 }
 
-Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_bytes,
+                           std::size_t prepared_bytes) {
   const Problem& problem = *bound.problem;
   Layout layout;
   std::size_t end = 0;
@@ -41,7 +42,8 @@ Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_byte
   };
   for (const BoundTensor& tensor : bound.tensors) {
     TensorSlot slot{tensor.parameter, tensor.shape, tensor.elements, tensor.bytes, place(tensor.bytes)};
-    if (end > kMostBytes) return too_large(problem.signature[static_cast<std::size_t>(tensor.parameter)].name, bound.sizes);
+    if (end > kMostBytes)
+      return too_large(problem.signature[static_cast<std::size_t>(tensor.parameter)].name, bound.sizes);
     layout.tensors.push_back(std::move(slot));
   }
   if (workspace_bytes > kMostBytes - end) return too_large("the workspace", bound.sizes);
@@ -56,7 +58,8 @@ Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_byte
   return layout;
 }
 
-Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes, std::size_t prepared_bytes) {
+Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes,
+                           std::size_t prepared_bytes) {
   CAPSTONE_TRY(const BoundProblem bound, bound_at(problem, sizes));
   return make_layout(bound, workspace_bytes, prepared_bytes);
 }

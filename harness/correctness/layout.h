@@ -44,8 +44,10 @@ struct Layout {
 ///
 /// @param workspace_bytes, prepared_bytes  results of the candidate's functions of these names
 /// @error a shape that cannot be evaluated, or an arena of more than 2^46 bytes (an absurd workspace).
-Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
+Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_bytes,
+                           std::size_t prepared_bytes = 0);
 /// The same, for sizes that are used only once.
-Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes, std::size_t prepared_bytes = 0);
+Result<Layout> make_layout(const Problem& problem, const Sizes& sizes, std::size_t workspace_bytes,
+                           std::size_t prepared_bytes = 0);
 
 }  // namespace capstone

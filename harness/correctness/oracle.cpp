@@ -18,8 +18,7 @@
 namespace capstone {
 namespace {
 
-constexpr std::int64_t kMostChunk =
-    1 << 16;  // elements per call: enough to share work between neighbours
+constexpr std::int64_t kMostChunk = 1 << 16;  // elements per call: enough to share work between neighbours
 
 const std::vector<std::string> kFlags = {"-O2", "-std=c++20", "-shared", "-fPIC"};
 
@@ -105,8 +104,8 @@ Result<const void*> data_of(const Parameter& parameter, std::span<const std::byt
   const std::size_t needed = static_cast<std::size_t>(elements) * size_of(parameter.dtype);
   if (bytes.size() != needed)
     return fail(
-        fmt::format("the oracle needs {} bytes of {}, but got {}", needed, parameter.name, bytes.size()),
-        {}, {}, ExitCode::kInternal);
+        fmt::format("the oracle needs {} bytes of {}, but got {}", needed, parameter.name, bytes.size()), {},
+        {}, ExitCode::kInternal);
   return bytes.data();
 }
 

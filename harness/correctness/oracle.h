@@ -8,8 +8,8 @@
 
 #include "harness/base/error.h"
 #include "harness/base/resources.h"
-#include "problems/oracle.h"
 #include "harness/model/problem.h"
+#include "problems/oracle.h"
 
 namespace capstone {
 
@@ -19,9 +19,10 @@ class Oracle {
   class Source {
    public:
     virtual ~Source() = default;
-    virtual Result<void> evaluate(const Problem& problem, const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors,
-                                  int output_parameter, std::span<const std::int64_t> indices, std::span<double> value,
-                                  std::span<double> scale) = 0;
+    virtual Result<void> evaluate(const Problem& problem, const Sizes& sizes,
+                                  const std::vector<std::span<const std::byte>>& tensors,
+                                  int output_parameter, std::span<const std::int64_t> indices,
+                                  std::span<double> value, std::span<double> scale) = 0;
   };
   explicit Oracle(std::shared_ptr<Source> source) : source_(std::move(source)) {}
 

@@ -169,7 +169,16 @@ CAPSTONE_HD std::int64_t integer_at(std::uint64_t seed, std::uint32_t stream, st
                                    scaled_to(wide_at(seed, stream, kValues, i), span));
 }
 
-enum class Kind : int { kNormal, kUniform, kInteger, kChoice, kUpperTriangular, kLowerTriangular, kSymmetric, kRowsSumToOne };
+enum class Kind : int {
+  kNormal,
+  kUniform,
+  kInteger,
+  kChoice,
+  kUpperTriangular,
+  kLowerTriangular,
+  kSymmetric,
+  kRowsSumToOne
+};
 /// The effect of an input battery on a normal tensor.
 enum class Twist : int { kNone, kTimesTen, kOffset, kHeavyTails, kSignFlip, kHotElement };
 
@@ -218,8 +227,11 @@ CAPSTONE_HD float quotient(float a, float b) {
 
 /// Element i of a structured tensor: numbers in [0, 1) whose position in their matrix matters.
 CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
-  const std::int64_t column = i % draw.columns, row = i / draw.columns % draw.rows, first = i - row * draw.columns - column;
-  const auto unit = [&draw](std::int64_t at) { return uniform_at(draw.seed, draw.stream, static_cast<std::uint64_t>(at), 0, 1); };
+  const std::int64_t column = i % draw.columns, row = i / draw.columns % draw.rows,
+                     first = i - row * draw.columns - column;
+  const auto unit = [&draw](std::int64_t at) {
+    return uniform_at(draw.seed, draw.stream, static_cast<std::uint64_t>(at), 0, 1);
+  };
   switch (draw.kind) {
     case Kind::kUpperTriangular:
       return column < row ? 0.0f : unit(i);
@@ -234,7 +246,8 @@ CAPSTONE_HD float structured_at(const Draw& draw, std::int64_t i) {
   // other has below. So no sum is needed to make one element. The pairs depend on the seed and differ from
   // row to row.
   const auto turn = static_cast<std::int64_t>(
-      scaled_to(wide_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(i / draw.columns)), static_cast<std::uint64_t>(draw.columns)));
+      scaled_to(wide_at(draw.seed, draw.stream, kOrder, static_cast<std::uint64_t>(i / draw.columns)),
+                static_cast<std::uint64_t>(draw.columns)));
   const std::int64_t partner = (turn + draw.columns - column) % draw.columns;
   const float mean = quotient(1.0f, static_cast<float>(draw.columns));
   if (partner == column) return mean;

@@ -12,12 +12,14 @@ namespace capstone {
 namespace {
 
 constexpr double kLeastTolerance = 0.05, kStandardErrors = 3, kNormal95 = 1.96;
-constexpr std::array<std::string_view, 5> kNames{"agrees", "gate one differs", "contradicts", "not comparable", "never measured"};
+constexpr std::array<std::string_view, 5> kNames{"agrees", "gate one differs", "contradicts",
+                                                 "not comparable", "never measured"};
 
 bool is_verdict(GateOne gate) { return gate != GateOne::kNotJudgeable && gate != GateOne::kMachineFault; }
 
 const Interval* speedup(const Measurement& m) {
-  return m.gate_two != GateTwo::kNotJudged && m.measured && m.measured->speedup ? &*m.measured->speedup : nullptr;
+  return m.gate_two != GateTwo::kNotJudged && m.measured && m.measured->speedup ? &*m.measured->speedup
+                                                                                : nullptr;
 }
 
 // The relative standard error, from a 95 % interval.
@@ -32,12 +34,21 @@ std::string fact(const Measurement& m, const char* name) {
 
 // Why two timings cannot be compared; empty when they can.
 std::string difference(const Measurement& claim, const Measurement& fresh) {
-  struct Same { const char* what; std::string then, now; };
-  auto baseline = [](const Measurement& m) { return m.measured->arms.empty() ? std::string() : m.measured->arms[0].name + " (" + m.measured->arms[0].label + ")"; };
-  for (const Same& same : {Same{"GPU", fact(claim, "device"), fact(fresh, "device")}, Same{"baseline", baseline(claim), baseline(fresh)},
-                           Same{"problem", claim.problem_digest.substr(0, 12), fresh.problem_digest.substr(0, 12)},
-                           Same{"driver", fact(claim, "driver"), fact(fresh, "driver")}, Same{"nvcc", fact(claim, "nvcc"), fact(fresh, "nvcc")},
-                           Same{"tool", fact(claim, "tool"), fact(fresh, "tool")}})
+  struct Same {
+    const char* what;
+    std::string then, now;
+  };
+  auto baseline = [](const Measurement& m) {
+    return m.measured->arms.empty() ? std::string()
+                                    : m.measured->arms[0].name + " (" + m.measured->arms[0].label + ")";
+  };
+  for (const Same& same :
+       {Same{"GPU", fact(claim, "device"), fact(fresh, "device")},
+        Same{"baseline", baseline(claim), baseline(fresh)},
+        Same{"problem", claim.problem_digest.substr(0, 12), fresh.problem_digest.substr(0, 12)},
+        Same{"driver", fact(claim, "driver"), fact(fresh, "driver")},
+        Same{"nvcc", fact(claim, "nvcc"), fact(fresh, "nvcc")},
+        Same{"tool", fact(claim, "tool"), fact(fresh, "tool")}})
     if (same.then != same.now)
       return fmt::format("different {}: {} in the ledger, {} now", same.what,
                          same.then.empty() ? "none" : same.then, same.now.empty() ? "none" : same.now);
@@ -56,7 +67,9 @@ Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
     if (is_verdict(m.gate_one)) gate_one = &m;
     if (speedup(m)) timed = &m;
   }
-  auto claim = [&](Agreement agreement, std::string text) { return Claim{fresh.candidate, agreement, std::move(text)}; };
+  auto claim = [&](Agreement agreement, std::string text) {
+    return Claim{fresh.candidate, agreement, std::move(text)};
+  };
   if (!gate_one) return claim(Agreement::kNeverMeasured, "the ledger has no verdict on the submitted source");
   if (!is_verdict(fresh.gate_one))
     return claim(Agreement::kNotComparable, fmt::format("judged again: {}", label_of(fresh.gate_one)));
@@ -72,19 +85,23 @@ Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
   if (std::string why = difference(*timed, fresh); !why.empty()) return claim(Agreement::kNotComparable, why);
   const Interval &then = *speedup(*timed), &now = *speedup(fresh);
   double error = std::hypot(standard_error(then), standard_error(now));
-  double allowed = std::max(kLeastTolerance, kStandardErrors * error), off = std::abs(then.point - now.point) / now.point;
+  double allowed = std::max(kLeastTolerance, kStandardErrors * error),
+         off = std::abs(then.point - now.point) / now.point;
   return claim(off > allowed ? Agreement::kContradicts : Agreement::kAgrees,
                fmt::format("{} claimed, {} measured now: {:.1f} % apart, {:.1f} % allowed",
                            format_speedup(then.point), format_speedup(now.point), 100 * off, 100 * allowed));
 }
 
-void to_json(Json& json, const Claim& c) { json = {{"candidate", c.candidate}, {"agreement", name_of(c.agreement)}, {"text", to_utf8(c.text)}}; }
+void to_json(Json& json, const Claim& c) {
+  json = {{"candidate", c.candidate}, {"agreement", name_of(c.agreement)}, {"text", to_utf8(c.text)}};
+}
 
 void from_json(const Json& json, Claim& c) {
   c.candidate = json.value("candidate", "");
   c.text = json.value("text", "");
   auto found = std::find(kNames.begin(), kNames.end(), json.value("agreement", ""));
-  c.agreement = found == kNames.end() ? Agreement::kNotComparable : static_cast<Agreement>(found - kNames.begin());
+  c.agreement =
+      found == kNames.end() ? Agreement::kNotComparable : static_cast<Agreement>(found - kNames.begin());
 }
 
 }  // namespace capstone

@@ -9,20 +9,20 @@ namespace capstone {
 
 enum class Agreement {
   kAgrees,
-  kGateOneDiffers,   ///< one of the ledger and the new judgement says PASS and the other does not
+  kGateOneDiffers,  ///< one of the ledger and the new judgement says PASS and the other does not
   /// Under the same conditions, the speedups differ by more than max(5 %, 3 standard errors).
   kContradicts,
   /// Different GPU model, baseline or version, or nothing to compare: no evidence of dishonesty.
   kNotComparable,
-  kNeverMeasured,    ///< the ledger has no measurement of this source
+  kNeverMeasured,  ///< the ledger has no measurement of this source
 };
 /// "agrees", "gate one differs", "contradicts", "not comparable", "never measured".
 std::string_view name_of(Agreement agreement);
 
 struct Claim {
-  std::string candidate;   ///< "human" or "llm"
+  std::string candidate;  ///< "human" or "llm"
   Agreement agreement = Agreement::kNotComparable;
-  std::string text;         ///< one sentence with the numbers
+  std::string text;  ///< one sentence with the numbers
 };
 
 /// Compares a new measurement with the ledger's last measurement of the same candidate and the same source.

@@ -14,8 +14,8 @@ struct Job {
 };
 
 struct RunningJob {
-  std::size_t index = 0;     ///< position in the list of jobs
-  std::string last_line;     ///< the last line that it wrote to stderr; empty at first
+  std::size_t index = 0;  ///< position in the list of jobs
+  std::string last_line;  ///< the last line that it wrote to stderr; empty at first
 };
 
 struct JobEvents {

@@ -12,9 +12,19 @@
 namespace capstone {
 namespace {
 
-constexpr std::array<std::string_view, 7> kStates{"queued", "building", "checking", "measuring", "graded", "failed", "needs_mentor"};
-constexpr std::array<std::string_view, 11> kFaults{"", "machine", "damaged", "refused", "not_a_project", "unknown_problem",
-                                                   "nothing_to_judge", "ambiguous", "ledger", "contradicted", "not_judgeable"};
+constexpr std::array<std::string_view, 7> kStates{"queued", "building", "checking",    "measuring",
+                                                  "graded", "failed",   "needs_mentor"};
+constexpr std::array<std::string_view, 11> kFaults{"",
+                                                   "machine",
+                                                   "damaged",
+                                                   "refused",
+                                                   "not_a_project",
+                                                   "unknown_problem",
+                                                   "nothing_to_judge",
+                                                   "ambiguous",
+                                                   "ledger",
+                                                   "contradicted",
+                                                   "not_judgeable"};
 
 template <class Enum, std::size_t N>
 Enum parse(const std::array<std::string_view, N>& names, const std::string& text) {
@@ -36,12 +46,15 @@ std::string_view name_of(GradingFault fault) { return kFaults[static_cast<std::s
 
 GradingState state_of(GradingFault fault) {
   switch (fault) {
-    case GradingFault::kNone: return GradingState::kGraded;
+    case GradingFault::kNone:
+      return GradingState::kGraded;
     case GradingFault::kAmbiguous:
     case GradingFault::kLedger:
     case GradingFault::kContradicted:
-    case GradingFault::kNotJudgeable: return GradingState::kNeedsMentor;
-    default: return GradingState::kFailed;
+    case GradingFault::kNotJudgeable:
+      return GradingState::kNeedsMentor;
+    default:
+      return GradingState::kFailed;
   }
 }
 
@@ -59,18 +72,40 @@ double SubmissionResult::suggested_total() const {
 
 void to_json(Json& json, const SubmissionResult& r) {
   const GradingInputs& in = r.inputs;
-  json = {{"schema_version", kResultSchema}, {"name", r.name}, {"path", to_utf8(r.path)}, {"origin", r.origin},
-          {"state", name_of(r.state)}, {"fault", name_of(r.fault)}, {"why", to_utf8(r.why)}, {"hint", to_utf8(r.hint)}, {"problem", to_utf8(r.problem)},
-          {"inputs", {{"files", in.files}, {"problem", in.problem}, {"rubric", in.rubric}, {"tool", in.tool}, {"device", in.device},
-                      {"driver", in.driver}, {"options", in.options}}},
-          {"judged", r.judged}, {"claims", r.claims}, {"left_out", clean(r.left_out)}, {"notes", clean(r.notes)},
-          {"started", r.started}, {"finished", r.finished}};
+  json = {{"schema_version", kResultSchema},
+          {"name", r.name},
+          {"path", to_utf8(r.path)},
+          {"origin", r.origin},
+          {"state", name_of(r.state)},
+          {"fault", name_of(r.fault)},
+          {"why", to_utf8(r.why)},
+          {"hint", to_utf8(r.hint)},
+          {"problem", to_utf8(r.problem)},
+          {"inputs",
+           {{"files", in.files},
+            {"problem", in.problem},
+            {"rubric", in.rubric},
+            {"tool", in.tool},
+            {"device", in.device},
+            {"driver", in.driver},
+            {"options", in.options}}},
+          {"judged", r.judged},
+          {"claims", r.claims},
+          {"left_out", clean(r.left_out)},
+          {"notes", clean(r.notes)},
+          {"started", r.started},
+          {"finished", r.finished}};
   if (r.prediction) json["prediction"] = *r.prediction;
   json["members"] = Json::array();
-  for (const Person& p : r.members) json["members"].push_back({{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
+  for (const Person& p : r.members)
+    json["members"].push_back(
+        {{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
   json["suggested"] = Json::array();
   for (const SuggestedMark& s : r.suggested)
-    json["suggested"].push_back({{"criterion", s.criterion}, {"weight", s.weight}, {"points", s.points}, {"because", to_utf8(s.because)}});
+    json["suggested"].push_back({{"criterion", s.criterion},
+                                 {"weight", s.weight},
+                                 {"points", s.points},
+                                 {"because", to_utf8(s.because)}});
 }
 
 void from_json(const Json& json, SubmissionResult& r) {
@@ -83,7 +118,8 @@ void from_json(const Json& json, SubmissionResult& r) {
   json.at("hint").get_to(r.hint);
   json.at("problem").get_to(r.problem);
   const Json& in = json.at("inputs");
-  r.inputs = {in.at("files"), in.at("problem"), in.at("rubric"), in.at("tool"), in.at("device"), in.at("driver"), in.at("options")};
+  r.inputs = {in.at("files"),  in.at("problem"), in.at("rubric"), in.at("tool"),
+              in.at("device"), in.at("driver"),  in.at("options")};
   json.at("judged").get_to(r.judged);
   json.at("claims").get_to(r.claims);
   json.at("left_out").get_to(r.left_out);
@@ -92,7 +128,8 @@ void from_json(const Json& json, SubmissionResult& r) {
   json.at("finished").get_to(r.finished);
   if (json.contains("prediction")) r.prediction = json["prediction"].get<Prediction>();
   for (const Json& p : json.at("members")) r.members.push_back({p.at("name"), p.at("id"), p.at("email")});
-  for (const Json& s : json.at("suggested")) r.suggested.push_back({s.at("criterion"), s.at("weight"), s.at("points"), s.at("because")});
+  for (const Json& s : json.at("suggested"))
+    r.suggested.push_back({s.at("criterion"), s.at("weight"), s.at("points"), s.at("because")});
 }
 
 Result<void> write_result(const SubmissionResult& result, const fs::path& file) {
@@ -110,7 +147,8 @@ Result<SubmissionResult> read_result(const fs::path& file) {
   try {
     return json.get<SubmissionResult>();
   } catch (const std::exception& problem) {
-    return fail(std::string("not a result file: ") + problem.what(), file.string(), "grade the submission again");
+    return fail(std::string("not a result file: ") + problem.what(), file.string(),
+                "grade the submission again");
   }
 }
 

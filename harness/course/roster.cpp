@@ -22,8 +22,10 @@ std::vector<std::string> parts_of(std::string_view name) {
   std::vector<std::string> parts(1);
   for (char c : lower(name)) {
     auto u = static_cast<unsigned char>(c);
-    if (u >= 0x80 || (u >= 'a' && u <= 'z') || (u >= '0' && u <= '9')) parts.back() += c;
-    else if (c != '\'' && !parts.back().empty()) parts.emplace_back();
+    if (u >= 0x80 || (u >= 'a' && u <= 'z') || (u >= '0' && u <= '9'))
+      parts.back() += c;
+    else if (c != '\'' && !parts.back().empty())
+      parts.emplace_back();
   }
   if (parts.back().empty()) parts.pop_back();
   std::sort(parts.begin(), parts.end());
@@ -49,7 +51,8 @@ class Matcher {
     }
   }
 
-  std::optional<std::size_t> find(const std::string& name, const std::string& id, const std::string& email) const {
+  std::optional<std::size_t> find(const std::string& name, const std::string& id,
+                                  const std::string& email) const {
     if (auto row = only(by_id_, lower(id))) return row;
     if (auto row = only(by_email_, lower(email))) return row;
     if (auto row = only(by_name_, parts_of(name))) return row;
@@ -65,7 +68,8 @@ class Matcher {
   template <class Key>
   static std::optional<std::size_t> only(const std::map<Key, std::set<std::size_t>>& index, const Key& key) {
     auto found = key.empty() ? index.end() : index.find(key);
-    return found != index.end() && found->second.size() == 1 ? std::optional(*found->second.begin()) : std::nullopt;
+    return found != index.end() && found->second.size() == 1 ? std::optional(*found->second.begin())
+                                                             : std::nullopt;
   }
 
   std::map<std::string, std::set<std::size_t>> by_id_, by_email_;
@@ -91,7 +95,9 @@ Result<std::optional<Instant>> time_in(const std::string& text, const fs::path& 
 Result<std::vector<RosterRow>> read_roster(const fs::path& file) {
   CAPSTONE_TRY(std::string text, read_file(file, 64u << 20));
   CAPSTONE_TRY(CsvTable table, CsvTable::read(text, file.string(), {}));
-  auto has_any = [&](std::initializer_list<const char*> names) { return std::any_of(names.begin(), names.end(), [&](const char* n) { return table.has(n); }); };
+  auto has_any = [&](std::initializer_list<const char*> names) {
+    return std::any_of(names.begin(), names.end(), [&](const char* n) { return table.has(n); });
+  };
   if (!has_any({"name", "student", "full name", "last name", "surname"}))
     return fail(
         "no column 'name'", file.string() + ":1",
@@ -132,7 +138,8 @@ RosterMatch match_roster(const std::vector<RosterRow>& roster, const std::vector
     std::set<std::size_t> rows;
     // The platform's record of who uploaded the submission is more reliable than a file inside it, but it
     // names only one member of a team.
-    if (auto row = matcher.find(claimant.origin.person, claimant.origin.id, claimant.origin.email)) rows.insert(*row);
+    if (auto row = matcher.find(claimant.origin.person, claimant.origin.id, claimant.origin.email))
+      rows.insert(*row);
     for (const Person& person : claimant.members)
       if (auto row = matcher.find(person.name, person.id, person.email)) rows.insert(*row);
     if (rows.empty() && claimant.members.empty())

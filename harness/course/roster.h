@@ -13,7 +13,7 @@ namespace capstone {
 
 struct RosterRow {
   std::string name, id, email;
-  int line = 0;   ///< line number in the file
+  int line = 0;  ///< line number in the file
   /// Of this person; empty when the file has no such time.
   std::optional<Instant> submitted = {}, deadline = {};
 };
@@ -28,13 +28,13 @@ Result<std::vector<RosterRow>> read_roster(const std::filesystem::path& file);
 /// The people behind a submission.
 struct Claimant {
   std::string submission;
-  std::vector<Person> members;   ///< from its capstone.yaml; empty when that file could not be read
+  std::vector<Person> members;  ///< from its capstone.yaml; empty when that file could not be read
   Origin origin;
 };
 
 struct RosterMatch {
-  std::vector<std::vector<std::string>> submissions;   ///< [roster row] names of that person's submissions
-  std::vector<std::string> strangers;                  ///< submissions that match no row of the roster
+  std::vector<std::vector<std::string>> submissions;  ///< [roster row] names of that person's submissions
+  std::vector<std::string> strangers;                 ///< submissions that match no row of the roster
 };
 
 /// Matches a person by id, then by e-mail, then by name. Case, order and punctuation of a name's parts do not

@@ -13,9 +13,12 @@ namespace {
 constexpr int kWindow = kGuaranteed - kTokens + 1;
 constexpr std::size_t kFewForCommon = 12;
 
-struct Token { std::uint64_t value; int line; };
+struct Token {
+  std::uint64_t value;
+  int line;
+};
 
-std::uint64_t hash_of(std::string_view text) {   // FNV-1a
+std::uint64_t hash_of(std::string_view text) {  // FNV-1a
   std::uint64_t h = 14695981039346656037u;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return h;
@@ -23,11 +26,73 @@ std::uint64_t hash_of(std::string_view text) {   // FNV-1a
 
 // Words that carry structure and are kept. Every other name becomes the same token.
 bool is_kept(std::string_view word) {
-  static const std::unordered_set<std::string_view> words{
-      "if", "else", "for", "while", "do", "return", "break", "continue", "switch", "case", "const", "constexpr", "static", "struct", "template", "typename", "inline", "auto", "void",
-      "int", "float", "double", "half", "bool", "char", "unsigned", "long", "sizeof", "asm", "volatile", "extern", "float2", "float4", "int4", "half2", "int64_t", "size_t",
-      "__global__", "__device__", "__shared__", "__restrict__", "__launch_bounds__", "__syncthreads", "__syncwarp", "__ldg", "__shfl_sync", "__shfl_xor_sync", "__shfl_down_sync",
-      "__ballot_sync", "atomicAdd", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "dim3", "fmaf", "fmaxf", "expf", "__expf", "rsqrtf", "sqrtf", "tanhf", "erff", "wmma", "min", "max"};
+  static const std::unordered_set<std::string_view> words{"if",
+                                                          "else",
+                                                          "for",
+                                                          "while",
+                                                          "do",
+                                                          "return",
+                                                          "break",
+                                                          "continue",
+                                                          "switch",
+                                                          "case",
+                                                          "const",
+                                                          "constexpr",
+                                                          "static",
+                                                          "struct",
+                                                          "template",
+                                                          "typename",
+                                                          "inline",
+                                                          "auto",
+                                                          "void",
+                                                          "int",
+                                                          "float",
+                                                          "double",
+                                                          "half",
+                                                          "bool",
+                                                          "char",
+                                                          "unsigned",
+                                                          "long",
+                                                          "sizeof",
+                                                          "asm",
+                                                          "volatile",
+                                                          "extern",
+                                                          "float2",
+                                                          "float4",
+                                                          "int4",
+                                                          "half2",
+                                                          "int64_t",
+                                                          "size_t",
+                                                          "__global__",
+                                                          "__device__",
+                                                          "__shared__",
+                                                          "__restrict__",
+                                                          "__launch_bounds__",
+                                                          "__syncthreads",
+                                                          "__syncwarp",
+                                                          "__ldg",
+                                                          "__shfl_sync",
+                                                          "__shfl_xor_sync",
+                                                          "__shfl_down_sync",
+                                                          "__ballot_sync",
+                                                          "atomicAdd",
+                                                          "threadIdx",
+                                                          "blockIdx",
+                                                          "blockDim",
+                                                          "gridDim",
+                                                          "warpSize",
+                                                          "dim3",
+                                                          "fmaf",
+                                                          "fmaxf",
+                                                          "expf",
+                                                          "__expf",
+                                                          "rsqrtf",
+                                                          "sqrtf",
+                                                          "tanhf",
+                                                          "erff",
+                                                          "wmma",
+                                                          "min",
+                                                          "max"};
   return words.contains(word);
 }
 
@@ -37,14 +102,24 @@ void add_tokens(std::string_view text, int first, std::vector<Token>& tokens) {
     const int line = first + token.line - 1;
     const auto add = [&](std::string_view stands_for) { tokens.push_back({hash_of(stands_for), line}); };
     switch (token.kind) {
-      case CxxTokenKind::kComment: break;
-      case CxxTokenKind::kDirective:  // scaffold; but the further lines of a macro may hold a whole kernel
-        if (const std::size_t end = token.text.find('\n'); end != std::string_view::npos) add_tokens(token.text.substr(end + 1), line + 1, tokens);
+      case CxxTokenKind::kComment:
         break;
-      case CxxTokenKind::kString: add("\""); break;
-      case CxxTokenKind::kCharacter: add("'"); break;
-      case CxxTokenKind::kNumber: add("0"); break;
-      case CxxTokenKind::kIdentifier: add(is_kept(token.text) ? token.text : "name"); break;
+      case CxxTokenKind::kDirective:  // scaffold; but the further lines of a macro may hold a whole kernel
+        if (const std::size_t end = token.text.find('\n'); end != std::string_view::npos)
+          add_tokens(token.text.substr(end + 1), line + 1, tokens);
+        break;
+      case CxxTokenKind::kString:
+        add("\"");
+        break;
+      case CxxTokenKind::kCharacter:
+        add("'");
+        break;
+      case CxxTokenKind::kNumber:
+        add("0");
+        break;
+      case CxxTokenKind::kIdentifier:
+        add(is_kept(token.text) ? token.text : "name");
+        break;
       case CxxTokenKind::kPunctuator:
         for (std::size_t i = 0; i < token.text.size(); ++i) add(token.text.substr(i, 1));
         break;
@@ -52,7 +127,8 @@ void add_tokens(std::string_view text, int first, std::vector<Token>& tokens) {
   }
 }
 
-bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, std::size_t sources, std::uint64_t hash) {
+bool says_nothing(const std::unordered_map<std::uint64_t, std::size_t>& owners, std::size_t sources,
+                  std::uint64_t hash) {
   auto found = owners.find(hash);
   return sources > kFewForCommon && found != owners.end() && found->second * 4 > sources;
 }
@@ -66,22 +142,24 @@ Fingerprints fingerprints(std::string_view source) {
   for (std::size_t i = 0; i + kTokens <= tokens.size(); ++i) {
     std::uint64_t h = 14695981039346656037u;
     for (std::size_t k = 0; k < kTokens; ++k) h = (h ^ tokens[i + k].value) * 1099511628211u;
-    h ^= h >> 29;   // mixes all tokens, so that the last token alone does not order the hashes of a window
+    h ^= h >> 29;  // mixes all tokens, so that the last token alone does not order the hashes of a window
     grams.push_back({h * 0x9E3779B97F4A7C15u, tokens[i].line, tokens[i + kTokens - 1].line});
   }
   Fingerprints chosen;
   std::size_t last = grams.size();
-  for (std::size_t begin = 0; begin < grams.size() && (begin == 0 || begin + kWindow <= grams.size()); ++begin) {
+  for (std::size_t begin = 0; begin < grams.size() && (begin == 0 || begin + kWindow <= grams.size());
+       ++begin) {
     const std::size_t end = std::min(grams.size(), begin + kWindow);
     std::size_t least = begin;
     for (std::size_t i = begin; i < end; ++i)
-      if (grams[i].hash <= grams[least].hash) least = i;   // of equal hashes the rightmost, as in the paper
+      if (grams[i].hash <= grams[least].hash) least = i;  // of equal hashes the rightmost, as in the paper
     if (least != last) chosen.push_back(grams[last = least]);
   }
   return chosen;
 }
 
-Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, const std::set<std::uint64_t>& common) {
+Likeness compare_sources(const Fingerprints& first, const Fingerprints& second,
+                         const std::set<std::uint64_t>& common) {
   Likeness like;
   std::map<std::uint64_t, std::vector<const Fingerprint*>> there;
   std::set<std::uint64_t> own;
@@ -104,7 +182,8 @@ Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, 
           other = candidate;
           break;
         }
-      if (f.line <= open.first_to + 2 && other->line >= open.second_from && other->line <= open.second_to + 2) {
+      if (f.line <= open.first_to + 2 && other->line >= open.second_from &&
+          other->line <= open.second_to + 2) {
         open.first_to = std::max(open.first_to, f.last_line);
         open.second_to = std::max(open.second_to, other->last_line);
         continue;
@@ -119,7 +198,8 @@ Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, 
   return like;
 }
 
-std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std::set<std::uint64_t>& common, double least) {
+std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std::set<std::uint64_t>& common,
+                              double least) {
   std::vector<SourcePair> pairs;
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < sources.size(); ++i) groups[sources[i].group].push_back(i);
@@ -152,7 +232,9 @@ std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std
       pairs.push_back({a, b, compare_sources(sources[a].prints, sources[b].prints, silent)});
     }
   }
-  std::stable_sort(pairs.begin(), pairs.end(), [](const SourcePair& a, const SourcePair& b) { return a.likeness.share > b.likeness.share; });
+  std::stable_sort(pairs.begin(), pairs.end(), [](const SourcePair& a, const SourcePair& b) {
+    return a.likeness.share > b.likeness.share;
+  });
   return pairs;
 }
 

@@ -12,12 +12,13 @@
 namespace capstone {
 
 /// One selected hash of a source.
-/// @source Schleimer, Wilkerson & Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003.
+/// @source Schleimer, Wilkerson & Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD
+/// 2003.
 struct Fingerprint {
   std::uint64_t hash = 0;
-  int line = 0, last_line = 0;   ///< first and last line of the tokens that it covers, counted from 1
+  int line = 0, last_line = 0;  ///< first and last line of the tokens that it covers, counted from 1
 };
-using Fingerprints = std::vector<Fingerprint>;   ///< in the order of the source
+using Fingerprints = std::vector<Fingerprint>;  ///< in the order of the source
 
 /// Fingerprints of a source after normalisation: comments and white space are removed, every name becomes one
 /// token and every number another, so that renaming and reformatting change nothing. Keywords of CUDA and C++
@@ -27,31 +28,35 @@ inline constexpr int kTokens = 12, kGuaranteed = 19;
 Fingerprints fingerprints(std::string_view source);
 
 /// Matching lines of two sources, both ends included.
-struct Fragment { int first_from = 0, first_to = 0, second_from = 0, second_to = 0; };
+struct Fragment {
+  int first_from = 0, first_to = 0, second_from = 0, second_to = 0;
+};
 
 struct Likeness {
-  double share = 0;                  ///< [0, 1] shared part of the fingerprints of the source with fewer
-  double of_first = 0;               ///< [0, 1] shared part of the first source's fingerprints
+  double share = 0;     ///< [0, 1] shared part of the fingerprints of the source with fewer
+  double of_first = 0;  ///< [0, 1] shared part of the first source's fingerprints
   std::vector<Fragment> fragments;
 };
 /// Compares two sources.
 /// @param common  hashes to ignore: they come from the scaffold and the problem's files
-Likeness compare_sources(const Fingerprints& first, const Fingerprints& second, const std::set<std::uint64_t>& common);
+Likeness compare_sources(const Fingerprints& first, const Fingerprints& second,
+                         const std::set<std::uint64_t>& common);
 
 struct NamedSource {
-  std::string name;          ///< the submission's name; for other sources (scaffold, rungs, …) a description
-  std::string group;         ///< the problem; only sources of the same group are compared
+  std::string name;   ///< the submission's name; for other sources (scaffold, rungs, …) a description
+  std::string group;  ///< the problem; only sources of the same group are compared
   std::string text;
-  Fingerprints prints;       ///< of `text`
+  Fingerprints prints;  ///< of `text`
 };
 
 struct SourcePair {
-  std::size_t first = 0, second = 0;     ///< positions in the list
+  std::size_t first = 0, second = 0;  ///< positions in the list
   Likeness likeness;
 };
 
 /// The pairs with a share of at least `least` [0, 1], the most similar first. In a group of more than twelve
 /// sources, hashes that more than a quarter of the sources have also count as common.
-std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std::set<std::uint64_t>& common, double least);
+std::vector<SourcePair> alike(const std::vector<NamedSource>& sources, const std::set<std::uint64_t>& common,
+                              double least);
 
 }  // namespace capstone

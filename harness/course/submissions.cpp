@@ -17,14 +17,15 @@ namespace capstone {
 namespace {
 
 constexpr const char* kArchiveEndings[] = {".tar.gz", ".tgz", ".zip", ".tar"};
-constexpr std::size_t kMaxName = 80;   // [B] longest name of a submission's folder
+constexpr std::size_t kMaxName = 80;  // [B] longest name of a submission's folder
 // Limits for a bulk archive, which holds a whole class. Each submission inside must keep the usual limits
 // when it is unpacked.
 constexpr UnpackLimits kBulkLimits{200'000, std::uintmax_t{64} << 30, std::uintmax_t{256} << 20, 24};
 
 std::string without_ending(std::string name) {
   for (std::string_view ending : kArchiveEndings)
-    if (name.size() > ending.size() && name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+    if (name.size() > ending.size() && name.ends_with(ending))
+      return name.substr(0, name.size() - ending.size());
   return name;
 }
 
@@ -33,7 +34,8 @@ std::string tame(std::string_view text) {
   std::string out;
   for (char c : to_utf8(text)) {
     auto u = static_cast<unsigned char>(c);
-    bool plain = u >= 0x80 || (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || u == '.' || u == '_' || u == '-' || u == '~';
+    bool plain = u >= 0x80 || (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') ||
+                 u == '.' || u == '_' || u == '-' || u == '~';
     out += plain ? c : '-';
   }
   while (out.size() > kMaxName) {
@@ -45,7 +47,8 @@ std::string tame(std::string_view text) {
 }
 
 std::string name_of(const Submission& submission, const fs::path& entry) {
-  if (submission.origin.platform == "Gradescope" && submission.origin.person.empty()) return tame(entry.filename().string());
+  if (submission.origin.platform == "Gradescope" && submission.origin.person.empty())
+    return tame(entry.filename().string());
   if (!submission.origin.person.empty()) return tame(submission.origin.person);
   return tame(without_ending(entry.filename().string()));
 }
@@ -66,7 +69,8 @@ void look_inside(Submission& submission) {
   std::vector<fs::path> archives;
   for (const fs::path& entry : entries_of(submission.path)) {
     std::error_code code;
-    if (is_archive_name(entry.filename().string()) && fs::is_regular_file(fs::symlink_status(entry, code))) archives.push_back(entry);
+    if (is_archive_name(entry.filename().string()) && fs::is_regular_file(fs::symlink_status(entry, code)))
+      archives.push_back(entry);
   }
   if (archives.empty()) return;
   submission.path = archives.front();
@@ -95,7 +99,7 @@ std::map<std::string, Origin> gradescope_people(const fs::path& folder) {
       people[entry.first.as<std::string>()] = origin;
     }
   } catch (const YAML::Exception&) {
-    return {};   // not fatal: the submissions are still matched by the members that they name
+    return {};  // not fatal: the submissions are still matched by the members that they name
   }
   return people;
 }
@@ -104,7 +108,7 @@ Result<fs::path> unpack_bulk(const fs::path& archive, const fs::path& scratch) {
   CAPSTONE_TRY(std::string digest, sha256_file(archive));
   fs::path place = scratch / ("bulk-" + digest.substr(0, 16));
   std::error_code code;
-  if (fs::is_directory(place, code)) return place;   // unpacking is atomic, so an existing folder is complete
+  if (fs::is_directory(place, code)) return place;  // unpacking is atomic, so an existing folder is complete
   CAPSTONE_CHECK(make_folders(scratch));
   CAPSTONE_TRY(auto unpacked, unpack_archive(archive, place, kBulkLimits));
   (void)unpacked;
@@ -115,14 +119,16 @@ Result<fs::path> unpack_bulk(const fs::path& archive, const fs::path& scratch) {
 fs::path inner_folder(const fs::path& folder) {
   auto entries = entries_of(folder);
   std::error_code code;
-  if (entries.size() == 1 && fs::is_directory(entries[0], code) && project_root(folder).empty()) return entries[0];
+  if (entries.size() == 1 && fs::is_directory(entries[0], code) && project_root(folder).empty())
+    return entries[0];
   return folder;
 }
 
 }  // namespace
 
 bool is_archive_name(std::string_view name) {
-  return std::any_of(std::begin(kArchiveEndings), std::end(kArchiveEndings), [&](std::string_view ending) { return name.ends_with(ending); });
+  return std::any_of(std::begin(kArchiveEndings), std::end(kArchiveEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 fs::path project_root(const fs::path& place) {
@@ -130,13 +136,15 @@ fs::path project_root(const fs::path& place) {
   if (fs::exists(place / "capstone.yaml", code)) return place;
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(place, code))
-    if (entry.is_directory(code) && !entry.is_symlink(code) && fs::exists(entry.path() / "capstone.yaml", code)) found.push_back(entry.path());
+    if (entry.is_directory(code) && !entry.is_symlink(code) &&
+        fs::exists(entry.path() / "capstone.yaml", code))
+      found.push_back(entry.path());
   return found.size() == 1 ? found.front() : fs::path();
 }
 
 Origin origin_of(std::string_view file_name) {
-  static const std::regex canvas("^([^_]+)(_LATE)?_([0-9]+)_([0-9]+)_.+$"), moodle("^(.+)_([0-9]+)_assignsubmission_file_.*$"),
-      gradescope("^submission_([0-9]+)$");
+  static const std::regex canvas("^([^_]+)(_LATE)?_([0-9]+)_([0-9]+)_.+$"),
+      moodle("^(.+)_([0-9]+)_assignsubmission_file_.*$"), gradescope("^submission_([0-9]+)$");
   std::string name(file_name.substr(0, 1024));
   std::smatch match;
   Origin origin;
@@ -150,7 +158,8 @@ Origin origin_of(std::string_view file_name) {
   return origin;
 }
 
-Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path& scratch, const fs::path& exclude) {
+Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path& scratch,
+                                          const fs::path& exclude) {
   std::error_code code;
   fs::path folder = where;
   if (fs::is_regular_file(where, code) && is_archive_name(where.filename().string())) {
@@ -164,7 +173,8 @@ Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path&
   auto people = gradescope_people(folder);
   for (const fs::path& entry : entries_of(folder)) {
     std::string file = entry.filename();
-    if (file == "roster.csv" || file == "submission_metadata.yml" || fs::equivalent(entry, exclude, code)) continue;
+    if (file == "roster.csv" || file == "submission_metadata.yml" || fs::equivalent(entry, exclude, code))
+      continue;
     const bool is_folder = fs::is_directory(entry, code);
     if (!is_folder && !is_archive_name(file)) {
       found.ignored.push_back(file);
@@ -185,7 +195,8 @@ Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path&
   std::set<std::string> taken;
   for (Submission& submission : found.submissions) {
     std::string base = submission.name;
-    for (int n = 2; !taken.insert(submission.name).second; ++n) submission.name = fmt::format("{}~{}", base, n);
+    for (int n = 2; !taken.insert(submission.name).second; ++n)
+      submission.name = fmt::format("{}~{}", base, n);
   }
   return found;
 }
@@ -214,7 +225,7 @@ Result<std::string> digest_of_submission(const fs::path& path) {
     } else if (status.type() == fs::file_type::regular) {
       CAPSTONE_TRY(content, sha256_file(file));
     } else {
-      content = "neither a file nor a link";   // grading refuses it later
+      content = "neither a file nor a link";  // grading refuses it later
     }
     digest.add(file.lexically_relative(path).string(), content);
   }
@@ -222,11 +233,13 @@ Result<std::string> digest_of_submission(const fs::path& path) {
 }
 
 void to_json(Json& json, const Origin& o) {
-  json = {{"platform", o.platform}, {"person", to_utf8(o.person)}, {"id", to_utf8(o.id)}, {"email", to_utf8(o.email)}, {"submitted", to_utf8(o.submitted)}, {"late", o.late}};
+  json = {{"platform", o.platform},    {"person", to_utf8(o.person)},       {"id", to_utf8(o.id)},
+          {"email", to_utf8(o.email)}, {"submitted", to_utf8(o.submitted)}, {"late", o.late}};
 }
 
 void from_json(const Json& json, Origin& o) {
-  o = {json.value("platform", ""), json.value("person", ""), json.value("id", ""), json.value("email", ""), json.value("submitted", ""), json.value("late", false)};
+  o = {json.value("platform", ""), json.value("person", ""),    json.value("id", ""),
+       json.value("email", ""),    json.value("submitted", ""), json.value("late", false)};
 }
 
 }  // namespace capstone

@@ -12,13 +12,13 @@ namespace capstone {
 
 /// What a learning platform says about a submission, in the name of a file or folder or in a metadata file.
 struct Origin {
-  std::string platform;    ///< "Canvas", "Moodle" or "Gradescope"; empty when it is none of them
-  std::string person;      ///< the name as the platform writes it
+  std::string platform;  ///< "Canvas", "Moodle" or "Gradescope"; empty when it is none of them
+  std::string person;    ///< the name as the platform writes it
   /// The platform's number for the person (Canvas, Moodle) or the student id (Gradescope).
   std::string id;
   std::string email;
-  std::string submitted;   ///< in UTC, or as the platform writes it; empty when it is unknown
-  bool late = false;       ///< the platform marked it as late
+  std::string submitted;  ///< in UTC, or as the platform writes it; empty when it is unknown
+  bool late = false;      ///< the platform marked it as late
 };
 
 /// Reads the names that platforms give to files and folders: Canvas
@@ -27,17 +27,17 @@ struct Origin {
 Origin origin_of(std::string_view file_name);
 
 struct Submission {
-  std::string name;               ///< unique in the cohort; safe as a file name
-  std::filesystem::path path;     ///< a project folder or an archive
-  std::string shown;              ///< the path relative to the folder that the mentor named
+  std::string name;            ///< unique in the cohort; safe as a file name
+  std::filesystem::path path;  ///< a project folder or an archive
+  std::string shown;           ///< the path relative to the folder that the mentor named
   Origin origin;
   /// Other archives in the same folder; a person must decide which one counts.
   std::vector<std::string> rivals;
 };
 
 struct FoundSubmissions {
-  std::vector<Submission> submissions;   ///< sorted by path, so that names are the same every time
-  std::vector<std::string> ignored;      ///< files that are not submissions
+  std::vector<Submission> submissions;  ///< sorted by path, so that names are the same every time
+  std::vector<std::string> ignored;     ///< files that are not submissions
 };
 
 /// Finds the submissions in a folder or in a platform's bulk archive. A bulk archive is first unpacked below
@@ -45,7 +45,8 @@ struct FoundSubmissions {
 /// and `exclude`.
 /// @error `where` is neither a folder nor an archive; the bulk archive is damaged or refused; there is no
 ///        submission.
-Result<FoundSubmissions> find_submissions(const std::filesystem::path& where, const std::filesystem::path& scratch,
+Result<FoundSubmissions> find_submissions(const std::filesystem::path& where,
+                                          const std::filesystem::path& scratch,
                                           const std::filesystem::path& exclude);
 
 /// SHA-256 of a submission: the bytes of an archive, or the names, contents and link targets of a folder.

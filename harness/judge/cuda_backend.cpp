@@ -1,5 +1,5 @@
-// Judging on a GPU. The GPU host owns the tensors; a candidate is replayed (captured once, then launched by a trusted process)
-// where that is possible, else it runs in a worker of its own.
+// Judging on a GPU. The GPU host owns the tensors; a candidate is replayed (captured once, then launched by a
+// trusted process) where that is possible, else it runs in a worker of its own.
 #include <chrono>
 
 #include "harness/judge/race.h"
@@ -9,7 +9,8 @@ namespace {
 
 class CudaBackend : public JudgeBackend {
  public:
-  CudaBackend(const JudgeContext& context, OracleInWaiting oracle) : session_(context), oracle_(std::move(oracle)) {}
+  CudaBackend(const JudgeContext& context, OracleInWaiting oracle)
+      : session_(context), oracle_(std::move(oracle)) {}
 
   Result<std::vector<Built>> build() override {
     fs::path gpu_host_program;
@@ -20,7 +21,8 @@ class CudaBackend : public JudgeBackend {
     std::vector<Built> all;
     const auto& candidates = session_.request().candidates;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      CAPSTONE_TRY(Built built, load_candidate(session_, candidates[i], std::move(artifacts[i]), environment));
+      CAPSTONE_TRY(Built built,
+                   load_candidate(session_, candidates[i], std::move(artifacts[i]), environment));
       all.push_back(std::move(built));
     }
     return all;
@@ -52,7 +54,7 @@ class CudaBackend : public JudgeBackend {
  private:
   CudaSession session_;
   OracleInWaiting oracle_;
-  double checking_ = 0;   ///< [s]
+  double checking_ = 0;  ///< [s]
 };
 
 }  // namespace

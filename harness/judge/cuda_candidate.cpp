@@ -10,7 +10,8 @@
 namespace capstone {
 namespace {
 
-// Each case twice: what a kernel reads without having written it, and what two threads race for, differs between the two.
+// Each case twice: what a kernel reads without having written it, and what two threads race for, differs
+// between the two.
 const std::vector<std::string> kRuns{"", ""};
 
 Result<std::shared_ptr<ReplayedKernel>> capture(const CudaSession& session, const Artifact& artifact) {
@@ -18,18 +19,24 @@ Result<std::shared_ptr<ReplayedKernel>> capture(const CudaSession& session, cons
   auto bytes = std::as_bytes(std::span(code));
   ReplayedKernel::Programs programs;
   programs.capture_worker = [&session, library = artifact.program] {
-    return Worker::start_runner({session.capture_worker_program.string(), library.string()}, session.sandbox, session.limits, true);
+    return Worker::start_runner({session.capture_worker_program.string(), library.string()}, session.sandbox,
+                                session.limits, true);
   };
   programs.replayer = [&session] {
     return Worker::start_runner({session.replayer_program.string()}, session.trusted, session.limits, true);
   };
-  return std::make_shared<ReplayedKernel>(std::move(programs), std::vector<std::byte>(bytes.begin(), bytes.end()));
+  return std::make_shared<ReplayedKernel>(std::move(programs),
+                                          std::vector<std::byte>(bytes.begin(), bytes.end()));
 }
 
 // What a build is for a .cu. The program stays null where it cannot run; the record says why.
-Result<std::shared_ptr<CudaProgram>> load_python(const CudaSession& session, const Candidate& candidate, Measurement& m) {
+Result<std::shared_ptr<CudaProgram>> load_python(const CudaSession& session, const Candidate& candidate,
+                                                 Measurement& m) {
   if (!session.baselines.python) {
-    not_judgeable_here(m, {session.baselines.why_native, {}, "give --python the path of a python3 with PyTorch for CUDA", ExitCode::kEnvironment});
+    not_judgeable_here(m, {session.baselines.why_native,
+                           {},
+                           "give --python the path of a python3 with PyTorch for CUDA",
+                           ExitCode::kEnvironment});
     return nullptr;
   }
   session.say({Stage::kLoad, candidate.name});
@@ -50,13 +57,22 @@ Result<std::shared_ptr<CudaProgram>> load_python(const CudaSession& session, con
 
 GateOneSetup setup_of(const CudaSession& session, const Oracle& oracle, const Checked& candidate) {
   const bool python = cuda_program(candidate).python.has_value();
-  const auto timeout = run_timeout(session.request()) + (python ? kFirstRunOfPython : std::chrono::milliseconds(0));
-  return {&session.problem(), &oracle, session.gpu_host.get(), kRuns, {}, timeout, *session.context.say, candidate.record.candidate,
+  const auto timeout =
+      run_timeout(session.request()) + (python ? kFirstRunOfPython : std::chrono::milliseconds(0));
+  return {&session.problem(),
+          &oracle,
+          session.gpu_host.get(),
+          kRuns,
+          {},
+          timeout,
+          *session.context.say,
+          candidate.record.candidate,
           is_timed(session.request()) && !python};
 }
 
 // Gate one of captured launches. @return whether that is the verdict; else in-process execution is next
-Result<bool> check_replayed(const CudaSession& session, const Oracle& oracle, const Bound& bound, Checked& candidate) {
+Result<bool> check_replayed(const CudaSession& session, const Oracle& oracle, const Bound& bound,
+                            Checked& candidate) {
   Measurement& m = candidate.record;
   CudaProgram& program = cuda_program(candidate);
   GateOneSetup setup = setup_of(session, oracle, candidate);
@@ -70,11 +86,14 @@ Result<bool> check_replayed(const CudaSession& session, const Oracle& oracle, co
   if (!refusal.empty()) m.gate_one = GateOne::kNotJudgeable;
   if (session.request().options.execution == Execution::kReplayed) return true;
   const CaseResult* failure = m.first_failure();
-  run_in_process(candidate, !refusal.empty() ? refusal : "the recorded launch fails gate one: " + (failure ? failure->problem : std::string()));
+  run_in_process(candidate, !refusal.empty() ? refusal
+                                             : "the recorded launch fails gate one: " +
+                                                   (failure ? failure->problem : std::string()));
   return false;
 }
 
-Result<void> check_in_process(const CudaSession& session, const Oracle& oracle, const Bound& bound, Checked& candidate) {
+Result<void> check_in_process(const CudaSession& session, const Oracle& oracle, const Bound& bound,
+                              Checked& candidate) {
   Measurement& m = candidate.record;
   CudaProgram& program = cuda_program(candidate);
   m.cases.clear();
@@ -83,7 +102,8 @@ Result<void> check_in_process(const CudaSession& session, const Oracle& oracle, 
   m.execution = Execution::kInProcess;
   if (program.python) m.execution_reason = "a Python process cannot be recorded";
   GateOneSetup setup = setup_of(session, oracle, candidate);
-  setup.start_worker = starting_with(program.loaded ? std::move(*program.loaded) : nullptr, program.start(session));
+  setup.start_worker =
+      starting_with(program.loaded ? std::move(*program.loaded) : nullptr, program.start(session));
   CAPSTONE_TRY(candidate.wants, gate_one(setup, bound.cases, m));
   if (m.gate_one != GateOne::kPassed) m.gate_two_reason = "gate one failed";
   return {};
@@ -97,7 +117,8 @@ std::function<StartedRunner()> CudaProgram::start(const CudaSession& session) co
   return [&session, library = artifact.program] { return session.start_worker(library, false); };
 }
 
-Result<Built> load_candidate(const CudaSession& session, const Candidate& candidate, Artifact artifact, const Json& environment) {
+Result<Built> load_candidate(const CudaSession& session, const Candidate& candidate, Artifact artifact,
+                             const Json& environment) {
   Built built{blank_measurement(session.request(), candidate, session.sandbox, environment), nullptr};
   Measurement& m = built.record;
   m.backend = Backend::kCuda;
@@ -117,12 +138,15 @@ Result<Built> load_candidate(const CudaSession& session, const Candidate& candid
   return built;
 }
 
-Result<void> check_candidate(const CudaSession& session, const Oracle& oracle, const Bound& bound, Checked& candidate) {
+Result<void> check_candidate(const CudaSession& session, const Oracle& oracle, const Bound& bound,
+                             Checked& candidate) {
   const CudaProgram& program = cuda_program(candidate);
   if (!program.artifact.result.ok) return {};  // the record says so
   const Execution wanted = session.request().options.execution;
   if (program.python && wanted == Execution::kReplayed) {
-    not_judgeable_here(candidate.record, {"cannot be replayed: a Python process cannot be recorded", {}, "measure with --execution in-process",
+    not_judgeable_here(candidate.record, {"cannot be replayed: a Python process cannot be recorded",
+                                          {},
+                                          "measure with --execution in-process",
                                           ExitCode::kEnvironment});
     candidate.record.gate_two_reason = "gate one failed";
     cuda_program(candidate).loaded.reset();  // it must not run while another candidate is timed
@@ -145,15 +169,16 @@ void add_build_labels(const Problem& problem, Checked& candidate) {
   const CudaProgram& program = cuda_program(candidate);
   std::vector<std::string>& labels = candidate.record.labels;
   if (problem.precision == Precision::kFp32 && !program.artifact.tensor_instructions.empty())
-    labels.push_back(fmt::format("{}tensor-core instructions ({}) in a problem that is judged in fp32", kNeedsExplanation,
-                                 program.artifact.tensor_instructions));
+    labels.push_back(fmt::format("{}tensor-core instructions ({}) in a problem that is judged in fp32",
+                                 kNeedsExplanation, program.artifact.tensor_instructions));
   if (!program.replayed || program.replayed->launched().empty()) return;
   for (const std::string& note : program.replayed->notes()) labels.push_back("note: " + note);
   std::vector<std::string> unused;
   for (const std::string& name : program.replayed->defined())
     if (!program.replayed->launched().contains(name)) unused.push_back(demangled(name));
   if (!unused.empty())
-    labels.push_back(fmt::format("{} never launched in any case: {}", unused.size() == 1 ? "a kernel is" : "kernels are",
+    labels.push_back(fmt::format("{} never launched in any case: {}",
+                                 unused.size() == 1 ? "a kernel is" : "kernels are",
                                  join(unused, ", ").substr(0, 300)));
 }
 

@@ -27,20 +27,26 @@ DeviceAttributes attributes_of(const Json& hello) {
   return a;
 }
 
-// All candidates, then the native baseline (none where its path is empty), in parallel: nvcc takes seconds for each and one core.
-Result<std::vector<Artifact>> build_sources(const CudaSession& session, const fs::path& native, const std::string& arch) {
+// All candidates, then the native baseline (none where its path is empty), in parallel: nvcc takes seconds
+// for each and one core.
+Result<std::vector<Artifact>> build_sources(const CudaSession& session, const fs::path& native,
+                                            const std::string& arch) {
   const JudgeRequest& request = session.request();
   std::vector<std::optional<Result<Artifact>>> built(request.candidates.size() + 1);
-  parallel_for(static_cast<std::int64_t>(built.size()), 1, threads_or_all(0), [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      const bool ours = i == request.candidates.size();
-      const std::string name = ours ? "native" : request.candidates[i].name;
-      const fs::path& source = ours ? native : request.candidates[i].source;
-      if (source.empty() || is_python(source)) built[i] = Artifact{};
-      else built[i] = build_cuda({request.problem, source, session.context.resources, ours ? nullptr : &session.sandbox, name, 900}, arch,
-                                 ours ? request.problem->link : std::vector<std::string>{});
-    }
-  });
+  parallel_for(static_cast<std::int64_t>(built.size()), 1, threads_or_all(0),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+                   const bool ours = i == request.candidates.size();
+                   const std::string name = ours ? "native" : request.candidates[i].name;
+                   const fs::path& source = ours ? native : request.candidates[i].source;
+                   if (source.empty() || is_python(source))
+                     built[i] = Artifact{};
+                   else
+                     built[i] = build_cuda({request.problem, source, session.context.resources,
+                                            ours ? nullptr : &session.sandbox, name, 900},
+                                           arch, ours ? request.problem->link : std::vector<std::string>{});
+                 }
+               });
   std::vector<Artifact> artifacts;
   for (auto& each : built) {
     CAPSTONE_TRY(Artifact artifact, std::move(*each));
@@ -58,7 +64,9 @@ fs::path native_source(const CudaSession& session) {
 }  // namespace
 
 CudaSession::CudaSession(const JudgeContext& surroundings)
-    : context(surroundings), sandbox(*surroundings.sandbox), trusted(Sandbox::none(*surroundings.resources, "trusted")) {
+    : context(surroundings),
+      sandbox(*surroundings.sandbox),
+      trusted(Sandbox::none(*surroundings.resources, "trusted")) {
   limits.memory = std::size_t{16} << 30;  // of the host; what the driver maps of the device does not count
   limits.start = std::chrono::seconds(60);
 }
@@ -81,7 +89,8 @@ std::function<StartedRunner()> CudaSession::python_arm(const std::string& name) 
 }
 
 StartedRunner CudaSession::start_worker(const fs::path& library, bool ours) const {
-  return Worker::start_runner({worker_program.string(), library.string()}, ours ? trusted : sandbox, limits, true);
+  return Worker::start_runner({worker_program.string(), library.string()}, ours ? trusted : sandbox, limits,
+                              true);
 }
 
 Result<std::vector<Artifact>> build_all(CudaSession& session, fs::path& gpu_host_program) {
@@ -91,11 +100,15 @@ Result<std::vector<Artifact>> build_all(CudaSession& session, fs::path& gpu_host
   const auto begun = std::chrono::steady_clock::now();
   std::vector<std::string> names;
   for (const Candidate& candidate : session.request().candidates) names.push_back(candidate.name);
-  session.say({Stage::kBuild, {}, fmt::format("{}{} with nvcc", join(names, ", "), session.has_native() ? " and the native baseline" : "")});
+  session.say({Stage::kBuild,
+               {},
+               fmt::format("{}{} with nvcc", join(names, ", "),
+                           session.has_native() ? " and the native baseline" : "")});
   const fs::path native = native_source(session);
   auto building = std::async(std::launch::async, [&] { return build_sources(session, native, arch); });
-  auto programs = own_cuda_programs({"capstone-gpu-host", "capstone-worker-cuda", "capstone-capture-worker", "capstone-replayer"}, arch,
-                                    session.resources(), *session.context.say);
+  auto programs = own_cuda_programs(
+      {"capstone-gpu-host", "capstone-worker-cuda", "capstone-capture-worker", "capstone-replayer"}, arch,
+      session.resources(), *session.context.say);
   CAPSTONE_TRY(std::vector<Artifact> artifacts, building.get());
   if (!programs) return fail(programs.error());
   gpu_host_program = (*programs)[0];
@@ -105,8 +118,9 @@ Result<std::vector<Artifact>> build_all(CudaSession& session, fs::path& gpu_host
   session.native = std::move(artifacts.back());
   artifacts.pop_back();
   if (session.has_native() && !session.native.result.ok)
-    return fail("the problem's baseline.cu does not build: " + session.native.result.first_error->text, session.native.result.first_error->file,
-                "see `capstone doctor` for missing libraries", ExitCode::kEnvironment);
+    return fail("the problem's baseline.cu does not build: " + session.native.result.first_error->text,
+                session.native.result.first_error->file, "see `capstone doctor` for missing libraries",
+                ExitCode::kEnvironment);
   session.building = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   return artifacts;
 }
@@ -117,8 +131,11 @@ Result<void> open_device(CudaSession& session, const fs::path& gpu_host_program,
   session.peaks = peaks_of(attributes_of(session.gpu_host->device()));
   session.sandbox.allow_reading(session.toolkit.root);  // the CUDA runtime that both programs load
   const auto& candidates = session.request().candidates;
-  const bool any_python = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& each) { return is_python(each.source); });
-  if (is_timed(session.request()) || any_python) { CAPSTONE_TRY(session.baselines, find_baselines(session, oracle)); }
+  const bool any_python = std::any_of(candidates.begin(), candidates.end(),
+                                      [](const Candidate& each) { return is_python(each.source); });
+  if (is_timed(session.request()) || any_python) {
+    CAPSTONE_TRY(session.baselines, find_baselines(session, oracle));
+  }
   return {};
 }
 

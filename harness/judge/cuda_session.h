@@ -1,5 +1,6 @@
 #pragma once
-// What a judgement on a GPU has at hand: the GPU, capstone's own programs, the GPU host that owns the tensors, the baselines.
+// What a judgement on a GPU has at hand: the GPU, capstone's own programs, the GPU host that owns the
+// tensors, the baselines.
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,34 +17,35 @@ namespace capstone {
 
 /// The baselines that run in gate two, and why there are no more.
 struct Baselines {
-  std::optional<Python> python;         ///< whose PyTorch the arms and the candidates in Python run in
-  std::vector<std::string> arms;        ///< of PyTorch; the first is gate two's. Empty: the native baseline is
-  std::string why_native;               ///< why not PyTorch's
+  std::optional<Python> python;   ///< whose PyTorch the arms and the candidates in Python run in
+  std::vector<std::string> arms;  ///< of PyTorch; the first is gate two's. Empty: the native baseline is
+  std::string why_native;         ///< why not PyTorch's
 };
 
 struct CudaSession {
   explicit CudaSession(const JudgeContext& context);
 
   JudgeContext context;
-  Sandbox sandbox;                      ///< of candidates
-  Sandbox trusted;                      ///< of capstone's own programs
+  Sandbox sandbox;  ///< of candidates
+  Sandbox trusted;  ///< of capstone's own programs
   WorkerLimits limits;
   GpuIdentity gpu;
   CudaToolkit toolkit;
   std::filesystem::path worker_program, capture_worker_program, replayer_program;
-  Artifact native;                      ///< the problem's baseline.cu; nothing where the oracle is reference.py
+  Artifact native;  ///< the problem's baseline.cu; nothing where the oracle is reference.py
   Baselines baselines;
-  std::optional<FileLock> gpu_lock;     ///< held while anything runs on the GPU
+  std::optional<FileLock> gpu_lock;  ///< held while anything runs on the GPU
   std::unique_ptr<GpuHost> gpu_host;
   DevicePeaks peaks;
-  double building = 0;                  ///< [s]
+  double building = 0;  ///< [s]
 
   const JudgeRequest& request() const { return *context.request; }
   const Problem& problem() const { return *context.request->problem; }
   const Resources& resources() const { return *context.resources; }
   void say(const StageEvent& event) const { (*context.say)(event); }
 
-  /// Whether there is a native baseline; else PyTorch's eager is the baseline, and says what timed runs should give.
+  /// Whether there is a native baseline; else PyTorch's eager is the baseline, and says what timed runs
+  /// should give.
   bool has_native() const { return !problem().oracle_is_reference; }
   PythonWork python_work(const Python& python) const;
   /// One of PyTorch's arms, in a trusted process.
@@ -52,13 +54,15 @@ struct CudaSession {
   StartedRunner start_worker(const std::filesystem::path& library, bool ours) const;
 };
 
-/// Finds the GPU and the Toolkit, and builds all candidates, the native baseline and capstone's own programs, in parallel.
+/// Finds the GPU and the Toolkit, and builds all candidates, the native baseline and capstone's own programs,
+/// in parallel.
 /// @return an artifact for each candidate; an empty one for a .py
 /// @error no GPU, no Toolkit, the native baseline does not build
 Result<std::vector<Artifact>> build_all(CudaSession& session, std::filesystem::path& gpu_host_program);
 
 /// Waits for the GPU, starts the GPU host on it and looks for baselines.
-Result<void> open_device(CudaSession& session, const std::filesystem::path& gpu_host_program, const Oracle& oracle);
+Result<void> open_device(CudaSession& session, const std::filesystem::path& gpu_host_program,
+                         const Oracle& oracle);
 
 /// What a record says of the machine: the host, the GPU, the Toolkit, PyTorch.
 Result<Json> describe(CudaSession& session);

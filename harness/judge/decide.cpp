@@ -30,21 +30,26 @@ Arm finished_arm(const TimedArm& timed) {
 // What a mentor should ask about before believing a time.
 void add_roof_label(std::vector<std::string>& labels, const Roofline& roof, double ms) {
   if (roof.floor_ms > 0 && ms < roof.floor_ms)
-    labels.push_back(fmt::format("{}{} is less than the {} that the data sheet allows for this work", kNeedsExplanation,
-                                 format_time_ms(ms), format_time_ms(roof.floor_ms)));
+    labels.push_back(fmt::format("{}{} is less than the {} that the data sheet allows for this work",
+                                 kNeedsExplanation, format_time_ms(ms), format_time_ms(roof.floor_ms)));
 }
 
 // The times of in-process execution are claims; the judge's own clock must confirm them.
 void compare_clocks(const TimedArm& reference, const TimedArm& arm, Measurement& m) {
   auto view = host_timer_view(reference, arm);
   if (!view) return;
-  Json seen{{"host_timer_ms", view->ms}, {"slack_ms", view->slack_ms}, {"launch_ms", arm.launch_ms}, {"agrees", view->agrees}};
+  Json seen{{"host_timer_ms", view->ms},
+            {"slack_ms", view->slack_ms},
+            {"launch_ms", arm.launch_ms},
+            {"agrees", view->agrees}};
   m.environment["host_timer"] = std::move(seen);
   if (view->agrees) return;
   m.labels.push_back(fmt::format(
-      "two clocks disagree: the kernel's process claims {}, from outside a launch takes {}{}", format_time_ms(median(arm.all_samples())),
-      format_time_ms(view->ms),
-      view->host_bound ? fmt::format("; it says that launch() keeps the host busy for {}", format_time_ms(arm.launch_ms)) : std::string()));
+      "two clocks disagree: the kernel's process claims {}, from outside a launch takes {}{}",
+      format_time_ms(median(arm.all_samples())), format_time_ms(view->ms),
+      view->host_bound
+          ? fmt::format("; it says that launch() keeps the host busy for {}", format_time_ms(arm.launch_ms))
+          : std::string()));
   m.gate_two = GateTwo::kUnresolved;
   m.gate_two_reason = "two clocks disagree about the kernel's time";
 }
@@ -52,8 +57,8 @@ void compare_clocks(const TimedArm& reference, const TimedArm& arm, Measurement&
 struct Decision {
   const Race& race;
   const Problem& problem;
-  Cost cost;                ///< at the `measure` sizes
-  Interval a_over_a;        ///< the reference against itself
+  Cost cost;          ///< at the `measure` sizes
+  Interval a_over_a;  ///< the reference against itself
   const std::function<std::uint64_t()>& random;
 
   const TimedArm& reference() const { return race.arms[race.reference]; }
@@ -64,7 +69,8 @@ struct Decision {
 };
 
 // The other baselines, each with the candidate's speedup over it.
-void add_baselines(const Decision& d, const TimedArm& arm, Measured& measured, std::vector<std::string>& labels) {
+void add_baselines(const Decision& d, const TimedArm& arm, Measured& measured,
+                   std::vector<std::string>& labels) {
   const Race& race = d.race;
   for (std::size_t a = 0; a < race.first_candidate; ++a) {
     const TimedArm& baseline = race.arms[a];
@@ -79,7 +85,8 @@ void add_baselines(const Decision& d, const TimedArm& arm, Measured& measured, s
 
 void add_arm_labels(const Decision& d, std::size_t at, std::vector<std::string>& labels) {
   const TimedArm& arm = d.race.arms[at];
-  if (std::string bound = bound_by_launches(d.race.arms, at); !bound.empty()) labels.push_back(std::move(bound));
+  if (std::string bound = bound_by_launches(d.race.arms, at); !bound.empty())
+    labels.push_back(std::move(bound));
   if (std::string label = label_of_libraries(arm.libraries);
       !label.empty() && std::find(labels.begin(), labels.end(), label) == labels.end())
     labels.push_back(std::move(label));
@@ -116,7 +123,8 @@ void decide_one(const Decision& d, std::size_t at, Measurement& m) {
   add_arm_labels(d, at, m.labels);
   m.gate_two = verdict.verdict;
   if (m.gate_two == GateTwo::kUnresolved)
-    m.gate_two_reason = fmt::format("the interval is still too wide after {:.0f} s; raise --budget", d.race.outcome.seconds);
+    m.gate_two_reason =
+        fmt::format("the interval is still too wide after {:.0f} s; raise --budget", d.race.outcome.seconds);
   if (!arm.trusted_clock) compare_clocks(arm.python ? d.reference() : d.race.arms[0], arm, m);
   if (!d.race.outcome.void_because.empty()) {
     m.gate_two = GateTwo::kUnresolved;
@@ -146,7 +154,8 @@ Result<void> show_emulated(const Problem& problem, const std::vector<double>& sa
 
 }  // namespace
 
-Result<std::vector<Measurement>> decide(Timed timed, const Problem& problem, const std::function<std::uint64_t()>& random) {
+Result<std::vector<Measurement>> decide(Timed timed, const Problem& problem,
+                                        const std::function<std::uint64_t()>& random) {
   std::vector<Measurement> measurements;
   if (timed.race.arms.empty()) {
     for (TimedCandidate& candidate : timed.candidates) {

@@ -8,8 +8,8 @@
 
 namespace capstone {
 
-/// Gate two's verdict for every candidate that was timed on a GPU; emulated times are shown together with "not judged".
-/// A candidate without times keeps its record as it is.
+/// Gate two's verdict for every candidate that was timed on a GPU; emulated times are shown together with
+/// "not judged". A candidate without times keeps its record as it is.
 /// @param random  seeds of the bootstraps
 /// @error a cost that does not evaluate
 Result<std::vector<Measurement>> decide(Timed timed, const Problem& problem,

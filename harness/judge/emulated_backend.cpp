@@ -21,26 +21,31 @@ Result<std::vector<double>> time_emulated(const Problem& problem, const GateOneS
   std::vector<double> none;
   auto worker = setup.start_worker();
   if (!worker) return none;
-  CAPSTONE_TRY(const auto cases, bind_cases(problem, {{"emulate", problem.emulate, fresh_seed(), Battery::kPlain}}));
+  CAPSTONE_TRY(const auto cases,
+               bind_cases(problem, {{"emulate", problem.emulate, fresh_seed(), Battery::kPlain}}));
   const BoundCase& emulated = cases.front();
   CAPSTONE_TRY(Json question, workspace_arguments(emulated.bound));
   auto bytes = ask_private_bytes(**worker, problem, question);
   if (!bytes) return none;
-  CAPSTONE_TRY(PreparedCase prepared, prepare_case(emulated, *setup.oracle, bytes->workspace, bytes->prepared));
+  CAPSTONE_TRY(PreparedCase prepared,
+               prepare_case(emulated, *setup.oracle, bytes->workspace, bytes->prepared));
   CAPSTONE_TRY(int arena, setup.arena->resize(prepared.layout.bytes));
-  if (!(*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena)) return none;
+  if (!(*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), arena))
+    return none;
   CAPSTONE_TRY(Json args, call_arguments(emulated.bound, prepared.layout));
   Json request{{"op", "run"}, {"args", args}, {"schedule", "forward"}, {"seed", 1}};
   CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, request, prepared.image));
   if (!preparation || !preparation->passed) return none;
-  request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
+  request["workspace"] =
+      prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
   if (problem.prepare) request["prepared"] = prepared.layout.prepared_offset;
   std::vector<double> samples;
   for (int i = 0; i <= kTimedRuns; ++i) {
     CAPSTONE_CHECK(setup.arena->load(prepared.image));
     auto answer = (*worker)->ask(request, setup.run_timeout);
     if (!answer) {
-      if (answer.error().kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+      if (answer.error().kind == WorkerFailure::Kind::kInterrupted)
+        return fail("interrupted", {}, {}, ExitCode::kInterrupted);
       return none;
     }
     auto ms = answer->message.find("ms");
@@ -57,21 +62,28 @@ class EmulatedBackend : public JudgeBackend {
   // All builds at once: each is one compiler process of about a second.
   Result<std::vector<Built>> build() override {
     const JudgeRequest& request = *context_.request;
-    (*context_.say)({Stage::kBuild, {}, (request.candidates.size() == 1 ? request.candidates.front().name
-                                                                        : fmt::format("{} kernels", request.candidates.size())) + " for the CPU"});
+    (*context_.say)({Stage::kBuild,
+                     {},
+                     (request.candidates.size() == 1 ? request.candidates.front().name
+                                                     : fmt::format("{} kernels", request.candidates.size())) +
+                         " for the CPU"});
     Json environment = host_environment(*context_.resources);
     environment["device"] = "CPU (emulated CUDA)";
     std::vector<std::future<Result<EmulatedArtifact>>> builds;
     for (const Candidate& candidate : request.candidates) {
-      BuildRequest build{request.problem, candidate.source, context_.resources, context_.sandbox, candidate.name};
+      BuildRequest build{request.problem, candidate.source, context_.resources, context_.sandbox,
+                         candidate.name};
       builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
     }
     std::vector<Built> all;
     std::optional<Error> broken;
     for (std::size_t i = 0; i < builds.size(); ++i) {
       auto artifact = builds[i].get();  // each is waited for, whatever became of the others
-      if (!artifact) broken = artifact.error();
-      else all.push_back(built(*artifact, blank_measurement(request, request.candidates[i], *context_.sandbox, environment)));
+      if (!artifact)
+        broken = artifact.error();
+      else
+        all.push_back(built(
+            *artifact, blank_measurement(request, request.candidates[i], *context_.sandbox, environment)));
     }
     if (broken) return fail(*broken);
     return all;
@@ -142,7 +154,8 @@ class EmulatedBackend : public JudgeBackend {
     setup.oracle = oracle;
     setup.arena = &arena;
     setup.schedules = {"forward", "reverse", "random", "warp"};
-    setup.start_worker = [file = static_cast<const EmulatedProgram&>(*candidate.program).file, sandbox = context_.sandbox] {
+    setup.start_worker = [file = static_cast<const EmulatedProgram&>(*candidate.program).file,
+                          sandbox = context_.sandbox] {
       return Worker::start_runner({file.string()}, *sandbox, WorkerLimits{}, false);
     };
     setup.run_timeout = run_timeout(*context_.request);
@@ -154,12 +167,13 @@ class EmulatedBackend : public JudgeBackend {
 
   JudgeContext context_;
   OracleInWaiting oracle_;
-  std::string because_;   ///< why there is no GPU
+  std::string because_;  ///< why there is no GPU
 };
 
 }  // namespace
 
-std::unique_ptr<JudgeBackend> make_emulated_backend(const JudgeContext& context, OracleInWaiting oracle, std::string because) {
+std::unique_ptr<JudgeBackend> make_emulated_backend(const JudgeContext& context, OracleInWaiting oracle,
+                                                    std::string because) {
   return std::make_unique<EmulatedBackend>(context, std::move(oracle), std::move(because));
 }
 

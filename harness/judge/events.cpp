@@ -15,13 +15,15 @@ std::string StageEvent::line() const {
     case Stage::kLoad:
       return candidate.empty() ? "starting " + detail : "loading " + candidate;
     case Stage::kGateOne:
-      return fmt::format("{}: gate one, case {} of {} ({}){}", candidate, number, total, detail, build.empty() ? "" : " (" + build + ")");
+      return fmt::format("{}: gate one, case {} of {} ({}){}", candidate, number, total, detail,
+                         build.empty() ? "" : " (" + build + ")");
     case Stage::kEmulatedTimes:
       return candidate + ": emulated times";
     case Stage::kBuildInstrumented:
       return "building once more, instrumented";
     case Stage::kGateTwo:
-      return fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", number, total, seconds, budget_seconds);
+      return fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", number, total,
+                         seconds, budget_seconds);
   }
   return detail;
 }

@@ -6,26 +6,27 @@
 namespace capstone {
 
 enum class Stage {
-  kNote,              ///< `detail` is the whole line
-  kWait,              ///< for `detail`
-  kBuild,             ///< of `detail`: kernels, baselines, capstone's own programs
-  kLoad,              ///< a candidate in Python, or PyTorch itself (`candidate` is empty)
-  kGateOne,           ///< case `number` of `total`; `detail`: its sizes and inputs
+  kNote,     ///< `detail` is the whole line
+  kWait,     ///< for `detail`
+  kBuild,    ///< of `detail`: kernels, baselines, capstone's own programs
+  kLoad,     ///< a candidate in Python, or PyTorch itself (`candidate` is empty)
+  kGateOne,  ///< case `number` of `total`; `detail`: its sizes and inputs
   kEmulatedTimes,
   kBuildInstrumented,
-  kGateTwo,           ///< restart `number` of at least `total`; `seconds` of about `budget_seconds`
+  kGateTwo,  ///< restart `number` of at least `total`; `seconds` of about `budget_seconds`
 };
 
 struct StageEvent {
   Stage stage = Stage::kNote;
-  std::string candidate;        ///< whom it is about; empty: all of them
+  std::string candidate;  ///< whom it is about; empty: all of them
   std::string detail;
   int number = 0, total = 0;
   double seconds = 0, budget_seconds = 0;
-  std::string build;            ///< kGateOne of an instrumented build: "asan build: accesses out of bounds"
+  std::string build;  ///< kGateOne of an instrumented build: "asan build: accesses out of bounds"
 
   StageEvent() = default;
-  StageEvent(Stage of, std::string about, std::string what = {}) : stage(of), candidate(std::move(about)), detail(std::move(what)) {}
+  StageEvent(Stage of, std::string about, std::string what = {})
+      : stage(of), candidate(std::move(about)), detail(std::move(what)) {}
   /// A note.
   StageEvent(std::string line) : detail(std::move(line)) {}
   StageEvent(const char* line) : detail(line) {}

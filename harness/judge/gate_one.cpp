@@ -13,14 +13,16 @@ namespace capstone {
 GateOne verdict_of(const WorkerFailure& failure) {
   using Kind = WorkerFailure::Kind;
   switch (failure.kind) {
-    case Kind::kTimedOut: return GateOne::kTimedOut;
+    case Kind::kTimedOut:
+      return GateOne::kTimedOut;
     case Kind::kReported:
       if (failure.report_kind == "not_judgeable") return GateOne::kNotJudgeable;
       if (failure.report_kind == "undefined_behaviour") return GateOne::kUndefined;
       if (failure.report_kind == "timed_out") return GateOne::kTimedOut;
       if (failure.report_kind == "wrong_output") return GateOne::kWrong;
       return GateOne::kCrashed;
-    default: return GateOne::kCrashed;
+    default:
+      return GateOne::kCrashed;
   }
 }
 
@@ -31,7 +33,8 @@ constexpr std::chrono::milliseconds kLastWords{10000};
 
 Error interrupted_error() { return {"interrupted", {}, {}, ExitCode::kInterrupted}; }
 
-CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failure, const std::string& schedule) {
+CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failure,
+                       const std::string& schedule) {
   CaseResult result = blank_result(prepared.plan);
   result.schedule = schedule;
   result.problem = failure.what;
@@ -41,33 +44,44 @@ CaseResult failed_case(const PreparedCase& prepared, const WorkerFailure& failur
   return result;
 }
 
-// A run that is wrong after one that was right: the cause is what differs between the two, not the arithmetic.
+// A run that is wrong after one that was right: the cause is what differs between the two, not the
+// arithmetic.
 void blame_the_difference(CaseResult& result) {
   constexpr const char* kPattern = "differs from run to run (race, or memory that was never written)";
   result.problem = fmt::format("{}; this run: {}", kPattern, result.problem);
-  result.hint = "the run before was right on the same inputs. A __syncthreads() is missing, two threads write the same element, or "
-                "shared memory, the workspace or an accumulator is read before it is written; " + result.hint;
-  if (result.diagnosis) result.diagnosis->pattern = fmt::format("{}: {}", kPattern, result.diagnosis->pattern);
+  result.hint =
+      "the run before was right on the same inputs. A __syncthreads() is missing, two threads write the same "
+      "element, or "
+      "shared memory, the workspace or an accumulator is read before it is written; " +
+      result.hint;
+  if (result.diagnosis)
+    result.diagnosis->pattern = fmt::format("{}: {}", kPattern, result.diagnosis->pattern);
 }
 
 void add_label(Measurement& into, std::string label) {
-  if (std::find(into.labels.begin(), into.labels.end(), label) == into.labels.end()) into.labels.push_back(std::move(label));
+  if (std::find(into.labels.begin(), into.labels.end(), label) == into.labels.end())
+    into.labels.push_back(std::move(label));
 }
 
 }  // namespace
 
 std::string label_of_libraries(const std::set<std::string>& libraries) {
-  constexpr std::array kKnown{"libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libcutensor", "libcutlass",
-                              "libnccl", "libnpp", "libnvinfer", "libtorch", "libc10"};
+  constexpr std::array kKnown{"libcublas",   "libcudnn",    "libcufft",   "libcurand", "libcusolver",
+                              "libcusparse", "libcutensor", "libcutlass", "libnccl",   "libnpp",
+                              "libnvinfer",  "libtorch",    "libc10"};
   std::vector<std::string> found;
   for (const std::string& library : libraries)
-    if (std::any_of(kKnown.begin(), kKnown.end(), [&](const char* known) { return library.starts_with(known); })) found.push_back(library);
+    if (std::any_of(kKnown.begin(), kKnown.end(),
+                    [&](const char* known) { return library.starts_with(known); }))
+      found.push_back(library);
   if (found.empty()) return {};
-  return fmt::format("library: {} {} loaded by the kernel's process", join(found, ", "), found.size() == 1 ? "was" : "were");
+  return fmt::format("library: {} {} loaded by the kernel's process", join(found, ", "),
+                     found.size() == 1 ? "was" : "were");
 }
 
-Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& setup, Runner& worker, const PreparedCase& prepared,
-                                                            Json request, std::span<std::byte> image) {
+Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& setup, Runner& worker,
+                                                            const PreparedCase& prepared, Json request,
+                                                            std::span<std::byte> image) {
   using Outcome = tl::expected<CaseResult, WorkerFailure>;
   if (!setup.problem->prepare) {
     CaseResult nothing;
@@ -80,9 +94,11 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   CAPSTONE_CHECK(setup.arena->load(before));
   request["op"] = "prepare";
   request["prepared"] = layout.prepared_offset;
-  if (auto answer = worker.ask(request, setup.run_timeout + kLastWords); !answer) return Outcome(tl::unexpect, answer.error());
+  if (auto answer = worker.ask(request, setup.run_timeout + kLastWords); !answer)
+    return Outcome(tl::unexpect, answer.error());
   CAPSTONE_CHECK(setup.arena->fetch(after));
-  std::memcpy(image.data() + layout.prepared_offset, after.data() + layout.prepared_offset, layout.prepared_bytes);
+  std::memcpy(image.data() + layout.prepared_offset, after.data() + layout.prepared_offset,
+              layout.prepared_bytes);
   return Outcome(examine_preparation(*setup.problem, prepared, before, after));
 }
 
@@ -90,7 +106,8 @@ namespace {
 
 class CaseLoop {
  public:
-  CaseLoop(const GateOneSetup& setup, Measurement& into) : setup_(setup), problem_(*setup.problem), into_(into) {}
+  CaseLoop(const GateOneSetup& setup, Measurement& into)
+      : setup_(setup), problem_(*setup.problem), into_(into) {}
 
   Result<PrivateBytes> run(const std::vector<BoundCase>& cases) {
     auto worker = setup_.start_worker();
@@ -103,7 +120,8 @@ class CaseLoop {
       CAPSTONE_CHECK(run_case(each));
       if (broken_) return give_up(each.plan);
     }
-    if (std::string label = label_of_libraries(worker_->libraries()); !label.empty()) add_label(into_, std::move(label));
+    if (std::string label = label_of_libraries(worker_->libraries()); !label.empty())
+      add_label(into_, std::move(label));
     if (!setup_.ask_ahead || into_.gate_one != GateOne::kPassed) return PrivateBytes{};
     return ask_ahead();
   }
@@ -111,7 +129,8 @@ class CaseLoop {
  private:
   void announce(const CasePlan& plan, int number, int total) const {
     StageEvent event(Stage::kGateOne, setup_.who, to_string(plan.sizes));
-    if (plan.battery != Battery::kPlain) event.detail += ", inputs " + std::string(description_of(plan.battery));
+    if (plan.battery != Battery::kPlain)
+      event.detail += ", inputs " + std::string(description_of(plan.battery));
     event.number = number;
     event.total = total;
     setup_.say(event);
@@ -134,7 +153,8 @@ class CaseLoop {
       unprepared.plan = plan;
       into_.cases.push_back(failed_case(unprepared, *broken_, {}));
     }
-    if (into_.gate_one != GateOne::kWrong) into_.gate_one = verdict_of(*broken_);  // what comes after a wrong result excuses nothing
+    if (into_.gate_one != GateOne::kWrong)
+      into_.gate_one = verdict_of(*broken_);  // what comes after a wrong result excuses nothing
     return PrivateBytes{};
   }
 
@@ -143,7 +163,8 @@ class CaseLoop {
     CAPSTONE_TRY(Json question, workspace_arguments(which.bound));
     auto asked = ask_private_bytes(*worker_, problem_, question);
     const PrivateBytes bytes = asked.value_or(PrivateBytes{});
-    CAPSTONE_TRY(const PreparedCase prepared, prepare_case(which, *setup_.oracle, bytes.workspace, bytes.prepared));
+    CAPSTONE_TRY(const PreparedCase prepared,
+                 prepare_case(which, *setup_.oracle, bytes.workspace, bytes.prepared));
     if (!asked) broken_ = asked.error();
     if (!broken_) CAPSTONE_CHECK(map_arena(prepared.layout.bytes));
     if (broken_) return {};
@@ -161,13 +182,18 @@ class CaseLoop {
   Result<void> map_arena(std::size_t bytes) {
     if (mapped_ == bytes) return {};
     CAPSTONE_TRY(int arena, setup_.arena->resize(bytes));
-    if (auto answer = worker_->ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(20), arena); !answer) broken_ = answer.error();
-    else mapped_ = bytes;
+    if (auto answer = worker_->ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(20), arena);
+        !answer)
+      broken_ = answer.error();
+    else
+      mapped_ = bytes;
     return {};
   }
 
-  // @return whether the outputs were right. `first`: the arena after the first run of this case; empty before it
-  Result<bool> run_once(const PreparedCase& prepared, Json request, const std::string& schedule, std::vector<std::byte>& first) {
+  // @return whether the outputs were right. `first`: the arena after the first run of this case; empty before
+  // it
+  Result<bool> run_once(const PreparedCase& prepared, Json request, const std::string& schedule,
+                        std::vector<std::byte>& first) {
     std::vector<std::byte> before = prepared.image, after(prepared.image.size());
     const std::uint64_t poison_seed = fresh_seed();
     poison_image(problem_, prepared, before, poison_seed);
@@ -181,7 +207,8 @@ class CaseLoop {
       return wrong(std::move(*preparation));
     }
     CAPSTONE_CHECK(setup_.arena->load(before));
-    request["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
+    request["workspace"] =
+        prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
     if (problem_.prepare) request["prepared"] = prepared.layout.prepared_offset;
     auto answer = preparation ? worker_->ask(request, setup_.run_timeout + kLastWords)
                               : tl::expected<Packet, WorkerFailure>(tl::unexpect, preparation.error());
@@ -198,8 +225,10 @@ class CaseLoop {
       return wrong(std::move(result));
     }
     into_.cases.push_back(std::move(result));
-    if (first.empty()) first = std::move(after);
-    else if (!first_difference(problem_, prepared.layout, first, after).empty()) add_label(into_, std::string(kVaries));
+    if (first.empty())
+      first = std::move(after);
+    else if (!first_difference(problem_, prepared.layout, first, after).empty())
+      add_label(into_, std::string(kVaries));
     return true;
   }
 
@@ -227,13 +256,14 @@ class CaseLoop {
   const Problem& problem_;
   Measurement& into_;
   std::unique_ptr<Runner> worker_;
-  std::optional<WorkerFailure> broken_;   ///< the worker crashed or was stopped
-  std::size_t mapped_ = 0;                ///< bytes of the arena that the worker has
+  std::optional<WorkerFailure> broken_;  ///< the worker crashed or was stopped
+  std::size_t mapped_ = 0;               ///< bytes of the arena that the worker has
 };
 
 }  // namespace
 
-Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<BoundCase>& cases, Measurement& into) {
+Result<PrivateBytes> gate_one(const GateOneSetup& setup, const std::vector<BoundCase>& cases,
+                              Measurement& into) {
   return CaseLoop(setup, into).run(cases);
 }
 

@@ -21,25 +21,28 @@ namespace capstone {
 namespace {
 
 constexpr int kMaxRestarts = 12;
-constexpr int kBlocks = 4;            // per restart
-constexpr int kDropped = 2;           // samples after a switch of arms
-constexpr double kLong = 20;          // ms; a launch this long has forgotten what ran before it: one sample is dropped
+constexpr int kBlocks = 4;   // per restart
+constexpr int kDropped = 2;  // samples after a switch of arms
+constexpr double kLong =
+    20;  // ms; a launch this long has forgotten what ran before it: one sample is dropped
 constexpr int kWarmUpMost = 30;
-constexpr double kWarmAfter = 500;    // ms of launches, three at least
-constexpr int kHostTimed = 3;           // launches a block that the judge times itself
-constexpr int kAgain = 3;             // times that a disturbed block is run again
-// A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up to here: during
-// the spin it could work unseen.
+constexpr double kWarmAfter = 500;  // ms of launches, three at least
+constexpr int kHostTimed = 3;       // launches a block that the judge times itself
+constexpr int kAgain = 3;           // times that a disturbed block is run again
+// A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up
+// to here: during the spin it could work unseen.
 constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3;  // ns
 // Python takes longer to launch the same; its launches are hidden from the judge's own clock, too.
-constexpr std::int64_t kHidePython = 300'000;              // ns
+constexpr std::int64_t kHidePython = 300'000;  // ns
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begun) { return std::chrono::duration<double>(Clock::now() - begun).count(); }
+double seconds_since(Clock::time_point begun) {
+  return std::chrono::duration<double>(Clock::now() - begun).count();
+}
 
-// Whether a process is this one or was started by it, however many steps down. A number that /proc does not know belongs to
-// another namespace; its owner cannot be determined.
+// Whether a process is this one or was started by it, however many steps down. A number that /proc does not
+// know belongs to another namespace; its owner cannot be determined.
 bool is_ours(long pid) {
   for (int depth = 0; depth < 64 && pid > 1; ++depth) {
     if (pid == ::getpid()) return true;
@@ -47,7 +50,8 @@ bool is_ours(long pid) {
     std::string text;
     if (!std::getline(stat, text)) return depth == 0;
     const std::size_t after = text.rfind(')');
-    if (after == std::string::npos || std::sscanf(text.c_str() + after + 1, " %*c %ld", &pid) != 1) return true;
+    if (after == std::string::npos || std::sscanf(text.c_str() + after + 1, " %*c %ld", &pid) != 1)
+      return true;
   }
   return false;
 }
@@ -64,7 +68,8 @@ CaseResult failed(const Problem& problem, std::string what, std::string where, s
 
 class TimedRun {
  public:
-  TimedRun(const GateTwoSetup& setup, std::vector<TimedArm>& arms) : setup_(setup), arms_(arms), buffers_(*setup.problem, *setup.oracle, *setup.gpu_host) {}
+  TimedRun(const GateTwoSetup& setup, std::vector<TimedArm>& arms)
+      : setup_(setup), arms_(arms), buffers_(*setup.problem, *setup.oracle, *setup.gpu_host) {}
 
   Result<GateTwoOutcome> run() {
     GateTwoOutcome outcome;
@@ -93,7 +98,10 @@ class TimedRun {
     CAPSTONE_TRY(Json after, setup_.gpu_host->telemetry());
     outcome.telemetry["after"] = after;
     outcome.telemetry["run_again"] = run_again_;
-    outcome.telemetry["seconds"] = {{"starting", spent_.starting}, {"warming_up", spent_.warming_up}, {"sampling", spent_.sampling}, {"warm", spent_.warm}};
+    outcome.telemetry["seconds"] = {{"starting", spent_.starting},
+                                    {"warming_up", spent_.warming_up},
+                                    {"sampling", spent_.sampling},
+                                    {"warm", spent_.warm}};
     outcome.void_because = solo_difference();
     if (!disturbed_.empty()) outcome.void_because = disturbed_;
     outcome.seconds = seconds_since(begun);
@@ -114,14 +122,16 @@ class TimedRun {
 
   Result<void> one_restart(int restart, double budget) {
     workers_.resize(arms_.size());
-    // Optional baselines live on: torch.compile takes longer than all samples of a restart, and nothing is decided by their times.
+    // Optional baselines live on: torch.compile takes longer than all samples of a restart, and nothing is
+    // decided by their times.
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (!arms_[a].optional) workers_[a].reset();
     auto begun = Clock::now();
     CAPSTONE_CHECK(buffers_.map());
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (workers_[a])
-        if (auto mapped = buffers_.share(*workers_[a], false); !mapped) CAPSTONE_CHECK(take_failure(a, mapped.error()));
+        if (auto mapped = buffers_.share(*workers_[a], false); !mapped)
+          CAPSTONE_CHECK(take_failure(a, mapped.error()));
     if (restart == 0) {
       std::vector<std::size_t> ours{0};
       if (setup_.reference != 0) ours.push_back(setup_.reference);
@@ -202,7 +212,8 @@ class TimedRun {
     }
     if (disturbance.empty() && clocks.size() > 1) {
       auto [low, high] = std::minmax_element(clocks.begin(), clocks.end());
-      if (*high > 1.02 * *low) disturbance = fmt::format("the SM clock went from {:.0f} to {:.0f} MHz between arms", *low, *high);
+      if (*high > 1.02 * *low)
+        disturbance = fmt::format("the SM clock went from {:.0f} to {:.0f} MHz between arms", *low, *high);
     }
     return disturbance;
   }
@@ -211,26 +222,31 @@ class TimedRun {
     auto& all = arm.samples.back();
     all.resize(all.size() - std::min(all.size(), static_cast<std::size_t>(count)));
   }
-  // Slowdowns that no kernel is to blame for, and others at work on the GPU. A power cap is recorded, not mended: it is how
-  // fast this GPU is.
+  // Slowdowns that no kernel is to blame for, and others at work on the GPU. A power cap is recorded, not
+  // mended: it is how fast this GPU is.
   std::string trouble_in(const Json& seen) const {
-    constexpr std::uint64_t kHardware = 0x8, kThermalSoftware = 0x20, kThermalHardware = 0x40, kPowerBrake = 0x80;
+    constexpr std::uint64_t kHardware = 0x8, kThermalSoftware = 0x20, kThermalHardware = 0x40,
+                            kPowerBrake = 0x80;
     const std::uint64_t throttle = seen.value("throttle", std::uint64_t{0});
     if (throttle & (kThermalSoftware | kThermalHardware)) return "the GPU slowed down because it was hot";
     if (throttle & (kHardware | kPowerBrake)) return "the GPU slowed down because of its power supply";
     if (auto busy = seen.find("busy"); busy != seen.end() && busy->is_array())
       for (const Json& process : *busy)
-        if (!is_ours(process.value("pid", 0))) return fmt::format("another process ({}) computes on this GPU", process.value("pid", 0));
+        if (!is_ours(process.value("pid", 0)))
+          return fmt::format("another process ({}) computes on this GPU", process.value("pid", 0));
     return {};
   }
   bool any_claims() const {
-    return std::any_of(arms_.begin(), arms_.end(), [](const TimedArm& arm) { return !arm.trusted && !arm.trusted_clock && !arm.failure; });
+    return std::any_of(arms_.begin(), arms_.end(), [](const TimedArm& arm) {
+      return !arm.trusted && !arm.trusted_clock && !arm.failure;
+    });
   }
 
   // All at once: making a CUDA context takes most of a second, and nothing is timed now.
   Result<void> start(const std::vector<std::size_t>& which) {
     std::vector<std::pair<std::size_t, std::future<StartedRunner>>> starting;
-    for (std::size_t a : which) starting.emplace_back(a, std::async(std::launch::async, arms_[a].start_worker));
+    for (std::size_t a : which)
+      starting.emplace_back(a, std::async(std::launch::async, arms_[a].start_worker));
     Result<void> all;
     for (auto& [a, runner] : starting) {
       auto started = runner.get();  // every one is waited for, whatever became of the others
@@ -240,7 +256,8 @@ class TimedRun {
   }
   Result<void> take(std::size_t a, StartedRunner worker) {
     if (!worker) return take_failure(a, worker.error());
-    if (auto label = (*worker)->hello().find("label"); arms_[a].trusted && label != (*worker)->hello().end() && label->is_string())
+    if (auto label = (*worker)->hello().find("label");
+        arms_[a].trusted && label != (*worker)->hello().end() && label->is_string())
       arms_[a].label = label->get<std::string>();
     if (auto mapped = buffers_.share(**worker, a == 0); !mapped) return take_failure(a, mapped.error());
     workers_[a] = std::move(*worker);
@@ -249,7 +266,8 @@ class TimedRun {
 
   // A candidate's failure ends its race; the reference's is the machine's.
   Result<void> take_failure(std::size_t a, const WorkerFailure& failure) {
-    if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+    if (failure.kind == WorkerFailure::Kind::kInterrupted)
+      return fail("interrupted", {}, {}, ExitCode::kInterrupted);
     if (arms_[a].optional) {
       arms_[a].left_out = true;
       arms_[a].note = "was not timed: " + failure.what;
@@ -257,12 +275,16 @@ class TimedRun {
       return {};
     }
     if (arms_[a].trusted && arms_[a].python)
-      return fail({fmt::format("PyTorch's {} failed: {}", arms_[setup_.reference].name, failure.what), failure.where,
-                   setup_.problem->oracle_is_reference ? failure.hint
-                                                       : "measure against the native baseline: --python none" + (failure.hint.empty() ? std::string() : "; or: " + failure.hint),
+      return fail({fmt::format("PyTorch's {} failed: {}", arms_[setup_.reference].name, failure.what),
+                   failure.where,
+                   setup_.problem->oracle_is_reference
+                       ? failure.hint
+                       : "measure against the native baseline: --python none" +
+                             (failure.hint.empty() ? std::string() : "; or: " + failure.hint),
                    ExitCode::kEnvironment, failure.trace});
     if (arms_[a].trusted)
-      return fail("the baseline failed: " + failure.what, failure.where, failure.hint.empty() ? "run `capstone doctor`" : failure.hint, ExitCode::kEnvironment);
+      return fail("the baseline failed: " + failure.what, failure.where,
+                  failure.hint.empty() ? "run `capstone doctor`" : failure.hint, ExitCode::kEnvironment);
     arms_[a].failure = this->failed_at_measure(failure.what, failure.where, failure.hint);
     arms_[a].failure->traceback = failure.trace;
     arms_[a].failed_as = verdict_of(failure);
@@ -278,11 +300,12 @@ class TimedRun {
   Result<double> sample(std::size_t a) {
     CAPSTONE_TRY(auto timed, verified_run(a, hide_ns(a)));
     if (!timed) return std::nan("");
-    arms_[a].launch_ms = arms_[a].launch_ms == 0 ? timed->launch_ms : 0.7 * arms_[a].launch_ms + 0.3 * timed->launch_ms;
+    arms_[a].launch_ms =
+        arms_[a].launch_ms == 0 ? timed->launch_ms : 0.7 * arms_[a].launch_ms + 0.3 * timed->launch_ms;
     return timed->ms;
   }
-  // One launch that nothing hides, by the judge's own clock: from the request to the answer, which is sent after the whole
-  // device has come to rest.
+  // One launch that nothing hides, by the judge's own clock: from the request to the answer, which is sent
+  // after the whole device has come to rest.
   Result<void> host_timer_sample(std::size_t a) {
     CAPSTONE_TRY(auto timed, verified_run(a, arms_[a].python ? kHidePython : 0));
     if (!timed) return {};
@@ -291,7 +314,8 @@ class TimedRun {
     return {};
   }
   std::int64_t hide_ns(std::size_t a) const {
-    return static_cast<std::int64_t>(std::clamp(arms_[a].launch_ms * 1.5e6 + 5000, 0.0, longest_hidden_ns(arms_, a)));
+    return static_cast<std::int64_t>(
+        std::clamp(arms_[a].launch_ms * 1.5e6 + 5000, 0.0, longest_hidden_ns(arms_, a)));
   }
 
   struct Timed {
@@ -326,11 +350,14 @@ class TimedRun {
     const Json& said = answer->message;
     auto ms = said.find("ms");
     if (ms == said.end() || !ms->is_number() || !(ms->get<double>() > 0)) {
-      CAPSTONE_CHECK(take_failure(a, {WorkerFailure::Kind::kMalformed, "the worker reported no time", {}, {}, {}}));
+      CAPSTONE_CHECK(
+          take_failure(a, {WorkerFailure::Kind::kMalformed, "the worker reported no time", {}, {}, {}}));
       return Nothing();
     }
     auto launch = said.find("launch_ns");
-    const Timed timed{ms->get<double>(), launch != said.end() && launch->is_number() ? launch->get<double>() / 1e6 : 0, host_timer_ms};
+    const Timed timed{ms->get<double>(),
+                      launch != said.end() && launch->is_number() ? launch->get<double>() / 1e6 : 0,
+                      host_timer_ms};
     // What this sample should have given: the reference computes it now, untimed.
     auto reference = workers_[0]->ask(buffers_.run_request(true, 1, 0), setup_.run_timeout);
     if (!reference) {
@@ -341,7 +368,8 @@ class TimedRun {
       CAPSTONE_TRY(std::string wrong, buffers_.probe(true));
       if (!wrong.empty())
         return fail("the native baseline disagrees with the oracle: " + wrong, setup_.problem->id,
-                    "this is a defect of the problem or of this GPU's setup, not of any submission", ExitCode::kEnvironment);
+                    "this is a defect of the problem or of this GPU's setup, not of any submission",
+                    ExitCode::kEnvironment);
       probed_ = true;
       if (setup_.problem->oracle_is_reference) CAPSTONE_CHECK(check_reference_in_double());
     }
@@ -356,9 +384,12 @@ class TimedRun {
     }
     if (!wrong.empty()) {
       if (arms_[a].trusted)
-        return fail("a timed run of the baseline went wrong: " + wrong, setup_.problem->id, "run `capstone doctor`", ExitCode::kEnvironment);
-      arms_[a].failure = failed_at_measure(wrong, {}, "right at the small sizes and wrong at the measured one: look for 32-bit "
-                                           "index overflow, a grid that is too small, or results kept between calls");
+        return fail("a timed run of the baseline went wrong: " + wrong, setup_.problem->id,
+                    "run `capstone doctor`", ExitCode::kEnvironment);
+      arms_[a].failure =
+          failed_at_measure(wrong, {},
+                            "right at the small sizes and wrong at the measured one: look for 32-bit "
+                            "index overflow, a grid that is too small, or results kept between calls");
       workers_[a].reset();
       return Nothing();
     }
@@ -370,10 +401,15 @@ class TimedRun {
     Json request = buffers_.run_request(false, 1, 0);
     request["op"] = "self_check";
     auto answer = workers_[0]->ask(request, setup_.run_timeout);
-    if (!answer && answer.error().kind != WorkerFailure::Kind::kReported) return take_failure(0, answer.error());
+    if (!answer && answer.error().kind != WorkerFailure::Kind::kReported)
+      return take_failure(0, answer.error());
     const auto worst = answer ? answer->number("worst") : std::nullopt;
-    if (!worst) arms_[0].note = "was not compared with float64 at the measured size" + (answer ? std::string() : ": " + answer.error().what);
-    else if (!(*worst <= 1)) arms_[0].note = fmt::format("is {:.3g} times the tolerance away from float64 at the measured size", *worst);
+    if (!worst)
+      arms_[0].note = "was not compared with float64 at the measured size" +
+                      (answer ? std::string() : ": " + answer.error().what);
+    else if (!(*worst <= 1))
+      arms_[0].note =
+          fmt::format("is {:.3g} times the tolerance away from float64 at the measured size", *worst);
     return {};
   }
 
@@ -407,10 +443,13 @@ class TimedRun {
 
   bool all_narrow() const {
     for (std::size_t a = setup_.reference + 1; a < arms_.size(); ++a)
-      if (alive(a) && (a == setup_.reference + 1 || a >= setup_.first_candidate) && !narrow_enough(ratio(a))) return false;
+      if (alive(a) && (a == setup_.reference + 1 || a >= setup_.first_candidate) && !narrow_enough(ratio(a)))
+        return false;
     return true;
   }
-  Interval ratio(std::size_t a) const { return bootstrap_ratio(log_ratios(arms_[setup_.reference], arms_[a]), 1000, 1); }
+  Interval ratio(std::size_t a) const {
+    return bootstrap_ratio(log_ratios(arms_[setup_.reference], arms_[a]), 1000, 1);
+  }
 
  public:
   static std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {
@@ -431,8 +470,9 @@ class TimedRun {
     Interval alone = median_interval(solo_), together = median_interval(company);
     double slack = 0.03 * together.point;
     if (together.low - slack <= alone.high && alone.low <= together.high + slack) return {};
-    return fmt::format("the reference took {} alone and {} beside the candidates: something ran in the background",
-                       format_time_ms(alone.point), format_time_ms(together.point));
+    return fmt::format(
+        "the reference took {} alone and {} beside the candidates: something ran in the background",
+        format_time_ms(alone.point), format_time_ms(together.point));
   }
 
   const GateTwoSetup& setup_;
@@ -465,7 +505,8 @@ Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>
 
 std::optional<HostTimerView> host_timer_view(const TimedArm& reference, const TimedArm& arm) {
   std::vector<double> way;
-  for (std::size_t i = 0; i < reference.host_timer.size(); ++i) way.push_back(reference.host_timer[i] - reference.plain[i]);
+  for (std::size_t i = 0; i < reference.host_timer.size(); ++i)
+    way.push_back(reference.host_timer[i] - reference.plain[i]);
   const std::vector<double> samples = arm.all_samples();
   if (way.size() < 6 || arm.host_timer.size() < 6 || samples.empty()) return std::nullopt;
   const Interval overhead = median_interval(way), outside = median_interval(arm.host_timer);
@@ -480,7 +521,8 @@ std::optional<HostTimerView> host_timer_view(const TimedArm& reference, const Ti
 
 double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a) {
   const auto is_claim = [](const TimedArm& arm) { return !arm.trusted && !arm.trusted_clock; };
-  const bool beside_python = std::any_of(arms.begin(), arms.end(), [&](const TimedArm& arm) { return arm.python && is_claim(arm); });
+  const bool beside_python =
+      std::any_of(arms.begin(), arms.end(), [&](const TimedArm& arm) { return arm.python && is_claim(arm); });
   if (is_claim(arms[a])) return arms[a].python ? double(kHidePython) : kHideClaimed;
   return beside_python ? double(kHidePython) : kHideTrusted;
 }
@@ -489,7 +531,8 @@ std::string bound_by_launches(const std::vector<TimedArm>& arms, std::size_t a) 
   const std::vector<double> samples = arms[a].all_samples();
   const double hidden_ms = longest_hidden_ns(arms, a) / 1e6;
   if (samples.empty() || arms[a].launch_ms - hidden_ms <= 0.5 * median(samples)) return {};
-  return fmt::format("bound by its launches: the host takes {} for one, {} of it hidden", format_time_ms(arms[a].launch_ms), format_time_ms(hidden_ms));
+  return fmt::format("bound by its launches: the host takes {} for one, {} of it hidden",
+                     format_time_ms(arms[a].launch_ms), format_time_ms(hidden_ms));
 }
 
 std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {

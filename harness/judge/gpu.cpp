@@ -52,7 +52,8 @@ Result<GpuIdentity> find_gpu(const Resources& resources) {
   ProcessSpec spec;
   spec.argv = {smi->string(), "--query-gpu=name,uuid,driver_version,compute_cap,memory.total",
                "--format=csv,noheader,nounits",
-               "--id=" + (resources.visible_devices.empty() ? std::string("0") : split(resources.visible_devices, ',').front())};
+               "--id=" + (resources.visible_devices.empty() ? std::string("0")
+                                                            : split(resources.visible_devices, ',').front())};
   spec.timeout = std::chrono::seconds(20);
   CAPSTONE_TRY(auto result, run_process(spec));
   auto fields = split(split(result.out, '\n').front(), ',');
@@ -72,7 +73,8 @@ BackendChoice choose_backend(Backend wanted, const Resources& resources) {
   if (wanted != Backend::kAuto) return {wanted, {}};
   auto gpu = find_gpu(resources);
   if (!gpu) return {Backend::kEmulated, "no NVIDIA GPU here"};
-  if (!find_toolkit(resources)) return {Backend::kEmulated, "there is a GPU (" + gpu->name + ") but no nvcc to build for it"};
+  if (!find_toolkit(resources))
+    return {Backend::kEmulated, "there is a GPU (" + gpu->name + ") but no nvcc to build for it"};
   return {Backend::kCuda, {}};
 }
 
@@ -82,7 +84,9 @@ Result<FileLock> take_gpu(const GpuIdentity& gpu, const Narration& say) {
   for (bool said = false;;) {
     auto lock = FileLock::acquire(file, false);
     if (lock) {
-      fs::permissions(file, fs::perms::all & ~fs::perms::owner_exec & ~fs::perms::group_exec & ~fs::perms::others_exec, code);
+      fs::permissions(
+          file, fs::perms::all & ~fs::perms::owner_exec & ~fs::perms::group_exec & ~fs::perms::others_exec,
+          code);
       return lock;
     }
     if (lock.error().code != ExitCode::kEnvironment) return lock;

@@ -26,7 +26,7 @@ std::vector<std::string> visible_gpus(const Resources& resources);
 /// The backend that kAuto means here, and why: a GPU and nvcc → cuda; else emulated.
 struct BackendChoice {
   Backend backend;
-  std::string because;   ///< empty for cuda; else "no NVIDIA GPU here"
+  std::string because;  ///< empty for cuda; else "no NVIDIA GPU here"
 };
 BackendChoice choose_backend(Backend wanted, const Resources& resources);
 

@@ -21,12 +21,14 @@ constexpr std::array kInstruments{
 };
 
 constexpr std::size_t kSmallCases = 3;
-constexpr Cost kSmall{2e6, 1e6}, kLarge{2e7, 8e6};   // flops, bytes
-constexpr int kSlowdown = 10;                        // of an instrumented run
+constexpr Cost kSmall{2e6, 1e6}, kLarge{2e7, 8e6};  // flops, bytes
+constexpr int kSlowdown = 10;                       // of an instrumented run
 
 // A measure of work that makes costs of both kinds comparable.
 double work_of(const Cost& cost) { return cost.flops + cost.bytes; }
-bool within(const Cost& cost, const Cost& limit) { return cost.flops <= limit.flops && cost.bytes <= limit.bytes; }
+bool within(const Cost& cost, const Cost& limit) {
+  return cost.flops <= limit.flops && cost.bytes <= limit.bytes;
+}
 
 struct Building {
   const PassedCandidate* candidate;
@@ -39,20 +41,25 @@ Result<void> run(const InspectSetup& setup, const Building& building, const Emul
   Measurement& m = *building.candidate->into;
   MemfdArena arena;
   WorkerLimits limits;
-  GateOneSetup gate{setup.problem, setup.oracle, &arena, {"forward"},
-                    [&] { return Worker::start_runner({artifact.program.string()}, *setup.sandbox, limits, false); },
-                    setup.run_timeout * kSlowdown,
-                    [&](StageEvent event) {
-                      event.build = fmt::format("{} build: {}", building.instrument->name, building.instrument->finds);
-                      setup.say(event);
-                    },
-                    m.candidate};
+  GateOneSetup gate{
+      setup.problem,
+      setup.oracle,
+      &arena,
+      {"forward"},
+      [&] { return Worker::start_runner({artifact.program.string()}, *setup.sandbox, limits, false); },
+      setup.run_timeout * kSlowdown,
+      [&](StageEvent event) {
+        event.build = fmt::format("{} build: {}", building.instrument->name, building.instrument->finds);
+        setup.say(event);
+      },
+      m.candidate};
   Measurement seen;
   CAPSTONE_CHECK(gate_one(gate, cases, seen));
-  // Slow is not wrong: what an instrumented build cannot run to its end says nothing about the kernel; nor does one that does
-  // not start (no address space for its shadow memory).
+  // Slow is not wrong: what an instrumented build cannot run to its end says nothing about the kernel; nor
+  // does one that does not start (no address space for its shadow memory).
   const CaseResult* bad = seen.first_failure();
-  if (bad && (bad->id == "start" || seen.gate_one == GateOne::kTimedOut || seen.gate_one == GateOne::kNotJudgeable)) {
+  if (bad && (bad->id == "start" || seen.gate_one == GateOne::kTimedOut ||
+              seen.gate_one == GateOne::kNotJudgeable)) {
     m.labels.push_back(fmt::format("not looked at for {}: {}", building.instrument->finds, bad->problem));
     std::erase_if(seen.cases, [](const CaseResult& result) { return !result.passed; });
     seen.gate_one = GateOne::kPassed;
@@ -81,14 +88,16 @@ Result<std::vector<CasePlan>> plan_instrumented(const Problem& problem) {
   };
   for (const Sizes& sizes : problem.check) CAPSTONE_CHECK(consider(sizes, true));
   CAPSTONE_CHECK(consider(problem.emulate, false));
-  std::stable_sort(small.begin(), small.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(small.begin(), small.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<CasePlan> plans;
   for (const auto& [work, sizes] : small) {
     CAPSTONE_TRY(Cost cost, cost_at(problem, *sizes));
     if (plans.empty() || (plans.size() < kSmallCases && within(cost, kSmall)))
       plans.push_back({fmt::format("small-{}", plans.size()), *sizes, fresh_seed()});
   }
-  if (large && std::none_of(plans.begin(), plans.end(), [&](const CasePlan& plan) { return plan.sizes == *large; }))
+  if (large &&
+      std::none_of(plans.begin(), plans.end(), [&](const CasePlan& plan) { return plan.sizes == *large; }))
     plans.push_back({"many-blocks", *large, fresh_seed()});
   return plans;
 }
@@ -99,9 +108,11 @@ Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidat
   std::vector<Building> buildings;
   for (const PassedCandidate& candidate : passed)
     for (const Instrument& instrument : kInstruments) {
-      BuildRequest request{setup.problem, candidate.source, setup.resources, setup.sandbox, candidate.into->candidate};
+      BuildRequest request{setup.problem, candidate.source, setup.resources, setup.sandbox,
+                           candidate.into->candidate};
       request.variant = instrument.variant;
-      buildings.push_back({&candidate, &instrument, std::async(std::launch::async, [request] { return build_emulated(request); })});
+      buildings.push_back({&candidate, &instrument,
+                           std::async(std::launch::async, [request] { return build_emulated(request); })});
     }
   std::vector<CasePlan> plans;
   if (setup.replay) {
@@ -118,8 +129,11 @@ Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidat
       CAPSTONE_CHECK(run(setup, building, artifact, cases));
     } else {
       const auto& error = artifact.result.first_error;
-      m.labels.push_back(fmt::format("not looked at for {}: the {} build cannot be made: {}", building.instrument->finds, building.instrument->name,
-                                     !artifact.not_judgeable.empty() ? artifact.not_judgeable : error ? error->text : "no error line"));
+      m.labels.push_back(fmt::format("not looked at for {}: the {} build cannot be made: {}",
+                                     building.instrument->finds, building.instrument->name,
+                                     !artifact.not_judgeable.empty() ? artifact.not_judgeable
+                                     : error                         ? error->text
+                                                                     : "no error line"));
     }
   }
   return {};

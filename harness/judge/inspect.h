@@ -10,7 +10,8 @@ namespace capstone {
 /// A candidate whose outputs were right so far.
 struct PassedCandidate {
   std::filesystem::path source;
-  Measurement* into;   ///< gets the cases, the verdict when something is found, a label when a build cannot be made
+  Measurement*
+      into;  ///< gets the cases, the verdict when something is found, a label when a build cannot be made
 };
 
 struct InspectSetup {
@@ -18,9 +19,9 @@ struct InspectSetup {
   const Oracle* oracle;
   const Resources* resources;
   const Sandbox* sandbox;
-  std::chrono::milliseconds run_timeout;   ///< of one run in the uninstrumented build
+  std::chrono::milliseconds run_timeout;  ///< of one run in the uninstrumented build
   Narration say;
-  std::optional<CasePlan> replay;          ///< this case instead of plan_instrumented()
+  std::optional<CasePlan> replay;  ///< this case instead of plan_instrumented()
 };
 
 /// Builds every candidate once more with each instrument, all at the same time, and runs the cases of
@@ -28,8 +29,8 @@ struct InspectSetup {
 /// @error the machine's fault, or interrupted.
 Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidate>& passed);
 
-/// Sizes for builds that run some ten times slower: the cheapest under `check`, ragged ones among them, and one that launches
-/// many blocks.
+/// Sizes for builds that run some ten times slower: the cheapest under `check`, ragged ones among them, and
+/// one that launches many blocks.
 /// @error a cost that does not evaluate.
 Result<std::vector<CasePlan>> plan_instrumented(const Problem& problem);
 

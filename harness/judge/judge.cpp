@@ -12,20 +12,25 @@ namespace {
 
 // Candidates that one backend judges.
 struct Part {
-  explicit Part(const JudgeRequest& whole) : request(std::make_unique<JudgeRequest>(whole)) { request->candidates.clear(); }
+  explicit Part(const JudgeRequest& whole) : request(std::make_unique<JudgeRequest>(whole)) {
+    request->candidates.clear();
+  }
 
-  std::unique_ptr<JudgeRequest> request;      ///< with its candidates alone
-  std::vector<std::size_t> places;            ///< theirs among all
+  std::unique_ptr<JudgeRequest> request;  ///< with its candidates alone
+  std::vector<std::size_t> places;        ///< theirs among all
   std::unique_ptr<JudgeBackend> backend;
   std::vector<Built> built;
 };
 
 // On a GPU all candidates race together; on the CPU those in Python have a backend of their own.
-std::vector<Part> parts_of(const JudgeContext& context, const BackendChoice& choice, const OracleInWaiting& oracle) {
+std::vector<Part> parts_of(const JudgeContext& context, const BackendChoice& choice,
+                           const OracleInWaiting& oracle) {
   const JudgeRequest& request = *context.request;
   Part cuda(request), emulated(request), python(request);
   for (std::size_t i = 0; i < request.candidates.size(); ++i) {
-    Part& part = choice.backend == Backend::kCuda ? cuda : is_python(request.candidates[i].source) ? python : emulated;
+    Part& part = choice.backend == Backend::kCuda          ? cuda
+                 : is_python(request.candidates[i].source) ? python
+                                                           : emulated;
     part.request->candidates.push_back(request.candidates[i]);
     part.places.push_back(i);
   }
@@ -44,8 +49,11 @@ std::vector<Part> parts_of(const JudgeContext& context, const BackendChoice& cho
 }
 
 // build → bind → check → time → decide
-Result<std::vector<Measurement>> run(const JudgeRequest& request, std::vector<Part> parts, const OracleInWaiting& oracle) {
-  for (Part& part : parts) { CAPSTONE_TRY(part.built, part.backend->build()); }
+Result<std::vector<Measurement>> run(const JudgeRequest& request, std::vector<Part> parts,
+                                     const OracleInWaiting& oracle) {
+  for (Part& part : parts) {
+    CAPSTONE_TRY(part.built, part.backend->build());
+  }
   CAPSTONE_CHECK(oracle.get());
   if (parts.empty()) return std::vector<Measurement>{};
   CAPSTONE_TRY(const Bound bound, bind(request, parts.front().backend->draw_limits()));
@@ -61,13 +69,15 @@ Result<std::vector<Measurement>> run(const JudgeRequest& request, std::vector<Pa
 }
 
 // What the instrumented builds for the CPU say about the sources that passed.
-Result<void> inspect_passed(const JudgeContext& context, const OracleInWaiting& oracle, std::vector<Measurement>& measurements) {
+Result<void> inspect_passed(const JudgeContext& context, const OracleInWaiting& oracle,
+                            std::vector<Measurement>& measurements) {
   std::vector<PassedCandidate> passed;
   for (Measurement& m : measurements)
     if (m.gate_one == GateOne::kPassed && !is_python(m.source)) passed.push_back({m.source, &m});
   CAPSTONE_TRY(const Oracle* right, oracle.get());
-  return inspect({context.request->problem, right, context.resources, context.sandbox, run_timeout(*context.request), *context.say,
-                  context.request->replay}, passed);
+  return inspect({context.request->problem, right, context.resources, context.sandbox,
+                  run_timeout(*context.request), *context.say, context.request->replay},
+                 passed);
 }
 
 // On a GPU gate two was judged before: a pass that is revoked takes its verdict with it.
@@ -81,13 +91,15 @@ void revoke_gate_two(std::vector<Measurement>& measurements, const std::vector<G
 
 }  // namespace
 
-Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say) {
+Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources,
+                                       const Narration& say) {
   const auto begun = std::chrono::steady_clock::now();
   const BackendChoice choice = choose_backend(request.options.backend, resources);
   const bool on_gpu = choice.backend == Backend::kCuda;
   const Sandbox sandbox = Sandbox::detect(resources);
   const JudgeContext context{&request, &resources, &say, &sandbox};
-  const OracleInWaiting oracle(request, resources, on_gpu ? OracleInWaiting::When::kOnDemand : OracleInWaiting::When::kNow);
+  const OracleInWaiting oracle(request, resources,
+                               on_gpu ? OracleInWaiting::When::kOnDemand : OracleInWaiting::When::kNow);
   CAPSTONE_TRY(auto measurements, run(request, parts_of(context, choice, oracle), oracle));
   if (on_gpu ? request.options.check_races : !request.options.quick) {
     std::vector<GateOne> before;

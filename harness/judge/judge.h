@@ -1,5 +1,6 @@
 #pragma once
-// The judge: owns seeds, expected values, tolerances and verdicts. Never loads a submission, never holds a GPU context.
+// The judge: owns seeds, expected values, tolerances and verdicts. Never loads a submission, never holds a
+// GPU context.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,16 +11,16 @@
 #include "harness/judge/events.h"
 #include "harness/judge/gpu.h"
 #include "harness/judge/options.h"
+#include "harness/model/problem.h"
 #include "harness/model/record.h"
 #include "harness/runtime/sandbox/sandbox.h"
-#include "harness/model/problem.h"
 
 namespace capstone {
 
 /// One source to judge.
 struct Candidate {
-  std::string name;               ///< "human", "llm"
-  std::filesystem::path source;    ///< the .cu, or a .py with ModelNew
+  std::string name;              ///< "human", "llm"
+  std::filesystem::path source;  ///< the .cu, or a .py with ModelNew
 };
 
 struct JudgeRequest {
@@ -27,15 +28,17 @@ struct JudgeRequest {
   std::vector<Candidate> candidates;
   JudgeOptions options;
   std::filesystem::path baseline;  ///< CUDA: the native baseline; empty: the problem's own
-  int restarts = 5;                ///< CUDA: of every process, at least; fewer say less about what varies from process to process
-  bool timing = true;              ///< false: gate one only
-  int arms = 1;                    ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
+  int restarts =
+      5;  ///< CUDA: of every process, at least; fewer say less about what varies from process to process
+  bool timing = true;  ///< false: gate one only
+  int arms = 1;        ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
   std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
 };
 
-/// Judges every candidate: build → gate one → gate two. One Measurement a candidate (`arms` of them), in order; a submission's own failure is in
-/// its Measurement, never an Error.
+/// Judges every candidate: build → gate one → gate two. One Measurement a candidate (`arms` of them), in
+/// order; a submission's own failure is in its Measurement, never an Error.
 /// @error the machine's fault: no compiler, no headers, a broken oracle, interrupted.
-Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources, const Narration& say);
+Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources,
+                                       const Narration& say);
 
 }  // namespace capstone

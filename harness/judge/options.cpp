@@ -18,7 +18,7 @@ namespace {
 using Kind = JudgeOption::Kind;
 
 template <class Value>
-JudgeOption option(std::string_view key, Kind kind, std::string help, Value JudgeOptions::* member) {
+JudgeOption option(std::string_view key, Kind kind, std::string help, Value JudgeOptions::*member) {
   JudgeOption row;
   row.key = key;
   row.kind = kind;
@@ -28,41 +28,66 @@ JudgeOption option(std::string_view key, Kind kind, std::string help, Value Judg
   return row;
 }
 
-JudgeOption flag(std::string_view key, std::string help, bool JudgeOptions::* member, std::string_view excludes = {}) {
+JudgeOption flag(std::string_view key, std::string help, bool JudgeOptions::*member,
+                 std::string_view excludes = {}) {
   JudgeOption row = option(key, Kind::kFlag, std::move(help), member);
   row.excludes = excludes;
   return row;
 }
 
 template <class Number>
-JudgeOption number(std::string_view key, std::string help, Number JudgeOptions::* member, Number low, Number high) {
-  JudgeOption row = option(key, std::is_integral_v<Number> ? Kind::kInteger : Kind::kNumber, std::move(help), member);
+JudgeOption number(std::string_view key, std::string help, Number JudgeOptions::*member, Number low,
+                   Number high) {
+  JudgeOption row =
+      option(key, std::is_integral_v<Number> ? Kind::kInteger : Kind::kNumber, std::move(help), member);
   row.low = static_cast<double>(low);
   row.high = static_cast<double>(high);
   return row;
 }
 
 JudgeOption backend_option() {
-  JudgeOption row{"backend", Kind::kChoice, "auto (default): a GPU where there is one, else emulated on the CPU", {}, 0, 0, {}, {}, {}, {}};
+  JudgeOption row{"backend",
+                  Kind::kChoice,
+                  "auto (default): a GPU where there is one, else emulated on the CPU",
+                  {},
+                  0,
+                  0,
+                  {},
+                  {},
+                  {},
+                  {}};
   for (const auto& [value, word] : kBackendWords) row.choices.emplace_back(word);
   row.get = [](const JudgeOptions& options) { return Json(name_of(options.backend)); };
-  row.put = [](JudgeOptions& options, const Json& value) { options.backend = *backend_named(value.get_ref<const std::string&>()); };
+  row.put = [](JudgeOptions& options, const Json& value) {
+    options.backend = *backend_named(value.get_ref<const std::string&>());
+  };
   return row;
 }
 
 JudgeOption execution_option() {
-  JudgeOption row{"execution", Kind::kChoice,
-                  "on a GPU: auto (default): replayed where the launch can be captured, else in-process", {}, 0, 0, {}, {}, {}, {}};
+  JudgeOption row{"execution",
+                  Kind::kChoice,
+                  "on a GPU: auto (default): replayed where the launch can be captured, else in-process",
+                  {},
+                  0,
+                  0,
+                  {},
+                  {},
+                  {},
+                  {}};
   for (const auto& [value, word] : kExecutionWords)
     if (value != Execution::kEmulated) row.choices.emplace_back(word);
   row.get = [](const JudgeOptions& options) { return Json(name_of(options.execution)); };
-  row.put = [](JudgeOptions& options, const Json& value) { options.execution = *execution_named(value.get_ref<const std::string&>()); };
+  row.put = [](JudgeOptions& options, const Json& value) {
+    options.execution = *execution_named(value.get_ref<const std::string&>());
+  };
   return row;
 }
 
 JudgeOption python_option() {
   JudgeOption row = option("python", Kind::kText,
-                           "the python3 whose PyTorch runs candidates in Python and, on a GPU, the reference: auto (default: the first "
+                           "the python3 whose PyTorch runs candidates in Python and, on a GPU, the "
+                           "reference: auto (default: the first "
                            "on PATH that has it), a program, or none (the native baseline is the reference)",
                            &JudgeOptions::python);
   row.value_name = "PATH";
@@ -70,9 +95,10 @@ JudgeOption python_option() {
 }
 
 JudgeOption baselines_option() {
-  JudgeOption row = option("baselines", Kind::kChoices,
-                           "on a GPU: arms of PyTorch to be timed against; the first is gate two's: " + join(python_arms(), ","),
-                           &JudgeOptions::baselines);
+  JudgeOption row = option(
+      "baselines", Kind::kChoices,
+      "on a GPU: arms of PyTorch to be timed against; the first is gate two's: " + join(python_arms(), ","),
+      &JudgeOptions::baselines);
   row.choices = python_arms();
   return row;
 }
@@ -82,15 +108,19 @@ std::vector<JudgeOption> make_table() {
   return {
       backend_option(),
       execution_option(),
-      number("budget", fmt::format("seconds of GPU timing a candidate (default {:g})", standard.budget_seconds),
+      number("budget",
+             fmt::format("seconds of GPU timing a candidate (default {:g})", standard.budget_seconds),
              &JudgeOptions::budget_seconds, 1.0, 3600.0),
       number("timeout", fmt::format("seconds that one run may take (default {:g})", standard.timeout_seconds),
              &JudgeOptions::timeout_seconds, 0.1, 3600.0),
-      number("hidden", fmt::format("hidden sizes drawn for gate one (default {})", standard.hidden_cases), &JudgeOptions::hidden_cases, 0, 100),
+      number("hidden", fmt::format("hidden sizes drawn for gate one (default {})", standard.hidden_cases),
+             &JudgeOptions::hidden_cases, 0, 100),
       python_option(),
       baselines_option(),
-      flag("quick", "on the CPU: outputs alone, without the builds that look for bad accesses and races", &JudgeOptions::quick),
-      flag("check_races", "on a GPU: also run the instrumented builds on the CPU, which find bad accesses and races",
+      flag("quick", "on the CPU: outputs alone, without the builds that look for bad accesses and races",
+           &JudgeOptions::quick),
+      flag("check_races",
+           "on a GPU: also run the instrumented builds on the CPU, which find bad accesses and races",
            &JudgeOptions::check_races, "quick"),
   };
 }
@@ -102,16 +132,20 @@ Result<void> misfit(const JudgeOption& option, const std::string& what, std::str
 Result<void> check_choice(const JudgeOption& option, const std::string& word) {
   if (std::find(option.choices.begin(), option.choices.end(), word) != option.choices.end()) return {};
   const auto meant = nearest(word, option.choices);
-  return misfit(option, fmt::format("{} is none of {}{}", word, join(option.choices, ", "), meant ? "; did you mean " + *meant + "?" : ""));
+  return misfit(option, fmt::format("{} is none of {}{}", word, join(option.choices, ", "),
+                                    meant ? "; did you mean " + *meant + "?" : ""));
 }
 
 Result<void> check_range(const JudgeOption& option, double value) {
   if (value >= option.low && value <= option.high) return {};
-  return misfit(option, fmt::format("{:g} is not in the range from {:g} to {:g}", value, option.low, option.high));
+  return misfit(option,
+                fmt::format("{:g} is not in the range from {:g} to {:g}", value, option.low, option.high));
 }
 
 Result<void> check(const JudgeOption& option, const Json& value) {
-  const auto wrong = [&](std::string_view wanted) { return misfit(option, fmt::format("takes {}, not {}", wanted, value.dump())); };
+  const auto wrong = [&](std::string_view wanted) {
+    return misfit(option, fmt::format("takes {}, not {}", wanted, value.dump()));
+  };
   switch (option.kind) {
     case Kind::kFlag:
       return value.is_boolean() ? Result<void>() : wrong("true or false");
@@ -134,7 +168,8 @@ Result<void> check(const JudgeOption& option, const Json& value) {
   return {};
 }
 
-// The word of a command line as JSON; a text where it cannot be read as what the option takes: check() then says so.
+// The word of a command line as JSON; a text where it cannot be read as what the option takes: check() then
+// says so.
 Json value_of(const JudgeOption& option, std::string_view word) {
   const char* end = word.data() + word.size();
   switch (option.kind) {
@@ -143,12 +178,14 @@ Json value_of(const JudgeOption& option, std::string_view word) {
       break;
     case Kind::kInteger: {
       std::int64_t number = 0;
-      if (auto [stop, code] = std::from_chars(word.data(), end, number); code == std::errc() && stop == end) return number;
+      if (auto [stop, code] = std::from_chars(word.data(), end, number); code == std::errc() && stop == end)
+        return number;
       break;
     }
     case Kind::kNumber: {
       double number = 0;
-      if (auto [stop, code] = std::from_chars(word.data(), end, number); code == std::errc() && stop == end) return number;
+      if (auto [stop, code] = std::from_chars(word.data(), end, number); code == std::errc() && stop == end)
+        return number;
       break;
     }
     case Kind::kChoice:
@@ -171,7 +208,9 @@ Result<void> JudgeOption::set_json(JudgeOptions& options, const Json& value) con
   return {};
 }
 
-Result<void> JudgeOption::set(JudgeOptions& options, std::string_view word) const { return set_json(options, value_of(*this, word)); }
+Result<void> JudgeOption::set(JudgeOptions& options, std::string_view word) const {
+  return set_json(options, value_of(*this, word));
+}
 
 std::vector<std::string> JudgeOption::words(const JudgeOptions& options) const {
   const Json value = get(options);
@@ -202,9 +241,11 @@ Result<void> validate(const JudgeOptions& options) {
   for (const JudgeOption& option : judge_options()) {
     const Json& value = values.at(std::string(option.key));
     CAPSTONE_CHECK(check(option, value));
-    if (option.excludes.empty() || !value.get<bool>() || !values.at(std::string(option.excludes)).get<bool>()) continue;
+    if (option.excludes.empty() || !value.get<bool>() || !values.at(std::string(option.excludes)).get<bool>())
+      continue;
     const auto table = judge_options();
-    const auto other = std::find_if(table.begin(), table.end(), [&](const JudgeOption& each) { return each.key == option.excludes; });
+    const auto other = std::find_if(table.begin(), table.end(),
+                                    [&](const JudgeOption& each) { return each.key == option.excludes; });
     return fail(fmt::format("{} excludes {}", option.flag(), other->flag()));
   }
   return {};
@@ -227,7 +268,8 @@ Result<JudgeOptions> judge_options_from(const Json& object) {
   if (!object.is_object()) return fail("the judge's options are not an object");
   JudgeOptions options;
   for (const JudgeOption& option : judge_options())
-    if (auto value = object.find(std::string(option.key)); value != object.end()) CAPSTONE_CHECK(option.set_json(options, *value));
+    if (auto value = object.find(std::string(option.key)); value != object.end())
+      CAPSTONE_CHECK(option.set_json(options, *value));
   CAPSTONE_CHECK(validate(options));
   return options;
 }

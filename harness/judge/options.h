@@ -1,6 +1,7 @@
 #pragma once
-// What a user can ask of the judge. One table describes every option: the command line, project and task files, bundles,
-// ssh and Slurm read it. A new option is a field of JudgeOptions, a row of judge_options(), and the code that obeys it.
+// What a user can ask of the judge. One table describes every option: the command line, project and task
+// files, bundles, ssh and Slurm read it. A new option is a field of JudgeOptions, a row of judge_options(),
+// and the code that obeys it.
 #include <functional>
 #include <span>
 #include <string>
@@ -19,11 +20,13 @@ struct JudgeOptions {
   double budget_seconds = 10;              ///< CUDA: of timing, a candidate
   double timeout_seconds = 10;             ///< one launch in gate one
   int hidden_cases = 3;                    ///< sizes drawn from `vary`, after the build
-  std::string python = "auto";             ///< whose PyTorch runs candidates in Python and, on a GPU, the reference: "auto", a
-                                           ///< program, or "none": on a GPU the native baseline is gate two's
-  std::vector<std::string> baselines;      ///< CUDA: arms of PyTorch, see python_arms(); the first is gate two's; empty: the problem's
-  bool quick = false;                      ///< emulated: outputs alone; false: what passes is built and run again with instruments
-  bool check_races = false;                ///< CUDA: what passes is also run on the CPU, with instruments
+  std::string python = "auto";  ///< whose PyTorch runs candidates in Python and, on a GPU, the reference:
+                                ///< "auto", a program, or "none": on a GPU the native baseline is gate two's
+  std::vector<std::string>
+      baselines;  ///< CUDA: arms of PyTorch, see python_arms(); the first is gate two's; empty: the problem's
+  bool quick =
+      false;  ///< emulated: outputs alone; false: what passes is built and run again with instruments
+  bool check_races = false;  ///< CUDA: what passes is also run on the CPU, with instruments
   bool operator==(const JudgeOptions&) const = default;
 };
 
@@ -31,7 +34,7 @@ struct JudgeOptions {
 struct JudgeOption {
   enum class Kind { kFlag, kChoice, kChoices, kInteger, kNumber, kText };
 
-  std::string_view key;              ///< in JSON: "check_races"
+  std::string_view key;  ///< in JSON: "check_races"
   Kind kind;
   std::string help;                  ///< one line, with the default
   std::vector<std::string> choices;  ///< of kChoice and kChoices
@@ -44,12 +47,14 @@ struct JudgeOption {
 
   /// On the command line: "--check-races".
   std::string flag() const;
-  /// Takes a value from the command line: a choice in any case, a list with commas, "true" and "false" for a flag.
+  /// Takes a value from the command line: a choice in any case, a list with commas, "true" and "false" for a
+  /// flag.
   /// @error the value does not fit; the message gives the choices or the range, and the nearest choice.
   Result<void> set(JudgeOptions& options, std::string_view word) const;
   /// Takes a value from JSON. @error as set(); a value of another type
   Result<void> set_json(JudgeOptions& options, const Json& value) const;
-  /// The words that set this option to what it is in `options`; empty where that is the default of a flag or a list.
+  /// The words that set this option to what it is in `options`; empty where that is the default of a flag or
+  /// a list.
   std::vector<std::string> words(const JudgeOptions& options) const;
 };
 
@@ -64,8 +69,8 @@ std::vector<std::string> words_of(const JudgeOptions& options);
 
 /// All options as an object; see JudgeOption::key.
 Json json_of(const JudgeOptions& options);
-/// The inverse of json_of(). A key that is missing keeps its default; keys that are no option are left alone, so that the
-/// options may lie among other members of an object.
+/// The inverse of json_of(). A key that is missing keeps its default; keys that are no option are left alone,
+/// so that the options may lie among other members of an object.
 /// @error the object is none, or a value does not fit
 Result<JudgeOptions> judge_options_from(const Json& object);
 

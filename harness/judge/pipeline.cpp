@@ -12,9 +12,10 @@
 namespace capstone {
 
 OracleInWaiting::OracleInWaiting(const JudgeRequest& request, const Resources& resources, When when)
-    : pending_(std::async(when == When::kNow ? std::launch::async : std::launch::deferred, [&request, &resources] {
-                 return load_oracle(*request.problem, resources, request.options.python);
-               }).share()) {}
+    : pending_(
+          std::async(when == When::kNow ? std::launch::async : std::launch::deferred, [&request, &resources] {
+            return load_oracle(*request.problem, resources, request.options.python);
+          }).share()) {}
 
 Result<const Oracle*> OracleInWaiting::get() const {
   const Result<Oracle>& loaded = pending_.get();
@@ -53,7 +54,8 @@ Json host_environment(const Resources& resources) {
 
 bool is_timed(const JudgeRequest& request) { return request.timing && !request.replay; }
 
-Measurement blank_measurement(const JudgeRequest& request, const Candidate& candidate, const Sandbox& sandbox, const Json& environment) {
+Measurement blank_measurement(const JudgeRequest& request, const Candidate& candidate, const Sandbox& sandbox,
+                              const Json& environment) {
   Measurement m;
   m.candidate = candidate.name;
   m.source = candidate.source.string();

@@ -30,50 +30,51 @@ class Program {
 
 /// A candidate after its build.
 struct Built {
-  Measurement record;                 ///< who, how it was built; the verdict where that failed
-  std::shared_ptr<Program> program;   ///< null: nothing can run
+  Measurement record;                ///< who, how it was built; the verdict where that failed
+  std::shared_ptr<Program> program;  ///< null: nothing can run
 };
 
 /// What every candidate of a judgement faces.
 struct Bound {
   const Problem* problem = nullptr;
-  std::vector<BoundCase> cases;       ///< of gate one
+  std::vector<BoundCase> cases;  ///< of gate one
 };
 
 /// A candidate after gate one.
 struct Checked {
   Measurement record;
   std::shared_ptr<Program> program;
-  PrivateBytes wants;                 ///< at the `measure` sizes
+  PrivateBytes wants;  ///< at the `measure` sizes
 };
 
 /// A candidate with its times.
 struct TimedCandidate {
   Measurement record;
-  std::optional<std::size_t> arm;     ///< in Race::arms; nothing: it was not timed on a GPU
-  std::vector<double> emulated_ms;    ///< CPU times at the `emulate` size; they count for nothing
+  std::optional<std::size_t> arm;   ///< in Race::arms; nothing: it was not timed on a GPU
+  std::vector<double> emulated_ms;  ///< CPU times at the `emulate` size; they count for nothing
 };
 
 /// Gate two's arms, and what is known of the GPU that they ran on.
 struct Race {
   std::vector<TimedArm> arms;
   GateTwoOutcome outcome;
-  std::size_t reference = 0;          ///< the arm whose time is gate two's measure; the one behind it is the same again
+  std::size_t reference =
+      0;  ///< the arm whose time is gate two's measure; the one behind it is the same again
   std::size_t first_candidate = 0;
   DevicePeaks peaks;
 };
 
 struct Timed {
   std::vector<TimedCandidate> candidates;
-  Race race;                          ///< no arms: nothing was timed on a GPU
+  Race race;  ///< no arms: nothing was timed on a GPU
 };
 
 /// What a step needs to know of its surroundings.
 struct JudgeContext {
-  const JudgeRequest* request;        ///< candidates: those of this backend
+  const JudgeRequest* request;  ///< candidates: those of this backend
   const Resources* resources;
   const Narration* say;
-  const Sandbox* sandbox;             ///< what untrusted processes run in
+  const Sandbox* sandbox;  ///< what untrusted processes run in
 
   const Problem& problem() const { return *request->problem; }
 };
@@ -107,8 +108,10 @@ class JudgeBackend {
 
 std::unique_ptr<JudgeBackend> make_cuda_backend(const JudgeContext& context, OracleInWaiting oracle);
 /// `because`: why there is no GPU; empty where none was wanted.
-std::unique_ptr<JudgeBackend> make_emulated_backend(const JudgeContext& context, OracleInWaiting oracle, std::string because);
-std::unique_ptr<JudgeBackend> make_python_backend(const JudgeContext& context, OracleInWaiting oracle, std::string because);
+std::unique_ptr<JudgeBackend> make_emulated_backend(const JudgeContext& context, OracleInWaiting oracle,
+                                                    std::string because);
+std::unique_ptr<JudgeBackend> make_python_backend(const JudgeContext& context, OracleInWaiting oracle,
+                                                  std::string because);
 
 /// Draws the cases of gate one, or takes the one to be replayed. Called after every build.
 /// @error `vary` and `where` leave nothing to draw within the limits

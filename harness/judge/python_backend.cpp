@@ -8,7 +8,8 @@ namespace {
 
 struct PythonProgram : Program {
   Python python;
-  std::unique_ptr<ScratchFolder> builds;  ///< what one candidate compiles is not handed on to another judgement
+  std::unique_ptr<ScratchFolder>
+      builds;  ///< what one candidate compiles is not handed on to another judgement
   PythonWork work;
   std::unique_ptr<Runner> loaded;
 };
@@ -37,9 +38,15 @@ class PythonBackend : public JudgeBackend {
       if (each.program) {
         auto& program = static_cast<PythonProgram&>(*each.program);
         MemfdArena arena;
-        GateOneSetup setup{bound.problem, oracle, &arena, {"", ""},
-                           starting_with(std::move(program.loaded), [&] { return start_python(program.work, *context_.sandbox); }),
-                           run_timeout(*context_.request) + kFirstRunOfPython, *context_.say, checked.record.candidate};
+        GateOneSetup setup{bound.problem,
+                           oracle,
+                           &arena,
+                           {"", ""},
+                           starting_with(std::move(program.loaded),
+                                         [&] { return start_python(program.work, *context_.sandbox); }),
+                           run_timeout(*context_.request) + kFirstRunOfPython,
+                           *context_.say,
+                           checked.record.candidate};
         CAPSTONE_CHECK(gate_one(setup, bound.cases, checked.record));
       }
       all.push_back(std::move(checked));
@@ -77,7 +84,9 @@ class PythonBackend : public JudgeBackend {
     auto program = std::make_shared<PythonProgram>();
     program->python = std::move(*python);
     program->builds = std::make_unique<ScratchFolder>(resources.cache / "python" / "candidate");
-    program->work = {request.problem, &resources, &program->python, {}, candidate.source, program->builds->path(), false, {}};
+    program->work = {
+        request.problem, &resources, &program->python, {}, candidate.source, program->builds->path(),
+        false,           {}};
     (*context_.say)({Stage::kLoad, candidate.name});
     CAPSTONE_TRY(program->loaded, load_candidate(program->work, *context_.sandbox, m));
     if (program->loaded) built.program = std::move(program);
@@ -86,12 +95,13 @@ class PythonBackend : public JudgeBackend {
 
   JudgeContext context_;
   OracleInWaiting oracle_;
-  std::string because_;   ///< why there is no GPU
+  std::string because_;  ///< why there is no GPU
 };
 
 }  // namespace
 
-std::unique_ptr<JudgeBackend> make_python_backend(const JudgeContext& context, OracleInWaiting oracle, std::string because) {
+std::unique_ptr<JudgeBackend> make_python_backend(const JudgeContext& context, OracleInWaiting oracle,
+                                                  std::string because) {
   return std::make_unique<PythonBackend>(context, std::move(oracle), std::move(because));
 }
 

@@ -10,19 +10,25 @@ namespace capstone {
 
 bool is_python(const fs::path& source) { return source.extension() == ".py"; }
 
-Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const Sandbox& sandbox, Measurement& into) {
+Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const Sandbox& sandbox,
+                                               Measurement& into) {
   BuildResult& build = into.build;
-  build.command = fmt::format("{} (PyTorch {}) loads {}", work.python->program.string(), work.python->torch, work.candidate.string());
+  build.command = fmt::format("{} (PyTorch {}) loads {}", work.python->program.string(), work.python->torch,
+                              work.candidate.string());
   const auto begun = std::chrono::steady_clock::now();
   auto loaded = start_python(work, sandbox);
   build.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   build.ok = loaded.has_value();
   if (build.ok) return std::move(*loaded);
   const WorkerFailure& failure = loaded.error();
-  if (failure.kind == WorkerFailure::Kind::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
+  if (failure.kind == WorkerFailure::Kind::kInterrupted)
+    return fail("interrupted", {}, {}, ExitCode::kInterrupted);
   if (failure.report_kind == kNoPyTorch || failure.report_kind == "not_judgeable") {
-    not_judgeable_here(into, {failure.what, failure.report_kind == kNoPyTorch ? work.python->program.string() : failure.where, failure.hint, ExitCode::kEnvironment},
-                       failure.trace);
+    not_judgeable_here(
+        into,
+        {failure.what, failure.report_kind == kNoPyTorch ? work.python->program.string() : failure.where,
+         failure.hint, ExitCode::kEnvironment},
+        failure.trace);
     return nullptr;
   }
   into.gate_one = GateOne::kBuildFailed;
@@ -30,7 +36,8 @@ Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const San
   // "file:line", as the worker says it.
   if (const std::size_t colon = failure.where.rfind(':'); colon != std::string::npos) {
     const char* end = failure.where.data() + failure.where.size();
-    if (std::from_chars(failure.where.data() + colon + 1, end, message.line).ptr == end) message.file = failure.where.substr(0, colon);
+    if (std::from_chars(failure.where.data() + colon + 1, end, message.line).ptr == end)
+      message.file = failure.where.substr(0, colon);
   }
   if (message.file.empty()) message.file = work.candidate.string();
   build.first_error = std::move(message);
@@ -38,7 +45,8 @@ Result<std::unique_ptr<Runner>> load_candidate(const PythonWork& work, const San
   return nullptr;
 }
 
-std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first, std::function<StartedRunner()> others) {
+std::function<StartedRunner()> starting_with(std::unique_ptr<Runner> first,
+                                             std::function<StartedRunner()> others) {
   auto held = std::make_shared<std::unique_ptr<Runner>>(std::move(first));
   return [held, others = std::move(others)]() -> StartedRunner {
     if (*held) return std::move(*held);

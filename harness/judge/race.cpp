@@ -20,14 +20,17 @@ TimedArm trusted_arm(std::string name, std::function<StartedRunner()> start, boo
 Result<std::vector<TimedArm>> baseline_arms(const CudaSession& session) {
   std::vector<TimedArm> arms;
   if (session.has_native()) {
-    arms.push_back(trusted_arm("native", [&session] { return session.start_worker(session.native.program, true); }, false));
+    arms.push_back(trusted_arm(
+        "native", [&session] { return session.start_worker(session.native.program, true); }, false));
     CAPSTONE_TRY(arms[0].wants, wants_of(session.problem(), arms[0].start_worker));
   }
   const std::vector<std::string>& python = session.baselines.arms;
   for (std::size_t i = 0; i < python.size(); ++i) {
     arms.push_back(trusted_arm(python[i], session.python_arm(python[i]), true));
-    if (i == 0) arms.push_back(trusted_arm("A/A", session.python_arm(python[i]), true));
-    else arms.back().optional = true;
+    if (i == 0)
+      arms.push_back(trusted_arm("A/A", session.python_arm(python[i]), true));
+    else
+      arms.back().optional = true;
   }
   if (python.empty()) {
     TimedArm again = trusted_arm("A/A", arms[0].start_worker, false);
@@ -51,7 +54,8 @@ TimedArm candidate_arm(const CudaSession& session, const Checked& candidate) {
 }
 
 // All arms once. `racing`: which candidates; arms[first_candidate + k] is racing[k].
-Result<Race> race_once(const CudaSession& session, const Oracle& oracle, const std::vector<Checked*>& racing) {
+Result<Race> race_once(const CudaSession& session, const Oracle& oracle,
+                       const std::vector<Checked*>& racing) {
   const JudgeRequest& request = session.request();
   const bool python = !session.baselines.arms.empty();
   Race race;
@@ -60,20 +64,32 @@ Result<Race> race_once(const CudaSession& session, const Oracle& oracle, const s
   race.first_candidate = race.arms.size();
   race.peaks = session.peaks;
   for (const Checked* candidate : racing) race.arms.push_back(candidate_arm(session, *candidate));
-  const auto timeout = run_timeout(request) + std::chrono::seconds(python ? 300 : 60);  // torch.compile takes its time
-  const GateTwoSetup setup{&session.problem(), &oracle, session.gpu_host.get(), request.options.budget_seconds, timeout, *session.context.say,
-                           request.restarts, race.reference, race.first_candidate};
+  const auto timeout =
+      run_timeout(request) + std::chrono::seconds(python ? 300 : 60);  // torch.compile takes its time
+  const GateTwoSetup setup{&session.problem(),
+                           &oracle,
+                           session.gpu_host.get(),
+                           request.options.budget_seconds,
+                           timeout,
+                           *session.context.say,
+                           request.restarts,
+                           race.reference,
+                           race.first_candidate};
   CAPSTONE_TRY(race.outcome, gate_two(setup, race.arms));
   return race;
 }
 
-// A launch that did something else at the measured size than was captured is judged again, all arms together, where it can run.
-Result<bool> check_changed(const CudaSession& session, const Oracle& oracle, const Bound& bound, const Race& race, const std::vector<Checked*>& racing) {
+// A launch that did something else at the measured size than was captured is judged again, all arms together,
+// where it can run.
+Result<bool> check_changed(const CudaSession& session, const Oracle& oracle, const Bound& bound,
+                           const Race& race, const std::vector<Checked*>& racing) {
   bool again = false;
   if (session.request().options.execution != Execution::kAuto) return again;
   for (std::size_t k = 0; k < racing.size(); ++k) {
     const CudaProgram& program = cuda_program(*racing[k]);
-    if (!race.arms[race.first_candidate + k].failure || !program.replayed || program.replayed->refusal().empty()) continue;
+    if (!race.arms[race.first_candidate + k].failure || !program.replayed ||
+        program.replayed->refusal().empty())
+      continue;
     run_in_process(*racing[k], std::string(program.replayed->refusal()));
     CAPSTONE_CHECK(check_candidate(session, oracle, bound, *racing[k]));
     again = true;
@@ -90,7 +106,8 @@ std::vector<Checked*> passed(const CudaSession& session, std::vector<Checked>& c
 
 }  // namespace
 
-Result<Timed> race(const CudaSession& session, const Oracle& oracle, const Bound& bound, std::vector<Checked> candidates, double checking) {
+Result<Timed> race(const CudaSession& session, const Oracle& oracle, const Bound& bound,
+                   std::vector<Checked> candidates, double checking) {
   Timed timed;
   std::vector<Checked*> racing;
   for (bool again = true; again;) {

@@ -7,8 +7,8 @@
 #include <mutex>
 
 #include "harness/base/text.h"
-#include "harness/correctness/inputs.h"
 #include "harness/correctness/cases.h"
+#include "harness/correctness/inputs.h"
 #include "harness/judge/gate_one.h"
 #include "harness/runtime/python/runner.h"
 
@@ -18,22 +18,27 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(300);  // for one set of inputs: float64 on a few cores
 
 Error oracle_failure(const WorkerFailure& failure) {
-  if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
+  if (failure.kind == WorkerFailure::Kind::kInterrupted)
+    return {"interrupted", {}, {}, ExitCode::kInterrupted};
   using Kind = WorkerFailure::Kind;
-  const bool surroundings = failure.report_kind == kNoPyTorch || failure.report_kind == kOutOfMemory || failure.kind != Kind::kReported;
+  const bool surroundings = failure.report_kind == kNoPyTorch || failure.report_kind == kOutOfMemory ||
+                            failure.kind != Kind::kReported;
   // What a worker is advised to do when it is stopped is meant for kernels.
   const bool too_large = failure.kind == Kind::kMemory || failure.kind == Kind::kTimedOut;
   return {"the reference cannot be computed in float64: " + failure.what, failure.where,
-          too_large ? "smaller sizes under `check` and `vary` in problem.yaml" : failure.hint, surroundings ? ExitCode::kEnvironment : ExitCode::kUsage,
-          failure.trace};
+          too_large ? "smaller sizes under `check` and `vary` in problem.yaml" : failure.hint,
+          surroundings ? ExitCode::kEnvironment : ExitCode::kUsage, failure.trace};
 }
 
 class PythonOracle : public ReferenceOracle {
  public:
-  PythonOracle(const Problem& problem, std::unique_ptr<Runner> runner) : runner_(std::move(runner)), id_(problem.id) {}
+  PythonOracle(const Problem& problem, std::unique_ptr<Runner> runner)
+      : runner_(std::move(runner)), id_(problem.id) {}
 
-  Result<void> evaluate(const Problem& problem, const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors, int output_parameter,
-                        std::span<const std::int64_t> indices, std::span<double> value, std::span<double> scale) override {
+  Result<void> evaluate(const Problem& problem, const Sizes& sizes,
+                        const std::vector<std::span<const std::byte>>& tensors, int output_parameter,
+                        std::span<const std::int64_t> indices, std::span<double> value,
+                        std::span<double> scale) override {
     const std::lock_guard lock(mutex_);
     const std::string key = key_of(sizes, tensors);
     if (key != key_) {
@@ -47,13 +52,15 @@ class PythonOracle : public ReferenceOracle {
       const double* scales = at(answer.scale);
       for (std::size_t i = 0; i < indices.size(); ++i) {
         if (indices[i] < 0 || indices[i] >= answer.elements)
-          return fail(fmt::format("element {} of {} is asked for", indices[i], answer.elements), id_, {}, ExitCode::kInternal);
+          return fail(fmt::format("element {} of {} is asked for", indices[i], answer.elements), id_, {},
+                      ExitCode::kInternal);
         value[i] = values[indices[i]];
         scale[i] = scales[indices[i]];
       }
       return {};
     }
-    return fail(fmt::format("parameter {} of {} is no output", output_parameter, id_), {}, {}, ExitCode::kInternal);
+    return fail(fmt::format("parameter {} of {} is no output", output_parameter, id_), {}, {},
+                ExitCode::kInternal);
   }
 
   double rounding() const override { return rounding_; }
@@ -65,15 +72,19 @@ class PythonOracle : public ReferenceOracle {
     std::size_t value, scale;  ///< [B] from the start of image_
   };
 
-  const double* at(std::size_t offset) const { return reinterpret_cast<const double*>(image_.data() + offset); }
+  const double* at(std::size_t offset) const {
+    return reinterpret_cast<const double*>(image_.data() + offset);
+  }
 
   static std::string key_of(const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors) {
     std::string key = to_string(sizes);
-    for (std::size_t i = 0; i < tensors.size(); ++i) key += fmt::format(" {:x}", fingerprint(tensors[i], i + 1));
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      key += fmt::format(" {:x}", fingerprint(tensors[i], i + 1));
     return key;
   }
 
-  Result<void> compute(const Problem& problem, const Sizes& sizes, const std::vector<std::span<const std::byte>>& tensors) {
+  Result<void> compute(const Problem& problem, const Sizes& sizes,
+                       const std::vector<std::span<const std::byte>>& tensors) {
     CAPSTONE_TRY(const BoundProblem bound, bound_at(problem, sizes));
     CAPSTONE_TRY(const Layout layout, make_layout(bound, 0));
     answers_.clear();
@@ -96,7 +107,9 @@ class PythonOracle : public ReferenceOracle {
     }
     CAPSTONE_TRY(int memory, arena_.resize(bytes));
     CAPSTONE_CHECK(arena_.load(image_));
-    if (auto mapped = runner_->ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(60), memory); !mapped) return fail(oracle_failure(mapped.error()));
+    if (auto mapped = runner_->ask({{"op", "arena"}, {"bytes", bytes}}, std::chrono::seconds(60), memory);
+        !mapped)
+      return fail(oracle_failure(mapped.error()));
     CAPSTONE_TRY(Json args, call_arguments(bound, layout));
     auto answer = runner_->ask({{"op", "exact"}, {"args", args}, {"places", places}}, kPatience, -1);
     if (!answer) return fail(oracle_failure(answer.error()));
@@ -109,7 +122,7 @@ class PythonOracle : public ReferenceOracle {
   std::string id_;
   std::mutex mutex_;
   MemfdArena arena_;
-  std::string key_;               ///< of what answers_ belong to
+  std::string key_;  ///< of what answers_ belong to
   std::vector<Answer> answers_;
   double rounding_ = 0;
   std::vector<std::byte> image_;
@@ -117,7 +130,9 @@ class PythonOracle : public ReferenceOracle {
 
 }  // namespace
 
-Result<std::shared_ptr<ReferenceOracle>> load_reference_oracle(const Problem& problem, const Resources& resources, const std::string& wanted) {
+Result<std::shared_ptr<ReferenceOracle>> load_reference_oracle(const Problem& problem,
+                                                               const Resources& resources,
+                                                               const std::string& wanted) {
   CAPSTONE_TRY(const Python python, find_python(wanted == "none" ? "auto" : wanted, resources));
   PythonWork work;
   work.problem = &problem;

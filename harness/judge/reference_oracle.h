@@ -10,18 +10,22 @@ namespace capstone {
 /// reference.py in float64, and how exact it is in its own precision.
 class ReferenceOracle : public Oracle::Source {
  public:
-  /// How far the reference is from itself in float64, at most, on the inputs that were asked about last; in units of the problem's tolerance
-  /// without the allowance that evaluate()'s scale makes for that.
+  /// How far the reference is from itself in float64, at most, on the inputs that were asked about last; in
+  /// units of the problem's tolerance without the allowance that evaluate()'s scale makes for that.
   virtual double rounding() const = 0;
 };
 /// @error as load_oracle()
-Result<std::shared_ptr<ReferenceOracle>> load_reference_oracle(const Problem& problem, const Resources& resources, const std::string& python = "auto");
+Result<std::shared_ptr<ReferenceOracle>> load_reference_oracle(const Problem& problem,
+                                                               const Resources& resources,
+                                                               const std::string& python = "auto");
 
-/// The problem's oracle.cpp; or, where the problem says `oracle: reference.py`, the reference itself: a sandboxed Python worker runs it
-/// in float64 on the CPU, all outputs at once. The scale of an element is then the largest of its magnitude, the root mean square of its tensor
-/// and a multiple of the rounding errors that the reference makes in its own precision.
+/// The problem's oracle.cpp; or, where the problem says `oracle: reference.py`, the reference itself: a
+/// sandboxed Python worker runs it in float64 on the CPU, all outputs at once. The scale of an element is
+/// then the largest of its magnitude, the root mean square of its tensor and a multiple of the rounding
+/// errors that the reference makes in its own precision.
 /// @param python  a program, or "auto" and "none": the first python3 on PATH that has PyTorch
 /// @error no such oracle; no PyTorch (kEnvironment); reference.py does not load
-Result<Oracle> load_oracle(const Problem& problem, const Resources& resources, const std::string& python = "auto");
+Result<Oracle> load_oracle(const Problem& problem, const Resources& resources,
+                           const std::string& python = "auto");
 
 }  // namespace capstone

@@ -16,8 +16,10 @@ struct DefinitionExceptions {
 
 /// Writes problem.yaml from the results of examine.py.
 /// @error the results do not have the form that examine.py writes.
-Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& found, const DefinitionExceptions& exceptions);
+Result<std::string> definition_yaml(const KernelBenchFile& file, const Json& found,
+                                    const DefinitionExceptions& exceptions);
 /// Writes statement.md, which a student reads first.
-std::string definition_statement(const KernelBenchFile& file, const Json& found, const std::vector<std::string>& notes);
+std::string definition_statement(const KernelBenchFile& file, const Json& found,
+                                 const std::vector<std::string>& notes);
 
 }  // namespace capstone

@@ -43,6 +43,7 @@ struct ImportedProblem {
 /// is the ground truth (`oracle: reference.py`).
 /// @error the file is not in KernelBench's form, or cannot be judged: one line gives the reason (kUsage). No
 ///   PyTorch (kEnvironment).
-Result<ImportedProblem> import_kernelbench(const ImportRequest& request, const Resources& resources, const Narration& say);
+Result<ImportedProblem> import_kernelbench(const ImportRequest& request, const Resources& resources,
+                                           const Narration& say);
 
 }  // namespace capstone

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cctype>
 #include <map>
 #include <set>
 
@@ -23,8 +23,10 @@ Result<std::vector<fs::path>> files_of(const fs::path& folder) {
   fs::recursive_directory_iterator it(folder, code), end;
   while (!code && it != end) {
     const std::string name = it->path().filename().string();
-    if (it->is_directory(code) && (it.depth() >= 1 || name.starts_with('.') || name == "__pycache__")) it.disable_recursion_pending();
-    else if (it->is_regular_file(code) && !name.starts_with('.')) files.push_back(it->path());
+    if (it->is_directory(code) && (it.depth() >= 1 || name.starts_with('.') || name == "__pycache__"))
+      it.disable_recursion_pending();
+    else if (it->is_regular_file(code) && !name.starts_with('.'))
+      files.push_back(it->path());
     it.increment(code);
   }
   if (code) return fail("cannot read the folder: " + code.message(), folder.string());
@@ -44,10 +46,14 @@ struct NamedSample {
 // level_1_problem_3_sample_0_kernel
 std::optional<NamedSample> kernelbench_name(const std::string& stem) {
   const auto words = split(stem, '_');
-  if (words.size() < 6 || words[0] != "level" || words[2] != "problem" || words[4] != "sample") return std::nullopt;
+  if (words.size() < 6 || words[0] != "level" || words[2] != "problem" || words[4] != "sample")
+    return std::nullopt;
   NamedSample named;
-  for (auto [word, into] : {std::pair{&words[1], &named.level}, {&words[3], &named.problem}, {&words[5], &named.sample}})
-    if (auto [stop, code] = std::from_chars(word->data(), word->data() + word->size(), *into); code != std::errc() || stop != word->data() + word->size()) return std::nullopt;
+  for (auto [word, into] :
+       {std::pair{&words[1], &named.level}, {&words[3], &named.problem}, {&words[5], &named.sample}})
+    if (auto [stop, code] = std::from_chars(word->data(), word->data() + word->size(), *into);
+        code != std::errc() || stop != word->data() + word->size())
+      return std::nullopt;
   return named;
 }
 
@@ -74,11 +80,14 @@ Stats stats_of(const Arm& arm) {
 }
 
 Json stats_json(const Stats& stats, const Measurement& m) {
-  return {{"mean", stats.mean}, {"std", stats.std}, {"min", stats.min}, {"max", stats.max}, {"num_trials", stats.trials},
-          {"hardware", m.environment.value("device", "")}, {"device", "cuda:0"}};
+  return {{"mean", stats.mean}, {"std", stats.std},           {"min", stats.min},
+          {"max", stats.max},   {"num_trials", stats.trials}, {"hardware", m.environment.value("device", "")},
+          {"device", "cuda:0"}};
 }
 
-bool is_timed(const Measurement& m) { return m.backend == Backend::kCuda && m.measured && m.measured->speedup; }
+bool is_timed(const Measurement& m) {
+  return m.backend == Backend::kCuda && m.measured && m.measured->speedup;
+}
 
 }  // namespace
 
@@ -94,13 +103,16 @@ Result<std::vector<KernelBenchFile>> find_suite_problems(const fs::path& folder,
     if (named && (of_folder > 3 || (level != 0 && of_folder != level))) continue;
     KernelBenchFile file = kernelbench_file(path, named ? of_folder : level);
     if (auto [known, added] = seen.emplace(std::pair{file.level, file.number}, path); !added)
-      return fail(fmt::format("two files are problem {} of level {}", file.number, file.level), known->second.string() + ", " + path.string(), "keep one of them");
+      return fail(fmt::format("two files are problem {} of level {}", file.number, file.level),
+                  known->second.string() + ", " + path.string(), "keep one of them");
     problems.push_back(std::move(file));
   }
   if (problems.empty())
     return fail("no problem found", folder.string(),
                 "problems are files such as level1/19_ReLU.py; --level chooses 1, 2 or 3");
-  std::sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) { return std::pair{a.level, a.number} < std::pair{b.level, b.number}; });
+  std::sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) {
+    return std::pair{a.level, a.number} < std::pair{b.level, b.number};
+  });
   return problems;
 }
 
@@ -128,34 +140,47 @@ Result<Suite> match_suite(std::vector<KernelBenchFile> problems, const fs::path&
     }
     const int sample = named ? named->sample : 0;
     if (auto [known, added] = seen.emplace(std::pair{of->id(), sample}, path); !added)
-      return fail(fmt::format("two files are sample {} of {}", sample, of->name), known->second.string() + ", " + path.string(), "keep one of them");
+      return fail(fmt::format("two files are sample {} of {}", sample, of->name),
+                  known->second.string() + ", " + path.string(), "keep one of them");
     suite.samples.push_back({*of, sample, path});
   }
   std::sort(suite.samples.begin(), suite.samples.end(), [](const SuiteSample& a, const SuiteSample& b) {
-    return std::tuple{a.problem.level, a.problem.number, a.number} < std::tuple{b.problem.level, b.problem.number, b.number};
+    return std::tuple{a.problem.level, a.problem.number, a.number} <
+           std::tuple{b.problem.level, b.problem.number, b.number};
   });
   return suite;
 }
 
 bool has_compiled(const Measurement& m) {
-  return m.gate_one != GateOne::kBuildFailed && m.gate_one != GateOne::kNotJudgeable && m.gate_one != GateOne::kMachineFault;
+  return m.gate_one != GateOne::kBuildFailed && m.gate_one != GateOne::kNotJudgeable &&
+         m.gate_one != GateOne::kMachineFault;
 }
 
 Json eval_result(const Measurement& m, int sample) {
-  Json metadata{{"verdict", label_of(m.gate_one)}, {"gate_two", label_of(m.gate_two)}, {"labels", m.labels}, {"backend", recorded_name(m.backend)}};
+  Json metadata{{"verdict", label_of(m.gate_one)},
+                {"gate_two", label_of(m.gate_two)},
+                {"labels", m.labels},
+                {"backend", recorded_name(m.backend)}};
   if (m.build.first_error) metadata["compilation_error"] = m.build.first_error->text;
   if (const CaseResult* bad = m.first_failure()) metadata["correctness_issue"] = bad->problem;
-  Json result{{"sample_id", sample}, {"compiled", has_compiled(m)},
-              {"correctness", m.gate_one == GateOne::kPassed}, {"metadata", std::move(metadata)}, {"runtime", -1.0}, {"runtime_stats", Json::object()}};
+  Json result{{"sample_id", sample},
+              {"compiled", has_compiled(m)},
+              {"correctness", m.gate_one == GateOne::kPassed},
+              {"metadata", std::move(metadata)},
+              {"runtime", -1.0},
+              {"runtime_stats", Json::object()}};
   if (!is_timed(m)) return result;
   const Stats stats = stats_of(m.measured->arms.back());
-  result["metadata"]["speedup"] = {m.measured->speedup->point, m.measured->speedup->low, m.measured->speedup->high};
+  result["metadata"]["speedup"] = {m.measured->speedup->point, m.measured->speedup->low,
+                                   m.measured->speedup->high};
   result["runtime"] = stats.mean;
   result["runtime_stats"] = stats_json(stats, m);
   return result;
 }
 
-Json baseline_times(const Measurement& m) { return is_timed(m) ? stats_json(stats_of(m.measured->arms.front()), m) : Json(); }
+Json baseline_times(const Measurement& m) {
+  return is_timed(m) ? stats_json(stats_of(m.measured->arms.front()), m) : Json();
+}
 
 Solution solution_of(const KernelBenchFile& problem, const Measurement* m) {
   Solution solution{problem.id(), m && m->gate_one == GateOne::kPassed, {}};

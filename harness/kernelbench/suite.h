@@ -4,23 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "harness/analysis/fast_p.h"
 #include "harness/kernelbench/import.h"
 #include "harness/model/record.h"
-#include "harness/analysis/fast_p.h"
 
 namespace capstone {
 
 /// One candidate for one problem.
 struct SuiteSample {
   KernelBenchFile problem;
-  int number = 0;              ///< KernelBench's sample_id
+  int number = 0;  ///< KernelBench's sample_id
   std::filesystem::path file;
 };
 
 struct Suite {
-  std::vector<KernelBenchFile> problems;        ///< by level, then number
-  std::vector<SuiteSample> samples;             ///< in the order of their problems
-  std::vector<std::filesystem::path> unmatched; ///< candidate files that belong to no problem
+  std::vector<KernelBenchFile> problems;         ///< by level, then number
+  std::vector<SuiteSample> samples;              ///< in the order of their problems
+  std::vector<std::filesystem::path> unmatched;  ///< candidate files that belong to no problem
 };
 
 /// Every .py below `folder` whose name begins with a number, at most one folder down ("level1/19_ReLU.py").

@@ -13,6 +13,7 @@ namespace capstone {
 /// can spare.
 /// @return name of such a variation, as in `outside_domain` of problem.yaml → reason
 /// @error the reference cannot be run at all
-Result<std::map<std::string, std::string>> variations_outside(const Problem& problem, const std::shared_ptr<ReferenceOracle>& reference);
+Result<std::map<std::string, std::string>> variations_outside(
+    const Problem& problem, const std::shared_ptr<ReferenceOracle>& reference);
 
 }  // namespace capstone

@@ -18,10 +18,11 @@ enum class Execution { kAuto, kReplayed, kInProcess, kEmulated };
 /// The words used on the command line, in JSON and in messages, in the order in which help lists them.
 inline constexpr std::array<std::pair<Backend, std::string_view>, 3> kBackendWords{
     {{Backend::kAuto, "auto"}, {Backend::kCuda, "cuda"}, {Backend::kEmulated, "emulated"}}};
-inline constexpr std::array<std::pair<Execution, std::string_view>, 4> kExecutionWords{{{Execution::kAuto, "auto"},
-                                                                                        {Execution::kInProcess, "in-process"},
-                                                                                        {Execution::kReplayed, "replayed"},
-                                                                                        {Execution::kEmulated, "emulated"}}};
+inline constexpr std::array<std::pair<Execution, std::string_view>, 4> kExecutionWords{
+    {{Execution::kAuto, "auto"},
+     {Execution::kInProcess, "in-process"},
+     {Execution::kReplayed, "replayed"},
+     {Execution::kEmulated, "emulated"}}};
 
 /// "auto", "cuda" or "emulated".
 constexpr std::string_view name_of(Backend backend) {

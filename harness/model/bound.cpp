@@ -13,7 +13,8 @@ Result<BoundTensor> bound_tensor(const Problem& problem, int parameter, const Si
   tensor.bytes = size_of(definition.dtype);
   tensor.elements = 1;
   for (const std::int64_t extent : tensor.shape) {
-    if (extent < 0 || (extent > 0 && tensor.bytes > kMostBytes / static_cast<std::size_t>(extent))) return too_large(definition.name, sizes);
+    if (extent < 0 || (extent > 0 && tensor.bytes > kMostBytes / static_cast<std::size_t>(extent)))
+      return too_large(definition.name, sizes);
     tensor.bytes *= static_cast<std::size_t>(extent);
     tensor.elements *= extent;
   }

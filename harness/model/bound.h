@@ -10,7 +10,7 @@
 namespace capstone {
 
 struct BoundTensor {
-  int parameter = 0;                ///< index in problem.signature
+  int parameter = 0;  ///< index in problem.signature
   std::vector<std::int64_t> shape;
   std::int64_t elements = 0;
   std::size_t bytes = 0;

@@ -70,15 +70,18 @@ std::string describe_contract(const Problem& problem) {
   for (const Parameter& parameter : problem.signature) text += parameter_line(parameter);
   std::vector<std::string> ranges;
   for (const std::string& symbol : problem.symbols)
-    if (const auto vary = problem.vary.find(symbol); vary != problem.vary.end()) ranges.push_back(vary_text(symbol, vary->second));
+    if (const auto vary = problem.vary.find(symbol); vary != problem.vary.end())
+      ranges.push_back(vary_text(symbol, vary->second));
   text += "\nSizes\n";
   if (!ranges.empty()) text += fmt::format("  any of: {}\n", join(ranges, "; "));
-  text += fmt::format("  timed:  {}\n", problem.symbols.empty() ? "as the shapes say" : to_string(problem.measure));
+  text += fmt::format("  timed:  {}\n",
+                      problem.symbols.empty() ? "as the shapes say" : to_string(problem.measure));
   for (const Expression& relation : problem.where) text += fmt::format("  where:  {}\n", relation.text);
   text += fmt::format(
       "\nCorrect when |got - expected| <= {} * scale + {} * |expected| for every element;\n"
       "  expected and scale (its condition) come from {}\n",
-      problem.tolerance.atol, problem.tolerance.rtol, problem.oracle_is_reference ? "reference.py in float64" : "a float64 oracle");
+      problem.tolerance.atol, problem.tolerance.rtol,
+      problem.oracle_is_reference ? "reference.py in float64" : "a float64 oracle");
   return text + "\nCost of the best possible algorithm\n" + cost_text(problem);
 }
 

@@ -13,7 +13,11 @@ void read_field(const Json& json, const char* key, T& into) {
 }
 
 Json to(const Traffic& t) {
-  return {{"requests", t.requests}, {"units", t.units}, {"ideal", t.ideal}, {"bytes", t.bytes}, {"active_lanes", t.active_lanes}};
+  return {{"requests", t.requests},
+          {"units", t.units},
+          {"ideal", t.ideal},
+          {"bytes", t.bytes},
+          {"active_lanes", t.active_lanes}};
 }
 Traffic traffic_from(const Json& json) {
   Traffic t;
@@ -28,8 +32,14 @@ Traffic traffic_from(const Json& json) {
 Json to(const LineCounts& c) {
   Json json = Json::object();
   if (c.line) json = {{"file", c.file}, {"line", c.line}, {"text", c.text}};
-  json.update(Json{{"global", to(c.global)}, {"shared", to(c.shared)}, {"loads", c.loads}, {"stores", c.stores}, {"flops", c.flops},
-                   {"barriers", c.barriers}, {"atomics", c.atomics}, {"share", c.share}});
+  json.update(Json{{"global", to(c.global)},
+                   {"shared", to(c.shared)},
+                   {"loads", c.loads},
+                   {"stores", c.stores},
+                   {"flops", c.flops},
+                   {"barriers", c.barriers},
+                   {"atomics", c.atomics},
+                   {"share", c.share}});
   return json;
 }
 LineCounts line_from(const Json& json) {
@@ -49,7 +59,9 @@ LineCounts line_from(const Json& json) {
 }
 
 Json to(const KernelCounts& k) {
-  Json json{{"kernel", k.kernel}, {"function", k.function}, {"launches", k.launches}, {"blocks", k.blocks}, {"threads", k.threads}, {"dynamic_shared", k.dynamic_shared}, {"lines", Json::array()}};
+  Json json{{"kernel", k.kernel},    {"function", k.function}, {"launches", k.launches},
+            {"blocks", k.blocks},    {"threads", k.threads},   {"dynamic_shared", k.dynamic_shared},
+            {"lines", Json::array()}};
   for (const LineCounts& line : k.lines) json["lines"].push_back(to(line));
   return json;
 }
@@ -67,7 +79,8 @@ KernelCounts kernel_from(const Json& json) {
 }
 
 Json to(const Advice& r) {
-  return {{"kernel", r.kernel}, {"file", r.file}, {"line", r.line}, {"share", r.share}, {"pattern", r.pattern}, {"what", r.what}, {"remedy", r.remedy}};
+  return {{"kernel", r.kernel},   {"file", r.file}, {"line", r.line},    {"share", r.share},
+          {"pattern", r.pattern}, {"what", r.what}, {"remedy", r.remedy}};
 }
 Advice advice_from(const Json& json) {
   Advice r;
@@ -82,8 +95,14 @@ Advice advice_from(const Json& json) {
 }
 
 Json to(const ModelledFloor& f) {
-  return {{"modelled_not_measured", true}, {"device", f.device}, {"source", f.source}, {"ms", f.ms()}, {"bound_by", f.bound_by},
-          {"memory_ms", f.memory_ms}, {"wavefront_ms", f.wavefront_ms}, {"compute_ms", f.compute_ms}};
+  return {{"modelled_not_measured", true},
+          {"device", f.device},
+          {"source", f.source},
+          {"ms", f.ms()},
+          {"bound_by", f.bound_by},
+          {"memory_ms", f.memory_ms},
+          {"wavefront_ms", f.wavefront_ms},
+          {"compute_ms", f.compute_ms}};
 }
 ModelledFloor floor_from(const Json& json) {
   ModelledFloor f;
@@ -131,10 +150,19 @@ bool lies_in_folder(const std::string& file) {
 double ModelledFloor::ms() const { return std::max({memory_ms, wavefront_ms, compute_ms}); }
 
 void to_json(Json& json, const Explanation& e) {
-  json = Json{{"candidate", e.candidate}, {"version", e.version}, {"source", e.source}, {"source_sha256", e.source_sha256},
-              {"problem_id", e.problem_id}, {"sizes", e.sizes}, {"total", to(e.total)},
-              {"moved_bytes", e.moved_bytes()}, {"compulsory_bytes", e.compulsory_bytes}, {"compulsory_flops", e.compulsory_flops},
-              {"intensity", e.intensity()}, {"advice", Json::array()}, {"kernels", Json::array()}};
+  json = Json{{"candidate", e.candidate},
+              {"version", e.version},
+              {"source", e.source},
+              {"source_sha256", e.source_sha256},
+              {"problem_id", e.problem_id},
+              {"sizes", e.sizes},
+              {"total", to(e.total)},
+              {"moved_bytes", e.moved_bytes()},
+              {"compulsory_bytes", e.compulsory_bytes},
+              {"compulsory_flops", e.compulsory_flops},
+              {"intensity", e.intensity()},
+              {"advice", Json::array()},
+              {"kernels", Json::array()}};
   for (const Advice& advice : e.advice) json["advice"].push_back(to(advice));
   for (const KernelCounts& kernel : e.kernels) json["kernels"].push_back(to(kernel));
   if (e.floor) json["floor"] = to(*e.floor);

@@ -13,11 +13,11 @@ namespace capstone {
 
 /// Warp-wide accesses to one kind of memory. `units` are 32-byte sectors (global) or wavefronts (shared).
 struct Traffic {
-  std::uint64_t requests = 0;     ///< instructions, counted per warp
-  std::uint64_t units = 0;        ///< what the hardware moves
-  std::uint64_t ideal = 0;        ///< what it would move if the lanes' addresses were adjacent
-  std::uint64_t bytes = 0;        ///< requested by the lanes
-  std::uint64_t active_lanes = 0; ///< sum over the requests
+  std::uint64_t requests = 0;      ///< instructions, counted per warp
+  std::uint64_t units = 0;         ///< what the hardware moves
+  std::uint64_t ideal = 0;         ///< what it would move if the lanes' addresses were adjacent
+  std::uint64_t bytes = 0;         ///< requested by the lanes
+  std::uint64_t active_lanes = 0;  ///< sum over the requests
   double units_per_request() const { return requests ? double(units) / double(requests) : 0; }
   double ideal_per_request() const { return requests ? double(ideal) / double(requests) : 0; }
   double lanes_per_request() const { return requests ? double(active_lanes) / double(requests) : 0; }
@@ -28,27 +28,29 @@ struct Traffic {
 
 /// The counts of one source line of a kernel, or the sum of several lines.
 struct LineCounts {
-  std::string file;               ///< as the compiler names it, relative to the kernel's folder
+  std::string file;  ///< as the compiler names it, relative to the kernel's folder
   int line = 0;
-  std::string text;               ///< the source line, trimmed
+  std::string text;  ///< the source line, trimmed
   Traffic global, shared;
-  std::uint64_t loads = 0, stores = 0;   ///< requests to global memory
+  std::uint64_t loads = 0, stores = 0;  ///< requests to global memory
   std::uint64_t flops = 0, barriers = 0, atomics = 0;
-  double share = 0;               ///< of the modelled cost of all lines, 0 … 1
+  double share = 0;  ///< of the modelled cost of all lines, 0 … 1
   /// [FLOP/B], per byte that the lanes requested in both kinds of memory
-  double intensity() const { return global.bytes + shared.bytes ? double(flops) / double(global.bytes + shared.bytes) : 0; }
-  double moved_bytes() const { return double(global.units) * 32; }   ///< sectors that the warps touched
+  double intensity() const {
+    return global.bytes + shared.bytes ? double(flops) / double(global.bytes + shared.bytes) : 0;
+  }
+  double moved_bytes() const { return double(global.units) * 32; }  ///< sectors that the warps touched
   void add(const LineCounts& other);
 };
 
 struct KernelCounts {
-  std::string kernel;             ///< as in the launch, "sgemm<kTile>"; the function's name if the launch
-                                  ///< uses a variable
+  std::string kernel;  ///< as in the launch, "sgemm<kTile>"; the function's name if the launch
+                       ///< uses a variable
   std::uint64_t launches = 0, blocks = 0, threads = 0;
-  std::uint64_t dynamic_shared = 0;   ///< [B] per block, the maximum over its launches
-  std::vector<LineCounts> lines;  ///< by file and line
-  std::string function;           ///< with its template arguments, "sgemm<16>"; empty: unknown
-  LineCounts total() const;       ///< file, line and text empty
+  std::uint64_t dynamic_shared = 0;  ///< [B] per block, the maximum over its launches
+  std::vector<LineCounts> lines;     ///< by file and line
+  std::string function;              ///< with its template arguments, "sgemm<16>"; empty: unknown
+  LineCounts total() const;          ///< file, line and text empty
 };
 
 /// A line with a high cost, described in words.
@@ -56,35 +58,38 @@ struct Advice {
   std::string kernel, file;
   int line = 0;
   double share = 0;
-  std::string pattern;            ///< "uncoalesced", "bank conflict", "divergence", "redundant loads", "atomics", "arithmetic", "traffic"
+  std::string pattern;  ///< "uncoalesced", "bank conflict", "divergence", "redundant loads", "atomics",
+                        ///< "arithmetic", "traffic"
   std::string what, remedy;
 };
 
 /// No kernel with these counts can be faster than this on the device. Modelled, not measured.
 struct ModelledFloor {
-  std::string device, source;     ///< the device, and the source of its numbers
-  double memory_ms = 0;           ///< compulsory bytes at full bandwidth
-  double wavefront_ms = 0;        ///< shared-memory wavefronts and L1 passes, one per clock and SM
-  double compute_ms = 0;          ///< FLOPs at the peak of the problem's precision class
-  std::string bound_by;           ///< the largest of the three: "memory", "shared memory and L1", "compute"
+  std::string device, source;  ///< the device, and the source of its numbers
+  double memory_ms = 0;        ///< compulsory bytes at full bandwidth
+  double wavefront_ms = 0;     ///< shared-memory wavefronts and L1 passes, one per clock and SM
+  double compute_ms = 0;       ///< FLOPs at the peak of the problem's precision class
+  std::string bound_by;        ///< the largest of the three: "memory", "shared memory and L1", "compute"
   double ms() const;
 };
 
 struct Explanation {
-  std::string candidate;         ///< "human", "llm", or empty for a file
-  std::string version;            ///< as measured; empty if it was never measured
+  std::string candidate;  ///< "human", "llm", or empty for a file
+  std::string version;    ///< as measured; empty if it was never measured
   std::string source, source_sha256;
   std::string problem_id;
   Json sizes;
   std::vector<KernelCounts> kernels;
-  LineCounts total;               ///< file, line and text empty
-  double compulsory_bytes = 0, compulsory_flops = 0;   ///< the problem's cost model at these sizes
-  std::vector<Advice> advice;    ///< at most three, the most expensive line first
+  LineCounts total;                                   ///< file, line and text empty
+  double compulsory_bytes = 0, compulsory_flops = 0;  ///< the problem's cost model at these sizes
+  std::vector<Advice> advice;                         ///< at most three, the most expensive line first
   std::optional<ModelledFloor> floor;
 
   double moved_bytes() const { return total.moved_bytes(); }
   /// [FLOP/B], per byte that the lanes requested from global memory
-  double intensity() const { return total.global.bytes ? double(total.flops) / double(total.global.bytes) : 0; }
+  double intensity() const {
+    return total.global.bytes ? double(total.flops) / double(total.global.bytes) : 0;
+  }
 };
 
 /// Whether a line's file is in the kernel's folder and may be shown. The name comes from a process that ran a

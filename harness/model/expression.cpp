@@ -109,8 +109,8 @@ double greatest(const double* v, int n) { return *std::max_element(v, v + n); }
 
 std::unique_ptr<mu::Parser> make_parser() {
   auto parser = std::make_unique<mu::Parser>();
-  parser->ClearConst();  // `_pi` and `_e` would hide a mistyped symbol
-  parser->ClearFun();    // the library's own set has random numbers and rounding by locale
+  parser->ClearConst();            // `_pi` and `_e` would hide a mistyped symbol
+  parser->ClearFun();              // the library's own set has random numbers and rounding by locale
   parser->EnableOptimizer(false);  // it turns (h - 2) / 11 into 1/11 · h - 2/11: at h = 24 that is less than
                                    // 2, and floor() gives 1
   parser->DefineOprt("%", modulo, mu::prMUL_DIV, mu::oaLEFT, true);

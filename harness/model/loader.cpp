@@ -356,7 +356,8 @@ class Loader {
     const YamlNode* python = node.find("python");
     if (python == nullptr) return {};
     CAPSTONE_TRY(parameter.python, reader_.text(*python, "python", 120));
-    const bool truth = parameter.role == Role::kInput && parameter.dtype == DType::kU8 && parameter.python == "bool";
+    const bool truth =
+        parameter.role == Role::kInput && parameter.dtype == DType::kU8 && parameter.python == "bool";
     const bool argument = parameter.is_scalar() && parameter.python == "forward";
     if (truth || argument) return {};
     if (parameter.role != Role::kParameter)
@@ -364,9 +365,11 @@ class Loader {
                            "an input of type u8 may be `python: bool`, a scalar `python: forward`");
     const auto parts = split(parameter.python, '.');
     auto is_number = [](const std::string& part) {  // an index in a Sequential or a ModuleList
-      return !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
+      return !part.empty() &&
+             std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c); });
     };
-    if (!std::all_of(parts.begin(), parts.end(), [&](const std::string& part) { return is_identifier(part) || is_number(part); }))
+    if (!std::all_of(parts.begin(), parts.end(),
+                     [&](const std::string& part) { return is_identifier(part) || is_number(part); }))
       return reader_.error(*python, fmt::format("{} is not an attribute of a module", describe(*python)),
                            "for example `weight`, `norm.weight` or `layers.0.weight`");
     return {};
@@ -739,7 +742,9 @@ class Loader {
                  reader_.choice(*root.find("precision"), "precision", precisions()));
     problem_.precision = static_cast<Precision>(precision);
     const YamlNode& baselines = *root.find("baselines");
-    CAPSTONE_TRY(const auto names, reader_.choices(baselines, "baselines", {"native", "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn"}));
+    CAPSTONE_TRY(const auto names,
+                 reader_.choices(baselines, "baselines",
+                                 {"native", "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn"}));
     if (names.empty())
       return reader_.error(baselines, "baselines is empty", "gate two needs a baseline: [native]");
     for (const std::string& name : names) problem_.baselines.push_back({name});
@@ -809,14 +814,17 @@ class Loader {
                                          located.expression.text, value, to_string(sizes)));
     }
     for (const Parameter& parameter : problem_.signature)
-      if (auto elements = elements_at(parameter, sizes); !elements) return reader_.error(node, elements.error().what, "make these sizes smaller");
+      if (auto elements = elements_at(parameter, sizes); !elements)
+        return reader_.error(node, elements.error().what, "make these sizes smaller");
     return {};
   }
 
   Result<void> check_relations_at(const YamlNode& node, const Sizes& sizes) const {
     for (const Expression& relation : problem_.where) {
       const auto holds = relation.evaluate(sizes);
-      if (!holds) return reader_.error(node, fmt::format("{} at {}", holds.error().what, to_string(sizes)), "correct the sizes, or the relation under `where`");
+      if (!holds)
+        return reader_.error(node, fmt::format("{} at {}", holds.error().what, to_string(sizes)),
+                             "correct the sizes, or the relation under `where`");
       if (*holds == 0)
         return reader_.error(
             node, fmt::format("sizes {} violate the relation `{}`", to_string(sizes), relation.text),

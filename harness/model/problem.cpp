@@ -1,9 +1,8 @@
 #include "harness/model/problem.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 

@@ -35,25 +35,40 @@ struct Expression {
 };
 
 /// How a tensor's values are drawn.
-struct InitNormal { double mean = 0, std = 1; };
-struct InitUniform { double low = 0, high = 1; };               ///< [low, high)
-struct InitInteger { std::int64_t min = 0, max = 0; };          ///< both ends included
+struct InitNormal {
+  double mean = 0, std = 1;
+};
+struct InitUniform {
+  double low = 0, high = 1;
+};  ///< [low, high)
+struct InitInteger {
+  std::int64_t min = 0, max = 0;
+};  ///< both ends included
 /// of 0 … n-1, drawn once over the whole tensor
-struct InitPermutation { Expression of; };
+struct InitPermutation {
+  Expression of;
+};
 /// non-decreasing, starts at 0, ends at total; segments may be empty
-struct InitOffsets { Expression total, segments; };
-struct InitChoice { std::vector<double> values; };
-struct InitGenerator { std::string name; };                     ///< one of capstone's C++ generators, by name
-using Init = std::variant<InitNormal, InitUniform, InitInteger, InitPermutation, InitOffsets, InitChoice, InitGenerator>;
+struct InitOffsets {
+  Expression total, segments;
+};
+struct InitChoice {
+  std::vector<double> values;
+};
+struct InitGenerator {
+  std::string name;
+};  ///< one of capstone's C++ generators, by name
+using Init = std::variant<InitNormal, InitUniform, InitInteger, InitPermutation, InitOffsets, InitChoice,
+                          InitGenerator>;
 
 /// One parameter of launch(): a tensor or a scalar.
 struct Parameter {
   std::string name;
   Role role = Role::kInput;
   DType dtype = DType::kF32;
-  std::vector<Expression> shape;   ///< empty for scalars
-  Init init = InitNormal{};        ///< inputs, parameters, inouts
-  std::optional<Expression> value; ///< scalars
+  std::vector<Expression> shape;    ///< empty for scalars
+  Init init = InitNormal{};         ///< inputs, parameters, inouts
+  std::optional<Expression> value;  ///< scalars
   /// For a parameter: the nn.Module attribute that it becomes. For an input: "bool" if forward() gets
   /// Booleans. For a scalar: "forward" if it is an argument of forward(). Empty: none of these.
   std::string python;
@@ -63,12 +78,14 @@ struct Parameter {
 
 /// The values that the judge may draw for one size symbol.
 struct Vary {
-  std::int64_t low = 1, high = 1;         ///< range, both ends included
+  std::int64_t low = 1, high = 1;  ///< range, both ends included
   std::int64_t multiple_of = 1;
-  std::vector<std::int64_t> one_of;       ///< if not empty, range is not used
+  std::vector<std::int64_t> one_of;  ///< if not empty, range is not used
 };
 
-struct Tolerance { double rtol = 0, atol = 0; };
+struct Tolerance {
+  double rtol = 0, atol = 0;
+};
 
 /// Precision classes, from strict to loose.
 enum class Precision { kFp32, kTf32, kFp16, kBf16, kFp8, kFp4 };
@@ -76,45 +93,46 @@ std::string_view name_of(Precision precision);
 
 /// A timed baseline. `native` is the problem's own baseline.cu; the others come from PyTorch.
 struct Baseline {
-  std::string name;                       ///< "native", "eager", "compile", …
+  std::string name;  ///< "native", "eager", "compile", …
 };
 
 /// One problem definition: problem.yaml, read strictly.
 struct Problem {
   int schema = 1;
   std::string id, title;
-  int tier = 1;                           ///< KernelBench level 1, 2 or 3
-  std::vector<std::string> sessions;      ///< "L3", "W4"
-  std::string expect;                     ///< the expected outcome of human against model; shown to students
-                                          ///< after they predict
-  std::string edge;                       ///< where a human can do better
-  std::string bottleneck;                 ///< "memory", "compute" or "latency"
+  int tier = 1;                       ///< KernelBench level 1, 2 or 3
+  std::vector<std::string> sessions;  ///< "L3", "W4"
+  std::string expect;                 ///< the expected outcome of human against model; shown to students
+                                      ///< after they predict
+  std::string edge;                   ///< where a human can do better
+  std::string bottleneck;             ///< "memory", "compute" or "latency"
   std::vector<Parameter> signature;
-  std::vector<std::string> symbols;       ///< size symbols in order of first appearance in the signature;
-                                          ///< empty: all shapes are fixed
+  std::vector<std::string> symbols;  ///< size symbols in order of first appearance in the signature;
+                                     ///< empty: all shapes are fixed
   std::vector<Sizes> check;
-  std::map<std::string, Vary> vary;       ///< empty: hidden sizes are not drawn (only if the oracle is
-                                          ///< reference.py)
+  std::map<std::string, Vary> vary;  ///< empty: hidden sizes are not drawn (only if the oracle is
+                                     ///< reference.py)
   Sizes measure, emulate;
   std::vector<std::pair<std::string, Sizes>> published;
   std::vector<Expression> where;
   Tolerance tolerance;
-  Expression flops, bytes;                ///< cost of the best possible algorithm at given sizes
+  Expression flops, bytes;  ///< cost of the best possible algorithm at given sizes
   Precision precision = Precision::kFp32;
-  std::vector<Baseline> baselines;        ///< gate two uses the first one
-  std::string arch = "sm_75";             ///< minimum architecture
-  bool oracle_is_reference = false;       ///< the ground truth is reference.py in float64; there is no
-                                          ///< oracle.cpp and no baseline.cu
+  std::vector<Baseline> baselines;   ///< gate two uses the first one
+  std::string arch = "sm_75";        ///< minimum architecture
+  bool oracle_is_reference = false;  ///< the ground truth is reference.py in float64; there is no
+                                     ///< oracle.cpp and no baseline.cu
   bool prepare = false;
   bool fast_math = false;
   bool graded = false;
-  std::vector<std::string> link;          ///< toolkit libraries that the native baseline may use: cublas,
-                                          ///< cudnn
+  std::vector<std::string> link;  ///< toolkit libraries that the native baseline may use: cublas,
+                                  ///< cudnn
   std::map<std::string, std::string> because;  ///< triviality-audit exceptions: trick → reason
-  std::map<std::string, std::string> outside_domain;  ///< variations of the inputs that are not judged: name → reason
+  std::map<std::string, std::string>
+      outside_domain;  ///< variations of the inputs that are not judged: name → reason
 
-  std::filesystem::path folder;           ///< of the definition
-  std::string digest;                     ///< SHA-256 over every file of the folder, names included
+  std::filesystem::path folder;  ///< of the definition
+  std::string digest;            ///< SHA-256 over every file of the folder, names included
 
   const Parameter* find(const std::string& name) const;
 };
@@ -143,7 +161,10 @@ std::string adapter_source(const Problem& problem);
 std::string describe_contract(const Problem& problem);
 
 /// Floating-point operations and compulsory bytes at these sizes.
-struct Cost { double flops = 0, bytes = 0; double intensity() const { return bytes > 0 ? flops / bytes : 0; } };
+struct Cost {
+  double flops = 0, bytes = 0;
+  double intensity() const { return bytes > 0 ? flops / bytes : 0; }
+};
 Result<Cost> cost_at(const Problem& problem, const Sizes& sizes);
 
 /// The shape of a tensor at these sizes.
@@ -163,7 +184,8 @@ Result<bool> admissible(const Problem& problem, const Sizes& sizes);
 ///
 /// @param random  uniform over all 64-bit values; the judge's generator
 /// @error (almost) no sizes satisfy `vary` and `where` under the cap
-Result<Sizes> draw_sizes(const Problem& problem, const std::function<std::uint64_t()>& random, const Cost& cap);
+Result<Sizes> draw_sizes(const Problem& problem, const std::function<std::uint64_t()>& random,
+                         const Cost& cap);
 
 /// SHA-256 over every file below `folder`, names and bytes. Not included, because they are not part of a
 /// definition: hidden files, editor backups, __pycache__, and launch.h (generated from problem.yaml).

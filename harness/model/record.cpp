@@ -45,7 +45,8 @@ Enum value_of(const std::array<std::pair<Enum, std::string_view>, N>& words, con
   throw std::invalid_argument("unknown verdict \"" + word + "\"");
 }
 
-// JSON has no NaN and no infinity, yet "expected 0.5, got NaN" is what a student must see: they travel as words.
+// JSON has no NaN and no infinity, yet "expected 0.5, got NaN" is what a student must see: they travel as
+// words.
 Json number(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return "NaN";
@@ -71,7 +72,8 @@ template <class T>
 void read(const Json& json, const char* key, T& into) {
   if (const Json* value = field(json, key)) into = value->get<T>();
 }
-void read(const Json& json, const char* key, std::string& into) {  // a ledger is a student's file, and a terminal obeys
+void read(const Json& json, const char* key,
+          std::string& into) {  // a ledger is a student's file, and a terminal obeys
   if (const Json* value = field(json, key)) into = printable(value->get<std::string>());
 }
 void read(const Json& json, const char* key, double& into) {
@@ -112,7 +114,10 @@ Interval interval_from(const Json& json) {
 }
 
 Json to(const Mismatch& m) {
-  Json json{{"index", m.index}, {"got", number(m.got)}, {"expected", number(m.expected)}, {"allowed", number(m.allowed)}};
+  Json json{{"index", m.index},
+            {"got", number(m.got)},
+            {"expected", number(m.expected)},
+            {"allowed", number(m.allowed)}};
   if (m.unwritten) json["unwritten"] = true;
   return json;
 }
@@ -216,8 +221,11 @@ CompilerMessage message_from(const Json& json) {
 }
 
 Json to(const BuildResult& b) {
-  Json json = {{"ok", b.ok},   {"seconds", number(b.seconds)}, {"command", b.command},
-               {"log", b.log}, {"cached", b.cached}};
+  Json json = {{"ok", b.ok},
+               {"seconds", number(b.seconds)},
+               {"command", b.command},
+               {"log", b.log},
+               {"cached", b.cached}};
   if (b.first_error) json["first_error"] = to(*b.first_error);
   return json;
 }
@@ -253,11 +261,11 @@ std::vector<std::vector<double>> samples_from(const Json& json) {
 
 Json to(const Arm& a) {
   Json json{{"name", a.name},
-          {"label", a.label},
-          {"median_ms", to(a.median_ms)},
-          {"warm_ms", number(a.warm_ms)},
-          {"host_ms", number(a.host_ms)},
-          {"samples_ms", to(a.samples_ms)}};
+            {"label", a.label},
+            {"median_ms", to(a.median_ms)},
+            {"warm_ms", number(a.warm_ms)},
+            {"host_ms", number(a.host_ms)},
+            {"samples_ms", to(a.samples_ms)}};
   if (a.speedup) json["speedup"] = to(*a.speedup);
   return json;
 }
@@ -316,25 +324,38 @@ std::string got_text(double got, bool unwritten, int digits) {
 
 std::string_view label_of(GateOne verdict) {
   switch (verdict) {
-    case GateOne::kPassed: return "PASS";
-    case GateOne::kWrong: return "WRONG";
-    case GateOne::kUndefined: return "UNDEFINED BEHAVIOUR";
-    case GateOne::kBuildFailed: return "DOES NOT BUILD";
-    case GateOne::kCrashed: return "CRASH";
-    case GateOne::kTimedOut: return "TIME-OUT";
-    case GateOne::kNotJudgeable: return "NOT JUDGEABLE";
-    case GateOne::kMachineFault: return "MACHINE FAULT";
+    case GateOne::kPassed:
+      return "PASS";
+    case GateOne::kWrong:
+      return "WRONG";
+    case GateOne::kUndefined:
+      return "UNDEFINED BEHAVIOUR";
+    case GateOne::kBuildFailed:
+      return "DOES NOT BUILD";
+    case GateOne::kCrashed:
+      return "CRASH";
+    case GateOne::kTimedOut:
+      return "TIME-OUT";
+    case GateOne::kNotJudgeable:
+      return "NOT JUDGEABLE";
+    case GateOne::kMachineFault:
+      return "MACHINE FAULT";
   }
   return "?";
 }
 
 std::string_view label_of(GateTwo verdict) {
   switch (verdict) {
-    case GateTwo::kFaster: return "FASTER";
-    case GateTwo::kSlower: return "SLOWER";
-    case GateTwo::kTie: return "TIE";
-    case GateTwo::kUnresolved: return "UNRESOLVED";
-    case GateTwo::kNotJudged: return "NOT JUDGED";
+    case GateTwo::kFaster:
+      return "FASTER";
+    case GateTwo::kSlower:
+      return "SLOWER";
+    case GateTwo::kTie:
+      return "TIE";
+    case GateTwo::kUnresolved:
+      return "UNRESOLVED";
+    case GateTwo::kNotJudged:
+      return "NOT JUDGED";
   }
   return "?";
 }
@@ -384,10 +405,12 @@ void from_json(const Json& json, Measurement& m) {
   read(json, "isolation", m.isolation);
   read(json, "environment", m.environment);
   if (const Json* build = field(json, "build")) m.build = build_from(*build);
-  if (const Json* gate = field(json, "gate_one")) m.gate_one = value_of(kGateOneWords, gate->get<std::string>());
+  if (const Json* gate = field(json, "gate_one"))
+    m.gate_one = value_of(kGateOneWords, gate->get<std::string>());
   if (const Json* cases = field(json, "cases"))
     for (const Json& each : *cases) m.cases.push_back(case_from(each));
-  if (const Json* gate = field(json, "gate_two")) m.gate_two = value_of(kGateTwoWords, gate->get<std::string>());
+  if (const Json* gate = field(json, "gate_two"))
+    m.gate_two = value_of(kGateTwoWords, gate->get<std::string>());
   read(json, "gate_two_reason", m.gate_two_reason);
   read(json, "labels", m.labels);
   if (const Json* measured = field(json, "measured")) {

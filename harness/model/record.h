@@ -14,18 +14,28 @@ namespace capstone {
 
 inline constexpr int kLedgerSchema = 2;
 
-enum class GateOne { kPassed, kWrong, kUndefined, kBuildFailed, kCrashed, kTimedOut, kNotJudgeable, kMachineFault };
+enum class GateOne {
+  kPassed,
+  kWrong,
+  kUndefined,
+  kBuildFailed,
+  kCrashed,
+  kTimedOut,
+  kNotJudgeable,
+  kMachineFault
+};
 enum class GateTwo { kFaster, kSlower, kTie, kUnresolved, kNotJudged };
-/// "PASS", "WRONG", "UNDEFINED BEHAVIOUR", "DOES NOT BUILD", "CRASH", "TIME-OUT", "NOT JUDGEABLE", "MACHINE FAULT"
+/// "PASS", "WRONG", "UNDEFINED BEHAVIOUR", "DOES NOT BUILD", "CRASH", "TIME-OUT", "NOT JUDGEABLE", "MACHINE
+/// FAULT"
 std::string_view label_of(GateOne verdict);
 /// "FASTER", "SLOWER", "TIE", "UNRESOLVED", "NOT JUDGED"
 std::string_view label_of(GateTwo verdict);
 
 /// One wrong element.
 struct Mismatch {
-  std::vector<std::int64_t> index;        ///< multi-index
+  std::vector<std::int64_t> index;            ///< multi-index
   double got = 0, expected = 0, allowed = 0;  ///< allowed: the largest |got - expected| that passes
-  bool unwritten = false;                 ///< still holds the pattern it was poisoned with
+  bool unwritten = false;                     ///< still holds the pattern it was poisoned with
 };
 
 /// A value for people: `digits` significant ones, "NaN", "infinity", "-infinity".
@@ -35,92 +45,100 @@ std::string got_text(double got, bool unwritten, int digits = 7);
 
 /// Why outputs differ, in a student's words.
 struct Diagnosis {
-  std::string output;                     ///< tensor name
-  std::int64_t wrong = 0, total = 0;      ///< elements
-  std::vector<std::int64_t> first, worst; ///< multi-indices
+  std::string output;                      ///< tensor name
+  std::int64_t wrong = 0, total = 0;       ///< elements
+  std::vector<std::int64_t> first, worst;  ///< multi-indices
   double first_expected = 0, first_got = 0, worst_expected = 0, worst_got = 0;
   bool first_unwritten = false, worst_unwritten = false;  ///< they still hold the pattern of before the run
-  std::vector<Mismatch> mismatches;       ///< the first few, in order
-  std::string pattern;                    ///< "nothing written", "only rows >= 64 are wrong", "transposed", …
+  std::vector<Mismatch> mismatches;                       ///< the first few, in order
+  std::string pattern;  ///< "nothing written", "only rows >= 64 are wrong", "transposed", …
   std::string hint;
 };
 
 /// One case of gate one.
 struct CaseResult {
-  std::string id;                         ///< "check-0", "hidden-1", "measure"
-  Json sizes;                             ///< {"rows": 64, …}
-  std::string seed;                       ///< hexadecimal
-  std::string build;                      ///< emulated: fast (or empty), asan, hooks
-  std::string battery;                    ///< variation of the inputs; empty: plain
-  std::string schedule;                   ///< emulated: forward, reverse, random, warp; else empty
+  std::string id;        ///< "check-0", "hidden-1", "measure"
+  Json sizes;            ///< {"rows": 64, …}
+  std::string seed;      ///< hexadecimal
+  std::string build;     ///< emulated: fast (or empty), asan, hooks
+  std::string battery;   ///< variation of the inputs; empty: plain
+  std::string schedule;  ///< emulated: forward, reverse, random, warp; else empty
   bool passed = false;
   double max_abs = 0, max_rel = 0, rms = 0;  ///< errors against the expected values
-  std::string problem;                    ///< empty when passed: "wrong result", "guard band written", …
-  std::string where;                      ///< file:line, kernel, block, thread when known
+  std::string problem;                       ///< empty when passed: "wrong result", "guard band written", …
+  std::string where;                         ///< file:line, kernel, block, thread when known
   std::string hint;
-  std::string traceback;                  ///< of Python, where an exception ended the run
+  std::string traceback;  ///< of Python, where an exception ended the run
   std::optional<Diagnosis> diagnosis;
 };
 
-struct CompilerMessage { std::string file; int line = 0, column = 0; std::string text; };
+struct CompilerMessage {
+  std::string file;
+  int line = 0, column = 0;
+  std::string text;
+};
 
 struct BuildResult {
   bool ok = false;
   double seconds = 0;
-  std::string command;                    ///< what was run, so that it can be repeated
-  std::string log;                        ///< the compiler's output, cut at 64 KiB
+  std::string command;  ///< what was run, so that it can be repeated
+  std::string log;      ///< the compiler's output, cut at 64 KiB
   std::optional<CompilerMessage> first_error;
   bool cached = false;
 };
 
 /// One timed arm: a baseline, the reference a second time (A/A) or the candidate.
 struct Arm {
-  std::string name;                       ///< "native", "A/A", "human", …
-  std::string label;                      ///< what it is: "cuBLAS 13.0 sgemm, TF32 off"
-  Interval median_ms;                     ///< GPU-cold; on the emulated backend CPU time
-  double warm_ms = 0, host_ms = 0;         ///< GPU-warm and host-inclusive medians; 0: not measured
-  std::vector<std::vector<double>> samples_ms;  ///< [restart][sample], launch order; what the graded number is made of
-  std::optional<Interval> speedup;        ///< of the candidate over this baseline; absent for the baseline, whose ratio is Measured's
+  std::string name;                 ///< "native", "A/A", "human", …
+  std::string label;                ///< what it is: "cuBLAS 13.0 sgemm, TF32 off"
+  Interval median_ms;               ///< GPU-cold; on the emulated backend CPU time
+  double warm_ms = 0, host_ms = 0;  ///< GPU-warm and host-inclusive medians; 0: not measured
+  std::vector<std::vector<double>>
+      samples_ms;  ///< [restart][sample], launch order; what the graded number is made of
+  std::optional<Interval>
+      speedup;  ///< of the candidate over this baseline; absent for the baseline, whose ratio is Measured's
 };
 
 struct Measured {
-  std::string clock;                      ///< "GPU-cold events", "emulated (CPU time; counts for nothing)"
+  std::string clock;  ///< "GPU-cold events", "emulated (CPU time; counts for nothing)"
   std::vector<Arm> arms;
-  std::optional<Interval> speedup;        ///< against the first baseline; absent when not judged
-  double floor = 0;                       ///< f of the verdict
-  double flops = 0, bytes = 0;            ///< cost model at the measured size
-  double percent_of_peak = 0;             ///< [%]; 0: unknown
-  std::string peak;                       ///< of what: "3.35 TB/s HBM3 (data sheet)"
-  std::string bound_by;                   ///< "memory", "compute" or "latency"
+  std::optional<Interval> speedup;  ///< against the first baseline; absent when not judged
+  double floor = 0;                 ///< f of the verdict
+  double flops = 0, bytes = 0;      ///< cost model at the measured size
+  double percent_of_peak = 0;       ///< [%]; 0: unknown
+  std::string peak;                 ///< of what: "3.35 TB/s HBM3 (data sheet)"
+  std::string bound_by;             ///< "memory", "compute" or "latency"
   Json sizes;
 };
 
 /// One judgement of one source. What `measure` and `llm add` append.
 struct Measurement {
-  std::string candidate;                 ///< "human" or "llm"
-  std::string version;                    ///< "v1", "v2" … or "attempt-1" …
-  std::string reason;                     ///< -m
-  std::optional<double> expected_speedup; ///< --expect
-  std::string source, source_sha256;      ///< path inside the project; content under .capstone/sources/<sha256>.cu
+  std::string candidate;                   ///< "human" or "llm"
+  std::string version;                     ///< "v1", "v2" … or "attempt-1" …
+  std::string reason;                      ///< -m
+  std::optional<double> expected_speedup;  ///< --expect
+  std::string source,
+      source_sha256;  ///< path inside the project; content under .capstone/sources/<sha256>.cu
   std::string problem_id, problem_digest;
-  Backend backend = Backend::kAuto;       ///< kAuto: not recorded
-  Execution execution = Execution::kAuto; ///< kAuto: nothing has run
-  std::string execution_reason;           ///< why not replayed; empty otherwise
-  std::string isolation;                  ///< "bubblewrap", "none: …"
-  Json environment;                       ///< device, uuid, driver, clocks, nvcc, cpu, tool version
+  Backend backend = Backend::kAuto;        ///< kAuto: not recorded
+  Execution execution = Execution::kAuto;  ///< kAuto: nothing has run
+  std::string execution_reason;            ///< why not replayed; empty otherwise
+  std::string isolation;                   ///< "bubblewrap", "none: …"
+  Json environment;                        ///< device, uuid, driver, clocks, nvcc, cpu, tool version
   BuildResult build;
   GateOne gate_one = GateOne::kMachineFault;
   std::vector<CaseResult> cases;
   GateTwo gate_two = GateTwo::kNotJudged;
-  std::string gate_two_reason;            ///< why not judged, or why unresolved
-  std::vector<std::string> labels;        ///< what a mentor should know, whatever the verdict: "needs an explanation: …", "library: …"
+  std::string gate_two_reason;  ///< why not judged, or why unresolved
+  std::vector<std::string>
+      labels;  ///< what a mentor should know, whatever the verdict: "needs an explanation: …", "library: …"
   std::optional<Measured> measured;
-  double seconds = 0;                     ///< wall time of the judgement
+  double seconds = 0;  ///< wall time of the judgement
   const CaseResult* first_failure() const;
 };
 
 struct Prediction {
-  std::string bottleneck;                 ///< "memory", "compute", "latency"
+  std::string bottleneck;  ///< "memory", "compute", "latency"
   std::optional<double> speedup;
   std::string because;
   bool before_first_measurement = true;
@@ -130,21 +148,23 @@ struct Prediction {
 struct Attempt {
   int number = 0;
   std::string model, settings;
-  std::string prompt_sha256, reply_sha256;   ///< contents under llm/attempt-N/
-  std::string prompt_difference;             ///< unified diff against the rendered template; empty: verbatim
-  std::string extracted;                     ///< how the code was found: "one fenced block", "two blocks, the one with launch()", …
-  std::string no_code_because;               ///< set when no code could be taken out
+  std::string prompt_sha256, reply_sha256;  ///< contents under llm/attempt-N/
+  std::string prompt_difference;            ///< unified diff against the rendered template; empty: verbatim
+  std::string
+      extracted;  ///< how the code was found: "one fenced block", "two blocks, the one with launch()", …
+  std::string no_code_because;  ///< set when no code could be taken out
 };
 
 /// One line of the ledger.
 struct Record {
   std::int64_t seq = 0;
-  std::string time;                       ///< UTC
-  std::string kind;                       ///< "init", "prediction", "measurement", "attempt", "explanation", "profile", "checkin", "import"
-  std::string tool;                       ///< version
-  std::string machine;                    ///< random id of the chain, not the host name
-  std::string previous;                   ///< SHA-256 of the line before in this chain; empty for the first
-  Json body;                              ///< one of the structures above
+  std::string time;  ///< UTC
+  std::string kind;  ///< "init", "prediction", "measurement", "attempt", "explanation", "profile", "checkin",
+                     ///< "import"
+  std::string tool;  ///< version
+  std::string machine;   ///< random id of the chain, not the host name
+  std::string previous;  ///< SHA-256 of the line before in this chain; empty for the first
+  Json body;             ///< one of the structures above
 };
 
 void to_json(Json&, const Measurement&);

@@ -11,21 +11,18 @@ namespace {
 using Rename = std::pair<std::string_view, std::string_view>;
 
 constexpr std::array kKeys{
-    Rename{"contestant", "candidate"},
-    Rename{"contestants", "candidates"},
-    Rename{"tier", "execution"},
-    Rename{"tier_reason", "execution_reason"},
-    Rename{"outside_clock", "host_timer"},
-    Rename{"outside_ms", "host_timer_ms"},
-    Rename{"hot_ms", "warm_ms"},
-    Rename{"remarks", "advice"},
+    Rename{"contestant", "candidate"},     Rename{"contestants", "candidates"},
+    Rename{"tier", "execution"},           Rename{"tier_reason", "execution_reason"},
+    Rename{"outside_clock", "host_timer"}, Rename{"outside_ms", "host_timer_ms"},
+    Rename{"hot_ms", "warm_ms"},           Rename{"remarks", "advice"},
 };
 
 constexpr std::array kExecutions{Rename{"sealed", "replayed"}, Rename{"host", "in-process"}};
 
 template <std::size_t N>
 std::string_view renamed(const std::array<Rename, N>& names, std::string_view name) {
-  const auto found = std::find_if(names.begin(), names.end(), [&](const Rename& each) { return each.first == name; });
+  const auto found =
+      std::find_if(names.begin(), names.end(), [&](const Rename& each) { return each.first == name; });
   return found == names.end() ? name : found->second;
 }
 
@@ -50,7 +47,8 @@ void upgrade_object(Json& object) {
 
 void upgrade(Json& document) {
   if (document.is_object()) upgrade_object(document);
-  if (!document.is_array() || (!document.empty() && document.front().is_number())) return;  // samples are numbers
+  if (!document.is_array() || (!document.empty() && document.front().is_number()))
+    return;  // samples are numbers
   for (Json& element : document) upgrade(element);
 }
 

@@ -1,14 +1,15 @@
 #pragma once
-// Reads what earlier versions wrote: records, bundles, result files and check-ins keep their bytes, but names have changed.
+// Reads what earlier versions wrote: records, bundles, result files and check-ins keep their bytes, but names
+// have changed.
 #include <string_view>
 
 #include "harness/base/json.h"
 
 namespace capstone {
 
-/// Parses a document that some version of capstone wrote, and gives it today's names: version 0.2 said `contestant`
-/// (now `candidate`), `tier` with the values `sealed` and `host` (`execution`: `replayed`, `in-process`),
-/// `outside_clock` (`host_timer`), `hot_ms` (`warm_ms`) and `remarks` (`advice`).
+/// Parses a document that some version of capstone wrote, and gives it today's names: version 0.2 said
+/// `contestant` (now `candidate`), `tier` with the values `sealed` and `host` (`execution`: `replayed`,
+/// `in-process`), `outside_clock` (`host_timer`), `hot_ms` (`warm_ms`) and `remarks` (`advice`).
 /// @return a discarded value if the text is not JSON.
 Json parse_recorded(std::string_view text);
 

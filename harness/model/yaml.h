@@ -16,7 +16,7 @@ struct YamlNode {
   bool quoted = false;          ///< scalars: '…', "…", | or >; such text is never a number
   std::vector<YamlNode> items;  ///< lists
   struct Entry;
-  std::vector<Entry> entries;   ///< maps, in file order; keys are scalars, each once
+  std::vector<Entry> entries;  ///< maps, in file order; keys are scalars, each once
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }

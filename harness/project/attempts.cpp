@@ -23,7 +23,8 @@ int highest_number(const fs::path& folder, const LedgerView& ledger) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with("attempt-")) continue;
     const std::string digits = name.substr(8);
-    if (digits.empty() || digits.size() > 8 || digits.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (digits.empty() || digits.size() > 8 || digits.find_first_not_of("0123456789") != std::string::npos)
+      continue;
     highest = std::max(highest, std::stoi(digits));
   }
   return highest;
@@ -36,7 +37,8 @@ Result<int> claim_number(const Project& project, const LedgerView& ledger) {
     if (::mkdir(project.attempt(number).c_str(), 0777) == 0) return number;
     if (errno != EEXIST)
       return fail(std::string("cannot create the attempt's folder: ") + std::strerror(errno),
-                  project.attempt(number).string(), "check that the project is writable", ExitCode::kEnvironment);
+                  project.attempt(number).string(), "check that the project is writable",
+                  ExitCode::kEnvironment);
   }
 }
 

@@ -16,17 +16,17 @@ inline constexpr int kCheckInSchema = 1;
 /// ledger proves that the ledger handed in at the end continues the same history.
 struct CheckIn {
   std::vector<Person> members;
-  std::string problem, time;         ///< UTC, when it was made
-  std::string head;                  ///< SHA-256 of the ledger's last line
-  int records = 0;                   ///< in the ledger
-  std::string predicted;             ///< predicted bottleneck; empty: no prediction yet
-  int versions = 0, attempts = 0;    ///< measured versions of the student's kernel; attempts of the model
-  std::string last_version, last_verdict, last_time;   ///< of the student's last measurement: "v3", "WRONG",
-                                                       ///< UTC; empty: none
-  int failures = 0;                  ///< measurements since a version last passed
-  std::string failing_since;         ///< UTC, of the first of those; empty: the last one passed, or nothing
-                                     ///< was measured
-  std::string stuck;                 ///< in the student's words; may be empty
+  std::string problem, time;       ///< UTC, when it was made
+  std::string head;                ///< SHA-256 of the ledger's last line
+  int records = 0;                 ///< in the ledger
+  std::string predicted;           ///< predicted bottleneck; empty: no prediction yet
+  int versions = 0, attempts = 0;  ///< measured versions of the student's kernel; attempts of the model
+  std::string last_version, last_verdict, last_time;  ///< of the student's last measurement: "v3", "WRONG",
+                                                      ///< UTC; empty: none
+  int failures = 0;                                   ///< measurements since a version last passed
+  std::string failing_since;  ///< UTC, of the first of those; empty: the last one passed, or nothing
+                              ///< was measured
+  std::string stuck;          ///< in the student's words; may be empty
 };
 
 /// Appends a `checkin` record (what the student is stuck on is part of the history) and returns the state of

@@ -1,13 +1,13 @@
 // Reads capstone.yaml strictly, because a mistyped key would silently lose a team member's name.
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/spelling.h"
-#include "harness/project/project.h"
 #include "harness/model/yaml.h"
+#include "harness/project/project.h"
 
 namespace capstone {
 namespace {
@@ -48,12 +48,14 @@ class ConfigReader {
 
   Result<void> check_schema(const YamlNode& root) const {
     const YamlNode* schema = root.find("schema");
-    if (!schema) return refuse(root, "`schema` is missing", fmt::format("add the line `schema: {}`", kConfigSchema));
+    if (!schema)
+      return refuse(root, "`schema` is missing", fmt::format("add the line `schema: {}`", kConfigSchema));
     if (schema->is_scalar() && schema->text == std::to_string(kConfigSchema)) return {};
     const bool newer = schema->is_scalar() && !schema->text.empty() && schema->text.size() < 6 &&
                        schema->text.find_first_not_of("0123456789") == std::string::npos &&
                        std::stoi(schema->text) > kConfigSchema;
-    return refuse(*schema, fmt::format("this capstone reads schema {}, not {}", kConfigSchema, describe(*schema)),
+    return refuse(*schema,
+                  fmt::format("this capstone reads schema {}, not {}", kConfigSchema, describe(*schema)),
                   newer ? "the project was made by a newer capstone; update capstone" : "");
   }
 
@@ -63,14 +65,16 @@ class ConfigReader {
       if (required) return refuse(node ? *node : map, fmt::format("`{}` is missing", key));
       return std::string();
     }
-    if (!node->is_scalar()) return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
+    if (!node->is_scalar())
+      return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
     if (required && node->text.empty()) return refuse(*node, fmt::format("`{}` is empty", key));
     return node->text;
   }
 
   Result<void> read_problem(const YamlNode& root, ProjectConfig& config) const {
     const YamlNode* problem = root.find("problem");
-    if (!problem) return refuse(root, "`problem` is missing", "it holds the id and the digest of the pinned problem");
+    if (!problem)
+      return refuse(root, "`problem` is missing", "it holds the id and the digest of the pinned problem");
     CAPSTONE_CHECK(check_keys(*problem, {"id", "digest"}));
     CAPSTONE_TRY(config.problem_id, text(*problem, "id", true));
     CAPSTONE_TRY(config.problem_digest, text(*problem, "digest", true));
@@ -82,7 +86,8 @@ class ConfigReader {
 
   Result<void> read_members(const YamlNode& root, ProjectConfig& config) const {
     const YamlNode* members = root.find("members");
-    if (!members) return refuse(root, "`members` is missing", "list the authors: `members:`, then `- name: \"Ada\"`");
+    if (!members)
+      return refuse(root, "`members` is missing", "list the authors: `members:`, then `- name: \"Ada\"`");
     if (members->is_null()) return {};
     if (!members->is_list()) return refuse(*members, "`members` must be a list, not " + describe(*members));
     for (const YamlNode& member : members->items) {
@@ -100,7 +105,9 @@ class ConfigReader {
 };
 
 // A JSON string is a valid double-quoted YAML scalar, so any name survives, even `null` or `- x: #`.
-std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 
@@ -116,8 +123,8 @@ std::string config_text(const ProjectConfig& config) {
   std::string text =
       "# Who works on this project, and on which problem. You may edit the members; do not change the other "
       "fields.\n";
-  text += fmt::format("schema: {}\nproblem:\n  id: {}\n  digest: {}\n", kConfigSchema, quoted(config.problem_id),
-                      quoted(config.problem_digest));
+  text += fmt::format("schema: {}\nproblem:\n  id: {}\n  digest: {}\n", kConfigSchema,
+                      quoted(config.problem_id), quoted(config.problem_digest));
   if (!config.started_from.empty()) text += "started_from: " + quoted(config.started_from) + "\n";
   if (!config.created.empty()) text += "created: " + quoted(config.created) + "\n";
   text += config.members.empty() ? "members: []\n" : "members:\n";

@@ -11,7 +11,7 @@ namespace capstone {
 struct ProjectFile {
   std::string path;
   std::string bytes;
-  std::string purpose;   ///< one line for the output of `init`
+  std::string purpose;  ///< one line for the output of `init`
 };
 
 /// Lists every file of the definition and the generated launch.h, under problem/.

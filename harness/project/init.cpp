@@ -3,9 +3,9 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/project/definition_copy.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/machine.h"
-#include "harness/project/definition_copy.h"
 #include "harness/project/scaffold.h"
 #include "harness/project/staging.h"
 #include "harness/project/stub.h"
@@ -22,8 +22,9 @@ struct Beginning {
 // One of our rungs gets the name that the ladder uses; any other file only its file name (paths are private).
 std::string rung_name(const fs::path& rung, const Resources& resources) {
   std::error_code code;
-  const fs::path relative = fs::weakly_canonical(rung, code).lexically_relative(
-      fs::weakly_canonical(resources.reference_kernels(), code));
+  const fs::path relative =
+      fs::weakly_canonical(rung, code)
+          .lexically_relative(fs::weakly_canonical(resources.reference_kernels(), code));
   const bool ours = !relative.empty() && *relative.begin() != "..";
   return (ours ? relative : rung.filename()).generic_string();
 }
@@ -38,7 +39,8 @@ Result<Beginning> beginning(const InitOptions& options, const Resources& resourc
   return Beginning{std::move(bytes), rung_name(rung, resources)};
 }
 
-std::vector<ProjectFile> own_files(const InitOptions& options, const ProjectConfig& config, const Beginning& kernel) {
+std::vector<ProjectFile> own_files(const InitOptions& options, const ProjectConfig& config,
+                                   const Beginning& kernel) {
   const Problem& problem = options.problem;
   return {
       {"README.md", project_readme(problem), "the next three commands, and what each file is for"},

@@ -26,9 +26,8 @@ Result<fs::path> find_root(const fs::path& start) {
 }
 
 std::string restore_hint(const ProjectConfig& config) {
-  return fmt::format(
-      "restore problem/: run `git checkout -- problem`, or copy it from a new project for {}",
-      config.problem_id);
+  return fmt::format("restore problem/: run `git checkout -- problem`, or copy it from a new project for {}",
+                     config.problem_id);
 }
 
 // kernel.py if it exists, else kernel.cu.

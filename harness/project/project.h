@@ -5,29 +5,31 @@
 #include <vector>
 
 #include "harness/base/resources.h"
-#include "harness/model/record.h"
 #include "harness/model/problem.h"
+#include "harness/model/record.h"
 
 namespace capstone {
 
-struct Person { std::string name, id, email; };
+struct Person {
+  std::string name, id, email;
+};
 
 /// The content of capstone.yaml.
 struct ProjectConfig {
-  std::vector<Person> members;       ///< one for a single author
+  std::vector<Person> members;  ///< one for a single author
   std::string problem_id, problem_digest;
-  std::string started_from;          ///< the rung human/kernel.cu was copied from; empty: the stub
-  std::string created;               ///< UTC
+  std::string started_from;  ///< the rung human/kernel.cu was copied from; empty: the stub
+  std::string created;       ///< UTC
 };
 
-/// A project folder. Layout: capstone.yaml, problem/, human/kernel.cu, llm/attempt-N/{prompt.md,reply.md,kernel.cu},
-/// worklog.md, report/, .capstone/{ledger.jsonl,sources/}.
+/// A project folder. Layout: capstone.yaml, problem/, human/kernel.cu,
+/// llm/attempt-N/{prompt.md,reply.md,kernel.cu}, worklog.md, report/, .capstone/{ledger.jsonl,sources/}.
 struct Project {
   std::filesystem::path root;
   ProjectConfig config;
-  Problem problem;                   ///< the pinned copy under problem/
-  bool problem_changed = false;      ///< the pinned copy differs from what `init` wrote; see
-                                     ///< require_pinned_problem()
+  Problem problem;               ///< the pinned copy under problem/
+  bool problem_changed = false;  ///< the pinned copy differs from what `init` wrote; see
+                                 ///< require_pinned_problem()
 
   /// human/kernel.py if it exists, else human/kernel.cu.
   std::filesystem::path human_kernel() const;

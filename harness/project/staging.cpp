@@ -62,7 +62,8 @@ Staging::Staging(Staging&& other) noexcept
 Staging::~Staging() {
   std::error_code ignored;
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
-  for (auto parent = made_parents_.rbegin(); parent != made_parents_.rend(); ++parent) ::rmdir(parent->c_str());
+  for (auto parent = made_parents_.rbegin(); parent != made_parents_.rend(); ++parent)
+    ::rmdir(parent->c_str());
 }
 
 Result<Staging> Staging::begin(const fs::path& target) {
@@ -86,17 +87,20 @@ Result<Staging> Staging::begin(const fs::path& target) {
     missing.push_back(parent);
   std::reverse(missing.begin(), missing.end());
   for (const fs::path& parent : missing) {
-    if (::mkdir(parent.c_str(), 0777) != 0 && errno != EEXIST) return fail(cannot("create the folder", parent, errno));
+    if (::mkdir(parent.c_str(), 0777) != 0 && errno != EEXIST)
+      return fail(cannot("create the folder", parent, errno));
     staging.made_parents_.push_back(parent);
   }
-  CAPSTONE_TRY(staging.folder_, make_temporary(at.parent_path(), "." + at.filename().string() + ".capstone-init-"));
+  CAPSTONE_TRY(staging.folder_,
+               make_temporary(at.parent_path(), "." + at.filename().string() + ".capstone-init-"));
   return staging;
 }
 
 Result<void> Staging::move_entries(const std::string& last) {
   std::vector<std::string> names;
   std::error_code code;
-  for (const auto& entry : fs::directory_iterator(folder_, code)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::directory_iterator(folder_, code))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
     return std::pair(a == last, a) < std::pair(b == last, b);
   });

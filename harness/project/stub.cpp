@@ -1,10 +1,10 @@
 #include "harness/project/stub.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <set>
-
-#include <fmt/format.h>
 
 #include "harness/base/text.h"
 
@@ -64,22 +64,24 @@ bool is_plain_cpp(const Expression& expression, const Problem& problem) {
   for (std::size_t i = 0; i < text.size();) {
     auto c = static_cast<unsigned char>(text[i]);
     if (!std::isalpha(c) && c != '_') {
-      if (!std::isdigit(c) && std::string_view(" +-*/%()").find(text[i]) == std::string_view::npos) return false;
+      if (!std::isdigit(c) && std::string_view(" +-*/%()").find(text[i]) == std::string_view::npos)
+        return false;
       ++i;
       continue;
     }
     std::size_t end = i;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
+      ++end;
     const std::string word = text.substr(i, end - i);
-    if (std::find(problem.symbols.begin(), problem.symbols.end(), word) == problem.symbols.end()) return false;
+    if (std::find(problem.symbols.begin(), problem.symbols.end(), word) == problem.symbols.end())
+      return false;
     i = end;
   }
   return !text.empty();
 }
 
 bool is_one_word(const std::string& text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 // "rows * cols"; empty if the shape is too complex for a C++ expression of this form.
@@ -123,7 +125,8 @@ class Names {
 
 std::string opening_comment(const Problem& problem, const std::vector<const Parameter*>& written) {
   std::vector<std::string> outputs;
-  for (const Parameter* each : written) outputs.push_back(fmt::format("`{}` {}", each->name, shape_text(*each)));
+  for (const Parameter* each : written)
+    outputs.push_back(fmt::format("`{}` {}", each->name, shape_text(*each)));
   return fmt::format(
       "// Your kernel for: {title} ({id}).\n"
       "//\n"
@@ -168,7 +171,8 @@ std::string kernel_text(const Problem& problem, const Parameter& output, const s
       "threads.\n"
       "__global__ void {2}({3}) {{\n",
       output.name, shape_text(output), names.fresh("first_kernel"), join(parameters, ", "));
-  text += fmt::format("  const int64_t {} = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n", index);
+  text += fmt::format("  const int64_t {} = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;\n",
+                      index);
   if (count.empty())
     text += fmt::format("  if ({} >= 1) return;  // launch() starts only one block; see there\n", index);
   else
@@ -195,7 +199,8 @@ std::string launch_text(const Problem& problem, const Parameter& output, const s
     text += fmt::format("  const int64_t {} = {};\n", elements, count);
   }
   text += fmt::format("  if ({} == 0) return;  // an empty grid is an error\n", elements);
-  text += fmt::format("  const int64_t {} = ({} + kThreads - 1) / kThreads;  // rounded up\n", blocks, elements);
+  text +=
+      fmt::format("  const int64_t {} = ({} + kThreads - 1) / kThreads;  // rounded up\n", blocks, elements);
   text += fmt::format("  {}<<<static_cast<unsigned>({}), kThreads, 0, stream>>>({});\n}}\n",
                       names.fresh("first_kernel"), blocks, join(arguments, ", "));
   return text;
@@ -223,7 +228,8 @@ std::string stub_kernel(const Problem& problem) {
     if (each.name != "workspace" && each.name != "stream") passed.push_back(each);
   const Parameter& output = *written.front();
   std::string text = opening_comment(problem, written) + "\n" + includes_of(header) + "\nnamespace {\n\n";
-  text += "constexpr int kThreads = 256;  // threads in a block: a multiple of 32 (one warp), at most 1024\n\n";
+  text +=
+      "constexpr int kThreads = 256;  // threads in a block: a multiple of 32 (one warp), at most 1024\n\n";
   text += kernel_text(problem, output, passed, names) + "\n}  // namespace\n\n";
   text += launch_text(problem, output, header, passed, names);
   if (problem.prepare) text += prepare_text(header);

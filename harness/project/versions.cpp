@@ -9,19 +9,19 @@ namespace {
 long number_after(const std::string& name, const std::string& prefix) {
   if (!name.starts_with(prefix)) return 0;
   const std::string digits = name.substr(prefix.size());
-  const bool number = !digits.empty() && digits.size() < 10 &&
-                      digits.find_first_not_of("0123456789") == std::string::npos;
+  const bool number =
+      !digits.empty() && digits.size() < 10 && digits.find_first_not_of("0123456789") == std::string::npos;
   return number ? std::stol(digits) : 0;
 }
 
 }  // namespace
 
-Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate, const std::string& sha256) {
+Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate,
+                                 const std::string& sha256) {
   if (candidate != "human" && candidate != "llm")
     return fail("unknown candidate: " + candidate, {}, "the candidates are human and llm",
                 ExitCode::kInternal);
-  if (sha256.size() != 64)
-    return fail("not a SHA-256 digest: " + sha256, {}, {}, ExitCode::kInternal);
+  if (sha256.size() != 64) return fail("not a SHA-256 digest: " + sha256, {}, {}, ExitCode::kInternal);
   const bool human = candidate == "human";
   const std::string prefix = human ? "v" : "attempt-";
   long highest = 0;

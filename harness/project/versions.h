@@ -10,6 +10,7 @@ namespace capstone {
 ///
 /// @param candidate  "human" or "llm"
 /// @param sha256     digest of the source, 64 hexadecimal digits
-Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate, const std::string& sha256);
+Result<std::string> next_version(const LedgerView& ledger, const std::string& candidate,
+                                 const std::string& sha256);
 
 }  // namespace capstone

@@ -217,7 +217,8 @@ std::optional<DevicePeaks> find_device(const std::string& name, int sm_count) {
 
 Result<DevicePeaks> find_device_like(const std::string& wanted) {
   const auto lower = [](std::string text) {
-    for (char& c : text) c = c == '-' || c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (char& c : text)
+      c = c == '-' || c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return text;
   };
   const auto holds_word = [](const std::string& name, const std::string& word) {
@@ -230,14 +231,16 @@ Result<DevicePeaks> find_device_like(const std::string& wanted) {
     if (!word.empty() && word != "nvidia") words.push_back(word);
   for (const Row& row : kTable) {
     const std::string name = lower(row.name);
-    if (!words.empty() && std::all_of(words.begin(), words.end(), [&](const std::string& word) { return holds_word(name, word); }))
+    if (!words.empty() && std::all_of(words.begin(), words.end(),
+                                      [&](const std::string& word) { return holds_word(name, word); }))
       return peaks_of_row(row);
   }
   std::vector<std::string> names;
   for (const Row& row : kTable) names.emplace_back(row.name);
   const auto meant = nearest(wanted, names);
   return fail("no device is known as \"" + wanted + "\"", {},
-              (meant ? "did you mean \"" + *meant + "\"? " : std::string()) + "for example h100, h200, a100, l4, t4, 4090, 5090");
+              (meant ? "did you mean \"" + *meant + "\"? " : std::string()) +
+                  "for example h100, h200, a100, l4, t4, 4090, 5090");
 }
 
 DevicePeaks peaks_of(const DeviceAttributes& attributes) {

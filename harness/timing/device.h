@@ -48,7 +48,8 @@ ComputePeak peak_of(const DevicePeaks& peaks, Precision precision);
 /// name; 0: unknown.
 std::optional<DevicePeaks> find_device(const std::string& name, int sm_count = 0);
 
-/// The row that a person means by "h100", "4090" or "rtx a6000": the first, in order of the table, whose name holds all the words.
+/// The row that a person means by "h100", "4090" or "rtx a6000": the first, in order of the table, whose name
+/// holds all the words.
 /// @error none does: the hint names devices that are known.
 Result<DevicePeaks> find_device_like(const std::string& wanted);
 

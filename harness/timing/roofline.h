@@ -2,8 +2,8 @@
 // What percentage of the hardware's peak a time is, and which roof it stands under.
 #include <string>
 
-#include "harness/timing/device.h"
 #include "harness/model/problem.h"
+#include "harness/timing/device.h"
 
 namespace capstone {
 

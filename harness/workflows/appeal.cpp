@@ -23,7 +23,7 @@ std::vector<Measurement> claimed_in(const fs::path& project, const SubmissionRes
 Result<AppealFacts> appeal_facts(OpenCohort& cohort, const std::string& submission) {
   AppealFacts facts;
   facts.name = submission;
-  CAPSTONE_TRY(facts.history, cohort.book.history(submission));   // fails if there is no such submission
+  CAPSTONE_TRY(facts.history, cohort.book.history(submission));  // fails if there is no such submission
   CAPSTONE_TRY(facts.result, read_result(cohort.folder_of(submission) / "result.json"));
   CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));
   for (const GradebookRow& row : rows)
@@ -39,8 +39,8 @@ Result<Rejudgement> rejudge(OpenCohort& cohort, const std::string& submission, c
   CAPSTONE_TRY(both.before, read_result(cohort.folder_of(submission) / "result.json"));
   const fs::path project = cohort.project_of(submission);
   if (project.empty())
-    return fail("what was handed in cannot be judged: " + both.before.why, cohort.folder_of(submission).string(),
-                "ask the student for it again and grade it");
+    return fail("what was handed in cannot be judged: " + both.before.why,
+                cohort.folder_of(submission).string(), "ask the student for it again and grade it");
   GradingTask task;
   task.submission.name = submission;
   task.submission.path = project;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "harness/workflows/catalogue.h"
-#include "harness/workflows/pending_versions.h"
 #include "harness/base/files.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
 #include "harness/model/labels.h"
 #include "harness/project/versions.h"
+#include "harness/workflows/catalogue.h"
+#include "harness/workflows/pending_versions.h"
 
 namespace capstone::workflows {
 
@@ -32,15 +32,18 @@ Result<BundleReceipt> pack_candidates(const Workspace& workspace, const Project&
     }
     std::error_code code;
     request.candidates.push_back(candidate.name == "llm" ? version : candidate.name);
-    Json entry{{"candidate", candidate.name}, {"source", fs::relative(candidate.source, project.root, code).string()},
-               {"version", version}, {"reason", candidate.reason}};
+    Json entry{{"candidate", candidate.name},
+               {"source", fs::relative(candidate.source, project.root, code).string()},
+               {"version", version},
+               {"reason", candidate.reason}};
     if (candidate.expected_speedup) entry["expected_speedup"] = *candidate.expected_speedup;
     request.options["candidates"].push_back(std::move(entry));
   }
   CAPSTONE_TRY(BundleReceipt receipt, pack_bundle(project, request, out));
   for (const SkippedFile& file : receipt.left_out)
-    report_note(progress, fmt::format("note: {} is not packed: {}; a kernel that includes it will not build elsewhere",
-                                      file.path, file.reason));
+    report_note(progress,
+                fmt::format("note: {} is not packed: {}; a kernel that includes it will not build elsewhere",
+                            file.path, file.reason));
   return receipt;
 }
 
@@ -52,49 +55,65 @@ constexpr const char* kPackAgain = "pack it again: capstone measure --bundle FIL
 Result<fs::path> source_in(const Bundle& bundle, const std::string& named, const fs::path& file) {
   const fs::path source(named);
   if (source.is_absolute() || std::find(source.begin(), source.end(), "..") != source.end())
-    return fail("bundle refused: it names a kernel outside itself: " + to_utf8(named), file.string(), kPackAgain);
+    return fail("bundle refused: it names a kernel outside itself: " + to_utf8(named), file.string(),
+                kPackAgain);
   const bool kernel = source.filename() == "kernel.cu" || source.filename() == "kernel.py";
   if (source.empty() || !kernel || (*source.begin() != "human" && *source.begin() != "llm"))
-    return fail("bundle refused: not the name of a candidate's kernel: " + to_utf8(named), file.string(), "a kernel is human/kernel.cu or llm/attempt-N/kernel.cu; " + std::string(kPackAgain));
+    return fail("bundle refused: not the name of a candidate's kernel: " + to_utf8(named), file.string(),
+                "a kernel is human/kernel.cu or llm/attempt-N/kernel.cu; " + std::string(kPackAgain));
   std::error_code code;
-  if (!fs::is_regular_file(fs::symlink_status(bundle.root / source, code))) return fail("the bundle lacks " + to_utf8(named), file.string(), kPackAgain);
+  if (!fs::is_regular_file(fs::symlink_status(bundle.root / source, code)))
+    return fail("the bundle lacks " + to_utf8(named), file.string(), kPackAgain);
   return bundle.root / source.lexically_normal();
 }
 
 Result<std::vector<CandidateVersion>> candidates_in(const Bundle& bundle, const fs::path& file) {
-  auto text = [](const Json& entry, const char* key) { return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string(); };
+  auto text = [](const Json& entry, const char* key) {
+    return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string();
+  };
   std::vector<CandidateVersion> candidates;
   for (const Json& entry : bundle.options.value("candidates", Json::array())) {
     const std::string candidate = entry.is_object() ? text(entry, "candidate") : std::string();
-    if (candidate != "human" && candidate != "llm") return fail("bundle refused: a candidate is neither human nor llm", file.string(), kPackAgain);
+    if (candidate != "human" && candidate != "llm")
+      return fail("bundle refused: a candidate is neither human nor llm", file.string(), kPackAgain);
     CAPSTONE_TRY(fs::path source, source_in(bundle, text(entry, "source"), file));
     std::optional<double> expected;
-    if (entry.contains("expected_speedup") && entry["expected_speedup"].is_number()) expected = entry["expected_speedup"].get<double>();
+    if (entry.contains("expected_speedup") && entry["expected_speedup"].is_number())
+      expected = entry["expected_speedup"].get<double>();
     candidates.push_back({candidate, source, text(entry, "reason"), expected, text(entry, "version")});
   }
-  if (candidates.empty()) return fail("the bundle names no candidate", file.string(), "pack it again with this version of capstone");
+  if (candidates.empty())
+    return fail("the bundle names no candidate", file.string(),
+                "pack it again with this version of capstone");
   return candidates;
 }
 
-// The definition decides what is correct, and its oracle runs in this process, outside any sandbox: so it must be the
-// catalogue's, or be trusted explicitly. The catalogue's replaces an equal copy.
+// The definition decides what is correct, and its oracle runs in this process, outside any sandbox: so it
+// must be the catalogue's, or be trusted explicitly. The catalogue's replaces an equal copy.
 // @return labels for the record
-Result<std::vector<std::string>> settle_definition(const Workspace& workspace, Project& project, const fs::path& file, bool trust) {
+Result<std::vector<std::string>> settle_definition(const Workspace& workspace, Project& project,
+                                                   const fs::path& file, bool trust) {
   const Problem& packed = project.problem;
   auto ours = catalogue_problem(workspace, packed.id);
   if (ours && ours->digest == packed.digest) {
     project.problem = std::move(*ours);
     return std::vector<std::string>{};
   }
-  const std::string why = ours ? "differs from the one of that name in the catalogue here" : "is not in the catalogue here";
+  const std::string why =
+      ours ? "differs from the one of that name in the catalogue here" : "is not in the catalogue here";
   if (trust)
-    return std::vector<std::string>{fmt::format("{}{} {}; it came with the bundle (SHA-256 {}) and was trusted", kForeignDefinition, packed.id, why, packed.digest.substr(0, 12))};
-  return fail(fmt::format("the bundle's problem, {}, {}, and judging would run its oracle on this machine", packed.id, why), file.string(),
-              std::string(ours ? "pack it with the same version of capstone; or, " : "") + "if you know who made it: --trust-problem");
+    return std::vector<std::string>{
+        fmt::format("{}{} {}; it came with the bundle (SHA-256 {}) and was trusted", kForeignDefinition,
+                    packed.id, why, packed.digest.substr(0, 12))};
+  return fail(fmt::format("the bundle's problem, {}, {}, and judging would run its oracle on this machine",
+                          packed.id, why),
+              file.string(),
+              std::string(ours ? "pack it with the same version of capstone; or, " : "") +
+                  "if you know who made it: --trust-problem");
 }
 
-Result<JudgedBundle> judge_unpacked(const Workspace& workspace, const Bundle& bundle, const JudgeBundleRequest& request,
-                                    const ProgressSink& progress) {
+Result<JudgedBundle> judge_unpacked(const Workspace& workspace, const Bundle& bundle,
+                                    const JudgeBundleRequest& request, const ProgressSink& progress) {
   CAPSTONE_TRY(Project project, open_project(bundle.root));
   CAPSTONE_CHECK(require_pinned_problem(project));
   CAPSTONE_TRY(std::vector<CandidateVersion> candidates, candidates_in(bundle, request.file));
@@ -118,7 +137,7 @@ Result<JudgedBundle> judge_bundle(const JudgeBundleRequest& request, const Works
   CAPSTONE_TRY(Bundle bundle, unpack_bundle(request.file, place.path()));
   auto judged = judge_unpacked(workspace, bundle, request, progress);
   if (judged) return judged;
-  Error error = judged.error();   // the scratch folder is removed: errors name the bundle instead
+  Error error = judged.error();  // the scratch folder is removed: errors name the bundle instead
   error.where = replace_all(error.where, place.path().string() + "/", request.file.string() + ": ");
   return fail(std::move(error));
 }

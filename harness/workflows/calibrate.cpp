@@ -15,10 +15,11 @@
 namespace capstone::workflows {
 namespace {
 
-// One kernel to judge again and again. Times are those of a large data-centre GPU; the record has the measured ones.
+// One kernel to judge again and again. Times are those of a large data-centre GPU; the record has the
+// measured ones.
 struct Series {
-  std::string name;          // "20 us"
-  std::string kind;          // "same", or "slower": by 3 %
+  std::string name;  // "20 us"
+  std::string kind;  // "same", or "slower": by 3 %
   std::string problem;
   fs::path kernel;
   Sizes sizes;
@@ -44,7 +45,8 @@ Result<std::vector<Json>> read_lines(const fs::path& file) {
   CAPSTONE_TRY(std::string text, read_file(file, 64u << 20));
   for (const std::string& line : split(text, '\n')) {
     Json json = parse_recorded(line);
-    if (json.is_object() && json.contains("kind") && json.contains("verdict")) lines.push_back(std::move(json));
+    if (json.is_object() && json.contains("kind") && json.contains("verdict"))
+      lines.push_back(std::move(json));
   }
   return lines;
 }
@@ -52,8 +54,11 @@ Result<std::vector<Json>> read_lines(const fs::path& file) {
 class CalibrationRun {
  public:
   CalibrationRun(const CalibrateRequest& request, const Workspace& workspace, const ProgressSink& progress)
-      : request_(request), workspace_(workspace), progress_(progress),
-        work_(workspace.resources.cache / "calibrate"), series_(series_of(workspace, request)) {}
+      : request_(request),
+        workspace_(workspace),
+        progress_(progress),
+        work_(workspace.resources.cache / "calibrate"),
+        series_(series_of(workspace, request)) {}
 
   Result<CalibrateOutcome> run() {
     CAPSTONE_TRY(file_, output_path(workspace_, request_.out, Output::kCalibration));
@@ -64,7 +69,8 @@ class CalibrationRun {
         return fail("the file holds pairs of another GPU: " + line.value("device", ""), file_.string(),
                     "choose another --out");
     for (Series& series : series_)
-      for (const Json& line : lines_) series.done += line["kind"] == series.kind && line["size"] == series.name;
+      for (const Json& line : lines_)
+        series.done += line["kind"] == series.kind && line["size"] == series.name;
     CAPSTONE_CHECK(make_folders(work_.path()));
     CAPSTONE_CHECK(judge_all());
     CalibrateOutcome outcome = summarize_calibration(lines_);
@@ -114,26 +120,41 @@ class CalibrationRun {
       if (!m.measured || !m.measured->speedup)
         return fail("a kernel judged against itself got no time: " +
                         (m.first_failure() ? m.first_failure()->problem : m.gate_two_reason),
-                    series.problem, "run `capstone doctor`, then `capstone selftest`", ExitCode::kEnvironment);
+                    series.problem, "run `capstone doctor`, then `capstone selftest`",
+                    ExitCode::kEnvironment);
       Json line = line_of(series, m, measurements.size());
       out << line.dump() << "\n";
       lines_.push_back(std::move(line));
       ++series.done;
     }
     out.flush();
-    if (!out) return fail("cannot write the record", file_.string(), "is the disk full?", ExitCode::kEnvironment);
+    if (!out)
+      return fail("cannot write the record", file_.string(), "is the disk full?", ExitCode::kEnvironment);
     return {};
   }
 
   Json line_of(const Series& series, const Measurement& m, std::size_t together) const {
     const Interval s = *m.measured->speedup;
-    return {{"kind", series.kind}, {"size", series.name}, {"problem", series.problem}, {"sizes", m.measured->sizes},
-            {"verdict", label_of(m.gate_two)}, {"reason", m.gate_two_reason}, {"execution", recorded_name(m.execution)},
-            {"speedup", {s.point, s.low, s.high}}, {"half_width", (s.high - s.low) / 2 / s.point},
-            {"floor", m.measured->floor}, {"ms", m.measured->arms.back().median_ms.point},
-            {"reference_ms", m.measured->arms.front().median_ms.point}, {"together", together},
-            {"budget_s", request_.budget}, {"seconds", m.seconds}, {"time", utc_now()},
-            {"tool", workspace_.resources.version}, {"device", gpu_.name}, {"uuid", gpu_.uuid}, {"driver", gpu_.driver}};
+    return {{"kind", series.kind},
+            {"size", series.name},
+            {"problem", series.problem},
+            {"sizes", m.measured->sizes},
+            {"verdict", label_of(m.gate_two)},
+            {"reason", m.gate_two_reason},
+            {"execution", recorded_name(m.execution)},
+            {"speedup", {s.point, s.low, s.high}},
+            {"half_width", (s.high - s.low) / 2 / s.point},
+            {"floor", m.measured->floor},
+            {"ms", m.measured->arms.back().median_ms.point},
+            {"reference_ms", m.measured->arms.front().median_ms.point},
+            {"together", together},
+            {"budget_s", request_.budget},
+            {"seconds", m.seconds},
+            {"time", utc_now()},
+            {"tool", workspace_.resources.version},
+            {"device", gpu_.name},
+            {"uuid", gpu_.uuid},
+            {"driver", gpu_.driver}};
   }
 
   const CalibrateRequest& request_;
@@ -153,7 +174,7 @@ CalibrateOutcome summarize_calibration(const std::vector<Json>& lines) {
     std::vector<double> ms, half;
   };
   CalibrateOutcome outcome;
-  std::vector<Times> times;   // of outcome.groups
+  std::vector<Times> times;  // of outcome.groups
   for (const Json& line : lines) {
     const bool same = line["kind"] == "same";
     const std::string about = line["size"], verdict = line["verdict"];
@@ -177,7 +198,8 @@ CalibrateOutcome summarize_calibration(const std::vector<Json>& lines) {
     outcome.groups[i].median_ms = median(times[i].ms);
     outcome.groups[i].median_half_width = median(times[i].half);
   }
-  if (outcome.against_itself > 0) outcome.wrong_share = binomial_interval(outcome.wrong, outcome.against_itself);
+  if (outcome.against_itself > 0)
+    outcome.wrong_share = binomial_interval(outcome.wrong, outcome.against_itself);
   return outcome;
 }
 

@@ -7,7 +7,8 @@
 
 namespace capstone::workflows {
 
-/// The catalogue's problem of that id. Never by path: a submission that names a path would choose the code that judges it.
+/// The catalogue's problem of that id. Never by path: a submission that names a path would choose the code
+/// that judges it.
 /// @error no such problem; not an id.
 Result<Problem> catalogue_problem(const Workspace& workspace, const std::string& id);
 

@@ -12,11 +12,11 @@
 namespace capstone::workflows {
 namespace {
 
-constexpr std::size_t kMaxCheckIn = 1u << 20;   // [B]
+constexpr std::size_t kMaxCheckIn = 1u << 20;  // [B]
 
 // A file that was named must be a check-in; other files in a folder are skipped with a note.
 Result<std::vector<CheckIn>> read_checkins(const Workspace& workspace, const std::vector<std::string>& places,
-                                            const ProgressSink& progress) {
+                                           const ProgressSink& progress) {
   std::vector<CheckIn> checkins;
   for (const std::string& place : places) {
     const fs::path path = workspace.cwd / place;
@@ -24,18 +24,24 @@ Result<std::vector<CheckIn>> read_checkins(const Workspace& workspace, const std
     std::vector<fs::path> files;
     const bool folder = fs::is_directory(path, code);
     if (!folder) files.push_back(path);
-    for (fs::recursive_directory_iterator walk(path, fs::directory_options::skip_permission_denied, code), end; folder && !code && walk != end; walk.increment(code))
-      if (walk->path().extension() == ".json" && fs::is_regular_file(walk->symlink_status())) files.push_back(walk->path());
+    for (fs::recursive_directory_iterator walk(path, fs::directory_options::skip_permission_denied, code),
+         end;
+         folder && !code && walk != end; walk.increment(code))
+      if (walk->path().extension() == ".json" && fs::is_regular_file(walk->symlink_status()))
+        files.push_back(walk->path());
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) {
       auto text = read_file(file, kMaxCheckIn);
       auto checkin = text ? parse_checkin(*text, file.string()) : Result<CheckIn>(fail(text.error()));
       if (!checkin && !folder) return fail(checkin.error());
-      if (checkin) checkins.push_back(std::move(*checkin));
-      else report_note(progress, fmt::format("skipped: {} ({})", to_utf8(file.string()), checkin.error().what));
+      if (checkin)
+        checkins.push_back(std::move(*checkin));
+      else
+        report_note(progress, fmt::format("skipped: {} ({})", to_utf8(file.string()), checkin.error().what));
     }
   }
-  if (checkins.empty()) return fail("no check-ins there", join(places, ", "), "students make them with `capstone checkin`");
+  if (checkins.empty())
+    return fail("no check-ins there", join(places, ", "), "students make them with `capstone checkin`");
   return checkins;
 }
 
@@ -50,7 +56,9 @@ Result<std::vector<HandedIn>> handed_in(const Workspace& workspace, const std::s
     if (all.empty() || all.back().submission != row.submission) {
       all.push_back({row.submission, {}, {}});
       const fs::path project = cohort.project_of(row.submission);
-      if (auto lines = project.empty() ? Result<std::vector<std::string>>() : line_digests(project / ".capstone" / "ledger.jsonl")) all.back().lines.insert(lines->begin(), lines->end());
+      if (auto lines = project.empty() ? Result<std::vector<std::string>>()
+                                       : line_digests(project / ".capstone" / "ledger.jsonl"))
+        all.back().lines.insert(lines->begin(), lines->end());
     }
     all.back().members.push_back(row.person);
   }
@@ -59,8 +67,8 @@ Result<std::vector<HandedIn>> handed_in(const Workspace& workspace, const std::s
 
 }  // namespace
 
-Result<std::vector<ProgressRow>> class_progress(const ClassProgressRequest& request, const Workspace& workspace,
-                                                const ProgressSink& progress) {
+Result<std::vector<ProgressRow>> class_progress(const ClassProgressRequest& request,
+                                                const Workspace& workspace, const ProgressSink& progress) {
   CAPSTONE_TRY(auto checkins, read_checkins(workspace, request.checkins, progress));
   std::vector<RosterRow> people;
   if (!request.roster.empty()) {

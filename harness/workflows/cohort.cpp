@@ -5,7 +5,9 @@
 
 namespace capstone::workflows {
 
-fs::path OpenCohort::project_of(const std::string& submission) const { return project_root(folder_of(submission) / "submission"); }
+fs::path OpenCohort::project_of(const std::string& submission) const {
+  return project_root(folder_of(submission) / "submission");
+}
 
 Json OpenCohort::evidence_of(const std::string& submission) const {
   auto text = read_file(folder_of(submission) / "score_sheet.json", 64u << 20);
@@ -17,7 +19,8 @@ Result<OpenCohort> open_cohort(const Workspace& workspace, const std::string& fo
   const fs::path place = (workspace.cwd / folder).lexically_normal();
   std::error_code code;
   if (!fs::exists(place / "gradebook.sqlite", code))
-    return fail("no gradebook here", place.string(), "it is made by `capstone grade SUBMISSIONS --out COHORT`; name that folder with --cohort");
+    return fail("no gradebook here", place.string(),
+                "it is made by `capstone grade SUBMISSIONS --out COHORT`; name that folder with --cohort");
   CAPSTONE_TRY(Rubric rubric, load_rubric(place / "rubric.yaml"));
   CAPSTONE_TRY(Gradebook book, Gradebook::open(place));
   return OpenCohort{place, std::move(rubric), std::move(book)};

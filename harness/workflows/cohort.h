@@ -14,7 +14,9 @@ struct OpenCohort {
   Rubric rubric;
   Gradebook book;
 
-  std::filesystem::path folder_of(const std::string& submission) const { return folder / "submissions" / submission; }
+  std::filesystem::path folder_of(const std::string& submission) const {
+    return folder / "submissions" / submission;
+  }
   /// The project as it was judged; empty: it could not be unpacked.
   std::filesystem::path project_of(const std::string& submission) const;
   /// score_sheet.json for mentors; an empty object if it does not exist (a failed submission).

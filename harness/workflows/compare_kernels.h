@@ -1,14 +1,15 @@
 #pragma once
-// Which kernels of a cohort share code: with each other, with rungs and examples, with the project's own model.
+// Which kernels of a cohort share code: with each other, with rungs and examples, with the project's own
+// model.
 #include "harness/workflows/cohort.h"
 #include "templates/similarity_page.h"
 
 namespace capstone::workflows {
 
 struct KernelComparison {
-  std::size_t kernels = 0;          ///< that were compared
+  std::size_t kernels = 0;  ///< that were compared
   SimilarityReport report;
-  std::filesystem::path page;       ///< similarity.html with the aligned fragments
+  std::filesystem::path page;  ///< similarity.html with the aligned fragments
 };
 
 /// Compares kernels with each other, and each with what it may have started from. Writes similarity.json and

@@ -15,7 +15,7 @@ namespace {
 // Sizes that the emulator's instruments can hold.
 Result<Sizes> observable_sizes(const Problem& problem, const std::string& text) {
   CAPSTONE_TRY(const Sizes sizes, parse_sizes(problem, problem.emulate, text));
-  constexpr double kMostFlops = 2e9, kMostBytes = 1e8;   // about a minute; each byte has eight bytes of shadow
+  constexpr double kMostFlops = 2e9, kMostBytes = 1e8;  // about a minute; each byte has eight bytes of shadow
   CAPSTONE_TRY(const Cost cost, cost_at(problem, sizes));
   if (cost.flops > kMostFlops || cost.bytes > kMostBytes)
     return fail("too large to be observed on the CPU: " + to_string(sizes), problem.id,
@@ -82,8 +82,8 @@ Result<Profile> profile_kernel(const ProfileKernelRequest& request, const Worksp
     }));
   if (csv.empty()) return p;
   if (p.csv.empty())
-    return fail("ncu gave no table to write: " + p.because, {}, "run it on a machine with a GPU and Nsight Compute",
-                ExitCode::kEnvironment);
+    return fail("ncu gave no table to write: " + p.because, {},
+                "run it on a machine with a GPU and Nsight Compute", ExitCode::kEnvironment);
   CAPSTONE_CHECK(write_file_atomic(csv, p.csv));
   return p;
 }

@@ -9,11 +9,11 @@
 namespace capstone::workflows {
 
 struct ExplainKernelRequest {
-  std::string what = "human";    ///< "human", "llm", a .cu file, or a reference kernel by number or name
-  std::string problem;           ///< of a file or reference kernel; empty: the project's
-  std::string size;              ///< "rows=64,cols=512"; empty: the problem's
-  std::string device;            ///< of the modelled time: "h100"; empty: none
-  std::string html;              ///< a heat map is written to this file; empty: none
+  std::string what = "human";  ///< "human", "llm", a .cu file, or a reference kernel by number or name
+  std::string problem;         ///< of a file or reference kernel; empty: the project's
+  std::string size;            ///< "rows=64,cols=512"; empty: the problem's
+  std::string device;          ///< of the modelled time: "h100"; empty: none
+  std::string html;            ///< a heat map is written to this file; empty: none
 };
 /// Counts on the CPU what each line costs. A candidate's explanation is recorded in the ledger.
 /// @error too large for the emulator; the source changed in the meantime.
@@ -21,13 +21,14 @@ Result<Explanation> explain_kernel(const ExplainKernelRequest& request, const Wo
                                    const ProgressSink& progress);
 
 struct ProfileKernelRequest {
-  std::string what = "human", problem, size;   ///< as above
-  std::string device;                          ///< of the roofline; empty: this machine's, else an H100
-  std::string arch;                            ///< of the machine code: "sm_86"; empty: this GPU's, else sm_90a
-  std::string csv;                             ///< ncu's table is written to this file; empty: none
+  std::string what = "human", problem, size;  ///< as above
+  std::string device;                         ///< of the roofline; empty: this machine's, else an H100
+  std::string arch;  ///< of the machine code: "sm_86"; empty: this GPU's, else sm_90a
+  std::string csv;   ///< ncu's table is written to this file; empty: none
   bool use_ncu = true;
 };
-/// Counters of ncu, or what compiler and emulator know without it. A candidate's profile is recorded in the ledger.
+/// Counters of ncu, or what compiler and emulator know without it. A candidate's profile is recorded in the
+/// ledger.
 Result<Profile> profile_kernel(const ProfileKernelRequest& request, const Workspace& workspace,
                                const ProgressSink& progress);
 

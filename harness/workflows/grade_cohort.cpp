@@ -9,17 +9,18 @@
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
+#include "harness/course/gradebook/gradebook.h"
 #include "harness/course/jobs.h"
 #include "harness/runtime/sandbox/orphans.h"
 #include "harness/runtime/sandbox/sandbox.h"
-#include "harness/course/gradebook/gradebook.h"
 #include "harness/workflows/catalogue.h"
 
 namespace capstone::workflows {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// A judgement that takes longer hangs in capstone itself: every run of a submission has its own, shorter limit.
+// A judgement that takes longer hangs in capstone itself: every run of a submission has its own, shorter
+// limit.
 constexpr std::chrono::hours kPatience{2};
 
 class Batch {
@@ -33,22 +34,29 @@ class Batch {
   }
 
   Result<GradeOutcome> run() {
-    // Submissions are other people's code: by default they run only where they cannot read this account's files.
-    if (Sandbox sandbox = Sandbox::detect(workspace_.resources); !sandbox.isolated() && !request_.allow_unisolated)
+    // Submissions are other people's code: by default they run only where they cannot read this account's
+    // files.
+    if (Sandbox sandbox = Sandbox::detect(workspace_.resources);
+        !sandbox.isolated() && !request_.allow_unisolated)
       return fail("submissions would run without isolation (" + sandbox.description() + ")", {},
-                  "`capstone doctor` says how to fix it; --allow-unisolated runs them anyway, with all rights of this account",
+                  "`capstone doctor` says how to fix it; --allow-unisolated runs them anyway, with all "
+                  "rights of this account",
                   ExitCode::kEnvironment);
     CAPSTONE_CHECK(prepare());
     CAPSTONE_CHECK(make_folders(out_));
     CAPSTONE_TRY(FileLock lock, lock_cohort());
-    if (int ended = end_orphaned_sandboxes()) report_note(events_.progress, fmt::format("{} sandbox{} of a killed run ended", ended, ended == 1 ? "" : "es"));
+    if (int ended = end_orphaned_sandboxes())
+      report_note(events_.progress,
+                  fmt::format("{} sandbox{} of a killed run ended", ended, ended == 1 ? "" : "es"));
     // First the results of an earlier batch that was killed before it could enter them.
     CAPSTONE_TRY(Gradebook book, Gradebook::open(out_));
     CAPSTONE_CHECK(enter_results(book));
     CAPSTONE_TRY(std::string rubric, read_file(rubric_file_));
-    CAPSTONE_CHECK(write_file_atomic(out_ / "rubric.yaml", rubric));   // marks use the rubric of this batch
-    if (request_.executor == GradeRequest::Executor::kCollect) CAPSTONE_CHECK(collect());
-    else CAPSTONE_CHECK(grade_all());
+    CAPSTONE_CHECK(write_file_atomic(out_ / "rubric.yaml", rubric));  // marks use the rubric of this batch
+    if (request_.executor == GradeRequest::Executor::kCollect)
+      CAPSTONE_CHECK(collect());
+    else
+      CAPSTONE_CHECK(grade_all());
     CAPSTONE_CHECK(enter_results(book));
     CAPSTONE_CHECK(write_file_atomic(out_ / "grades.csv", grades_csv(items_, rubric_)));
     return outcome();
@@ -71,7 +79,8 @@ class Batch {
   Result<FileLock> lock_cohort() const {
     auto lock = FileLock::acquire(out_ / ".lock", false);
     if (!lock && lock.error().code == ExitCode::kEnvironment)
-      return fail("another `capstone grade` is working on this cohort", out_.string(), "wait until it has finished", ExitCode::kEnvironment);
+      return fail("another `capstone grade` is working on this cohort", out_.string(),
+                  "wait until it has finished", ExitCode::kEnvironment);
     return lock;
   }
 
@@ -79,7 +88,8 @@ class Batch {
     fs::path where = workspace_.cwd / request_.folder;
     CAPSTONE_TRY(auto found, find_submissions(where, out_, out_));
     ignored_ = std::move(found.ignored);
-    rubric_file_ = request_.rubric.empty() ? workspace_.resources.share / "rubric" / "rubric.yaml" : workspace_.cwd / request_.rubric;
+    rubric_file_ = request_.rubric.empty() ? workspace_.resources.share / "rubric" / "rubric.yaml"
+                                           : workspace_.cwd / request_.rubric;
     CAPSTONE_TRY(rubric_, load_rubric(rubric_file_));
     if (!request_.deadline.empty()) {
       CAPSTONE_TRY(deadline_, parse_instant(request_.deadline));
@@ -96,10 +106,11 @@ class Batch {
       if (interrupted()) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
       GradeItem item;
       item.submission = std::move(submission);
-      if (auto result = read_result(folder_of(item.submission) / "result.json")) item.result = std::move(*result);
+      if (auto result = read_result(folder_of(item.submission) / "result.json"))
+        item.result = std::move(*result);
       item.because = why_again(item);
-      item.chosen = request_.only.empty() ||
-                    std::find(request_.only.begin(), request_.only.end(), item.submission.name) != request_.only.end();
+      item.chosen = request_.only.empty() || std::find(request_.only.begin(), request_.only.end(),
+                                                       item.submission.name) != request_.only.end();
       items_.push_back(std::move(item));
     }
     return {};
@@ -111,7 +122,8 @@ class Batch {
     for (const std::string& wanted : request_.only) {
       if (std::find(names.begin(), names.end(), wanted) != names.end()) continue;
       auto near = nearest(wanted, names);
-      return fail("no submission is called '" + wanted + "'", request_.folder, near ? "did you mean '" + *near + "'?" : "--dry-run lists them");
+      return fail("no submission is called '" + wanted + "'", request_.folder,
+                  near ? "did you mean '" + *near + "'?" : "--dry-run lists them");
     }
     return {};
   }
@@ -126,12 +138,14 @@ class Batch {
 
   RosterMatch matched() const {
     std::vector<Claimant> claimants;
-    for (const GradeItem& item : items_) claimants.push_back({item.submission.name, item.result ? item.result->members : std::vector<Person>{}, item.submission.origin});
+    for (const GradeItem& item : items_)
+      claimants.push_back({item.submission.name, item.result ? item.result->members : std::vector<Person>{},
+                           item.submission.origin});
     return match_roster(roster_, claimants);
   }
 
-  // When each was handed in (as the platform says, else the roster) and its deadline: the roster's, for a team the latest of
-  // its members', else the class's.
+  // When each was handed in (as the platform says, else the roster) and its deadline: the roster's, for a
+  // team the latest of its members', else the class's.
   std::vector<SubmissionTimes> times() const {
     std::map<std::string, Instant> came, due;
     const RosterMatch match = matched();
@@ -148,7 +162,8 @@ class Batch {
       const std::string& name = item.submission.name;
       if (auto told = parse_instant(item.submission.origin.submitted)) came[name] = *told;
       if (!due.contains(name) && deadline_) due[name] = *deadline_;
-      all.push_back({name, came.contains(name) ? utc_text(came[name]) : "", due.contains(name) ? utc_text(due[name]) : ""});
+      all.push_back({name, came.contains(name) ? utc_text(came[name]) : "",
+                     due.contains(name) ? utc_text(due[name]) : ""});
     }
     return all;
   }
@@ -166,7 +181,8 @@ class Batch {
     if (inputs_.rubric != then.rubric) return "the rubric changed";
     if (inputs_.tool != then.tool) return "it was judged by capstone " + then.tool;
     // With Slurm the device may differ from node to node.
-    if (!remote() && (inputs_.device != then.device || inputs_.driver != then.driver)) return "it was judged on " + then.device + " " + then.driver;
+    if (!remote() && (inputs_.device != then.device || inputs_.driver != then.driver))
+      return "it was judged on " + then.device + " " + then.driver;
     return inputs_.options != then.options ? "other options: " + then.options : "";
   }
 
@@ -183,16 +199,20 @@ class Batch {
       if (items_[i].chosen && !items_[i].because.empty()) queue.push_back(i);
     std::size_t unchanged = 0;
     for (const GradeItem& item : items_) unchanged += item.chosen && item.because.empty();
-    if (unchanged) report_note(events_.progress, fmt::format("{} unchanged since they were graded (--force grades them again)", unchanged));
+    if (unchanged)
+      report_note(events_.progress,
+                  fmt::format("{} unchanged since they were graded (--force grades them again)", unchanged));
     std::vector<Job> jobs;
     for (std::size_t i : queue) jobs.push_back({items_[i].submission.name, process_for(items_[i])});
     if (remote()) return submit(jobs);
-    const auto gpus = inputs_.driver.empty() ? std::vector<std::string>{} : visible_gpus(workspace_.resources);
+    const auto gpus =
+        inputs_.driver.empty() ? std::vector<std::string>{} : visible_gpus(workspace_.resources);
     const auto begun = Clock::now();
     std::size_t started = 0, ended = 0;
     JobEvents events;
     events.starting = [&](std::size_t at, int place, ProcessSpec& spec) {
-      if (!gpus.empty()) spec.env.emplace_back("CUDA_VISIBLE_DEVICES", gpus[static_cast<std::size_t>(place) % gpus.size()]);
+      if (!gpus.empty())
+        spec.env.emplace_back("CUDA_VISIBLE_DEVICES", gpus[static_cast<std::size_t>(place) % gpus.size()]);
       ++started;
       if (events_.started) events_.started(started, jobs.size(), items_[queue[at]]);
     };
@@ -207,7 +227,8 @@ class Batch {
     events.running = [&](const std::vector<RunningJob>& running) {
       if (!events_.running) return;
       std::vector<GradeEvents::Running> now;
-      for (const RunningJob& job : running) now.push_back({jobs[job.index].name, parse_status(job.last_line).state});
+      for (const RunningJob& job : running)
+        now.push_back({jobs[job.index].name, parse_status(job.last_line).state});
       events_.running(ended, jobs.size(), std::chrono::duration<double>(Clock::now() - begun).count(), now);
     };
     CAPSTONE_CHECK(run_jobs(jobs, request_.parallel, events));
@@ -221,21 +242,26 @@ class Batch {
   // Tasks that still run are not submitted again.
   Result<void> submit(std::vector<Job> jobs) const {
     const std::size_t wanted = jobs.size();
-    std::erase_if(jobs, [&](const Job& job) { return has_task(slurm_folder(), job.name) && !end_of_task(slurm_folder(), job.name); });
+    std::erase_if(jobs, [&](const Job& job) {
+      return has_task(slurm_folder(), job.name) && !end_of_task(slurm_folder(), job.name);
+    });
     if (jobs.size() < wanted)
-      report_note(events_.progress, fmt::format("{} are in Slurm's queue already; if Slurm has lost them, remove {}",
-                                                wanted - jobs.size(), (slurm_folder() / "tasks").string()));
+      report_note(events_.progress,
+                  fmt::format("{} are in Slurm's queue already; if Slurm has lost them, remove {}",
+                              wanted - jobs.size(), (slurm_folder() / "tasks").string()));
     if (jobs.empty()) return {};
     SlurmOptions options = request_.slurm;
     if (options.gres == "none") options.gres.clear();
-    CAPSTONE_TRY(std::string id, submit_array(slurm_folder(), jobs, options, workspace_.resources.path_variable));
-    report_note(events_.progress,
-                fmt::format("{} tasks submitted as job array {}; squeue -j {} shows them; then: capstone grade {} --out {} --collect",
-                            jobs.size(), id, id, request_.folder, request_.out));
+    CAPSTONE_TRY(std::string id,
+                 submit_array(slurm_folder(), jobs, options, workspace_.resources.path_variable));
+    report_note(events_.progress, fmt::format("{} tasks submitted as job array {}; squeue -j {} shows them; "
+                                              "then: capstone grade {} --out {} --collect",
+                                              jobs.size(), id, id, request_.folder, request_.out));
     return {};
   }
 
-  // The tasks that Slurm has finished. Their results are read already; a task that failed is the machine's fault.
+  // The tasks that Slurm has finished. Their results are read already; a task that failed is the machine's
+  // fault.
   Result<void> collect() {
     std::size_t waiting = 0, taken = 0;
     for (GradeItem& item : items_) {
@@ -281,16 +307,19 @@ class Batch {
     failed.origin = item.submission.origin;
     failed.fault = GradingFault::kMachine;
     failed.state = state_of(failed.fault);
-    failed.why = process.end == ProcessResult::End::kTimedOut    ? "judging it took too long"
-                 : process.end == ProcessResult::End::kSignalled ? fmt::format("the judging process was killed by signal {}", process.status)
-                                                                 : "judging it failed: " + said;
+    failed.why = process.end == ProcessResult::End::kTimedOut ? "judging it took too long"
+                 : process.end == ProcessResult::End::kSignalled
+                     ? fmt::format("the judging process was killed by signal {}", process.status)
+                     : "judging it failed: " + said;
     failed.hint = "grade again; `capstone doctor` says what is missing";
     failed.inputs = inputs_;
     if (auto files = digest_of_submission(item.submission.path)) failed.inputs.files = *files;
     failed.started = failed.finished = utc_now();
-    const bool same = item.result && item.result->fault != GradingFault::kMachine && item.result->inputs.files == failed.inputs.files;
+    const bool same = item.result && item.result->fault != GradingFault::kMachine &&
+                      item.result->inputs.files == failed.inputs.files;
     if (same) {
-      report_note(events_.progress, fmt::format("{}: {}; its earlier result stays", item.submission.name, failed.why));
+      report_note(events_.progress,
+                  fmt::format("{}: {}; its earlier result stays", item.submission.name, failed.why));
       return {};
     }
     item.result = failed;
@@ -308,7 +337,7 @@ class Batch {
   std::vector<RosterRow> roster_;
   bool has_roster_ = false;
   std::optional<Instant> deadline_;
-  std::map<std::string, std::string> problems_;   ///< id → digest of the catalogue's
+  std::map<std::string, std::string> problems_;  ///< id → digest of the catalogue's
 };
 
 }  // namespace
@@ -324,7 +353,8 @@ Result<GradeOutcome> plan_grading(const GradeRequest& request, const Workspace& 
   return Batch(workspace, request, none).plan();
 }
 
-Result<GradeOutcome> grade_cohort(const GradeRequest& request, const Workspace& workspace, const GradeEvents& events) {
+Result<GradeOutcome> grade_cohort(const GradeRequest& request, const Workspace& workspace,
+                                  const GradeEvents& events) {
   return Batch(workspace, request, events).run();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// `grade`: judges every submission of a cohort, each in a process of its own. A submission has one result file; one without
-// it is queued, so a batch that was killed continues where it stopped. The gradebook takes the results in.
+// `grade`: judges every submission of a cohort, each in a process of its own. A submission has one result
+// file; one without it is queued, so a batch that was killed continues where it stopped. The gradebook takes
+// the results in.
 #include <functional>
 #include <optional>
 #include <string>
@@ -14,15 +15,19 @@
 namespace capstone::workflows {
 
 struct GradeRequest {
-  std::string folder;                  ///< of submissions, or a bulk archive of a learning platform
-  std::string out = "graded";          ///< the cohort's folder
-  std::string roster, rubric;          ///< files; empty: roster.csv next to the submissions, the course's rubric
-  std::string deadline;                ///< "2026-11-20T23:59+01:00"; empty: none
-  std::vector<std::string> only;       ///< these submissions; empty: all
+  std::string folder;             ///< of submissions, or a bulk archive of a learning platform
+  std::string out = "graded";     ///< the cohort's folder
+  std::string roster, rubric;     ///< files; empty: roster.csv next to the submissions, the course's rubric
+  std::string deadline;           ///< "2026-11-20T23:59+01:00"; empty: none
+  std::vector<std::string> only;  ///< these submissions; empty: all
   int parallel = 1;
-  bool force = false;                  ///< also unchanged submissions
+  bool force = false;  ///< also unchanged submissions
   bool allow_unisolated = false;
-  enum class Executor { kLocal, kSlurm, kCollect } executor = Executor::kLocal;   ///< kCollect: fetch what Slurm has done
+  enum class Executor {
+    kLocal,
+    kSlurm,
+    kCollect
+  } executor = Executor::kLocal;  ///< kCollect: fetch what Slurm has done
   SlurmOptions slurm;
   JudgeOptions judge;
 };
@@ -30,9 +35,9 @@ struct GradeRequest {
 /// One submission of the batch.
 struct GradeItem {
   Submission submission;
-  std::optional<SubmissionResult> result;   ///< of this or an earlier run; absent: queued
-  std::string because;                      ///< why it is graded now; empty: unchanged
-  bool chosen = true;                       ///< false: left out by GradeRequest::only
+  std::optional<SubmissionResult> result;  ///< of this or an earlier run; absent: queued
+  std::string because;                     ///< why it is graded now; empty: unchanged
+  bool chosen = true;                      ///< false: left out by GradeRequest::only
 };
 
 /// What happens during a batch. Every member may be empty.
@@ -45,25 +50,28 @@ struct GradeEvents {
     GradingState state;
   };
   /// Several times a second. @param seconds  since the batch began
-  std::function<void(std::size_t ended, std::size_t all, double seconds, const std::vector<Running>&)> running;
+  std::function<void(std::size_t ended, std::size_t all, double seconds, const std::vector<Running>&)>
+      running;
 };
 
 struct GradeOutcome {
   std::vector<GradeItem> items;
-  std::vector<std::string> ignored;      ///< files that are not submissions
+  std::vector<std::string> ignored;  ///< files that are not submissions
   bool has_roster = false;
   std::vector<RosterRow> roster;
   RosterMatch match;
-  std::filesystem::path csv;             ///< grades.csv
-  bool complete() const;                 ///< every submission is graded
+  std::filesystem::path csv;  ///< grades.csv
+  bool complete() const;      ///< every submission is graded
 };
 
 /// What grade_cohort() would do: items with `because`. Writes nothing.
 Result<GradeOutcome> plan_grading(const GradeRequest& request, const Workspace& workspace);
 
-/// @error no isolation here (unless allowed); another batch works on the cohort; an unknown name in `only`; a damaged
+/// @error no isolation here (unless allowed); another batch works on the cohort; an unknown name in `only`; a
+/// damaged
 ///        roster or rubric; interrupted. What is wrong with a submission is its result.
-Result<GradeOutcome> grade_cohort(const GradeRequest& request, const Workspace& workspace, const GradeEvents& events);
+Result<GradeOutcome> grade_cohort(const GradeRequest& request, const Workspace& workspace,
+                                  const GradeEvents& events);
 
 /// grades.csv: a line for each submission.
 std::string grades_csv(const std::vector<GradeItem>& items, const Rubric& rubric);

@@ -8,10 +8,10 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/model/problem.h"
 #include "harness/project/archive/archive.h"
 #include "harness/project/archive/collect.h"
 #include "harness/project/archive/symlink_check.h"
-#include "harness/model/problem.h"
 #include "harness/workflows/catalogue.h"
 #include "harness/workflows/judge_and_record.h"
 #include "templates/report.h"
@@ -30,32 +30,39 @@ template <class T>
 using Step = tl::expected<T, Stop>;
 
 tl::unexpected<Stop> stop(GradingFault fault, Error error) {
-  if (error.code == ExitCode::kEnvironment || error.code == ExitCode::kInternal) fault = GradingFault::kMachine;
+  if (error.code == ExitCode::kEnvironment || error.code == ExitCode::kInternal)
+    fault = GradingFault::kMachine;
   return tl::unexpected<Stop>(Stop{fault, std::move(error)});
 }
 
-#define GRADING_TRY(target, fault, ...)                                       \
-  auto CAPSTONE_CONCAT(step_, __LINE__) = (__VA_ARGS__);                      \
-  if (!CAPSTONE_CONCAT(step_, __LINE__)) return stop(fault, std::move(CAPSTONE_CONCAT(step_, __LINE__)).error()); \
+#define GRADING_TRY(target, fault, ...)                                      \
+  auto CAPSTONE_CONCAT(step_, __LINE__) = (__VA_ARGS__);                     \
+  if (!CAPSTONE_CONCAT(step_, __LINE__))                                     \
+    return stop(fault, std::move(CAPSTONE_CONCAT(step_, __LINE__)).error()); \
   target = std::move(*CAPSTONE_CONCAT(step_, __LINE__))
 
 GradingState state_of(Stage stage) {
   switch (stage) {
-    case Stage::kWait: return GradingState::kQueued;
+    case Stage::kWait:
+      return GradingState::kQueued;
     case Stage::kBuild:
-    case Stage::kBuildInstrumented: return GradingState::kBuilding;
-    case Stage::kGateTwo: return GradingState::kMeasuring;
+    case Stage::kBuildInstrumented:
+      return GradingState::kBuilding;
+    case Stage::kGateTwo:
+      return GradingState::kMeasuring;
     case Stage::kNote:
     case Stage::kLoad:
     case Stage::kGateOne:
-    case Stage::kEmulatedTimes: break;
+    case Stage::kEmulatedTimes:
+      break;
   }
   return GradingState::kChecking;
 }
 
 class Grading {
  public:
-  Grading(const Workspace& workspace, const GradingTask& task, const Rubric& rubric, const GradingSink& status)
+  Grading(const Workspace& workspace, const GradingTask& task, const Rubric& rubric,
+          const GradingSink& status)
       : workspace_(workspace), task_(task), rubric_(rubric), status_(status) {
     result_.name = task.submission.name;
     result_.path = task.submission.shown;
@@ -74,7 +81,8 @@ class Grading {
     // Remove the pages of an earlier version.
     std::error_code code;
     if (pages_.files.empty())
-      for (const char* page : {"score_sheet.md", "score_sheet.html", "score_sheet.json", "feedback"}) fs::remove_all(task_.folder / page, code);
+      for (const char* page : {"score_sheet.md", "score_sheet.html", "score_sheet.json", "feedback"})
+        fs::remove_all(task_.folder / page, code);
     if (!pages_.files.empty()) CAPSTONE_CHECK(make_folders(task_.folder / "feedback"));
     CAPSTONE_CHECK(write_report(pages_, task_.folder));
     CAPSTONE_CHECK(write_result(result_, task_.folder / "result.json"));
@@ -96,8 +104,10 @@ class Grading {
 
   Step<void> judge_and_score() {
     if (task_.submission.rivals.size() > 1)
-      return stop(GradingFault::kAmbiguous, {fmt::format("{} archives in one place: {}", task_.submission.rivals.size(), join(task_.submission.rivals, ", ")),
-                                             task_.submission.shown, "leave the one that counts and grade again"});
+      return stop(GradingFault::kAmbiguous,
+                  {fmt::format("{} archives in one place: {}", task_.submission.rivals.size(),
+                               join(task_.submission.rivals, ", ")),
+                   task_.submission.shown, "leave the one that counts and grade again"});
     if (auto ok = find_root(); !ok) return ok;
     GRADING_TRY(ProjectConfig config, GradingFault::kNotAProject, read_config(root_ / "capstone.yaml"));
     result_.members = config.members;
@@ -107,8 +117,10 @@ class Grading {
     if (!problem) return stop(GradingFault::kUnknownProblem, problem.error());
     result_.inputs.problem = problem->digest;
     Project project{root_, config, *problem, true};
-    if (auto opened = open_project(root_)) project = std::move(*opened);
-    else result_.notes.push_back("the pinned problem cannot be read: " + opened.error().what);
+    if (auto opened = open_project(root_))
+      project = std::move(*opened);
+    else
+      result_.notes.push_back("the pinned problem cannot be read: " + opened.error().what);
     if (problem->digest != config.problem_digest || project.problem_changed)
       result_.notes.push_back("the pinned problem differs from the catalogue's; the catalogue's was used");
     LedgerView ledger = read_records(project);
@@ -126,8 +138,9 @@ class Grading {
   Step<void> find_root() {
     fs::path place = task_.submission.path;
     std::error_code code;
-    for (const auto& entry : fs::directory_iterator(task_.folder, code))   // left by a killed run
-      if (entry.path().filename().string().find(".unpacking-") != std::string::npos) fs::remove_all(entry.path(), code);
+    for (const auto& entry : fs::directory_iterator(task_.folder, code))  // left by a killed run
+      if (entry.path().filename().string().find(".unpacking-") != std::string::npos)
+        fs::remove_all(entry.path(), code);
     if (!fs::is_directory(fs::symlink_status(place, code))) {
       place = task_.folder / "submission";
       fs::remove_all(place, code);
@@ -141,7 +154,9 @@ class Grading {
     if (auto safe = check_unlinked(place); !safe) return stop(GradingFault::kRefused, safe.error());
     root_ = project_root(place);
     if (root_.empty())
-      return stop(GradingFault::kNotAProject, {"no capstone.yaml: this is not a capstone project", task_.submission.shown, "ask for what `capstone submit` makes"});
+      return stop(GradingFault::kNotAProject,
+                  {"no capstone.yaml: this is not a capstone project", task_.submission.shown,
+                   "ask for what `capstone submit` makes"});
     return place == task_.submission.path ? keep_copy() : Step<void>();
   }
 
@@ -152,14 +167,21 @@ class Grading {
     std::uintmax_t total = 0;
     for (const CollectedFile& file : files->files) total += file.bytes;
     if (total > UnpackLimits{}.total)
-      return stop(GradingFault::kRefused, {fmt::format("{} to hand in, {} are allowed", format_bytes(static_cast<double>(total)), format_bytes(static_cast<double>(UnpackLimits{}.total))), task_.submission.shown, "ask for what `capstone submit` makes"});
+      return stop(GradingFault::kRefused,
+                  {fmt::format("{} to hand in, {} are allowed", format_bytes(static_cast<double>(total)),
+                               format_bytes(static_cast<double>(UnpackLimits{}.total))),
+                   task_.submission.shown, "ask for what `capstone submit` makes"});
     const fs::path copy = task_.folder / "submission";
     std::error_code code;
     fs::remove_all(copy, code);
     for (const CollectedFile& file : files->files) {
-      if (auto made = make_folders((copy / file.path).parent_path()); !made) return stop(GradingFault::kMachine, made.error());
+      if (auto made = make_folders((copy / file.path).parent_path()); !made)
+        return stop(GradingFault::kMachine, made.error());
       fs::copy_file(file.source, copy / file.path, code);
-      if (code) return stop(GradingFault::kMachine, {"cannot keep a copy: " + code.message(), (copy / file.path).string(), "is the disk full?", ExitCode::kEnvironment});
+      if (code)
+        return stop(GradingFault::kMachine,
+                    {"cannot keep a copy: " + code.message(), (copy / file.path).string(),
+                     "is the disk full?", ExitCode::kEnvironment});
     }
     root_ = copy;
     return {};
@@ -167,9 +189,12 @@ class Grading {
 
   LedgerView read_records(const Project& project) {
     auto ledger = read_ledger(project.ledger());
-    auto faults = ledger ? verify_ledger(project.ledger(), project.sources()) : Result<std::vector<std::string>>(fail(ledger.error()));
-    if (!faults) ledger_faults_.push_back(faults.error().what);
-    else ledger_faults_ = *faults;
+    auto faults = ledger ? verify_ledger(project.ledger(), project.sources())
+                         : Result<std::vector<std::string>>(fail(ledger.error()));
+    if (!faults)
+      ledger_faults_.push_back(faults.error().what);
+    else
+      ledger_faults_ = *faults;
     for (const std::string& fault : ledger_faults_) {
       result_.notes.push_back("ledger: " + fault);
       if (result_.notes.size() > 20) break;
@@ -180,10 +205,14 @@ class Grading {
   Step<void> judge_kernels(const Project& project, const Problem& problem, const LedgerView& ledger) {
     JudgeRequest request = request_of(problem, task_.judge);
     std::error_code code;
-    if (fs::is_regular_file(project.human_kernel(), code)) request.candidates.push_back({"human", project.human_kernel()});
-    if (auto attempt = latest_attempt(project, ledger)) request.candidates.push_back({"llm", attempt->source});
+    if (fs::is_regular_file(project.human_kernel(), code))
+      request.candidates.push_back({"human", project.human_kernel()});
+    if (auto attempt = latest_attempt(project, ledger))
+      request.candidates.push_back({"llm", attempt->source});
     if (request.candidates.empty())
-      return stop(GradingFault::kNothingToJudge, {"neither human/kernel.cu nor a model's attempt is there", {}, "ask the student whether the right folder was handed in"});
+      return stop(GradingFault::kNothingToJudge, {"neither human/kernel.cu nor a model's attempt is there",
+                                                  {},
+                                                  "ask the student whether the right folder was handed in"});
     std::vector<std::string> digests;
     for (const Candidate& entry : request.candidates) {
       GRADING_TRY(std::string text, GradingFault::kRefused, read_file(entry.source, kMaxSource));
@@ -198,24 +227,31 @@ class Grading {
       m.source = request.candidates[i].source.lexically_relative(root_).string();
       m.version = "handed in";
       if (m.gate_one == GateOne::kMachineFault)
-        return stop(GradingFault::kMachine, {m.candidate + ": the machine failed, not the kernel", {}, "grade again; `capstone doctor` says what is missing"});
+        return stop(GradingFault::kMachine, {m.candidate + ": the machine failed, not the kernel",
+                                             {},
+                                             "grade again; `capstone doctor` says what is missing"});
     }
     return {};
   }
 
   Step<void> render(const Project& project, const LedgerView& ledger) {
     std::string text;
-    if (auto read = read_file(project.worklog(), kMaxWorklog)) text = std::move(*read);
-    else result_.notes.push_back("worklog.md cannot be read: " + read.error().what);
+    if (auto read = read_file(project.worklog(), kMaxWorklog))
+      text = std::move(*read);
+    else
+      result_.notes.push_back("worklog.md cannot be read: " + read.error().what);
     Worklog worklog = parse_worklog(text);
     result_.left_out = left_out_versions(ledger, worklog);
     Rejudged rejudged;
-    if (const Measurement* human = result_.of("human"); human && human->gate_one != GateOne::kNotJudgeable) rejudged.human = human->gate_one;
+    if (const Measurement* human = result_.of("human"); human && human->gate_one != GateOne::kNotJudgeable)
+      rejudged.human = human->gate_one;
     for (const Claim& claim : result_.claims)
-      if (claim.agreement == Agreement::kContradicts) rejudged.contradictions.push_back(claim.candidate + ": " + claim.text);
+      if (claim.agreement == Agreement::kContradicts)
+        rejudged.contradictions.push_back(claim.candidate + ": " + claim.text);
     ScoreSheet sheet = score(rubric_, project, ledger, worklog, &rejudged);
     for (const CriterionScore& c : sheet.criteria)
-      result_.suggested.push_back({c.criterion->id, static_cast<double>(c.criterion->weight), c.suggested, c.because});
+      result_.suggested.push_back(
+          {c.criterion->id, static_cast<double>(c.criterion->weight), c.suggested, c.because});
     ReportInput input;
     input.project = &project;
     input.ledger = &ledger;
@@ -223,14 +259,18 @@ class Grading {
     input.generated = utc_now();
     for (Audience audience : {Audience::kMentor, Audience::kStudent}) {
       GRADING_TRY(auto files, GradingFault::kMachine, render_score_sheet(input, sheet, audience));
-      for (ReportFile& file : files) pages_.files.push_back({(audience == Audience::kStudent ? "feedback/" : "") + file.name, std::move(file.bytes)});
+      for (ReportFile& file : files)
+        pages_.files.push_back(
+            {(audience == Audience::kStudent ? "feedback/" : "") + file.name, std::move(file.bytes)});
     }
     // What a student needs to reproduce the verdict: cases with their seeds, without timing samples.
     std::vector<Measurement> brief = result_.judged;
     for (Measurement& m : brief)
       if (m.measured)
         for (Arm& arm : m.measured->arms) arm.samples_ms.clear();
-    pages_.files.push_back({"feedback/verdict.json", Json{{"schema_version", 1}, {"judged", brief}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
+    pages_.files.push_back({"feedback/verdict.json", Json{{"schema_version", 1}, {"judged", brief}}.dump(
+                                                         2, ' ', false, Json::error_handler_t::replace) +
+                                                         "\n"});
     return {};
   }
 
@@ -238,14 +278,24 @@ class Grading {
   Step<void> weigh() {
     for (const Measurement& m : result_.judged)
       if (m.gate_one == GateOne::kNotJudgeable)
-        return stop(GradingFault::kNotJudgeable, {fmt::format("{}: not judgeable on this backend{}", m.candidate, m.cases.empty() ? "" : ": " + m.cases[0].problem), {},
-                                                  "grade it on a machine with a GPU"});
+        return stop(GradingFault::kNotJudgeable,
+                    {fmt::format("{}: not judgeable on this backend{}", m.candidate,
+                                 m.cases.empty() ? "" : ": " + m.cases[0].problem),
+                     {},
+                     "grade it on a machine with a GPU"});
     if (!ledger_faults_.empty())
-      return stop(GradingFault::kLedger, {fmt::format("the ledger is damaged: {}{}", ledger_faults_[0], ledger_faults_.size() > 1 ? fmt::format(", and {} more", ledger_faults_.size() - 1) : ""), {},
-                                          "ask the student; a crash of the machine can cause this too"});
+      return stop(
+          GradingFault::kLedger,
+          {fmt::format(
+               "the ledger is damaged: {}{}", ledger_faults_[0],
+               ledger_faults_.size() > 1 ? fmt::format(", and {} more", ledger_faults_.size() - 1) : ""),
+           {},
+           "ask the student; a crash of the machine can cause this too"});
     for (const Claim& claim : result_.claims)
       if (claim.agreement == Agreement::kContradicts || claim.agreement == Agreement::kGateOneDiffers)
-        return stop(GradingFault::kContradicted, {claim.candidate + ": " + claim.text, {}, "look at the case that failed, and ask the student"});
+        return stop(
+            GradingFault::kContradicted,
+            {claim.candidate + ": " + claim.text, {}, "look at the case that failed, and ask the student"});
     return {};
   }
 
@@ -263,8 +313,9 @@ class Grading {
 
 void to_json(Json& json, const GradingTask& t) {
   const Submission& s = t.submission;
-  json = {{"name", s.name}, {"shown", to_utf8(s.shown)}, {"origin", s.origin}, {"rivals", Json::array()},
-          {"folder", t.folder.string()}, {"rubric", t.rubric.string()}, {"judge", json_of(t.judge)}};
+  json = {{"name", s.name},           {"shown", to_utf8(s.shown)},   {"origin", s.origin},
+          {"rivals", Json::array()},  {"folder", t.folder.string()}, {"rubric", t.rubric.string()},
+          {"judge", json_of(t.judge)}};
   for (const std::string& rival : s.rivals) json["rivals"].push_back(to_utf8(rival));
 }
 
@@ -280,7 +331,8 @@ void from_json(const Json& json, GradingTask& t) {
   t.judge = *std::move(judge);
 }
 
-GradingInputs common_inputs(const Workspace& workspace, const JudgeOptions& options, const std::string& rubric_digest) {
+GradingInputs common_inputs(const Workspace& workspace, const JudgeOptions& options,
+                            const std::string& rubric_digest) {
   GradingInputs inputs;
   inputs.rubric = rubric_digest;
   inputs.tool = workspace.resources.version;

@@ -37,8 +37,12 @@ std::string notes_of(const SubmissionResult& r) {
 std::string row_of(const GradeItem& item, const Rubric& rubric) {
   static const SubmissionResult none;
   const SubmissionResult& r = item.result ? *item.result : none;
-  std::vector<std::string> cells{item.submission.name, names_of(r.members), r.problem, std::string(name_of(r.state)),
-                                 std::string(name_of(r.fault)), item.submission.origin.late ? "late" : ""};
+  std::vector<std::string> cells{item.submission.name,
+                                 names_of(r.members),
+                                 r.problem,
+                                 std::string(name_of(r.state)),
+                                 std::string(name_of(r.fault)),
+                                 item.submission.origin.late ? "late" : ""};
   for (const char* candidate : {"human", "llm"}) add_verdict(r.of(candidate), cells);
   for (const Criterion& criterion : rubric.criteria) {
     auto mark = std::find_if(r.suggested.begin(), r.suggested.end(),
@@ -53,8 +57,9 @@ std::string row_of(const GradeItem& item, const Rubric& rubric) {
 }  // namespace
 
 std::string grades_csv(const std::vector<GradeItem>& items, const Rubric& rubric) {
-  std::vector<std::string> heading{"name", "people", "problem", "state", "fault", "late", "human_gate_one",
-                                   "human_gate_two", "human_speedup", "llm_gate_one", "llm_gate_two", "llm_speedup"};
+  std::vector<std::string> heading{"name",          "people",       "problem",        "state",
+                                   "fault",         "late",         "human_gate_one", "human_gate_two",
+                                   "human_speedup", "llm_gate_one", "llm_gate_two",   "llm_speedup"};
   for (const Criterion& criterion : rubric.criteria) heading.push_back("suggested_" + criterion.id);
   heading.insert(heading.end(), {"suggested_total", "notes"});
   std::string text = csv_row(heading);

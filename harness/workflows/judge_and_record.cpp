@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "harness/workflows/pending_versions.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/project/versions.h"
+#include "harness/workflows/pending_versions.h"
 
 namespace capstone::workflows {
 
@@ -21,7 +21,8 @@ std::optional<CandidateVersion> latest_attempt(const Project& project, const Led
   std::error_code code;
   for (auto attempt = ledger.attempts.rbegin(); attempt != ledger.attempts.rend(); ++attempt) {
     fs::path source = project.attempt_kernel(attempt->number);
-    if (fs::exists(source, code)) return CandidateVersion{"llm", source, {}, {}, fmt::format("attempt-{}", attempt->number)};
+    if (fs::exists(source, code))
+      return CandidateVersion{"llm", source, {}, {}, fmt::format("attempt-{}", attempt->number)};
   }
   return std::nullopt;
 }
@@ -51,7 +52,8 @@ void forget_places(Measurement& m, const fs::path& root, const std::string& home
 
 }  // namespace
 
-Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<CandidateVersion> candidates,
+Result<std::vector<Measurement>> judge_and_record(const Project& project,
+                                                  std::vector<CandidateVersion> candidates,
                                                   const JudgeOptions& options, const Workspace& workspace,
                                                   const ProgressSink& progress,
                                                   const std::vector<std::string>& labels) {
@@ -69,8 +71,8 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project, std::v
     Measurement& m = measurements[i];
     CAPSTONE_TRY(std::string now, sha256_file(candidates[i].source));
     if (now != digests[i])
-      return fail("the source changed while it was being judged; nothing was recorded", candidates[i].source.string(),
-                  "run the command again", ExitCode::kUsage);
+      return fail("the source changed while it was being judged; nothing was recorded",
+                  candidates[i].source.string(), "run the command again", ExitCode::kUsage);
     std::error_code code;
     m.source = fs::relative(candidates[i].source, project.root, code).string();
     m.source_sha256 = digests[i];

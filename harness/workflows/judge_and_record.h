@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/project/ledger/ledger.h"
 #include "harness/judge/options.h"
+#include "harness/project/ledger/ledger.h"
 #include "harness/workflows/workspace.h"
 
 namespace capstone::workflows {
@@ -15,11 +15,11 @@ JudgeRequest request_of(const Problem& problem, const JudgeOptions& options);
 
 /// One candidate with what the student said about this version.
 struct CandidateVersion {
-  std::string name;                  ///< "human" or "llm"
+  std::string name;  ///< "human" or "llm"
   std::filesystem::path source;
   std::string reason;
   std::optional<double> expected_speedup;
-  std::string version;                ///< empty: derived from the ledger
+  std::string version;  ///< empty: derived from the ledger
 };
 
 /// The newest attempt of the model that has code.
@@ -29,7 +29,8 @@ std::optional<CandidateVersion> latest_attempt(const Project& project, const Led
 /// @param labels  of every record, before the record's own
 /// @return what was recorded, in the order of the candidates
 /// @error the machine's fault; a source changed while it was judged. Nothing is recorded then.
-Result<std::vector<Measurement>> judge_and_record(const Project& project, std::vector<CandidateVersion> candidates,
+Result<std::vector<Measurement>> judge_and_record(const Project& project,
+                                                  std::vector<CandidateVersion> candidates,
                                                   const JudgeOptions& options, const Workspace& workspace,
                                                   const ProgressSink& progress,
                                                   const std::vector<std::string>& labels = {});

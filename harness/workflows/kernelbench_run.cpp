@@ -8,8 +8,8 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/runtime/python/python.h"
 #include "harness/model/upgrade.h"
+#include "harness/runtime/python/python.h"
 #include "harness/workflows/judge_and_record.h"
 
 namespace capstone::workflows {
@@ -18,13 +18,19 @@ namespace {
 constexpr const char* kRecords = "records.jsonl";
 
 Json record_of(const SuiteSample& sample, const JudgedSample& judged) {
-  Json record{{"schema_version", 1}, {"key", judged.key}, {"problem", sample.problem.id()}, {"sample", sample.number}};
-  if (judged.measurement) record["measurement"] = *judged.measurement;
-  else record["refused"] = judged.refused;
+  Json record{{"schema_version", 1},
+              {"key", judged.key},
+              {"problem", sample.problem.id()},
+              {"sample", sample.number}};
+  if (judged.measurement)
+    record["measurement"] = *judged.measurement;
+  else
+    record["refused"] = judged.refused;
   return record;
 }
 
-// Judgements of earlier runs by key. Samples that were refused or not judgeable are tried again. A torn last line is skipped.
+// Judgements of earlier runs by key. Samples that were refused or not judgeable are tried again. A torn last
+// line is skipped.
 std::map<std::string, JudgedSample> earlier(const fs::path& file) {
   std::map<std::string, JudgedSample> known;
   std::ifstream lines(file);
@@ -39,7 +45,8 @@ std::map<std::string, JudgedSample> earlier(const fs::path& file) {
 
 class KernelBenchRun {
  public:
-  KernelBenchRun(const Workspace& workspace, const KernelBenchRequest& request, const KernelBenchEvents& events)
+  KernelBenchRun(const Workspace& workspace, const KernelBenchRequest& request,
+                 const KernelBenchEvents& events)
       : workspace_(workspace), request_(request), events_(events), out_(workspace.cwd / request.out) {}
 
   Result<KernelBenchOutcome> run() {
@@ -52,9 +59,12 @@ class KernelBenchRun {
     } else {
       CAPSTONE_TRY(suite_, match_suite(std::move(problems), workspace_.cwd / request_.solutions));
     }
-    for (const fs::path& path : suite_.unmatched) report_note(events_.progress, "note: " + path.string() + " belongs to none of the problems: it is left out");
+    for (const fs::path& path : suite_.unmatched)
+      report_note(events_.progress,
+                  "note: " + path.string() + " belongs to none of the problems: it is left out");
     if (suite_.samples.empty())
-      return fail("no candidate matches a problem", (workspace_.cwd / request_.solutions).string(), "names are level_1_problem_3_sample_0_kernel.py, or the problem's own file name");
+      return fail("no candidate matches a problem", (workspace_.cwd / request_.solutions).string(),
+                  "names are level_1_problem_3_sample_0_kernel.py, or the problem's own file name");
     const auto known = request_.again ? std::map<std::string, JudgedSample>() : earlier(out_ / kRecords);
     auto ended = judge_all(known);
     if (!judged_.empty()) CAPSTONE_CHECK(write_results());  // also of what was judged before an interruption
@@ -63,7 +73,8 @@ class KernelBenchRun {
   }
 
  private:
-  // Every judgement is appended to the records at once. The results are one document, rewritten after each problem.
+  // Every judgement is appended to the records at once. The results are one document, rewritten after each
+  // problem.
   Result<void> judge_all(const std::map<std::string, JudgedSample>& known) {
     bool news = false;
     for (std::size_t i = 0; i < suite_.samples.size(); ++i) {
@@ -80,7 +91,8 @@ class KernelBenchRun {
     return {};
   }
 
-  // Samples come by problem, so one definition (or the reason why there is none) serves all samples of a problem.
+  // Samples come by problem, so one definition (or the reason why there is none) serves all samples of a
+  // problem.
   const Result<ImportedProblem>& definition(const KernelBenchFile& file) {
     if (!definition_ || definition_->first != file.path) definition_.emplace(file.path, imported(file));
     return definition_->second;
@@ -92,11 +104,17 @@ class KernelBenchRun {
     report_step(events_.progress, "starting PyTorch");
     const std::string& wanted = request_.judge.python;
     auto trial = [&]() -> Result<void> {
-      CAPSTONE_TRY(const Python python, find_python(wanted == "none" ? "auto" : wanted, workspace_.resources));
+      CAPSTONE_TRY(const Python python,
+                   find_python(wanted == "none" ? "auto" : wanted, workspace_.resources));
       CAPSTONE_TRY(const ImportedTorch torch, import_torch(python));
-      if (choose_backend(request_.judge.backend, workspace_.resources).backend == Backend::kCuda && !torch.computes)
-        return fail(fmt::format("PyTorch {} cannot use this GPU: it is built for {}", python.torch, torch.built_for), python.program.string(),
-                    "install a build for this GPU's CUDA (https://pytorch.org/get-started), give --python another python3, or --backend emulated", ExitCode::kEnvironment);
+      if (choose_backend(request_.judge.backend, workspace_.resources).backend == Backend::kCuda &&
+          !torch.computes)
+        return fail(
+            fmt::format("PyTorch {} cannot use this GPU: it is built for {}", python.torch, torch.built_for),
+            python.program.string(),
+            "install a build for this GPU's CUDA (https://pytorch.org/get-started), give --python another "
+            "python3, or --backend emulated",
+            ExitCode::kEnvironment);
       return {};
     };
     return *(torch_ = trial());
@@ -110,10 +128,13 @@ class KernelBenchRun {
     if (auto text = read_file(mark)) {
       const Json found = Json::parse(*text, nullptr, false);
       auto problem = load_problem(folder);
-      if (found.is_object() && found.value("import", Json()) == wanted && problem) return ImportedProblem{std::move(*problem), found.value("notes", std::vector<std::string>())};
+      if (found.is_object() && found.value("import", Json()) == wanted && problem)
+        return ImportedProblem{std::move(*problem), found.value("notes", std::vector<std::string>())};
     }
     CAPSTONE_CHECK(try_torch());
-    CAPSTONE_TRY(ImportedProblem made, import_kernelbench({file, folder, request_.judge.python, memory_}, workspace_.resources, narration_to(events_.progress)));
+    CAPSTONE_TRY(ImportedProblem made,
+                 import_kernelbench({file, folder, request_.judge.python, memory_}, workspace_.resources,
+                                    narration_to(events_.progress)));
     CAPSTONE_CHECK(write_file_atomic(mark, Json{{"import", wanted}, {"notes", made.notes}}.dump(1)));
     return made;
   }
@@ -128,23 +149,30 @@ class KernelBenchRun {
     return file;
   }
 
-  Result<JudgedSample> judge_one(const SuiteSample& sample, const std::map<std::string, JudgedSample>& known) {
+  Result<JudgedSample> judge_one(const SuiteSample& sample,
+                                 const std::map<std::string, JudgedSample>& known) {
     JudgedSample judged;
     auto outcome = try_one(sample, known, judged);
     if (!outcome) {
-      if (outcome.error().code == ExitCode::kInterrupted || (torch_ && !*torch_)) return fail(outcome.error());
-      judged.refused = outcome.error().what + (outcome.error().hint.empty() ? "" : " (" + outcome.error().hint + ")");
+      if (outcome.error().code == ExitCode::kInterrupted || (torch_ && !*torch_))
+        return fail(outcome.error());
+      judged.refused =
+          outcome.error().what + (outcome.error().hint.empty() ? "" : " (" + outcome.error().hint + ")");
     } else if (*outcome) {
       return judged;  // of an earlier run
     }
     std::ofstream records(out_ / kRecords, std::ios::app);
-    records << record_of(sample, judged).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
-    if (!records) return fail("cannot write the records", (out_ / kRecords).string(), "is the disk full?", ExitCode::kEnvironment);
+    records << record_of(sample, judged).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n'
+            << std::flush;
+    if (!records)
+      return fail("cannot write the records", (out_ / kRecords).string(), "is the disk full?",
+                  ExitCode::kEnvironment);
     return judged;
   }
 
   // Whether an earlier run's judgement served.
-  Result<bool> try_one(const SuiteSample& sample, const std::map<std::string, JudgedSample>& known, JudgedSample& judged) {
+  Result<bool> try_one(const SuiteSample& sample, const std::map<std::string, JudgedSample>& known,
+                       JudgedSample& judged) {
     const auto& defined = definition(sample.problem);
     if (!defined) return fail(defined.error());
     const Problem& problem = defined->problem;
@@ -172,19 +200,28 @@ class KernelBenchRun {
       const SuiteSample& sample = suite_.samples[i];
       Json& level = levels.try_emplace(sample.problem.level, Json::object()).first->second;
       Json entry = judged_[i].measurement ? eval_result(*judged_[i].measurement, sample.number)
-                                          : Json{{"sample_id", sample.number}, {"compiled", false}, {"correctness", false}, {"metadata", {{"not_judged", judged_[i].refused}}},
-                                                 {"runtime", -1.0}, {"runtime_stats", Json::object()}};
+                                          : Json{{"sample_id", sample.number},
+                                                 {"compiled", false},
+                                                 {"correctness", false},
+                                                 {"metadata", {{"not_judged", judged_[i].refused}}},
+                                                 {"runtime", -1.0},
+                                                 {"runtime_stats", Json::object()}};
       level[std::to_string(sample.problem.number)].push_back(std::move(entry));
       if (judged_[i].measurement)
         if (Json times = baseline_times(*judged_[i].measurement); !times.is_null())
-          baselines[fmt::format("level{}", sample.problem.level)][sample.problem.path.filename().string()] = std::move(times);
+          baselines[fmt::format("level{}", sample.problem.level)][sample.problem.path.filename().string()] =
+              std::move(times);
     }
-    const bool one_level = suite_.samples.front().problem.level == suite_.samples.back().problem.level;  // they are sorted by it
+    const bool one_level =
+        suite_.samples.front().problem.level == suite_.samples.back().problem.level;  // they are sorted by it
     for (const auto& [level, results] : levels) {
-      const std::string name = one_level ? "eval_results.json" : fmt::format("eval_results_level_{}.json", level);
-      CAPSTONE_CHECK(write_file_atomic(out_ / name, results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
+      const std::string name =
+          one_level ? "eval_results.json" : fmt::format("eval_results_level_{}.json", level);
+      CAPSTONE_CHECK(
+          write_file_atomic(out_ / name, results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"));
     }
-    if (!baselines.empty()) CAPSTONE_CHECK(write_file_atomic(out_ / "baseline_eager.json", baselines.dump(2) + "\n"));
+    if (!baselines.empty())
+      CAPSTONE_CHECK(write_file_atomic(out_ / "baseline_eager.json", baselines.dump(2) + "\n"));
     return {};
   }
 
@@ -194,7 +231,7 @@ class KernelBenchRun {
     all.judged = judged_;
     all.records = out_ / kRecords;
     all.results = out_;
-    std::vector<Solution> solutions;   // a problem without a candidate counts as well
+    std::vector<Solution> solutions;  // a problem without a candidate counts as well
     for (const KernelBenchFile& problem : suite_.problems) solutions.push_back(solution_of(problem, nullptr));
     for (std::size_t i = 0; i < judged_.size(); ++i) {
       const Measurement* m = judged_[i].measurement ? &*judged_[i].measurement : nullptr;
@@ -215,7 +252,8 @@ class KernelBenchRun {
   double memory_ = 0;
   std::optional<Result<void>> torch_;  ///< whether it works, once it was tried
   Suite suite_;
-  std::optional<std::pair<fs::path, Result<ImportedProblem>>> definition_;  ///< of the file that was asked about last
+  std::optional<std::pair<fs::path, Result<ImportedProblem>>>
+      definition_;                    ///< of the file that was asked about last
   std::vector<JudgedSample> judged_;  ///< in the order of suite_.samples
 };
 
@@ -223,7 +261,7 @@ class KernelBenchRun {
 
 Result<double> memory_for(double gigabytes, Backend backend, const Resources& resources) {
   if (gigabytes > 0) return gigabytes * 1e9;
-  if (choose_backend(backend, resources).backend != Backend::kCuda) return 8e9;   // a student's card
+  if (choose_backend(backend, resources).backend != Backend::kCuda) return 8e9;  // a student's card
   CAPSTONE_TRY(const GpuIdentity gpu, find_gpu(resources));
   return gpu.memory_bytes;
 }
@@ -231,7 +269,8 @@ Result<double> memory_for(double gigabytes, Backend backend, const Resources& re
 Result<KernelBenchOutcome> run_kernelbench(const KernelBenchRequest& request, const Workspace& workspace,
                                            const KernelBenchEvents& events) {
   if (!request.self && request.solutions.empty())
-    return fail("neither --solutions nor --self", {}, "capstone kernelbench run --problems DIR --solutions DIR");
+    return fail("neither --solutions nor --self", {},
+                "capstone kernelbench run --problems DIR --solutions DIR");
   return KernelBenchRun(workspace, request, events).run();
 }
 

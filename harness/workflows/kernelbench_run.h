@@ -1,6 +1,6 @@
 #pragma once
-// `kernelbench run`: a folder of candidates against a folder of KernelBench's problems. Resumable: a candidate that was
-// judged before is not judged again.
+// `kernelbench run`: a folder of candidates against a folder of KernelBench's problems. Resumable: a
+// candidate that was judged before is not judged again.
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,31 +12,31 @@
 namespace capstone::workflows {
 
 struct KernelBenchRequest {
-  std::string problems;                      ///< folder
-  std::string solutions;                     ///< folder; unused with `self`
-  std::string out = "kernelbench-results";   ///< folder for definitions, records and results
-  bool self = false;                         ///< judge each problem's own reference instead
-  bool again = false;                        ///< also what was judged before
-  int level = 0;                             ///< 0: all
-  double memory_gb = 0;                      ///< that an imported problem may take; 0: see memory_for()
+  std::string problems;                     ///< folder
+  std::string solutions;                    ///< folder; unused with `self`
+  std::string out = "kernelbench-results";  ///< folder for definitions, records and results
+  bool self = false;                        ///< judge each problem's own reference instead
+  bool again = false;                       ///< also what was judged before
+  int level = 0;                            ///< 0: all
+  double memory_gb = 0;                     ///< that an imported problem may take; 0: see memory_for()
   JudgeOptions judge;
 };
 
 /// What is known about one sample.
 struct JudgedSample {
-  std::string key;                           ///< problem, sample, digests of source and definition
+  std::string key;  ///< problem, sample, digests of source and definition
   std::optional<Measurement> measurement;
-  std::string refused;                       ///< why there is no measurement
-  bool before = false;                       ///< judged by an earlier run
+  std::string refused;  ///< why there is no measurement
+  bool before = false;  ///< judged by an earlier run
 };
 
 struct KernelBenchOutcome {
   Suite suite;
-  std::vector<JudgedSample> judged;          ///< in the order of suite.samples
+  std::vector<JudgedSample> judged;  ///< in the order of suite.samples
   int compiled = 0, correct = 0, timed = 0, refused = 0;
-  std::vector<FastPoint> fast;               ///< at p = 0, 1, 2
-  std::filesystem::path records;             ///< one line for each judgement
-  std::filesystem::path results;             ///< the folder with eval_results.json
+  std::vector<FastPoint> fast;    ///< at p = 0, 1, 2
+  std::filesystem::path records;  ///< one line for each judgement
+  std::filesystem::path results;  ///< the folder with eval_results.json
 };
 
 struct KernelBenchEvents {

@@ -21,14 +21,17 @@ bool is_later(const LadderRun& run, const Rung& rung) {
   return !run.session.empty() && earlier_session(run.session, rung.session);
 }
 
-Result<std::vector<Rung>> chosen_rungs(const LadderRun& run, const std::string& problem, const Workspace& workspace) {
+Result<std::vector<Rung>> chosen_rungs(const LadderRun& run, const std::string& problem,
+                                       const Workspace& workspace) {
   CAPSTONE_TRY(auto rungs, rungs_of(workspace.resources, problem));
   std::erase_if(rungs, [&](const Rung& rung) { return is_later(run, rung); });
   if (run.only.empty()) return rungs;
   std::vector<Rung> chosen;
   for (const std::string& wanted : run.only) {
-    CAPSTONE_TRY(const fs::path path, find_rung(workspace, problem, wanted, "capstone ladder {1} --only {0}"));
-    auto found = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.source == path; });
+    CAPSTONE_TRY(const fs::path path,
+                 find_rung(workspace, problem, wanted, "capstone ladder {1} --only {0}"));
+    auto found =
+        std::find_if(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.source == path; });
     chosen.push_back(found != rungs.end() ? *found : Rung{path, path.stem(), "", path.filename(), ""});
   }
   std::sort(chosen.begin(), chosen.end(), [](const Rung& a, const Rung& b) { return a.name < b.name; });
@@ -40,11 +43,13 @@ Result<void> expect_times(const LadderRun& run, const Workspace& workspace, cons
   const BackendChoice choice = choose_backend(run.backend, workspace.resources);
   if (choice.backend != Backend::kEmulated) return {};
   const bool live = run.needs_times;
-  return fail(fmt::format("{} needs times, and this machine cannot time kernels{}", live ? "a live ladder" : "--record",
-                          choice.because.empty() ? "" : ": " + choice.because), {},
-              live ? "show what another machine recorded: capstone ladder " + problem + " --live --recorded DEVICE"
-                   : "run it on a machine with a GPU",
-              ExitCode::kEnvironment);
+  return fail(
+      fmt::format("{} needs times, and this machine cannot time kernels{}",
+                  live ? "a live ladder" : "--record", choice.because.empty() ? "" : ": " + choice.because),
+      {},
+      live ? "show what another machine recorded: capstone ladder " + problem + " --live --recorded DEVICE"
+           : "run it on a machine with a GPU",
+      ExitCode::kEnvironment);
 }
 
 Result<Ladder> climb_one(const LadderRun& run, const std::string& id, bool timing, const Workspace& workspace,
@@ -77,7 +82,8 @@ Result<void> keep_wanted(const LadderRun& run, Ladder& ladder, std::vector<std::
     const bool found = std::any_of(ladder.steps.begin(), ladder.steps.end(),
                                    [&](const LadderStep& step) { return is_called(step.rung.name, wanted); });
     if (!found)
-      return fail("no rung " + wanted + " of " + ladder.problem + " was recorded", {}, "recorded: " + join(names, " "));
+      return fail("no rung " + wanted + " of " + ladder.problem + " was recorded", {},
+                  "recorded: " + join(names, " "));
   }
   if (run.only.empty()) return {};
   std::erase_if(ladder.steps, [&](const LadderStep& step) {
@@ -99,7 +105,8 @@ std::vector<Ladder> one_size_each(std::vector<Ladder> all, const Workspace& work
   return chosen.empty() ? all : chosen;
 }
 
-Result<std::vector<Ladder>> as_requested(const LadderRun& run, std::vector<Ladder> ladders, const Workspace& workspace) {
+Result<std::vector<Ladder>> as_requested(const LadderRun& run, std::vector<Ladder> ladders,
+                                         const Workspace& workspace) {
   std::vector<Ladder> chosen;
   std::vector<std::string> sizes, rungs;
   for (Ladder& ladder : ladders) {
@@ -109,7 +116,8 @@ Result<std::vector<Ladder>> as_requested(const LadderRun& run, std::vector<Ladde
     chosen.push_back(std::move(ladder));
   }
   if (run.one_size && run.size.empty()) chosen = one_size_each(std::move(chosen), workspace);
-  if (chosen.empty()) return fail("nothing was recorded at " + run.size, {}, "recorded: " + join(sizes, "; "));
+  if (chosen.empty())
+    return fail("nothing was recorded at " + run.size, {}, "recorded: " + join(sizes, "; "));
   return chosen;
 }
 
@@ -123,7 +131,8 @@ Result<std::vector<std::string>> ladder_problems(const LadderRun& run, const Wor
                 "sessions are called L1 to L8 and W1 to W6; ladders: " +
                     join(ladders_of(workspace.resources, ""), ", "));
   if (run.session.empty())
-    return fail("which ladder?", {}, "capstone ladder PROBLEM, or --session L5; ladders: " + join(problems, ", "));
+    return fail("which ladder?", {},
+                "capstone ladder PROBLEM, or --session L5; ladders: " + join(problems, ", "));
   return problems;
 }
 
@@ -132,7 +141,8 @@ bool all_passed(const Ladder& ladder) {
                      [](const LadderStep& step) { return step.gate_one == "PASS"; });
 }
 
-Result<std::vector<Ladder>> run_ladders(const LadderRun& run, const Workspace& workspace, const ProgressSink& progress) {
+Result<std::vector<Ladder>> run_ladders(const LadderRun& run, const Workspace& workspace,
+                                        const ProgressSink& progress) {
   CAPSTONE_TRY(const auto problems, ladder_problems(run, workspace));
   CAPSTONE_CHECK(expect_times(run, workspace, problems.front()));
   fs::path record;
@@ -167,7 +177,8 @@ Result<std::vector<Ladder>> recorded_ladders(const std::string& recorded, const 
   CAPSTONE_TRY(const auto results, read_results(file));
   std::vector<Ladder> chosen;
   for (const Ladder& ladder : results.ladders)
-    if (std::find(problems.begin(), problems.end(), ladder.problem) != problems.end()) chosen.push_back(ladder);
+    if (std::find(problems.begin(), problems.end(), ladder.problem) != problems.end())
+      chosen.push_back(ladder);
   if (!chosen.empty()) return as_requested(run, std::move(chosen), workspace);
   std::vector<std::string> names;
   for (const Ladder& ladder : results.ladders)

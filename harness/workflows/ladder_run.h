@@ -9,23 +9,24 @@
 namespace capstone::workflows {
 
 struct LadderRun {
-  std::string problem;               ///< whose ladder; or
-  std::string session;               ///< all ladders of a course session: "L4". Rungs of later sessions are left out
-  std::vector<std::string> only;     ///< these rungs, by number, name or path; empty: all
-  std::string size;                  ///< "rows=8192,cols=8192"; empty: the problem's
+  std::string problem;  ///< whose ladder; or
+  std::string session;  ///< all ladders of a course session: "L4". Rungs of later sessions are left out
+  std::vector<std::string> only;  ///< these rungs, by number, name or path; empty: all
+  std::string size;               ///< "rows=8192,cols=8192"; empty: the problem's
   Backend backend = Backend::kAuto;
-  double budget = 2;                 ///< seconds of timing, a rung
-  std::string record;                ///< a results file that keeps the ladders; empty: none
-  bool one_size = false;             ///< recorded: one ladder for each problem, at the problem's own size if recorded
-  bool needs_times = false;          ///< @error on the emulated backend
+  double budget = 2;         ///< seconds of timing, a rung
+  std::string record;        ///< a results file that keeps the ladders; empty: none
+  bool one_size = false;     ///< recorded: one ladder for each problem, at the problem's own size if recorded
+  bool needs_times = false;  ///< @error on the emulated backend
 };
 
 /// The problems that a run is about. @error neither problem nor session; no ladder in that session.
 Result<std::vector<std::string>> ladder_problems(const LadderRun& run, const Workspace& workspace);
 
-/// Judges and times the rungs; without a GPU they are checked and counted. Recorded ladders are timed by two sets of
-/// processes.
-Result<std::vector<Ladder>> run_ladders(const LadderRun& run, const Workspace& workspace, const ProgressSink& progress);
+/// Judges and times the rungs; without a GPU they are checked and counted. Recorded ladders are timed by two
+/// sets of processes.
+Result<std::vector<Ladder>> run_ladders(const LadderRun& run, const Workspace& workspace,
+                                        const ProgressSink& progress);
 
 /// Builds and checks all rungs without timing them, so that a later run finds the builds.
 Result<std::vector<Ladder>> rehearse_ladders(const LadderRun& run, const Workspace& workspace,

@@ -12,22 +12,27 @@
 namespace capstone::workflows {
 namespace {
 
-PinnedProblem pinned(const Project& project) { return {project.config.problem_id, project.config.problem_digest}; }
+PinnedProblem pinned(const Project& project) {
+  return {project.config.problem_id, project.config.problem_digest};
+}
 
 Result<MeasureOutcome> outcome_of(const Project& project, std::vector<Measurement> measurements) {
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   return MeasureOutcome{std::move(measurements), std::move(ledger)};
 }
 
-// A task is identified by project, options and destination: the same request finds the task that it began before.
-Result<RemoteTask> make_task(const MeasureRequest& request, const std::string& destination, const Project& project,
-                             const Workspace& workspace, const ProgressSink& progress) {
+// A task is identified by project, options and destination: the same request finds the task that it began
+// before.
+Result<RemoteTask> make_task(const MeasureRequest& request, const std::string& destination,
+                             const Project& project, const Workspace& workspace,
+                             const ProgressSink& progress) {
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
   add_pending_versions(project, ledger);
   CAPSTONE_TRY(auto candidates, candidates_of(project, ledger, request, progress));
   JudgeOptions options = request.judge;
-  if (options.backend == Backend::kAuto) options.backend = Backend::kCuda;   // the reason to go elsewhere is a GPU
+  if (options.backend == Backend::kAuto)
+    options.backend = Backend::kCuda;  // the reason to go elsewhere is a GPU
   RemoteTask task;
   task.options = words_of(options);
   const fs::path all = project.root / ".capstone" / "remote", packed = all / "packed", named = all / "named";
@@ -65,16 +70,19 @@ Result<void> import_results(const Project& project, const RemoteTask& task, cons
   CAPSTONE_TRY(FileLock lock, FileLock::acquire(project.root / ".capstone" / "working.lock", true));
   CAPSTONE_TRY(const int earlier, import_unfetched(project, task.folder));
   if (earlier)
-    report_note(progress, fmt::format("{} of earlier versions, never fetched until now, added to the ledger", earlier));
+    report_note(progress,
+                fmt::format("{} of earlier versions, never fetched until now, added to the ledger", earlier));
   CAPSTONE_TRY(const int added, import_records(project.ledger(), result, pinned(project)));
-  report_note(progress, fmt::format("{} {} from {} added to the ledger", added, added == 1 ? "record" : "records", name));
+  report_note(progress, fmt::format("{} {} from {} added to the ledger", added,
+                                    added == 1 ? "record" : "records", name));
   return {};
 }
 
 }  // namespace
 
 Result<std::vector<CandidateVersion>> candidates_of(const Project& project, const LedgerView& ledger,
-                                                    const MeasureRequest& request, const ProgressSink& progress) {
+                                                    const MeasureRequest& request,
+                                                    const ProgressSink& progress) {
   std::vector<CandidateVersion> candidates;
   if (request.who != Who::kLlm)
     candidates.push_back({"human", project.human_kernel(), request.reason, request.expected_speedup, {}});
@@ -90,22 +98,25 @@ Result<std::vector<CandidateVersion>> candidates_of(const Project& project, cons
   return candidates;
 }
 
-Result<MeasureOutcome> measure(const MeasureRequest& request, const Workspace& workspace, const ProgressSink& progress) {
+Result<MeasureOutcome> measure(const MeasureRequest& request, const Workspace& workspace,
+                               const ProgressSink& progress) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  for (const std::string& damage : ledger.damage) report_note(progress, "warning: the ledger is damaged: " + damage);
+  for (const std::string& damage : ledger.damage)
+    report_note(progress, "warning: the ledger is damaged: " + damage);
   if (ledger.predictions.empty())
-    report_note(progress, "note: no prediction yet. First guess, then measure: "
-                          "capstone predict memory|compute|latency --because \"…\"");
+    report_note(progress,
+                "note: no prediction yet. First guess, then measure: "
+                "capstone predict memory|compute|latency --because \"…\"");
   CAPSTONE_TRY(auto candidates, candidates_of(project, ledger, request, progress));
   CAPSTONE_TRY(auto measurements,
                judge_and_record(project, std::move(candidates), request.judge, workspace, progress));
   return outcome_of(project, std::move(measurements));
 }
 
-Result<BundleReceipt> pack_project(const MeasureRequest& request, const fs::path& out, const Workspace& workspace,
-                                   const ProgressSink& progress) {
+Result<BundleReceipt> pack_project(const MeasureRequest& request, const fs::path& out,
+                                   const Workspace& workspace, const ProgressSink& progress) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(const auto candidates, candidates_of(project, ledger, request, progress));
@@ -120,7 +131,7 @@ Result<MeasureOutcome> measure_remotely(const MeasureRequest& request, const Des
   const bool by_ssh = destination.kind == Destination::Kind::kSsh;
   const fs::path home = task.folder / "result.jsonl";
   std::error_code code;
-  if (!fs::exists(home, code)) {   // else an earlier run has fetched it already
+  if (!fs::exists(home, code)) {  // else an earlier run has fetched it already
     CAPSTONE_TRY(std::string result, by_ssh ? judge_by_ssh(workspace, destination, task, progress)
                                             : judge_by_slurm(workspace, destination, task, progress));
     CAPSTONE_CHECK(write_file_atomic(home, result));

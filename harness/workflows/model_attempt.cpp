@@ -49,19 +49,20 @@ Result<std::string> prompt_text(const Workspace& workspace, const Project& proje
 
 struct SentPrompt {
   std::string text;
-  std::string difference;   ///< against the template; empty: none
+  std::string difference;  ///< against the template; empty: none
 };
 
 // The prompt that was sent, and how it differs from what the template gives now.
-Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& workspace, const Project& project,
-                               const LedgerView& ledger) {
+Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& workspace,
+                               const Project& project, const LedgerView& ledger) {
   CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, ledger, false));
   std::string with_feedback;
   if (!ledger.llm.empty()) {
     CAPSTONE_TRY(with_feedback, prompt_text(workspace, project, ledger, true));
   }
   std::error_code code;
-  const fs::path path = request.prompt.empty() ? project.root / "llm" / "prompt.md" : workspace.cwd / request.prompt;
+  const fs::path path =
+      request.prompt.empty() ? project.root / "llm" / "prompt.md" : workspace.cwd / request.prompt;
   std::string sent = first;
   if (!request.prompt.empty() || fs::exists(path, code)) {
     CAPSTONE_TRY(sent, read_file(path, 4u << 20));
@@ -74,8 +75,9 @@ Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& 
 }
 
 // Files and records the attempt before it is judged: whatever happens next, it is on record.
-Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspace& workspace, const Project& project,
-                                   const LedgerView& ledger, const Extraction& extraction) {
+Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspace& workspace,
+                                   const Project& project, const LedgerView& ledger,
+                                   const Extraction& extraction) {
   CAPSTONE_TRY(const SentPrompt sent, sent_prompt(request, workspace, project, ledger));
   AttemptFiles files{sent.text, request.reply, std::nullopt, extraction.python};
   if (extraction.why_not.empty()) files.kernel = extraction.code;
@@ -85,7 +87,8 @@ Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspa
   attempt.settings = request.settings;
   attempt.prompt_difference = sent.difference;
   attempt.extracted = extraction.how;
-  for (const std::string& note : extraction.notes) attempt.extracted += (attempt.extracted.empty() ? "" : "; ") + note;
+  for (const std::string& note : extraction.notes)
+    attempt.extracted += (attempt.extracted.empty() ? "" : "; ") + note;
   attempt.no_code_because = extraction.why_not;
   CAPSTONE_TRY(attempt, file_attempt(project, ledger, attempt, files));
   CAPSTONE_TRY(const std::string machine, chain_id(workspace));
@@ -111,14 +114,15 @@ Result<fs::path> write_prompt(const std::string& text, const std::string& out, c
   return path;
 }
 
-Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspace& workspace, const ProgressSink& progress,
+Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspace& workspace,
+                                  const ProgressSink& progress,
                                   const std::function<void(const AddReplyOutcome&)>& filed) {
   if (trim(request.model).empty())
     return fail("--model is empty", {}, "give the model's name and version: the worklog is about it");
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  std::optional<std::string> base;   // a reply may be a diff against the last attempt
+  std::optional<std::string> base;  // a reply may be a diff against the last attempt
   if (!ledger.llm.empty())
     if (auto last = read_file(project.sources() / (ledger.llm.back().source_sha256 + ".cu"))) base = *last;
   const Extraction extraction = extract_code(request.reply, base);
@@ -126,9 +130,13 @@ Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspac
   const Attempt& attempt = outcome.attempt;
   if (filed) filed(outcome);
   if (attempt.no_code_because.empty()) {
-    CandidateVersion candidate{"llm", project.attempt_kernel(attempt.number), "attempt " + std::to_string(attempt.number),
-                               {}, fmt::format("attempt-{}", attempt.number)};
-    CAPSTONE_TRY(outcome.measurements, judge_and_record(project, {candidate}, request.judge, workspace, progress));
+    CandidateVersion candidate{"llm",
+                               project.attempt_kernel(attempt.number),
+                               "attempt " + std::to_string(attempt.number),
+                               {},
+                               fmt::format("attempt-{}", attempt.number)};
+    CAPSTONE_TRY(outcome.measurements,
+                 judge_and_record(project, {candidate}, request.judge, workspace, progress));
   }
   CAPSTONE_TRY(outcome.ledger, read_ledger(project.ledger()));
   return outcome;

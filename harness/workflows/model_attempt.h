@@ -8,29 +8,32 @@
 
 namespace capstone::workflows {
 
-/// The prompt for the project in the current folder. @param feedback  with the last attempt's code, errors and times
+/// The prompt for the project in the current folder. @param feedback  with the last attempt's code, errors
+/// and times
 /// @error no attempt to give feedback on.
 Result<std::string> prompt_for_model(bool feedback, const Workspace& workspace);
 
 /// Where the prompt is written. @param out  a file; empty: llm/prompt.md of the project
-Result<std::filesystem::path> write_prompt(const std::string& text, const std::string& out, const Workspace& workspace);
+Result<std::filesystem::path> write_prompt(const std::string& text, const std::string& out,
+                                           const Workspace& workspace);
 
 struct AddReplyRequest {
-  std::string reply;             ///< the model's whole reply
-  std::string model, settings;   ///< name and version; temperature, tools …
-  std::string prompt;            ///< the file with the prompt that was sent; empty: llm/prompt.md
+  std::string reply;            ///< the model's whole reply
+  std::string model, settings;  ///< name and version; temperature, tools …
+  std::string prompt;           ///< the file with the prompt that was sent; empty: llm/prompt.md
   JudgeOptions judge;
 };
 struct AddReplyOutcome {
   Attempt attempt;
-  std::vector<std::string> libraries;      ///< that the code names
-  std::filesystem::path folder;            ///< llm/attempt-N
-  std::vector<Measurement> measurements;   ///< one; empty: the reply holds no kernel
-  LedgerView ledger;                       ///< as it is afterwards
+  std::vector<std::string> libraries;     ///< that the code names
+  std::filesystem::path folder;           ///< llm/attempt-N
+  std::vector<Measurement> measurements;  ///< one; empty: the reply holds no kernel
+  LedgerView ledger;                      ///< as it is afterwards
 };
 /// Files a reply as the next attempt, records it, and judges its code.
 /// @param filed  called when the attempt is on record, before it is judged. May be empty
-Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspace& workspace, const ProgressSink& progress,
+Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspace& workspace,
+                                  const ProgressSink& progress,
                                   const std::function<void(const AddReplyOutcome&)>& filed);
 
 }  // namespace capstone::workflows

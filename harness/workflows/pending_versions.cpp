@@ -15,20 +15,23 @@ void add_pending_versions(const Project& project, LedgerView& ledger) {
     if (!named.is_array()) continue;
     for (const Json& entry : named) {
       Measurement m;
-      m.candidate = entry.value("candidate", ""), m.version = entry.value("version", ""), m.source_sha256 = entry.value("source_sha256", "");
+      m.candidate = entry.value("candidate", ""), m.version = entry.value("version", ""),
+      m.source_sha256 = entry.value("source_sha256", "");
       (m.candidate == "llm" ? ledger.llm : ledger.human).push_back(std::move(m));
     }
   }
 }
 
-Result<void> name_versions(const fs::path& file, const LedgerView& ledger, std::vector<CandidateVersion>& candidates) {
+Result<void> name_versions(const fs::path& file, const LedgerView& ledger,
+                           std::vector<CandidateVersion>& candidates) {
   Json named = Json::array();
   for (CandidateVersion& candidate : candidates) {
     CAPSTONE_TRY(std::string digest, sha256_file(candidate.source));
     if (candidate.version.empty()) {
       CAPSTONE_TRY(candidate.version, next_version(ledger, candidate.name, digest));
     }
-    named.push_back({{"candidate", candidate.name}, {"version", candidate.version}, {"source_sha256", digest}});
+    named.push_back(
+        {{"candidate", candidate.name}, {"version", candidate.version}, {"source_sha256", digest}});
   }
   return write_file_atomic(file, named.dump());
 }

@@ -19,7 +19,9 @@ Result<CaseResult> recorded_case(const Measurement& last, const std::string& wan
   const CaseResult* found = nullptr;
   for (const CaseResult& c : last.cases) {
     if (c.seed.empty()) continue;
-    if ((c.id == wanted && (!found || !c.passed)) || (wanted.empty() && (!found || (found->passed && !c.passed)))) found = &c;
+    if ((c.id == wanted && (!found || !c.passed)) ||
+        (wanted.empty() && (!found || (found->passed && !c.passed))))
+      found = &c;
     auto& names = c.passed ? passed : failed;
     if (std::find(names.begin(), names.end(), c.id) == names.end()) names.push_back(c.id);
   }
@@ -28,7 +30,9 @@ Result<CaseResult> recorded_case(const Measurement& last, const std::string& wan
   all.insert(all.end(), passed.begin(), passed.end());
   std::string hint = failed.empty() ? "it has no failed case" : "failed: " + join(failed, ", ");
   if (auto meant = nearest(wanted, all)) hint = "did you mean `" + *meant + "`?  (" + hint + ")";
-  return fail(fmt::format("the last measurement of {} has no {} that can be run again", last.candidate, wanted.empty() ? "case" : "case " + wanted), {}, hint);
+  return fail(fmt::format("the last measurement of {} has no {} that can be run again", last.candidate,
+                          wanted.empty() ? "case" : "case " + wanted),
+              {}, hint);
 }
 
 // A verdict file holds the judgements of one submission.
@@ -46,7 +50,8 @@ Result<std::vector<Measurement>> read_verdict(const fs::path& file) {
 }
 
 // Without a name: the first that failed, else the first.
-Result<Measurement> chosen_judgement(const std::vector<Measurement>& judged, const ReplayVerdictRequest& request) {
+Result<Measurement> chosen_judgement(const std::vector<Measurement>& judged,
+                                     const ReplayVerdictRequest& request) {
   auto chosen = std::find_if(judged.begin(), judged.end(), [&](const Measurement& m) {
     return request.candidate.empty() ? m.gate_one != GateOne::kPassed : m.candidate == request.candidate;
   });
@@ -59,8 +64,8 @@ Result<Measurement> chosen_judgement(const std::vector<Measurement>& judged, con
 }  // namespace
 
 Result<ReplayOutcome> replay_case(const Project& project, const Measurement& last, const fs::path& source,
-                                  const std::string& wanted, const JudgeOptions& options, const Workspace& workspace,
-                                  const ProgressSink& progress) {
+                                  const std::string& wanted, const JudgeOptions& options,
+                                  const Workspace& workspace, const ProgressSink& progress) {
   CAPSTONE_TRY(CaseResult recorded, recorded_case(last, wanted));
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   JudgeRequest request = request_of(project.problem, options);
@@ -71,13 +76,15 @@ Result<ReplayOutcome> replay_case(const Project& project, const Measurement& las
   return ReplayOutcome{last.version, std::move(recorded), request.replay->sizes, std::move(measurements)};
 }
 
-Result<ReplayOutcome> replay_last(const std::string& candidate, const std::string& wanted, const JudgeOptions& options,
-                                  const Workspace& workspace, const ProgressSink& progress) {
+Result<ReplayOutcome> replay_last(const std::string& candidate, const std::string& wanted,
+                                  const JudgeOptions& options, const Workspace& workspace,
+                                  const ProgressSink& progress) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
   const std::vector<Measurement>& all = candidate == "llm" ? ledger.llm : ledger.human;
   if (all.empty())
-    return fail(candidate + " has no measurement yet", project.root.string(), "capstone measure " + candidate);
+    return fail(candidate + " has no measurement yet", project.root.string(),
+                "capstone measure " + candidate);
   MeasureRequest request;
   request.who = candidate == "llm" ? Who::kLlm : Who::kHuman;
   CAPSTONE_TRY(const auto candidates, candidates_of(project, ledger, request, progress));
@@ -94,7 +101,8 @@ Result<ReplayOutcome> replay_verdict(const ReplayVerdictRequest& request, const 
     return fail("the verdict is about " + chosen.problem_id + ", this project about " + project.problem.id,
                 project.root.string(), kHint);
   if (chosen.problem_digest != project.config.problem_digest)
-    report_note(progress, "note: the mentor used another version of the problem than this project has pinned");
+    report_note(progress,
+                "note: the mentor used another version of the problem than this project has pinned");
   fs::path source = project.human_kernel();
   if (chosen.candidate == "llm") {
     CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));

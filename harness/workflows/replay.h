@@ -7,10 +7,10 @@
 namespace capstone::workflows {
 
 struct ReplayOutcome {
-  std::string version;                      ///< of the recorded measurement
-  CaseResult recorded;                      ///< the case as it was recorded
-  Sizes sizes;                              ///< of the case
-  std::vector<Measurement> measurements;    ///< one
+  std::string version;                    ///< of the recorded measurement
+  CaseResult recorded;                    ///< the case as it was recorded
+  Sizes sizes;                            ///< of the case
+  std::vector<Measurement> measurements;  ///< one
 };
 
 /// Runs one case of a measurement again.
@@ -22,13 +22,14 @@ Result<ReplayOutcome> replay_case(const Project& project, const Measurement& rec
                                   const ProgressSink& progress);
 
 /// One case of the last measurement of "human" or "llm" in the project in the current folder.
-Result<ReplayOutcome> replay_last(const std::string& candidate, const std::string& wanted, const JudgeOptions& options,
-                                  const Workspace& workspace, const ProgressSink& progress);
+Result<ReplayOutcome> replay_last(const std::string& candidate, const std::string& wanted,
+                                  const JudgeOptions& options, const Workspace& workspace,
+                                  const ProgressSink& progress);
 
 struct ReplayVerdictRequest {
-  std::filesystem::path file;   ///< the verdict.json that came with a mentor's feedback
-  std::string wanted;           ///< the case; empty: the first that failed
-  std::string candidate;        ///< "human" or "llm"; empty: the first that failed
+  std::filesystem::path file;  ///< the verdict.json that came with a mentor's feedback
+  std::string wanted;          ///< the case; empty: the first that failed
+  std::string candidate;       ///< "human" or "llm"; empty: the first that failed
   JudgeOptions judge;
 };
 /// A case that failed on the mentor's machine, in the project in the current folder.

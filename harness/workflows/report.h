@@ -8,8 +8,8 @@
 namespace capstone::workflows {
 
 struct ReportOutcome {
-  std::vector<std::filesystem::path> files;   ///< that were written
-  int missing = 0, contradictions = 0;        ///< findings of the review, see `check`
+  std::vector<std::filesystem::path> files;  ///< that were written
+  int missing = 0, contradictions = 0;       ///< findings of the review, see `check`
 };
 
 /// Renders the project in the current folder. @param out  a folder; empty: PROJECT/report

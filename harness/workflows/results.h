@@ -8,7 +8,8 @@ namespace capstone::workflows {
 /// @error no results of that device: the hint lists the devices.
 Result<std::filesystem::path> results_file(const Workspace& workspace, const std::string& wanted);
 
-/// Whether a file can be written: checked before the work whose result it will hold. An existing file stays as it is.
+/// Whether a file can be written: checked before the work whose result it will hold. An existing file stays
+/// as it is.
 Result<void> expect_writable(const std::filesystem::path& path);
 
 }  // namespace capstone::workflows

@@ -19,7 +19,8 @@ std::string bare_name(const std::string& rung) {
 }
 
 // Which other problem has a rung of about that name: "`02_online` is a rung of softmax".
-std::optional<std::string> rung_elsewhere(const Workspace& workspace, const std::string& wanted, const char* command) {
+std::optional<std::string> rung_elsewhere(const Workspace& workspace, const std::string& wanted,
+                                          const char* command) {
   std::error_code code;
   std::vector<std::string> names, owners;
   for (const auto& file : fs::recursive_directory_iterator(workspace.resources.reference_kernels(), code)) {
@@ -48,12 +49,15 @@ Result<fs::path> find_rung(const Workspace& workspace, const std::string& proble
   std::error_code code;
   fs::path as_path = workspace.cwd / wanted;
   if (wanted.ends_with(".cu") && fs::is_regular_file(as_path, code)) return as_path;
-  if (wanted.ends_with(".cu")) return fail("no such source file", as_path.string(), "the path of a .cu file, or a rung by number or name");
+  if (wanted.ends_with(".cu"))
+    return fail("no such source file", as_path.string(),
+                "the path of a .cu file, or a rung by number or name");
   std::vector<fs::path> rungs;
   for (const auto& folder : fs::directory_iterator(workspace.resources.reference_kernels(), code))
     for (const auto& file : fs::directory_iterator(folder.path() / problem, code))
       if (file.path().extension() == ".cu") rungs.push_back(file.path());
-  std::sort(rungs.begin(), rungs.end(), [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
+  std::sort(rungs.begin(), rungs.end(),
+            [](const fs::path& a, const fs::path& b) { return a.filename() < b.filename(); });
   std::vector<std::string> names;
   for (const fs::path& rung : rungs) {
     const std::string stem = rung.stem();
@@ -63,10 +67,13 @@ Result<fs::path> find_rung(const Workspace& workspace, const std::string& proble
   }
   std::string hint = "rungs of this problem:";
   for (const fs::path& rung : rungs) hint += " " + rung.stem().string();
-  if (auto defined = find_problem(workspace.resources.problems(), problem); defined && defined->graded && rungs.size() == 1)
+  if (auto defined = find_problem(workspace.resources.problems(), problem);
+      defined && defined->graded && rungs.size() == 1)
     hint += " (students are given the first one of a problem that counts)";
-  if (auto meant = nearest(wanted, names)) hint = "did you mean `" + *meant + "`?  " + hint;
-  else if (auto elsewhere = rung_elsewhere(workspace, wanted, command)) hint = *elsewhere + "; " + hint;
+  if (auto meant = nearest(wanted, names))
+    hint = "did you mean `" + *meant + "`?  " + hint;
+  else if (auto elsewhere = rung_elsewhere(workspace, wanted, command))
+    hint = *elsewhere + "; " + hint;
   return fail("no rung named " + wanted + " for " + problem, workspace.resources.reference_kernels().string(),
               rungs.empty() ? "this problem ships no reference kernels; give the path of a .cu file" : hint);
 }

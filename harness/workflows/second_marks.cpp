@@ -12,12 +12,14 @@ namespace {
 
 std::string folder_name(const std::string& grader) {
   std::string name;
-  for (char c : grader) name += std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ? c : '-';
+  for (char c : grader)
+    name += std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ? c : '-';
   return name.empty() ? "grader" : name;
 }
 
 // What must not appear in a blind copy: names, ids and addresses of its people.
-NameMask mask_for(const std::string& submission, const std::vector<Person>& people, const std::map<std::string, ResultSummary>& summaries) {
+NameMask mask_for(const std::string& submission, const std::vector<Person>& people,
+                  const std::map<std::string, ResultSummary>& summaries) {
   std::vector<std::string> also{submission};
   if (auto summary = summaries.find(submission); summary != summaries.end()) {
     const Origin& origin = summary->second.origin;
@@ -46,9 +48,9 @@ Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& 
         people.push_back(row.person);
         one = &row;
       }
-    if (!one) continue;   // every submission has a member
-    CAPSTONE_CHECK(write_blind_copy(made.folder / copy.code, copy.code, cohort.project_of(copy.submission), *one,
-                                    cohort.rubric, cohort.evidence_of(copy.submission), comments,
+    if (!one) continue;  // every submission has a member
+    CAPSTONE_CHECK(write_blind_copy(made.folder / copy.code, copy.code, cohort.project_of(copy.submission),
+                                    *one, cohort.rubric, cohort.evidence_of(copy.submission), comments,
                                     mask_for(copy.submission, people, summaries)));
     made.sheets.push_back(made.folder / copy.code / "marks.yaml");
   }

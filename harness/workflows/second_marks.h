@@ -10,19 +10,20 @@ namespace capstone::workflows {
 
 struct BlindCopies {
   std::filesystem::path folder;
-  std::vector<std::filesystem::path> sheets;   ///< the marks.yaml of each copy
-  std::size_t assigned = 0;                    ///< may be fewer than requested: the mentor has seen the others
+  std::vector<std::filesystem::path> sheets;  ///< the marks.yaml of each copy
+  std::size_t assigned = 0;                   ///< may be fewer than requested: the mentor has seen the others
 };
 /// Writes blind copies for a second mentor below `out` (empty: COHORT/blind/GRADER).
 Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& cohort, int count,
                                         const std::string& grader, const std::string& out);
 
-/// Takes in every filled sheet below `folder`, all or nothing. The first marks stay. @return how many marks were added
+/// Takes in every filled sheet below `folder`, all or nothing. The first marks stay. @return how many marks
+/// were added
 Result<int> merge_blind_copies(const Workspace& workspace, OpenCohort& cohort, const std::string& folder,
                                const ProgressSink& progress);
 
 struct SecondMarks {
-  std::size_t pairs = 0;       ///< marks that two mentors gave for the same criterion
+  std::size_t pairs = 0;  ///< marks that two mentors gave for the same criterion
   AgreementReport report;
 };
 Result<SecondMarks> agreement_in(const OpenCohort& cohort);

@@ -11,12 +11,12 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/model/upgrade.h"
 #include "harness/runtime/build/cuda.h"
+#include "harness/workflows/output_path.h"
 #include "rubric/numbers.h"
 #include "rubric/worklog.h"
 #include "templates/prose.h"
-#include "harness/model/upgrade.h"
-#include "harness/workflows/output_path.h"
 
 namespace capstone::workflows {
 namespace {
@@ -31,7 +31,8 @@ std::optional<std::string> read_worklog(const HostileInput& input) {
   return std::nullopt;
 }
 
-Result<std::vector<CorpusCase>> chosen_cases(const std::vector<std::string>& only, const Resources& resources) {
+Result<std::vector<CorpusCase>> chosen_cases(const std::vector<std::string>& only,
+                                             const Resources& resources) {
   CAPSTONE_TRY(auto all, load_corpus(resources));
   if (only.empty()) return all;
   std::vector<CorpusCase> chosen;
@@ -53,8 +54,8 @@ struct Finished {
 };
 
 // Runs every case, on `jobs` threads. A fault of the machine fails its own rows; the others run on.
-Finished run_all(const std::vector<CorpusCase>& cases, const SelftestRequest& request, int jobs, const Resources& resources,
-                 const ProgressSink& progress) {
+Finished run_all(const std::vector<CorpusCase>& cases, const SelftestRequest& request, int jobs,
+                 const Resources& resources, const ProgressSink& progress) {
   const auto groups = groups_of(cases, request.backend);
   std::map<std::string, RowResult> rows;
   std::atomic<std::size_t> next{0};
@@ -75,7 +76,8 @@ Finished run_all(const std::vector<CorpusCase>& cases, const SelftestRequest& re
         next = groups.size();
         interrupted = judged.error();
       } else {
-        for (const CorpusCase& corpus_case : group) rows[corpus_case.name] = faulty_row(corpus_case, judged.error());
+        for (const CorpusCase& corpus_case : group)
+          rows[corpus_case.name] = faulty_row(corpus_case, judged.error());
       }
     }
   };
@@ -85,12 +87,13 @@ Finished run_all(const std::vector<CorpusCase>& cases, const SelftestRequest& re
   for (std::thread& other : others) other.join();
   Finished finished{{}, interrupted};
   for (const CorpusCase& corpus_case : cases)
-    if (auto row = rows.find(corpus_case.name); row != rows.end()) finished.rows.push_back(std::move(row->second));
+    if (auto row = rows.find(corpus_case.name); row != rows.end())
+      finished.rows.push_back(std::move(row->second));
   return finished;
 }
 
-// The corpus may be run in parts: rows of an earlier record of the same machine, execution and version stay, unless they
-// were run again.
+// The corpus may be run in parts: rows of an earlier record of the same machine, execution and version stay,
+// unless they were run again.
 Json with_earlier(Json record, const fs::path& file) {
   auto text = read_file(file, std::size_t{256} << 20);
   const Json earlier = text ? parse_recorded(*text) : Json();
@@ -99,9 +102,12 @@ Json with_earlier(Json record, const fs::path& file) {
     if (earlier.value(key, Json()) != record.value(key, Json())) return record;
   Json rows = earlier["rows"];
   for (const Json& row : record["rows"]) {
-    auto same = std::find_if(rows.begin(), rows.end(), [&](const Json& known) { return known["name"] == row["name"]; });
-    if (same != rows.end()) *same = row;
-    else rows.push_back(row);
+    auto same = std::find_if(rows.begin(), rows.end(),
+                             [&](const Json& known) { return known["name"] == row["name"]; });
+    if (same != rows.end())
+      *same = row;
+    else
+      rows.push_back(row);
   }
   record["rows"] = std::move(rows);
   record["rate"] = rate_of(record["rows"].get<std::vector<RowResult>>());
@@ -114,7 +120,9 @@ Json place_of(const SelftestRequest& request, const Resources& resources) {
   record["backend"] = name_of(request.backend);
   if (request.backend == Backend::kCuda) {
     record["execution"] = name_of(request.execution);
-    if (auto gpu = find_gpu(resources)) record.update({{"device", gpu->name}, {"driver", gpu->driver}, {"compute_capability", gpu->compute_capability}});
+    if (auto gpu = find_gpu(resources))
+      record.update(
+          {{"device", gpu->name}, {"driver", gpu->driver}, {"compute_capability", gpu->compute_capability}});
   }
   record["isolation"] = Sandbox::detect(resources).description();
   return record;
@@ -129,7 +137,8 @@ Json record_of(const std::vector<RowResult>& rows, Json record) {
 
 }  // namespace
 
-Result<SelftestOutcome> run_selftest(const SelftestRun& run, const Workspace& workspace, const ProgressSink& progress) {
+Result<SelftestOutcome> run_selftest(const SelftestRun& run, const Workspace& workspace,
+                                     const ProgressSink& progress) {
   fs::path file;
   if (!run.record.empty()) {
     CAPSTONE_TRY(file, output_path(workspace, run.record, Output::kSelftest));
@@ -138,7 +147,7 @@ Result<SelftestOutcome> run_selftest(const SelftestRun& run, const Workspace& wo
   SelftestRequest request;
   const BackendChoice choice = choose_backend(run.backend, workspace.resources);
   request.backend = choice.backend;
-  if (request.backend == Backend::kCuda) {   // else every case would fail with the same error
+  if (request.backend == Backend::kCuda) {  // else every case would fail with the same error
     CAPSTONE_CHECK(find_gpu(workspace.resources));
     CAPSTONE_CHECK(find_toolkit(workspace.resources));
   }
@@ -151,8 +160,9 @@ Result<SelftestOutcome> run_selftest(const SelftestRun& run, const Workspace& wo
   SelftestOutcome outcome{std::move(rows), {}, {}, choice.because};
   outcome.rate = rate_of(outcome.rows);
   outcome.record = record_of(outcome.rows, place);
-  if (!file.empty()) CAPSTONE_CHECK(write_file_atomic(file, with_earlier(outcome.record, file).dump(1) + "\n"));
-  if (interruption) return fail(*interruption);   // the record keeps the cases that were run
+  if (!file.empty())
+    CAPSTONE_CHECK(write_file_atomic(file, with_earlier(outcome.record, file).dump(1) + "\n"));
+  if (interruption) return fail(*interruption);  // the record keeps the cases that were run
   return outcome;
 }
 

@@ -30,13 +30,16 @@ Result<Receipt> submit(const SubmissionPlan& plan, bool allow_secrets, const std
   return write_submission(plan, file);
 }
 
-Result<CheckInOutcome> check_in_here(const std::string& stuck, const std::string& out, const Workspace& workspace) {
+Result<CheckInOutcome> check_in_here(const std::string& stuck, const std::string& out,
+                                     const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, project_here(workspace));
-  if (!out.empty()) CAPSTONE_CHECK(output_path(workspace, out, Output::kCheckIn));   // before the ledger has the record
+  if (!out.empty())
+    CAPSTONE_CHECK(output_path(workspace, out, Output::kCheckIn));  // before the ledger has the record
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(const std::string machine, chain_id(workspace));
   CAPSTONE_TRY(CheckIn made, check_in(project, std::string(trim(stuck)), machine));
-  CAPSTONE_TRY(const fs::path file, output_path(workspace, out.empty() ? file_name_of(made) : out, Output::kCheckIn));
+  CAPSTONE_TRY(const fs::path file,
+               output_path(workspace, out.empty() ? file_name_of(made) : out, Output::kCheckIn));
   CAPSTONE_CHECK(write_file_atomic(file, checkin_text(made)));
   return CheckInOutcome{std::move(made), file.lexically_normal()};
 }

@@ -27,6 +27,7 @@ struct CheckInOutcome {
 };
 /// Records a check-in and writes its file. @param stuck  where the student is stuck; may be empty
 /// @param out  the file; empty: checkin-ID-PROBLEM.json in the current folder
-Result<CheckInOutcome> check_in_here(const std::string& stuck, const std::string& out, const Workspace& workspace);
+Result<CheckInOutcome> check_in_here(const std::string& stuck, const std::string& out,
+                                     const Workspace& workspace);
 
 }  // namespace capstone::workflows

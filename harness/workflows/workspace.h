@@ -1,6 +1,7 @@
 #pragma once
-// What every workflow is given. A workflow does the work of one command: it takes a request and a Workspace, reports its
-// progress to a sink, and returns an outcome. It never prints, never exits and never reads the environment.
+// What every workflow is given. A workflow does the work of one command: it takes a request and a Workspace,
+// reports its progress to a sink, and returns an outcome. It never prints, never exits and never reads the
+// environment.
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -17,21 +18,21 @@ namespace capstone::workflows {
 /// Where files are, and who the user is. The program that calls a workflow fills it in.
 struct Workspace {
   Resources resources;
-  std::filesystem::path cwd;        ///< relative paths and the project are looked up from here
-  std::filesystem::path state;      ///< per-user state: the id of this machine's ledger chains
-  std::filesystem::path program;    ///< the capstone binary; batches and Slurm jobs start it
-  std::string home, user, host;     ///< masked in what is handed in
+  std::filesystem::path cwd;      ///< relative paths and the project are looked up from here
+  std::filesystem::path state;    ///< per-user state: the id of this machine's ledger chains
+  std::filesystem::path program;  ///< the capstone binary; batches and Slurm jobs start it
+  std::string home, user, host;   ///< masked in what is handed in
 };
 
 /// One message of a workflow that runs.
 struct Progress {
   enum class Kind {
-    kStep,   ///< what is being done now; replaces the step before
-    kNote,   ///< something that the user should read; stays
+    kStep,  ///< what is being done now; replaces the step before
+    kNote,  ///< something that the user should read; stays
   };
   Kind kind = Kind::kStep;
   std::string text;
-  std::optional<StageEvent> stage = {};   ///< of a step that the judge takes
+  std::optional<StageEvent> stage = {};  ///< of a step that the judge takes
 };
 /// Called from the thread that runs the workflow. May be empty.
 using ProgressSink = std::function<void(const Progress&)>;

@@ -5,10 +5,13 @@
 namespace capstone {
 namespace {
 
-Solution solved(const std::string& problem, double low, double point, double high) { return {problem, true, Interval{point, low, high}}; }
+Solution solved(const std::string& problem, double low, double point, double high) {
+  return {problem, true, Interval{point, low, high}};
+}
 
 TEST(FastP, IsStrictAndCountsWhatIsWrong) {
-  const std::vector<Solution> solutions{solved("a", 0.9, 1.0, 1.1), solved("b", 1.8, 2.0, 2.2), {"c", false, {}}, {"d", true, {}}};
+  const std::vector<Solution> solutions{
+      solved("a", 0.9, 1.0, 1.1), solved("b", 1.8, 2.0, 2.2), {"c", false, {}}, {"d", true, {}}};
   EXPECT_EQ(fast_p(solutions, 0).hits, 3) << "p = 0 is: correct";
   EXPECT_EQ(fast_p(solutions, 1).hits, 1) << "exactly as fast is not faster";
   EXPECT_EQ(fast_p(solutions, 2).hits, 0);
@@ -17,7 +20,8 @@ TEST(FastP, IsStrictAndCountsWhatIsWrong) {
 }
 
 TEST(FastP, BestSampleOfAProblemCountsOnce) {
-  const std::vector<Solution> solutions{solved("a", 1.4, 1.5, 1.6), solved("a", 2.4, 2.5, 2.6), {"a", false, {}}};
+  const std::vector<Solution> solutions{
+      solved("a", 1.4, 1.5, 1.6), solved("a", 2.4, 2.5, 2.6), {"a", false, {}}};
   EXPECT_EQ(fast_p(solutions, 2).hits, 1);
   EXPECT_EQ(fast_p(solutions, 2).problems, 1);
 }
@@ -54,9 +58,11 @@ TEST(PassAtK, BoardsFormulaIsTooLow) {
 }
 
 TEST(EvalResults, AreMatchedWithTheReferenceByNumber) {
-  const Json results = Json::parse(R"({"1": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 2.0}],
+  const Json results =
+      Json::parse(R"({"1": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 2.0}],
                                        "2": [{"sample_id": 0, "compiled": false, "correctness": false, "runtime": -1}], "3": []})");
-  const Json baseline = Json::parse(R"({"level1": {"1_Square.py": {"mean": 5.0}, "2_Other.py": {"mean": 1.0}}})");
+  const Json baseline =
+      Json::parse(R"({"level1": {"1_Square.py": {"mean": 5.0}, "2_Other.py": {"mean": 1.0}}})");
   const auto solutions = read_eval_results(results, baseline);
   ASSERT_TRUE(solutions) << render(solutions.error());
   EXPECT_EQ(fast_p(*solutions, 2).hits, 1);

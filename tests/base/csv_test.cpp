@@ -11,7 +11,8 @@ TEST(Csv, CellsThatASpreadsheetWouldRunAreMadeText) {
 }
 
 TEST(Csv, CommasQuotesAndLineBreaksAreQuoted) {
-  EXPECT_EQ(csv_row({"a,b", "say \"hi\"", "two\nlines", "caf\xE9"}), "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\",caf\xEF\xBF\xBD\r\n");
+  EXPECT_EQ(csv_row({"a,b", "say \"hi\"", "two\nlines", "caf\xE9"}),
+            "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\",caf\xEF\xBF\xBD\r\n");
 }
 
 TEST(Csv, WhatIsWrittenIsReadBack) {

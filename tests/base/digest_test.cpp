@@ -1,6 +1,7 @@
+#include "harness/base/digest.h"
+
 #include <gtest/gtest.h>
 
-#include "harness/base/digest.h"
 #include "harness/base/encode.h"
 #include "tests/base/scratch.h"
 
@@ -13,7 +14,8 @@ TEST(Digest, KnownAnswers) {  // FIPS 180-2, appendix B
 }
 
 TEST(Encode, Base64AsRfc4648HasIt) {
-  for (const auto& [bytes, text] : {std::pair{"", ""}, std::pair{"f", "Zg=="}, std::pair{"fo", "Zm8="}, std::pair{"foo", "Zm9v"}, std::pair{"foobar", "Zm9vYmFy"}})
+  for (const auto& [bytes, text] : {std::pair{"", ""}, std::pair{"f", "Zg=="}, std::pair{"fo", "Zm8="},
+                                    std::pair{"foo", "Zm9v"}, std::pair{"foobar", "Zm9vYmFy"}})
     EXPECT_EQ(base64(bytes), text);
   EXPECT_EQ(base64(std::string_view("\xff\x00\xfe", 3)), "/wD+");
 }
@@ -36,7 +38,8 @@ TEST(Digest, FileAndBytesAgreeAndAMissingFileIsAnError) {
 TEST(Digest, PartsCannotBeShiftedIntoEachOther) {
   auto of = [](std::string_view a, std::string_view b) { return DigestBuilder().add(a, b).hex(); };
   EXPECT_NE(of("ab", "c"), of("a", "bc"));
-  EXPECT_NE(DigestBuilder().add("a", "x").add("b", "y").hex(), DigestBuilder().add("b", "y").add("a", "x").hex());
+  EXPECT_NE(DigestBuilder().add("a", "x").add("b", "y").hex(),
+            DigestBuilder().add("b", "y").add("a", "x").hex());
   EXPECT_EQ(of("a", "b"), of("a", "b"));
 }
 

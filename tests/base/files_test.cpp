@@ -1,5 +1,6 @@
-#include <gtest/gtest.h>
+#include "harness/base/files.h"
 
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -8,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "harness/base/files.h"
 #include "tests/base/scratch.h"
 
 namespace capstone {
@@ -111,7 +111,8 @@ TEST(WriteNewFile, OfManyWritersExactlyOneSucceeds) {
   Scratch scratch;
   std::vector<pid_t> children;
   for (int i = 0; i < 8; ++i)
-    children.push_back(in_other_process([&, i] { return write_new_file(scratch / "x", std::to_string(i)) ? 0 : 1; }));
+    children.push_back(
+        in_other_process([&, i] { return write_new_file(scratch / "x", std::to_string(i)) ? 0 : 1; }));
   int succeeded = 0;
   for (pid_t child : children) succeeded += exit_code_of(child) == 0;
   EXPECT_EQ(succeeded, 1);

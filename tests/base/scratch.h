@@ -1,5 +1,6 @@
 #pragma once
 // Helpers for tests: a temporary folder, and code that runs in another process.
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +11,6 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
-
-#include <sys/resource.h>
 
 namespace capstone::test {
 

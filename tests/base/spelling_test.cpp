@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "harness/base/spelling.h"
+
+#include <gtest/gtest.h>
 
 namespace capstone {
 namespace {

@@ -1,6 +1,7 @@
-#include <gtest/gtest.h>
+#include "harness/base/subprocess.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <optional>
 #include <thread>
 
-#include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "tests/base/scratch.h"
 
@@ -267,7 +267,8 @@ TEST(Subprocess, AnInterruptEndsEveryWait) {
 TEST(Subprocess, TheChildDiesWithUs) {
   test::Scratch scratch;
   const std::string pid_file = (scratch / "pid").string();
-  pid_t parent = test::in_other_process([&] { return run_process(shell("echo $$ > " + pid_file + "; sleep 100 & wait")) ? 0 : 1; });
+  pid_t parent = test::in_other_process(
+      [&] { return run_process(shell("echo $$ > " + pid_file + "; sleep 100 & wait")) ? 0 : 1; });
   for (int i = 0; i < 300 && test::slurp(pid_file).empty(); ++i) std::this_thread::sleep_for(10ms);
   const std::string pid = test::slurp(pid_file);
   ASSERT_FALSE(pid.empty());
@@ -342,7 +343,8 @@ TEST(FindProgram, LooksThroughThePathInOrder) {
   test::put(scratch / "two/tool", "#!/bin/sh\n");
   std::filesystem::create_directories(scratch / "zero/tool");  // a folder of that name is not a program
   std::filesystem::permissions(scratch / "two/tool", std::filesystem::perms::owner_all);
-  const std::string path = (scratch / "zero").string() + "::" + (scratch / "one").string() + ":" + (scratch / "two").string();
+  const std::string path =
+      (scratch / "zero").string() + "::" + (scratch / "one").string() + ":" + (scratch / "two").string();
   EXPECT_EQ(find_program("tool", path), scratch / "two/tool") << "the first that may be executed";
   EXPECT_EQ(find_program("other", path), std::nullopt);
 }

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "harness/base/symbols.h"
+
+#include <gtest/gtest.h>
 
 namespace capstone {
 namespace {
@@ -9,7 +9,8 @@ TEST(KernelName, IsWithoutParametersAndReturnType) {
   EXPECT_EQ(kernel_name("void sgemm<16, (int)4>(const float *, float)"), "sgemm<16, (int)4>");
   EXPECT_EQ(kernel_name("copy"), "copy");
   EXPECT_EQ(kernel_name("(anonymous namespace)::add(int)"), "add");
-  EXPECT_EQ(kernel_name("void <unnamed>::add<<unnamed>::Shape<4>>(int)"), "add<Shape<4>>") << "as ncu writes it";
+  EXPECT_EQ(kernel_name("void <unnamed>::add<<unnamed>::Shape<4>>(int)"), "add<Shape<4>>")
+      << "as ncu writes it";
 }
 
 TEST(Symbol, IsReadAsItsAuthorWroteIt) {

@@ -1,9 +1,9 @@
+#include "harness/base/text.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-
-#include "harness/base/text.h"
 
 namespace capstone {
 namespace {

@@ -12,6 +12,9 @@ void answer(benchmark::State& state, const char* arguments) {
     if (std::system(command.c_str()) != 0) state.SkipWithError("the command failed");
 }
 BENCHMARK_CAPTURE(answer, help, "--help")->Name("cli/--help")->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(answer, problems, "problems")->Name("cli/problems")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(answer, problems, "problems")
+    ->Name("cli/problems")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace

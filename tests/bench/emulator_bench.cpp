@@ -1,4 +1,5 @@
-// How fast the emulator runs kernels. CAPSTONE_BENCH_OTHER=PROGRAM times emulator_cases.cu as something else built it, side by side.
+// How fast the emulator runs kernels. CAPSTONE_BENCH_OTHER=PROGRAM times emulator_cases.cu as something else
+// built it, side by side.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -49,10 +50,17 @@ void other(benchmark::State& state, const char* name) {
 }
 
 int registered = [] {
-  for (const char* name : {"launch", "empty_threads", "barriers", "shuffles", "atomics", "sgemm_naive", "sgemm_tiled", "sgemm_register_tile"}) {
-    benchmark::RegisterBenchmark(("emulator/" + std::string(name)).c_str(), emulator, name)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(3);
+  for (const char* name : {"launch", "empty_threads", "barriers", "shuffles", "atomics", "sgemm_naive",
+                           "sgemm_tiled", "sgemm_register_tile"}) {
+    benchmark::RegisterBenchmark(("emulator/" + std::string(name)).c_str(), emulator, name)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond)
+        ->Iterations(3);
     if (std::getenv("CAPSTONE_BENCH_OTHER"))
-      benchmark::RegisterBenchmark(("other/" + std::string(name)).c_str(), other, name)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(3);
+      benchmark::RegisterBenchmark(("other/" + std::string(name)).c_str(), other, name)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond)
+          ->Iterations(3);
   }
   return 0;
 }();

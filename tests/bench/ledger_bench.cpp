@@ -17,9 +17,16 @@ void append(benchmark::State& state) {
   const capstone::Json record{{"text", std::string(50'000, 'x')}};
   for (int i = 0; i < state.range(0); ++i) (void)capstone::append_record(ledger, "note", record, {});
   for (auto _ : state)
-    if (auto appended = capstone::append_record(ledger, "note", record, {}); !appended) state.SkipWithError(appended.error().what.c_str());
+    if (auto appended = capstone::append_record(ledger, "note", record, {}); !appended)
+      state.SkipWithError(appended.error().what.c_str());
   fs::remove_all(folder);
 }
-BENCHMARK(append)->Name("ledger/append to records of 50 KB")->Arg(1)->Arg(1000)->Iterations(50)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(append)
+    ->Name("ledger/append to records of 50 KB")
+    ->Arg(1)
+    ->Arg(1000)
+    ->Iterations(50)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace

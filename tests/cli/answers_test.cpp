@@ -10,7 +10,8 @@ using Answer = CliTest;
 
 TEST_F(Answer, HelpNamesEveryCommandAndTheExitCodes) {
   Outcome help = capstone({"--help"});
-  for (const char* word : {"problems", "init", "predict", "measure", "explain", "llm", "report", "check", "submit", "ledger", "doctor", "grade", "run", "completion"})
+  for (const char* word : {"problems", "init", "predict", "measure", "explain", "llm", "report", "check",
+                           "submit", "ledger", "doctor", "grade", "run", "completion"})
     EXPECT_TRUE(says(help.out, word));
   EXPECT_TRUE(says(help.out, "Exit codes: 0 done"));
   EXPECT_EQ(help.err, "");
@@ -40,7 +41,9 @@ TEST_F(Answer, CompletionsAreAcceptedByTheShell) {
   Outcome checked = program({"bash", "-n"}, {.input = script.out});
   EXPECT_EQ(checked.code, 0) << checked;
   // And it completes: the words of `capstone llm`.
-  Outcome completed = program({"bash", "-c", script.out + "\nCOMP_WORDS=(capstone llm pr); COMP_CWORD=2; _capstone; echo \"${COMPREPLY[@]}\""});
+  Outcome completed = program(
+      {"bash", "-c",
+       script.out + "\nCOMP_WORDS=(capstone llm pr); COMP_CWORD=2; _capstone; echo \"${COMPREPLY[@]}\""});
   EXPECT_TRUE(says(completed.out, "prompt"));
   for (const char* shell : {"zsh", "fish"}) EXPECT_EQ(capstone({"completion", shell}).code, 0) << shell;
 }
@@ -48,7 +51,8 @@ TEST_F(Answer, CompletionsAreAcceptedByTheShell) {
 TEST_F(Answer, DoctorSaysWhatThereIsAndWhatIsMissing) {
   Outcome text = capstone({"doctor"});
   EXPECT_TRUE(text.code == 0 || text.code == 3) << text;
-  for (const char* what : {"NVIDIA GPU", "nvcc", "CUDA headers", "g++", "isolation", "gnuplot", "cache"}) EXPECT_TRUE(says(text.out, what));
+  for (const char* what : {"NVIDIA GPU", "nvcc", "CUDA headers", "g++", "isolation", "gnuplot", "cache"})
+    EXPECT_TRUE(says(text.out, what));
   Outcome json = capstone({"doctor", "--format", "json"});
   EXPECT_EQ(json.code, text.code);
   for (const Json& row : Json::parse(json.out)) EXPECT_FALSE(row["state"].get<std::string>().empty());
@@ -57,8 +61,15 @@ TEST_F(Answer, DoctorSaysWhatThereIsAndWhatIsMissing) {
 TEST_F(Answer, JsonIsJsonWhereverItIsOffered) {
   fs::path root = project("project", "02");
   const std::vector<std::vector<std::string>> questions{
-      {"problems"}, {"problems", "show", "sgemm"}, {"predict", "memory"}, {"measure", "--backend", "emulated", "--hidden", "0"},
-      {"explain", "--size", "rows=4,cols=64"}, {"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"}, {"check"}, {"ledger"}, {"doctor"}};
+      {"problems"},
+      {"problems", "show", "sgemm"},
+      {"predict", "memory"},
+      {"measure", "--backend", "emulated", "--hidden", "0"},
+      {"explain", "--size", "rows=4,cols=64"},
+      {"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"},
+      {"check"},
+      {"ledger"},
+      {"doctor"}};
   std::string reply = "```cuda\n" + slurp(root / "human" / "kernel.cu") + "```\n";
   for (std::vector<std::string> question : questions) {
     std::string name = question.front();

@@ -41,7 +41,9 @@ TEST_F(BadInput, WhatIsWrongIsSaidInCommandsWithSubcommandsToo) {
     const Outcome answer = capstone(words);
     EXPECT_EQ(answer.code, 2) << answer;
     EXPECT_TRUE(says(answer.err, text));
-    EXPECT_EQ(answer.err.find("unknown command"), words.size() == 2 ? answer.err.find("unknown command sgemm") : std::string::npos) << answer;
+    EXPECT_EQ(answer.err.find("unknown command"),
+              words.size() == 2 ? answer.err.find("unknown command sgemm") : std::string::npos)
+        << answer;
   }
 }
 
@@ -62,14 +64,18 @@ TEST_F(BadInput, NumbersOutOfRangeAndWhatIsNoNumberAreSaidPlainly) {
 }
 
 TEST_F(BadInput, MembersThatNobodyCouldReadAreRefusedByInit) {
-  for (const char* member : {"", "  ", "<ada@example.org>", "A <nomail", "A <nomail>", "A <a@>", "A (id 1", "A <a b@c>"}) {
+  for (const char* member :
+       {"", "  ", "<ada@example.org>", "A <nomail", "A <nomail>", "A <a@>", "A (id 1", "A <a b@c>"}) {
     const Outcome answer = capstone({"init", "softmax", "bad", "--member", member});
     EXPECT_EQ(answer.code, 2) << member << answer;
     EXPECT_TRUE(says(answer.err, "error: --member ")) << member;
     EXPECT_FALSE(fs::exists(home_ / "bad")) << member;
   }
-  EXPECT_EQ(capstone({"init", "softmax", "good", "--member", "Ada", "--member", "Bob <b@example.org> (id 7)"}).code, 0);
-  const Outcome nameless = capstone({"llm", "add", "-", "--model", " "}, {.cwd = home_ / "good", .input = "x"});
+  EXPECT_EQ(
+      capstone({"init", "softmax", "good", "--member", "Ada", "--member", "Bob <b@example.org> (id 7)"}).code,
+      0);
+  const Outcome nameless =
+      capstone({"llm", "add", "-", "--model", " "}, {.cwd = home_ / "good", .input = "x"});
   EXPECT_EQ(nameless.code, 2) << nameless;
   EXPECT_TRUE(says(nameless.err, "error: --model is empty"));
   EXPECT_TRUE(records(home_ / "good", "attempt").empty());
@@ -86,7 +92,8 @@ TEST_F(BadInput, AValueOutsideItsChoicesIsToldWhichThereAre) {
   for (const std::string& command : {"measure", "ladder", "selftest"}) {
     Outcome answer = capstone({command, "--backend", "emulate"});
     EXPECT_EQ(answer.code, 2) << answer;
-    EXPECT_TRUE(says(answer.err, "error: --backend: emulate is none of auto, cuda, emulated; did you mean emulated?"));
+    EXPECT_TRUE(says(answer.err,
+                     "error: --backend: emulate is none of auto, cuda, emulated; did you mean emulated?"));
   }
   Outcome answer = capstone({"measure", "--tier", "open"});
   EXPECT_EQ(answer.code, 2) << answer;
@@ -168,7 +175,8 @@ TEST_F(BadInput, InitWhereNothingCanBeWritten) {
 
 TEST_F(BadInput, CacheThatCannotBeWrittenIsNamedAndNothingIsRecorded) {
   fs::path root = project("project", "02");
-  Outcome answer = capstone({"measure", "--backend", "emulated"}, {.cwd = root, .env = {{"CAPSTONE_CACHE", "/proc/no-cache"}}});
+  Outcome answer = capstone({"measure", "--backend", "emulated"},
+                            {.cwd = root, .env = {{"CAPSTONE_CACHE", "/proc/no-cache"}}});
   EXPECT_EQ(answer.code, 3) << answer;
   EXPECT_TRUE(says(answer.err, "--> /proc/no-cache"));
   EXPECT_TRUE(says(answer.err, "set CAPSTONE_CACHE"));
@@ -178,7 +186,8 @@ TEST_F(BadInput, CacheThatCannotBeWrittenIsNamedAndNothingIsRecorded) {
 
 TEST_F(BadInput, StateFolderThatCannotBeWrittenIsNamed) {
   fs::path root = project();
-  Outcome answer = capstone({"predict", "memory"}, {.cwd = root, .env = {{"XDG_STATE_HOME", "/proc/no-state"}}});
+  Outcome answer =
+      capstone({"predict", "memory"}, {.cwd = root, .env = {{"XDG_STATE_HOME", "/proc/no-state"}}});
   EXPECT_EQ(answer.code, 3) << answer;
   EXPECT_TRUE(says(answer.err, "--> /proc/no-state"));
   EXPECT_TRUE(says(answer.err, "set XDG_STATE_HOME"));
@@ -215,7 +224,8 @@ TEST_F(BadInput, CheckNamesTheSectionThatIsMissing) {
   EXPECT_EQ(checked.code, 1) << checked;
   bool named = false;
   for (const Json& finding : Json::parse(checked.out, nullptr, false))
-    named |= finding["section"] == 3 && finding["severity"] == "missing" && finding["what"].get<std::string>().find("section") != std::string::npos;
+    named |= finding["section"] == 3 && finding["severity"] == "missing" &&
+             finding["what"].get<std::string>().find("section") != std::string::npos;
   EXPECT_TRUE(named) << "no finding says that section 3 (" << heading << ") is gone: " << checked;
   EXPECT_EQ(capstone({"report"}, {.cwd = root}).code, 0) << "a report is made of what is there";
   expect_ledger_intact(root);

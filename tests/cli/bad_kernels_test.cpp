@@ -1,5 +1,5 @@
-// Kernels that a student hands in at two in the morning. Each gets a verdict, a place and a hint; none harms the machine
-// or the record (CliTest looks for processes that were left behind after every test).
+// Kernels that a student hands in at two in the morning. Each gets a verdict, a place and a hint; none harms
+// the machine or the record (CliTest looks for processes that were left behind after every test).
 #include <algorithm>
 
 #include "tests/cli/command.h"
@@ -12,12 +12,12 @@ using BadKernel = CliTest;
 std::string place(int line) { return "human/kernel.cu:" + std::to_string(line); }
 
 // The verdict as the ledger has it.
-#define EXPECT_RECORDED(root, verdict)                                          \
-  do {                                                                          \
-    auto all = records(root, "measurement");                                    \
-    ASSERT_EQ(all.size(), 1u) << "every verdict is recorded, once";             \
-    EXPECT_EQ(all.front()["body"]["gate_one"], verdict);                                 \
-    expect_ledger_intact(root);                                                 \
+#define EXPECT_RECORDED(root, verdict)                              \
+  do {                                                              \
+    auto all = records(root, "measurement");                        \
+    ASSERT_EQ(all.size(), 1u) << "every verdict is recorded, once"; \
+    EXPECT_EQ(all.front()["body"]["gate_one"], verdict);            \
+    expect_ledger_intact(root);                                     \
   } while (false)
 
 TEST_F(BadKernel, UntouchedStubIsToldThatNothingWasWritten) {
@@ -104,11 +104,13 @@ TEST_F(BadKernel, NullWriteInHostCodeNamesTheLine) {
 }
 
 TEST_F(BadKernel, NullWriteInAKernelNamesLineBlockAndThread) {
-  fs::path root = project_with(kernel("__global__ void bad(float* y) { float* p = nullptr; *p = 1; }", "  bad<<<1, 32, 0, stream>>>(y);"));
+  fs::path root = project_with(kernel("__global__ void bad(float* y) { float* p = nullptr; *p = 1; }",
+                                      "  bad<<<1, 32, 0, stream>>>(y);"));
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 1) << measured;
   EXPECT_TRUE(says(measured.out, "human: CRASH: access through a null pointer (address 0)"));
-  EXPECT_TRUE(says(measured.out, "kernel.cu:3, kernel bad, launched at kernel.cu:5, block (0,0,0), thread (0,0,0)"));
+  EXPECT_TRUE(
+      says(measured.out, "kernel.cu:3, kernel bad, launched at kernel.cu:5, block (0,0,0), thread (0,0,0)"));
   EXPECT_RECORDED(root, "crashed");
 }
 
@@ -116,7 +118,9 @@ TEST_F(BadKernel, NullWriteInAKernelNamesLineBlockAndThread) {
 std::string reads_past_gamma(const fs::path& kernel) {
   std::string source = slurp(kernel);
   const std::string line = "  float sum = 0;\n";
-  source.replace(source.find(line), line.size(), "  float sum = 0;\n  if (gamma[cols + threadIdx.x] == 12345.678f) sum = 1;  // past the end\n");
+  source.replace(
+      source.find(line), line.size(),
+      "  float sum = 0;\n  if (gamma[cols + threadIdx.x] == 12345.678f) sum = 1;  // past the end\n");
   return source;
 }
 
@@ -128,9 +132,14 @@ TEST_F(BadKernel, ReadPastTheEndOfAnInputIsUndefinedThoughTheResultIsRight) {
   EXPECT_EQ(quick.code, 0) << quick;
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 1) << measured;
-  EXPECT_TRUE(says(measured.out, "human: UNDEFINED BEHAVIOUR: out of bounds: read of 4 bytes, 0 bytes past the end of gamma ("));
-  const auto line = 1 + std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(source.find("// past the end")), '\n');
-  EXPECT_TRUE(says(measured.out, "--> kernel.cu:" + std::to_string(line) + ", kernel layer_norm, launched at kernel.cu:"));
+  EXPECT_TRUE(
+      says(measured.out,
+           "human: UNDEFINED BEHAVIOUR: out of bounds: read of 4 bytes, 0 bytes past the end of gamma ("));
+  const auto line =
+      1 + std::count(source.begin(),
+                     source.begin() + static_cast<std::ptrdiff_t>(source.find("// past the end")), '\n');
+  EXPECT_TRUE(says(measured.out,
+                   "--> kernel.cu:" + std::to_string(line) + ", kernel layer_norm, launched at kernel.cu:"));
   EXPECT_TRUE(says(measured.out, "thread (0,0,0), case small-0"));
   EXPECT_TRUE(says(measured.out, "asan build"));
   const auto all = records(root, "measurement");
@@ -142,7 +151,8 @@ TEST_F(BadKernel, ReadPastTheEndOfAnInputIsUndefinedThoughTheResultIsRight) {
 
 TEST_F(BadKernel, WrongAnswerIsDiagnosedWithTheFirstIndex) {
   fs::path root = project_with(kernel(
-      "__global__ void copy(const float* x, float* y, int64_t n) { int64_t i = blockIdx.x * 256LL + threadIdx.x; if (i < n) y[i] = x[i]; }",
+      "__global__ void copy(const float* x, float* y, int64_t n) { int64_t i = blockIdx.x * 256LL + "
+      "threadIdx.x; if (i < n) y[i] = x[i]; }",
       "  copy<<<static_cast<unsigned>((rows * cols + 255) / 256), 256, 0, stream>>>(x, y, rows * cols);"));
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 1) << measured;
@@ -163,7 +173,8 @@ TEST_F(BadKernel, WhatIsNotWrittenIsNotCalledANumber) {
 }
 
 TEST_F(BadKernel, FailedCaseIsRunAgainWithoutARecord) {
-  fs::path root = project_with(kernel("__global__ void zero(float* y) { y[0] = 0; }", "  zero<<<1, 1, 0, stream>>>(y);"));
+  fs::path root =
+      project_with(kernel("__global__ void zero(float* y) { y[0] = 0; }", "  zero<<<1, 1, 0, stream>>>(y);"));
   EXPECT_TRUE(says(measure(root).out, "that case alone: capstone measure --replay check-0"));
   Outcome again = capstone({"measure", "--replay", "check-0", "--backend", "emulated"}, {.cwd = root});
   EXPECT_EQ(again.code, 1) << again;
@@ -183,7 +194,9 @@ TEST_F(BadKernel, FailedCaseIsRunAgainWithoutARecord) {
 }
 
 TEST_F(BadKernel, FloodOfPrintingIsStopped) {
-  fs::path root = project_with(kernel("#include <cstdio>", "  for (long i = 0; i < 2000000000; ++i) std::printf(\"flood flood flood flood flood\\n\");"));
+  fs::path root = project_with(
+      kernel("#include <cstdio>",
+             "  for (long i = 0; i < 2000000000; ++i) std::printf(\"flood flood flood flood flood\\n\");"));
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 1) << measured;
   EXPECT_TRUE(says(measured.out, "it printed more than 1.00 MiB"));
@@ -210,7 +223,9 @@ TEST_F(BadKernel, QuickExitBehindTheWorkersBackIsNoPassEither) {
 }
 
 TEST_F(BadKernel, SleepingChildrenOfLaunchDieWithIt) {
-  fs::path root = project_with(kernel("#include <unistd.h>", "  if (fork() == 0) { execl(\"/bin/sleep\", \"sleep\", \"600\", nullptr); _exit(1); }"));
+  fs::path root = project_with(
+      kernel("#include <unistd.h>",
+             "  if (fork() == 0) { execl(\"/bin/sleep\", \"sleep\", \"600\", nullptr); _exit(1); }"));
   Outcome measured = measure(root, {"--timeout", "2"});
   EXPECT_EQ(measured.code, 1) << measured;
   EXPECT_LT(measured.seconds, 300) << "not as long as its child sleeps";
@@ -220,15 +235,19 @@ TEST_F(BadKernel, SleepingChildrenOfLaunchDieWithIt) {
 TEST_F(BadKernel, ChildrenThatLeaveTheProcessGroupDieInTheSandbox) {
   Outcome machine = capstone({"doctor", "--format", "json"});
   for (const Json& row : Json::parse(machine.out))
-    if (row["what"] == "isolation" && row["state"] != "ok") GTEST_SKIP() << "no sandbox here: " << row["found"];
-  fs::path root = project_with(kernel("#include <unistd.h>", "  if (fork() == 0) { setsid(); execl(\"/bin/sleep\", \"sleep\", \"600\", nullptr); _exit(1); }"));
+    if (row["what"] == "isolation" && row["state"] != "ok")
+      GTEST_SKIP() << "no sandbox here: " << row["found"];
+  fs::path root = project_with(kernel(
+      "#include <unistd.h>",
+      "  if (fork() == 0) { setsid(); execl(\"/bin/sleep\", \"sleep\", \"600\", nullptr); _exit(1); }"));
   EXPECT_EQ(measure(root, {"--timeout", "2"}).code, 1);
   expect_ledger_intact(root);
 }
 
 TEST_F(BadKernel, TensorMemoryInstructionIsNotJudgeableHereAndNamed) {
-  fs::path root = project_with(kernel("__global__ void k(float* y) { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" ::: \"memory\"); }",
-                                      "  k<<<1, 128, 0, stream>>>(y);"));
+  fs::path root = project_with(kernel(
+      "__global__ void k(float* y) { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" ::: \"memory\"); }",
+      "  k<<<1, 128, 0, stream>>>(y);"));
   Outcome measured = measure(root);
   EXPECT_EQ(measured.code, 3) << measured;
   EXPECT_TRUE(says(measured.out, "NOT JUDGEABLE"));
@@ -250,7 +269,8 @@ TEST_F(BadKernel, MissingKernelFileIsNamed) {
 
 TEST_F(BadKernel, EmptyReplyOfTheModelIsFiledWithItsReason) {
   fs::path root = project();
-  Outcome added = capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated"}, {.cwd = root, .input = ""});
+  Outcome added =
+      capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated"}, {.cwd = root, .input = ""});
   EXPECT_EQ(added.code, 1) << added;
   EXPECT_TRUE(says(added.err, "error: the reply holds no kernel: the reply is empty"));
   EXPECT_TRUE(says(added.err, "--> " + (root / "llm" / "attempt-1" / "reply.md").string()));
@@ -264,8 +284,9 @@ TEST_F(BadKernel, EmptyReplyOfTheModelIsFiledWithItsReason) {
 
 TEST_F(BadKernel, ModelThatDoesNotCompileIsFullEvidence) {
   fs::path root = project();
-  Outcome added = capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--format", "json"},
-                           {.cwd = root, .input = "Here:\n```cuda\n" + kernel("", "  return 1 +;") + "```\n"});
+  Outcome added =
+      capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--format", "json"},
+               {.cwd = root, .input = "Here:\n```cuda\n" + kernel("", "  return 1 +;") + "```\n"});
   EXPECT_EQ(added.code, 1) << added;
   Json answer = Json::parse(added.out, nullptr, false);
   ASSERT_TRUE(answer.is_object()) << added;

@@ -42,7 +42,9 @@ class Recorded : public CliTest {
 };
 
 TEST_F(Recorded, BenchmarkIsReadByTheLibrarysOwnTools) {
-  Outcome ran = capstone({"bench", "--recorded", file_, "--filter", "softmax/0", "--out", "out.json", "--format", "json"}, {.cwd = home_});
+  Outcome ran = capstone(
+      {"bench", "--recorded", file_, "--filter", "softmax/0", "--out", "out.json", "--format", "json"},
+      {.cwd = home_});
   ASSERT_EQ(ran.code, 0) << ran;
   for (const std::string& text : {ran.out, slurp(home_ / "out.json")}) {
     const Json json = Json::parse(text, nullptr, false);
@@ -64,9 +66,14 @@ TEST_F(Recorded, BenchmarkTakesADevicesNameAndTellsSizesApart) {
   const Json json = Json::parse(ran.out, nullptr, false);
   ASSERT_TRUE(json.is_object()) << ran;
   std::set<std::string> names;
-  for (const Json& one : json["benchmarks"]) EXPECT_TRUE(names.insert(one["name"]).second) << "twice: " << one["name"];
-  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("softmax/02_online/rows=4096,cols=65536"); }));
-  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("softmax/02_online/iterations"); }));
+  for (const Json& one : json["benchmarks"])
+    EXPECT_TRUE(names.insert(one["name"]).second) << "twice: " << one["name"];
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with("softmax/02_online/rows=4096,cols=65536");
+  }));
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with("softmax/02_online/iterations");
+  }));
   Outcome nowhere = capstone({"bench", "--recorded", "abacus"});
   EXPECT_EQ(nowhere.code, 2) << nowhere;
   EXPECT_TRUE(says(nowhere.err, "recorded: h200"));
@@ -83,7 +90,8 @@ TEST_F(Recorded, BenchmarkWithoutAGpuSaysWhatItCannotDo) {
   EXPECT_TRUE(says(broken.err, "not a regular expression"));
   Outcome other = capstone({"bench", "--filter", "sgemm", "--recorded", file_});
   EXPECT_EQ(other.code, 2) << other;
-  Outcome blind = capstone({"bench", "--filter", "softmax"}, {.env = {{"CUDA_VISIBLE_DEVICES", "-1"}, {"CAPSTONE_IGNORE_TOOLKIT", "1"}}});
+  Outcome blind = capstone({"bench", "--filter", "softmax"},
+                           {.env = {{"CUDA_VISIBLE_DEVICES", "-1"}, {"CAPSTONE_IGNORE_TOOLKIT", "1"}}});
   EXPECT_EQ(blind.code, 3) << blind;
   EXPECT_TRUE(says(blind.err, "nothing can be timed here"));
 }
@@ -99,7 +107,8 @@ TEST_F(Recorded, LiveLadderTakesTheGuessBeforeItShowsTheGain) {
   EXPECT_TRUE(says(live.out, "██")) << "large type";
   Outcome slip = capstone({"ladder", "softmax", "--recorded", file_, "--live"}, {.input = "\nwas?\n2.4\n\n"});
   EXPECT_TRUE(says(slip.out, "that is no number: 2.5, 3x, or just Enter"));
-  EXPECT_LT(slip.out.find("that is no number"), slip.out.find("the room said 2.4x")) << "a slip of the finger gives nothing away: " << slip;
+  EXPECT_LT(slip.out.find("that is no number"), slip.out.find("the room said 2.4x"))
+      << "a slip of the finger gives nothing away: " << slip;
   Outcome silent = capstone({"ladder", "softmax", "--recorded", file_, "--live"}, {.input = "\n"});
   EXPECT_EQ(silent.code, 0) << "whoever leaves, leaves";
   EXPECT_EQ(silent.out.find("2.50"), std::string::npos) << "nothing is told before the guess";
@@ -110,9 +119,11 @@ TEST_F(Recorded, LiveSessionEndsWhenTheRoomLeavesAndTakesEachLadderOnce) {
   ASSERT_EQ(left.code, 0) << left;
   EXPECT_TRUE(says(left.out, "(histogram, "));
   EXPECT_EQ(left.out.find("(transpose, "), std::string::npos) << left;
-  Outcome whole = capstone({"ladder", "transpose", "--recorded", "h200", "--live"}, {.input = std::string(40, '\n')});
+  Outcome whole =
+      capstone({"ladder", "transpose", "--recorded", "h200", "--live"}, {.input = std::string(40, '\n')});
   EXPECT_TRUE(says(whole.out, "rows=8192 cols=8192"));
-  EXPECT_EQ(whole.out.find("rows=32768"), std::string::npos) << "one ladder, two sizes: the room guesses once";
+  EXPECT_EQ(whole.out.find("rows=32768"), std::string::npos)
+      << "one ladder, two sizes: the room guesses once";
 }
 
 TEST_F(Recorded, LiveLadderWithoutTimesNamesTheWay) {
@@ -122,7 +133,8 @@ TEST_F(Recorded, LiveLadderWithoutTimesNamesTheWay) {
 }
 
 TEST_F(Recorded, PageIsWholeEscapedAndMarkedAsRecorded) {
-  Outcome shown = capstone({"ladder", "softmax", "--recorded", file_, "--html", "stairs.html"}, {.cwd = home_});
+  Outcome shown =
+      capstone({"ladder", "softmax", "--recorded", file_, "--html", "stairs.html"}, {.cwd = home_});
   ASSERT_EQ(shown.code, 0) << shown;
   const std::string page = slurp(home_ / "stairs.html");
   EXPECT_TRUE(says(page, "measured on another machine at another time"));
@@ -133,7 +145,8 @@ TEST_F(Recorded, PageIsWholeEscapedAndMarkedAsRecorded) {
 }
 
 TEST_F(Recorded, PageOfOneLadderAtTwoSizesHasOneHeading) {
-  Outcome shown = capstone({"ladder", "transpose", "--recorded", "h200", "--html", "stairs.html"}, {.cwd = home_});
+  Outcome shown =
+      capstone({"ladder", "transpose", "--recorded", "h200", "--html", "stairs.html"}, {.cwd = home_});
   ASSERT_EQ(shown.code, 0) << shown;
   EXPECT_TRUE(says(slurp(home_ / "stairs.html"), "<h1>Matrix transpose</h1>"));
 }

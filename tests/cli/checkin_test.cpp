@@ -7,12 +7,14 @@ namespace {
 class CheckIn : public CliTest {
  protected:
   fs::path student(const std::string& name, const std::string& id) const {
-    Outcome made = capstone({"init", "vector_add", name, "--from", "01", "--member", name + " (id " + id + ")"});
+    Outcome made =
+        capstone({"init", "vector_add", name, "--from", "01", "--member", name + " (id " + id + ")"});
     EXPECT_EQ(made.code, 0) << made;
     return home_ / name;
   }
   void check_in(const fs::path& root, std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"checkin", "--out", (home_ / "in" / (root.filename().string() + ".json")).string()};
+    std::vector<std::string> words{"checkin", "--out",
+                                   (home_ / "in" / (root.filename().string() + ".json")).string()};
     words.insert(words.end(), more.begin(), more.end());
     Outcome done = capstone(words, {.cwd = root});
     EXPECT_EQ(done.code, 0) << done;
@@ -71,7 +73,8 @@ TEST_F(CheckIn, AMentorSeesWhoNeedsAWordBeforeThereIsACohortAndAfter) {
   fs::create_directories(home_ / "handed");
   fs::copy(ada, home_ / "handed" / "ada", fs::copy_options::recursive);
   ASSERT_EQ(capstone({"init", "vector_add", "handed/bob", "--from", "01", "--member", "bob (id 2)"}).code, 0);
-  Outcome graded = capstone({"grade", "handed", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+  Outcome graded =
+      capstone({"grade", "handed", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
   ASSERT_EQ(graded.code, 0) << graded;
   Outcome after = capstone({"gradebook", "graded", "--progress", "in", "--format", "json"});
   const Json json = Json::parse(after.out, nullptr, false);

@@ -16,27 +16,35 @@ namespace {
 class Cohort : public CliTest {
  protected:
   void make(int count) {
-    Outcome made = program({CAPSTONE_SOURCE_DIR "/scripts/make_cohort", (home_ / "c").string(), "--count", std::to_string(count)});
+    Outcome made = program({CAPSTONE_SOURCE_DIR "/scripts/make_cohort", (home_ / "c").string(), "--count",
+                            std::to_string(count)});
     ASSERT_EQ(made.code, 0) << made;
-    auto table = CsvTable::read(slurp(home_ / "c" / "expected.csv"), "expected.csv", {"name", "state", "fault"});
+    auto table =
+        CsvTable::read(slurp(home_ / "c" / "expected.csv"), "expected.csv", {"name", "state", "fault"});
     ASSERT_TRUE(table);
-    for (std::size_t i = 0; i < table->rows(); ++i) expected_[table->at(i, "name")] = table->at(i, "state") + " " + table->at(i, "fault");
+    for (std::size_t i = 0; i < table->rows(); ++i)
+      expected_[table->at(i, "name")] = table->at(i, "state") + " " + table->at(i, "fault");
   }
 
   std::vector<std::string> command(const std::string& out, std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"grade", "c/submissions", "--out", out, "--backend", "emulated", "--hidden", "0", "--quick", "--timeout", "1", "-j", "2"};
+    std::vector<std::string> words{
+        "grade", "c/submissions", "--out",     out, "--backend", "emulated", "--hidden",
+        "0",     "--quick",       "--timeout", "1", "-j",        "2"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
 
-  static Json result(const fs::path& out, const std::string& name) { return Json::parse(slurp(out / "submissions" / name / "result.json"), nullptr, false); }
+  static Json result(const fs::path& out, const std::string& name) {
+    return Json::parse(slurp(out / "submissions" / name / "result.json"), nullptr, false);
+  }
 
   // What a batch came to, without times and seeds.
   static std::string essence(const fs::path& out) {
     std::string text = slurp(out / "grades.csv");
     for (const auto& entry : fs::directory_iterator(out / "submissions")) {
       Json json = result(out, entry.path().filename());
-      text += json["name"].get<std::string>() + json["inputs"].dump() + json["suggested"].dump() + json["claims"].dump() + json["members"].dump() + "\n";
+      text += json["name"].get<std::string>() + json["inputs"].dump() + json["suggested"].dump() +
+              json["claims"].dump() + json["members"].dump() + "\n";
     }
     std::vector<std::string> lines;
     std::istringstream stream(text);
@@ -51,7 +59,8 @@ class Cohort : public CliTest {
     for (const auto& [name, state] : expected_) {
       Json json = result(out, name);
       ASSERT_TRUE(json.is_object()) << name << " has no result";
-      EXPECT_EQ(json["state"].get<std::string>() + " " + json["fault"].get<std::string>(), state) << name << ": " << json["why"];
+      EXPECT_EQ(json["state"].get<std::string>() + " " + json["fault"].get<std::string>(), state)
+          << name << ": " << json["why"];
     }
   }
 
@@ -63,16 +72,18 @@ constexpr int kCohort = 40;
 
 TEST_F(Cohort, KilledTwentyTimesItEndsLikeAnUndisturbedOne) {
   make(kCohort);
-  // The one that is killed comes first, when nothing is built yet. Both are made in the same place, which builds are cached by.
+  // The one that is killed comes first, when nothing is built yet. Both are made in the same place, which
+  // builds are cached by.
   std::mt19937 random(20261122);
   for (int kill = 0; kill < 20; ++kill) {
     Child child = start(command("out"));
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::uniform_real_distribution<double>(0.02, 2.5)(random)));
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::uniform_real_distribution<double>(0.02, 2.5)(random)));
     ::kill(child.pid(), SIGKILL);
     child.finish(std::chrono::seconds(5));
   }
-  // A sandbox whose outer process is killed while it still sets up the inner one leaves that behind: the next start ends it, and TearDown()
-  // looks for processes that are left.
+  // A sandbox whose outer process is killed while it still sets up the inner one leaves that behind: the next
+  // start ends it, and TearDown() looks for processes that are left.
   std::this_thread::sleep_for(std::chrono::seconds(1));  // those that die by themselves
   Outcome resumed = capstone(command("out"), {.patience = std::chrono::seconds(600)});
   EXPECT_EQ(resumed.code, 4) << resumed;
@@ -141,7 +152,9 @@ TEST_F(Cohort, OnlyForceAndDryRunDoWhatTheySay) {
   plan = capstone(command("out", {"--dry-run"}));
   EXPECT_TRUE(says(plan.out, "grade: handed in again"));
   EXPECT_TRUE(says(plan.out, "nothing: unchanged"));
-  EXPECT_TRUE(says(capstone({"grade", "c/submissions", "--out", "out", "--backend", "emulated", "--dry-run"}).out, "grade: other options"));
+  EXPECT_TRUE(
+      says(capstone({"grade", "c/submissions", "--out", "out", "--backend", "emulated", "--dry-run"}).out,
+           "grade: other options"));
 }
 
 TEST_F(Cohort, AFaultOfTheMachineIsNoStudentsZeroAndIsTriedAgain) {
@@ -152,7 +165,9 @@ TEST_F(Cohort, AFaultOfTheMachineIsNoStudentsZeroAndIsTriedAgain) {
     Outcome where = program({"sh", "-c", std::string("command -v ") + tool});
     if (where.code == 0) fs::create_symlink(where.out.substr(0, where.out.find('\n')), home_ / "bin" / tool);
   }
-  Outcome broken = capstone(command("out"), {.env = {{"PATH", (home_ / "bin").string()}, {"CAPSTONE_CACHE", (home_ / "cache").string()}}});
+  Outcome broken =
+      capstone(command("out"),
+               {.env = {{"PATH", (home_ / "bin").string()}, {"CAPSTONE_CACHE", (home_ / "cache").string()}}});
   EXPECT_EQ(broken.code, 4) << broken;
   Json json = result(home_ / "out", "ada");
   EXPECT_EQ(json["state"], "failed") << json;

@@ -25,7 +25,6 @@ bool ours_to_set(std::string_view entry) {
   return false;
 }
 
-
 }  // namespace
 
 std::string processes_left() {
@@ -46,7 +45,9 @@ std::string processes_left() {
 }
 
 std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
-  return stream << "exit code " << outcome.code << "\n--- stdout\n" << outcome.out << "--- stderr\n" << outcome.err;
+  return stream << "exit code " << outcome.code << "\n--- stdout\n"
+                << outcome.out << "--- stderr\n"
+                << outcome.err;
 }
 
 ::testing::AssertionResult says(const std::string& text, const std::string& part) {
@@ -57,7 +58,8 @@ std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
 std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  text << file.rdbuf();  // a process that ends while its file in /proc is read is no exception: the text ends there
+  text << file.rdbuf();  // a process that ends while its file in /proc is read is no exception: the text ends
+                         // there
   return text.str();
 }
 
@@ -68,12 +70,15 @@ void spit(const fs::path& path, const std::string& text) {
 
 std::string kernel(const std::string& before, const std::string& body) {
   return "#include <cuda_runtime.h>\n#include <cstdint>\n" + before +
-         "\nextern \"C\" void launch(const float* x, const float* residual, const float* bias, const float* gamma, const float* beta, "
-         "float* y, float eps, int64_t rows, int64_t cols, void* workspace, cudaStream_t stream) {\n" + body + "\n}\n";
+         "\nextern \"C\" void launch(const float* x, const float* residual, const float* bias, const float* "
+         "gamma, const float* beta, "
+         "float* y, float eps, int64_t rows, int64_t cols, void* workspace, cudaStream_t stream) {\n" +
+         body + "\n}\n";
 }
 
 std::string endless_kernel() {
-  return kernel("__global__ void spin(float* y) { volatile int i = 0; while (true) i = i + 1; }", "  spin<<<1, 32, 0, stream>>>(y);");
+  return kernel("__global__ void spin(float* y) { volatile int i = 0; while (true) i = i + 1; }",
+                "  spin<<<1, 32, 0, stream>>>(y);");
 }
 
 void CliTest::SetUp() {
@@ -109,9 +114,11 @@ ProcessSpec CliTest::spec(std::vector<std::string> arguments, const How& how) co
   for (char** entry = environ; *entry; ++entry) {
     std::string text = *entry;
     std::size_t cut = text.find('=');
-    if (cut != std::string::npos && !ours_to_set(text)) all.emplace_back(text.substr(0, cut), text.substr(cut + 1));
+    if (cut != std::string::npos && !ours_to_set(text))
+      all.emplace_back(text.substr(0, cut), text.substr(cut + 1));
   }
-  for (const auto& [name, value] : how.env) std::erase_if(all, [&](const auto& one) { return one.first == name; });
+  for (const auto& [name, value] : how.env)
+    std::erase_if(all, [&](const auto& one) { return one.first == name; });
   all.insert(all.end(), how.env.begin(), how.env.end());
   spec.env = std::move(all);
   spec.cwd = how.cwd.empty() ? home_ : how.cwd;
@@ -154,23 +161,31 @@ Child CliTest::start(std::vector<std::string> arguments, const How& how) const {
   return std::move(*child);
 }
 
-fs::path CliTest::project(const std::string& name, const std::string& from, const std::string& problem) const {
-  std::vector<std::string> arguments{"init", problem, name, "--member", "Ada Lovelace <ada@example.org> (id 1815)"};
+fs::path CliTest::project(const std::string& name, const std::string& from,
+                          const std::string& problem) const {
+  std::vector<std::string> arguments{"init", problem, name, "--member",
+                                     "Ada Lovelace <ada@example.org> (id 1815)"};
   if (!from.empty()) arguments.insert(arguments.end(), {"--from", from});
   Outcome made = capstone(arguments);
   EXPECT_EQ(made.code, 0) << made;
   return home_ / name;
 }
 
-fs::path CliTest::project_of_own_problem(const std::string& id, const std::string& name, const std::string& oracle) const {
-  const fs::path definition = home_ / ("definition_of_" + name) / id, problems = fs::path(CAPSTONE_BINARY).parent_path().parent_path() / "share" / "capstone" / "problems";
+fs::path CliTest::project_of_own_problem(const std::string& id, const std::string& name,
+                                         const std::string& oracle) const {
+  const fs::path definition = home_ / ("definition_of_" + name) / id,
+                 problems = fs::path(CAPSTONE_BINARY).parent_path().parent_path() / "share" / "capstone" /
+                            "problems";
   fs::create_directories(definition);
   fs::copy(problems / "vector_add", definition, fs::copy_options::recursive);
   std::string text = slurp(definition / "problem.yaml");
-  spit(definition / "problem.yaml", text.replace(text.find("id: vector_add"), 14, "id: " + id) + "\n# of one's own\n");
+  spit(definition / "problem.yaml",
+       text.replace(text.find("id: vector_add"), 14, "id: " + id) + "\n# of one's own\n");
   spit(definition / "oracle.cpp", slurp(definition / "oracle.cpp") + oracle);
-  const fs::path root = project(name, {}, definition.string()), like = project("like_" + name, "01", "vector_add");
-  fs::copy_file(like / "human" / "kernel.cu", root / "human" / "kernel.cu", fs::copy_options::overwrite_existing);
+  const fs::path root = project(name, {}, definition.string()),
+                 like = project("like_" + name, "01", "vector_add");
+  fs::copy_file(like / "human" / "kernel.cu", root / "human" / "kernel.cu",
+                fs::copy_options::overwrite_existing);
   return root;
 }
 
@@ -182,7 +197,8 @@ fs::path CliTest::project_with(const std::string& source) const {
 
 Outcome CliTest::measure(const fs::path& root, std::vector<std::string> more) const {
   std::vector<std::string> arguments{"measure", "--backend", "emulated", "--hidden", "0"};
-  if (std::find(more.begin(), more.end(), "--timeout") == more.end()) arguments.insert(arguments.end(), {"--timeout", "5"});
+  if (std::find(more.begin(), more.end(), "--timeout") == more.end())
+    arguments.insert(arguments.end(), {"--timeout", "5"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   return capstone(arguments, {.cwd = root});
 }

@@ -1,6 +1,7 @@
 #pragma once
-// What every whole-command test stands on: a temporary home, the built binary, and the three things that must hold after
-// any command, whatever it was given: the exit code is the documented one, the ledger is whole, no process is left.
+// What every whole-command test stands on: a temporary home, the built binary, and the three things that must
+// hold after any command, whatever it was given: the exit code is the documented one, the ledger is whole, no
+// process is left.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,16 +19,16 @@ namespace fs = std::filesystem;
 
 /// How one command is run, where it differs from the usual.
 struct How {
-  fs::path cwd = {};                                      ///< empty: the test's own folder
+  fs::path cwd = {};                                          ///< empty: the test's own folder
   std::vector<std::pair<std::string, std::string>> env = {};  ///< added to the usual ones, or instead of them
-  std::string input = {};                                 ///< standard input
+  std::string input = {};                                     ///< standard input
   std::chrono::seconds patience{240};
-  std::size_t max_file = 0;                               ///< [B] no file may grow beyond it: a disk that is full
+  std::size_t max_file = 0;  ///< [B] no file may grow beyond it: a disk that is full
 };
 
 /// What a command answered.
 struct Outcome {
-  int code = -1;            ///< exit code; -1: it did not end by itself
+  int code = -1;  ///< exit code; -1: it did not end by itself
   std::string out, err;
   double seconds = 0;
   std::string both() const { return out + err; }
@@ -36,7 +37,8 @@ struct Outcome {
 /// For assertions: what was run is of no use without what it said.
 std::ostream& operator<<(std::ostream& stream, const Outcome& outcome);
 
-/// One line for each process that is still a child of ours: "123 (name)". Orphans are, too: SetUp() makes us their reaper.
+/// One line for each process that is still a child of ours: "123 (name)". Orphans are, too: SetUp() makes us
+/// their reaper.
 std::string processes_left();
 
 /// Whether a text holds a part; the failure shows the whole text.
@@ -45,8 +47,8 @@ std::string processes_left();
 std::string slurp(const fs::path& path);
 void spit(const fs::path& path, const std::string& text);
 
-/// `body` inside a launch() with bias_gelu_layernorm's signature; `before` is what stands above it. launch() is at
-/// line kLaunchLine when `before` has one line.
+/// `body` inside a launch() with bias_gelu_layernorm's signature; `before` is what stands above it. launch()
+/// is at line kLaunchLine when `before` has one line.
 std::string kernel(const std::string& before, const std::string& body);
 inline constexpr int kLaunchLine = 4;
 
@@ -69,11 +71,14 @@ class CliTest : public ::testing::Test {
   /// A new project in `name`; `from`: the rung to begin with, empty for the stub.
   fs::path project(const std::string& name = "project", const std::string& from = {},
                    const std::string& problem = "bias_gelu_layernorm") const;
-  /// A project with a right kernel for a problem called `id` that is not the catalogue's: vector_add with `oracle` below its oracle.
-  fs::path project_of_own_problem(const std::string& id, const std::string& name, const std::string& oracle = {}) const;
+  /// A project with a right kernel for a problem called `id` that is not the catalogue's: vector_add with
+  /// `oracle` below its oracle.
+  fs::path project_of_own_problem(const std::string& id, const std::string& name,
+                                  const std::string& oracle = {}) const;
   /// A project whose human/kernel.cu is `source`.
   fs::path project_with(const std::string& source) const;
-  /// `measure --backend emulated` without hidden cases: for verdicts that do not need them. A run may take 5 s.
+  /// `measure --backend emulated` without hidden cases: for verdicts that do not need them. A run may take 5
+  /// s.
   Outcome measure(const fs::path& root, std::vector<std::string> more = {}) const;
 
   /// `capstone ledger --verify` answers 0.
@@ -85,6 +90,7 @@ class CliTest : public ::testing::Test {
 };
 
 /// Waits until a background command has written `text` to stderr. False: it did not within `patience`.
-bool wait_for(Child& child, const std::string& text, std::chrono::seconds patience = std::chrono::seconds(120));
+bool wait_for(Child& child, const std::string& text,
+              std::chrono::seconds patience = std::chrono::seconds(120));
 
 }  // namespace capstone::cli_test

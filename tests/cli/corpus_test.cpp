@@ -1,5 +1,5 @@
-// `capstone selftest`: every case that a CPU can show, shown to the judge as a mentor would; and a corpus whose manifests
-// lie, so that the command is known to fail when it must.
+// `capstone selftest`: every case that a CPU can show, shown to the judge as a mentor would; and a corpus
+// whose manifests lie, so that the command is known to fail when it must.
 #include <algorithm>
 #include <cctype>
 
@@ -14,7 +14,8 @@ const fs::path kCorpus = fs::path(CAPSTONE_SOURCE_DIR) / "tests" / "corpus";
 std::vector<std::string> cases() {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(kCorpus))
-    if (fs::exists(entry.path() / "manifest.yaml") && entry.path().filename() != "honest_reference_kernels") names.push_back(entry.path().filename());
+    if (fs::exists(entry.path() / "manifest.yaml") && entry.path().filename() != "honest_reference_kernels")
+      names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -22,27 +23,32 @@ std::vector<std::string> cases() {
 class Corpus : public CliTest, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(Corpus, JudgeKeepsThePromiseOfTheManifest) {
-  Outcome shown = capstone({"selftest", "--backend", "emulated", "--only", GetParam(), "--format", "json"}, {.patience = std::chrono::seconds(240)});
+  Outcome shown = capstone({"selftest", "--backend", "emulated", "--only", GetParam(), "--format", "json"},
+                           {.patience = std::chrono::seconds(240)});
   Json record = Json::parse(shown.out, nullptr, false);
   ASSERT_TRUE(record.is_object()) << shown;
   ASSERT_EQ(record["rows"].size(), 1u);
   const Json& row = record["rows"][0];
   if (row["state"] == "not run") GTEST_SKIP() << row["why"].get<std::string>();
-  EXPECT_EQ(row["state"], "ok") << "expected " << row["expected"] << ", got " << row["got"] << ": " << row["why"];
+  EXPECT_EQ(row["state"], "ok") << "expected " << row["expected"] << ", got " << row["got"] << ": "
+                                << row["why"];
   EXPECT_EQ(shown.code, 0) << shown;
 }
 
-INSTANTIATE_TEST_SUITE_P(Emulated, Corpus, ::testing::ValuesIn(cases()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Emulated, Corpus, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param; });
 
 using Selftest = CliTest;
 
 TEST_F(Selftest, TableEndsWithTheRateAndRowsThatCannotRunDoNotCount) {
-  Outcome shown = capstone({"selftest", "--backend", "emulated", "--only", "01_writes_nothing", "11_*", "honest_grid_stride", "--record", "record.json", "-j", "2"});
+  Outcome shown = capstone({"selftest", "--backend", "emulated", "--only", "01_writes_nothing", "11_*",
+                            "honest_grid_stride", "--record", "record.json", "-j", "2"});
   EXPECT_EQ(shown.code, 0) << shown;
   EXPECT_TRUE(says(shown.out, "01_writes_nothing"));
   EXPECT_TRUE(says(shown.out, "not run"));
   EXPECT_TRUE(says(shown.out, "nothing is timed on a CPU"));
-  EXPECT_TRUE(says(shown.out, "tricks caught: 1 of 1 (100 %); honest kernels passed: 1 of 1 (100 %); not run here: 4"));
+  EXPECT_TRUE(says(shown.out,
+                   "tricks caught: 1 of 1 (100 %); honest kernels passed: 1 of 1 (100 %); not run here: 4"));
   Json record = Json::parse(slurp(home_ / "record.json"), nullptr, false);
   ASSERT_TRUE(record.is_object());
   EXPECT_EQ(record["backend"], "emulated");
@@ -51,8 +57,9 @@ TEST_F(Selftest, TableEndsWithTheRateAndRowsThatCannotRunDoNotCount) {
 }
 
 TEST_F(Selftest, WhatWasShownBeforeAnInterruptionIsInTheRecord) {
-  Outcome shown = program({"timeout", "-s", "INT", "3", CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "11_patches_event_timer", "13_*",
-                           "--record", (home_ / "record.json").string()});
+  Outcome shown =
+      program({"timeout", "-s", "INT", "3", CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only",
+               "11_patches_event_timer", "13_*", "--record", (home_ / "record.json").string()});
   EXPECT_NE(shown.code, 0) << shown;
   const Json record = Json::parse(slurp(home_ / "record.json"), nullptr, false);
   ASSERT_TRUE(record.is_object()) << shown;
@@ -63,10 +70,12 @@ TEST_F(Selftest, WhatWasShownBeforeAnInterruptionIsInTheRecord) {
 
 TEST_F(Selftest, AnInterruptionKeepsWhatTheRecordHadOfTheSameMachine) {
   const std::string file = (home_ / "record.json").string();
-  Outcome first = program({CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "11_patches_event_timer", "--record", file});
+  Outcome first = program({CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only",
+                           "11_patches_event_timer", "--record", file});
   EXPECT_EQ(first.code, 0) << first;
   const Json before = Json::parse(slurp(file), nullptr, false);
-  Outcome second = program({"timeout", "-s", "INT", "2", CAPSTONE_BINARY, "selftest", "--backend", "emulated", "--only", "13_endless_host_loop", "--record", file});
+  Outcome second = program({"timeout", "-s", "INT", "2", CAPSTONE_BINARY, "selftest", "--backend", "emulated",
+                            "--only", "13_endless_host_loop", "--record", file});
   EXPECT_NE(second.code, 0) << second;
   const Json record = Json::parse(slurp(file), nullptr, false);
   ASSERT_TRUE(record.is_object()) << second;
@@ -101,17 +110,22 @@ class LyingMuseum : public CliTest {
     fs::create_directory_symlink(built / "libexec", home_ / "tree" / "libexec");
     for (const auto& entry : fs::directory_iterator(built / "share" / "capstone"))
       if (entry.path().filename() != "corpus")
-        fs::create_directory_symlink(entry.path(), home_ / "tree" / "share" / "capstone" / entry.path().filename());
+        fs::create_directory_symlink(entry.path(),
+                                     home_ / "tree" / "share" / "capstone" / entry.path().filename());
   }
   // A case of the real corpus under another manifest.
-  void lie(const std::string& name, const std::string& of, const std::string& row, const std::string& promise) {
+  void lie(const std::string& name, const std::string& of, const std::string& row,
+           const std::string& promise) {
     const fs::path folder = home_ / "tree" / "share" / "capstone" / "corpus" / name;
     fs::create_directories(folder);
     fs::copy_file(kCorpus / of / "kernel.cu", folder / "kernel.cu");
-    spit(folder / "manifest.yaml", "schema: 1\nrow: " + row + "\nwhat: a lie\nproblem: softmax\n" + (row == "honest" ? "" : "fools: nobody\n") +
-                                       "emulated: " + promise + "\ncuda-host: " + promise + "\ncuda-replayed: " + promise + "\n");
+    spit(folder / "manifest.yaml", "schema: 1\nrow: " + row + "\nwhat: a lie\nproblem: softmax\n" +
+                                       (row == "honest" ? "" : "fools: nobody\n") + "emulated: " + promise +
+                                       "\ncuda-host: " + promise + "\ncuda-replayed: " + promise + "\n");
   }
-  Outcome selftest() { return program({(home_ / "tree" / "bin" / "capstone").string(), "selftest", "--backend", "emulated"}); }
+  Outcome selftest() {
+    return program({(home_ / "tree" / "bin" / "capstone").string(), "selftest", "--backend", "emulated"});
+  }
 };
 
 TEST_F(LyingMuseum, EscapeRefusalAndDifferenceFail) {

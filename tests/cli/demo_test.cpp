@@ -1,4 +1,5 @@
-// `capstone demo` and `capstone syllabus` on a machine without a GPU: what can be shown is shown, what cannot says so.
+// `capstone demo` and `capstone syllabus` on a machine without a GPU: what can be shown is shown, what cannot
+// says so.
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -12,10 +13,15 @@ struct Shows {
 };
 
 TEST_F(Demos, ByHandCountWhatTheCourseSays) {
-  for (const Shows& demo : std::vector<Shows>{{"receipt", {"1·5 + 2·7", "50", "8 multiply-adds = 16 FLOPs"}},
-                                               {"online-softmax", {"e^(3 - 5) = 0.1353", "1.203438", "the same, and the row was read once"}},
-                                               {"flash-traffic", {"16.8 million entries a head, 67 MB", "the course says 67 million scores; here 16.8 million: 75 % below that", "272.6 MB", "4.2 MB", "65 times less"}},
-                                               {"roofline", {"the ridge is at", "sgemm", "vector_add", "not under the roof of FP32:", "gemm_bf16 (bf16)"}}}) {
+  for (const Shows& demo : std::vector<Shows>{
+           {"receipt", {"1·5 + 2·7", "50", "8 multiply-adds = 16 FLOPs"}},
+           {"online-softmax", {"e^(3 - 5) = 0.1353", "1.203438", "the same, and the row was read once"}},
+           {"flash-traffic",
+            {"16.8 million entries a head, 67 MB",
+             "the course says 67 million scores; here 16.8 million: 75 % below that", "272.6 MB", "4.2 MB",
+             "65 times less"}},
+           {"roofline",
+            {"the ridge is at", "sgemm", "vector_add", "not under the roof of FP32:", "gemm_bf16 (bf16)"}}}) {
     Outcome shown = capstone({"demo", demo.name});
     ASSERT_EQ(shown.code, 0) << shown;
     for (const char* text : demo.texts) EXPECT_TRUE(says(shown.out, text)) << demo.name;
@@ -48,7 +54,8 @@ TEST_F(Demos, ThatNeedAGpuSayWhatTheyCannotShow) {
   for (const char* name : {"mountain", "warmup"}) {
     Outcome shown = capstone({"demo", name}, {.env = {{"CUDA_VISIBLE_DEVICES", ""}}});
     ASSERT_EQ(shown.code, 0) << shown;
-    if (shown.out.find("NVIDIA ") != std::string::npos && shown.out.find("no NVIDIA") == std::string::npos) GTEST_SKIP() << "there is a GPU here";
+    if (shown.out.find("NVIDIA ") != std::string::npos && shown.out.find("no NVIDIA") == std::string::npos)
+      GTEST_SKIP() << "there is a GPU here";
     EXPECT_TRUE(says(shown.out, "not shown here")) << name;
   }
 }
@@ -82,8 +89,8 @@ TEST_F(Demos, CpuVsGpuWithoutAGpuShowsWhatWasRecorded) {
 TEST_F(Demos, AreListedAndMisspellingsAnswered) {
   Outcome list = capstone({"demo"});
   ASSERT_EQ(list.code, 0) << list;
-  for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "off-by-one", "receipt", "coalescing", "bank-conflict", "online-softmax", "flash-traffic",
-                           "roofline", "two-gates"})
+  for (const char* name : {"mountain", "cpu-vs-gpu", "warmup", "off-by-one", "receipt", "coalescing",
+                           "bank-conflict", "online-softmax", "flash-traffic", "roofline", "two-gates"})
     EXPECT_TRUE(says(list.out, name));
   Outcome misspelt = capstone({"demo", "mountin"});
   EXPECT_EQ(misspelt.code, 2) << misspelt;

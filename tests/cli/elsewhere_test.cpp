@@ -1,5 +1,5 @@
-// `measure --on`: judged where the GPU is, recorded at home. `ssh` and `sbatch` are programs of the test's own; scripts/test_ssh.sh and
-// scripts/test_slurm.sh ask the real ones.
+// `measure --on`: judged where the GPU is, recorded at home. `ssh` and `sbatch` are programs of the test's
+// own; scripts/test_ssh.sh and scripts/test_slurm.sh ask the real ones.
 #include <signal.h>
 #include <unistd.h>
 
@@ -18,15 +18,24 @@ class Elsewhere : public CliTest {
     CliTest::SetUp();
     fs::create_directories(home_ / "bin");
     fs::create_directories(home_ / "there");
-    // Another home is another machine. Its login greets on stdout, as some do; a file `cut` loses the end of what it says.
-    program_file("bin/ssh", "#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\n"
-                            "[ \"$1\" = nowhere ] && { echo 'ssh: Could not resolve hostname nowhere' >&2; exit 255; }\n"
-                            "unset XDG_CACHE_HOME XDG_STATE_HOME\nexport HOME='" + (home_ / "there").string() + "'\necho Welcome to $1\n"
-                            "if [ -f \"$HOME/cut\" ]; then sh | head -c 3000; else exec sh; fi\n");
-    program_file("bin/sbatch", "#!/bin/sh\nfor word; do case $word in --chdir=*) echo \"${word#--chdir=}\" > '" + (home_ / "job.part").string() + "' ;; esac; done\n"
-                               "mv '" + (home_ / "job.part").string() + "' '" + (home_ / "job").string() + "'\necho 42\n");
+    // Another home is another machine. Its login greets on stdout, as some do; a file `cut` loses the end of
+    // what it says.
+    program_file("bin/ssh",
+                 "#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\n"
+                 "[ \"$1\" = nowhere ] && { echo 'ssh: Could not resolve hostname nowhere' >&2; exit 255; }\n"
+                 "unset XDG_CACHE_HOME XDG_STATE_HOME\nexport HOME='" +
+                     (home_ / "there").string() +
+                     "'\necho Welcome to $1\n"
+                     "if [ -f \"$HOME/cut\" ]; then sh | head -c 3000; else exec sh; fi\n");
+    program_file("bin/sbatch",
+                 "#!/bin/sh\nfor word; do case $word in --chdir=*) echo \"${word#--chdir=}\" > '" +
+                     (home_ / "job.part").string() +
+                     "' ;; esac; done\n"
+                     "mv '" +
+                     (home_ / "job.part").string() + "' '" + (home_ / "job").string() + "'\necho 42\n");
     program_file("bin/squeue", "#!/bin/sh\necho 'RUNNING (None)'\n");
-    program_file("counted", "#!/bin/sh\necho called >> '" + (home_ / "calls").string() + "'\nexec " CAPSTONE_BINARY " \"$@\"\n");
+    program_file("counted", "#!/bin/sh\necho called >> '" + (home_ / "calls").string() +
+                                "'\nexec " CAPSTONE_BINARY " \"$@\"\n");
   }
   void program_file(const std::string& name, const std::string& text) const {
     spit(home_ / name, text);
@@ -35,14 +44,19 @@ class Elsewhere : public CliTest {
   // Runs what sbatch was given, as a node does: no descendant of whoever submitted it.
   Child start_node() const {
     ProcessSpec node = spec({});
-    node.argv = {"bash", "-c", "while sleep 0.1; do [ -f job ] && mv job taken && (cd \"$(cat taken)\" && SLURM_ARRAY_TASK_ID=0 bash task.sh); done"};
+    node.argv = {"bash", "-c",
+                 "while sleep 0.1; do [ -f job ] && mv job taken && (cd \"$(cat taken)\" && "
+                 "SLURM_ARRAY_TASK_ID=0 bash task.sh); done"};
     auto child = Child::start(node);
     if (!child) throw std::runtime_error(render(child.error()));
     return std::move(*child);
   }
-  How how(const fs::path& root) const { return {.cwd = root, .env = {{"PATH", (home_ / "bin").string() + ":" + std::getenv("PATH")}}}; }
+  How how(const fs::path& root) const {
+    return {.cwd = root, .env = {{"PATH", (home_ / "bin").string() + ":" + std::getenv("PATH")}}};
+  }
   std::vector<std::string> words(const std::string& place, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all{"measure", "--on", place, "--backend", "emulated", "--hidden", "0", "--quick", "-m", "over there"};
+    std::vector<std::string> all{"measure",  "--on", place,     "--backend", "emulated",
+                                 "--hidden", "0",    "--quick", "-m",        "over there"};
     if (place.starts_with("ssh")) all.insert(all.end(), {"--program", (home_ / "counted").string()});
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -72,7 +86,8 @@ TEST_F(Elsewhere, SshJudgesThereAndTheRecordComesHome) {
   EXPECT_TRUE(says(there.out, "PASS"));
   expect_home(root);
   EXPECT_NE(records(root, "measurement")[0]["machine"], records(root, "init")[0]["machine"]);
-  EXPECT_TRUE(fs::is_empty(home_ / "there" / ".cache" / "capstone" / "remote")) << "nothing is left over there";
+  EXPECT_TRUE(fs::is_empty(home_ / "there" / ".cache" / "capstone" / "remote"))
+      << "nothing is left over there";
   Outcome again = capstone(words("ssh:lab"), how(root));
   EXPECT_EQ(again.code, 0) << again;
   EXPECT_EQ(calls(), 2) << "asked anew, it is measured anew";
@@ -83,7 +98,8 @@ TEST_F(Elsewhere, AProblemOfOnesOwnIsTrustedThere) {
   Outcome by_ssh = capstone(words("ssh:lab"), how(root));
   EXPECT_EQ(by_ssh.code, 0) << by_ssh;
   expect_home(root);
-  EXPECT_TRUE(says(records(root, "measurement")[0]["body"]["labels"].dump(), "not the catalogue's definition: mine is not in the catalogue here"));
+  EXPECT_TRUE(says(records(root, "measurement")[0]["body"]["labels"].dump(),
+                   "not the catalogue's definition: mine is not in the catalogue here"));
   Child node = start_node();
   Outcome by_slurm = capstone(words("slurm:gpus"), how(root));
   EXPECT_EQ(by_slurm.code, 0) << by_slurm;
@@ -135,7 +151,7 @@ TEST_F(Elsewhere, WhatIsMissingThereIsNamed) {
   EXPECT_EQ(none.code, 3) << none;
   EXPECT_TRUE(says(none.err, "error: no capstone on lab: ~/no/capstone was not found"));
   Outcome gpu = capstone({"measure", "--on", "ssh:lab", "--program", CAPSTONE_BINARY}, how(root));
-  if (gpu.code != 0) {   // the machine that runs this test may have one
+  if (gpu.code != 0) {  // the machine that runs this test may have one
     EXPECT_EQ(gpu.code, 3) << gpu;
     EXPECT_TRUE(says(gpu.err, "error: lab: no NVIDIA GPU here"));
     EXPECT_TRUE(records(root, "measurement").empty());
@@ -143,7 +159,8 @@ TEST_F(Elsewhere, WhatIsMissingThereIsNamed) {
   for (const char* place : {"telnet:lab", "ssh:", "ssh:-oProxyCommand=id", "ssh:lab -v", "lab"}) {
     Outcome bad = capstone({"measure", "--on", place}, how(root));
     EXPECT_EQ(bad.code, 2) << place << bad;
-    EXPECT_TRUE(says(bad.err, "--on ssh:HOST, --on ssh://USER@HOST:PORT, --on slurm or --on slurm:PARTITION"));
+    EXPECT_TRUE(
+        says(bad.err, "--on ssh:HOST, --on ssh://USER@HOST:PORT, --on slurm or --on slurm:PARTITION"));
   }
   Outcome no_ssh = capstone(words("ssh:lab"), {.cwd = root, .env = {{"PATH", "/nonexistent"}}});
   EXPECT_EQ(no_ssh.code, 3) << no_ssh;
@@ -209,7 +226,8 @@ TEST_F(Elsewhere, AVersionMeasuredHereMeanwhileHasAnotherName) {
 }
 
 TEST_F(Elsewhere, SlurmsOwnWordsAreShownWhereItRefuses) {
-  program_file("bin/sbatch", "#!/bin/sh\necho 'sbatch: error: invalid partition specified: gpus' >&2\nexit 1\n");
+  program_file("bin/sbatch",
+               "#!/bin/sh\necho 'sbatch: error: invalid partition specified: gpus' >&2\nexit 1\n");
   const fs::path root = project("p", "01", "vector_add");
   Outcome refused = capstone(words("slurm:gpus"), how(root));
   EXPECT_EQ(refused.code, 3) << refused;

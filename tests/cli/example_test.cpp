@@ -59,13 +59,18 @@ TEST_P(FinishedExample, IsSubmittedWithoutAnythingThatNamesTheMachine) {
 
 // What examples/README.md tells a mentor to do, with the agreed marks as another mentor's.
 TEST_F(Example, AreGradedWithoutAGpuAndCalibratedOn) {
-  const fs::path four = home_ / "four", cohort = home_ / "calibration", agreed_marks = fs::path(CAPSTONE_SOURCE_DIR) / "examples" / "agreed_marks.csv";
+  const fs::path four = home_ / "four", cohort = home_ / "calibration",
+                 agreed_marks = fs::path(CAPSTONE_SOURCE_DIR) / "examples" / "agreed_marks.csv";
   fs::create_directory(four);
-  for (const char* name : kFinished) fs::copy(agreed_marks.parent_path() / name, four / name, fs::copy_options::recursive);
-  Outcome graded = capstone({"grade", four.string(), "--backend", "emulated", "--quick", "-j", "2", "--out", cohort.string()}, {.patience = std::chrono::seconds(120)});
+  for (const char* name : kFinished)
+    fs::copy(agreed_marks.parent_path() / name, four / name, fs::copy_options::recursive);
+  Outcome graded = capstone(
+      {"grade", four.string(), "--backend", "emulated", "--quick", "-j", "2", "--out", cohort.string()},
+      {.patience = std::chrono::seconds(120)});
   ASSERT_EQ(graded.code, 0) << graded;
   EXPECT_TRUE(says(graded.out, "4 submissions: 4 graded"));
-  Outcome mine = capstone({"mark", "fusion_wins", "--cohort", cohort.string(), "--criterion", "honesty", "--points", "10", "--reason", "all told", "--grader", "me"});
+  Outcome mine = capstone({"mark", "fusion_wins", "--cohort", cohort.string(), "--criterion", "honesty",
+                           "--points", "10", "--reason", "all told", "--grader", "me"});
   ASSERT_EQ(mine.code, 0) << mine;
   Outcome agreed = capstone({"mark", "--from", agreed_marks.string(), "--cohort", cohort.string()});
   ASSERT_EQ(agreed.code, 0) << agreed;

@@ -12,12 +12,15 @@ class Explain : public CliTest {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return capstone(arguments, {.cwd = root});
   }
-  static std::string reference_kernel(const std::string& path) { return (fs::path(CAPSTONE_SOURCE_DIR) / "reference_kernels" / path).string(); }
+  static std::string reference_kernel(const std::string& path) {
+    return (fs::path(CAPSTONE_SOURCE_DIR) / "reference_kernels" / path).string();
+  }
 };
 
 // A kernel whose every load of x is strided: 32 sectors where 4 would do, 64 threads.
 std::string strided_kernel() {
-  return kernel("__global__ void strided(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x * 8]; }", "  strided<<<1, 64, 0, stream>>>(x, y);");
+  return kernel("__global__ void strided(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x * 8]; }",
+                "  strided<<<1, 64, 0, stream>>>(x, y);");
 }
 
 TEST_F(Explain, SaysTheCountsAndTheDearestLineInWords) {
@@ -67,12 +70,15 @@ TEST_F(Explain, IsRecordedAndTellsTheVersionThatWasMeasured) {
   std::string worklog = slurp(root / "worklog.md");
   const std::size_t question = worklog.find("> Q: ");
   ASSERT_NE(question, std::string::npos);
-  worklog.insert(worklog.find('\n', question) + 1, "\nMine needs {{v1.sectors}} sectors, dearest {{v1.dearest-line}}.\n");
+  worklog.insert(worklog.find('\n', question) + 1,
+                 "\nMine needs {{v1.sectors}} sectors, dearest {{v1.dearest-line}}.\n");
   spit(root / "worklog.md", worklog);
   ASSERT_EQ(capstone({"report"}, {.cwd = root}).code, 0);
   const std::string page = slurp(root / "report" / "worklog.html");
   EXPECT_TRUE(says(page, "v1 at rows=8, cols=64"));
-  EXPECT_TRUE(says(page, ">18.0 (ideal 4.0)</span> sectors, dearest <span class=\"ledger\">kernel.cu:3 (uncoalesced)</span>"));
+  EXPECT_TRUE(says(
+      page,
+      ">18.0 (ideal 4.0)</span> sectors, dearest <span class=\"ledger\">kernel.cu:3 (uncoalesced)</span>"));
   EXPECT_EQ(page.find("A source that was not measured"), std::string::npos);
 }
 
@@ -125,7 +131,8 @@ TEST_F(Explain, AFileOrARungNeedsNoProjectAndLeavesNoRecord) {
   EXPECT_EQ(missing.code, 2) << missing;
   EXPECT_TRUE(says(missing.err, "no such source file"));
   fs::path root = project();
-  EXPECT_EQ(capstone({"explain", "01", "--size", "rows=4,cols=64"}, {.cwd = root}).code, 0) << "the project says which problem";
+  EXPECT_EQ(capstone({"explain", "01", "--size", "rows=4,cols=64"}, {.cwd = root}).code, 0)
+      << "the project says which problem";
   EXPECT_TRUE(records(root, "explanation").empty());
 }
 
@@ -153,9 +160,10 @@ TEST_F(Explain, SizesThatAreNoneAreNamed) {
 }
 
 TEST_F(Explain, ARaceIsNamedAndNothingIsRecorded) {
-  fs::path root = project_with(kernel(
-      "__global__ void racing(float* y) { __shared__ float s[64]; s[threadIdx.x] = threadIdx.x; y[threadIdx.x] = s[63 - threadIdx.x]; }",
-      "  racing<<<1, 64, 0, stream>>>(y);"));
+  fs::path root =
+      project_with(kernel("__global__ void racing(float* y) { __shared__ float s[64]; s[threadIdx.x] = "
+                          "threadIdx.x; y[threadIdx.x] = s[63 - threadIdx.x]; }",
+                          "  racing<<<1, 64, 0, stream>>>(y);"));
   Outcome answer = explain(root, {"--html", "heat.html"});
   EXPECT_EQ(answer.code, 1) << answer;
   EXPECT_TRUE(says(answer.err, "error: the kernel cannot be explained: "));
@@ -166,7 +174,8 @@ TEST_F(Explain, ARaceIsNamedAndNothingIsRecorded) {
 }
 
 TEST_F(Explain, ACrashNamesItsLine) {
-  fs::path root = project_with(kernel("__global__ void bad(float* y) { float* p = nullptr; *p = 1; }", "  bad<<<1, 32, 0, stream>>>(y);"));
+  fs::path root = project_with(kernel("__global__ void bad(float* y) { float* p = nullptr; *p = 1; }",
+                                      "  bad<<<1, 32, 0, stream>>>(y);"));
   Outcome answer = explain(root);
   EXPECT_EQ(answer.code, 1) << answer;
   EXPECT_TRUE(says(answer.err, "kernel.cu:3"));
@@ -175,7 +184,9 @@ TEST_F(Explain, ACrashNamesItsLine) {
 }
 
 TEST_F(Explain, WhatTheCpuCannotRunIsNotTheKernelsFault) {
-  fs::path root = project_with(kernel("__global__ void other() { asm volatile(\"tcgen05.wait::ld.sync.aligned;\"); }", "  other<<<1, 32, 0, stream>>>();"));
+  fs::path root =
+      project_with(kernel("__global__ void other() { asm volatile(\"tcgen05.wait::ld.sync.aligned;\"); }",
+                          "  other<<<1, 32, 0, stream>>>();"));
   Outcome answer = explain(root);
   EXPECT_EQ(answer.code, 3) << answer;
   EXPECT_TRUE(says(answer.err, "error: the CPU cannot run this kernel"));
@@ -190,7 +201,11 @@ TEST_F(Explain, TheModelsNewestAttemptIsExplainedOnceThereIsOne) {
   EXPECT_TRUE(says(none.err, "there is no model attempt with code yet"));
   EXPECT_TRUE(says(none.err, "hint: capstone llm prompt"));
   spit(home_ / "reply.md", "```cuda\n" + strided_kernel() + "```\n");
-  EXPECT_EQ(capstone({"llm", "add", (home_ / "reply.md").string(), "--model", "m", "--backend", "emulated", "--hidden", "0", "--quick"}, {.cwd = root}).code, 1);
+  EXPECT_EQ(capstone({"llm", "add", (home_ / "reply.md").string(), "--model", "m", "--backend", "emulated",
+                      "--hidden", "0", "--quick"},
+                     {.cwd = root})
+                .code,
+            1);
   Outcome explained = explain(root, {"llm"});
   ASSERT_EQ(explained.code, 0) << explained;
   const std::vector<Json> kept = records(root, "explanation");

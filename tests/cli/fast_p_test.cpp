@@ -7,7 +7,9 @@ namespace {
 class FastPs : public CliTest {
  protected:
   std::string results() {
-    spit(home_ / "eval_results.json", R"({"1": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 1.0}, {"sample_id": 1, "compiled": true, "correctness": false}],
+    spit(
+        home_ / "eval_results.json",
+        R"({"1": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 1.0}, {"sample_id": 1, "compiled": true, "correctness": false}],
                                           "2": [{"sample_id": 0, "compiled": true, "correctness": true, "runtime": 4.0}, {"sample_id": 1, "compiled": true, "correctness": true, "runtime": 8.0}]})");
     spit(home_ / "baseline.json", R"({"1": 3.0, "2": 2.0})");
     return (home_ / "eval_results.json").string();
@@ -16,7 +18,8 @@ class FastPs : public CliTest {
 
 TEST_F(FastPs, ResultsInKernelBenchsFormAreCounted) {
   const std::string file = results();
-  Outcome shown = capstone({"fast-p", file, "--baseline", (home_ / "baseline.json").string(), "-k", "1", "2", "3", "--format", "json"});
+  Outcome shown = capstone({"fast-p", file, "--baseline", (home_ / "baseline.json").string(), "-k", "1", "2",
+                            "3", "--format", "json"});
   ASSERT_EQ(shown.code, 0) << shown;
   const Json all = Json::parse(shown.out, nullptr, false);
   ASSERT_TRUE(all.contains("eval_results")) << shown;
@@ -29,7 +32,8 @@ TEST_F(FastPs, ResultsInKernelBenchsFormAreCounted) {
 
 TEST_F(FastPs, CurveIsDrawn) {
   const std::string file = results();
-  Outcome shown = capstone({"fast-p", file, "--baseline", (home_ / "baseline.json").string(), "--svg", (home_ / "curve.svg").string()});
+  Outcome shown = capstone({"fast-p", file, "--baseline", (home_ / "baseline.json").string(), "--svg",
+                            (home_ / "curve.svg").string()});
   if (shown.code == 3) GTEST_SKIP() << shown;
   ASSERT_EQ(shown.code, 0) << shown;
   const std::string svg = slurp(home_ / "curve.svg");
@@ -48,8 +52,13 @@ TEST_F(FastPs, ProjectsAreReadFromTheirLedgers) {
 
 TEST_F(FastPs, AnAttemptWithoutCodeIsOneOfTheSamples) {
   const fs::path root = project("project", "02");
-  ASSERT_EQ(capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .input = "```cuda\n" + slurp(root / "human" / "kernel.cu") + "```\n"}).code, 0);
-  for (int i = 0; i < 3; ++i) capstone({"llm", "add", "-", "--model", "m"}, {.cwd = root, .input = "I cannot help with that, sorry " + std::to_string(i) + ".\n"});
+  ASSERT_EQ(capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"},
+                     {.cwd = root, .input = "```cuda\n" + slurp(root / "human" / "kernel.cu") + "```\n"})
+                .code,
+            0);
+  for (int i = 0; i < 3; ++i)
+    capstone({"llm", "add", "-", "--model", "m"},
+             {.cwd = root, .input = "I cannot help with that, sorry " + std::to_string(i) + ".\n"});
   ASSERT_EQ(records(root, "attempt").size(), 4u);
   Outcome shown = capstone({"fast-p", root.string(), "--format", "json"});
   ASSERT_EQ(shown.code, 0) << shown;

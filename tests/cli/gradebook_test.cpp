@@ -8,12 +8,17 @@ class Gradebook : public CliTest {
  protected:
   void SetUp() override {
     CliTest::SetUp();
-    ASSERT_EQ(capstone({"init", "vector_add", "in/ada", "--from", "01", "--member", "Ada Lovelace (id 1815)"}).code, 0);
-    ASSERT_EQ(capstone({"init", "vector_add", "in/eve", "--from", "01", "--member", "=cmd, \"Eve\" (id 7)"}).code, 0);
+    ASSERT_EQ(
+        capstone({"init", "vector_add", "in/ada", "--from", "01", "--member", "Ada Lovelace (id 1815)"}).code,
+        0);
+    ASSERT_EQ(
+        capstone({"init", "vector_add", "in/eve", "--from", "01", "--member", "=cmd, \"Eve\" (id 7)"}).code,
+        0);
     grade();
   }
   void grade() {
-    Outcome graded = capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+    Outcome graded =
+        capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
     ASSERT_EQ(graded.code, 0) << graded;
   }
   Outcome mark(std::vector<std::string> more) {
@@ -45,7 +50,10 @@ TEST_F(Gradebook, FromTheFirstMarkToASecondVersion) {
 
 TEST_F(Gradebook, TablesAreSafeInSpreadsheetsAndWholeInJson) {
   Outcome csv = capstone({"gradebook", "graded", "--format", "csv"});
-  EXPECT_TRUE(csv.out.starts_with("name,person,id,email,problem,state,late,submitted,deadline,days_late,grace_days,correctness,depth,head_to_head,honesty,total,published,")) << csv;
+  EXPECT_TRUE(
+      csv.out.starts_with("name,person,id,email,problem,state,late,submitted,deadline,days_late,grace_days,"
+                          "correctness,depth,head_to_head,honesty,total,published,"))
+      << csv;
   EXPECT_TRUE(says(csv.out, "eve,\"'=cmd, \"\"Eve\"\"\",7,"));
   EXPECT_TRUE(csv.out.ends_with("\r\n"));
   Json json = Json::parse(capstone({"gradebook", "graded", "--format", "json"}).out, nullptr, false);
@@ -60,9 +68,11 @@ TEST_F(Gradebook, ATableOfMarksIsTakenWholeOrNotAtAll) {
   Outcome refused = mark({"--from", "marks.csv"});
   EXPECT_EQ(refused.code, 2) << refused;
   EXPECT_EQ(capstone({"gradebook", "history", "ada"}).out.find("depth"), std::string::npos);
-  spit(home_ / "marks.csv", "name,criterion,points,reason\nada,depth,20,@clear\neve,depth,12.5,\"recipes, no reasons\"\n");
+  spit(home_ / "marks.csv",
+       "name,criterion,points,reason\nada,depth,20,@clear\neve,depth,12.5,\"recipes, no reasons\"\n");
   EXPECT_EQ(mark({"--from", "marks.csv"}).code, 0);
-  EXPECT_TRUE(says(capstone({"gradebook", "history", "ada"}).out, "depth 20 by Grace: A clear chain of versions."));
+  EXPECT_TRUE(
+      says(capstone({"gradebook", "history", "ada"}).out, "depth 20 by Grace: A clear chain of versions."));
 }
 
 TEST_F(Gradebook, NextOpensASheetASubmissionAndResumes) {
@@ -88,7 +98,9 @@ TEST_F(Gradebook, NextOpensASheetASubmissionAndResumes) {
 }
 
 TEST_F(Gradebook, DaysOfGraceStandInTableAndHistory) {
-  EXPECT_EQ(capstone({"gradebook", "grace", "ada", "--days", "2", "--reason", "illness", "--grader", "Grace"}).code, 0);
+  EXPECT_EQ(
+      capstone({"gradebook", "grace", "ada", "--days", "2", "--reason", "illness", "--grader", "Grace"}).code,
+      0);
   EXPECT_TRUE(says(capstone({"gradebook"}).out, "2 d of grace"));
   EXPECT_TRUE(says(capstone({"gradebook", "history", "ada"}).out, "2 days of grace by Grace: illness"));
   Outcome bad = capstone({"gradebook", "grace", "ada", "--days", "-2", "--reason", "x", "--grader", "Grace"});
@@ -96,9 +108,12 @@ TEST_F(Gradebook, DaysOfGraceStandInTableAndHistory) {
 }
 
 TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
-  spit(home_ / "in" / "roster.csv", "name,id,submitted,deadline\nAda Lovelace,1815,2026-03-02T18:00Z,\nEve,7,2026-03-02 18:00 +00:00,2026-03-05T12:00Z\n");
+  spit(home_ / "in" / "roster.csv",
+       "name,id,submitted,deadline\nAda Lovelace,1815,2026-03-02T18:00Z,\nEve,7,2026-03-02 18:00 "
+       "+00:00,2026-03-05T12:00Z\n");
   auto again = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+    more.insert(more.begin(),
+                {"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
     return capstone(more);
   };
   Outcome told = again({"--deadline", "2026-03-01T13:00+01:00"});
@@ -106,7 +121,9 @@ TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
   EXPECT_TRUE(says(told.err, "2 unchanged")) << "a deadline judges nothing again";
   Outcome table = capstone({"gradebook"});
   EXPECT_TRUE(says(table.out, "1.3 d late")) << table;
-  EXPECT_EQ(capstone({"gradebook", "grace", "ada", "--days", "2", "--reason", "illness", "--grader", "Grace"}).code, 0);
+  EXPECT_EQ(
+      capstone({"gradebook", "grace", "ada", "--days", "2", "--reason", "illness", "--grader", "Grace"}).code,
+      0);
   EXPECT_TRUE(says(capstone({"gradebook"}).out, "1.3 d late, covered by 2 d of grace"));
   const Json rows = Json::parse(capstone({"gradebook", "--format", "json"}).out, nullptr, false)["rows"];
   EXPECT_EQ(rows[0]["deadline"], "2026-03-01T12:00:00Z");
@@ -114,7 +131,8 @@ TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
   EXPECT_LT(rows[1]["days_late"], 0);
   EXPECT_EQ(capstone({"gradebook", "--format", "html"}).code, 0);
   EXPECT_TRUE(says(slurp(home_ / "graded" / "gradebook.html"), "1.3 d late, covered by 2 d of grace"));
-  Outcome sheet = capstone({"mark", "--next", "--grader", "Grace"}, {.env = {{"EDITOR", "true"}, {"VISUAL", ""}}});
+  Outcome sheet =
+      capstone({"mark", "--next", "--grader", "Grace"}, {.env = {{"EDITOR", "true"}, {"VISUAL", ""}}});
   EXPECT_EQ(sheet.code, 0) << sheet;
   EXPECT_TRUE(
       says(slurp(home_ / "graded" / "marking" / "ada.yaml"),
@@ -130,15 +148,19 @@ TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
 
 TEST_F(Gradebook, PublishedMarksFillACanvasFileAndDraftsDoNot) {
   for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
-    ASSERT_EQ(mark({"ada", "--criterion", criterion, "--points", "10", "--reason", "as the levels say"}).code, 0);
-  spit(home_ / "canvas.csv", "Student,ID,SIS User ID,Capstone (5)\nPoints Possible,,,100\n\"Lovelace, Ada\",9,1815,\n");
+    ASSERT_EQ(mark({"ada", "--criterion", criterion, "--points", "10", "--reason", "as the levels say"}).code,
+              0);
+  spit(home_ / "canvas.csv",
+       "Student,ID,SIS User ID,Capstone (5)\nPoints Possible,,,100\n\"Lovelace, Ada\",9,1815,\n");
   Outcome early = capstone({"export", "canvas", "canvas.csv", "--column", "Capstone", "--out", "filled.csv"});
   EXPECT_EQ(early.code, 2) << early;
   EXPECT_TRUE(says(early.err, "error: no marks to export"));
   ASSERT_EQ(capstone({"gradebook", "publish", "--grader", "Grace"}).code, 0);
-  Outcome filled = capstone({"export", "canvas", "canvas.csv", "--column", "Capstone", "--out", "filled.csv"});
+  Outcome filled =
+      capstone({"export", "canvas", "canvas.csv", "--column", "Capstone", "--out", "filled.csv"});
   EXPECT_EQ(filled.code, 0) << filled;
-  EXPECT_EQ(slurp(home_ / "filled.csv"), "Student,ID,SIS User ID,Capstone (5)\nPoints Possible,,,100\n\"Lovelace, Ada\",9,1815,40\n");
+  EXPECT_EQ(slurp(home_ / "filled.csv"),
+            "Student,ID,SIS User ID,Capstone (5)\nPoints Possible,,,100\n\"Lovelace, Ada\",9,1815,40\n");
   EXPECT_TRUE(says(filled.out, "eve, =cmd, \"Eve\": not marked: correctness, depth, head_to_head, honesty"));
   EXPECT_EQ(capstone({"export", "gradescope", "--out", "gs"}).code, 0);
   EXPECT_EQ(Json::parse(slurp(home_ / "gs" / "ada" / "results.json"))["score"], 40);
@@ -153,12 +175,15 @@ TEST_F(Gradebook, AnAppealHasADossierAndADecision) {
                            "seeds: check-0 ", "## History"})
     EXPECT_TRUE(says(dossier.out, part));
   const std::string before = slurp(home_ / "graded" / "submissions" / "ada" / "result.json");
-  Outcome again = capstone({"appeal", "ada", "--rejudge", "--backend", "emulated", "--hidden", "0", "--quick", "--decide", "dismissed", "--reason", "the same verdict twice", "--grader", "Grace"});
+  Outcome again =
+      capstone({"appeal", "ada", "--rejudge", "--backend", "emulated", "--hidden", "0", "--quick", "--decide",
+                "dismissed", "--reason", "the same verdict twice", "--grader", "Grace"});
   EXPECT_EQ(again.code, 0) << again;
   EXPECT_TRUE(says(again.err, "human: PASS then, PASS now"));
   EXPECT_TRUE(says(again.out, "judged again on appeal: human PASS (appeals/"));
   EXPECT_TRUE(says(again.out, "appeal dismissed by Grace: the same verdict twice"));
-  EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "ada" / "result.json"), before) << "the record that stands stays";
+  EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "ada" / "result.json"), before)
+      << "the record that stands stays";
   EXPECT_TRUE(says(capstone({"appeal", "adda"}).err, "did you mean 'ada'?"));
   EXPECT_EQ(capstone({"appeal", "ada", "--decide", "upheld"}).code, 2) << "a decision needs a reason";
 }
@@ -170,29 +195,40 @@ TEST_F(Gradebook, AStudentSeesTheFailingCaseAgain) {
   ASSERT_NE(plus, std::string::npos) << wrong;
   wrong.replace(plus, 11, "x[i] - y[i]");
   spit(kernel, wrong);
-  Outcome graded = capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+  Outcome graded =
+      capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
   EXPECT_TRUE(says(graded.out, "WRONG")) << graded;
   Outcome dossier = capstone({"appeal", "eve"});
   EXPECT_TRUE(says(dossier.out, "first failure: check-0"));
   EXPECT_TRUE(says(dossier.out, "first mismatch: "));
-  const std::string verdict = (home_ / "graded" / "submissions" / "eve" / "feedback" / "verdict.json").string();
-  Outcome replayed = capstone({"replay", verdict, "--backend", "emulated", "--quick"}, {.cwd = home_ / "in" / "eve"});
+  const std::string verdict =
+      (home_ / "graded" / "submissions" / "eve" / "feedback" / "verdict.json").string();
+  Outcome replayed =
+      capstone({"replay", verdict, "--backend", "emulated", "--quick"}, {.cwd = home_ / "in" / "eve"});
   EXPECT_EQ(replayed.code, 1) << replayed;
   EXPECT_TRUE(says(replayed.both(), "check-0"));
   spit(kernel, slurp(home_ / "in" / "ada" / "human" / "kernel.cu"));
-  EXPECT_EQ(capstone({"replay", verdict, "--backend", "emulated", "--quick"}, {.cwd = home_ / "in" / "eve"}).code, 0) << "mended";
+  EXPECT_EQ(
+      capstone({"replay", verdict, "--backend", "emulated", "--quick"}, {.cwd = home_ / "in" / "eve"}).code,
+      0)
+      << "mended";
   spit(home_ / "none.json", "{}");
   EXPECT_EQ(capstone({"replay", "../../none.json"}, {.cwd = home_ / "in" / "eve"}).code, 2);
 }
 
 TEST_F(Gradebook, PagesForMentorsAndClassAreWrittenAndHarmless) {
   const std::string hostile = "<script>alert(1)</script>, \"=cmd()\"";
-  spit(home_ / "in" / "eve" / "capstone.yaml", std::string("members:\n  - name: ") + Json(hostile).dump() + "\n    id: \"7\"\n" +
-       slurp(home_ / "in" / "eve" / "capstone.yaml").substr(0, slurp(home_ / "in" / "eve" / "capstone.yaml").find("members:")));
+  spit(home_ / "in" / "eve" / "capstone.yaml",
+       std::string("members:\n  - name: ") + Json(hostile).dump() + "\n    id: \"7\"\n" +
+           slurp(home_ / "in" / "eve" / "capstone.yaml")
+               .substr(0, slurp(home_ / "in" / "eve" / "capstone.yaml").find("members:")));
   grade();
   for (const char* name : {"ada", "eve"})
     for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
-      ASSERT_EQ(mark({name, "--criterion", criterion, "--points", name == std::string("ada") ? "10" : "5", "--reason", hostile}).code, 0);
+      ASSERT_EQ(mark({name, "--criterion", criterion, "--points", name == std::string("ada") ? "10" : "5",
+                      "--reason", hostile})
+                    .code,
+                0);
   ASSERT_EQ(capstone({"gradebook", "publish", "--grader", "Grace"}).code, 0);
   EXPECT_EQ(capstone({"gradebook", "graded", "--format", "html"}).code, 0);
   EXPECT_EQ(capstone({"leaderboard", "--present", "board.html"}).code, 0);
@@ -200,24 +236,32 @@ TEST_F(Gradebook, PagesForMentorsAndClassAreWrittenAndHarmless) {
   spit(home_ / "order.txt", "eve\nada\n");
   EXPECT_EQ(capstone({"present", "--order", "order.txt", "--out", "slides.html"}).code, 0);
   EXPECT_EQ(capstone({"handout", "--out", "handout.html"}).code, 0);
-  Outcome certificates = capstone({"certificate", "--all", "--course", "Kernels & <co>", "--signatory", "Grace", "--at-least", "30"}, {.env = {{"PATH", "/nonexistent"}}});
+  Outcome certificates = capstone(
+      {"certificate", "--all", "--course", "Kernels & <co>", "--signatory", "Grace", "--at-least", "30"},
+      {.env = {{"PATH", "/nonexistent"}}});
   EXPECT_EQ(certificates.code, 3) << "no browser, no PDF: " << certificates;
   EXPECT_TRUE(says(certificates.out, "20 of the required 30 points"));
-  certificates = capstone({"certificate", "eve", "--course", "Kernels & <co>", "--signatory", "Grace"}, {.env = {{"PATH", "/nonexistent"}}});
+  certificates = capstone({"certificate", "eve", "--course", "Kernels & <co>", "--signatory", "Grace"},
+                          {.env = {{"PATH", "/nonexistent"}}});
   EXPECT_TRUE(says(certificates.out, "1 certificate: "));
   EXPECT_TRUE(says(slurp(home_ / "certificates" / "eve.svg"), "&lt;script&gt;alert(1)"));
-  for (const char* page : {"graded/gradebook.html", "board.html", "slides.html", "handout.html", "certificates/certificates.html", "certificates/eve.svg",
-                           "graded/submissions/eve/score_sheet.html", "graded/submissions/eve/feedback/score_sheet.html"}) {
+  for (const char* page :
+       {"graded/gradebook.html", "board.html", "slides.html", "handout.html",
+        "certificates/certificates.html", "certificates/eve.svg", "graded/submissions/eve/score_sheet.html",
+        "graded/submissions/eve/feedback/score_sheet.html"}) {
     const std::string text = slurp(home_ / page);
     EXPECT_FALSE(text.empty()) << page;
     EXPECT_EQ(text.find("<script>alert"), std::string::npos) << page;
     EXPECT_EQ(text.find("{{"), std::string::npos) << page;
   }
-  EXPECT_LT(slurp(home_ / "slides.html").find("alert(1)"), slurp(home_ / "slides.html").find("Ada Lovelace")) << "the running order";
+  EXPECT_LT(slurp(home_ / "slides.html").find("alert(1)"), slurp(home_ / "slides.html").find("Ada Lovelace"))
+      << "the running order";
   EXPECT_TRUE(says(slurp(home_ / "handout.html"), "What each got stuck on"));
   EXPECT_EQ(slurp(home_ / "board.html").find("Ada Lovelace"), std::string::npos);
   EXPECT_EQ(capstone({"certificate", "--course", "x", "--signatory", "y"}).code, 2) << "whose?";
-  Outcome browser = program({"bash", CAPSTONE_SOURCE_DIR "/scripts/check_gradebook.sh", (home_ / "graded" / "gradebook.html").string(), "ada", "2"}, {.patience = std::chrono::seconds(100)});
+  Outcome browser = program({"bash", CAPSTONE_SOURCE_DIR "/scripts/check_gradebook.sh",
+                             (home_ / "graded" / "gradebook.html").string(), "ada", "2"},
+                            {.patience = std::chrono::seconds(100)});
   if (browser.code == 3) GTEST_SKIP() << browser.err;
   EXPECT_EQ(browser.code, 0) << browser;
 }
@@ -237,7 +281,8 @@ TEST_F(Gradebook, ASecondMentorMarksBlindAndBothMarksStay) {
     std::string filled = sheet;
     const std::size_t at = filled.find("  depth:\n    points: ");
     ASSERT_NE(at, std::string::npos) << sheet;
-    filled.replace(at, std::string("  depth:\n    points: \n    reason: ").size(), "  depth:\n    points: 12\n    reason: recipes");
+    filled.replace(at, std::string("  depth:\n    points: \n    reason: ").size(),
+                   "  depth:\n    points: 12\n    reason: recipes");
     spit(copy.path() / "marks.yaml", filled);
     ++sheets;
   }
@@ -265,18 +310,24 @@ TEST_F(Gradebook, KernelsThatShareCodeAreShownSideBySide) {
 }
 
 TEST_F(Gradebook, TheStubThatEverybodyBeganWithIsNobodysCode) {
-  for (const char* name : {"in/one", "in/two"}) ASSERT_EQ(capstone({"init", "softmax", name, "--member", std::string("Somebody ") + name}).code, 0);
+  for (const char* name : {"in/one", "in/two"})
+    ASSERT_EQ(capstone({"init", "softmax", name, "--member", std::string("Somebody ") + name}).code, 0);
   for (const char* name : {"in/three", "in/four"}) {
     ASSERT_EQ(capstone({"init", "softmax", name, "--member", std::string("Somebody ") + name}).code, 0);
-    spit(home_ / name / "human" / "kernel.py", "import torch\n# " + std::string(name) + " says something of its own\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-         "    def forward(self, x):\n        m = x.amax(dim=-1, keepdim=True)\n        e = torch.exp(x - m)\n        s = e.sum(dim=-1, keepdim=True)\n        return (e / s).contiguous() * 1.0\n");
+    spit(home_ / name / "human" / "kernel.py",
+         "import torch\n# " + std::string(name) +
+             " says something of its own\nclass ModelNew(torch.nn.Module):\n    def __init__(self):\n        "
+             "super().__init__()\n"
+             "    def forward(self, x):\n        m = x.amax(dim=-1, keepdim=True)\n        e = torch.exp(x - "
+             "m)\n        s = e.sum(dim=-1, keepdim=True)\n        return (e / s).contiguous() * 1.0\n");
   }
   capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
   Outcome found = capstone({"gradebook", "similarity", "--least", "10"});
   ASSERT_EQ(found.code, 0) << found;
   const Json json = Json::parse(slurp(home_ / "graded" / "similarity.json"));
   std::string pairs;
-  for (const Json& pair : json["pairs"]) pairs += pair["first"].get<std::string>() + " " + pair["second"].get<std::string>() + "\n";
+  for (const Json& pair : json["pairs"])
+    pairs += pair["first"].get<std::string>() + " " + pair["second"].get<std::string>() + "\n";
   EXPECT_EQ(pairs.find("one"), std::string::npos) << pairs;
   EXPECT_EQ(pairs.find("two"), std::string::npos) << pairs;
   EXPECT_TRUE(says(pairs, "four three")) << "Python is compared, too, and its comments are no code";

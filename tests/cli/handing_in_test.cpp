@@ -11,7 +11,8 @@ using Submit = CliTest;
 class Bundle : public CliTest {
  protected:
   // `bundle` with one of its files changed.
-  void tamper(const fs::path& bundle, const std::string& file, const std::string& from, const std::string& to) const {
+  void tamper(const fs::path& bundle, const std::string& file, const std::string& from,
+              const std::string& to) const {
     const fs::path inside = home_ / "inside";
     fs::create_directories(inside);
     ASSERT_EQ(program({"tar", "-xf", bundle.string(), "-C", inside.string()}).code, 0);
@@ -19,11 +20,15 @@ class Bundle : public CliTest {
     const std::size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << text;
     spit(inside / file, text.replace(at, from.size(), to));
-    ASSERT_EQ(program({"tar", "-cf", bundle.string(), "-C", inside.string(), "capstone.yaml", "problem", "human", ".capstone"}).code, 0);
+    ASSERT_EQ(program({"tar", "-cf", bundle.string(), "-C", inside.string(), "capstone.yaml", "problem",
+                       "human", ".capstone"})
+                  .code,
+              0);
     fs::remove_all(inside);
   }
   Outcome judge_here(const fs::path& bundle, std::vector<std::string> more = {}) const {
-    std::vector<std::string> words{"measure", "--from-bundle", bundle.string(), "--backend", "emulated", "--hidden", "0", "--quick"};
+    std::vector<std::string> words{
+        "measure", "--from-bundle", bundle.string(), "--backend", "emulated", "--hidden", "0", "--quick"};
     words.insert(words.end(), more.begin(), more.end());
     return capstone(words);
   }
@@ -31,8 +36,10 @@ class Bundle : public CliTest {
 using Grade = CliTest;
 
 std::string wrong_kernel() {
-  return kernel("__global__ void one(float* y, int64_t n) { int64_t i = blockIdx.x * 256LL + threadIdx.x; if (i < n) y[i] = 1; }",
-                "  one<<<static_cast<unsigned>((rows * cols + 255) / 256), 256, 0, stream>>>(y, rows * cols);");
+  return kernel(
+      "__global__ void one(float* y, int64_t n) { int64_t i = blockIdx.x * 256LL + threadIdx.x; if (i < n) "
+      "y[i] = 1; }",
+      "  one<<<static_cast<unsigned>((rows * cols + 255) / 256), 256, 0, stream>>>(y, rows * cols);");
 }
 
 TEST_F(Submit, TwiceGivesTheSameBytes) {
@@ -60,9 +67,11 @@ TEST_F(Submit, DryRunListsEverythingAndWritesNothing) {
   fs::path root = project();
   Outcome listed = capstone({"submit", "--dry-run"}, {.cwd = root});
   EXPECT_EQ(listed.code, 0) << listed;
-  for (const char* file : {"worklog.md", "human/kernel.cu", "capstone.yaml", ".capstone/ledger.jsonl"}) EXPECT_TRUE(says(listed.out, file));
+  for (const char* file : {"worklog.md", "human/kernel.cu", "capstone.yaml", ".capstone/ledger.jsonl"})
+    EXPECT_TRUE(says(listed.out, file));
   EXPECT_TRUE(says(listed.out, "nothing was written"));
-  for (const auto& entry : fs::directory_iterator(root)) EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
+  for (const auto& entry : fs::directory_iterator(root))
+    EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
 }
 
 TEST_F(Submit, StopsOnSomethingThatLooksLikeAKey) {
@@ -76,7 +85,8 @@ TEST_F(Submit, StopsOnSomethingThatLooksLikeAKey) {
   EXPECT_TRUE(says(stopped.err, "--> worklog.md:"));
   EXPECT_TRUE(says(stopped.err, "hint: remove it (and revoke it)"));
   EXPECT_EQ(stopped.both().find(key), std::string::npos) << "the key itself is not printed";
-  for (const auto& entry : fs::directory_iterator(root)) EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
+  for (const auto& entry : fs::directory_iterator(root))
+    EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
   EXPECT_EQ(capstone({"submit", "--allow-secrets"}, {.cwd = root}).code, 0);
   expect_ledger_intact(root);
 }
@@ -91,11 +101,16 @@ TEST_F(Output, NeverReplacesWhatAStudentWrote) {
   spit(home_ / "worklog.html", "not a page\n");
   fs::create_symlink(root / "worklog.md", home_ / "link.tar.gz");
   const std::vector<std::vector<std::string>> writers = {
-      {"submit", "--out"},          {"checkin", "--stuck", "here", "--out"}, {"llm", "prompt", "--out"},      {"measure", "--bundle"},
-      {"explain", "--html"},        {"profile", "--csv"},                    {"handout", "--out"},            {"bench", "--filter", "sgemm/02", "--out"},
-      {"ladder", "sgemm", "--html"}, {"ladder", "sgemm", "--record"},         {"fast-p", ".", "--svg"},        {"calibrate", "--out"},
+      {"submit", "--out"},           {"checkin", "--stuck", "here", "--out"},
+      {"llm", "prompt", "--out"},    {"measure", "--bundle"},
+      {"explain", "--html"},         {"profile", "--csv"},
+      {"handout", "--out"},          {"bench", "--filter", "sgemm/02", "--out"},
+      {"ladder", "sgemm", "--html"}, {"ladder", "sgemm", "--record"},
+      {"fast-p", ".", "--svg"},      {"calibrate", "--out"},
       {"selftest", "--record"}};
-  const std::vector<std::string> files = {"worklog.md", "capstone.yaml", "human/kernel.cu", ".capstone/ledger.jsonl", "problem/problem.yaml", "llm/attempt-1/reply.md", "notes.md"};
+  const std::vector<std::string> files = {
+      "worklog.md",           "capstone.yaml",          "human/kernel.cu", ".capstone/ledger.jsonl",
+      "problem/problem.yaml", "llm/attempt-1/reply.md", "notes.md"};
   std::map<std::string, std::string> before;
   for (const std::string& file : files) before[file] = slurp(root / file);
   for (std::vector<std::string> words : writers) {
@@ -107,11 +122,12 @@ TEST_F(Output, NeverReplacesWhatAStudentWrote) {
       EXPECT_TRUE(says(refused.err, "choose another name")) << words.front();
       ASSERT_TRUE(slurp(root / file) == before[file]) << words.front() << " wrote over " << file;
     }
-    words.back() = "human/kernel.py";   // would be the candidate
+    words.back() = "human/kernel.py";  // would be the candidate
     EXPECT_EQ(capstone(words, {.cwd = root}).code, 2) << words.front();
     EXPECT_FALSE(fs::exists(root / "human" / "kernel.py")) << words.front();
   }
-  EXPECT_EQ(capstone({"submit", "--out", (home_ / "link.tar.gz").string()}, {.cwd = root}).code, 2) << "a link to the worklog";
+  EXPECT_EQ(capstone({"submit", "--out", (home_ / "link.tar.gz").string()}, {.cwd = root}).code, 2)
+      << "a link to the worklog";
   EXPECT_EQ(capstone({"handout", "--out", (home_ / "worklog.html").string()}, {.cwd = root}).code, 2);
   expect_ledger_intact(root);
 }
@@ -120,8 +136,15 @@ TEST_F(Output, OfTheSameKindIsReplaced) {
   const fs::path root = project();
   for (int i = 0; i < 2; ++i) {
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {"submit", "--out", "mine.tar.gz"}, {"checkin", "--out", "in.json"}, {"llm", "prompt", "--out", "llm/other.md"}, {"llm", "prompt"}, {"measure", "--bundle", "away.bundle"},
-             {"handout", "--out", "handout.html"}, {"report"}, {"report", "--out", "elsewhere"}, {"ladder", "sgemm", "--recorded", "h200", "--html", "stairs.html"}}) {
+             {"submit", "--out", "mine.tar.gz"},
+             {"checkin", "--out", "in.json"},
+             {"llm", "prompt", "--out", "llm/other.md"},
+             {"llm", "prompt"},
+             {"measure", "--bundle", "away.bundle"},
+             {"handout", "--out", "handout.html"},
+             {"report"},
+             {"report", "--out", "elsewhere"},
+             {"ladder", "sgemm", "--recorded", "h200", "--html", "stairs.html"}}) {
       const Outcome written = capstone(words, {.cwd = root});
       EXPECT_EQ(written.code, 0) << words.front() << written;
     }
@@ -146,13 +169,15 @@ TEST_F(Output, AReportNeverReplacesTheWorklogItIsMadeOf) {
 
 TEST_F(Bundle, ComesHomeFromAnotherMachine) {
   fs::path root = project("project", "02");
-  Outcome packed = capstone({"measure", "-m", "by bundle", "--expect", "2x", "--bundle", "away.bundle"}, {.cwd = root});
+  Outcome packed =
+      capstone({"measure", "-m", "by bundle", "--expect", "2x", "--bundle", "away.bundle"}, {.cwd = root});
   ASSERT_EQ(packed.code, 0) << packed;
   EXPECT_TRUE(records(root, "measurement").empty()) << "packing judges nothing";
   fs::create_directories(home_ / "cluster");
   fs::copy(root / "away.bundle", home_ / "cluster" / "away.bundle");
   How there{.cwd = home_ / "cluster", .env = {{"XDG_STATE_HOME", (home_ / "cluster" / "state").string()}}};
-  Outcome judged = capstone({"measure", "--from-bundle", "away.bundle", "--backend", "emulated", "--hidden", "0"}, there);
+  Outcome judged =
+      capstone({"measure", "--from-bundle", "away.bundle", "--backend", "emulated", "--hidden", "0"}, there);
   ASSERT_EQ(judged.code, 0) << judged;
   EXPECT_TRUE(says(judged.out, "PASS"));
   fs::path result = home_ / "cluster" / "away.bundle.result.jsonl";
@@ -182,7 +207,9 @@ TEST_F(Bundle, AKernelInSeveralFilesBuildsElsewhere) {
   spit(root / "human" / "picture.png", std::string("\x89PNG\0", 5));
   Outcome packed = capstone({"measure", "--bundle", "own.bundle"}, {.cwd = root});
   ASSERT_EQ(packed.code, 0) << packed;
-  EXPECT_TRUE(says(packed.err, "note: human/picture.png is not packed: not a text; a kernel that includes it will not build elsewhere"));
+  EXPECT_TRUE(says(packed.err,
+                   "note: human/picture.png is not packed: not a text; a kernel that includes it will not "
+                   "build elsewhere"));
   Outcome judged = judge_here(root / "own.bundle");
   EXPECT_EQ(judged.code, 0) << judged;
 }
@@ -202,13 +229,18 @@ TEST_F(Bundle, DamagedBundleOrResultIsRefused) {
 
 TEST_F(Bundle, AProblemThatIsNotTheCataloguesRunsNoCodeUnlessItIsTrusted) {
   const fs::path ran = home_ / "the_oracle_ran";
-  const std::string oracle = "\n#include <cstdio>\nstatic const bool kRan = [] { std::FILE* f = std::fopen(\"" + ran.string() + "\", \"w\"); return f && std::fclose(f) == 0; }();\n";
-  for (const auto& [id, why] : {std::pair<std::string, std::string>{"vector_add", "differs from the one of that name in the catalogue here"}, {"mine", "is not in the catalogue here"}}) {
+  const std::string oracle =
+      "\n#include <cstdio>\nstatic const bool kRan = [] { std::FILE* f = std::fopen(\"" + ran.string() +
+      "\", \"w\"); return f && std::fclose(f) == 0; }();\n";
+  for (const auto& [id, why] : {std::pair<std::string, std::string>{
+                                    "vector_add", "differs from the one of that name in the catalogue here"},
+                                {"mine", "is not in the catalogue here"}}) {
     const fs::path root = project_of_own_problem(id, "project_" + id, oracle);
     ASSERT_EQ(capstone({"measure", "--bundle", "own.bundle"}, {.cwd = root}).code, 0);
     Outcome refused = judge_here(root / "own.bundle");
     EXPECT_EQ(refused.code, 2) << refused;
-    EXPECT_TRUE(says(refused.err, "error: the bundle's problem, " + id + ", " + why + ", and judging would run its oracle on this machine"));
+    EXPECT_TRUE(says(refused.err, "error: the bundle's problem, " + id + ", " + why +
+                                      ", and judging would run its oracle on this machine"));
     EXPECT_TRUE(says(refused.err, "--trust-problem"));
     EXPECT_FALSE(fs::exists(ran));
     EXPECT_FALSE(fs::exists(root / "own.bundle.result.jsonl"));
@@ -217,7 +249,8 @@ TEST_F(Bundle, AProblemThatIsNotTheCataloguesRunsNoCodeUnlessItIsTrusted) {
     EXPECT_EQ(trusted.code, 0) << trusted;
     EXPECT_TRUE(fs::exists(ran)) << "the oracle would have run";
     ASSERT_EQ(capstone({"ledger", "import", "own.bundle.result.jsonl"}, {.cwd = root}).code, 0);
-    EXPECT_TRUE(says(records(root, "measurement")[0]["body"]["labels"].dump(), "not the catalogue's definition: " + id + " " + why));
+    EXPECT_TRUE(says(records(root, "measurement")[0]["body"]["labels"].dump(),
+                     "not the catalogue's definition: " + id + " " + why));
     fs::remove(ran);
   }
 }
@@ -233,15 +266,21 @@ TEST_F(Bundle, TheCataloguesProblemNeedsNoTrustAndHasNoLabel) {
 TEST_F(Bundle, AKernelOutsideTheBundleIsRefusedAndNotShown) {
   const fs::path root = project("project", "01", "vector_add");
   spit(home_ / "secret" / "human" / "kernel.cu", "the_secret_words = 1\n");
-  for (const std::string& source : {(home_ / "secret" / "human" / "kernel.cu").string(), std::string("human/../../../../../../../../../../etc/passwd"),
-                                    std::string("human/../../secret/human/kernel.cu"), std::string("problem/oracle.cpp"), std::string("llm/attempt-9/kernel.cu"), std::string()}) {
+  for (const std::string& source :
+       {(home_ / "secret" / "human" / "kernel.cu").string(),
+        std::string("human/../../../../../../../../../../etc/passwd"),
+        std::string("human/../../secret/human/kernel.cu"), std::string("problem/oracle.cpp"),
+        std::string("llm/attempt-9/kernel.cu"), std::string()}) {
     ASSERT_EQ(capstone({"measure", "--bundle", "bad.bundle"}, {.cwd = root}).code, 0);
     tamper(root / "bad.bundle", ".capstone/bundle.json", "human/kernel.cu", source);
     Outcome refused = judge_here(root / "bad.bundle", {"--trust-problem"});
     EXPECT_EQ(refused.code, 2) << source << refused;
     EXPECT_EQ(refused.both().find("the_secret_words"), std::string::npos) << refused;
-    EXPECT_TRUE(says(refused.err, source.starts_with("/") || source.find("..") != std::string::npos ? "bundle refused: it names a kernel outside itself: " + source
-                                  : source.starts_with("llm") ? "the bundle lacks llm/attempt-9/kernel.cu" : "bundle refused: not the name of a candidate's kernel: " + source));
+    EXPECT_TRUE(says(refused.err, source.starts_with("/") || source.find("..") != std::string::npos
+                                      ? "bundle refused: it names a kernel outside itself: " + source
+                                  : source.starts_with("llm")
+                                      ? "the bundle lacks llm/attempt-9/kernel.cu"
+                                      : "bundle refused: not the name of a candidate's kernel: " + source));
     EXPECT_FALSE(fs::exists(root / "bad.bundle.result.jsonl"));
   }
 }
@@ -258,7 +297,10 @@ TEST_F(Bundle, AProblemChangedSinceItWasPinnedIsRefused) {
 
 TEST_F(Bundle, AManifestOfOtherShapesIsRefused) {
   const fs::path root = project("project", "01", "vector_add");
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"\"candidates\": [", "\"candidates\": [7,"}, {"\"candidate\": \"human\"", "\"candidate\": \"../x\""}, {"\"options\": {", "\"options\": 7, \"other\": {"}}) {
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{"\"candidates\": [", "\"candidates\": [7,"},
+        {"\"candidate\": \"human\"", "\"candidate\": \"../x\""},
+        {"\"options\": {", "\"options\": 7, \"other\": {"}}) {
     ASSERT_EQ(capstone({"measure", "--bundle", "bad.bundle"}, {.cwd = root}).code, 0);
     tamper(root / "bad.bundle", ".capstone/bundle.json", from, to);
     Outcome refused = judge_here(root / "bad.bundle");
@@ -290,7 +332,8 @@ TEST_F(Grade, FolderWithEveryKindOfSubmission) {
   fs::create_directories(cohort / "stranger");
   spit(cohort / "stranger" / "holiday.txt", "no project");
   spit(cohort / "broken.tar.gz", std::string("\x1f\x8b\x08\x00 cut off", 12));
-  Outcome made = capstone({"init", "bias_gelu_layernorm", "cohort/good", "--from", "02", "--member", "=SUM(A1:A9) <eve@example.org>"});
+  Outcome made = capstone({"init", "bias_gelu_layernorm", "cohort/good", "--from", "02", "--member",
+                           "=SUM(A1:A9) <eve@example.org>"});
   ASSERT_EQ(made.code, 0) << made;
   fs::path wrong = project("wrong");
   spit(wrong / "human" / "kernel.cu", wrong_kernel());
@@ -303,11 +346,13 @@ TEST_F(Grade, FolderWithEveryKindOfSubmission) {
   EXPECT_TRUE(rows[0].starts_with("name,people,problem,state,fault,late,human_gate_one"));
   EXPECT_TRUE(rows[1].starts_with("broken,,,failed,damaged,"));
   EXPECT_TRUE(says(rows[1], "cannot read as a tar"));
-  EXPECT_TRUE(rows[2].starts_with("good,'=SUM")) << "a spreadsheet must not take a name for a formula: " << rows[2];
+  EXPECT_TRUE(rows[2].starts_with("good,'=SUM"))
+      << "a spreadsheet must not take a name for a formula: " << rows[2];
   EXPECT_TRUE(says(rows[2], ",graded,,,PASS,NOT JUDGED,"));
   EXPECT_TRUE(rows[3].starts_with("stranger,,,failed,not_a_project,"));
   EXPECT_TRUE(says(rows[3], "this is not a capstone project"));
-  EXPECT_TRUE(rows[4].starts_with("wrong,Ada Lovelace,bias_gelu_layernorm,graded,,,WRONG,NOT JUDGED,")) << rows[4];
+  EXPECT_TRUE(rows[4].starts_with("wrong,Ada Lovelace,bias_gelu_layernorm,graded,,,WRONG,NOT JUDGED,"))
+      << rows[4];
   for (const char* name : {"good", "wrong"})
     for (const char* file : {"score_sheet.html", "score_sheet.md", "result.json"})
       EXPECT_TRUE(fs::exists(home_ / "graded" / "submissions" / name / file)) << name << file;
@@ -324,7 +369,8 @@ TEST_F(Grade, ALinkThatLeadsOutOfASubmissionIsNotFollowed) {
   EXPECT_TRUE(says(graded.err, "curious: failed (refused): ")) << graded;
   EXPECT_TRUE(says(graded.err, "a link to a place outside of the submission"));
   EXPECT_FALSE(fs::exists(home_ / "graded" / "submissions" / "curious" / "score_sheet.md"));
-  EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "curious" / "result.json").find("own words"), std::string::npos);
+  EXPECT_EQ(slurp(home_ / "graded" / "submissions" / "curious" / "result.json").find("own words"),
+            std::string::npos);
 }
 
 TEST_F(Grade, NothingToGradeIsAUsageError) {

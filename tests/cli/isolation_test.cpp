@@ -1,4 +1,5 @@
-// Other people's code: what it runs in, what it is kept from, and that an interrupted command takes all of it along.
+// Other people's code: what it runs in, what it is kept from, and that an interrupted command takes all of it
+// along.
 #include <signal.h>
 
 #include <thread>
@@ -26,7 +27,8 @@ int processes_with(const std::string& word) {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator("/proc", code)) {
     const std::string name = entry.path().filename();
-    count += name.find_first_not_of("0123456789") == std::string::npos && slurp(entry.path() / "cmdline").find(word) != std::string::npos;
+    count += name.find_first_not_of("0123456789") == std::string::npos &&
+             slurp(entry.path() / "cmdline").find(word) != std::string::npos;
   }
   return count;
 }
@@ -78,7 +80,8 @@ TEST_F(Isolation, MeasureGoesOnWithoutItAndTheRecordSaysSo) {
   fs::path root = project_with(kernel("", ""));
   for (const char* isolation : {"none", "landlock", "bubblewrap"}) {
     if (std::string(isolation) != "none" && !works(isolation)) continue;
-    Outcome measured = capstone({"measure", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .env = {{"CAPSTONE_ISOLATION", isolation}}});
+    Outcome measured = capstone({"measure", "--backend", "emulated", "--hidden", "0"},
+                                {.cwd = root, .env = {{"CAPSTONE_ISOLATION", isolation}}});
     EXPECT_EQ(measured.code, 1) << measured;
     EXPECT_EQ(records(root, "measurement").back()["body"]["isolation"], doctors_row(isolation)["found"]);
   }
@@ -87,21 +90,30 @@ TEST_F(Isolation, MeasureGoesOnWithoutItAndTheRecordSaysSo) {
 TEST_F(Isolation, AKernelFindsNoFilesOfTheStudentNoEnvironmentAndNoNetwork) {
   // Ends with 42 as soon as it gets hold of anything.
   fs::path root = project();
-  const std::string ledger = (root / ".capstone" / "ledger.jsonl").string(), oracle = (root / "problem" / "oracle.cpp").string();
+  const std::string ledger = (root / ".capstone" / "ledger.jsonl").string(),
+                    oracle = (root / "problem" / "oracle.cpp").string();
   ASSERT_TRUE(fs::exists(ledger) && fs::exists(oracle));
   spit(root / "human" / "kernel.cu",
-       kernel("#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n#include <sys/socket.h>\n#include <netinet/in.h>",
-              "  for (const char* path : {\"" + ledger + "\", \"" + oracle + "\", \"/etc/passwd\"}) if (std::fopen(path, \"r\")) _exit(42);\n"
-              "  if (std::fopen(\"/usr/capstone\", \"w\") || std::getenv(\"CAPSTONE_CACHE\") || std::getenv(\"XDG_STATE_HOME\")) _exit(43);\n"
-              "  sockaddr_in a{}; a.sin_family = AF_INET; a.sin_port = htons(53); a.sin_addr.s_addr = htonl(0xc0000201);\n"
-              "  int s = socket(AF_INET, SOCK_DGRAM, 0); if (s >= 0 && sendto(s, \"x\", 1, 0, (sockaddr*)&a, sizeof a) == 1) _exit(44);"));
+       kernel("#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n#include <sys/socket.h>\n#include "
+              "<netinet/in.h>",
+              "  for (const char* path : {\"" + ledger + "\", \"" + oracle +
+                  "\", \"/etc/passwd\"}) if (std::fopen(path, \"r\")) _exit(42);\n"
+                  "  if (std::fopen(\"/usr/capstone\", \"w\") || std::getenv(\"CAPSTONE_CACHE\") || "
+                  "std::getenv(\"XDG_STATE_HOME\")) _exit(43);\n"
+                  "  sockaddr_in a{}; a.sin_family = AF_INET; a.sin_port = htons(53); a.sin_addr.s_addr = "
+                  "htonl(0xc0000201);\n"
+                  "  int s = socket(AF_INET, SOCK_DGRAM, 0); if (s >= 0 && sendto(s, \"x\", 1, 0, "
+                  "(sockaddr*)&a, sizeof a) == 1) _exit(44);"));
   for (const char* isolation : {"bubblewrap", "landlock"}) {
     if (!works(isolation)) continue;
-    Outcome measured = capstone({"measure", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .env = {{"CAPSTONE_ISOLATION", isolation}}});
+    Outcome measured = capstone({"measure", "--backend", "emulated", "--hidden", "0"},
+                                {.cwd = root, .env = {{"CAPSTONE_ISOLATION", isolation}}});
     EXPECT_EQ(measured.code, 1) << measured;
-    EXPECT_TRUE(says(measured.out, "nothing written")) << "it ran to its end and found nothing, under " << isolation;
+    EXPECT_TRUE(says(measured.out, "nothing written"))
+        << "it ran to its end and found nothing, under " << isolation;
   }
-  Outcome open = capstone({"measure", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .env = {{"CAPSTONE_ISOLATION", "none"}}});
+  Outcome open = capstone({"measure", "--backend", "emulated", "--hidden", "0"},
+                          {.cwd = root, .env = {{"CAPSTONE_ISOLATION", "none"}}});
   EXPECT_TRUE(says(open.out, "exit code 42")) << "the kernel does look";
 }
 
@@ -109,7 +121,8 @@ TEST_F(Isolation, AKernelMayNotIncludeWhatLiesOutsideItsFolder) {
   fs::path root = project_with(kernel("#include \"../problem/oracle.cpp\"", ""));
   for (const char* isolation : {"bubblewrap", "landlock"}) {
     if (!works(isolation)) continue;
-    Outcome measured = capstone({"measure", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .env = {{"CAPSTONE_ISOLATION", isolation}}});
+    Outcome measured = capstone({"measure", "--backend", "emulated", "--hidden", "0"},
+                                {.cwd = root, .env = {{"CAPSTONE_ISOLATION", isolation}}});
     EXPECT_EQ(measured.code, 1) << measured;
     EXPECT_TRUE(says(measured.out, "../problem/oracle.cpp"));
     EXPECT_TRUE(says(measured.out, "DOES NOT BUILD"));
@@ -118,8 +131,10 @@ TEST_F(Isolation, AKernelMayNotIncludeWhatLiesOutsideItsFolder) {
 
 TEST_F(Isolation, ControlCInABuildTakesTheCompilersAlong) {
   // Each of these takes the compiler seconds.
-  std::string slow = "constexpr long turn(long n) { long s = 0; for (long i = 0; i < n; ++i) s += i ^ s; return s; }\n";
-  for (int i = 0; i < 40; ++i) slow += "constexpr long v" + std::to_string(i) + " = turn(4000000 + " + std::to_string(i) + ");\n";
+  std::string slow =
+      "constexpr long turn(long n) { long s = 0; for (long i = 0; i < n; ++i) s += i ^ s; return s; }\n";
+  for (int i = 0; i < 40; ++i)
+    slow += "constexpr long v" + std::to_string(i) + " = turn(4000000 + " + std::to_string(i) + ");\n";
   fs::path root = project_with(kernel(slow, ""));
   const std::string before = slurp(root / ".capstone" / "ledger.jsonl");
   const fs::path cache = home_ / "cache";  // its name is on the command line of every compiler
@@ -127,7 +142,8 @@ TEST_F(Isolation, ControlCInABuildTakesTheCompilersAlong) {
   std::error_code none;
   if (fs::exists(fs::path(CAPSTONE_TEST_CACHE) / "cuda-headers", none))
     fs::create_directory_symlink(fs::path(CAPSTONE_TEST_CACHE) / "cuda-headers", cache / "cuda-headers");
-  Child running = start({"measure", "--backend", "emulated"}, {.cwd = root, .env = {{"CAPSTONE_CACHE", cache.string()}}});
+  Child running =
+      start({"measure", "--backend", "emulated"}, {.cwd = root, .env = {{"CAPSTONE_CACHE", cache.string()}}});
   ASSERT_TRUE(becomes(true, (cache / "emulated" / "tmp-").string())) << running.err_so_far();
   ::kill(running.pid(), SIGINT);
   ProcessResult ended = running.finish(std::chrono::seconds(120));
@@ -135,16 +151,18 @@ TEST_F(Isolation, ControlCInABuildTakesTheCompilersAlong) {
   EXPECT_EQ(ended.status, 130) << ended.err;
   EXPECT_TRUE(becomes(false, cache.string())) << "a compiler lives on";
   for (const auto& entry : fs::directory_iterator(cache / "emulated"))
-    EXPECT_FALSE(entry.path().filename().string().starts_with("tmp-")) << "a scratch folder was left: " << entry.path();
+    EXPECT_FALSE(entry.path().filename().string().starts_with("tmp-"))
+        << "a scratch folder was left: " << entry.path();
   EXPECT_EQ(slurp(root / ".capstone" / "ledger.jsonl"), before);
   expect_ledger_intact(root);
 }
 
 TEST_F(Isolation, ControlCInGateOneTakesDaemonsAlong) {
   const std::string marker = "capstone-daemon-" + home_.filename().string();
-  fs::path root = project_with(kernel("#include <unistd.h>",
-                                      "  if (fork() == 0) { setsid(); if (fork() == 0) { execl(\"/bin/sleep\", \"" + marker +
-                                          "\", \"600\", nullptr); } _exit(0); }\n  volatile int i = 0; while (true) i = i + 1;"));
+  fs::path root = project_with(
+      kernel("#include <unistd.h>",
+             "  if (fork() == 0) { setsid(); if (fork() == 0) { execl(\"/bin/sleep\", \"" + marker +
+                 "\", \"600\", nullptr); } _exit(0); }\n  volatile int i = 0; while (true) i = i + 1;"));
   const std::string before = slurp(root / ".capstone" / "ledger.jsonl");
   Child running = start({"measure", "--backend", "emulated", "--timeout", "60"}, {.cwd = root});
   ASSERT_TRUE(becomes(true, marker)) << running.err_so_far();

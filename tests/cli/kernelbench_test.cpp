@@ -43,13 +43,18 @@ class KernelBench : public CliTest {
  protected:
   void SetUp() override {
     CliTest::SetUp();
-    const Json rows = Json::parse(capstone({"doctor", "--format", "json"}, {.patience = std::chrono::seconds(110)}).out, nullptr, false);
+    const Json rows =
+        Json::parse(capstone({"doctor", "--format", "json"}, {.patience = std::chrono::seconds(110)}).out,
+                    nullptr, false);
     for (const Json& row : rows)
-      if (row.value("what", "") == "PyTorch" && row.value("state", "") != "ok") GTEST_SKIP() << row.value("found", "");
+      if (row.value("what", "") == "PyTorch" && row.value("state", "") != "ok")
+        GTEST_SKIP() << row.value("found", "");
     fs::create_directories(home_ / "problems" / "level1");
     spit(home_ / "problems" / "level1" / "5_Divide_by_sum.py", kScale);
   }
-  Outcome run(std::vector<std::string> words) const { return capstone(std::move(words), {.patience = std::chrono::seconds(110)}); }
+  Outcome run(std::vector<std::string> words) const {
+    return capstone(std::move(words), {.patience = std::chrono::seconds(110)});
+  }
 };
 
 TEST_F(KernelBench, AProjectFromAFileIsMeasuredLikeAnyOther) {
@@ -60,14 +65,17 @@ TEST_F(KernelBench, AProjectFromAFileIsMeasuredLikeAnyOther) {
   EXPECT_TRUE(says(slurp(root / "problem" / "launch.h"), "const float* x /* [batch_size, dim] */"));
   EXPECT_TRUE(says(slurp(root / "problem" / "problem.yaml"), "oracle: reference.py"));
   // The stub compiles, and is told that it writes nothing.
-  Outcome stub = capstone({"measure", "--backend", "emulated", "--hidden", "0", "--quick"}, {.cwd = root, .patience = std::chrono::seconds(110)});
+  Outcome stub = capstone({"measure", "--backend", "emulated", "--hidden", "0", "--quick"},
+                          {.cwd = root, .patience = std::chrono::seconds(110)});
   EXPECT_EQ(stub.code, 1) << stub;
   EXPECT_TRUE(says(stub.out, "nothing written"));
   spit(root / "human" / "kernel.py", kRight);
-  Outcome measured = capstone({"measure", "--backend", "emulated"}, {.cwd = root, .patience = std::chrono::seconds(110)});
+  Outcome measured =
+      capstone({"measure", "--backend", "emulated"}, {.cwd = root, .patience = std::chrono::seconds(110)});
   EXPECT_EQ(measured.code, 0) << measured;
   EXPECT_TRUE(says(measured.out, "PASS"));
-  EXPECT_TRUE(says(run({"init", "--kernelbench", "problems/level1/5_Divide_by_sum.py", "one", "two"}).err, "too many words"));
+  EXPECT_TRUE(says(run({"init", "--kernelbench", "problems/level1/5_Divide_by_sum.py", "one", "two"}).err,
+                   "too many words"));
   Outcome missing = run({"init", "--kernelbench", "nothing.py", "other"});
   EXPECT_EQ(missing.code, 2) << missing;
   EXPECT_TRUE(says(missing.err, "no such file"));
@@ -80,7 +88,8 @@ TEST_F(KernelBench, AnExceptionOfTheReferenceHasItsPlaceAndItsTracebackOnRequest
   std::string text = slurp(home_ / "own" / "reference.py");
   const std::string line = "return x / x.sum(dim=1, keepdim=True)";
   ASSERT_NE(text.find(line), std::string::npos);
-  spit(home_ / "own" / "reference.py", text.replace(text.find(line), line.size(), "return x / x.no_such_method()"));
+  spit(home_ / "own" / "reference.py",
+       text.replace(text.find(line), line.size(), "return x / x.no_such_method()"));
   ASSERT_EQ(run({"init", "own", "other"}).code, 0);
   spit(home_ / "other" / "human" / "kernel.py", kRight);
   auto measured = [&](std::vector<std::string> more) {
@@ -101,11 +110,15 @@ TEST_F(KernelBench, AFolderOfCandidatesIsJudgedOnceAndResumed) {
   spit(home_ / "problems" / "level1" / "6_Refused.py", "class Model: pass\n");
   fs::create_directories(home_ / "solutions");
   spit(home_ / "solutions" / "level_1_problem_5_sample_0_kernel.py", kRight);
-  spit(home_ / "solutions" / "level_1_problem_5_sample_1_kernel.py", "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n");
-  spit(home_ / "solutions" / "level_1_problem_5_sample_2_kernel.py", "raise RuntimeError('Found no CUDA driver')\n");
+  spit(home_ / "solutions" / "level_1_problem_5_sample_1_kernel.py",
+       "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n");
+  spit(home_ / "solutions" / "level_1_problem_5_sample_2_kernel.py",
+       "raise RuntimeError('Found no CUDA driver')\n");
   spit(home_ / "solutions" / "level_1_problem_6_sample_0_kernel.py", kRight);
   spit(home_ / "solutions" / "99_Nothing.py", kRight);
-  const std::vector<std::string> command{"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated", "--hidden", "0"};
+  const std::vector<std::string> command{"kernelbench", "run",       "--problems", "problems",
+                                         "--solutions", "solutions", "--out",      "out",
+                                         "--backend",   "emulated",  "--hidden",   "0"};
   Outcome first = run(command);
   EXPECT_EQ(first.code, 4) << first;
   EXPECT_TRUE(says(first.err, "99_Nothing.py belongs to none of the problems"));
@@ -123,9 +136,14 @@ TEST_F(KernelBench, AFolderOfCandidatesIsJudgedOnceAndResumed) {
   EXPECT_EQ(results["5"][1]["sample_id"], 1);
   EXPECT_FALSE(results["5"][1]["correctness"].get<bool>());
   EXPECT_EQ(results["5"][0]["runtime"], -1.0) << "nothing is timed on a CPU";
-  EXPECT_EQ(results["6"][0]["metadata"]["not_judged"].get<std::string>().substr(0, 31), "the file defines no get_inputs:");
-  // Again: what was judged stays judged; what was refused, or not judgeable on a machine as it was then, is tried again.
-  auto lines = [&] { const std::string text = slurp(home_ / "out" / "records.jsonl"); return std::count(text.begin(), text.end(), '\n'); };
+  EXPECT_EQ(results["6"][0]["metadata"]["not_judged"].get<std::string>().substr(0, 31),
+            "the file defines no get_inputs:");
+  // Again: what was judged stays judged; what was refused, or not judgeable on a machine as it was then, is
+  // tried again.
+  auto lines = [&] {
+    const std::string text = slurp(home_ / "out" / "records.jsonl");
+    return std::count(text.begin(), text.end(), '\n');
+  };
   EXPECT_EQ(lines(), 4);
   EXPECT_EQ(run(command).code, 4);
   EXPECT_EQ(lines(), 6);
@@ -138,11 +156,16 @@ TEST_F(KernelBench, AProblemIsRunOnceForAllItsSamplesAndEachLevelHasItsResults) 
   fs::create_directories(home_ / "problems" / "level2");
   spit(home_ / "problems" / "level2" / "1_Refused.py", "class Model: pass\n");
   fs::create_directories(home_ / "solutions");
-  for (const char* name : {"level_1_problem_6_sample_0_kernel.py", "level_1_problem_6_sample_1_kernel.py", "level_2_problem_1_sample_0_kernel.py"}) spit(home_ / "solutions" / name, kRight);
-  Outcome refused = run({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated"});
+  for (const char* name : {"level_1_problem_6_sample_0_kernel.py", "level_1_problem_6_sample_1_kernel.py",
+                           "level_2_problem_1_sample_0_kernel.py"})
+    spit(home_ / "solutions" / name, kRight);
+  Outcome refused = run({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out",
+                         "out", "--backend", "emulated"});
   EXPECT_EQ(refused.code, 4) << refused;
   std::size_t runs = 0;
-  for (std::size_t at = refused.err.find("running 6_Refused.py"); at != std::string::npos; at = refused.err.find("running 6_Refused.py", at + 1)) ++runs;
+  for (std::size_t at = refused.err.find("running 6_Refused.py"); at != std::string::npos;
+       at = refused.err.find("running 6_Refused.py", at + 1))
+    ++runs;
   EXPECT_EQ(runs, 1u) << refused;
   EXPECT_TRUE(says(refused.err, "sample 1: not judged: the file defines no get_inputs"));
   EXPECT_FALSE(fs::exists(home_ / "out" / "eval_results.json")) << "its name would not say which level";
@@ -154,8 +177,10 @@ TEST_F(KernelBench, WhatWasJudgedBeforeAnInterruptionIsInTheResults) {
   fs::create_directories(home_ / "solutions");
   spit(home_ / "solutions" / "level_1_problem_5_sample_0_kernel.py", kRight);
   spit(home_ / "solutions" / "level_1_problem_5_sample_1_kernel.py",
-       "import time\nimport torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        time.sleep(100)\n        return x\n");
-  Child child = start({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated", "--hidden", "0"});
+       "import time\nimport torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        "
+       "time.sleep(100)\n        return x\n");
+  Child child = start({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out",
+                       "out", "--backend", "emulated", "--hidden", "0"});
   ASSERT_TRUE(wait_for(child, "1 of 2: 1/5_Divide_by_sum sample 0: PASS", std::chrono::seconds(60)));
   EXPECT_FALSE(fs::exists(home_ / "out" / "eval_results.json")) << "the problem has not ended";
   ASSERT_TRUE(wait_for(child, "gate one, case", std::chrono::seconds(60)));
@@ -168,11 +193,13 @@ TEST_F(KernelBench, WhatWasJudgedBeforeAnInterruptionIsInTheResults) {
 }
 
 TEST_F(KernelBench, AProblemsOwnReferenceIsRight) {
-  Outcome self = run({"kernelbench", "run", "--self", "--problems", "problems", "--out", "out", "--backend", "emulated", "--format", "json"});
+  Outcome self = run({"kernelbench", "run", "--self", "--problems", "problems", "--out", "out", "--backend",
+                      "emulated", "--format", "json"});
   EXPECT_EQ(self.code, 0) << self;
   const Json said = Json::parse(self.out, nullptr, false);
   EXPECT_EQ(said.value("correct", 0), 1) << self;
-  EXPECT_TRUE(says(run({"kernelbench", "run", "--problems", "problems"}).err, "neither --solutions nor --self"));
+  EXPECT_TRUE(
+      says(run({"kernelbench", "run", "--problems", "problems"}).err, "neither --solutions nor --self"));
 }
 
 }  // namespace

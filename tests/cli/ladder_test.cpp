@@ -1,10 +1,11 @@
 // `capstone ladder` without a GPU, and records that are made in parts.
+#include "harness/analysis/ladder/ladder.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <sstream>
 
-#include "harness/analysis/ladder/ladder.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -16,7 +17,9 @@ class Ladders : public CliTest {};
 int cells(const std::string& shown) {
   const std::size_t wiped = shown.rfind("\x1b[2K");
   const std::string line = wiped == shown.npos ? shown : shown.substr(wiped + 4);
-  return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u && c != '\r'; }));
+  return static_cast<int>(std::count_if(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0u) != 0x80u && c != '\r';
+  }));
 }
 
 TEST_F(Ladders, WithoutAGpuEveryRungIsCheckedAndNoneIsTimed) {
@@ -31,9 +34,12 @@ TEST_F(Ladders, WithoutAGpuEveryRungIsCheckedAndNoneIsTimed) {
 
 TEST_F(Ladders, RungThatIsWrongSaysSoAndFails) {
   const fs::path broken = home_ / "09_broken.cu";
-  spit(broken, "// Rung 9: forgets its work.\n#include <cuda_runtime.h>\n#include <cstdint>\n__global__ void k() {}\n"
-               "extern \"C\" void launch(const float*, float*, int64_t, int64_t, void*, cudaStream_t s) { k<<<1, 32, 0, s>>>(); }\n");
-  Outcome climbed = capstone({"ladder", "softmax", "--only", broken.string(), "--backend", "emulated", "--format", "json"});
+  spit(broken,
+       "// Rung 9: forgets its work.\n#include <cuda_runtime.h>\n#include <cstdint>\n__global__ void k() {}\n"
+       "extern \"C\" void launch(const float*, float*, int64_t, int64_t, void*, cudaStream_t s) { k<<<1, 32, "
+       "0, s>>>(); }\n");
+  Outcome climbed =
+      capstone({"ladder", "softmax", "--only", broken.string(), "--backend", "emulated", "--format", "json"});
   EXPECT_EQ(climbed.code, 1) << climbed;
   const Json record = Json::parse(climbed.out, nullptr, false);
   ASSERT_TRUE(record.is_array()) << climbed;
@@ -109,7 +115,8 @@ TEST_F(Ladders, RecordedOnesAreShownAsRecorded) {
   Outcome rung = capstone({"ladder", "softmax", "--recorded", file, "--only", "7"});
   EXPECT_EQ(rung.code, 2) << rung;
   EXPECT_TRUE(says(rung.err, "recorded: 01_three_pass 02_online"));
-  for (const std::vector<std::string>& measuring : std::vector<std::vector<std::string>>{{"--budget", "9"}, {"--record", "x.json"}, {"--backend", "cuda"}, {"--rehearse"}}) {
+  for (const std::vector<std::string>& measuring : std::vector<std::vector<std::string>>{
+           {"--budget", "9"}, {"--record", "x.json"}, {"--backend", "cuda"}, {"--rehearse"}}) {
     std::vector<std::string> words{"ladder", "softmax", "--recorded", file};
     words.insert(words.end(), measuring.begin(), measuring.end());
     Outcome refused = capstone(words);
@@ -130,7 +137,8 @@ TEST_F(Ladders, OfASessionDoNotTellWhatIsTaughtLater) {
 
 TEST_F(Ladders, WhatCannotBeWrittenIsSaidBeforeTheWork) {
   for (const char* option : {"--html", "--record"}) {
-    Outcome refused = capstone({"ladder", "softmax", "--only", "01", "--backend", "emulated", option, (home_ / "nosuch" / "x").string()});
+    Outcome refused = capstone({"ladder", "softmax", "--only", "01", "--backend", "emulated", option,
+                                (home_ / "nosuch" / "x").string()});
     EXPECT_EQ(refused.code, 2) << refused;
     EXPECT_TRUE(says(refused.err, "cannot write"));
     EXPECT_EQ(refused.err.find("building"), std::string::npos) << refused;
@@ -138,7 +146,8 @@ TEST_F(Ladders, WhatCannotBeWrittenIsSaidBeforeTheWork) {
   Outcome folder = capstone({"ladder", "softmax", "--recorded", "h200", "--html", home_.string()});
   EXPECT_EQ(folder.code, 2) << folder;
   EXPECT_TRUE(says(folder.err, "this is a folder"));
-  Outcome record = capstone({"ladder", "softmax", "--only", "01", "--backend", "emulated", "--record", "x.json"});
+  Outcome record =
+      capstone({"ladder", "softmax", "--only", "01", "--backend", "emulated", "--record", "x.json"});
   EXPECT_EQ(record.code, 3) << record;
   EXPECT_TRUE(says(record.err, "--record needs times"));
   EXPECT_EQ(record.err.find("building"), std::string::npos) << record;
@@ -150,18 +159,27 @@ TEST_F(Ladders, HaveRoomOnANarrowTerminal) {
   std::error_code code;
   if (!fs::exists("/usr/bin/script", code)) GTEST_SKIP() << "no script(1) here";
   for (int columns : {80, 120})
-    for (const char* words : {"ladder sgemm --recorded h200", "ladder softmax --recorded h200", "demo mountain", "demo flash-traffic", "map L5", "explain 03 --problem sgemm"}) {
-      Outcome shown = program({"/usr/bin/script", "-qec", fmt::format("stty cols {}; NO_COLOR=1 {} {}; echo exit=$?", columns, CAPSTONE_BINARY, words), "/dev/null"});
-      ASSERT_TRUE(says(shown.out, "exit=0")) << words;  // script's own code is that of the last process below it
+    for (const char* words :
+         {"ladder sgemm --recorded h200", "ladder softmax --recorded h200", "demo mountain",
+          "demo flash-traffic", "map L5", "explain 03 --problem sgemm"}) {
+      Outcome shown = program(
+          {"/usr/bin/script", "-qec",
+           fmt::format("stty cols {}; NO_COLOR=1 {} {}; echo exit=$?", columns, CAPSTONE_BINARY, words),
+           "/dev/null"});
+      ASSERT_TRUE(says(shown.out, "exit=0"))
+          << words;  // script's own code is that of the last process below it
       std::istringstream lines(shown.out);
-      for (std::string line; std::getline(lines, line);) EXPECT_LE(cells(line), columns) << words << ": " << line;
+      for (std::string line; std::getline(lines, line);)
+        EXPECT_LE(cells(line), columns) << words << ": " << line;
     }
 }
 
 TEST_F(Ladders, SelftestsRecordGrowsByWhatIsShown) {
   const fs::path record = home_ / "record.json";
   for (const char* only : {"28_yaml_depth", "28_yaml_aliases", "28_yaml_depth"})
-    ASSERT_EQ(capstone({"selftest", "--backend", "emulated", "--only", only, "--record", record.string()}).code, 0) << only;
+    ASSERT_EQ(
+        capstone({"selftest", "--backend", "emulated", "--only", only, "--record", record.string()}).code, 0)
+        << only;
   const Json whole = Json::parse(slurp(record), nullptr, false);
   ASSERT_TRUE(whole.is_object());
   EXPECT_EQ(whole["rows"].size(), 2u);

@@ -1,4 +1,5 @@
-// Accidents and how the record survives them: full disks, torn and edited lines, two commands at once, Ctrl-C.
+// Accidents and how the record survives them: full disks, torn and edited lines, two commands at once,
+// Ctrl-C.
 #include <signal.h>
 
 #include <algorithm>
@@ -17,7 +18,8 @@ TEST_F(Accident, DiskFullWhileAppendingLeavesTheLedgerAsItWas) {
   ASSERT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0);
   std::string before = slurp(ledger_of(root));
   // Room for a part of the line: what was written of it has to go again.
-  Outcome full = capstone({"predict", "compute", "--because", std::string(2000, 'x')}, {.cwd = root, .max_file = before.size() + 700});
+  Outcome full = capstone({"predict", "compute", "--because", std::string(2000, 'x')},
+                          {.cwd = root, .max_file = before.size() + 700});
   EXPECT_EQ(full.code, 3) << full;
   EXPECT_TRUE(says(full.err, "error: cannot append to the ledger"));
   EXPECT_TRUE(says(full.err, "--> " + ledger_of(root).string()));
@@ -30,10 +32,13 @@ TEST_F(Accident, DiskFullWhileAppendingLeavesTheLedgerAsItWas) {
 
 TEST_F(Accident, AFileSystemWithoutSpaceLeavesTheLedgerAsItWas) {
   fs::path root = project();
-  std::string inside = "set -e; mkdir small; mount -t tmpfs -o size=256k tmpfs small; cp -r project small/; cd small/project; "
-                       "cp .capstone/ledger.jsonl ../before; cat /dev/zero > ../filler 2>/dev/null || true; "
-                       "code=0; \"" CAPSTONE_BINARY "\" predict memory --because \"$(head -c 20000 /dev/zero | tr '\\0' x)\" || code=$?; "
-                       "echo code=$code; cmp .capstone/ledger.jsonl ../before; rm ../filler; \"" CAPSTONE_BINARY "\" ledger --verify";
+  std::string inside =
+      "set -e; mkdir small; mount -t tmpfs -o size=256k tmpfs small; cp -r project small/; cd small/project; "
+      "cp .capstone/ledger.jsonl ../before; cat /dev/zero > ../filler 2>/dev/null || true; "
+      "code=0; \"" CAPSTONE_BINARY
+      "\" predict memory --because \"$(head -c 20000 /dev/zero | tr '\\0' x)\" || code=$?; "
+      "echo code=$code; cmp .capstone/ledger.jsonl ../before; rm ../filler; \"" CAPSTONE_BINARY
+      "\" ledger --verify";
   Outcome possible = program({"unshare", "-rm", "sh", "-c", "mkdir t && mount -t tmpfs tmpfs t"});
   if (possible.code != 0) GTEST_SKIP() << "no tmpfs can be mounted here: " << possible.err;
   Outcome answer = program({"unshare", "-rm", "sh", "-c", inside});
@@ -46,13 +51,19 @@ TEST_F(Accident, ADiskThatIsFullForTheCompilerIsNotTheKernelsFault) {
   const fs::path root = project("project", "02");
   fs::create_directories(home_ / "bin");
   // A compiler whose own write fails, as g++ says it; what it is asked for the preprocessed source it does.
-  spit(home_ / "bin" / "g++", "#!/bin/sh\ncase \"$*\" in *c++-cpp-output*) echo 'kernel.cu:9:1: fatal error: error writing to /tmp/cc.s: No space left on device' >&2; exit 1;; esac\n"
-                              "exec /usr/bin/g++ \"$@\"\n");
+  spit(home_ / "bin" / "g++",
+       "#!/bin/sh\ncase \"$*\" in *c++-cpp-output*) echo 'kernel.cu:9:1: fatal error: error writing to "
+       "/tmp/cc.s: No space left on device' >&2; exit 1;; esac\n"
+       "exec /usr/bin/g++ \"$@\"\n");
   fs::permissions(home_ / "bin" / "g++", fs::perms::owner_all);
   const std::string mine = slurp(root / "human" / "kernel.cu");
-  spit(root / "human" / "kernel.cu", mine + "// never built before " + std::to_string(::getpid()) + home_.string() + "\nstatic int capstone_" + std::to_string(::getpid()) + ";\n");
-  const std::string before = slurp(ledger_of(root)), path = (home_ / "bin").string() + ":" + std::getenv("PATH");
-  Outcome full = capstone({"measure", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .env = {{"PATH", path}}});
+  spit(root / "human" / "kernel.cu", mine + "// never built before " + std::to_string(::getpid()) +
+                                         home_.string() + "\nstatic int capstone_" +
+                                         std::to_string(::getpid()) + ";\n");
+  const std::string before = slurp(ledger_of(root)),
+                    path = (home_ / "bin").string() + ":" + std::getenv("PATH");
+  Outcome full =
+      capstone({"measure", "--backend", "emulated", "--hidden", "0"}, {.cwd = root, .env = {{"PATH", path}}});
   EXPECT_EQ(full.code, 3) << full;
   EXPECT_TRUE(says(full.err, "error: the compiler could not write what it made: "));
   EXPECT_TRUE(says(full.err, "hint: make room there"));
@@ -76,7 +87,8 @@ TEST_F(Accident, TornLastLineIsPutAsideAndTheNextCommandWorks) {
   EXPECT_EQ(records(root, "prediction").size(), 2u);
   int kept = 0;
   for (const auto& entry : fs::directory_iterator(root / ".capstone"))
-    if (entry.path().filename().string().starts_with("ledger.torn-")) kept += slurp(entry.path()).starts_with(torn);
+    if (entry.path().filename().string().starts_with("ledger.torn-"))
+      kept += slurp(entry.path()).starts_with(torn);
   EXPECT_EQ(kept, 1) << "what was torn is kept beside the ledger";
 }
 

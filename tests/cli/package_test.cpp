@@ -28,13 +28,16 @@ TEST_F(Package, OfStudentsLeavesOutWhatSolvesAGradedProblem) {
   for (const std::string& file : all) {
     if (!file.starts_with("reference_kernels/") || std::count(file.begin(), file.end(), '/') != 3) continue;
     const std::string problem = fs::path(file).parent_path().filename();
-    const std::string definition = slurp(fs::path(CAPSTONE_SOURCE_DIR) / "problems" / problem / "problem.yaml");
-    const bool graded = definition.find("\ngraded: true") != std::string::npos, first = fs::path(file).filename().string().starts_with("01_");
+    const std::string definition =
+        slurp(fs::path(CAPSTONE_SOURCE_DIR) / "problems" / problem / "problem.yaml");
+    const bool graded = definition.find("\ngraded: true") != std::string::npos,
+               first = fs::path(file).filename().string().starts_with("01_");
     EXPECT_EQ(has(file), !graded || first) << file;
     checked += graded;
   }
   EXPECT_GT(checked, 20);
-  for (const std::string& file : rest) EXPECT_FALSE(file.starts_with("examples/") && !file.starts_with("examples/demos/")) << file;
+  for (const std::string& file : rest)
+    EXPECT_FALSE(file.starts_with("examples/") && !file.starts_with("examples/demos/")) << file;
   EXPECT_TRUE(has("problems/sgemm/baseline.cu")) << "the baseline stays";
   EXPECT_TRUE(has("tests/corpus/README.md"));
   EXPECT_EQ(program({script, "--students"}).code, 2);

@@ -10,14 +10,19 @@ class Page : public CliTest {
  protected:
   // Looks at the page with scripts/check_html.sh; its exit code 3 says that there is no browser.
   Outcome look_at(const fs::path& page) const {
-    return program({"bash", std::string(CAPSTONE_SOURCE_DIR) + "/scripts/check_html.sh", page.string()}, {.patience = std::chrono::seconds(100)});
+    return program({"bash", std::string(CAPSTONE_SOURCE_DIR) + "/scripts/check_html.sh", page.string()},
+                   {.patience = std::chrono::seconds(100)});
   }
 
   fs::path measured_project() const {
     fs::path root = project("project", "02");
     EXPECT_EQ(measure(root, {"-m", "first"}).code, 0);
     spit(home_ / "reply.md", "```cuda\n" + slurp(root / "human" / "kernel.cu") + "```\n");
-    EXPECT_EQ(capstone({"llm", "add", (home_ / "reply.md").string(), "--model", "m", "--backend", "emulated", "--hidden", "0"}, {.cwd = root}).code, 0);
+    EXPECT_EQ(capstone({"llm", "add", (home_ / "reply.md").string(), "--model", "m", "--backend", "emulated",
+                        "--hidden", "0"},
+                       {.cwd = root})
+                  .code,
+              0);
     return root;
   }
 };

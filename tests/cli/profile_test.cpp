@@ -49,7 +49,8 @@ extern "C" void launch(const float* a, const float* b, float* c, int64_t n, void
 
 TEST_F(Profiles, AKernelLaunchedThroughAVariableHasItsFactsUnderItsOwnName) {
   spit(home_ / "pointer.cu", kByPointer);
-  Outcome shown = capstone({"profile", (home_ / "pointer.cu").string(), "--problem", "vector_add", "--no-ncu", "--format", "json"});
+  Outcome shown = capstone({"profile", (home_ / "pointer.cu").string(), "--problem", "vector_add", "--no-ncu",
+                            "--format", "json"});
   ASSERT_EQ(shown.code, 0) << shown;
   const Json json = Json::parse(shown.out);
   ASSERT_GE(json["kernels"].size(), 1u);
@@ -62,7 +63,8 @@ TEST_F(Profiles, AKernelLaunchedThroughAVariableHasItsFactsUnderItsOwnName) {
   EXPECT_EQ(json["kernels"][1]["kernel"], "add<4>");
   EXPECT_TRUE(json["kernels"][1]["launches"].is_null());
   EXPECT_TRUE(json["kernels"][1]["registers"].is_number());
-  Outcome text = capstone({"profile", (home_ / "pointer.cu").string(), "--problem", "vector_add", "--no-ncu"});
+  Outcome text =
+      capstone({"profile", (home_ / "pointer.cu").string(), "--problem", "vector_add", "--no-ncu"});
   EXPECT_TRUE(says(text.out, "add<4>: compiled, not launched at n="));
 }
 
@@ -96,7 +98,8 @@ TEST_F(Profiles, MistakesSayWhatToDo) {
   EXPECT_EQ(table.code, 3) << table;
   EXPECT_TRUE(says(table.err, "ncu gave no table to write"));
   spit(home_ / "wrong.cu", "not a kernel\n");
-  Outcome broken = capstone({"profile", (home_ / "wrong.cu").string(), "--problem", "damped_steps", "--no-ncu"});
+  Outcome broken =
+      capstone({"profile", (home_ / "wrong.cu").string(), "--problem", "damped_steps", "--no-ncu"});
   EXPECT_EQ(broken.code, 1) << broken;
   EXPECT_TRUE(says(broken.err, "does not compile"));
 }

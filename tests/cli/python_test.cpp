@@ -1,4 +1,5 @@
-// Candidates in Python, from the file to the verdict, on the CPU. Skipped where no python3 on PATH has PyTorch.
+// Candidates in Python, from the file to the verdict, on the CPU. Skipped where no python3 on PATH has
+// PyTorch.
 #include "harness/base/files.h"
 #include "tests/cli/command.h"
 
@@ -19,9 +20,12 @@ class PythonCandidate : public CliTest {
  protected:
   void SetUp() override {
     CliTest::SetUp();
-    const Json rows = Json::parse(capstone({"doctor", "--format", "json"}, {.patience = std::chrono::seconds(110)}).out, nullptr, false);
+    const Json rows =
+        Json::parse(capstone({"doctor", "--format", "json"}, {.patience = std::chrono::seconds(110)}).out,
+                    nullptr, false);
     for (const Json& row : rows)
-      if (row.value("what", "") == "PyTorch" && row.value("state", "") != "ok") GTEST_SKIP() << row.value("found", "");
+      if (row.value("what", "") == "PyTorch" && row.value("state", "") != "ok")
+        GTEST_SKIP() << row.value("found", "");
   }
   /// Importing PyTorch takes its time on a busy machine.
   Outcome measure(const fs::path& root, std::vector<std::string> more = {}) const {
@@ -51,7 +55,9 @@ TEST_F(PythonCandidate, IsJudgedLikeAnyKernelAndNeverTimedOnTheCpu) {
 }
 
 TEST_F(PythonCandidate, AnExceptionIsOneLineWithItsPlaceAndTheTracebackOnRequest) {
-  const fs::path root = project_in_python("import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x.nothing\n");
+  const fs::path root = project_in_python(
+      "import torch\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return "
+      "x.nothing\n");
   Outcome brief = measure(root);
   EXPECT_EQ(brief.code, 1) << brief;
   EXPECT_TRUE(says(brief.out, "AttributeError: 'Tensor' object has no attribute 'nothing'"));
@@ -65,7 +71,9 @@ TEST_F(PythonCandidate, AnExceptionIsOneLineWithItsPlaceAndTheTracebackOnRequest
 }
 
 TEST_F(PythonCandidate, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
-  const std::string head = "import torch\n\n\nclass OutOfMemoryError(RuntimeError):\n    pass\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        ";
+  const std::string head =
+      "import torch\n\n\nclass OutOfMemoryError(RuntimeError):\n    pass\n\n\nclass "
+      "ModelNew(torch.nn.Module):\n    def forward(self, x):\n        ";
   const fs::path root = project_in_python(head + "return x + torch.empty(1 << 50)\n");
   Outcome host = measure(root);
   EXPECT_EQ(host.code, 1) << host;
@@ -73,11 +81,15 @@ TEST_F(PythonCandidate, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
   EXPECT_TRUE(says(host.out, "human/kernel.py:10"));
   EXPECT_TRUE(says(host.out, "hint: use smaller intermediate tensors, or a machine with more memory"));
   EXPECT_EQ(host.out.find("Traceback"), std::string::npos) << host;
-  EXPECT_TRUE(says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""), "in forward"));
+  EXPECT_TRUE(
+      says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""), "in forward"));
   EXPECT_TRUE(says(measure(root, {"--verbose"}).out, "Traceback (most recent call last)"));
   // As PyTorch says it on a GPU; and Python's own, which has no words.
-  spit(root / "human" / "kernel.py", head + "raise OutOfMemoryError('CUDA out of memory. Tried to allocate 20.00 GiB')\n");
-  EXPECT_TRUE(says(measure(root).out, "CRASH: out of GPU memory: OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB\n"));
+  spit(root / "human" / "kernel.py",
+       head + "raise OutOfMemoryError('CUDA out of memory. Tried to allocate 20.00 GiB')\n");
+  EXPECT_TRUE(
+      says(measure(root).out,
+           "CRASH: out of GPU memory: OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB\n"));
   spit(root / "human" / "kernel.py", head + "return [0] * (1 << 60)\n");
   EXPECT_TRUE(says(measure(root).out, "CRASH: out of memory: MemoryError\n"));
 }
@@ -85,7 +97,9 @@ TEST_F(PythonCandidate, MemoryThatRunsOutIsTheKernelsFaultInOneLine) {
 TEST_F(PythonCandidate, ComesOutOfAModelsReply) {
   const fs::path root = project("project", {}, "softmax");
   Outcome added = capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated", "--hidden", "0"},
-                           {.cwd = root, .input = "Here it is:\n\n```python\n" + std::string(kRight) + "```\n", .patience = std::chrono::seconds(110)});
+                           {.cwd = root,
+                            .input = "Here it is:\n\n```python\n" + std::string(kRight) + "```\n",
+                            .patience = std::chrono::seconds(110)});
   EXPECT_EQ(added.code, 0) << added;
   EXPECT_TRUE(says(added.err, "code: a Python block with ModelNew"));
   EXPECT_EQ(slurp(root / "llm" / "attempt-1" / "kernel.py"), kRight);
@@ -98,7 +112,8 @@ TEST_F(PythonCandidate, WithoutPyTorchItIsNotJudgeableHere) {
   EXPECT_TRUE(says(measured.both(), "this is no Python that runs"));
 }
 
-// A python3 whose PyTorch is not there, or not what this machine needs; it runs where no PyTorch is installed, too.
+// A python3 whose PyTorch is not there, or not what this machine needs; it runs where no PyTorch is
+// installed, too.
 class APythonOfItsOwn : public CliTest {
  protected:
   void SetUp() override {
@@ -141,11 +156,15 @@ TEST_F(APythonOfItsOwn, WhosePyTorchLacksALibraryIsNotTheKernelsFault) {
   const std::string python = with_torch("raise OSError('libcudnn.so.9: cannot open shared object file')\n");
   Outcome measured = measure(root, {"--python", python});
   EXPECT_EQ(measured.code, 3) << measured;
-  EXPECT_TRUE(says(measured.out, "NOT JUDGEABLE: PyTorch cannot be imported: OSError: libcudnn.so.9: cannot open shared object file\n"));
+  EXPECT_TRUE(says(
+      measured.out,
+      "NOT JUDGEABLE: PyTorch cannot be imported: OSError: libcudnn.so.9: cannot open shared object file\n"));
   EXPECT_TRUE(says(measured.out, "hint: repair it for "));
   EXPECT_EQ(measured.out.find("Traceback"), std::string::npos) << measured;
-  EXPECT_TRUE(says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""), "OSError: libcudnn.so.9"));
-  EXPECT_TRUE(says(measure(root, {"--python", python, "--verbose"}).out, "Traceback (most recent call last)"));
+  EXPECT_TRUE(says(records(root, "measurement").back()["body"]["cases"][0].value("traceback", ""),
+                   "OSError: libcudnn.so.9"));
+  EXPECT_TRUE(
+      says(measure(root, {"--python", python, "--verbose"}).out, "Traceback (most recent call last)"));
   Outcome machine = capstone({"doctor"}, {.env = {{"PATH", home_.string() + ":/usr/bin:/bin"}}});
   EXPECT_TRUE(says(machine.out, "which cannot be imported"));
   spit(home_ / "1_x.py", "class Model: pass\n");
@@ -163,7 +182,8 @@ TEST_F(APythonOfItsOwn, WhosePyTorchIsBrokenIsSaidOnceForAllCandidates) {
     spit(home_ / "solutions" / name, kRight);
   }
   const std::string python = with_torch("raise OSError('libcudnn.so.9: cannot open shared object file')\n");
-  Outcome ran = capstone({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out", "out", "--backend", "emulated", "--python", python});
+  Outcome ran = capstone({"kernelbench", "run", "--problems", "problems", "--solutions", "solutions", "--out",
+                          "out", "--backend", "emulated", "--python", python});
   EXPECT_EQ(ran.code, 3) << ran;
   EXPECT_TRUE(says(ran.err, "error: PyTorch cannot be imported: OSError: libcudnn.so.9"));
   EXPECT_EQ(ran.err.find("not judged"), std::string::npos) << ran;
@@ -173,7 +193,8 @@ TEST_F(APythonOfItsOwn, WhosePyTorchIsBrokenIsSaidOnceForAllCandidates) {
 TEST_F(PythonCandidate, ExplainTakesCudaAlone) {
   Outcome explained = capstone({"explain"}, {.cwd = project_in_python(kRight)});
   EXPECT_EQ(explained.code, 3) << explained;
-  EXPECT_TRUE(says(explained.err, "this candidate is a Python file: only CUDA kernels are explained and profiled"));
+  EXPECT_TRUE(
+      says(explained.err, "this candidate is a Python file: only CUDA kernels are explained and profiled"));
 }
 
 }  // namespace

@@ -14,18 +14,21 @@ class Run : public CliTest {
 };
 
 TEST_F(Run, PassesOutputArgumentsAndExitCodeThrough) {
-  const Outcome outcome = run(
-      "#include <cstdio>\n__global__ void k(int* p) { *p = 42; }\n"
-      "int main(int argc, char** argv) { int *d, h; cudaMalloc(&d, 4); k<<<1, 1>>>(d); cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);\n"
-      "  printf(\"%d %s\\n\", h, argv[1]); fprintf(stderr, \"aside\\n\"); return 7; }\n",
-      {"--", "word"});
+  const Outcome outcome =
+      run("#include <cstdio>\n__global__ void k(int* p) { *p = 42; }\n"
+          "int main(int argc, char** argv) { int *d, h; cudaMalloc(&d, 4); k<<<1, 1>>>(d); cudaMemcpy(&h, d, "
+          "4, cudaMemcpyDeviceToHost);\n"
+          "  printf(\"%d %s\\n\", h, argv[1]); fprintf(stderr, \"aside\\n\"); return 7; }\n",
+          {"--", "word"});
   EXPECT_EQ(outcome.code, 7) << outcome;
   EXPECT_EQ(outcome.out, "42 word\n");
   EXPECT_TRUE(says(outcome.err, "aside"));
 }
 
 TEST_F(Run, UndefinedBehaviourFailsAProgramThatDoesNotNotice) {
-  const Outcome outcome = run("__global__ void k() {\n  __shared__ int s[4];\n  s[threadIdx.x + 4] = 1;\n}\nint main() { k<<<1, 4>>>(); }\n");
+  const Outcome outcome =
+      run("__global__ void k() {\n  __shared__ int s[4];\n  s[threadIdx.x + 4] = 1;\n}\nint main() { k<<<1, "
+          "4>>>(); }\n");
   EXPECT_EQ(outcome.code, 1) << outcome;
   EXPECT_TRUE(says(outcome.err, "undefined behaviour"));
   EXPECT_TRUE(says(outcome.err, "kernel k launched at program.cu:5"));
@@ -33,7 +36,8 @@ TEST_F(Run, UndefinedBehaviourFailsAProgramThatDoesNotNotice) {
 
 TEST_F(Run, CheckRacesNamesBothLines) {
   const std::string racy =
-      "__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = threadIdx.x;\n  y[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
+      "__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = threadIdx.x;\n  "
+      "y[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
       "int main() { float* y; cudaMalloc(&y, 256); k<<<1, 64>>>(y); return cudaDeviceSynchronize(); }\n";
   const Outcome outcome = run(racy, {"--check", "races"});
   EXPECT_EQ(outcome.code, 1) << outcome;
@@ -44,7 +48,9 @@ TEST_F(Run, CheckRacesNamesBothLines) {
 }
 
 TEST_F(Run, WhatTheCpuCannotRunIsNamed) {
-  const Outcome outcome = run("__global__ void k() {\n  asm volatile(\"tcgen05.wait::ld.sync.aligned;\");\n}\nint main() { k<<<1, 4>>>(); }\n");
+  const Outcome outcome =
+      run("__global__ void k() {\n  asm volatile(\"tcgen05.wait::ld.sync.aligned;\");\n}\nint main() { "
+          "k<<<1, 4>>>(); }\n");
   EXPECT_EQ(outcome.code, 3) << outcome;
   EXPECT_TRUE(says(outcome.err, "program.cu:2"));
   EXPECT_TRUE(says(outcome.err, "tcgen05"));
@@ -60,7 +66,8 @@ TEST_F(Run, HeadersElsewhereAndMacrosAreNamed) {
   fs::create_directories(home_ / "common");
   spit(home_ / "common" / "scale.h", "__device__ inline int scaled(int x) { return FACTOR * x; }\n");
   const std::string source =
-      "#include <cstdio>\n#include \"scale.h\"\n__global__ void k() { printf(\"%d\\n\", scaled(7)); }\nint main() { k<<<1, 1>>>(); return cudaDeviceSynchronize(); }\n";
+      "#include <cstdio>\n#include \"scale.h\"\n__global__ void k() { printf(\"%d\\n\", scaled(7)); }\nint "
+      "main() { k<<<1, 1>>>(); return cudaDeviceSynchronize(); }\n";
   const Outcome without = run(source);
   EXPECT_EQ(without.code, 1) << without;
   EXPECT_TRUE(says(without.err, "program.cu:2"));
@@ -71,11 +78,15 @@ TEST_F(Run, HeadersElsewhereAndMacrosAreNamed) {
 }
 
 TEST_F(Run, AFailedAssertOfTheHostDoesNotHideARace) {
-  const Outcome outcome = run(
-      "#include <cassert>\n__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = threadIdx.x;\n  y[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
-      "int main() { float* y; cudaMallocManaged(&y, 256); k<<<1, 64>>>(y); cudaDeviceSynchronize();\n  assert(y[0] == 64);\n}\n", {"--check", "races"});
+  const Outcome outcome =
+      run("#include <cassert>\n__global__ void k(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = "
+          "threadIdx.x;\n  y[threadIdx.x] = s[63 - threadIdx.x];\n}\n"
+          "int main() { float* y; cudaMallocManaged(&y, 256); k<<<1, 64>>>(y); cudaDeviceSynchronize();\n  "
+          "assert(y[0] == 64);\n}\n",
+          {"--check", "races"});
   EXPECT_EQ(outcome.code, 1) << outcome;
-  EXPECT_TRUE(says(outcome.err, "program.cu:8: the host program stopped itself: assertion failed: y[0] == 64"));
+  EXPECT_TRUE(
+      says(outcome.err, "program.cu:8: the host program stopped itself: assertion failed: y[0] == 64"));
   EXPECT_TRUE(says(outcome.err, "race on shared memory `s`"));
 }
 

@@ -14,7 +14,8 @@ using WholeLoop = CliTest;
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    ++found;
   return found;
 }
 
@@ -42,7 +43,9 @@ TEST_F(WholeLoop, BiasGeluLayernormFromInitToSubmit) {
   // Bytes that no earlier run has built: nothing comes from the cache.
   std::string mine = slurp(root / "human" / "kernel.cu") + "// " + std::to_string(::getpid()) + "\n";
   spit(root / "human" / "kernel.cu", mine);
-  auto run = [this](std::vector<std::string> arguments, How how) { return capstone(std::move(arguments), how); };
+  auto run = [this](std::vector<std::string> arguments, How how) {
+    return capstone(std::move(arguments), how);
+  };
   walk(root, {{"predict", "memory", "--speedup", "2.5", "--because", "1.7 FLOP per byte"}}, {}, run);
   Outcome measured = capstone({"measure", "-m", "one block a row", "--backend", "emulated"}, {.cwd = root});
   ASSERT_EQ(measured.code, 0) << measured;
@@ -53,10 +56,14 @@ TEST_F(WholeLoop, BiasGeluLayernormFromInitToSubmit) {
   EXPECT_EQ(measured.both().find('\x1b'), std::string::npos) << "colour without a terminal";
   walk(root, {{"llm", "prompt"}}, {}, run);
   EXPECT_TRUE(says(slurp(root / "llm" / "prompt.md"), "launch("));
-  fs::path rung = fs::path(CAPSTONE_SOURCE_DIR) / "reference_kernels/W4_serving/bias_gelu_layernorm/01_unfused_two_kernels.cu";
-  std::string reply = "Sure! Two kernels are enough here:\n\n```cuda\n" + slurp(rung) + "```\n\nIt should be about 2x faster.\n";
+  fs::path rung = fs::path(CAPSTONE_SOURCE_DIR) /
+                  "reference_kernels/W4_serving/bias_gelu_layernorm/01_unfused_two_kernels.cu";
+  std::string reply = "Sure! Two kernels are enough here:\n\n```cuda\n" + slurp(rung) +
+                      "```\n\nIt should be about 2x faster.\n";
   spit(home_ / "reply.md", reply);
-  Outcome added = capstone({"llm", "add", (home_ / "reply.md").string(), "--model", "some-model 1", "--backend", "emulated"}, {.cwd = root});
+  Outcome added = capstone(
+      {"llm", "add", (home_ / "reply.md").string(), "--model", "some-model 1", "--backend", "emulated"},
+      {.cwd = root});
   ASSERT_EQ(added.code, 0) << added;
   EXPECT_TRUE(says(added.out, "llm attempt-1"));
   EXPECT_TRUE(says(added.out, "first-try facts of attempt 1: compiled: yes · correct: yes"));
@@ -67,7 +74,8 @@ TEST_F(WholeLoop, BiasGeluLayernormFromInitToSubmit) {
   expect_ledger_intact(root);
 
   std::string html = slurp(root / "report" / "worklog.html");
-  for (int section = 1; section <= 5; ++section) EXPECT_TRUE(says(html, "id=\"section-" + std::to_string(section) + "\""));
+  for (int section = 1; section <= 5; ++section)
+    EXPECT_TRUE(says(html, "id=\"section-" + std::to_string(section) + "\""));
   const char* path = std::getenv("PATH");
   if (path && find_program("gnuplot", path)) {
     EXPECT_GE(count(html, "<svg"), 1u) << "plots are inline";
@@ -97,21 +105,33 @@ TEST_F(WholeLoop, RunsWithoutACudaToolkit) {
   fs::create_directories(cache);
   std::string script = std::string(CAPSTONE_SOURCE_DIR) + "/scripts/fetch_cuda_headers.sh";
   Outcome fetched = program({"bash", script, cache.string()}, {.patience = std::chrono::seconds(60)});
-  if (fetched.code != 0) GTEST_SKIP() << "CUDA's headers are not in the cache and cannot be fetched: " << fetched.err;
+  if (fetched.code != 0)
+    GTEST_SKIP() << "CUDA's headers are not in the cache and cannot be fetched: " << fetched.err;
   How bare{.env = {{"CAPSTONE_IGNORE_TOOLKIT", "1"}, {"CAPSTONE_CACHE", cache.string()}}};
   fs::path root = project("project", "02");
-  auto run = [this](std::vector<std::string> arguments, How how) { return capstone(std::move(arguments), how); };
+  auto run = [this](std::vector<std::string> arguments, How how) {
+    return capstone(std::move(arguments), how);
+  };
   spit(home_ / "reply.md", "```cuda\n" + slurp(root / "human" / "kernel.cu") + "```\n");
-  walk(root, {{"doctor"}, {"predict", "memory"}, {"measure", "-m", "first"}, {"llm", "prompt"},
-              {"llm", "add", (home_ / "reply.md").string(), "--model", "m"}, {"report"}, {"submit"}, {"ledger", "--verify"}},
+  walk(root,
+       {{"doctor"},
+        {"predict", "memory"},
+        {"measure", "-m", "first"},
+        {"llm", "prompt"},
+        {"llm", "add", (home_ / "reply.md").string(), "--model", "m"},
+        {"report"},
+        {"submit"},
+        {"ledger", "--verify"}},
        bare, run);
   for (const Json& record : records(root, "measurement")) EXPECT_EQ(record["body"]["backend"], "emulated");
 }
 
 TEST_F(WholeLoop, WithoutToolkitAndHeadersTheHintNamesTheScript) {
   fs::path root = project("project", "02");
-  Outcome measured = capstone({"measure", "--backend", "emulated"},
-                              {.cwd = root, .env = {{"CAPSTONE_IGNORE_TOOLKIT", "1"}, {"CAPSTONE_CACHE", (home_ / "cache").string()}}});
+  Outcome measured =
+      capstone({"measure", "--backend", "emulated"},
+               {.cwd = root,
+                .env = {{"CAPSTONE_IGNORE_TOOLKIT", "1"}, {"CAPSTONE_CACHE", (home_ / "cache").string()}}});
   EXPECT_EQ(measured.code, 3) << measured;
   EXPECT_TRUE(says(measured.err, "error: "));
   EXPECT_TRUE(says(measured.err, "fetch_cuda_headers.sh"));

@@ -15,9 +15,11 @@ int main(int argc, char** argv) {
   request.problem = &*problem;
   request.candidates = {{"mine", argv[2]}};
   request.options.backend = Backend::kEmulated;  // without a GPU; kAuto uses one where there is one
-  auto judged = judge(request, *resources, [](const StageEvent& event) { std::cerr << event.line() << '\n'; });
+  auto judged =
+      judge(request, *resources, [](const StageEvent& event) { std::cerr << event.line() << '\n'; });
   if (!judged) return std::cerr << render(judged.error()), 3;
   const Measurement& verdict = judged->front();
-  std::cout << "gate one: " << label_of(verdict.gate_one) << ", gate two: " << label_of(verdict.gate_two) << '\n';
+  std::cout << "gate one: " << label_of(verdict.gate_one) << ", gate two: " << label_of(verdict.gate_two)
+            << '\n';
   return verdict.gate_one == GateOne::kPassed ? 0 : 1;
 }

@@ -59,7 +59,8 @@ TEST(Fill, WholeNumbersInBulkAreWhatTheDeviceKernelWouldStoreWithAnyNumberOfThre
     for (std::int64_t i = 0; i < kCount; ++i) random::store_drawn(**draw, type, single.data(), i);
     for (const int threads : {1, 3}) {
       Bytes bulk(single.size());
-      ASSERT_TRUE(fill_tensor(problem, 0, test::n_is(kCount), 77, Battery::kPlain, bulk, threads).has_value());
+      ASSERT_TRUE(
+          fill_tensor(problem, 0, test::n_is(kCount), 77, Battery::kPlain, bulk, threads).has_value());
       EXPECT_TRUE(bulk == single) << name_of(type) << ", " << threads << " threads";
     }
   }
@@ -161,12 +162,17 @@ TEST(Fill, StructuredRealTensorsKeepTheirStructure) {
     load_all(DType::kF32, bytes, std::span<double>(out));
     return out;
   };
-  const auto upper = matrix("upper_triangular"), lower = matrix("lower_triangular"), symmetric = matrix("symmetric"), rows = matrix("rows_sum_to_one");
+  const auto upper = matrix("upper_triangular"), lower = matrix("lower_triangular"),
+             symmetric = matrix("symmetric"), rows = matrix("rows_sum_to_one");
   for (std::int64_t i = 0; i < n; ++i) {
     double sum = 0;
     for (std::int64_t j = 0; j < n; ++j) {
-      if (j < i) { EXPECT_EQ(upper[i * n + j], 0); }
-      if (j > i) { EXPECT_EQ(lower[i * n + j], 0); }
+      if (j < i) {
+        EXPECT_EQ(upper[i * n + j], 0);
+      }
+      if (j > i) {
+        EXPECT_EQ(lower[i * n + j], 0);
+      }
       EXPECT_EQ(symmetric[i * n + j], symmetric[j * n + i]);
       EXPECT_GT(rows[i * n + j], 0);
       sum += rows[i * n + j];
@@ -175,9 +181,11 @@ TEST(Fill, StructuredRealTensorsKeepTheirStructure) {
   }
   EXPECT_GT(std::set<double>(symmetric.begin(), symmetric.end()).size(), 40u);
   EXPECT_NE(matrix("symmetric", 5), symmetric);
-  EXPECT_GT(std::set<double>(rows.begin(), rows.end()).size(), 60u) << "nine rows, each of eight numbers and a mean";
+  EXPECT_GT(std::set<double>(rows.begin(), rows.end()).size(), 60u)
+      << "nine rows, each of eight numbers and a mean";
   Bytes bytes(4 * 8);
-  EXPECT_FALSE(fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"symmetric"}), 0, test::n_is(8), 1, Battery::kPlain, bytes));
+  EXPECT_FALSE(fill_tensor(test::vector_problem(DType::kI32, InitGenerator{"symmetric"}), 0, test::n_is(8), 1,
+                           Battery::kPlain, bytes));
 }
 
 TEST(Fill, AnInitThatItsTypeCannotHoldIsAnError) {

@@ -36,7 +36,8 @@ TEST(Claim, WideIntervalsForgiveThreeStandardErrors) {
 }
 
 TEST(Claim, AnotherGpuBaselineOrVersionContradictsNothing) {
-  EXPECT_EQ(compare_claim(ledger_of(timed(9, 0.01, "NVIDIA T4")), timed(2, 0.01)).agreement, Agreement::kNotComparable);
+  EXPECT_EQ(compare_claim(ledger_of(timed(9, 0.01, "NVIDIA T4")), timed(2, 0.01)).agreement,
+            Agreement::kNotComparable);
   Measurement other = timed(9, 0.01);
   other.measured->arms[0].label = "cuDNN";
   EXPECT_EQ(compare_claim(ledger_of(other), timed(2, 0.01)).agreement, Agreement::kNotComparable);

@@ -19,7 +19,13 @@ SubmissionResult example() {
   r.why = "human: 2.20x claimed";
   r.members = {{"Ada", "1815", "ada@example.org"}};
   r.problem = "softmax";
-  r.inputs = {std::string(64, 'a'), std::string(64, 'b'), std::string(64, 'c'), "0.2.0", "NVIDIA H200", "580", "quick"};
+  r.inputs = {std::string(64, 'a'),
+              std::string(64, 'b'),
+              std::string(64, 'c'),
+              "0.2.0",
+              "NVIDIA H200",
+              "580",
+              "quick"};
   r.judged.resize(1);
   r.judged[0].candidate = "human";
   r.claims = {{"human", Agreement::kContradicts, "2.20x claimed"}};
@@ -51,7 +57,8 @@ TEST(ResultFile, NamesThatAreNotUtf8DoNotStopIt) {
 
 TEST(ResultFile, DamagedOrNewerIsRefused) {
   fs::path file = fs::temp_directory_path() / ("result-" + std::to_string(::getpid()) + ".json");
-  for (const char* text : {"", "{}", "[]", "{\"schema_version\": 99}", "{\"schema_version\": 1, \"name\": 3}"}) {
+  for (const char* text :
+       {"", "{}", "[]", "{\"schema_version\": 99}", "{\"schema_version\": 1, \"name\": 3}"}) {
     ASSERT_TRUE(write_file_atomic(file, text));
     auto result = read_result(file);
     ASSERT_FALSE(result) << text;
@@ -62,8 +69,10 @@ TEST(ResultFile, DamagedOrNewerIsRefused) {
 
 TEST(ResultFile, AFaultOfTheMachineLeavesItUngradedAndADoubtLeavesItToThePerson) {
   EXPECT_EQ(state_of(GradingFault::kNone), GradingState::kGraded);
-  for (GradingFault f : {GradingFault::kMachine, GradingFault::kRefused, GradingFault::kNotAProject}) EXPECT_EQ(state_of(f), GradingState::kFailed);
-  for (GradingFault f : {GradingFault::kLedger, GradingFault::kContradicted, GradingFault::kNotJudgeable}) EXPECT_EQ(state_of(f), GradingState::kNeedsMentor);
+  for (GradingFault f : {GradingFault::kMachine, GradingFault::kRefused, GradingFault::kNotAProject})
+    EXPECT_EQ(state_of(f), GradingState::kFailed);
+  for (GradingFault f : {GradingFault::kLedger, GradingFault::kContradicted, GradingFault::kNotJudgeable})
+    EXPECT_EQ(state_of(f), GradingState::kNeedsMentor);
 }
 
 }  // namespace

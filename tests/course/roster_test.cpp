@@ -17,7 +17,9 @@ class Roster : public ::testing::Test {
     fs::remove(file);
     return rows;
   }
-  static Claimant of(std::string submission, std::vector<Person> members, Origin origin = {}) { return {std::move(submission), std::move(members), std::move(origin)}; }
+  static Claimant of(std::string submission, std::vector<Person> members, Origin origin = {}) {
+    return {std::move(submission), std::move(members), std::move(origin)};
+  }
 };
 
 TEST_F(Roster, ReadsOwnAndPlatformsHeadings) {
@@ -42,10 +44,15 @@ TEST_F(Roster, ErrorsNameFileAndLine) {
 }
 
 TEST_F(Roster, IdThenEmailThenNameHoweverItIsWritten) {
-  std::vector<RosterRow> roster{{"Ada Lovelace", "1815", "ada@example.org", 2}, {"Luigi Menabrea", "7", "", 3}, {"Charles Babbage", "9", "", 4}, {"Mary Somerville", "4", "", 5}};
+  std::vector<RosterRow> roster{{"Ada Lovelace", "1815", "ada@example.org", 2},
+                                {"Luigi Menabrea", "7", "", 3},
+                                {"Charles Babbage", "9", "", 4},
+                                {"Mary Somerville", "4", "", 5}};
   Origin canvas;
   canvas.person = "menabrealuigi";
-  auto match = match_roster(roster, {of("a", {{"somebody else", "1815", ""}}), of("b", {}, canvas), of("c", {{"Babbage, Charles", "", ""}}), of("d", {{"Nobody", "", "x@y"}})});
+  auto match =
+      match_roster(roster, {of("a", {{"somebody else", "1815", ""}}), of("b", {}, canvas),
+                            of("c", {{"Babbage, Charles", "", ""}}), of("d", {{"Nobody", "", "x@y"}})});
   EXPECT_EQ(match.submissions[0], std::vector<std::string>{"a"});
   EXPECT_EQ(match.submissions[1], std::vector<std::string>{"b"});
   EXPECT_EQ(match.submissions[2], std::vector<std::string>{"c"});
@@ -65,7 +72,8 @@ TEST_F(Roster, ANameOfTwoPeopleMatchesNeither) {
 
 TEST_F(Roster, ATeamsSubmissionBelongsToEachMember) {
   std::vector<RosterRow> roster{{"Ada", "1", "", 2}, {"Bob", "2", "", 3}};
-  auto match = match_roster(roster, {of("team", {{"Ada", "1", ""}, {"Bob", "2", ""}}), of("again", {{"Bob", "2", ""}})});
+  auto match = match_roster(
+      roster, {of("team", {{"Ada", "1", ""}, {"Bob", "2", ""}}), of("again", {{"Bob", "2", ""}})});
   EXPECT_EQ(match.submissions[0], std::vector<std::string>{"team"});
   EXPECT_EQ(match.submissions[1], (std::vector<std::string>{"team", "again"}));
 }

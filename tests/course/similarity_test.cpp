@@ -36,7 +36,9 @@ __global__ void scale(float4* data, long n, float by) {
 }
 )";
 
-Likeness like(const std::string& a, const std::string& b) { return compare_sources(fingerprints(a), fingerprints(b), {}); }
+Likeness like(const std::string& a, const std::string& b) {
+  return compare_sources(fingerprints(a), fingerprints(b), {});
+}
 
 TEST(Similarity, RenamedAndReformattedCodeIsTheSame) {
   std::string copy = replace_all(replace_all(replace_all(kOne, "sum", "total"), "part", "tmp"), "256", "512");
@@ -79,7 +81,10 @@ TEST(Similarity, ScaffoldDoesNotCount) {
 }
 
 TEST(Similarity, PairsComeMostAlikeFirstAndWithinTheirProblemOnly) {
-  std::vector<NamedSource> sources{{"a", "p", kOne, {}}, {"b", "p", kOther, {}}, {"c", "p", replace_all(kOne, "sum", "s"), {}}, {"d", "q", kOne, {}}};
+  std::vector<NamedSource> sources{{"a", "p", kOne, {}},
+                                   {"b", "p", kOther, {}},
+                                   {"c", "p", replace_all(kOne, "sum", "s"), {}},
+                                   {"d", "q", kOne, {}}};
   for (NamedSource& s : sources) s.prints = fingerprints(s.text);
   auto pairs = alike(sources, {}, 0.3);
   ASSERT_EQ(pairs.size(), 1u);
@@ -94,7 +99,8 @@ TEST(Similarity, WhatAQuarterOfALargeClassHasIsCommon) {
 }
 
 TEST(Similarity, BrokenSourcesAreOnlyText) {
-  for (const char* text : {"", "\"", "/*", "'\\", "#", "\xFF\xFE", "a"}) EXPECT_TRUE(fingerprints(text).empty()) << text;
+  for (const char* text : {"", "\"", "/*", "'\\", "#", "\xFF\xFE", "a"})
+    EXPECT_TRUE(fingerprints(text).empty()) << text;
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ TEST_F(Submissions, FileNamesOfCanvasMoodleAndGradescopeTellWhoseTheyAre) {
   EXPECT_EQ(moodle.person, "Ada Lovelace");
   EXPECT_EQ(origin_of("Ada Lovelace_1815_assignsubmission_file_p.zip").id, "1815");
   EXPECT_EQ(origin_of("submission_42").platform, "Gradescope");
-  for (const char* own : {"ada", "ada_lovelace-softmax.tar.gz", "v2_final.zip"}) EXPECT_EQ(origin_of(own).platform, "") << own;
+  for (const char* own : {"ada", "ada_lovelace-softmax.tar.gz", "v2_final.zip"})
+    EXPECT_EQ(origin_of(own).platform, "") << own;
 }
 
 TEST_F(Submissions, FoldersAndArchivesAreFoundTheRestIsListed) {
@@ -105,7 +106,8 @@ TEST_F(Submissions, GradescopesOwnFileNamesThePeople) {
   put("submission_1/capstone.yaml");
   put("submission_2/capstone.yaml");
   put("submission_metadata.yml",
-      "submission_1:\n  :submitters:\n  - :name: Ada Lovelace\n    :sid: '1815'\n    :email: ada@example.org\n  - :name: Bob\n    :sid: '2'\n  :created_at: 2026-03-01 09:30:00\n");
+      "submission_1:\n  :submitters:\n  - :name: Ada Lovelace\n    :sid: '1815'\n    :email: "
+      "ada@example.org\n  - :name: Bob\n    :sid: '2'\n  :created_at: 2026-03-01 09:30:00\n");
   auto found = find();
   ASSERT_EQ(found.submissions.size(), 2u);
   EXPECT_EQ(found.submissions[0].origin.person, "Ada Lovelace and Bob");
@@ -115,7 +117,8 @@ TEST_F(Submissions, GradescopesOwnFileNamesThePeople) {
 }
 
 TEST_F(Submissions, ABulkArchiveIsUnpackedOnce) {
-  auto bytes = pack_archive({{"class/lovelaceada_1_2_p.zip", "a"}, {"class/menabrea_LATE_3_4_p.zip", "b"}}, Packing::kTarGz, 0);
+  auto bytes = pack_archive({{"class/lovelaceada_1_2_p.zip", "a"}, {"class/menabrea_LATE_3_4_p.zip", "b"}},
+                            Packing::kTarGz, 0);
   ASSERT_TRUE(bytes);
   ASSERT_TRUE(write_file_atomic(root / "bulk.tar.gz", *bytes));
   auto found = find("bulk.tar.gz");

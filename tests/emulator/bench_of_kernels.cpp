@@ -54,7 +54,8 @@ EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, BuildVar
   const fs::path folder = fs::path(CAPSTONE_TEST_CACHE) / "sources" / sha256_hex(source).substr(0, 16);
   fs::create_directories(folder);
   // Whole or not at all: other test programs build the same source at the same time.
-  if (auto written = write_file_atomic(folder / "kernel.cu", source); !written) ADD_FAILURE() << render(written.error());
+  if (auto written = write_file_atomic(folder / "kernel.cu", source); !written)
+    ADD_FAILURE() << render(written.error());
   const Problem problem = vector_problem();
   BuildRequest request;
   request.problem = &problem;
@@ -106,7 +107,8 @@ Json Workbench::ask(const Json& request, int descriptor) {
 }
 
 Json Workbench::request(const std::string& schedule, std::uint64_t seed) const {
-  const Json arguments = {Json{{"at", at_x()}}, Json{{"at", at_y()}}, Json{{"i64", std::max(inputs_, outputs_)}}};
+  const Json arguments = {Json{{"at", at_x()}}, Json{{"at", at_y()}},
+                          Json{{"i64", std::max(inputs_, outputs_)}}};
   const Json extents = {Json{{"name", "x"}, {"at", at_x()}, {"bytes", inputs_ * 4}, {"written", true}},
                         Json{{"name", "y"}, {"at", at_y()}, {"bytes", outputs_ * 4}, {"written", false}}};
   return {{"op", "run"}, {"args", arguments}, {"extents", extents}, {"schedule", schedule}, {"seed", seed}};
@@ -125,7 +127,8 @@ Json Workbench::observe(const std::string& schedule, std::uint64_t seed) {
   auto packet = channel_->receive(std::chrono::seconds(60), [] { return true; });
   if (!packet) return Json{{"ok", false}, {"kind", "silence"}};
   std::string text(packet->message.value("report_bytes", std::size_t{0}), ' ');
-  if (packet->fd && ::pread(packet->fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
+  if (packet->fd &&
+      ::pread(packet->fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
     packet->message["report"] = Json::parse(text, nullptr, false);
   return packet->message;
 }
@@ -161,7 +164,10 @@ Json failure_of(const std::string& source, std::size_t n, const std::string& sch
 
 int line_of(const std::string& source, const std::string& marker) {
   const std::size_t at = source.find(marker);
-  return at == std::string::npos ? 0 : 1 + static_cast<int>(std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  return at == std::string::npos
+             ? 0
+             : 1 + static_cast<int>(
+                       std::count(source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
 }  // namespace capstone::test

@@ -18,8 +18,10 @@ Problem vector_problem();
 const Resources& test_resources();
 
 /// Writes `source` to a new file and builds it. A second call with the same source returns the same artifact.
-EmulatedArtifact build(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
-EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900, BuildVariant variant = BuildVariant::kFast);
+EmulatedArtifact build(const std::string& source, int cuda_arch = 900,
+                       BuildVariant variant = BuildVariant::kFast);
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900,
+                              BuildVariant variant = BuildVariant::kFast);
 
 /// A running worker with an arena that holds x and y.
 class Workbench {
@@ -28,7 +30,8 @@ class Workbench {
   ~Workbench();
   Json ask(const Json& request, int descriptor = -1);
   /// @param more  more members of the request
-  Json run(const std::string& schedule = "forward", std::uint64_t seed = 1, const Json& more = Json::object());
+  Json run(const std::string& schedule = "forward", std::uint64_t seed = 1,
+           const Json& more = Json::object());
   /// With the instrumented build: the answer, and under "report" what was observed. x holds values, y does
   /// not.
   Json observe(const std::string& schedule = "forward", std::uint64_t seed = 1);

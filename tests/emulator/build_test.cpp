@@ -15,8 +15,9 @@ const std::string kLaunch =
     "extern \"C\" void launch(const float* x, float* y, int64_t n, void* workspace, cudaStream_t stream)";
 
 TEST(Build, SecondBuildOfTheSameSourceComesFromTheCache) {
-  const std::string source = kHead + "__global__ void k(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }\n" +
-                             kLaunch + " { k<<<1, 32, 0, stream>>>(x, y); }\n";
+  const std::string source =
+      kHead + "__global__ void k(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }\n" + kLaunch +
+      " { k<<<1, 32, 0, stream>>>(x, y); }\n";
   ASSERT_TRUE(build(source).result.ok);
   const EmulatedArtifact again = build_afresh(source);
   EXPECT_TRUE(again.result.cached);
@@ -25,7 +26,8 @@ TEST(Build, SecondBuildOfTheSameSourceComesFromTheCache) {
 
 /// The options of the judge's compilation that do not depend on the machine.
 std::vector<std::string> options_of(const EmulatedArtifact& artifact) {
-  const std::set<std::string> machine = {"-march=native", "-fcf-protection=none", "-DCAPSTONE_EMULATOR_UCONTEXT=1"};
+  const std::set<std::string> machine = {"-march=native", "-fcf-protection=none",
+                                         "-DCAPSTONE_EMULATOR_UCONTEXT=1"};
   std::vector<std::string> options;
   for (const std::string& word : split(artifact.result.command, ' ')) {
     if (word == "-E") break;
@@ -36,12 +38,14 @@ std::vector<std::string> options_of(const EmulatedArtifact& artifact) {
 
 // The emulator's driver repeats them, because it works without capstone.
 TEST(Build, TheDriverOfTheEmulatorAloneCompilesWithTheSameOptions) {
-  const std::string source = kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + kLaunch + " { k<<<1, 1, 0, stream>>>(y); }\n";
+  const std::string source =
+      kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + kLaunch + " { k<<<1, 1, 0, stream>>>(y); }\n";
   const std::map<BuildVariant, std::string> checks = {
       {BuildVariant::kFast, ""}, {BuildVariant::kAsan, "memory"}, {BuildVariant::kInstrumented, "races"}};
   for (const auto& [variant, check] : checks) {
     ProcessSpec driver;
-    driver.argv = {"/bin/bash", CAPSTONE_SHARE "/harness/emulator/capstone-emulate.in", "--check", check, "--print-flags"};
+    driver.argv = {"/bin/bash", CAPSTONE_SHARE "/harness/emulator/capstone-emulate.in", "--check", check,
+                   "--print-flags"};
     const auto printed = run_process(driver);
     ASSERT_TRUE(printed && printed->ok()) << (printed ? printed->err : render(printed.error()));
     EXPECT_EQ(split(trim(printed->out), '\n'), options_of(build(source, 900, variant))) << check;
@@ -50,17 +54,19 @@ TEST(Build, TheDriverOfTheEmulatorAloneCompilesWithTheSameOptions) {
 
 TEST(Build, StandardHeadersMayFollowCudasMacros) {
   // libstdc++ writes __attribute__((__noinline__)), a word that is a macro in CUDA.
-  const std::string source = kHead + "#include <filesystem>\n#include <memory>\n#include <thread>\n" +
-                             "__device__ __noinline__ float twice(float v) { return 2 * v; }\n" +
-                             "__global__ void k(const float* x, float* y) { y[threadIdx.x] = twice(x[threadIdx.x]); }\n" + kLaunch +
-                             " { auto keep = std::make_shared<int>(32); k<<<1, *keep, 0, stream>>>(x, y); }\n";
+  const std::string source =
+      kHead + "#include <filesystem>\n#include <memory>\n#include <thread>\n" +
+      "__device__ __noinline__ float twice(float v) { return 2 * v; }\n" +
+      "__global__ void k(const float* x, float* y) { y[threadIdx.x] = twice(x[threadIdx.x]); }\n" + kLaunch +
+      " { auto keep = std::make_shared<int>(32); k<<<1, *keep, 0, stream>>>(x, y); }\n";
   const EmulatedArtifact artifact = build(source);
   EXPECT_TRUE(artifact.result.ok) << artifact.result.log;
 }
 
 TEST(Build, CompileErrorIsAtTheUsersLine) {
   const std::string source = kHead + "__global__ void k(float* y) {\n  __shared__ float s[32], t[8];\n" +
-                             "  s[0] = undeclared_name;  // here\n  y[0] = s[0];\n}\n" + kLaunch + " { k<<<1, 1>>>(y); }\n";
+                             "  s[0] = undeclared_name;  // here\n  y[0] = s[0];\n}\n" + kLaunch +
+                             " { k<<<1, 1>>>(y); }\n";
   const EmulatedArtifact artifact = build(source);
   ASSERT_FALSE(artifact.result.ok);
   ASSERT_TRUE(artifact.result.first_error);
@@ -71,8 +77,9 @@ TEST(Build, CompileErrorIsAtTheUsersLine) {
 }
 
 TEST(Build, ErrorAfterALaunchKeepsItsLine) {
-  const std::string source = kHead + "__global__ void k(float* y, int a) { y[0] = a; }\n" + kLaunch +
-                             " {\n  k<<<dim3(1,\n          1),\n      32>>>(y,\n            3);\n  nonsense;  // here\n}\n";
+  const std::string source =
+      kHead + "__global__ void k(float* y, int a) { y[0] = a; }\n" + kLaunch +
+      " {\n  k<<<dim3(1,\n          1),\n      32>>>(y,\n            3);\n  nonsense;  // here\n}\n";
   const EmulatedArtifact artifact = build(source);
   ASSERT_TRUE(artifact.result.first_error);
   EXPECT_EQ(artifact.result.first_error->line, line_of(source, "// here"));
@@ -109,40 +116,52 @@ TEST(Build, DifferentSignatureOfLaunchNamesTheExpectedOne) {
 }
 
 TEST(Build, TensorMemoryIsNotJudgeableAtItsLine) {
-  const std::string source = kHead + "__global__ void k(float* y) {\n  asm volatile(\"tcgen05.fence::after_thread_sync;\\n\" ::: \"memory\");\n}\n" +
+  const std::string source = kHead +
+                             "__global__ void k(float* y) {\n  asm "
+                             "volatile(\"tcgen05.fence::after_thread_sync;\\n\" ::: \"memory\");\n}\n" +
                              kLaunch + " { k<<<1, 128>>>(y); }\n";
   const EmulatedArtifact artifact = build(source);
   EXPECT_FALSE(artifact.result.ok);
   EXPECT_NE(artifact.not_judgeable.find("kernel.cu:4: "), std::string::npos) << artifact.not_judgeable;
-  EXPECT_NE(artifact.not_judgeable.find("Blackwell tensor memory (sm_100a) instruction 'tcgen05.fence::after_thread_sync'"),
+  EXPECT_NE(artifact.not_judgeable.find(
+                "Blackwell tensor memory (sm_100a) instruction 'tcgen05.fence::after_thread_sync'"),
             std::string::npos)
       << artifact.not_judgeable;
 }
 
 TEST(Build, AssemblyBehindAnArchitectureGuardObeysTheRequest) {
-  const std::string source = kHead + "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ >= 900\n" +
-                             "  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n#else\n  y[threadIdx.x] = x[threadIdx.x];\n#endif\n}\n" +
+  const std::string source = kHead +
+                             "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ >= 900\n" +
+                             "  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n#else\n "
+                             " y[threadIdx.x] = x[threadIdx.x];\n#endif\n}\n" +
                              kLaunch + " { k<<<1, 64>>>(x, y); }\n";
   EXPECT_FALSE(build(source, 900).not_judgeable.empty());
   EXPECT_TRUE(build(source, 800).result.ok);
 }
 
 TEST(Build, TmaOfImagesIsNotJudgeable) {
-  const EmulatedArtifact artifact = build(
-      kHead + "__global__ void k(float* y) { asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::"
-              "complete_tx::bytes [%0], [%1, {%2, %2, %2}], [%0], {%3};\" :: \"r\"(0), \"l\"(y), \"r\"(0), \"h\"((short)0)); }\n" +
-      kLaunch + " { k<<<1, 1>>>(y); }\n");
+  const EmulatedArtifact artifact =
+      build(kHead +
+            "__global__ void k(float* y) { asm "
+            "volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::"
+            "complete_tx::bytes [%0], [%1, {%2, %2, %2}], [%0], {%3};\" :: \"r\"(0), \"l\"(y), \"r\"(0), "
+            "\"h\"((short)0)); }\n" +
+            kLaunch + " { k<<<1, 1>>>(y); }\n");
   EXPECT_NE(artifact.not_judgeable.find("TMA"), std::string::npos) << artifact.not_judgeable;
 }
 
 TEST(Build, KernelThatAnArchitectureGuardEmptiesIsNotJudgeable) {
-  const std::string source = kHead + "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ >= 1000\n"
-                             "  y[threadIdx.x] = x[threadIdx.x];\n#endif\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n";
+  const std::string source = kHead +
+                             "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ >= 1000\n"
+                             "  y[threadIdx.x] = x[threadIdx.x];\n#endif\n}\n" +
+                             kLaunch + " { k<<<1, 64>>>(x, y); }\n";
   const Json answer = failure_of(source);
   EXPECT_EQ(answer.value("kind", ""), "not_judgeable") << answer;
   EXPECT_EQ(answer.value("line", 0), 3) << answer;
   // A kernel that is empty because it is not written yet is only wrong.
-  const EmulatedArtifact stub = build(kHead + "__global__ void k(const float* x, float* y) {\n  // TODO\n\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n");
+  const EmulatedArtifact stub =
+      build(kHead + "__global__ void k(const float* x, float* y) {\n  // TODO\n\n}\n" + kLaunch +
+            " { k<<<1, 64>>>(x, y); }\n");
   Workbench bench(stub.program, std::vector<float>(64, 1.f), 64);
   EXPECT_TRUE(bench.run().value("ok", false));
 }
@@ -151,8 +170,10 @@ TEST(Build, KernelThatAnArchitectureGuardEmptiesIsNotJudgeable) {
 EmulatedArtifact build_for_any(const std::string& source) { return build(source, 0); }
 
 TEST(Build, AKernelThatSm90EmptiesIsBuiltForSm80AndSaysSo) {
-  const std::string source = kHead + "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ < 900\n"
-                             "  y[threadIdx.x] = x[threadIdx.x] + __CUDA_ARCH__;\n#endif\n}\n" + kLaunch + " { k<<<1, 64>>>(x, y); }\n";
+  const std::string source = kHead +
+                             "__global__ void k(const float* x, float* y) {\n#if __CUDA_ARCH__ < 900\n"
+                             "  y[threadIdx.x] = x[threadIdx.x] + __CUDA_ARCH__;\n#endif\n}\n" +
+                             kLaunch + " { k<<<1, 64>>>(x, y); }\n";
   const EmulatedArtifact artifact = build_for_any(source);
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   EXPECT_TRUE(artifact.arch_note.starts_with("judged as sm_80: as sm_90, ")) << artifact.arch_note;
@@ -163,10 +184,14 @@ TEST(Build, AKernelThatSm90EmptiesIsBuiltForSm80AndSaysSo) {
 }
 
 TEST(Build, AnInstructionThatOnlySm90NeedsIsAvoidedAsSm80) {
-  const std::string source = kHead + "__global__ void hopper(float* y) {\n#if __CUDA_ARCH__ >= 900\n"
-                             "  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n  y[0] = 9;\n#endif\n}\n"
-                             "__global__ void ampere(float* y) { y[threadIdx.x] = 8; }\n" + kLaunch +
-                             " {\n  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n  if (p.major >= 9) hopper<<<1, 64>>>(y); else ampere<<<1, 64>>>(y);\n}\n";
+  const std::string source =
+      kHead +
+      "__global__ void hopper(float* y) {\n#if __CUDA_ARCH__ >= 900\n"
+      "  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n  y[0] = 9;\n#endif\n}\n"
+      "__global__ void ampere(float* y) { y[threadIdx.x] = 8; }\n" +
+      kLaunch +
+      " {\n  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n  if (p.major >= 9) hopper<<<1, 64>>>(y); "
+      "else ampere<<<1, 64>>>(y);\n}\n";
   const EmulatedArtifact artifact = build_for_any(source);
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   EXPECT_NE(artifact.arch_note.find("tcgen05"), std::string::npos) << artifact.arch_note;
@@ -176,9 +201,13 @@ TEST(Build, AnInstructionThatOnlySm90NeedsIsAvoidedAsSm80) {
 }
 
 TEST(Build, KernelsForBothArchitecturesStayOnSm90) {
-  const std::string source = kHead + "__global__ void hopper(float* y) {\n#if __CUDA_ARCH__ >= 900\n  y[threadIdx.x] = 9;\n#endif\n}\n"
-                             "__global__ void ampere(float* y) {\n#if __CUDA_ARCH__ < 900\n  y[threadIdx.x] = 8;\n#endif\n}\n" + kLaunch +
-                             " {\n  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n  if (p.major >= 9) hopper<<<1, 64>>>(y); else ampere<<<1, 64>>>(y);\n}\n";
+  const std::string source =
+      kHead +
+      "__global__ void hopper(float* y) {\n#if __CUDA_ARCH__ >= 900\n  y[threadIdx.x] = 9;\n#endif\n}\n"
+      "__global__ void ampere(float* y) {\n#if __CUDA_ARCH__ < 900\n  y[threadIdx.x] = 8;\n#endif\n}\n" +
+      kLaunch +
+      " {\n  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);\n  if (p.major >= 9) hopper<<<1, 64>>>(y); "
+      "else ampere<<<1, 64>>>(y);\n}\n";
   const EmulatedArtifact artifact = build_for_any(source);
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log << artifact.not_judgeable;
   EXPECT_EQ(artifact.arch_note, "");
@@ -188,8 +217,10 @@ TEST(Build, KernelsForBothArchitecturesStayOnSm90) {
 }
 
 TEST(Build, WhatNoArchitectureCanRunIsExplainedForSm90) {
-  const std::string source = kHead + "__global__ void k(float* y) {\n  asm volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n}\n" + kLaunch +
-                             " { k<<<1, 64>>>(y); }\n";
+  const std::string source = kHead +
+                             "__global__ void k(float* y) {\n  asm "
+                             "volatile(\"tcgen05.fence::after_thread_sync;\" ::: \"memory\");\n}\n" +
+                             kLaunch + " { k<<<1, 64>>>(y); }\n";
   const EmulatedArtifact artifact = build_for_any(source);
   EXPECT_FALSE(artifact.result.ok);
   EXPECT_NE(artifact.not_judgeable.find("tcgen05"), std::string::npos);
@@ -197,14 +228,15 @@ TEST(Build, WhatNoArchitectureCanRunIsExplainedForSm90) {
 }
 
 TEST(Build, NamespaceScopeSharedIsNotJudgeable) {
-  const EmulatedArtifact artifact =
-      build(kHead + "__shared__ float s[4];\n" + kLaunch + " {}\n");
-  EXPECT_NE(artifact.not_judgeable.find("kernel.cu:3: __shared__ variable at namespace scope"), std::string::npos)
+  const EmulatedArtifact artifact = build(kHead + "__shared__ float s[4];\n" + kLaunch + " {}\n");
+  EXPECT_NE(artifact.not_judgeable.find("kernel.cu:3: __shared__ variable at namespace scope"),
+            std::string::npos)
       << artifact.not_judgeable;
 }
 
 TEST(Build, LibraryHeadersAreNotJudgeableWhetherInstalledOrNot) {
-  for (const char* header : {"cublas_v2.h", "cub/cub.cuh", "thrust/sort.h", "cutlass/cutlass.h", "cuda/annotated_ptr"}) {
+  for (const char* header :
+       {"cublas_v2.h", "cub/cub.cuh", "thrust/sort.h", "cutlass/cutlass.h", "cuda/annotated_ptr"}) {
     const EmulatedArtifact artifact = build(kHead + "#include <" + header + ">\n" + kLaunch + " {}\n");
     EXPECT_NE(artifact.not_judgeable.find("kernel.cu:3: library header"), std::string::npos)
         << header << ": " << artifact.not_judgeable << artifact.result.log;
@@ -219,26 +251,34 @@ TEST(Build, AMisspeltHeaderBelowCudaIsTheUsersMistake) {
 }
 
 TEST(Build, AKernelThatIsABareAddressToTheLastIsNotJudgeable) {
-  const EmulatedArtifact artifact = build(
-      kHead + "__global__ void k(float* y) { *y = 1; }\nconst void* const kKernels[] = {reinterpret_cast<const void*>(k)};\n" + kLaunch +
-      " {\n  cudaLaunchConfig_t config = {};\n  void* arguments[] = {&y};\n  cudaLaunchKernelExC(&config, kKernels[0], arguments);\n}\n");
-  EXPECT_NE(artifact.not_judgeable.find("cudaLaunchKernelExC"), std::string::npos) << artifact.not_judgeable << artifact.result.log;
+  const EmulatedArtifact artifact =
+      build(kHead +
+            "__global__ void k(float* y) { *y = 1; }\nconst void* const kKernels[] = {reinterpret_cast<const "
+            "void*>(k)};\n" +
+            kLaunch +
+            " {\n  cudaLaunchConfig_t config = {};\n  void* arguments[] = {&y};\n  "
+            "cudaLaunchKernelExC(&config, kKernels[0], arguments);\n}\n");
+  EXPECT_NE(artifact.not_judgeable.find("cudaLaunchKernelExC"), std::string::npos)
+      << artifact.not_judgeable << artifact.result.log;
 }
 
 TEST(Build, UnknownRuntimeCallIsNotJudgeable) {
   const std::string source =
-      kHead + kLaunch + " {\n  cudaGraphNode_t node;\n  cudaGraphAddEmptyNode(&node, nullptr, nullptr, 0);  // here\n}\n";
+      kHead + kLaunch +
+      " {\n  cudaGraphNode_t node;\n  cudaGraphAddEmptyNode(&node, nullptr, nullptr, 0);  // here\n}\n";
   const EmulatedArtifact artifact = build(source);
   EXPECT_NE(artifact.not_judgeable.find("CUDA API call 'cudaGraphAddEmptyNode'"), std::string::npos)
       << artifact.not_judgeable << artifact.result.log;
-  EXPECT_NE(artifact.not_judgeable.find(":" + std::to_string(line_of(source, "// here")) + ": "), std::string::npos)
+  EXPECT_NE(artifact.not_judgeable.find(":" + std::to_string(line_of(source, "// here")) + ": "),
+            std::string::npos)
       << artifact.not_judgeable;
 }
 
 TEST(Build, TestDriverWithItsOwnMainDoesNotReplaceTheWorker) {
-  const auto y = evaluate(kHead + "__global__ void k(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }\n" + kLaunch +
-                              " { k<<<1, 4>>>(x, y); }\nint main() { return 3; }\n",
-                          {1, 2, 3, 4}, 4);
+  const auto y =
+      evaluate(kHead + "__global__ void k(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }\n" +
+                   kLaunch + " { k<<<1, 4>>>(x, y); }\nint main() { return 3; }\n",
+               {1, 2, 3, 4}, 4);
   EXPECT_EQ(y, (std::vector<float>{1, 2, 3, 4}));
 }
 

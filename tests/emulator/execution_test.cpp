@@ -11,7 +11,8 @@ namespace {
 
 const std::string kHead = "#include <cuda_runtime.h>\n#include <cstdint>\n";
 std::string launch(const std::string& body) {
-  return "extern \"C\" void launch(const float* x, float* y, int64_t n, void* workspace, cudaStream_t stream) {\n" +
+  return "extern \"C\" void launch(const float* x, float* y, int64_t n, void* workspace, cudaStream_t "
+         "stream) {\n" +
          body + "\n}\n";
 }
 std::vector<float> iota(std::size_t n) {
@@ -21,7 +22,8 @@ std::vector<float> iota(std::size_t n) {
 }
 
 class Schedules : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(All, Schedules, testing::ValuesIn(kSchedules), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(All, Schedules, testing::ValuesIn(kSchedules),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(Schedules, SharedMemoryAndBarriersReverseABlock) {
   const std::string source = kHead + R"(
@@ -67,7 +69,8 @@ __global__ void sum(const float* x, float* y, int n) {
 }
 
 TEST_P(Schedules, AtomicsHistogramAndSpinLock) {
-  const std::string source = kHead + R"(
+  const std::string source =
+      kHead + R"(
 __device__ int lock_word, counted;
 __global__ void work(const float* x, float* y) {
   __shared__ unsigned bins[8];
@@ -80,8 +83,11 @@ __global__ void work(const float* x, float* y) {
   while (!done)
     if (atomicCAS(&lock_word, 0, 1) == 0) { counted += 1; __threadfence(); atomicExch(&lock_word, 0); done = true; }
 }
-)" + launch("int zero = 0; cudaMemcpyToSymbol(counted, &zero, sizeof zero); cudaMemsetAsync(y, 0, 9 * 4, stream);\n"
-                              "work<<<4, 64>>>(x, y); int c; cudaMemcpyFromSymbol(&c, counted, 4); y[8] = c;");
+)" +
+      launch(
+          "int zero = 0; cudaMemcpyToSymbol(counted, &zero, sizeof zero); cudaMemsetAsync(y, 0, 9 * 4, "
+          "stream);\n"
+          "work<<<4, 64>>>(x, y); int c; cudaMemcpyFromSymbol(&c, counted, 4); y[8] = c;");
   const auto y = evaluate(source, iota(256), 9, GetParam());
   EXPECT_EQ(y, (std::vector<float>{32, 32, 32, 32, 32, 32, 32, 32, 256}));
 }
@@ -105,7 +111,8 @@ __global__ void k(const float* x, float* y) {
   if (block.thread_rank() == 0) y[4] = odd_count;
 }
 )" + launch("int zero = 0; cudaMemcpyToSymbol(odd_count, &zero, 4); k<<<1, 64>>>(x, y);");
-  EXPECT_EQ(evaluate(source, std::vector<float>(64, 2.f), 5, GetParam()), (std::vector<float>{32, 32, 32, 32, 32}));
+  EXPECT_EQ(evaluate(source, std::vector<float>(64, 2.f), 5, GetParam()),
+            (std::vector<float>{32, 32, 32, 32, 32}));
 }
 
 TEST_P(Schedules, PipelinedCopiesThatWait) {
@@ -247,7 +254,8 @@ __global__ void k(const float* x, float* y) {
 }
 )" + launch("k<<<1, 64>>>(x, y);");
   int wrong = 0;
-  for (const std::string& schedule : kSchedules) wrong += evaluate(source, iota(64), 64, schedule)[10] != 53.f;
+  for (const std::string& schedule : kSchedules)
+    wrong += evaluate(source, iota(64), 64, schedule)[10] != 53.f;
   EXPECT_GT(wrong, 0);
 }
 
@@ -322,7 +330,10 @@ __global__ void k(const float* x, float* y) {
   large[16383 - threadIdx.x] = fixed[threadIdx.x];
   y[threadIdx.x] = large[16383 - threadIdx.x];
 }
-)" + launch("cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536); k<<<1, 32, 65536>>>(x, y);");
+)" +
+                             launch(
+                                 "cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, "
+                                 "65536); k<<<1, 32, 65536>>>(x, y);");
   const std::vector<float> x(32, 3.0f);
   EXPECT_EQ(evaluate(source, x, 32), x);
 }
@@ -336,7 +347,10 @@ __global__ void k(const float* x, float* y) {
   __syncthreads();
   y[threadIdx.x] = s[20031 - threadIdx.x];
 }
-)" + launch("cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000); k<<<1, 32, 100000>>>(x, y);");
+)" +
+                             launch(
+                                 "cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, "
+                                 "100000); k<<<1, 32, 100000>>>(x, y);");
   EXPECT_EQ(evaluate(source, iota(32), 32)[0], 31);
 }
 
@@ -376,7 +390,8 @@ __global__ void k(const float* x, float* y) {
 }
 
 TEST(Workspace, BytesComeFromTheCandidate) {
-  const EmulatedArtifact artifact = build(kHead + "extern \"C\" size_t workspace_bytes(int64_t n) { return 12 * n; }\n" + launch(""));
+  const EmulatedArtifact artifact =
+      build(kHead + "extern \"C\" size_t workspace_bytes(int64_t n) { return 12 * n; }\n" + launch(""));
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log;
   Workbench bench(artifact.program, {1, 2}, 2);
   const Json arguments = {Json{{"at", 0}}, Json{{"at", 256}}, Json{{"i64", 5}}};

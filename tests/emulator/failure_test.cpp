@@ -6,9 +6,11 @@
 namespace capstone::test {
 namespace {
 
-const std::string kHead = "#include <cuda_runtime.h>\n#include <cstdint>\n#include <cstdlib>\n#include <stdexcept>\n";
+const std::string kHead =
+    "#include <cuda_runtime.h>\n#include <cstdint>\n#include <cstdlib>\n#include <stdexcept>\n";
 std::string launch(const std::string& body) {
-  return "extern \"C\" void launch(const float* x, float* y, int64_t n, void* workspace, cudaStream_t stream) {\n" +
+  return "extern \"C\" void launch(const float* x, float* y, int64_t n, void* workspace, cudaStream_t "
+         "stream) {\n" +
          body + "\n}\n";
 }
 std::string text(const Json& answer, const char* key) { return answer.value(key, std::string()); }
@@ -25,8 +27,10 @@ __global__ void k(float* y) {
   const Json answer = failure_of(source);
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
   EXPECT_NE(text(answer, "message").find("deadlock"), std::string::npos);
-  EXPECT_NE(text(answer, "message").find("16 from (0,0,0) wait at a warp collective"), std::string::npos) << answer;
-  EXPECT_NE(text(answer, "message").find("16 from (16,0,0) wait at __syncthreads()"), std::string::npos) << answer;
+  EXPECT_NE(text(answer, "message").find("16 from (0,0,0) wait at a warp collective"), std::string::npos)
+      << answer;
+  EXPECT_NE(text(answer, "message").find("16 from (16,0,0) wait at __syncthreads()"), std::string::npos)
+      << answer;
   EXPECT_EQ(text(answer, "kernel"), "k");
   EXPECT_EQ(text(answer, "launched_at"), "kernel.cu:" + std::to_string(line_of(source, "// launch")));
   EXPECT_EQ(answer.value("line", 0), line_of(source, "// wait"));
@@ -45,7 +49,8 @@ __global__ void k(const float* x, float* y, int n) {
 }
 
 TEST(Failure, BlockTooLargeIsALaunchError) {
-  const std::string source = kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + launch("k<<<1, 2048>>>(y);");
+  const std::string source =
+      kHead + "__global__ void k(float* y) { y[0] = 1; }\n" + launch("k<<<1, 2048>>>(y);");
   const Json answer = failure_of(source);
   EXPECT_EQ(text(answer, "kind"), "launch_error");
   EXPECT_NE(text(answer, "message").find("2048 threads"), std::string::npos);
@@ -53,15 +58,18 @@ TEST(Failure, BlockTooLargeIsALaunchError) {
 }
 
 TEST(Failure, DynamicSharedMemoryWithoutOptInIsALaunchError) {
-  const Json answer = failure_of(kHead + "__global__ void k(float* y) { extern __shared__ float s[]; s[0] = 1; y[0] = s[0]; }\n" +
-                                 launch("k<<<1, 32, 60000>>>(y);"));
+  const Json answer = failure_of(
+      kHead + "__global__ void k(float* y) { extern __shared__ float s[]; s[0] = 1; y[0] = s[0]; }\n" +
+      launch("k<<<1, 32, 60000>>>(y);"));
   EXPECT_EQ(text(answer, "kind"), "launch_error");
   EXPECT_NE(text(answer, "hint").find("cudaFuncSetAttribute"), std::string::npos) << answer;
 }
 
 TEST(Failure, TooMuchStaticSharedMemoryIsALaunchError) {
-  const Json answer = failure_of(kHead + "__global__ void k(float* y) { __shared__ float big[128][128]; big[0][0] = 1; y[0] = big[0][0]; }\n" +
-                                 launch("k<<<1, 32>>>(y);"));
+  const Json answer = failure_of(
+      kHead +
+      "__global__ void k(float* y) { __shared__ float big[128][128]; big[0][0] = 1; y[0] = big[0][0]; }\n" +
+      launch("k<<<1, 32>>>(y);"));
   EXPECT_EQ(text(answer, "kind"), "launch_error");
   EXPECT_NE(text(answer, "message").find("48 KiB"), std::string::npos) << answer;
 }
@@ -108,15 +116,17 @@ __global__ void k(float* y) {
 }
 
 TEST(Failure, MaskWithoutTheCallingLane) {
-  const Json answer = failure_of(kHead + "__global__ void k(float* y) { y[0] = __shfl_sync(0x1u, 1.f, 0); }\n" +
-                                 launch("k<<<1, 32>>>(y);"));
+  const Json answer =
+      failure_of(kHead + "__global__ void k(float* y) { y[0] = __shfl_sync(0x1u, 1.f, 0); }\n" +
+                 launch("k<<<1, 32>>>(y);"));
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
   EXPECT_NE(text(answer, "message").find("does not name the calling lane"), std::string::npos) << answer;
 }
 
 TEST(Failure, TrapAndAssertNameTheLine) {
-  const std::string source = kHead + "#include <cassert>\n__global__ void k(float* y) {\n  assert(y == nullptr);  // here\n}\n" +
-                             launch("k<<<1, 1>>>(y);");
+  const std::string source =
+      kHead + "#include <cassert>\n__global__ void k(float* y) {\n  assert(y == nullptr);  // here\n}\n" +
+      launch("k<<<1, 1>>>(y);");
   const Json answer = failure_of(source);
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
   EXPECT_NE(text(answer, "message").find("assertion failed: y == nullptr"), std::string::npos) << answer;
@@ -127,50 +137,64 @@ TEST(Failure, AssertOfHostCodeIsNotBlamedOnAKernel) {
                              launch("k<<<1, 1>>>(y);\ncudaDeviceSynchronize();\nassert(y[0] == 2);  // here");
   const Json answer = failure_of(source);
   EXPECT_EQ(text(answer, "kind"), "exception");
-  EXPECT_EQ(text(answer, "message"), "the host program stopped itself: assertion failed: y[0] == 2") << answer;
+  EXPECT_EQ(text(answer, "message"), "the host program stopped itself: assertion failed: y[0] == 2")
+      << answer;
   EXPECT_EQ(text(answer, "file"), "kernel.cu");
   EXPECT_EQ(answer.value("line", 0), line_of(source, "// here"));
   EXPECT_FALSE(answer.contains("kernel")) << answer;
 }
 
 TEST(Failure, GridSynchronisationNeedsACooperativeLaunch) {
-  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) { cooperative_groups::this_grid().sync(); }\n" +
+  const Json answer = failure_of(kHead +
+                                 "#include <cooperative_groups.h>\n__global__ void k(float* y) { "
+                                 "cooperative_groups::this_grid().sync(); }\n" +
                                  launch("k<<<2, 32>>>(y);"));
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
   EXPECT_NE(text(answer, "hint").find("cudaLaunchCooperativeKernel"), std::string::npos) << answer;
 }
 
 TEST(Failure, BlockThatLeavesACooperativeGridIsADeadlock) {
-  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) {\n  if (blockIdx.x == 1) return;\n"
-                                 "  cooperative_groups::this_grid().sync();  // here\n}\n" +
-                                 launch("void* a[] = {&y}; cudaLaunchCooperativeKernel((void*)k, 3, 32, a);"));
+  const Json answer = failure_of(
+      kHead +
+      "#include <cooperative_groups.h>\n__global__ void k(float* y) {\n  if (blockIdx.x == 1) return;\n"
+      "  cooperative_groups::this_grid().sync();  // here\n}\n" +
+      launch("void* a[] = {&y}; cudaLaunchCooperativeKernel((void*)k, 3, 32, a);"));
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
   EXPECT_NE(text(answer, "message").find("1 blocks that left"), std::string::npos) << answer;
 }
 
 TEST(Failure, MbarrierBeforeItsInitialisation) {
-  const Json answer = failure_of(kHead + "__global__ void k(float* y) {\n  __shared__ unsigned long long bar;\n"
-                                 "  asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" :: \"r\"((unsigned)__cvta_generic_to_shared(&bar)));  // here\n}\n" +
+  const Json answer = failure_of(kHead +
+                                 "__global__ void k(float* y) {\n  __shared__ unsigned long long bar;\n"
+                                 "  asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" :: "
+                                 "\"r\"((unsigned)__cvta_generic_to_shared(&bar)));  // here\n}\n" +
                                  launch("k<<<1, 1>>>(y);"));
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
-  EXPECT_NE(text(answer, "message").find("mbarrier is used before its initialisation"), std::string::npos) << answer;
+  EXPECT_NE(text(answer, "message").find("mbarrier is used before its initialisation"), std::string::npos)
+      << answer;
 }
 
 TEST(Failure, NamedBarrierWithTwoNumbersOfThreads) {
-  const Json answer = failure_of(kHead + "__global__ void k(float* y) {\n  if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 64;\");\n"
-                                 "  else asm volatile(\"bar.sync 1, 96;\");\n}\n" + launch("k<<<1, 96>>>(y);"));
+  const Json answer =
+      failure_of(kHead +
+                 "__global__ void k(float* y) {\n  if (threadIdx.x < 32) asm volatile(\"bar.sync 1, 64;\");\n"
+                 "  else asm volatile(\"bar.sync 1, 96;\");\n}\n" +
+                 launch("k<<<1, 96>>>(y);"));
   EXPECT_EQ(text(answer, "kind"), "undefined_behaviour");
   EXPECT_NE(text(answer, "message").find("barrier 1 is used for"), std::string::npos) << answer;
 }
 
 TEST(Failure, ClusterCallsOutsideOfAClusterAreExplained) {
-  const Json answer = failure_of(kHead + "#include <cooperative_groups.h>\n__global__ void k(float* y) { cooperative_groups::this_cluster().sync(); }\n" +
+  const Json answer = failure_of(kHead +
+                                 "#include <cooperative_groups.h>\n__global__ void k(float* y) { "
+                                 "cooperative_groups::this_cluster().sync(); }\n" +
                                  launch("k<<<2, 32>>>(y);"));
   EXPECT_NE(text(answer, "message").find("launched without a cluster"), std::string::npos) << answer;
 }
 
 TEST(Failure, ExceptionAndExitOfHostCodeAreAnswered) {
-  EXPECT_EQ(text(failure_of(kHead + launch("throw std::runtime_error(\"no such size\");")), "kind"), "exception");
+  EXPECT_EQ(text(failure_of(kHead + launch("throw std::runtime_error(\"no such size\");")), "kind"),
+            "exception");
   const Json left = failure_of(kHead + "__global__ void k() {}\n" +
                                launch("k<<<0, 1>>>(); if (cudaGetLastError() != cudaSuccess) exit(1);"));
   EXPECT_EQ(text(left, "kind"), "launch_error") << left;
@@ -190,7 +214,8 @@ TEST(Protocol, UnknownRequestsAreAnswered) {
   ASSERT_TRUE(artifact.result.ok) << artifact.result.log;
   Workbench bench(artifact.program, {1}, 1);
   EXPECT_FALSE(bench.ask({{"op", "dance"}}).value("ok", true));
-  EXPECT_FALSE(bench.ask({{"op", "run"}, {"args", Json::array()}, {"schedule", "sideways"}}).value("ok", true));
+  EXPECT_FALSE(
+      bench.ask({{"op", "run"}, {"args", Json::array()}, {"schedule", "sideways"}}).value("ok", true));
   EXPECT_FALSE(bench.ask({{"op", "run"}, {"args", {Json{{"at", 1u << 30}}}}}).value("ok", true));
   EXPECT_TRUE(bench.run().value("ok", false));
 }

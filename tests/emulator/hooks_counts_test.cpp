@@ -225,7 +225,8 @@ class HooksCounts : public testing::Test {
     EXPECT_EQ(global.value("ideal_sectors", 0), ideal) << marker;
     EXPECT_EQ(global.value("bytes", 0), bytes) << marker;
   }
-  static void expect_wavefronts(int kernel, const std::string& marker, int requests, int wavefronts, int ideal) {
+  static void expect_wavefronts(int kernel, const std::string& marker, int requests, int wavefronts,
+                                int ideal) {
     const Json shared = line_of_kernel(kernel, marker)["shared"];
     EXPECT_EQ(shared.value("requests", 0), requests) << marker;
     EXPECT_EQ(shared.value("wavefronts", 0), wavefronts) << marker;
@@ -246,7 +247,9 @@ TEST_F(HooksCounts, ACoalescedLoadTakesFourSectorsAWarp) {
 }
 TEST_F(HooksCounts, AStridedLoadTakesASectorALane) { expect_sectors(1, "// strided load", 32, 4, 128); }
 TEST_F(HooksCounts, AShiftedLoadTakesOneSectorMore) { expect_sectors(2, "// shifted load", 5, 4, 128); }
-TEST_F(HooksCounts, AFloat4LoadIsOneRequestOfSixteenSectors) { expect_sectors(3, "// float4 load", 16, 16, 512); }
+TEST_F(HooksCounts, AFloat4LoadIsOneRequestOfSixteenSectors) {
+  expect_sectors(3, "// float4 load", 16, 16, 512);
+}
 TEST_F(HooksCounts, AFloat2LoadIsOneRequestOfEightSectors) { expect_sectors(4, "// float2 load", 8, 8, 256); }
 TEST_F(HooksCounts, ABroadcastTakesOneSector) { expect_sectors(5, "// broadcast load", 1, 1, 128); }
 TEST_F(HooksCounts, AHalfLoadTakesTwoSectors) { expect_sectors(6, "// half load", 2, 2, 64); }
@@ -289,12 +292,14 @@ TEST_F(HooksCounts, WideLoadsInPairsTakeHalfTheParts) {
 }
 TEST_F(HooksCounts, LanesThatLeaveALoopEarlyWaitBehindIt) {
   const Json inner = line_of_kernel(12, "// inner"), outer = line_of_kernel(12, "// outer");
-  EXPECT_EQ(inner["global"].value("requests", 0), 6);   // the longest lane of each row: 3 + 3
+  EXPECT_EQ(inner["global"].value("requests", 0), 6);  // the longest lane of each row: 3 + 3
   EXPECT_EQ(inner["global"].value("active_lanes", 0), 96);
   EXPECT_EQ(outer["global"].value("requests", 0), 2);
   EXPECT_EQ(outer["global"].value("active_lanes", 0), 64);
 }
-TEST_F(HooksCounts, AtomicsAreCountedForThreads) { EXPECT_EQ(line_of_kernel(13, "// atomic").value("atomics", 0), 128); }
+TEST_F(HooksCounts, AtomicsAreCountedForThreads) {
+  EXPECT_EQ(line_of_kernel(13, "// atomic").value("atomics", 0), 128);
+}
 TEST_F(HooksCounts, OperationsAreThoseOfTheSource) {
   EXPECT_EQ(line_of_kernel(14, "// one fma").value("flops", 0), 2 * 32);
   EXPECT_EQ(line_of_kernel(14, "// one product").value("flops", 0), 32);
@@ -312,7 +317,8 @@ TEST_F(HooksCounts, ATiledProductHasItsTextbookCounts) {
 TEST_F(HooksCounts, TensorCoresCountTheirOperations) {
   EXPECT_EQ(line_of_kernel(16, "// wmma").value("flops", 0), 2 * 16 * 16 * 16);
 }
-TEST_F(HooksCounts, LdmatrixIsOneRequestOfFourParts) {  // rows 64 bytes apart: four of eight share their banks
+TEST_F(HooksCounts,
+       LdmatrixIsOneRequestOfFourParts) {  // rows 64 bytes apart: four of eight share their banks
   expect_wavefronts(17, "// ldmatrix\n", 1, 16, 4);
 }
 TEST_F(HooksCounts, AnAsynchronousCopyIsALoadAndASharedStore) {
@@ -342,7 +348,8 @@ TEST_F(HooksCounts, AKernelThatTheRuntimeLaunchesIsKnownByItsFunction) {
 TEST_F(HooksCounts, CountsAreTheSameOnEveryRunAndUnderEverySchedule) {
   const Json first = answer_of(15)["report"]["kernels"];
   EXPECT_EQ(answer_of(15)["report"]["kernels"], first);
-  for (const std::string& schedule : kSchedules) EXPECT_EQ(answer_of(15, schedule)["report"]["kernels"], first) << schedule;
+  for (const std::string& schedule : kSchedules)
+    EXPECT_EQ(answer_of(15, schedule)["report"]["kernels"], first) << schedule;
 }
 
 }  // namespace

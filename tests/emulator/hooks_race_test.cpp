@@ -237,7 +237,8 @@ class HooksRace : public testing::Test {
       const Json findings = answer.value("report", Json::object()).value("findings", Json::array());
       ASSERT_FALSE(findings.empty()) << schedule << answer.dump();
       const std::set<int> found = {findings[0].value("line", 0), findings[0].value("other_line", 0)};
-      EXPECT_EQ(found, (std::set<int>{line_of(kSource, first), line_of(kSource, second)})) << schedule << findings.dump(1);
+      EXPECT_EQ(found, (std::set<int>{line_of(kSource, first), line_of(kSource, second)}))
+          << schedule << findings.dump(1);
       EXPECT_EQ(findings[0].value("kind", ""), "race");
     }
   }
@@ -282,7 +283,9 @@ TEST_F(HooksRace, TheLastBlockWithoutAFenceRaces) { expect_race(10, "// 10 write
 TEST_F(HooksRace, TheLastBlockBehindAFenceDoesNot) { expect_none(11); }
 TEST_F(HooksRace, ASpinLockOrders) { expect_none(12); }
 TEST_F(HooksRace, AFlagBetweenBlocksOrders) { expect_none(13); }
-TEST_F(HooksRace, ACopyThatNobodyWaitedForIsFoundUnderEverySchedule) { expect_race(14, "// 14 copy", "// 14 read"); }
+TEST_F(HooksRace, ACopyThatNobodyWaitedForIsFoundUnderEverySchedule) {
+  expect_race(14, "// 14 copy", "// 14 read");
+}
 TEST_F(HooksRace, WaitingForACopyDoesNotReplaceTheBarrier) { expect_race(15, "// 15 copy", "// 15 read"); }
 TEST_F(HooksRace, ADoubleBufferedPipelineIsNotAccused) { expect_none(16); }
 TEST_F(HooksRace, ThreadsMayShareAWord) { expect_none(17); }
@@ -290,7 +293,8 @@ TEST_F(HooksRace, BytesRaceToo) { expect_race(18, "// 18 write", "// 18 read"); 
 TEST_F(HooksRace, VolatileDoesNotReplaceSyncwarp) {
   const Json answer = observed(19);
   EXPECT_FALSE(answer.value("ok", true));
-  EXPECT_EQ(answer["report"]["findings"][0].value("other_line", 0), line_of(kSource, "// 19 here")) << answer.dump();
+  EXPECT_EQ(answer["report"]["findings"][0].value("other_line", 0), line_of(kSource, "// 19 here"))
+      << answer.dump();
 }
 TEST_F(HooksRace, ThreadsThatLeftCountAsArrived) { expect_none(20); }
 
@@ -301,13 +305,15 @@ TEST_F(HooksRace, BlocksThatWaitForEverEndAtTheTimeLimit) {
   const Json answer = bench.run("forward", 1, {{"limit_ms", 300}});
   EXPECT_EQ(answer.value("kind", ""), "timed_out") << answer.dump();
   EXPECT_EQ(answer.value("line", 0), line_of(kSource, "// 21 here")) << answer.dump();
-  EXPECT_EQ(bench.run("forward", 1, {{"limit_ms", 300}}).value("kind", ""), "timed_out") << "the worker goes on";
+  EXPECT_EQ(bench.run("forward", 1, {{"limit_ms", 300}}).value("kind", ""), "timed_out")
+      << "the worker goes on";
 }
 TEST_F(HooksRace, AFindingNamesArrayThreadsAndWhatToDo) {
   const Json answer = observed(0);
   const std::string message = answer.value("message", "");
   EXPECT_NE(message.find("race on shared memory `tile`"), std::string::npos) << message;
-  EXPECT_NE(message.find("kernel.cu:" + std::to_string(line_of(kSource, "// 0 write"))), std::string::npos) << message;
+  EXPECT_NE(message.find("kernel.cu:" + std::to_string(line_of(kSource, "// 0 write"))), std::string::npos)
+      << message;
   EXPECT_NE(answer.value("hint", "").find("__syncthreads()"), std::string::npos);
   EXPECT_EQ(answer.value("kernel", ""), "missing_barrier");
 }

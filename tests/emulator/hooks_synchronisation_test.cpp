@@ -411,14 +411,18 @@ struct Case {
   std::string name;
 };
 class Synchronisation : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(
-    Hooks, Synchronisation,
-    testing::Values(Case{0, "NamedBarrier"}, Case{1, "TileOfTwoWarps"}, Case{2, "CudaBarrier"}, Case{3, "MemcpyAsyncOnABarrier"},
-                    Case{4, "PipelineOfAThread"}, Case{5, "PipelineOfABlock"}, Case{6, "Mbarrier"}, Case{8, "BulkLoad"}, Case{9, "BulkLoadThatOneThreadWaitsFor"}, Case{10, "RefilledStage"}, Case{11, "BulkStore"},
-                    Case{12, "TensorCopy"}, Case{13, "Grid"}, Case{14, "ReadsAcrossACluster"}, Case{15, "WritesAcrossACluster"},
-                    Case{16, "AtomicReference"}, Case{17, "WarpGroupMultiply"}, Case{18, "Accumulators"},
-                    Case{19, "StageOfWarpGroups"}, Case{20, "FlagThroughPtx"}, Case{21, "CompareAndSwapLoop"}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Hooks, Synchronisation,
+                         testing::Values(Case{0, "NamedBarrier"}, Case{1, "TileOfTwoWarps"},
+                                         Case{2, "CudaBarrier"}, Case{3, "MemcpyAsyncOnABarrier"},
+                                         Case{4, "PipelineOfAThread"}, Case{5, "PipelineOfABlock"},
+                                         Case{6, "Mbarrier"}, Case{8, "BulkLoad"},
+                                         Case{9, "BulkLoadThatOneThreadWaitsFor"}, Case{10, "RefilledStage"},
+                                         Case{11, "BulkStore"}, Case{12, "TensorCopy"}, Case{13, "Grid"},
+                                         Case{14, "ReadsAcrossACluster"}, Case{15, "WritesAcrossACluster"},
+                                         Case{16, "AtomicReference"}, Case{17, "WarpGroupMultiply"},
+                                         Case{18, "Accumulators"}, Case{19, "StageOfWarpGroups"},
+                                         Case{20, "FlagThroughPtx"}, Case{21, "CompareAndSwapLoop"}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(Synchronisation, IsNotAccusedWithItsWait) {
   for (const std::string& schedule : kSchedules) {
@@ -441,12 +445,14 @@ TEST_P(Synchronisation, IsARaceWithoutItsWaitUnderEverySchedule) {
 TEST(HooksMbarriers, UseBeforeAllKnowOfTheInitialisationIsNamed) {
   EXPECT_TRUE(observed(7, true, "forward").value("ok", false));
   EXPECT_EQ(observed(7, false, "forward")["report"]["findings"][0].value("kind", ""), "race");
-  EXPECT_NE(observed(7, false, "reverse").value("message", "").find("before its initialisation"), std::string::npos);
+  EXPECT_NE(observed(7, false, "reverse").value("message", "").find("before its initialisation"),
+            std::string::npos);
 }
 
 TEST(HooksBulkCopies, ALoadMovesWholeSectors) {
   Json line;
-  for (const Json& kernel : observed(8, true, "forward").value("report", Json::object()).value("kernels", Json::array()))
+  for (const Json& kernel :
+       observed(8, true, "forward").value("report", Json::object()).value("kernels", Json::array()))
     for (const Json& candidate : kernel["lines"])
       if (candidate.value("line", 0) == line_of(kSource, "// bulk load")) line = candidate;
   ASSERT_FALSE(line.is_null()) << observed(8, true, "forward").dump(1);
@@ -459,22 +465,30 @@ TEST(HooksBulkCopies, ALoadMovesWholeSectors) {
 
 TEST(HooksBulkCopies, AnUnfinishedLoadIsNamedAndExplained) {
   const Json finding = observed(8, false, "forward")["report"]["findings"][0];
-  EXPECT_NE(finding.value("message", "").find("asynchronous copy of thread (0,0,0)"), std::string::npos) << finding.dump();
+  EXPECT_NE(finding.value("message", "").find("asynchronous copy of thread (0,0,0)"), std::string::npos)
+      << finding.dump();
   EXPECT_NE(finding.value("hint", "").find("wait() on its barrier"), std::string::npos) << finding.dump();
 }
 
 TEST(HooksWgmma, AnAccumulatorThatIsReadTooEarlyNamesBothLines) {
   const Json finding = observed(18, false, "forward")["report"]["findings"][0];
-  EXPECT_NE(finding.value("message", "").find("race on an accumulator of wgmma"), std::string::npos) << finding.dump();
+  EXPECT_NE(finding.value("message", "").find("race on an accumulator of wgmma"), std::string::npos)
+      << finding.dump();
   EXPECT_EQ(finding.value("line", 0), line_of(kSource, "// accumulators")) << finding.dump();
-  EXPECT_NE(finding.value("message", "").find("kernel.cu:" + std::to_string(line_of(kSource, "// multiply"))), std::string::npos) << finding.dump();
+  EXPECT_NE(finding.value("message", "").find("kernel.cu:" + std::to_string(line_of(kSource, "// multiply"))),
+            std::string::npos)
+      << finding.dump();
   EXPECT_NE(finding.value("hint", "").find("wgmma.wait_group"), std::string::npos) << finding.dump();
 }
 
 TEST(HooksWgmma, AStageThatIsOverwrittenTooEarlyNamesBothLines) {
   const Json finding = observed(19, false, "forward")["report"]["findings"][0];
   EXPECT_EQ(finding.value("line", 0), line_of(kSource, "// fill")) << finding.dump();
-  EXPECT_NE(finding.value("message", "").find("kernel.cu:" + std::to_string(line_of(kSource, "// of a stage")) + " may not have read yet"), std::string::npos) << finding.dump();
+  EXPECT_NE(
+      finding.value("message", "")
+          .find("kernel.cu:" + std::to_string(line_of(kSource, "// of a stage")) + " may not have read yet"),
+      std::string::npos)
+      << finding.dump();
   EXPECT_NE(finding.value("hint", "").find("wgmma.wait_group"), std::string::npos) << finding.dump();
 }
 

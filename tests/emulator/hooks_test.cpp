@@ -108,7 +108,8 @@ void expect_finding(int kernel, const std::string& kind, const std::string& text
   EXPECT_FALSE(answer.value("ok", true)) << answer.dump();
   EXPECT_EQ(answer.value("kind", ""), "undefined_behaviour");
   EXPECT_NE(answer.value("message", "").find(text), std::string::npos) << answer.dump();
-  EXPECT_EQ(answer.value("line", 0), line_of(kSource, "// case " + std::to_string(kernel) + "\n")) << answer.dump();
+  EXPECT_EQ(answer.value("line", 0), line_of(kSource, "// case " + std::to_string(kernel) + "\n"))
+      << answer.dump();
   const Json findings = answer.value("report", Json::object()).value("findings", Json::array());
   ASSERT_EQ(findings.size(), 1u) << answer.dump();
   EXPECT_EQ(findings[0].value("kind", ""), kind);
@@ -116,8 +117,12 @@ void expect_finding(int kernel, const std::string& kind, const std::string& text
 }
 
 TEST(Hooks, AMisalignedVectorLoadIsNamed) { expect_finding(0, "misaligned", "a load of 8 bytes"); }
-TEST(Hooks, AReadOneElementPastAnInputIsNamed) { expect_finding(1, "out_of_bounds", "0 bytes past the end of `x` (256 bytes)"); }
-TEST(Hooks, AWriteBeforeAnOutputIsNamed) { expect_finding(2, "out_of_bounds", "4 bytes before the start of `y`"); }
+TEST(Hooks, AReadOneElementPastAnInputIsNamed) {
+  expect_finding(1, "out_of_bounds", "0 bytes past the end of `x` (256 bytes)");
+}
+TEST(Hooks, AWriteBeforeAnOutputIsNamed) {
+  expect_finding(2, "out_of_bounds", "4 bytes before the start of `y`");
+}
 TEST(Hooks, AWritePastASharedArrayIsNamed) {
   expect_finding(3, "out_of_bounds", "0 bytes past the end of shared memory `tile` (256 bytes)");
 }
@@ -125,14 +130,19 @@ TEST(Hooks, AWritePastDynamicSharedMemoryIsNamed) {
   expect_finding(4, "out_of_bounds", "0 bytes past the end of dynamic shared memory (256 bytes)");
 }
 TEST(Hooks, AHostPointerInAKernelIsNamed) { expect_finding(5, "out_of_bounds", "host pointer"); }
-TEST(Hooks, AReadOfUnwrittenSharedMemoryIsNamed) { expect_finding(6, "uninitialised_read", "shared memory `tile` at byte 252"); }
-TEST(Hooks, AReadOfAnOutputBeforeItIsWrittenIsNamed) { expect_finding(7, "uninitialised_read", "`y` at byte 0"); }
+TEST(Hooks, AReadOfUnwrittenSharedMemoryIsNamed) {
+  expect_finding(6, "uninitialised_read", "shared memory `tile` at byte 252");
+}
+TEST(Hooks, AReadOfAnOutputBeforeItIsWrittenIsNamed) {
+  expect_finding(7, "uninitialised_read", "`y` at byte 0");
+}
 TEST(Hooks, FreedMemoryIsOutOfBounds) { expect_finding(8, "out_of_bounds", "load of 4 bytes"); }
 TEST(Hooks, ANullPointerIsNamed) { expect_finding(11, "out_of_bounds", "the null pointer"); }
 TEST(Hooks, ACallOfMemcpyIsAnAccess) { expect_finding(13, "out_of_bounds", "a load of 260 bytes"); }
 TEST(Hooks, FreshMemoryHoldsNoValues) {
   const Json answer = observed(12);
-  EXPECT_NE(answer.value("message", "").find("read of uninitialised memory: `memory of cudaMalloc`"), std::string::npos)
+  EXPECT_NE(answer.value("message", "").find("read of uninitialised memory: `memory of cudaMalloc`"),
+            std::string::npos)
       << answer.dump();
 }
 TEST(Hooks, ParametersLocalsSymbolsAndCopiesAreFine) {
@@ -182,7 +192,8 @@ extern "C" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t)
   Workbench bench(artifact.program, std::vector<float>(64, 1.f), 1024);
   const Json answer = bench.observe();
   EXPECT_TRUE(answer.value("ok", false)) << answer.dump(1);
-  EXPECT_EQ(answer.value("report", Json::object()).value("findings", Json()), Json::array()) << answer.dump(1);
+  EXPECT_EQ(answer.value("report", Json::object()).value("findings", Json()), Json::array())
+      << answer.dump(1);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
-#include "rewriter/rewrite.h"
-
 #include <gtest/gtest.h>
 
 #include "rewriter/inline_asm.h"
+#include "rewriter/rewrite.h"
 #include "rewriter/token.h"
 
 namespace capstone::rewriter {
@@ -19,13 +18,15 @@ std::string squeezed(const std::string& text) {
   return out;
 }
 void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(squeezed(text).find(part), std::string::npos) << "missing: " << part << "\nin: " << squeezed(text);
+  EXPECT_NE(squeezed(text).find(part), std::string::npos)
+      << "missing: " << part << "\nin: " << squeezed(text);
 }
 std::string only_finding(const std::string& text) {
   const Rewritten result = rewrite_file(text);
-  return result.findings.size() == 1 ? result.findings[0].file + ":" + std::to_string(result.findings[0].line) + ": " +
-                                           result.findings[0].message
-                                     : std::to_string(result.findings.size()) + " findings";
+  return result.findings.size() == 1
+             ? result.findings[0].file + ":" + std::to_string(result.findings[0].line) + ": " +
+                   result.findings[0].message
+             : std::to_string(result.findings.size()) + " findings";
 }
 
 TEST(Lexer, CutsTemplatesShiftsAndLaunches) {
@@ -65,19 +66,23 @@ TEST(Launch, BecomesACallThatKnowsNameAndPlace) {
   const Rewritten result = rewrite_file("\nvoid f() { ns::k<T, 3><<<g, b, 16, s>>>(x, 1.f); }");
   EXPECT_TRUE(result.findings.empty());
   expect_contains(result.text, "capstone_emu::config(\"ns::k<T, 3>\", \"kernel.cu\", 2, g, b, 16, s )");
-  expect_contains(result.text, "[&](auto&... capstone_v) __attribute__((no_sanitize(\"thread\"))) { ns::k<T, 3> (capstone_v...); } , x , 1.f ))");
+  expect_contains(result.text,
+                  "[&](auto&... capstone_v) __attribute__((no_sanitize(\"thread\"))) { ns::k<T, 3> "
+                  "(capstone_v...); } , x , 1.f ))");
 }
 
 TEST(Launch, CalleeMayBeAPointerAMemberOrACall) {
   expect_contains(rewrite_file("void f() { (*kp)<<<1, 2>>>(x); }").text, "{ (*kp) (capstone_v...); }");
   expect_contains(rewrite_file("void f() { table[i]<<<1, 2>>>(x); }").text, "{ table[i] (capstone_v...); }");
-  expect_contains(rewrite_file("void f() { o.kernels->k<<<1, 2>>>(x); }").text, "{ o.kernels->k (capstone_v...); }");
+  expect_contains(rewrite_file("void f() { o.kernels->k<<<1, 2>>>(x); }").text,
+                  "{ o.kernels->k (capstone_v...); }");
   expect_contains(rewrite_file("void f() { return ::k<<<1, 2>>>(x); }").text, "{ ::k (capstone_v...); }");
 }
 
 TEST(Launch, LiteralZeroStaysLiteral) {
-  expect_contains(rewrite_file("void f() { k<<<1, 2>>>(x, 0); }").text,
-                  "[&](auto& capstone_v0) __attribute__((no_sanitize(\"thread\"))) { k (capstone_v0, 0); } , x ))");
+  expect_contains(
+      rewrite_file("void f() { k<<<1, 2>>>(x, 0); }").text,
+      "[&](auto& capstone_v0) __attribute__((no_sanitize(\"thread\"))) { k (capstone_v0, 0); } , x ))");
 }
 
 TEST(Launch, ShiftsAndStreamsAreLeftAlone) {
@@ -98,7 +103,8 @@ TEST(Shared, EveryDeclaratorBecomesAReference) {
   const Rewritten result = rewrite_file("void f() { capstone_emu_shared float a[4][5], b, c[2]; }");
   expect_contains(result.text, "float a[4][5], b, c[2];");
   for (const char* name : {"a", "b", "c"})
-    expect_contains(result.text, std::string("auto& ") + name + " = capstone_emu::shared<capstone_emu_shared_0>()." + name + ";");
+    expect_contains(result.text, std::string("auto& ") + name +
+                                     " = capstone_emu::shared<capstone_emu_shared_0>()." + name + ";");
 }
 
 TEST(Shared, TypesMayHaveTemplateArgumentsAndAlignment) {
@@ -111,7 +117,8 @@ TEST(Shared, TypesMayHaveTemplateArgumentsAndAlignment) {
 TEST(Shared, ExternBecomesAPointerToTheDynamicPart) {
   expect_contains(rewrite_file("void f() { extern capstone_emu_shared float s[]; }").text,
                   "float* s = (reinterpret_cast<float*>(capstone_emu::dynamic_shared()));");
-  expect_contains(rewrite_file("void f() { extern capstone_emu_shared float s[][32]; }").text, "float (*s)[32] = ");
+  expect_contains(rewrite_file("void f() { extern capstone_emu_shared float s[][32]; }").text,
+                  "float (*s)[32] = ");
 }
 
 TEST(Shared, ExternAtNamespaceScopeIsReplacedWhereItIsUsed) {
@@ -125,10 +132,12 @@ TEST(Shared, InitialiserIsAnError) {
 }
 
 TEST(Shared, NamesThatHideTheArrayOfNamespaceScopeStayAsTheyAre) {
-  const std::string text = rewrite_file(
-      "extern capstone_emu_shared float s[];\n"
-      "capstone_emu_device float f(const float* s, int n) { return s[n]; }\n"
-      "capstone_emu_global void k(float* y) { { float s = y[1]; y[2] = s; } y[0] = f(s, 1) * s[2]; }\n").text;
+  const std::string text =
+      rewrite_file(
+          "extern capstone_emu_shared float s[];\n"
+          "capstone_emu_device float f(const float* s, int n) { return s[n]; }\n"
+          "capstone_emu_global void k(float* y) { { float s = y[1]; y[2] = s; } y[0] = f(s, 1) * s[2]; }\n")
+          .text;
   expect_contains(text, "return s[n];");
   expect_contains(text, "y[2] = s;");
   expect_contains(text, "f( (reinterpret_cast<float*>(capstone_emu::dynamic_shared())) , 1)");
@@ -141,7 +150,8 @@ TEST(Shared, AtNamespaceScopeIsNotJudgeable) {
 }
 
 TEST(Scopes, LambdasAndMemberFunctionsAreFunctions) {
-  EXPECT_TRUE(rewrite_file("struct S { void f() { auto g = [&] { capstone_emu_shared int v; }; } };").findings.empty());
+  EXPECT_TRUE(rewrite_file("struct S { void f() { auto g = [&] { capstone_emu_shared int v; }; } };")
+                  .findings.empty());
 }
 
 TEST(Texture, IsNotJudgeable) {
@@ -156,14 +166,15 @@ TEST(Include, OfAGpuLibraryIsNotJudgeableAtItsLine) {
 
 TEST(Asm, NamesTheInstructionThatCannotRun) {
   EXPECT_EQ(only_finding("void f() { asm volatile(\"tcgen05.wait::ld.sync.aligned;\" :: \"r\"(a)); }"),
-            "kernel.cu:1: Blackwell tensor memory (sm_100a) instruction 'tcgen05.wait::ld.sync.aligned' has no CPU implementation");
+            "kernel.cu:1: Blackwell tensor memory (sm_100a) instruction 'tcgen05.wait::ld.sync.aligned' has "
+            "no CPU implementation");
   EXPECT_EQ(only_finding("void f() { unsigned u; asm(\"mov.u32 %0, %%envreg3;\" : \"=r\"(u)); }"),
             "kernel.cu:1: inline PTX instruction 'mov.u32 %envreg3' has no CPU implementation");
 }
 
 TEST(Asm, OperandsAreBoundInOrder) {
-  const Rewritten result =
-      rewrite_file("void f() { asm volatile(\"add.u32 %0, %1, %2;\\n\" : \"=r\"(o[1]) : \"r\"(a), \"n\"(16)); }");
+  const Rewritten result = rewrite_file(
+      "void f() { asm volatile(\"add.u32 %0, %1, %2;\\n\" : \"=r\"(o[1]) : \"r\"(a), \"n\"(16)); }");
   ASSERT_TRUE(result.findings.empty());
   expect_contains(result.text, "capstone_emu::ptx::Output capstone_p0( o[1] );");
   expect_contains(result.text, "const capstone_emu::ptx::Input capstone_p2( 16 );");
@@ -179,9 +190,13 @@ TEST(Ptx, PredicatesRegistersAndScopes) {
 
 TEST(Ptx, MatrixShapesAndTypesAreChecked) {
   const std::string operands = " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};";
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" + operands, {}).unsupported, "");
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" + operands, {}).unsupported, "");
-  EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};", {}).unsupported, "");
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" + operands, {}).unsupported,
+            "");
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" + operands, {}).unsupported,
+            "");
+  EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};", {})
+                .unsupported,
+            "");
   EXPECT_EQ(translate_ptx("mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32" + operands, {}).unsupported, "");
   EXPECT_EQ(translate_ptx("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" + operands, {}).unsupported,
             "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64");
@@ -190,8 +205,10 @@ TEST(Ptx, MatrixShapesAndTypesAreChecked) {
 }
 
 TEST(Ptx, LabelsBecomeLocalLabels) {
-  const Translation t = translate_ptx("{ .reg .pred P1; WAIT_%=: mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1; @P1 bra DONE; "
-                                      "bra WAIT_%=; DONE: }", {});
+  const Translation t = translate_ptx(
+      "{ .reg .pred P1; WAIT_%=: mbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1; @P1 bra DONE; "
+      "bra WAIT_%=; DONE: }",
+      {});
   EXPECT_EQ(t.unsupported, "");
   EXPECT_EQ(t.labels.size(), 2u);
   expect_contains(t.code, "{ goto capstone_l_DONE; }");
@@ -199,15 +216,18 @@ TEST(Ptx, LabelsBecomeLocalLabels) {
 }
 
 TEST(Ptx, TensorCopiesTakeAsManyCoordinatesAsDimensions) {
-  const std::string copy = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {";
+  const std::string copy =
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {";
   EXPECT_EQ(translate_ptx(copy + "%3, %4}], [%2];", {}).unsupported, "");
   EXPECT_NE(translate_ptx(copy + "%3}], [%2];", {}).unsupported, "");
 }
 
 TEST(Ptx, NamedBarriersAndClusters) {
-  for (const char* text : {"bar.sync 3, 128;", "bar.arrive %0, 64;", "barrier.sync.aligned 1, 32;", "barrier.cluster.arrive.release.aligned;",
-                           "barrier.cluster.wait.acquire.aligned;", "mapa.shared::cluster.u32 %0, %1, %2;", "setmaxnreg.inc.sync.aligned.u32 232;",
-                           "fence.proxy.async;", "wgmma.fence.sync.aligned;", "redux.sync.add.s32 %0, %1, 0xffffffff;"})
+  for (const char* text :
+       {"bar.sync 3, 128;", "bar.arrive %0, 64;", "barrier.sync.aligned 1, 32;",
+        "barrier.cluster.arrive.release.aligned;", "barrier.cluster.wait.acquire.aligned;",
+        "mapa.shared::cluster.u32 %0, %1, %2;", "setmaxnreg.inc.sync.aligned.u32 232;", "fence.proxy.async;",
+        "wgmma.fence.sync.aligned;", "redux.sync.add.s32 %0, %1, 0xffffffff;"})
     EXPECT_EQ(translate_ptx(text, {}).unsupported, "") << text;
 }
 
@@ -218,31 +238,40 @@ TEST(Ptx, CommentsAndSymbolicNames) {
 }
 
 TEST(Ptx, GarbageIsUnsupportedAndNotACrash) {
-  for (const char* text : {"@", "{", "mov.b32 %0", "mov.b32 %0,", "mov.b32 [", "ld.global.v4.f32 {", "%%", "mma.sync;",
-                           "cp.async;", ".reg", "setp.eq.s32 p, q"})
+  for (const char* text : {"@", "{", "mov.b32 %0", "mov.b32 %0,", "mov.b32 [", "ld.global.v4.f32 {", "%%",
+                           "mma.sync;", "cp.async;", ".reg", "setp.eq.s32 p, q"})
     translate_ptx(text, {});
   EXPECT_NE(translate_ptx("frobnicate.b32 %0, %1;", {}).unsupported, "");
 }
 
 TEST(Cluster, DimensionsAreAskedForFirst) {
-  const Rewritten result = rewrite_file("capstone_emu_global void capstone_emu_cluster_dims(2, 1, 1) k(int* p) { *p = 1; }");
+  const Rewritten result =
+      rewrite_file("capstone_emu_global void capstone_emu_cluster_dims(2, 1, 1) k(int* p) { *p = 1; }");
   expect_contains(result.text, "{ capstone_emu::require_cluster(2, 1, 1); *p = 1; }");
   EXPECT_EQ(result.text.find("capstone_emu_cluster_dims"), std::string::npos);
 }
 
 TEST(Loops, ThatReadVolatileMemoryLetOthersRun) {
-  expect_contains(rewrite_file("void f(volatile int* p) { while (*p == 0); }").text, "while ( capstone_emu::loop_hint(), ( *p == 0 ) );");
-  expect_contains(rewrite_file("void f(volatile int* p) { for (;;) if (*p) break; }").text, "for (; capstone_emu::loop_hint(), true ;)");
-  EXPECT_EQ(rewrite_file("void f(int* p) { while (*p == 0); asm volatile(\"\"); }").text.find("loop_hint"), std::string::npos);
+  expect_contains(rewrite_file("void f(volatile int* p) { while (*p == 0); }").text,
+                  "while ( capstone_emu::loop_hint(), ( *p == 0 ) );");
+  expect_contains(rewrite_file("void f(volatile int* p) { for (;;) if (*p) break; }").text,
+                  "for (; capstone_emu::loop_hint(), true ;)");
+  EXPECT_EQ(rewrite_file("void f(int* p) { while (*p == 0); asm volatile(\"\"); }").text.find("loop_hint"),
+            std::string::npos);
 }
 
 TEST(LaunchCall, KeepsTheKernelsType) {
-  expect_contains(rewrite_file("void f() { cudaLaunchCooperativeKernel((void*)k<3>, g, b, a); }").text, "cudaLaunchCooperativeKernel( k<3>, g, b, a)");
-  expect_contains(rewrite_file("void f() { cudaLaunchKernel(reinterpret_cast<const void*>(&k), g, b, a); }").text, "cudaLaunchKernel( (&k), g, b, a)");
+  expect_contains(rewrite_file("void f() { cudaLaunchCooperativeKernel((void*)k<3>, g, b, a); }").text,
+                  "cudaLaunchCooperativeKernel( k<3>, g, b, a)");
+  expect_contains(
+      rewrite_file("void f() { cudaLaunchKernel(reinterpret_cast<const void*>(&k), g, b, a); }").text,
+      "cudaLaunchKernel( (&k), g, b, a)");
 }
 
 TEST(Main, OfAWholeProgramStays) {
-  EXPECT_EQ(rewrite("# 1 \"kernel.cu\"\nint main() { return 0; }", {.keep_main = true, .guarded = {}}).text.find("capstone_candidate_main"), std::string::npos);
+  EXPECT_EQ(rewrite("# 1 \"kernel.cu\"\nint main() { return 0; }", {.keep_main = true, .guarded = {}})
+                .text.find("capstone_candidate_main"),
+            std::string::npos);
 }
 
 TEST(Main, OfATestDriverIsRenamed) {

@@ -1,27 +1,30 @@
 #pragma once
-// What every fuzz target shares. A target is one source that defines make_target(). It is compiled in two ways:
+// What every fuzz target shares. A target is one source that defines make_target(). It is compiled in two
+// ways:
 //
-// - With clang and libFuzzer (CAPSTONE_LIBFUZZER; scripts/fuzz.sh): coverage-guided. `fuzz_x --write-corpus FOLDER` writes the
+// - With clang and libFuzzer (CAPSTONE_LIBFUZZER; scripts/fuzz.sh): coverage-guided. `fuzz_x --write-corpus
+// FOLDER` writes the
 //   target's own seeds and its dictionary into FOLDER, in libFuzzer's formats.
 // - With any compiler, as a small mutation fuzzer for the test suite:
 //
 //     fuzz_x [--seconds N] [--seed S] [--corpus FOLDER] [--out FOLDER] [FILE…]
 //
-//   It runs the kept corpus, then inputs that are made from the seeds: number i depends on the seed, the corpus and i alone. A crash,
-//   a sanitizer's report, an exception, an expectation that does not hold, or an input that takes longer than the limit ends the
-//   run with exit code 1; the input is then in FOLDER/<name>-failure. Given FILEs, the target runs those and nothing else.
+//   It runs the kept corpus, then inputs that are made from the seeds: number i depends on the seed, the
+//   corpus and i alone. A crash, a sanitizer's report, an exception, an expectation that does not hold, or an
+//   input that takes longer than the limit ends the run with exit code 1; the input is then in
+//   FOLDER/<name>-failure. Given FILEs, the target runs those and nothing else.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -37,11 +40,11 @@ namespace capstone::fuzz {
 /// What is fuzzed.
 struct Target {
   std::string name;
-  std::vector<std::string> corpus;   ///< valid inputs; not empty
-  std::vector<std::string> tokens;   ///< pieces that mean something to the parser; may be empty
+  std::vector<std::string> corpus;  ///< valid inputs; not empty
+  std::vector<std::string> tokens;  ///< pieces that mean something to the parser; may be empty
   std::function<void(const std::string&)> run;
-  int seconds_each = 10;             ///< an input may take
-  std::size_t largest = 64u << 10;   ///< [B] of an input
+  int seconds_each = 10;            ///< an input may take
+  std::size_t largest = 64u << 10;  ///< [B] of an input
 };
 
 /// Defined by each target's source.
@@ -54,7 +57,9 @@ inline void expect(bool holds, const std::string& what) {
 
 using Generator = std::mt19937_64;
 
-inline std::size_t below(Generator& random, std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random() % n); }
+inline std::size_t below(Generator& random, std::size_t n) {
+  return n == 0 ? 0 : static_cast<std::size_t>(random() % n);
+}
 
 namespace mutation {
 
@@ -93,13 +98,19 @@ inline void swap_lines(std::string& text, Generator& random) {
 
 /// A number becomes one that lies at an edge.
 inline void change_number(std::string& text, Generator& random) {
-  static const char* const edges[] = {"0",     "-1",    "1",        "2147483648",          "-2147483649", "9223372036854775807",
-                                      "1e999", "1e-320", "0.1e1",    "18446744073709551616", "nan",         "00",
-                                      "256",   "65537",  "99999999", "-0"};
+  static const char* const edges[] = {"0",           "-1",
+                                      "1",           "2147483648",
+                                      "-2147483649", "9223372036854775807",
+                                      "1e999",       "1e-320",
+                                      "0.1e1",       "18446744073709551616",
+                                      "nan",         "00",
+                                      "256",         "65537",
+                                      "99999999",    "-0"};
   const std::size_t at = text.find_first_of("0123456789", below(random, text.size() + 1));
   if (at == std::string::npos) return;
   const std::size_t end = text.find_first_not_of("0123456789", at);
-  text.replace(at, (end == std::string::npos ? text.size() : end) - at, edges[below(random, std::size(edges))]);
+  text.replace(at, (end == std::string::npos ? text.size() : end) - at,
+               edges[below(random, std::size(edges))]);
 }
 
 inline void insert_token(std::string& text, const std::vector<std::string>& tokens, Generator& random) {
@@ -116,21 +127,39 @@ inline void splice(std::string& text, const std::vector<std::string>& corpus, Ge
 
 /// Input number `i`.
 inline std::string make_input(const Target& target, std::uint64_t seed, std::uint64_t i) {
-  std::seed_seq mixed{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32), static_cast<std::uint32_t>(i),
-                      static_cast<std::uint32_t>(i >> 32)};
+  std::seed_seq mixed{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                      static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32)};
   Generator random(mixed);
   std::string text = target.corpus[below(random, target.corpus.size())];
   for (std::size_t changes = 1 + below(random, 5); changes > 0; --changes) {
     switch (below(random, 10)) {
-      case 0: mutation::change_byte(text, random); break;
-      case 1: mutation::flip_bit(text, random); break;
-      case 2: mutation::delete_piece(text, random); break;
-      case 3: mutation::repeat_piece(text, random); break;
-      case 4: mutation::swap_lines(text, random); break;
-      case 5: mutation::change_number(text, random); break;
-      case 6: mutation::splice(text, target.corpus, random); break;
-      case 7: if (below(random, 8) == 0) mutation::cut_off(text, random); break;
-      default: mutation::insert_token(text, target.tokens, random); break;
+      case 0:
+        mutation::change_byte(text, random);
+        break;
+      case 1:
+        mutation::flip_bit(text, random);
+        break;
+      case 2:
+        mutation::delete_piece(text, random);
+        break;
+      case 3:
+        mutation::repeat_piece(text, random);
+        break;
+      case 4:
+        mutation::swap_lines(text, random);
+        break;
+      case 5:
+        mutation::change_number(text, random);
+        break;
+      case 6:
+        mutation::splice(text, target.corpus, random);
+        break;
+      case 7:
+        if (below(random, 8) == 0) mutation::cut_off(text, random);
+        break;
+      default:
+        mutation::insert_token(text, target.tokens, random);
+        break;
     }
   }
   if (text.size() > target.largest) text.resize(target.largest);
@@ -214,7 +243,8 @@ inline bool run_one(const Target& target, const std::string& input) {
   } catch (const std::exception& problem) {
     time_limit(0);
     keep_input();
-    std::fprintf(stderr, "fuzz: %s: %s; the input is in %s\n", target.name.c_str(), problem.what(), current().failure_file.c_str());
+    std::fprintf(stderr, "fuzz: %s: %s; the input is in %s\n", target.name.c_str(), problem.what(),
+                 current().failure_file.c_str());
     return false;
   }
 }
@@ -235,14 +265,20 @@ inline int fuzz_main(int argc, char** argv, Target target) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool has_value = i + 1 < argc;
-    if (word == "--seconds" && has_value) seconds = std::strtod(argv[++i], nullptr);
-    else if (word == "--seed" && has_value) seed = std::strtoull(argv[++i], nullptr, 10);
+    if (word == "--seconds" && has_value)
+      seconds = std::strtod(argv[++i], nullptr);
+    else if (word == "--seed" && has_value)
+      seed = std::strtoull(argv[++i], nullptr, 10);
     else if (word == "--corpus" && has_value) {
-      for (const auto& entry : std::filesystem::directory_iterator(argv[++i])) kept.push_back(entry.path().string());
-    } else if (word == "--out" && has_value) folder = argv[++i];
-    else if (word.rfind("--", 0) != 0) files.push_back(word);
+      for (const auto& entry : std::filesystem::directory_iterator(argv[++i]))
+        kept.push_back(entry.path().string());
+    } else if (word == "--out" && has_value)
+      folder = argv[++i];
+    else if (word.rfind("--", 0) != 0)
+      files.push_back(word);
     else {
-      std::fprintf(stderr, "usage: %s [--seconds N] [--seed S] [--corpus FOLDER] [--out FOLDER] [FILE...]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--seconds N] [--seed S] [--corpus FOLDER] [--out FOLDER] [FILE...]\n",
+                   argv[0]);
       return 2;
     }
   }
@@ -267,10 +303,12 @@ inline int fuzz_main(int argc, char** argv, Target target) {
   std::uint64_t runs = 0;
   for (; std::chrono::steady_clock::now() - begun < budget; ++runs)
     if (!detail::run_one(target, make_input(target, seed, runs))) {
-      std::fprintf(stderr, "fuzz: input %llu of seed %llu\n", static_cast<unsigned long long>(runs), static_cast<unsigned long long>(seed));
+      std::fprintf(stderr, "fuzz: input %llu of seed %llu\n", static_cast<unsigned long long>(runs),
+                   static_cast<unsigned long long>(seed));
       return 1;
     }
-  std::printf("%s: %llu inputs in %.0f s, no failure\n", target.name.c_str(), static_cast<unsigned long long>(runs), seconds);
+  std::printf("%s: %llu inputs in %.0f s, no failure\n", target.name.c_str(),
+              static_cast<unsigned long long>(runs), seconds);
   return 0;
 }
 
@@ -303,12 +341,14 @@ inline const Target& the_target() {
 
 #if defined(CAPSTONE_LIBFUZZER)
 extern "C" inline __attribute__((used)) int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  if (*argc == 3 && std::string((*argv)[1]) == "--write-corpus") std::exit(capstone::fuzz::write_corpus(capstone::fuzz::the_target(), (*argv)[2]));
+  if (*argc == 3 && std::string((*argv)[1]) == "--write-corpus")
+    std::exit(capstone::fuzz::write_corpus(capstone::fuzz::the_target(), (*argv)[2]));
   capstone::fuzz::the_target();
   return 0;
 }
 
-extern "C" inline __attribute__((used)) int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+extern "C" inline __attribute__((used)) int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                                                   std::size_t size) {
   const capstone::fuzz::Target& target = capstone::fuzz::the_target();
   if (size > target.largest) return -1;
   try {
@@ -320,11 +360,16 @@ extern "C" inline __attribute__((used)) int LLVMFuzzerTestOneInput(const std::ui
   return 0;
 }
 #else
-int main(int argc, char** argv) { return capstone::fuzz::fuzz_main(argc, argv, capstone::fuzz::make_target()); }
+int main(int argc, char** argv) {
+  return capstone::fuzz::fuzz_main(argc, argv, capstone::fuzz::make_target());
+}
 
 // A sanitizer's report ends in abort(), so that the input is kept.
 extern "C" __attribute__((used)) inline const char* __asan_default_options() {
-  return "abort_on_error=1:detect_leaks=0:hard_rss_limit_mb=2048:max_allocation_size_mb=1024:allocator_may_return_null=0";
+  return "abort_on_error=1:detect_leaks=0:hard_rss_limit_mb=2048:max_allocation_size_mb=1024:allocator_may_"
+         "return_null=0";
 }
-extern "C" __attribute__((used)) inline const char* __ubsan_default_options() { return "halt_on_error=1:abort_on_error=1:print_stacktrace=1"; }
+extern "C" __attribute__((used)) inline const char* __ubsan_default_options() {
+  return "halt_on_error=1:abort_on_error=1:print_stacktrace=1";
+}
 #endif

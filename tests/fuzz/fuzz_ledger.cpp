@@ -12,9 +12,12 @@ using namespace capstone;
 std::string sample_ledger() {
   const testing::Scratch scratch;
   const auto ledger = scratch.path() / "ledger.jsonl";
-  for (const auto& [kind, body] : std::vector<std::pair<std::string, Json>>{
-           {"init", Json{{"problem", "softmax"}}}, {"measurement", Json(test::measurement("v1"))}, {"checkin", Json::object()}})
-    if (auto written = append_record(ledger, kind, body, "0123456789abcdef"); !written) throw std::runtime_error(written.error().what);
+  for (const auto& [kind, body] :
+       std::vector<std::pair<std::string, Json>>{{"init", Json{{"problem", "softmax"}}},
+                                                 {"measurement", Json(test::measurement("v1"))},
+                                                 {"checkin", Json::object()}})
+    if (auto written = append_record(ledger, kind, body, "0123456789abcdef"); !written)
+      throw std::runtime_error(written.error().what);
   return *read_file(ledger);
 }
 
@@ -25,19 +28,46 @@ capstone::fuzz::Target capstone::fuzz::make_target() {
   Target target;
   target.name = "ledger";
   target.corpus = {sample_ledger(), "\n", "{}\n"};
-  target.tokens = {"{", "}", "[", "]", ",", ":", "\"", "\n", "null", "true", "-1", "1e999", "18446744073709551615", "\\u0000", "\xff",
-                   "\"seq\":", "\"kind\":", "\"measurement\"", "\"previous\":", "\"schema\":99,", "\"time\":", "\"body\":[", "\"arms\":[{}],",
-                   "\"explanation\"", "\"attempt\"", "\"prediction\"", "\"import\"", "[[[[[[[["};
+  target.tokens = {"{",
+                   "}",
+                   "[",
+                   "]",
+                   ",",
+                   ":",
+                   "\"",
+                   "\n",
+                   "null",
+                   "true",
+                   "-1",
+                   "1e999",
+                   "18446744073709551615",
+                   "\\u0000",
+                   "\xff",
+                   "\"seq\":",
+                   "\"kind\":",
+                   "\"measurement\"",
+                   "\"previous\":",
+                   "\"schema\":99,",
+                   "\"time\":",
+                   "\"body\":[",
+                   "\"arms\":[{}],",
+                   "\"explanation\"",
+                   "\"attempt\"",
+                   "\"prediction\"",
+                   "\"import\"",
+                   "[[[[[[[["};
   target.run = [](const std::string& text) {
     const auto ledger = scratch.write("ledger.jsonl", text);
     auto view = read_ledger(ledger);
     expect(view.has_value(), "what can be read is read");
     for (const char* candidate : {"human", "llm"}) {
-      for (const Measurement* m : view->versions(candidate)) (void)Json(*m).dump(-1, ' ', false, Json::error_handler_t::replace);
+      for (const Measurement* m : view->versions(candidate))
+        (void)Json(*m).dump(-1, ' ', false, Json::error_handler_t::replace);
       (void)view->best(candidate);
     }
     auto again = read_ledger(ledger);
-    expect(again && again->damage == view->damage && again->records.size() == view->records.size(), "the same view twice");
+    expect(again && again->damage == view->damage && again->records.size() == view->records.size(),
+           "the same view twice");
     expect(verify_ledger(ledger, scratch.path() / "sources").has_value(), "a list of findings");
   };
   return target;

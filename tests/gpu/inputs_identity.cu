@@ -103,7 +103,8 @@ Problem problem_of(DType type, Init init) {
   x.name = "x";
   x.dtype = type;
   x.shape = {Expression{"n"}};
-  if (std::holds_alternative<InitGenerator>(init)) x.shape = {Expression{"1021"}, Expression{"1021"}};  // a matrix of about as many
+  if (std::holds_alternative<InitGenerator>(init))
+    x.shape = {Expression{"1021"}, Expression{"1021"}};  // a matrix of about as many
   x.init = std::move(init);
   problem.signature = {x};
   return problem;
@@ -130,7 +131,8 @@ bool fills(DType type) {
              InitUniform{0, 0.1}, InitInteger{-8, 8},  InitChoice{{-0.5, 0, 2}}};
   }
   if (is_float(type))
-    for (const char* structure : {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one"}) inits.push_back(InitGenerator{structure});
+    for (const char* structure : {"upper_triangular", "lower_triangular", "symmetric", "rows_sum_to_one"})
+      inits.push_back(InitGenerator{structure});
   std::uint64_t seed = 0x0123456789abcdefull;
   for (const Init& init : inits)
     for (const Battery battery : kBatteries)

@@ -22,8 +22,9 @@
 #include <utility>
 #include <vector>
 
-// ---- the kernel under test -----------------------------------------------------------------------------------------
-// The optional functions of the contract are declared weak, so that their address is null where the file has none.
+// ---- the kernel under test
+// ----------------------------------------------------------------------------------------- The optional
+// functions of the contract are declared weak, so that their address is null where the file has none.
 #define WEAK __attribute__((weak))
 #pragma GCC diagnostic ignored "-Waddress"  // where the file has one, the address is known not to be null
 extern "C" WEAK const char* baseline_label();
@@ -34,7 +35,8 @@ extern "C" WEAK size_t workspace_bytes(int64_t, int64_t, int64_t);
 #elif defined(PROBLEM_CONV_BIAS_SCALE_RELU)
 extern "C" WEAK size_t workspace_bytes(int64_t, int64_t, int64_t, int64_t, int64_t);
 #else
-#error "define one of PROBLEM_BIAS_GELU_LAYERNORM, PROBLEM_SOFTMAX, PROBLEM_SGEMM, PROBLEM_CONV_BIAS_SCALE_RELU"
+#error \
+    "define one of PROBLEM_BIAS_GELU_LAYERNORM, PROBLEM_SOFTMAX, PROBLEM_SGEMM, PROBLEM_CONV_BIAS_SCALE_RELU"
 #endif
 
 #include KERNEL_FILE
@@ -92,7 +94,8 @@ struct Exact {
 
 using Dims = std::vector<int64_t>;
 
-// ---- the four problems: sizes, inputs, launch, reference, cost ------------------------------------------------------
+// ---- the four problems: sizes, inputs, launch, reference, cost
+// ------------------------------------------------------
 
 #if defined(PROBLEM_BIAS_GELU_LAYERNORM)
 
@@ -105,14 +108,23 @@ constexpr float kEps = 1e-5f;
 
 struct Problem {
   explicit Problem(const Dims& d)
-      : rows(d[0]), cols(d[1]), x(random_values(rows * cols, 1)), residual(random_values(rows * cols, 2)),
-        bias(random_values(cols, 3)), gamma(random_values(cols, 4)), beta(random_values(cols, 5)), dx(x),
-        dresidual(residual), dbias(bias), dgamma(gamma), dbeta(beta) {}
+      : rows(d[0]),
+        cols(d[1]),
+        x(random_values(rows * cols, 1)),
+        residual(random_values(rows * cols, 2)),
+        bias(random_values(cols, 3)),
+        gamma(random_values(cols, 4)),
+        beta(random_values(cols, 5)),
+        dx(x),
+        dresidual(residual),
+        dbias(bias),
+        dgamma(gamma),
+        dbeta(beta) {}
   int64_t outputs() const { return rows * cols; }
   size_t workspace() const { return workspace_bytes ? workspace_bytes(rows, cols) : 0; }
   void run(float* y, void* scratch, cudaStream_t stream) const {
-    launch(dx.floats(), dresidual.floats(), dbias.floats(), dgamma.floats(), dbeta.floats(), y, kEps, rows, cols,
-           scratch, stream);
+    launch(dx.floats(), dresidual.floats(), dbias.floats(), dgamma.floats(), dbeta.floats(), y, kEps, rows,
+           cols, scratch, stream);
   }
   double sum_of_row(int64_t row, int64_t c) const {
     const double v = static_cast<double>(x[row * cols + c]) + bias[c];
@@ -146,12 +158,14 @@ struct Problem {
 constexpr double kRtol = 1e-5, kAtol = 1e-9;
 const std::vector<std::string> kSymbols = {"rows", "cols"};
 const Dims kMeasure = {16384, 4096};
-const std::vector<Dims> kCases = {{1, 1},    {3, 129},   {5, 31},    {4, 1024},  {3, 1025},  {2, 1030}, {3, 4096},
-                                  {3, 4097}, {2, 8190},  {2, 11776}, {2, 11780}, {3, 12290}, {1, 16384}, {2, 16385},
-                                  {2, 3},    {1, 32768}, {2, 40001}, {1, 65540}, {1, 70003}};
+const std::vector<Dims> kCases = {{1, 1},     {3, 129},   {5, 31},    {4, 1024},  {3, 1025},
+                                  {2, 1030},  {3, 4096},  {3, 4097},  {2, 8190},  {2, 11776},
+                                  {2, 11780}, {3, 12290}, {1, 16384}, {2, 16385}, {2, 3},
+                                  {1, 32768}, {2, 40001}, {1, 65540}, {1, 70003}};
 
 struct Problem {
-  explicit Problem(const Dims& d) : rows(d[0]), cols(d[1]), x(random_values(rows * cols, 1)), dx(prepared()) {}
+  explicit Problem(const Dims& d)
+      : rows(d[0]), cols(d[1]), x(random_values(rows * cols, 1)), dx(prepared()) {}
   /// Larger values than the other problems', so that a missing maximum overflows.
   const std::vector<float>& prepared() {
     for (float& v : x) v *= 60;
@@ -188,9 +202,9 @@ struct Problem {
 constexpr double kRtol = 1e-6, kAtol = 2e-6;
 const std::vector<std::string> kSymbols = {"m", "k", "n"};
 const Dims kMeasure = {4096, 4096, 4096};
-const std::vector<Dims> kCases = {{1, 1, 1},      {3, 129, 5},    {33, 17, 65},   {64, 64, 64},  {127, 33, 130},
-                                  {128, 128, 128}, {129, 20, 132}, {100, 4, 260},  {130, 36, 129}, {17, 131, 64},
-                                  {256, 52, 128}, {5, 16, 4}};
+const std::vector<Dims> kCases = {{1, 1, 1},      {3, 129, 5},     {33, 17, 65},   {64, 64, 64},
+                                  {127, 33, 130}, {128, 128, 128}, {129, 20, 132}, {100, 4, 260},
+                                  {130, 36, 129}, {17, 131, 64},   {256, 52, 128}, {5, 16, 4}};
 
 struct Problem {
   explicit Problem(const Dims& d)
@@ -223,22 +237,35 @@ struct Problem {
 constexpr double kRtol = 1e-6, kAtol = 1e-5;  // room for Winograd, which cuDNN may choose
 const std::vector<std::string> kSymbols = {"n", "c_in", "h", "w", "c_out"};
 const Dims kMeasure = {64, 16, 128, 128, 32};
-const std::vector<Dims> kCases = {{1, 1, 1, 1, 1},   {1, 3, 5, 7, 2},    {2, 4, 16, 16, 8},   {1, 5, 9, 33, 33},
-                                  {2, 8, 17, 31, 16}, {1, 9, 8, 32, 40}, {1, 3, 33, 65, 64},  {3, 2, 2, 100, 5},
-                                  {1, 17, 40, 3, 31}, {1, 16, 20, 36, 32}, {2, 12, 14, 28, 65}};
+const std::vector<Dims> kCases = {{1, 1, 1, 1, 1},     {1, 3, 5, 7, 2},    {2, 4, 16, 16, 8},
+                                  {1, 5, 9, 33, 33},   {2, 8, 17, 31, 16}, {1, 9, 8, 32, 40},
+                                  {1, 3, 33, 65, 64},  {3, 2, 2, 100, 5},  {1, 17, 40, 3, 31},
+                                  {1, 16, 20, 36, 32}, {2, 12, 14, 28, 65}};
 
 struct Problem {
   explicit Problem(const Dims& d)
-      : n(d[0]), c_in(d[1]), h(d[2]), w(d[3]), c_out(d[4]), x(random_values(n * c_in * h * w, 1)),
-        weight(random_values(c_out * c_in * 9, 2)), bias(random_values(c_out, 3)), scale(random_values(c_out, 4)),
-        dx(x), dweight(weight), dbias(bias), dscale(scale) {}
+      : n(d[0]),
+        c_in(d[1]),
+        h(d[2]),
+        w(d[3]),
+        c_out(d[4]),
+        x(random_values(n * c_in * h * w, 1)),
+        weight(random_values(c_out * c_in * 9, 2)),
+        bias(random_values(c_out, 3)),
+        scale(random_values(c_out, 4)),
+        dx(x),
+        dweight(weight),
+        dbias(bias),
+        dscale(scale) {}
   int64_t outputs() const { return n * c_out * h * w; }
   size_t workspace() const { return workspace_bytes ? workspace_bytes(n, c_in, h, w, c_out) : 0; }
   void run(float* y, void* scratch, cudaStream_t stream) const {
-    launch(dx.floats(), dweight.floats(), dbias.floats(), dscale.floats(), y, n, c_in, h, w, c_out, scratch, stream);
+    launch(dx.floats(), dweight.floats(), dbias.floats(), dscale.floats(), y, n, c_in, h, w, c_out, scratch,
+           stream);
   }
   Exact exact(int64_t index) {
-    const int64_t column = index % w, row = index / w % h, out = index / w / h % c_out, image = index / w / h / c_out;
+    const int64_t column = index % w, row = index / w % h, out = index / w / h % c_out,
+                  image = index / w / h / c_out;
     double value = bias[out], terms = std::fabs(value);
     for (int64_t in = 0; in < c_in; ++in) {
       for (int tap = 0; tap < 9; ++tap) {
@@ -253,7 +280,9 @@ struct Problem {
     return {std::max(0.0, value * scale[out]), terms * std::fabs(scale[out])};
   }
   double flops() const { return 18.0 * n * c_in * c_out * h * w; }
-  double traffic() const { return 4.0 * (1.0 * n * c_in * h * w + 9.0 * c_in * c_out + 1.0 * n * c_out * h * w); }
+  double traffic() const {
+    return 4.0 * (1.0 * n * c_in * h * w + 9.0 * c_in * c_out + 1.0 * n * c_out * h * w);
+  }
 
   int64_t n, c_in, h, w, c_out;
   std::vector<float> x, weight, bias, scale;
@@ -262,18 +291,23 @@ struct Problem {
 
 #endif
 
-// ---- judging ------------------------------------------------------------------------------------------------------
+// ---- judging
+// ------------------------------------------------------------------------------------------------------
 
 std::string describe(const Dims& dims) {
   std::string text;
-  for (size_t i = 0; i < dims.size(); ++i) text += (i ? " " : "") + kSymbols[i] + "=" + std::to_string(dims[i]);
+  for (size_t i = 0; i < dims.size(); ++i)
+    text += (i ? " " : "") + kSymbols[i] + "=" + std::to_string(dims[i]);
   return text;
 }
 
 /// A problem at one size with its output and workspace on the device, both poisoned with NaN.
 struct Bench {
   explicit Bench(const Dims& dims)
-      : problem(dims), y(problem.outputs() * sizeof(float)), scratch_bytes(problem.workspace()), scratch(scratch_bytes) {
+      : problem(dims),
+        y(problem.outputs() * sizeof(float)),
+        scratch_bytes(problem.workspace()),
+        scratch(scratch_bytes) {
     poison();
   }
   void poison() {
@@ -298,12 +332,14 @@ double worst_error(const Dims& dims, int64_t samples) {
   check(cudaDeviceSynchronize(), "kernel");
   const int64_t outputs = bench.problem.outputs();
   std::vector<float> got(outputs);
-  check(cudaMemcpy(got.data(), bench.y.floats(), outputs * sizeof(float), cudaMemcpyDeviceToHost), "download");
+  check(cudaMemcpy(got.data(), bench.y.floats(), outputs * sizeof(float), cudaMemcpyDeviceToHost),
+        "download");
   const int64_t step = samples == 0 ? 1 : std::max<int64_t>(1, outputs / samples);
   double worst = 0;
   for (int64_t i = 0; i < outputs; i += step) {
     const Exact exact = bench.problem.exact(i);
-    const double error = std::fabs(got[i] - exact.value) / (kAtol * exact.scale + kRtol * std::fabs(exact.value));
+    const double error =
+        std::fabs(got[i] - exact.value) / (kAtol * exact.scale + kRtol * std::fabs(exact.value));
     if (!(error <= 1) && !(worst > 1))
       std::fprintf(stderr, "wrong at %s, element %lld: got %.9g, expected %.9g\n", describe(dims).c_str(),
                    static_cast<long long>(i), got[i], exact.value);
@@ -320,7 +356,8 @@ struct Times {
 /// Reads `count` words and does not use them.
 __global__ void read_all(const unsigned* words, size_t count, unsigned* sink) {
   unsigned sum = 0;
-  for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < count; i += static_cast<size_t>(gridDim.x) * blockDim.x)
+  for (size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x; i < count;
+       i += static_cast<size_t>(gridDim.x) * blockDim.x)
     sum += words[i];
   if (sum == 1) *sink = sum;  // never true, because only zeros are read
 }
@@ -339,7 +376,8 @@ Times time_cold(const Launch& launch) {
   check(cudaEventCreate(&stop), "event");
   const auto sample = [&] {
     check(cudaMemsetAsync(flush.bytes(), 0x5a, kFlushBytes, stream), "flush");
-    read_all<<<1024, 256, 0, stream>>>(static_cast<const unsigned*>(clean.bytes()), kFlushBytes / 4, static_cast<unsigned*>(flush.bytes()));
+    read_all<<<1024, 256, 0, stream>>>(static_cast<const unsigned*>(clean.bytes()), kFlushBytes / 4,
+                                       static_cast<unsigned*>(flush.bytes()));
     check(cudaEventRecord(start, stream), "event");
     launch(stream);
     check(cudaEventRecord(stop, stream), "event");
@@ -402,8 +440,8 @@ int judge(const std::string& name, const Dims& measure) {
   Bench bench(measure);
   const Times times = time_cold([&](cudaStream_t stream) { bench.run(stream); });
   const double gb_per_s = bench.problem.traffic() / times.median * 1e-6;
-  std::printf("%s,%s,%.3f,%.5f,%.5f,%.1f,%.1f,%.3f,\"%s\"\n", name.c_str(), worst <= 1 ? "pass" : "FAIL", worst,
-              times.median, times.least, gb_per_s, 100 * gb_per_s / copy_gb_per_s(),
+  std::printf("%s,%s,%.3f,%.5f,%.5f,%.1f,%.1f,%.3f,\"%s\"\n", name.c_str(), worst <= 1 ? "pass" : "FAIL",
+              worst, times.median, times.least, gb_per_s, 100 * gb_per_s / copy_gb_per_s(),
               bench.problem.flops() / times.median * 1e-9, baseline_label ? baseline_label() : "");
   return worst <= 1 ? 0 : 1;
 }

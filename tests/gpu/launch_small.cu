@@ -36,44 +36,92 @@ struct Problem {
 
 const Problem kProblems[] = {
     {"attention", {{2, 77, 64}, {1, 129, 128}}, [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
-    {"bias_gelu_layernorm", {{9, 517}, {3, 1024}, {5, 1}},
+    {"bias_gelu_layernorm",
+     {{9, 517}, {3, 1024}, {5, 1}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[0] * d[1], d[1], d[1], d[1], d[0] * d[1]}; }},
-    {"causal_attention", {{2, 77, 64}, {1, 129, 128}}, [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
-    {"conv_bias_scale_relu", {{1, 3, 9, 11, 5}, {1, 16, 16, 16, 32}},
+    {"causal_attention",
+     {{2, 77, 64}, {1, 129, 128}},
+     [](const Dims& d) { return Dims(4, d[0] * d[1] * d[2]); }},
+    {"conv_bias_scale_relu",
+     {{1, 3, 9, 11, 5}, {1, 16, 16, 16, 32}},
      [](const Dims& d) {
        return Dims{d[0] * d[1] * d[2] * d[3], d[4] * d[1] * 9, d[4], d[4], d[0] * d[4] * d[2] * d[3]};
      }},
-    {"copy", {{1}, {1027}}, [](const Dims& d) { return Dims{d[0], d[0]}; }},
-    {"damped_steps", {{70, 45}, {64, 96}}, [](const Dims& d) { return Dims{d[0] * d[1], d[1], 16, d[0] * d[1]}; }},
-    {"empty_launch", {{1}, {32}}, [](const Dims& d) { return Dims{d[0], d[0]}; }},
-    {"fma_peak", {{31, 5}, {7003, 1100}}, [](const Dims& d) { return Dims{d[0], d[1], d[0]}; }},
-    {"gemm_bf16", {{129, 72, 136}, {260, 96, 264}},
-     [](const Dims& d) { return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]}; }},
-    {"gpt_attention", {{2, 33, 3, 32}, {1, 70, 1, 64}},
+    {"copy",
+     {{1}, {1027}},
+     [](const Dims& d) {
+       return Dims{d[0], d[0]};
+     }},
+    {"damped_steps",
+     {{70, 45}, {64, 96}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1], 16, d[0] * d[1]};
+     }},
+    {"empty_launch",
+     {{1}, {32}},
+     [](const Dims& d) {
+       return Dims{d[0], d[0]};
+     }},
+    {"fma_peak",
+     {{31, 5}, {7003, 1100}},
+     [](const Dims& d) {
+       return Dims{d[0], d[1], d[0]};
+     }},
+    {"gemm_bf16",
+     {{129, 72, 136}, {260, 96, 264}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
+     }},
+    {"gpt_attention",
+     {{2, 33, 3, 32}, {1, 70, 1, 64}},
      [](const Dims& d) {
        const int64_t wide = d[2] * d[3], x = d[0] * d[1] * wide;
        return Dims{x, 3 * wide * wide, 3 * wide, wide * wide, wide, x};
      }},
-    {"histogram", {{31}, {200003}}, [](const Dims& d) { return Dims{d[0], 256}; }},
-    {"mamba_block", {{2, 70, 33}, {1, 128, 64}},
+    {"histogram",
+     {{31}, {200003}},
+     [](const Dims& d) {
+       return Dims{d[0], 256};
+     }},
+    {"mamba_block",
+     {{2, 70, 33}, {1, 128, 64}},
      [](const Dims& d) {
        const int64_t x = d[0] * d[1] * d[2], state = d[0] * d[1] * 16, e = d[2];
        return Dims{x, x, x, state, state, e * 4, e, e * 16, e, e, x};
      }},
-    {"matmul_swish_sum_groupnorm", {{129, 65, 160}, {64, 64, 128}},
+    {"matmul_swish_sum_groupnorm",
+     {{129, 65, 160}, {64, 64, 128}},
      [](const Dims& d) { return Dims{d[0] * d[1], d[2] * d[1], d[2], d[2], d[2], d[2], d[0] * d[2]}; }},
-    {"rgb_to_gray", {{7, 13}, {121, 333}}, [](const Dims& d) { return Dims{3 * d[0] * d[1], d[0] * d[1]}; }},
-    {"scan", {{33}, {100003}}, [](const Dims& d) { return Dims{d[0], d[0]}; }},
-    {"sgemm", {{70, 65, 129}, {128, 64, 132}}, [](const Dims& d) { return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]}; }},
+    {"rgb_to_gray",
+     {{7, 13}, {121, 333}},
+     [](const Dims& d) {
+       return Dims{3 * d[0] * d[1], d[0] * d[1]};
+     }},
+    {"scan",
+     {{33}, {100003}},
+     [](const Dims& d) {
+       return Dims{d[0], d[0]};
+     }},
+    {"sgemm",
+     {{70, 65, 129}, {128, 64, 132}},
+     [](const Dims& d) {
+       return Dims{d[0] * d[1], d[1] * d[2], d[0] * d[2]};
+     }},
     {"softmax", {{9, 517}, {2, 8191}, {1, 40000}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
-    {"sum", {{31}, {100003}}, [](const Dims& d) { return Dims{d[0], 1}; }},
+    {"sum",
+     {{31}, {100003}},
+     [](const Dims& d) {
+       return Dims{d[0], 1};
+     }},
     {"transpose", {{67, 129}, {204, 100}}, [](const Dims& d) { return Dims(2, d[0] * d[1]); }},
     {"triad", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
-    {"vit_block", {{2, 33, 3, 32}, {1, 40, 1, 64}},
+    {"vit_block",
+     {{2, 33, 3, 32}, {1, 40, 1, 64}},
      [](const Dims& d) {
        const int64_t wide = d[2] * d[3], x = d[0] * d[1] * wide;
-       return Dims{x,    wide, wide, 3 * wide * wide, 3 * wide, wide * wide, wide,
-                   wide, wide, 4 * wide * wide, 4 * wide, 4 * wide * wide, wide, x};
+       return Dims{x,    wide, wide, 3 * wide * wide, 3 * wide, wide * wide,
+                   wide, wide, wide, 4 * wide * wide, 4 * wide, 4 * wide * wide,
+                   wide, x};
      }},
     {"vector_add", {{1025}, {70003}}, [](const Dims& d) { return Dims(3, d[0]); }},
 };
@@ -120,7 +168,8 @@ struct Arguments {
       owned.push_back(allocate(count * sizeof(T), input ? 0x3c : 0xff));
       if (input && std::is_same_v<std::remove_const_t<T>, int32_t>) {
         const std::vector<int32_t> threes(count, 3);
-        check(cudaMemcpy(owned.back(), threes.data(), count * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
+        check(cudaMemcpy(owned.back(), threes.data(), count * sizeof(T), cudaMemcpyHostToDevice),
+              "cudaMemcpy");
       }
       return static_cast<P>(owned.back());
     }
@@ -137,11 +186,16 @@ size_t workspace_for(Size... sizes) {
 }
 size_t workspace_at(const Dims& d) {
   switch (d.size()) {
-    case 1: return workspace_for(d[0]);
-    case 2: return workspace_for(d[0], d[1]);
-    case 3: return workspace_for(d[0], d[1], d[2]);
-    case 4: return workspace_for(d[0], d[1], d[2], d[3]);
-    case 5: return workspace_for(d[0], d[1], d[2], d[3], d[4]);
+    case 1:
+      return workspace_for(d[0]);
+    case 2:
+      return workspace_for(d[0], d[1]);
+    case 3:
+      return workspace_for(d[0], d[1], d[2]);
+    case 4:
+      return workspace_for(d[0], d[1], d[2], d[3]);
+    case 5:
+      return workspace_for(d[0], d[1], d[2], d[3], d[4]);
   }
   die("a problem with " + std::to_string(d.size()) + " sizes");
 }
@@ -149,7 +203,8 @@ size_t workspace_at(const Dims& d) {
 template <class... P>
 void run(void (*kernel)(P...), const Problem& problem, const Dims& dims) {
   Arguments arguments{dims, problem.elements(dims)};
-  if (const size_t bytes = workspace_at(dims)) arguments.owned.push_back(arguments.workspace = allocate(bytes, 0xff));
+  if (const size_t bytes = workspace_at(dims))
+    arguments.owned.push_back(arguments.workspace = allocate(bytes, 0xff));
   std::tuple<P...> values{arguments.next<P>()...};  // in braces: evaluated from left to right
   std::apply(kernel, values);
   check(cudaGetLastError(), "launch");

@@ -12,7 +12,9 @@ namespace {
 
 constexpr int kRestarts = 5, kBlocks = 4;
 
-Problem problem_of(const std::string& id) { return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value(); }
+Problem problem_of(const std::string& id) {
+  return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value();
+}
 
 // An arm whose every sample takes `ms`, give or take a thousandth.
 TimedArm arm_of(const std::string& name, double ms, bool trusted) {
@@ -37,7 +39,8 @@ TimedArm arm_of(const std::string& name, double ms, bool trusted) {
 // The native baseline twice, then one candidate.
 Timed raced(double baseline_ms, double candidate_ms) {
   Timed timed;
-  timed.race.arms = {arm_of("native", baseline_ms, true), arm_of("A/A", baseline_ms, true), arm_of("human", candidate_ms, false)};
+  timed.race.arms = {arm_of("native", baseline_ms, true), arm_of("A/A", baseline_ms, true),
+                     arm_of("human", candidate_ms, false)};
   timed.race.first_candidate = 2;
   timed.race.outcome.telemetry = {{"run_again", Json::array()}};
   TimedCandidate candidate;
@@ -105,7 +108,8 @@ TEST(Decide, ATimeBelowTheDataSheetNeedsAnExplanation) {
   timed.race.peaks.fp32 = 1e13;
   timed.race.peaks.source = "a data sheet";
   const Measurement m = decided(std::move(timed), problem_of("softmax"));
-  EXPECT_TRUE(std::any_of(m.labels.begin(), m.labels.end(), [](const std::string& label) { return label.starts_with(kNeedsExplanation); }));
+  EXPECT_TRUE(std::any_of(m.labels.begin(), m.labels.end(),
+                          [](const std::string& label) { return label.starts_with(kNeedsExplanation); }));
 }
 
 TEST(Decide, AnotherBaselineShowsItsOwnSpeedupAndOneThatFailedItsNote) {

@@ -29,15 +29,16 @@ TEST(StageEvents, AreLinesForThoseWhoShowText) {
   say({Stage::kWait, {}, "NVIDIA H200: another capstone command is using it"});
   say({Stage::kEmulatedTimes, "human"});
   say("a note");
-  const std::vector<std::string> expected{"human: gate one, case 2 of 9 (rows=64)",
-                                          "human: gate one, case 2 of 9 (rows=64) (asan build: accesses out of bounds)",
-                                          "gate two: restart 1 of at least 5, 3 s of about 10 s",
-                                          "building human for the CPU",
-                                          "loading llm",
-                                          "starting PyTorch 2.11.0",
-                                          "waiting for NVIDIA H200: another capstone command is using it",
-                                          "human: emulated times",
-                                          "a note"};
+  const std::vector<std::string> expected{
+      "human: gate one, case 2 of 9 (rows=64)",
+      "human: gate one, case 2 of 9 (rows=64) (asan build: accesses out of bounds)",
+      "gate two: restart 1 of at least 5, 3 s of about 10 s",
+      "building human for the CPU",
+      "loading llm",
+      "starting PyTorch 2.11.0",
+      "waiting for NVIDIA H200: another capstone command is using it",
+      "human: emulated times",
+      "a note"};
   EXPECT_EQ(lines, expected);
 }
 

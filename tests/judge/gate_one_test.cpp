@@ -1,4 +1,6 @@
 // Gate one on the CPU: inputs of every kind, runs that differ from one another, and a case that is run again.
+#include "harness/judge/gate_one.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,14 +9,15 @@
 
 #include "harness/base/files.h"
 #include "harness/correctness/inputs.h"
-#include "harness/judge/gate_one.h"
 #include "harness/judge/judge.h"
 #include "tests/resources.h"
 
 namespace capstone {
 namespace {
 
-Problem problem_of(const std::string& id) { return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value(); }
+Problem problem_of(const std::string& id) {
+  return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value();
+}
 
 /// A softmax kernel: `row` computes one row with one thread from `x`, `y`, `cols`.
 std::string softmax_kernel(const std::string& row) {
@@ -24,7 +27,8 @@ std::string softmax_kernel(const std::string& row) {
 __global__ void rows_of(const float* xs, float* ys, int64_t cols) {
   const float* x = xs + blockIdx.x * cols;
   float* y = ys + blockIdx.x * cols;
-)" + row + R"(
+)" + row +
+         R"(
 }
 extern "C" void launch(const float* x, float* y, int64_t rows, int64_t cols, void* workspace, cudaStream_t stream) {
   rows_of<<<(unsigned)rows, 32, 0, stream>>>(x, y, cols);
@@ -32,8 +36,10 @@ extern "C" void launch(const float* x, float* y, int64_t rows, int64_t cols, voi
 )";
 }
 
-Measurement judged(const std::string& id, const std::string& source, std::optional<CasePlan> replay = {}, bool instrumented = false) {
-  const fs::path file = fs::path(testing::TempDir()) / (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".cu");
+Measurement judged(const std::string& id, const std::string& source, std::optional<CasePlan> replay = {},
+                   bool instrumented = false) {
+  const fs::path file = fs::path(testing::TempDir()) /
+                        (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".cu");
   EXPECT_TRUE(write_file_atomic(file, source));
   const Problem problem = problem_of(id);
   JudgeRequest request;
@@ -71,7 +77,8 @@ TEST(PlanOfCases, EveryVariationOnceAndSmall) {
     EXPECT_TRUE(*admissible(problem, plan.sizes));
   }
   EXPECT_EQ(seeds.size(), plans.size());
-  for (const char* id : {"check-0", "hidden-2", "x10", "offset", "heavy_tails", "sign_flip", "hot_element"}) EXPECT_TRUE(ids.contains(id)) << id;
+  for (const char* id : {"check-0", "hidden-2", "x10", "offset", "heavy_tails", "sign_flip", "hot_element"})
+    EXPECT_TRUE(ids.contains(id)) << id;
 }
 
 TEST(PlanOfCases, AVariationOutsideTheDomainIsLeftOut) {
@@ -170,7 +177,11 @@ TEST(GateOneOnTheCpu, ARaceIsSaidToDifferFromRunToRun) {
   ASSERT_EQ(m.gate_one, GateOne::kWrong);
   const CaseResult* bad = m.first_failure();
   ASSERT_NE(bad, nullptr);
-  EXPECT_EQ(bad->problem.rfind("differs from run to run (race, or memory that was never written); this run: wrong result", 0), 0u) << bad->problem;
+  EXPECT_EQ(
+      bad->problem.rfind(
+          "differs from run to run (race, or memory that was never written); this run: wrong result", 0),
+      0u)
+      << bad->problem;
   EXPECT_NE(bad->hint.find("__syncthreads()"), std::string::npos);
   ASSERT_TRUE(bad->diagnosis);
   EXPECT_EQ(bad->diagnosis->pattern.rfind("differs from run to run", 0), 0u) << bad->diagnosis->pattern;
@@ -217,7 +228,8 @@ TEST(GateOneOnTheCpu, ReplayOfWhatAnInstrumentedBuildFoundLooksThereAgain) {
 
 // Right at every small size; what it wants at the measured one overflowed an int.
 TEST(GateOneOnTheCpu, AWorkspaceThatMakesNoSenseAtTheMeasuredSizeIsTheKernelsFailure) {
-  const Measurement m = judged("softmax", kRight + R"(extern "C" size_t workspace_bytes(int64_t rows, int64_t cols) {
+  const Measurement m =
+      judged("softmax", kRight + R"(extern "C" size_t workspace_bytes(int64_t rows, int64_t cols) {
   const int32_t bytes = static_cast<int32_t>(static_cast<uint32_t>(rows * cols) * 32u);
   return bytes;
 })");
@@ -245,7 +257,8 @@ TEST(GateOneOnTheCpu, WhatAKernelSaysDoesNothingToATerminal) {
   const Measurement thrown = judged("softmax", R"(#include <stdexcept>
 extern "C" void launch(const float*, float*, int64_t, int64_t, void*, cudaStream_t) { throw std::runtime_error("\x1b[2J PASS"); })");
   ASSERT_TRUE(thrown.first_failure());
-  EXPECT_NE(thrown.first_failure()->problem.find("[2J PASS"), std::string::npos) << thrown.first_failure()->problem;
+  EXPECT_NE(thrown.first_failure()->problem.find("[2J PASS"), std::string::npos)
+      << thrown.first_failure()->problem;
   EXPECT_EQ(thrown.first_failure()->problem.find('\x1b'), std::string::npos);
   const Measurement misspelt = judged("softmax", "#line 7 \"\x1b[2J.cu\"\nextern \"C\" void launch( {");
   EXPECT_FALSE(misspelt.build.ok);
@@ -256,7 +269,8 @@ TEST(GateOneOnTheCpu, AKernelThatIsHostCodeIsNone) {
   const Measurement m = judged("vector_add", R"(#include <cstdint>
 extern "C" void launch(const float* x, const float* y, float* z, int64_t n, void*, cudaStream_t) {
   for (int64_t i = 0; i < n; ++i) z[i] = x[i] + y[i];  // here
-})", {}, true);
+})",
+                               {}, true);
   EXPECT_EQ(m.gate_one, GateOne::kUndefined);
   ASSERT_TRUE(m.first_failure());
   EXPECT_NE(m.first_failure()->problem.find("host"), std::string::npos) << m.first_failure()->problem;

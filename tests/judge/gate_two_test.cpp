@@ -23,7 +23,8 @@ TEST(HiddenLaunches, OfOursAreHiddenForMillisecondsThoseOfAClaimForMicroseconds)
   EXPECT_EQ(longest_hidden_ns(arms, 2), 2e6);
 }
 
-// A copy of EfficientNet took 2.8 ms where the reference took 0.72: three hundred launches, hidden for the reference alone.
+// A copy of EfficientNet took 2.8 ms where the reference took 0.72: three hundred launches, hidden for the
+// reference alone.
 TEST(HiddenLaunches, OfAReferenceAreHiddenNoLongerThanThoseOfItsCopyInPython) {
   const std::vector<TimedArm> arms = {arm_of(true, true), arm_of(true, true), arm_of(false, true)};
   for (std::size_t a = 0; a < arms.size(); ++a) EXPECT_EQ(longest_hidden_ns(arms, a), 300e3) << a;
@@ -35,8 +36,10 @@ TEST(HiddenLaunches, OfAClaimInCudaAreHiddenNoLongerBesidePython) {
 }
 
 TEST(BoundByLaunches, IsSaidWhereMostOfATimeIsTheHosts) {
-  const std::vector<TimedArm> arms = {arm_of(true, true, 2.9, 2.7), arm_of(false, true, 1.2, 2.6), arm_of(false, true, 0.2, 0.1), arm_of(false, true, 9, 0)};
-  EXPECT_EQ(bound_by_launches(arms, 0), "bound by its launches: the host takes 2.90 ms for one, 300 µs of it hidden");
+  const std::vector<TimedArm> arms = {arm_of(true, true, 2.9, 2.7), arm_of(false, true, 1.2, 2.6),
+                                      arm_of(false, true, 0.2, 0.1), arm_of(false, true, 9, 0)};
+  EXPECT_EQ(bound_by_launches(arms, 0),
+            "bound by its launches: the host takes 2.90 ms for one, 300 µs of it hidden");
   EXPECT_EQ(bound_by_launches(arms, 1), "") << "the GPU still works when the last launch is made";
   EXPECT_EQ(bound_by_launches(arms, 2), "") << "hidden whole";
   EXPECT_EQ(bound_by_launches(arms, 3), "") << "never timed";

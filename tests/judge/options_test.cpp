@@ -51,8 +51,13 @@ TEST(JudgeOptions, SurviveJsonAndACommandLine) {
 }
 
 TEST(JudgeOptions, AreWordsThatEarlierVersionsUnderstand) {
-  const std::vector<std::string> words{"--backend", "emulated", "--execution", "in-process", "--budget", "2.5", "--timeout", "60",
-                                       "--hidden", "7", "--python", "/opt/python 3/bin/python3", "--baselines", "compile,sdpa-flash",
+  const std::vector<std::string> words{"--backend",    "emulated",
+                                       "--execution",  "in-process",
+                                       "--budget",     "2.5",
+                                       "--timeout",    "60",
+                                       "--hidden",     "7",
+                                       "--python",     "/opt/python 3/bin/python3",
+                                       "--baselines",  "compile,sdpa-flash",
                                        "--check-races"};
   EXPECT_EQ(words_of(unusual()), words);
 }
@@ -67,12 +72,16 @@ TEST(JudgeOptions, MissingKeysKeepTheirDefaults) {
 
 TEST(JudgeOptions, AWrongValueIsNamed) {
   JudgeOptions options;
-  EXPECT_EQ(option("backend").set(options, "cudda").error().what, "--backend: cudda is none of auto, cuda, emulated; did you mean cuda?");
-  EXPECT_EQ(option("budget").set(options, "0").error().what, "--budget: 0 is not in the range from 1 to 3600");
+  EXPECT_EQ(option("backend").set(options, "cudda").error().what,
+            "--backend: cudda is none of auto, cuda, emulated; did you mean cuda?");
+  EXPECT_EQ(option("budget").set(options, "0").error().what,
+            "--budget: 0 is not in the range from 1 to 3600");
   EXPECT_EQ(option("budget").set(options, "ten").error().what, "--budget: takes a number, not \"ten\"");
-  EXPECT_EQ(option("budget").set(options, "nan").error().what, "--budget: nan is not in the range from 1 to 3600");
+  EXPECT_EQ(option("budget").set(options, "nan").error().what,
+            "--budget: nan is not in the range from 1 to 3600");
   EXPECT_EQ(option("hidden").set(options, "2.5").error().what, "--hidden: takes a whole number, not \"2.5\"");
-  EXPECT_EQ(option("hidden").set(options, "101").error().what, "--hidden: 101 is not in the range from 0 to 100");
+  EXPECT_EQ(option("hidden").set(options, "101").error().what,
+            "--hidden: 101 is not in the range from 0 to 100");
   EXPECT_FALSE(option("baselines").set(options, "eager,torch"));
   EXPECT_FALSE(option("execution").set(options, "emulated"));
   EXPECT_FALSE(option("quick").set_json(options, 1));

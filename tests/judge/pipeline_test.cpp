@@ -9,7 +9,9 @@
 namespace capstone {
 namespace {
 
-Problem problem_of(const std::string& id) { return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value(); }
+Problem problem_of(const std::string& id) {
+  return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value();
+}
 
 TEST(BoundProblem, EvaluatesEveryShapeOnce) {
   const Problem problem = problem_of("softmax");
@@ -71,7 +73,8 @@ TEST(EmulatedBackend, ASourceThatDoesNotBuildHasAVerdictAndNothingToRun) {
   const Sandbox sandbox = Sandbox::detect(resources);
   const Narration say = [](const StageEvent&) {};
   const JudgeContext context{&request, &resources, &say, &sandbox};
-  const auto backend = make_emulated_backend(context, OracleInWaiting(request, resources, OracleInWaiting::When::kOnDemand), "no GPU wanted");
+  const auto backend = make_emulated_backend(
+      context, OracleInWaiting(request, resources, OracleInWaiting::When::kOnDemand), "no GPU wanted");
   const auto built = backend->build();
   ASSERT_TRUE(built) << built.error().what;
   ASSERT_EQ(built->size(), 1u);

@@ -59,7 +59,8 @@ Measurement judged(const std::string& part = {}, const std::string& replacement 
     EXPECT_NE(at, std::string::npos) << part;
     text.replace(at, part.size(), replacement);
   }
-  const fs::path folder = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  const fs::path folder =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
   fs::create_directories(folder);
   EXPECT_TRUE(write_file_atomic(folder / "kernel.cu", text));
   JudgeRequest request;
@@ -89,21 +90,25 @@ TEST(Prepare, LaunchReceivesWhatPrepareMade) {
 }
 
 TEST(Prepare, InputsAreOutOfItsSight) {
-  // The input's address is an open secret: at both check sizes it lies 4 KiB and a bit before the weights. What is there is poison.
-  const Measurement m = judged("t[i % ins * outs + i / ins] = w[i];", "t[i % ins * outs + i / ins] = w[i] + 0.0f * w[-1088];");
+  // The input's address is an open secret: at both check sizes it lies 4 KiB and a bit before the weights.
+  // What is there is poison.
+  const Measurement m =
+      judged("t[i % ins * outs + i / ins] = w[i];", "t[i % ins * outs + i / ins] = w[i] + 0.0f * w[-1088];");
   EXPECT_EQ(m.gate_one, GateOne::kWrong) << why(m);
   ASSERT_NE(m.first_failure(), nullptr);
   EXPECT_EQ(m.first_failure()->id, "check-0");
 }
 
 TEST(Prepare, WritingElsewhereIsNamed) {
-  const Measurement m = judged("t[i % ins * outs + i / ins] = w[i];", "t[i % ins * outs + i / ins] = w[i]; const_cast<float*>(w)[0] = 7;");
+  const Measurement m = judged("t[i % ins * outs + i / ins] = w[i];",
+                               "t[i % ins * outs + i / ins] = w[i]; const_cast<float*>(w)[0] = 7;");
   EXPECT_EQ(m.gate_one, GateOne::kWrong);
   EXPECT_NE(why(m).find("prepare() changed w"), std::string::npos) << why(m);
 }
 
 TEST(Prepare, OverrunOfItsRegionIsNamed) {
-  const Measurement m = judged("size_t(ins) * outs * sizeof(float)", "(size_t(ins) * outs - 1) * sizeof(float)");
+  const Measurement m =
+      judged("size_t(ins) * outs * sizeof(float)", "(size_t(ins) * outs - 1) * sizeof(float)");
   EXPECT_EQ(m.gate_one, GateOne::kWrong);
   EXPECT_NE(why(m).find("prepare(): memory outside the tensors was written"), std::string::npos) << why(m);
 }
@@ -115,7 +120,8 @@ TEST(Prepare, LaunchMayNotKeepAnythingInIt) {
 }
 
 TEST(Prepare, ItsFailureIsItsOwn) {
-  const Measurement m = judged("  transpose<<<unsigned((ins * outs + 255) / 256), 256, 0, stream>>>", "  transpose<<<1, 2048, 0, stream>>>");
+  const Measurement m = judged("  transpose<<<unsigned((ins * outs + 255) / 256), 256, 0, stream>>>",
+                               "  transpose<<<1, 2048, 0, stream>>>");
   EXPECT_EQ(m.gate_one, GateOne::kCrashed) << why(m);
 }
 

@@ -1,5 +1,7 @@
 // Files in KernelBench's form become problems that the judge can use; files that cannot are refused with the
 // reason.
+#include "harness/kernelbench/import.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "harness/base/files.h"
 #include "harness/correctness/cases.h"
 #include "harness/judge/reference_oracle.h"
-#include "harness/kernelbench/import.h"
 #include "harness/runtime/python/python.h"
 #include "tests/resources.h"
 
@@ -46,7 +47,8 @@ def get_init_inputs():
 class KernelBenchImport : public testing::Test {
  protected:
   void SetUp() override {
-    if (auto python = find_python("auto", resources_); !python) GTEST_SKIP() << python.error().what << " (" << python.error().where << ")";
+    if (auto python = find_python("auto", resources_); !python)
+      GTEST_SKIP() << python.error().what << " (" << python.error().where << ")";
     folder_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
     std::error_code code;
     fs::remove_all(folder_, code);
@@ -56,7 +58,8 @@ class KernelBenchImport : public testing::Test {
     const fs::path file = folder_ / "level2" / "7_Thing.py";
     EXPECT_TRUE(make_folders(file.parent_path()));
     EXPECT_TRUE(write_file_atomic(file, kHead + model));
-    return import_kernelbench({kernelbench_file(file, 0), folder_ / "problem", "auto", 8e9}, resources_, [](const std::string&) {});
+    return import_kernelbench({kernelbench_file(file, 0), folder_ / "problem", "auto", 8e9}, resources_,
+                              [](const std::string&) {});
   }
 
   Measurement judged(const Problem& problem, const std::string& name, const std::string& source) const {
@@ -84,7 +87,8 @@ std::string first_problem(const Measurement& m) {
 }
 
 bool notes_say(const ImportedProblem& imported, const std::string& part) {
-  return std::any_of(imported.notes.begin(), imported.notes.end(), [&](const std::string& note) { return note.find(part) != std::string::npos; });
+  return std::any_of(imported.notes.begin(), imported.notes.end(),
+                     [&](const std::string& note) { return note.find(part) != std::string::npos; });
 }
 
 TEST_F(KernelBenchImport, FindsSignatureSizesAndWhatFitsTheCard) {
@@ -96,14 +100,16 @@ TEST_F(KernelBenchImport, FindsSignatureSizesAndWhatFitsTheCard) {
   EXPECT_TRUE(p.oracle_is_reference);
   std::vector<std::string> names;
   for (const Parameter& parameter : p.signature) names.push_back(parameter.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"x", "factor", "fc_weight", "fc_bias", "norm_weight", "norm_bias", "norm_running_mean", "norm_running_var", "y"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"x", "factor", "fc_weight", "fc_bias", "norm_weight",
+                                             "norm_bias", "norm_running_mean", "norm_running_var", "y"}));
   EXPECT_EQ(p.find("factor")->role, Role::kScalar);
   EXPECT_EQ(p.find("factor")->python, "forward");
   EXPECT_EQ(p.find("norm_running_var")->python, "norm.running_var");
   EXPECT_EQ(p.symbols, (std::vector<std::string>{"batch_size", "in_features", "out_features"}));
   EXPECT_EQ(shape_at(*p.find("fc_weight"), p.measure).value(), (std::vector<std::int64_t>{4096, 4096}));
   EXPECT_DOUBLE_EQ(p.tolerance.rtol, 1e-4);
-  EXPECT_NEAR(cost_at(p, p.measure)->flops, 2.0 * double(size_of(p.measure, "batch_size")) * 4096 * 4096, 1e6);
+  EXPECT_NEAR(cost_at(p, p.measure)->flops, 2.0 * double(size_of(p.measure, "batch_size")) * 4096 * 4096,
+              1e6);
   EXPECT_FALSE(p.vary.empty());
   EXPECT_LT(size_of(p.measure, "batch_size"), 1024 * 128);
   EXPECT_TRUE(notes_say(*imported, "shrunk: batch_size 131072 → "));
@@ -124,7 +130,8 @@ class ModelNew(nn.Module):
     def forward(self, x, factor):
         return F.leaky_relu(self.fc(x), 0.1) * factor
 )");
-  EXPECT_EQ(without_norm.gate_one, GateOne::kWrong) << "statistics of a fresh BatchNorm are 0 and 1: ignoring them must show";
+  EXPECT_EQ(without_norm.gate_one, GateOne::kWrong)
+      << "statistics of a fresh BatchNorm are 0 and 1: ignoring them must show";
 }
 
 // At the sizes that are tried first, several divisions match all extents; the size at which they differ
@@ -161,8 +168,10 @@ def get_init_inputs():
   ASSERT_EQ(outputs.size(), 2u);
   for (std::int64_t extent = 8; extent < 200; ++extent) {
     const Sizes sizes{{"batch_size", 2}, {"height", extent}, {"length", extent}};
-    ASSERT_EQ(shape_at(*outputs[0], sizes).value(), (std::vector<std::int64_t>{2, 8, (extent + 2 - 4) / 3 + 1, (extent + 2 - 4) / 3 + 1}));
-    ASSERT_EQ(shape_at(*outputs[1], sizes).value(), (std::vector<std::int64_t>{2, 4, extent / 7, extent / 7}));
+    ASSERT_EQ(shape_at(*outputs[0], sizes).value(),
+              (std::vector<std::int64_t>{2, 8, (extent + 2 - 4) / 3 + 1, (extent + 2 - 4) / 3 + 1}));
+    ASSERT_EQ(shape_at(*outputs[1], sizes).value(),
+              (std::vector<std::int64_t>{2, 4, extent / 7, extent / 7}));
   }
 }
 
@@ -193,7 +202,8 @@ def get_inputs():
 def get_init_inputs():
     return [width, hidden]
 )"));
-  const auto imported = import_kernelbench({kernelbench_file(file, 0), folder_ / "problem", "auto", 3e9}, resources_, [](const std::string&) {});
+  const auto imported = import_kernelbench({kernelbench_file(file, 0), folder_ / "problem", "auto", 3e9},
+                                           resources_, [](const std::string&) {});
   ASSERT_TRUE(imported) << render(imported.error());
   const Problem& p = imported->problem;
   std::int64_t bytes = 0, smallest = 1 << 30, largest = 0;
@@ -208,7 +218,8 @@ def get_init_inputs():
     bytes += std::accumulate(shape.begin(), shape.end(), std::int64_t{4}, std::multiplies<>());
   }
   EXPECT_DOUBLE_EQ(cost_at(p, p.measure)->bytes, double(bytes));
-  EXPECT_NE(read_file(folder_ / "problem" / "problem.yaml").value().find("16 * hidden_1^2"), std::string::npos);
+  EXPECT_NE(read_file(folder_ / "problem" / "problem.yaml").value().find("16 * hidden_1^2"),
+            std::string::npos);
 }
 
 TEST_F(KernelBenchImport, ACudaKernelIsJudgedByTheReferenceInFloat64) {
@@ -234,14 +245,22 @@ def get_init_inputs():
   EXPECT_EQ(p.find("target")->dtype, DType::kI64);
   EXPECT_EQ(std::get<InitInteger>(p.find("target")->init).max, 9);
   EXPECT_EQ(p.symbols, (std::vector<std::string>{"batch_size", "input_shape_0"}));
-  EXPECT_NE(reference().find("input_shape_0 = 2048\ninput_shape = (input_shape_0,)"), std::string::npos) << reference();
+  EXPECT_NE(reference().find("input_shape_0 = 2048\ninput_shape = (input_shape_0,)"), std::string::npos)
+      << reference();
   EXPECT_TRUE(notes_say(*imported, "integer inputs"));
   auto source = [](const std::string& first) {
-    return "__global__ void rows(const float* x, const uint8_t* mask, const int64_t* target, float* y, int64_t n, int64_t cols) {\n"
-           "  int64_t row = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;\n  if (row >= n) return;\n  float sum = 0;\n"
-           "  for (int64_t i = 0; i < cols; ++i) {\n    if (" + first + "mask[row * cols + i]) sum += x[row * cols + i];\n    y[row * cols + i] = sum + target[row];\n  }\n}\n"
-           "extern \"C\" void launch(const float* x, const uint8_t* mask, const int64_t* target, float* y, int64_t batch_size, int64_t input_shape_0, void*, cudaStream_t stream) {\n"
-           "  rows<<<(batch_size + 31) / 32, 32, 0, stream>>>(x, mask, target, y, batch_size, input_shape_0);\n}\n";
+    return "__global__ void rows(const float* x, const uint8_t* mask, const int64_t* target, float* y, "
+           "int64_t n, int64_t cols) {\n"
+           "  int64_t row = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;\n  if (row >= n) return;\n  "
+           "float sum = 0;\n"
+           "  for (int64_t i = 0; i < cols; ++i) {\n    if (" +
+           first +
+           "mask[row * cols + i]) sum += x[row * cols + i];\n    y[row * cols + i] = sum + target[row];\n  "
+           "}\n}\n"
+           "extern \"C\" void launch(const float* x, const uint8_t* mask, const int64_t* target, float* y, "
+           "int64_t batch_size, int64_t input_shape_0, void*, cudaStream_t stream) {\n"
+           "  rows<<<(batch_size + 31) / 32, 32, 0, stream>>>(x, mask, target, y, batch_size, "
+           "input_shape_0);\n}\n";
   };
   const Measurement right = judged(p, "right.cu", source(""));
   EXPECT_EQ(right.gate_one, GateOne::kPassed) << first_problem(right);
@@ -316,7 +335,9 @@ def get_init_inputs():
 }
 
 TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
-  const std::string tail = "\n\nbatch_size = 8\n\ndef get_inputs():\n    return [torch.rand(batch_size, 16)]\n\ndef get_init_inputs():\n    return []\n";
+  const std::string tail =
+      "\n\nbatch_size = 8\n\ndef get_inputs():\n    return [torch.rand(batch_size, 16)]\n\ndef "
+      "get_init_inputs():\n    return []\n";
   const std::string model = "class Model(nn.Module):\n    def forward(self, x):\n        ";
   std::vector<std::pair<std::string, std::string>> cases{
       {model + "return F.dropout(x, 0.5, training=True)" + tail,
@@ -332,8 +353,10 @@ TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
        "ModuleNotFoundError: No module named 'no_such_module'"},
   };
   // At its own sizes it needs 64 GB; its fault already shows at small ones.
-  cases.push_back({model + "return F.no_such_function(x)\n\nn = 131072\n\ndef get_inputs():\n    return [torch.rand(n, n)]\n\ndef get_init_inputs():\n    return []\n",
-                   "AttributeError: module 'torch.nn.functional' has no attribute 'no_such_function' (this is PyTorch "});
+  cases.push_back(
+      {model + "return F.no_such_function(x)\n\nn = 131072\n\ndef get_inputs():\n    return [torch.rand(n, "
+               "n)]\n\ndef get_init_inputs():\n    return []\n",
+       "AttributeError: module 'torch.nn.functional' has no attribute 'no_such_function' (this is PyTorch "});
   for (const auto& [text, why] : cases) {
     const auto imported = import(text);
     ASSERT_FALSE(imported) << text;
@@ -345,14 +368,16 @@ TEST_F(KernelBenchImport, WhatCannotBeJudgedSaysWhyInOneLine) {
 
 TEST_F(KernelBenchImport, VariationsThatTheReferenceCannotBeJudgedByOnAreLeftOutWithTheirReason) {
   const auto with = [this](const std::string& result, const std::string& input) {
-    return import("class Model(nn.Module):\n    def forward(self, x):\n        return " + result + "\n\nn = 64\n\ndef get_inputs():\n    return [" + input +
+    return import("class Model(nn.Module):\n    def forward(self, x):\n        return " + result +
+                  "\n\nn = 64\n\ndef get_inputs():\n    return [" + input +
                   "]\n\ndef get_init_inputs():\n    return []\n");
   };
   const auto why = [](const ImportedProblem& imported, const std::string& name) {
     const auto found = imported.problem.outside_domain.find(name);
     return found == imported.problem.outside_domain.end() ? std::string() : found->second;
   };
-  const std::string infinite = "the reference gives NaN or infinity there", refused = "the reference raises an exception there";
+  const std::string infinite = "the reference gives NaN or infinity there",
+                    refused = "the reference raises an exception there";
   // Every variation works.
   const auto relu = with("torch.relu(x)", "torch.randn(n, 500)");
   ASSERT_TRUE(relu) << render(relu.error());
@@ -365,15 +390,19 @@ TEST_F(KernelBenchImport, VariationsThatTheReferenceCannotBeJudgedByOnAreLeftOut
   EXPECT_EQ(why(*log, "heavy_tails"), infinite);
   EXPECT_EQ(why(*log, "offset"), "");
   EXPECT_EQ(why(*log, "sign_flip"), "");
-  EXPECT_TRUE(notes_say(*log, "left out of the checks: inputs with heavy tails, times ten (the reference gives NaN or infinity there)"));
+  EXPECT_TRUE(notes_say(*log,
+                        "left out of the checks: inputs with heavy tails, times ten (the reference gives NaN "
+                        "or infinity there)"));
   EXPECT_EQ(judged(log->problem, "log.py", reference() + "\nModelNew = Model\n").gate_one, GateOne::kPassed);
   // A product of a thousand factors overflows; an exception refuses; for large arguments of a sine, rounding
   // takes the whole tolerance.
   const auto product = with("torch.prod(x * 0.1 + 1, dim=1)", "torch.randn(n, 1000)");
   ASSERT_TRUE(product) << render(product.error());
   EXPECT_EQ(why(*product, "offset"), infinite);
-  EXPECT_EQ(judged(product->problem, "product.py", reference() + "\nModelNew = Model\n").gate_one, GateOne::kPassed);
-  const auto probability = with("F.binary_cross_entropy(x * 0.01 + 0.5, torch.zeros_like(x), reduction='none')", "torch.randn(n, 500)");
+  EXPECT_EQ(judged(product->problem, "product.py", reference() + "\nModelNew = Model\n").gate_one,
+            GateOne::kPassed);
+  const auto probability = with(
+      "F.binary_cross_entropy(x * 0.01 + 0.5, torch.zeros_like(x), reduction='none')", "torch.randn(n, 500)");
   ASSERT_TRUE(probability) << render(probability.error());
   EXPECT_EQ(why(*probability, "heavy_tails"), refused);
   const auto sine = with("torch.sin(30 * x)", "torch.randn(n, 500)");
@@ -382,7 +411,8 @@ TEST_F(KernelBenchImport, VariationsThatTheReferenceCannotBeJudgedByOnAreLeftOut
   EXPECT_EQ(why(*sine, "sign_flip"), "");
   const auto logarithm = with("torch.log(x)", "torch.rand(n, 500)");
   ASSERT_TRUE(logarithm) << render(logarithm.error());
-  EXPECT_TRUE(logarithm->problem.outside_domain.empty()) << "uniform inputs have a domain of their own: they are never varied";
+  EXPECT_TRUE(logarithm->problem.outside_domain.empty())
+      << "uniform inputs have a domain of their own: they are never varied";
 }
 
 // KernelBench's candidates are copies of the problem's file, including its constants, and derive values from
@@ -413,7 +443,8 @@ class Model(nn.Module):
         return self.fc(a) * M ** -0.5, b.sum(0) / input_shape[0] * STRIDE
 )" + tail);
   ASSERT_TRUE(imported) << render(imported.error());
-  EXPECT_EQ(imported->problem.symbols, (std::vector<std::string>{"N", "input_shape_0", "input_shape_1"})) << "M goes with N";
+  EXPECT_EQ(imported->problem.symbols, (std::vector<std::string>{"N", "input_shape_0", "input_shape_1"}))
+      << "M goes with N";
   // At the top level, in a default argument, in the constructor; each in a copy of the original file.
   const std::string honest = head + R"(
 BLOCK = N // 4
@@ -463,7 +494,9 @@ def get_init_inputs():
   const auto prepared = prepare_case(problem, {"case", problem.check.front(), 1, Battery::kPlain}, oracle, 0);
   ASSERT_FALSE(prepared);
   EXPECT_EQ(prepared.error().code, ExitCode::kEnvironment);
-  EXPECT_TRUE(prepared.error().what.starts_with("the reference cannot be computed in float64: out of memory: RuntimeError: ")) << prepared.error().what;
+  EXPECT_TRUE(prepared.error().what.starts_with(
+      "the reference cannot be computed in float64: out of memory: RuntimeError: "))
+      << prepared.error().what;
   EXPECT_TRUE(prepared.error().where.ends_with("reference.py:8")) << prepared.error().where;
   EXPECT_TRUE(prepared.error().hint.starts_with("use a machine with more memory, or smaller sizes"))
       << prepared.error().hint;
@@ -475,7 +508,8 @@ TEST_F(KernelBenchImport, WithoutPyTorchItIsTheEnvironmentsFault) {
   const fs::path file = folder_ / "1_x.py";
   ASSERT_TRUE(make_folders(folder_));
   ASSERT_TRUE(write_file_atomic(file, kLinear));
-  const auto imported = import_kernelbench({kernelbench_file(file, 1), folder_ / "problem", "auto", 8e9}, none, [](const std::string&) {});
+  const auto imported = import_kernelbench({kernelbench_file(file, 1), folder_ / "problem", "auto", 8e9},
+                                           none, [](const std::string&) {});
   ASSERT_FALSE(imported);
   EXPECT_EQ(imported.error().what, "no python3 on PATH has PyTorch");
   EXPECT_EQ(imported.error().code, ExitCode::kEnvironment);

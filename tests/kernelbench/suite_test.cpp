@@ -1,8 +1,9 @@
 // Which candidate belongs to which problem, and the results in KernelBench's form.
+#include "harness/kernelbench/suite.h"
+
 #include <gtest/gtest.h>
 
 #include "harness/base/files.h"
-#include "harness/kernelbench/suite.h"
 
 namespace capstone {
 namespace {
@@ -13,7 +14,9 @@ class SuiteFiles : public testing::Test {
     root_ = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
     std::error_code code;
     fs::remove_all(root_, code);
-    for (const char* name : {"problems/level1/19_ReLU.py", "problems/level1/3_Softmax.py", "problems/level2/19_Conv.py", "problems/level4/1_Huge.py", "problems/notes.txt"}) put(name);
+    for (const char* name : {"problems/level1/19_ReLU.py", "problems/level1/3_Softmax.py",
+                             "problems/level2/19_Conv.py", "problems/level4/1_Huge.py", "problems/notes.txt"})
+      put(name);
   }
   void put(const std::string& name) const {
     ASSERT_TRUE(make_folders((root_ / name).parent_path()));
@@ -27,7 +30,8 @@ TEST_F(SuiteFiles, AFileSaysItsLevelNumberAndId) {
   EXPECT_EQ(file.level, 2);
   EXPECT_EQ(file.number, 19);
   EXPECT_EQ(file.id(), "kb2_19_conv");
-  EXPECT_EQ(kernelbench_file("37_Matmul_with_a_very_long_name_that_goes_on_and_on_.py", 3).id(), "kb3_37_matmul_with_a_very_long_name_that");
+  EXPECT_EQ(kernelbench_file("37_Matmul_with_a_very_long_name_that_goes_on_and_on_.py", 3).id(),
+            "kb3_37_matmul_with_a_very_long_name_that");
   EXPECT_EQ(kernelbench_file("9_x___.py", 1).id(), "kb1_9_x");
 }
 
@@ -48,8 +52,10 @@ TEST_F(SuiteFiles, ProblemsAreSortedByLevelAndNumberAndLevel4IsNotOurs) {
 }
 
 TEST_F(SuiteFiles, CandidatesAreMatchedByEitherNameAndTheOthersAreTold) {
-  for (const char* name : {"s/level_1_problem_19_sample_0_kernel.py", "s/level_1_problem_19_sample_2_kernel.py", "s/level2/19_Conv.py", "s/3_Softmax.cu", "s/77_Unknown.py",
-                           "s/level_1_problem_88_sample_0_kernel.py", "s/level_3_problem_1_sample_0_kernel.py", "s/README.md"})
+  for (const char* name :
+       {"s/level_1_problem_19_sample_0_kernel.py", "s/level_1_problem_19_sample_2_kernel.py",
+        "s/level2/19_Conv.py", "s/3_Softmax.cu", "s/77_Unknown.py", "s/level_1_problem_88_sample_0_kernel.py",
+        "s/level_3_problem_1_sample_0_kernel.py", "s/README.md"})
     put(name);
   const Suite suite = match_suite(find_suite_problems(root_ / "problems", 0).value(), root_ / "s").value();
   ASSERT_EQ(suite.samples.size(), 4u);
@@ -120,7 +126,8 @@ TEST(EvalResult, WhatWasNotTimedHasTheRuntimeMinusOneAndWhatFailedSaysWhy) {
 TEST(EvalResult, ProblemsWithoutACandidateCountInTheDenominatorAndFastIsStrict) {
   const KernelBenchFile one{"1_a.py", 1, 1, "1_a"}, two{"2_b.py", 1, 2, "2_b"}, three{"3_c.py", 1, 3, "3_c"};
   const Measurement right = timed(1.0, {1}), fast = timed(2.5, {1});
-  const std::vector<Solution> solutions{solution_of(one, &right), solution_of(two, &fast), solution_of(three, nullptr)};
+  const std::vector<Solution> solutions{solution_of(one, &right), solution_of(two, &fast),
+                                        solution_of(three, nullptr)};
   EXPECT_EQ(fast_p(solutions, 0).hits, 2);
   EXPECT_EQ(fast_p(solutions, 0).problems, 3);
   EXPECT_EQ(fast_p(solutions, 1).hits, 1) << "exactly as fast is not faster";

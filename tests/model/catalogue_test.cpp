@@ -81,7 +81,9 @@ TEST(Catalogue, BottleneckAgreesWithTheRoofline) {
   for (const Problem& problem : shipped()) {
     const Cost cost = cost_at(problem, problem.measure).value();
     const bool tiny = cost.bytes < 1e4 && cost.flops < 1e4;  // a few nanoseconds: neither rate matters
-    EXPECT_EQ(problem.bottleneck, tiny ? "latency" : cost.intensity() < kRidge ? "memory" : "compute")
+    EXPECT_EQ(problem.bottleneck, tiny                        ? "latency"
+                                  : cost.intensity() < kRidge ? "memory"
+                                                              : "compute")
         << problem.id << ": " << cost.intensity();
   }
 }

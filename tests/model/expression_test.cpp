@@ -61,7 +61,8 @@ TEST(Expression, AQuotientThatIsWholeStaysWhole) {
   for (int r = 2; r <= 64; ++r)
     for (int q = -9; q <= 9; ++q)
       for (int h = 10; h < 80; h += 3) {
-        const auto floored = evaluate_expression("floor((h + " + std::to_string(q) + ") / " + std::to_string(r) + ")", {{"h", h}});
+        const auto floored = evaluate_expression(
+            "floor((h + " + std::to_string(q) + ") / " + std::to_string(r) + ")", {{"h", h}});
         ASSERT_TRUE(floored);
         ASSERT_EQ(*floored, std::floor(double(h + q) / r)) << h << " " << q << " " << r;
       }

@@ -182,7 +182,8 @@ inline std::vector<float> matmul_swish_sum_groupnorm(OracleCase& c) {
     }
     for (const float v : t) squares += (v - mean) * (v - mean);
     const float inverse = 1.0f / std::sqrt(squares / kGroup + c.tensor("eps")[0]);
-    for (std::int64_t j = 0; j < kGroup; ++j) y[first + j] = (t[j] - mean) * inverse * gamma[channel0 + j] + beta[channel0 + j];
+    for (std::int64_t j = 0; j < kGroup; ++j)
+      y[first + j] = (t[j] - mean) * inverse * gamma[channel0 + j] + beta[channel0 + j];
   }
   return y;
 }

@@ -35,7 +35,8 @@ std::string place_of(const std::string& text, const std::string& mark) {
 }
 
 TEST(Loader, VariationsOutsideTheDomainHaveAReason) {
-  EXPECT_EQ(load(kDefinition + "outside_domain: {x10: exp overflows in half}\n")->outside_domain.at("x10"), "exp overflows in half");
+  EXPECT_EQ(load(kDefinition + "outside_domain: {x10: exp overflows in half}\n")->outside_domain.at("x10"),
+            "exp overflows in half");
   EXPECT_NE(load(kDefinition + "outside_domain: {x100: no}\n").error().hint.find("`x10`"), std::string::npos);
 }
 
@@ -118,7 +119,8 @@ baselines: [eager, compile]
   const auto without = load(replace_all(definition, "oracle: reference.py\n", ""));
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().what, "the signature has no size symbol");
-  EXPECT_EQ(load(replace_all(definition, "reference.py", "reference.cpp")).error().what, "oracle cannot be `reference.cpp`");
+  EXPECT_EQ(load(replace_all(definition, "reference.py", "reference.cpp")).error().what,
+            "oracle cannot be `reference.cpp`");
 }
 
 TEST(Loader, ShapesAndCostsFollowTheSizes) {

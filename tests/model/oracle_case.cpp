@@ -36,7 +36,8 @@ std::vector<float> draw(const Parameter& parameter, std::int64_t elements, std::
     return values;
   }
   if (const auto* range = std::get_if<InitUniform>(&parameter.init)) {
-    std::uniform_real_distribution<float> uniform(static_cast<float>(range->low), static_cast<float>(range->high));
+    std::uniform_real_distribution<float> uniform(static_cast<float>(range->low),
+                                                  static_cast<float>(range->high));
     for (float& value : values) value = static_cast<float>(rounded_to(parameter.dtype, uniform(random)));
     return values;
   }
@@ -106,8 +107,9 @@ void OracleCase::evaluate(const std::vector<std::int64_t>& indices, std::vector<
       stored[i].resize(tensors_[i].size() * size_of(p.dtype));
       store_all(p.dtype, tensors_[i], stored[i]);
     }
-    parameters.push_back({p.name.c_str(), name_of(p.dtype).data(), has_data ? stored[i].data() : nullptr, shapes_[i].data(),
-                          static_cast<int>(shapes_[i].size()), p.is_scalar() ? tensors_[i][0] : 0.0});
+    parameters.push_back({p.name.c_str(), name_of(p.dtype).data(), has_data ? stored[i].data() : nullptr,
+                          shapes_[i].data(), static_cast<int>(shapes_[i].size()),
+                          p.is_scalar() ? tensors_[i][0] : 0.0});
   }
   std::vector<std::int64_t> sizes;
   for (const auto& [symbol, extent] : sizes_) sizes.push_back(extent);

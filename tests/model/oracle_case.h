@@ -9,7 +9,8 @@
 
 namespace capstone::testing {
 
-/// A problem with inputs; tensors in signature order (scalars: one element). Values are floats that the tensor's dtype holds.
+/// A problem with inputs; tensors in signature order (scalars: one element). Values are floats that the
+/// tensor's dtype holds.
 class OracleCase {
  public:
   /// Inputs follow the problem's `init`, drawn from a fixed generator.

@@ -119,7 +119,8 @@ TEST(AttentionOracle, TwoKeysByHand) {
   const double first = std::exp(1.0) / (std::exp(1.0) + 1);
   for (const int query : {0, 1}) {
     EXPECT_NEAR(c.expected[query * 64], first + 5 * (1 - first), 1e-14);
-    EXPECT_NEAR(c.scale[query * 64], std::hypot(first, 5 * (1 - first), 0x1p-14), 1e-14);  // the smallest normal half, too
+    EXPECT_NEAR(c.scale[query * 64], std::hypot(first, 5 * (1 - first), 0x1p-14),
+                1e-14);  // the smallest normal half, too
     EXPECT_EQ(c.expected[query * 64 + 1], 0);
   }
 }
@@ -135,15 +136,17 @@ TEST(GroupnormOracle, GroupsOfThirtyTwoChannelsAreNormalisedAlone) {
   c.for_each_input([](float) { return 0.0f; });
   c.tensor("x") = {1, 0};
   std::fill(c.tensor("gamma").begin(), c.tensor("gamma").end(), 2.0f);
-  for (int j = 0; j < 16; ++j) c.tensor("weight")[j] = 1;  // half of the first group of row 0: swish(1), the rest 0
+  for (int j = 0; j < 16; ++j)
+    c.tensor("weight")[j] = 1;  // half of the first group of row 0: swish(1), the rest 0
   c.tensor("beta")[40] = 7;
   c.judge();
-  const double half = 1 / (1 + std::exp(-1.0)) / 2, z = half / std::sqrt(half * half + static_cast<double>(1e-5f));
+  const double half = 1 / (1 + std::exp(-1.0)) / 2,
+               z = half / std::sqrt(half * half + static_cast<double>(1e-5f));
   EXPECT_NEAR(c.expected[0], 2 * z, 1e-14);
   EXPECT_NEAR(c.expected[31], -2 * z, 1e-14);
-  EXPECT_EQ(c.expected[32], 0);   // the second group is constant
+  EXPECT_EQ(c.expected[32], 0);  // the second group is constant
   EXPECT_EQ(c.expected[40], 7);
-  EXPECT_EQ(c.expected[64], 0);   // and so is row 1
+  EXPECT_EQ(c.expected[64], 0);  // and so is row 1
 }
 
 TEST(ConvOracle, OnesCountTheTapsInsideTheImage) {
@@ -210,7 +213,8 @@ std::vector<std::string> shipped() {
 }
 
 class Oracle : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Of, Oracle, ::testing::ValuesIn(shipped()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Of, Oracle, ::testing::ValuesIn(shipped()),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(Oracle, AnySubsetInAnyOrderGivesTheSameBits) {
   const Problem problem = load_problem(std::filesystem::path(CAPSTONE_PROBLEMS) / GetParam()).value();

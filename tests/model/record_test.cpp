@@ -39,7 +39,20 @@ Measurement full() {
   c.problem = "wrong result";
   c.where = "kernel.cu:12";
   c.hint = "look at the last block";
-  c.diagnosis = Diagnosis{"y", 5, 10, {0, 64}, {3, 7}, 0.5, kNaN, -kInf, -0.0, false, true, {{{0, 64}, kNaN, 0.5, 1e-5, true}}, "only rows >= 64 are wrong", "round up"};
+  c.diagnosis = Diagnosis{"y",
+                          5,
+                          10,
+                          {0, 64},
+                          {3, 7},
+                          0.5,
+                          kNaN,
+                          -kInf,
+                          -0.0,
+                          false,
+                          true,
+                          {{{0, 64}, kNaN, 0.5, 1e-5, true}},
+                          "only rows >= 64 are wrong",
+                          "round up"};
   m.cases = {c, CaseResult{}};
   m.cases[1].passed = true;
   m.gate_two = GateTwo::kUnresolved;

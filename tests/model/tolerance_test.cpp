@@ -38,7 +38,9 @@ Sizes emulate_sizes(const std::string& id) { return judged_sizes(id).back(); }
 
 class Tolerance : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Of, Tolerance,
-                         ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "copy", "empty_launch", "fma_peak", "matmul_swish_sum_groupnorm", "scan", "sgemm", "softmax", "sum", "transpose", "triad", "vector_add"),
+                         ::testing::Values("bias_gelu_layernorm", "conv_bias_scale_relu", "copy",
+                                           "empty_launch", "fma_peak", "matmul_swish_sum_groupnorm", "scan",
+                                           "sgemm", "softmax", "sum", "transpose", "triad", "vector_add"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(Tolerance, PlainFloatStaysBelowAThirdOfTheBound) {
@@ -112,7 +114,8 @@ TEST_P(Tolerance, TrivialAnswersFail) {
 TEST_P(Tolerance, LastHundredthMissingFails) {
   OracleCase c(GetParam(), emulate_sizes(GetParam()), 7);
   auto got = float_kernel(c);
-  std::fill(got.end() - static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, got.size() / 100)), got.end(), 0.0f);
+  std::fill(got.end() - static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, got.size() / 100)), got.end(),
+            0.0f);
   EXPECT_GT(c.badness(got), 1);
 }
 
@@ -144,7 +147,8 @@ TEST(ToleranceOfLongRows, SoftmaxOfThePublishedLengthPasses) {
   EXPECT_LT(c.badness(softmax(c, exp_plain)), 1);
 }
 
-/// A product of bf16 matrices whose sums are rounded to `sum_bits` after each addition, and whose result is rounded to bf16.
+/// A product of bf16 matrices whose sums are rounded to `sum_bits` after each addition, and whose result is
+/// rounded to bf16.
 std::vector<float> gemm_bf16(OracleCase& c, int sum_bits) {
   const auto m = c.size("m"), k = c.size("k"), n = c.size("n");
   const auto &a = c.tensor("a"), &b = c.tensor("b");
@@ -163,7 +167,8 @@ std::vector<float> gemm_bf16(OracleCase& c, int sum_bits) {
 TEST(ToleranceOfGemmBf16, SumsInFloatPassAndSumsInBf16Fail) {
   for (const std::int64_t k : {64, 304}) {
     OracleCase c("gemm_bf16", {{"m", 64}, {"k", k}, {"n", 64}}, 16);
-    EXPECT_LT(c.badness(gemm_bf16(c, 23)), 0.67) << k;  // one rounding to bf16 is at most two thirds of the bound
+    EXPECT_LT(c.badness(gemm_bf16(c, 23)), 0.67)
+        << k;  // one rounding to bf16 is at most two thirds of the bound
     EXPECT_GT(c.badness(gemm_bf16(c, 7)), 2) << k;
   }
 }
@@ -175,7 +180,9 @@ TEST(ToleranceOfGemmBf16, OperandsInFp8Fail) {
 }
 
 /// Rounds to half, also below its smallest normal number.
-float to_half(float value) { return std::abs(value) < 0x1p-14f ? std::nearbyint(value * 0x1p24f) * 0x1p-24f : keep_bits(value, 10); }
+float to_half(float value) {
+  return std::abs(value) < 0x1p-14f ? std::nearbyint(value * 0x1p24f) * 0x1p-24f : keep_bits(value, 10);
+}
 
 /// Attention with fp32 scores, weights rounded by `to_weight`, and the result rounded to half.
 std::vector<float> attention(OracleCase& c, const std::function<float(float)>& to_weight) {
@@ -194,7 +201,8 @@ std::vector<float> attention(OracleCase& c, const std::function<float(float)>& t
     float total = 0;
     for (std::int64_t j = 0; j < keys; ++j) total += weight[j] = std::exp(weight[j] - maximum);
     for (std::int64_t j = 0; j < keys; ++j)
-      for (std::int64_t x = 0; x < d; ++x) o[row * d + x] += to_weight(weight[j] / total) * v[(first + j) * d + x];
+      for (std::int64_t x = 0; x < d; ++x)
+        o[row * d + x] += to_weight(weight[j] / total) * v[(first + j) * d + x];
   }
   for (float& value : o) value = to_half(value);
   return o;
@@ -208,7 +216,8 @@ TEST(ToleranceOfAttention, WeightsInHalfPassWhereTheyAreSubnormal) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {  // heavy tails: one key outweighs the others by far
       OracleCase c(id, {{"h", 2}, {"n", 37}, {"d", 128}}, seed);
       std::mt19937 random(static_cast<unsigned>(seed));
-      c.for_each_input([&](float v) { return random() % 64 ? v : v * static_cast<float>(2u << random() % 6); });
+      c.for_each_input(
+          [&](float v) { return random() % 64 ? v : v * static_cast<float>(2u << random() % 6); });
       c.judge();
       EXPECT_LT(c.badness(attention(c, to_half)), 0.67) << id << " " << seed;
     }

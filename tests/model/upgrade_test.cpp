@@ -31,7 +31,8 @@ TEST(Upgrade, TheTierOfAProblemIsANumberAndKeepsItsName) {
 }
 
 TEST(Upgrade, TodaysNamesStayAndKeepTheirOrder) {
-  const std::string text = R"({"candidate":"llm","execution":"replayed","cases":[{"id":"check-0"}],"n":[1,2]})";
+  const std::string text =
+      R"({"candidate":"llm","execution":"replayed","cases":[{"id":"check-0"}],"n":[1,2]})";
   EXPECT_EQ(parse_recorded(text).dump(), text);
 }
 

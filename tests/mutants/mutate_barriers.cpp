@@ -1,11 +1,13 @@
-// Deletes each barrier of each reference kernel, one at a time, and asks the instrumented build whether it notices. Run by
-// scripts/mutate_barriers.sh; a short run is part of the test suite.
+// Deletes each barrier of each reference kernel, one at a time, and asks the instrumented build whether it
+// notices. Run by scripts/mutate_barriers.sh; a short run is part of the test suite.
 //
 //   mutate_barriers [--only TEXT] [--from TEXT] [--most N]
 //
-// Builds are kept, so a run that was broken off repeats its beginning quickly; --from starts at the first kernel whose name holds TEXT.
+// Builds are kept, so a run that was broken off repeats its beginning quickly; --from starts at the first
+// kernel whose name holds TEXT.
 //
-// Exit status: 0 every mutant is found or listed in survivors.txt with its reason, and no intact kernel is accused; 1 else.
+// Exit status: 0 every mutant is found or listed in survivors.txt with its reason, and no intact kernel is
+// accused; 1 else.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,10 +21,10 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/runtime/build/build.h"
-#include "harness/correctness/inputs.h"
 #include "harness/correctness/cases.h"
+#include "harness/correctness/inputs.h"
 #include "harness/judge/gate_one.h"
+#include "harness/runtime/build/build.h"
 #include "harness/runtime/worker/worker.h"
 #include "tests/resources.h"
 
@@ -50,7 +52,8 @@ std::vector<Barrier> barriers_in(std::string source) {
   std::vector<Barrier> found;
   for (std::sregex_iterator it(blank.begin(), blank.end(), statement), end; it != end; ++it) {
     const auto at = static_cast<std::size_t>(it->position());
-    found.push_back({at, static_cast<std::size_t>(it->length()), 1 + static_cast<int>(std::count(blank.begin(), blank.begin() + it->position(), '\n')),
+    found.push_back({at, static_cast<std::size_t>(it->length()),
+                     1 + static_cast<int>(std::count(blank.begin(), blank.begin() + it->position(), '\n')),
                      it->str()});
   }
   return found;
@@ -73,19 +76,22 @@ Result<std::map<std::string, std::string>> table(const std::string& file) {
 Sizes read_sizes(const std::string& text) {
   Sizes sizes;
   for (const std::string& word : split(text, ' '))
-    if (const auto sign = word.find('='); sign != std::string::npos) sizes.emplace_back(word.substr(0, sign), std::stoll(word.substr(sign + 1)));
+    if (const auto sign = word.find('='); sign != std::string::npos)
+      sizes.emplace_back(word.substr(0, sign), std::stoll(word.substr(sign + 1)));
   return sizes;
 }
 
-/// Check sizes to look at, the one with most work first: it takes every kernel through more than one tile. Others follow because
-/// ragged shapes may have kernels of their own.
+/// Check sizes to look at, the one with most work first: it takes every kernel through more than one tile.
+/// Others follow because ragged shapes may have kernels of their own.
 std::vector<Sizes> check_sizes(const Problem& problem) {
   constexpr double kMostWork = 6e6;  // [FLOP]
   constexpr std::size_t kMost = 4;
   auto work = [&](const Sizes& sizes) { return cost_at(problem, sizes)->flops; };
   std::vector<Sizes> chosen = problem.check;
-  std::stable_sort(chosen.begin(), chosen.end(), [&](const Sizes& x, const Sizes& y) { return work(x) > work(y); });
-  const auto small = std::find_if(chosen.begin(), chosen.end(), [&](const Sizes& sizes) { return work(sizes) < kMostWork; });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](const Sizes& x, const Sizes& y) { return work(x) > work(y); });
+  const auto small =
+      std::find_if(chosen.begin(), chosen.end(), [&](const Sizes& sizes) { return work(sizes) < kMostWork; });
   chosen.erase(chosen.begin(), small == chosen.end() ? chosen.end() - 1 : small);
   if (chosen.size() > kMost) chosen.resize(kMost);
   return chosen;
@@ -106,20 +112,29 @@ class Trials {
     CAPSTONE_TRY(Json question, workspace_arguments(problem_, sizes));
     auto workspace = worker_.ask({{"op", "workspace"}, {"args", question}});
     if (!workspace) return Trial{false, false, workspace.error().what};
-    CAPSTONE_TRY(Layout layout, make_layout(problem_, sizes, workspace->message.value("bytes", std::size_t{0})));
+    CAPSTONE_TRY(Layout layout,
+                 make_layout(problem_, sizes, workspace->message.value("bytes", std::size_t{0})));
     CAPSTONE_TRY(int descriptor, arena_.resize(layout.bytes));
     std::vector<std::byte> image(layout.bytes);
     for (const TensorSlot& slot : layout.tensors)
       if (problem_.signature[static_cast<std::size_t>(slot.parameter)].role != Role::kOutput)
-        CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, sizes, 1, Battery::kPlain, std::span(image).subspan(slot.offset, slot.bytes)));
-    if (auto mapped = worker_.ask({{"op", "arena"}, {"bytes", layout.bytes}}, std::chrono::seconds(20), descriptor); !mapped)
+        CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, sizes, 1, Battery::kPlain,
+                                   std::span(image).subspan(slot.offset, slot.bytes)));
+    if (auto mapped =
+            worker_.ask({{"op", "arena"}, {"bytes", layout.bytes}}, std::chrono::seconds(20), descriptor);
+        !mapped)
       return Trial{false, false, mapped.error().what};
     CAPSTONE_TRY(Json args, call_arguments(problem_, layout, sizes));
     for (const char* schedule : {"forward", "reverse"}) {
       CAPSTONE_CHECK(arena_.load(image));
-      Json run{{"op", "run"}, {"args", args}, {"schedule", schedule}, {"seed", 1}, {"extents", call_extents(problem_, layout)}};
+      Json run{{"op", "run"},
+               {"args", args},
+               {"schedule", schedule},
+               {"seed", 1},
+               {"extents", call_extents(problem_, layout)}};
       run["workspace"] = layout.workspace_bytes ? Json(layout.workspace_offset) : Json(nullptr);
-      if (auto answer = worker_.ask(run, std::chrono::minutes(5)); !answer) return Trial{true, true, answer.error().what};
+      if (auto answer = worker_.ask(run, std::chrono::minutes(5)); !answer)
+        return Trial{true, true, answer.error().what};
     }
     return Trial{true, false, {}};
   }
@@ -131,11 +146,13 @@ class Trials {
 };
 
 /// Builds with hooks and runs at each size until something is found.
-Result<Trial> try_kernel(const Problem& problem, const fs::path& source, const std::vector<Sizes>& sizes_to_try, const Resources& resources) {
+Result<Trial> try_kernel(const Problem& problem, const fs::path& source,
+                         const std::vector<Sizes>& sizes_to_try, const Resources& resources) {
   BuildRequest request{&problem, source, &resources, nullptr, "mutant"};
   request.variant = BuildVariant::kInstrumented;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(request));
-  if (!artifact.result.ok) return Trial{false, false, "does not build: " + artifact.result.log.substr(0, 300)};
+  if (!artifact.result.ok)
+    return Trial{false, false, "does not build: " + artifact.result.log.substr(0, 300)};
   const Sandbox sandbox = Sandbox::detect(resources);
   auto worker = Worker::start({artifact.program.string()}, sandbox, WorkerLimits{}, false);
   if (!worker) return Trial{false, false, worker.error().what};
@@ -158,11 +175,16 @@ Result<int> run(const Options& options, const Resources& resources) {
   CAPSTONE_TRY(const auto more_sizes, table("sizes.txt"));
   std::vector<fs::path> kernels;
   for (const auto& entry : fs::recursive_directory_iterator(kSources / "reference_kernels"))
-    if (entry.path().extension() == ".cu" && fs::exists(kSources / "problems" / entry.path().parent_path().filename()))
+    if (entry.path().extension() == ".cu" &&
+        fs::exists(kSources / "problems" / entry.path().parent_path().filename()))
       kernels.push_back(entry.path());
   std::sort(kernels.begin(), kernels.end());
-  std::erase_if(kernels, [&](const fs::path& kernel) { return kernel.string().find(options.only) == std::string::npos; });
-  kernels.erase(kernels.begin(), std::find_if(kernels.begin(), kernels.end(), [&](const fs::path& kernel) { return kernel.string().find(options.from) != std::string::npos; }));
+  std::erase_if(kernels, [&](const fs::path& kernel) {
+    return kernel.string().find(options.only) == std::string::npos;
+  });
+  kernels.erase(kernels.begin(), std::find_if(kernels.begin(), kernels.end(), [&](const fs::path& kernel) {
+                  return kernel.string().find(options.from) != std::string::npos;
+                }));
   const fs::path scratch = resources.cache / "mutants";
   CAPSTONE_CHECK(make_folders(scratch));
   int intact = 0, accused = 0, mutants = 0, found = 0, explained = 0, escaped = 0;
@@ -172,11 +194,14 @@ Result<int> run(const Options& options, const Resources& resources) {
     CAPSTONE_TRY(Problem problem, load_problem(kSources / "problems" / kernel.parent_path().filename()));
     CAPSTONE_TRY(std::string source, read_file(kernel));
     std::vector<Sizes> sizes = check_sizes(problem);
-    if (const auto more = more_sizes.find(name); more != more_sizes.end()) sizes.push_back(read_sizes(more->second));
+    if (const auto more = more_sizes.find(name); more != more_sizes.end())
+      sizes.push_back(read_sizes(more->second));
     CAPSTONE_TRY(Trial whole, try_kernel(problem, kernel, sizes, resources));
     ++intact;
     accused += !whole.ran || whole.accused;
-    fmt::print("{:<62} {:<22} {} [{} of {} kernels]\n", name, "-", whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what, intact, kernels.size());
+    fmt::print("{:<62} {:<22} {} [{} of {} kernels]\n", name, "-",
+               whole.ran && !whole.accused ? "not accused" : "ACCUSED: " + whole.what, intact,
+               kernels.size());
     std::fflush(stdout);
     for (const Barrier& barrier : barriers_in(source)) {
       if (mutants >= options.most) break;
@@ -187,17 +212,21 @@ Result<int> run(const Options& options, const Resources& resources) {
       CAPSTONE_CHECK(write_file_atomic(file, mutant));
       CAPSTONE_TRY(Trial trial, try_kernel(problem, file, sizes, resources));
       const std::string place = name + ":" + std::to_string(barrier.line);
-      std::string verdict = trial.accused ? "found: " + trial.what : trial.ran ? "ESCAPED" : "ESCAPED: " + trial.what;
-      if (trial.accused) ++found;
+      std::string verdict = trial.accused ? "found: " + trial.what
+                            : trial.ran   ? "ESCAPED"
+                                          : "ESCAPED: " + trial.what;
+      if (trial.accused)
+        ++found;
       else if (auto known = survivors.find(place); trial.ran && known != survivors.end())
         ++explained, verdict = "survives: " + known->second;
-      else ++escaped;
+      else
+        ++escaped;
       fmt::print("{:<62} {:<22} {}\n", place, barrier.text.substr(0, 22), verdict);
       std::fflush(stdout);
     }
   }
-  fmt::print("\n{} kernels, {} accused; {} mutants: {} found, {} survive for a reason, {} escaped\n", intact, accused, mutants,
-             found, explained, escaped);
+  fmt::print("\n{} kernels, {} accused; {} mutants: {} found, {} survive for a reason, {} escaped\n", intact,
+             accused, mutants, found, explained, escaped);
   return accused || escaped || intact == 0 ? 1 : 0;
 }
 

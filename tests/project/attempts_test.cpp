@@ -1,8 +1,9 @@
+#include "harness/project/attempts.h"
+
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "harness/project/attempts.h"
 #include "tests/project/samples.h"
 
 namespace capstone {

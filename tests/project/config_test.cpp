@@ -15,7 +15,9 @@ std::string good() {
   return "schema: 1\n"
          "problem:\n"
          "  id: softmax\n"
-         "  digest: " + kDigest + "\n"
+         "  digest: " +
+         kDigest +
+         "\n"
          "members:\n"
          "  - name: Ada\n"
          "    id: 007\n";
@@ -66,14 +68,16 @@ TEST_F(Config, AHandWrittenOneIsRead) {
   auto config = read(good());
   ASSERT_TRUE(config) << render(config.error());
   EXPECT_EQ(config->members.at(0).id, "007") << "text, not a number";
-  EXPECT_TRUE(read(replace_all(good(), "members:\n  - name: Ada\n    id: 007\n", "members: []\n"))->members.empty());
+  EXPECT_TRUE(
+      read(replace_all(good(), "members:\n  - name: Ada\n    id: 007\n", "members: []\n"))->members.empty());
 }
 
 TEST_F(Config, AMistypedKeyIsAnsweredWithTheNearest) {
   EXPECT_EQ(error_at(replace_all(good(), "members:", "memebers:"), "5:1").hint, "did you mean `members`?");
   EXPECT_EQ(error_at(replace_all(good(), "name:", "nmae:"), "6:5").hint, "did you mean `name`?");
   EXPECT_EQ(error_at(replace_all(good(), "  digest:", "  digst:"), "4:3").hint, "did you mean `digest`?");
-  EXPECT_EQ(error_at(good() + "colour: red\n", "8:1").hint, "known here: schema, problem, members, started_from, created");
+  EXPECT_EQ(error_at(good() + "colour: red\n", "8:1").hint,
+            "known here: schema, problem, members, started_from, created");
 }
 
 TEST_F(Config, ARepeatedKeyIsAnError) { error_at(good() + "schema: 1\n", "8:1"); }
@@ -99,7 +103,8 @@ TEST_F(Config, ADigestMustBeOne) {
 }
 
 TEST_F(Config, ANewerSchemaSaysSo) {
-  EXPECT_NE(error_at(replace_all(good(), "schema: 1", "schema: 2"), "1:9").hint.find("newer"), std::string::npos);
+  EXPECT_NE(error_at(replace_all(good(), "schema: 1", "schema: 2"), "1:9").hint.find("newer"),
+            std::string::npos);
   EXPECT_EQ(error_at(replace_all(good(), "schema: 1", "schema: one"), "1:9").hint, "");
 }
 
@@ -143,7 +148,8 @@ TEST_F(Open, OutsideOfAProjectTheErrorNamesTheStartAndInit) {
   ASSERT_FALSE(project);
   EXPECT_EQ(project.error().where, root.parent_path().string());
   EXPECT_NE(project.error().hint.find("capstone init"), std::string::npos);
-  EXPECT_NE(project.error().hint.find(root.parent_path().string() + ", "), std::string::npos) << "every path tried";
+  EXPECT_NE(project.error().hint.find(root.parent_path().string() + ", "), std::string::npos)
+      << "every path tried";
   EXPECT_NE(project.error().hint.find(", /)"), std::string::npos) << "up to the root";
   EXPECT_FALSE(open_project(scratch / "no/such/folder"));
 }

@@ -16,7 +16,8 @@ const PinnedProblem kTwice{"twice", std::string(64, '1')};
 class Import : public ::testing::Test {
  protected:
   Scratch scratch;
-  const fs::path ours = scratch / "ours/.capstone/ledger.jsonl", theirs = scratch / "theirs/.capstone/ledger.jsonl";
+  const fs::path ours = scratch / "ours/.capstone/ledger.jsonl",
+                 theirs = scratch / "theirs/.capstone/ledger.jsonl";
 
   static void measure(const fs::path& ledger, const std::string& version, const std::string& machine) {
     ASSERT_TRUE(keep_source(ledger.parent_path() / "sources", "source of " + version));
@@ -41,14 +42,16 @@ TEST_F(Import, RecordsOfAnotherProblemAreRefusedBeforeAnythingIsWritten) {
   measure(ours, "v1", kLaptop);
   const std::string before = slurp(ours);
   Measurement other = measurement("v3");
-  for (const auto& [id, digest] : {std::pair<std::string, std::string>{"thrice", ""}, {"twice", std::string(64, '2')}}) {
+  for (const auto& [id, digest] :
+       {std::pair<std::string, std::string>{"thrice", ""}, {"twice", std::string(64, '2')}}) {
     fs::remove_all(theirs.parent_path());
-    measure(theirs, "v2", kCluster);   // without a digest: it would fit
+    measure(theirs, "v2", kCluster);  // without a digest: it would fit
     other.problem_id = id, other.problem_digest = digest;
     ASSERT_TRUE(append_record(theirs, "measurement", other, kCluster));
     auto refused = import_records(ours, theirs, kTwice);
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().what.find("record 2 does not belong to this project: "), std::string::npos) << refused.error().what;
+    EXPECT_NE(refused.error().what.find("record 2 does not belong to this project: "), std::string::npos)
+        << refused.error().what;
     EXPECT_EQ(refused.error().where, theirs.string() + ":2");
     EXPECT_EQ(slurp(ours), before);
     EXPECT_FALSE(fs::exists(ours.parent_path() / "sources" / (sha256_hex("source of v2") + ".cu")));
@@ -57,11 +60,13 @@ TEST_F(Import, RecordsOfAnotherProblemAreRefusedBeforeAnythingIsWritten) {
 
 TEST_F(Import, AnotherProjectOfTheSameProblemIsRefused) {
   for (const auto& [ledger, machine] : {std::pair(ours, kLaptop), std::pair(theirs, kCluster)})
-    ASSERT_TRUE(append_record(ledger, "init", {{"problem_id", "twice"}, {"problem_digest", kTwice.digest}}, machine));
+    ASSERT_TRUE(
+        append_record(ledger, "init", {{"problem_id", "twice"}, {"problem_digest", kTwice.digest}}, machine));
   const std::string before = slurp(ours);
   auto refused = import_records(ours, theirs, kTwice);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().what.find("the first record of another project"), std::string::npos) << refused.error().what;
+  EXPECT_NE(refused.error().what.find("the first record of another project"), std::string::npos)
+      << refused.error().what;
   EXPECT_EQ(slurp(ours), before);
 }
 

@@ -1,5 +1,6 @@
-#include <gtest/gtest.h>
+#include "harness/project/init.h"
 
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,7 +8,6 @@
 #include <set>
 
 #include "harness/project/ledger/machine.h"
-#include "harness/project/init.h"
 #include "tests/project/samples.h"
 
 namespace capstone {
@@ -102,13 +102,15 @@ TEST_F(Init, TheChainIsThatOfTheMachineWhoseStateWasNamed) {
 TEST_F(Init, AnEmptyFolderIsFineAndStaysTheSameFolder) {
   fs::create_directories(options.directory / ".git");  // a new clone
   const fs::path inside = options.directory;
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   ::stat(inside.c_str(), &before);
   ASSERT_TRUE(init());
   ::stat(inside.c_str(), &after);
   EXPECT_EQ(before.st_ino, after.st_ino) << "a shell may stand in it";
   EXPECT_TRUE(open_project(inside));
-  for (const auto& [path, bytes] : tree(inside)) EXPECT_EQ(path.find("capstone-init"), std::string::npos) << path;
+  for (const auto& [path, bytes] : tree(inside))
+    EXPECT_EQ(path.find("capstone-init"), std::string::npos) << path;
 }
 
 TEST_F(Init, ATrailingSlashAndMissingParentsAreFine) {

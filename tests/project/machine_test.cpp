@@ -1,6 +1,7 @@
+#include "harness/project/ledger/machine.h"
+
 #include <gtest/gtest.h>
 
-#include "harness/project/ledger/machine.h"
 #include "tests/project/samples.h"
 
 namespace capstone {

@@ -8,8 +8,8 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/resources.h"
-#include "harness/project/ledger/ledger.h"
 #include "harness/model/problem.h"
+#include "harness/project/ledger/ledger.h"
 #include "tests/base/scratch.h"
 
 namespace capstone::test {
@@ -18,8 +18,8 @@ inline constexpr const char* kLaptop = "0123456789abcdef";
 inline constexpr const char* kCluster = "fedcba9876543210";
 
 /// A verdict on `version`; if `sources` is given, its source is stored there.
-inline Measurement measurement(const std::string& version, double speedup = 1.5, const std::string& backend = "cuda",
-                               GateOne gate_one = GateOne::kPassed) {
+inline Measurement measurement(const std::string& version, double speedup = 1.5,
+                               const std::string& backend = "cuda", GateOne gate_one = GateOne::kPassed) {
   Measurement m;
   m.candidate = version.starts_with("attempt-") ? "llm" : "human";
   m.version = version;
@@ -73,7 +73,8 @@ inline void put_problem(const std::filesystem::path& folder) {
 inline std::map<std::string, std::string> tree(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    files[entry.path().lexically_relative(folder).generic_string()] = entry.is_regular_file() ? slurp(entry) : "";
+    files[entry.path().lexically_relative(folder).generic_string()] =
+        entry.is_regular_file() ? slurp(entry) : "";
   return files;
 }
 

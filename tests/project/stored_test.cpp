@@ -1,4 +1,6 @@
 // A ledger that is stored compressed: every reader gets its text, and appending decompresses it first.
+#include "harness/project/ledger/stored.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -7,7 +9,6 @@
 
 #include "harness/base/files.h"
 #include "harness/project/ledger/ledger.h"
-#include "harness/project/ledger/stored.h"
 #include "tests/base/scratch.h"
 #include "tests/project/samples.h"
 

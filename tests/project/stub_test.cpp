@@ -1,8 +1,9 @@
+#include "harness/project/stub.h"
+
 #include <gtest/gtest.h>
 
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
-#include "harness/project/stub.h"
 #include "tests/project/samples.h"
 
 namespace capstone {
@@ -38,7 +39,8 @@ Problem awkward() {
                        tensor("f", Role::kInput, DType::kI64, {"blocks"}),
                        tensor("g", Role::kInout, DType::kU8, {"blocks", "element + 1", "elements"}),
                        tensor("h", Role::kOutput, DType::kF32, {"blocks"}),
-                       scalar("first_kernel", DType::kF32), scalar("n", DType::kI32)};
+                       scalar("first_kernel", DType::kF32),
+                       scalar("n", DType::kI32)};
   problem.symbols = {"blocks", "element", "elements"};
   return problem;
 }
@@ -65,9 +67,11 @@ TEST(Stub, DefinesExactlyWhatTheHeaderDeclares) {
 TEST(Stub, TeachesWhereToBegin) {
   const std::string stub = stub_kernel(awkward());
   EXPECT_NE(stub.find("problem/statement.md"), std::string::npos);
-  EXPECT_NE(stub.find("nothing was written to\n// `g` [blocks, element + 1, elements], `h` [blocks]"), std::string::npos)
+  EXPECT_NE(stub.find("nothing was written to\n// `g` [blocks, element + 1, elements], `h` [blocks]"),
+            std::string::npos)
       << stub;
-  EXPECT_NE(stub.find("const int64_t elements_ = blocks * (element + 1) * elements;"), std::string::npos) << stub;
+  EXPECT_NE(stub.find("const int64_t elements_ = blocks * (element + 1) * elements;"), std::string::npos)
+      << stub;
 }
 
 TEST(Stub, ATitleCannotBreakOutOfItsComment) {
@@ -105,8 +109,9 @@ TEST_P(StubCompiles, WithoutAWarning) {
   // The header declares the same functions: an extern "C" function with another signature is an error.
   put(scratch / "launch.h", launch_header(problem));
   ProcessSpec spec;
-  spec.argv = {CAPSTONE_NVCC, "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler=-Wall", "-include",
-               "launch.h",    "-I.",        "-ptx",        "-o",      "kernel.ptx",   "kernel.cu"};
+  spec.argv = {CAPSTONE_NVCC, "-std=c++17", "-arch=sm_90", "-Werror", "all-warnings", "-Xcompiler=-Wall",
+               "-include",    "launch.h",   "-I.",         "-ptx",    "-o",           "kernel.ptx",
+               "kernel.cu"};
   spec.cwd = scratch.path();
   auto result = run_process(spec);
   ASSERT_TRUE(result) << render(result.error());

@@ -70,7 +70,8 @@ TEST_F(Verify, ADoubledLineAndAForkAreNamed) {
 
   put(ledger, before[0] + "\n" + before[1] + "\n" + replace_all(before[1], "why v2", "why else") + "\n");
   ASSERT_EQ(findings().size(), 1u);
-  EXPECT_NE(findings()[0].find("line 3: broken chain: it follows line 1, and so does line 2"), std::string::npos)
+  EXPECT_NE(findings()[0].find("line 3: broken chain: it follows line 1, and so does line 2"),
+            std::string::npos)
       << findings()[0];
 }
 

@@ -1,6 +1,7 @@
+#include "harness/project/versions.h"
+
 #include <gtest/gtest.h>
 
-#include "harness/project/versions.h"
 #include "tests/project/samples.h"
 
 namespace capstone {

@@ -126,8 +126,9 @@ TEST(Versions, AMachinesFaultSaysNothingAboutAKernel) {
 
 TEST(Best, IsTheFastestCorrectOneOnAGpu) {
   LedgerView view;
-  view.human = {measurement("v1", 1.2), measurement("v2", 2.0), measurement("v3", 9.0, "cuda", GateOne::kWrong),
-                measurement("v4", 1.5), measurement("v5", 0, "emulated")};
+  view.human = {measurement("v1", 1.2), measurement("v2", 2.0),
+                measurement("v3", 9.0, "cuda", GateOne::kWrong), measurement("v4", 1.5),
+                measurement("v5", 0, "emulated")};
   EXPECT_EQ(view.best("human")->version, "v2");
 }
 

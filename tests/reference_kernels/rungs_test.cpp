@@ -1,4 +1,5 @@
-// The reference kernels: each one documented, and each one right on the CPU. The native baselines: tests/analysis/lint.
+// The reference kernels: each one documented, and each one right on the CPU. The native baselines:
+// tests/analysis/lint.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +27,8 @@ std::vector<fs::path> all_rungs() {
   std::vector<fs::path> rungs;
   for (const auto& entry : fs::recursive_directory_iterator(kSources / "reference_kernels")) {
     const fs::path& path = entry.path();
-    if (path.extension() == ".cu" && fs::exists(kSources / "problems" / path.parent_path().filename() / "problem.yaml"))
+    if (path.extension() == ".cu" &&
+        fs::exists(kSources / "problems" / path.parent_path().filename() / "problem.yaml"))
       rungs.push_back(path);
   }
   std::sort(rungs.begin(), rungs.end());
@@ -36,7 +38,8 @@ std::vector<fs::path> all_rungs() {
 /// "sgemm_04_register_tile_1d": GoogleTest wants letters, digits and underscores.
 std::string test_name(const testing::TestParamInfo<fs::path>& info) {
   std::string name = info.param.parent_path().filename().string() + "_" + info.param.stem().string();
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 
@@ -57,8 +60,8 @@ Result<Measurement> judge_on_cpu(const std::string& problem_id, const fs::path& 
 std::string explain(const Measurement& m) {
   std::string text = std::string(label_of(m.gate_one)) + "\n" + (m.build.ok ? "" : m.build.log);
   if (const CaseResult* failure = m.first_failure())
-    text += failure->id + " " + failure->sizes.dump() + " " + failure->schedule + ": " + failure->problem + " " +
-            failure->where;
+    text += failure->id + " " + failure->sizes.dump() + " " + failure->schedule + ": " + failure->problem +
+            " " + failure->where;
   return text;
 }
 
@@ -74,12 +77,15 @@ TEST_P(Rung, HeaderAnswersEveryQuestion) {
   const auto text = read_file(GetParam());
   ASSERT_TRUE(text) << render(text.error());
   const std::string header = text->substr(0, text->find("#include"));
-  for (const char* field : {"// Rung ", "// Changed ", "// Why ", "// Prediction ", "// Shapes ", "// Launch ",
-                            "// Resources ", "// Cost ", "// Divides ", "// Source "})
-    EXPECT_NE(header.find(field), std::string::npos) << GetParam() << " has no line that begins with '" << field << "'";
+  for (const char* field : {"// Rung ", "// Changed ", "// Why ", "// Prediction ", "// Shapes ",
+                            "// Launch ", "// Resources ", "// Cost ", "// Divides ", "// Source "})
+    EXPECT_NE(header.find(field), std::string::npos)
+        << GetParam() << " has no line that begins with '" << field << "'";
 }
 
-TEST_P(Rung, PassesGateOneOnTheCpu) { expect_right(GetParam().parent_path().filename().string(), GetParam()); }
+TEST_P(Rung, PassesGateOneOnTheCpu) {
+  expect_right(GetParam().parent_path().filename().string(), GetParam());
+}
 
 INSTANTIATE_TEST_SUITE_P(Ladder, Rung, testing::ValuesIn(all_rungs()), test_name);
 
@@ -100,7 +106,8 @@ TEST(Ladders, EachCanBeLaunchedUnderTheSanitizers) {
   ASSERT_TRUE(text) << render(text.error());
   for (const fs::path& rung : all_rungs()) {
     const std::string problem = rung.parent_path().filename().string();
-    EXPECT_NE(text->find("    {\"" + problem + "\", {{"), std::string::npos) << "tests/gpu/launch_small.cu has no sizes for " << problem;
+    EXPECT_NE(text->find("    {\"" + problem + "\", {{"), std::string::npos)
+        << "tests/gpu/launch_small.cu has no sizes for " << problem;
   }
 }
 
@@ -122,7 +129,8 @@ void expect_noticed(const std::string& problem_id, const fs::path& rung, const s
 }
 
 TEST(BrokenRung, MissingBarrierFails) {
-  expect_noticed("sgemm", "L4_gemm_ladder_one/sgemm/03_shared_tile.cu", "__syncthreads();  // the tiles are complete");
+  expect_noticed("sgemm", "L4_gemm_ladder_one/sgemm/03_shared_tile.cu",
+                 "__syncthreads();  // the tiles are complete");
 }
 
 TEST(BrokenRung, MissingEdgeCheckFails) {

@@ -1,3 +1,5 @@
+#include "rubric/rubric.h"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -8,14 +10,14 @@
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
 #include "rubric/review.h"
-#include "rubric/rubric.h"
 
 namespace capstone {
 namespace {
 
 using testing::Where;
 
-const std::filesystem::path kRubricFile = std::filesystem::path(CAPSTONE_SOURCE_DIR) / "rubric" / "rubric.yaml";
+const std::filesystem::path kRubricFile =
+    std::filesystem::path(CAPSTONE_SOURCE_DIR) / "rubric" / "rubric.yaml";
 
 Rubric shipped() {
   Result<Rubric> rubric = load_rubric(kRubricFile);
@@ -93,7 +95,8 @@ TEST_F(RubricTest, RawSpeedEarnsNothing) {
         m.gate_two = s.low > 1 ? GateTwo::kFaster : GateTwo::kSlower;
       }
     std::vector<double> after;
-    for (const CriterionScore& c : score(rubric, faster.project, faster.ledger, worklog_of(faster)).criteria) after.push_back(c.suggested);
+    for (const CriterionScore& c : score(rubric, faster.project, faster.ledger, worklog_of(faster)).criteria)
+      after.push_back(c.suggested);
     EXPECT_EQ(before, after) << "speedups times " << factor;
   }
 }
@@ -101,7 +104,8 @@ TEST_F(RubricTest, RawSpeedEarnsNothing) {
 // Every finished example, with the numbers that it quotes. Only the measured speeds change.
 TEST_F(RubricTest, RawSpeedEarnsNothingInTheExamplesEither) {
   int seen = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(CAPSTONE_SOURCE_DIR) / "examples")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(CAPSTONE_SOURCE_DIR) / "examples")) {
     if (!std::filesystem::exists(entry.path() / "capstone.yaml")) continue;
     Result<Project> project = open_project(entry.path());
     ASSERT_TRUE(project) << render(project.error());
@@ -118,11 +122,13 @@ TEST_F(RubricTest, RawSpeedEarnsNothingInTheExamplesEither) {
             m.gate_two = s.low > 1 ? GateTwo::kFaster : GateTwo::kSlower;
           }
       std::vector<double> marks;
-      for (const CriterionScore& c : score(rubric, *project, scaled, worklog_of(example)).criteria) marks.push_back(c.suggested);
+      for (const CriterionScore& c : score(rubric, *project, scaled, worklog_of(example)).criteria)
+        marks.push_back(c.suggested);
       return marks;
     };
     const std::vector<double> before = marks_of(1);
-    for (double factor : {0.01, 0.5, 2.0, 100.0}) EXPECT_EQ(marks_of(factor), before) << entry.path() << " times " << factor;
+    for (double factor : {0.01, 0.5, 2.0, 100.0})
+      EXPECT_EQ(marks_of(factor), before) << entry.path() << " times " << factor;
     ++seen;
   }
   EXPECT_EQ(seen, 4);
@@ -133,9 +139,12 @@ TEST_F(RubricTest, EvidenceNamesItsNumbers) {
   std::map<std::string, std::string> facts;
   for (const CriterionScore& c : sheet().criteria)
     for (const Evidence& e : c.evidence) facts[e.check] = e.fact;
-  EXPECT_NE(facts["numbers_agree"].find("\"2.3x\", ledger 2.31x"), std::string::npos) << facts["numbers_agree"];
-  EXPECT_NE(facts["timed_or_explained"].find(" samples in "), std::string::npos) << facts["timed_or_explained"];
-  EXPECT_NE(facts["predicted_first"].find("measured: memory-bound (v4)"), std::string::npos) << facts["predicted_first"];
+  EXPECT_NE(facts["numbers_agree"].find("\"2.3x\", ledger 2.31x"), std::string::npos)
+      << facts["numbers_agree"];
+  EXPECT_NE(facts["timed_or_explained"].find(" samples in "), std::string::npos)
+      << facts["timed_or_explained"];
+  EXPECT_NE(facts["predicted_first"].find("measured: memory-bound (v4)"), std::string::npos)
+      << facts["predicted_first"];
   EXPECT_NE(facts["versions_discussed"].find(" of 4 versions with a measurement in the same paragraph"),
             std::string::npos)
       << facts["versions_discussed"];
@@ -154,11 +163,13 @@ TEST_F(RubricTest, CapstonesOrderByUnderstandingNotBySpeed) {
       }
     if (!explained) {
       std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
-      testing::write_worklog(c, replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", ""));
+      testing::write_worklog(
+          c, replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", ""));
     }
     return score(rubric, c.project, c.ledger, worklog_of(c));
   };
-  const ScoreSheet win = graded(2.3, true), loss = graded(0.6, true), beaten_by_library = graded(0.05, true), suspicious = graded(9.0, false);
+  const ScoreSheet win = graded(2.3, true), loss = graded(0.6, true), beaten_by_library = graded(0.05, true),
+                   suspicious = graded(9.0, false);
   EXPECT_EQ(win.suggested, loss.suggested);
   EXPECT_EQ(mark_of(loss, "honesty"), 10);
   EXPECT_EQ(beaten_by_library.suggested, loss.suggested);
@@ -167,10 +178,14 @@ TEST_F(RubricTest, CapstonesOrderByUnderstandingNotBySpeed) {
 
 TEST_F(RubricTest, AClaimFromAnotherGpuNeverCostsHonesty) {
   Rejudged rejudged;
-  rejudged.human = GateOne::kPassed;   // claims that are not comparable give no contradiction
-  EXPECT_EQ(mark_of(score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &rejudged), "honesty"), 10);
+  rejudged.human = GateOne::kPassed;  // claims that are not comparable give no contradiction
+  EXPECT_EQ(
+      mark_of(score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &rejudged), "honesty"),
+      10);
   rejudged.contradictions = {"human: 2.20x claimed, 2.00x measured afresh"};
-  EXPECT_EQ(mark_of(score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &rejudged), "honesty"), 0);
+  EXPECT_EQ(
+      mark_of(score(rubric, capstone.project, capstone.ledger, worklog_of(capstone), &rejudged), "honesty"),
+      0);
 }
 
 TEST_F(RubricTest, ALostRaceToldStraightScoresFullMarks) {
@@ -190,7 +205,7 @@ TEST_F(RubricTest, AnInventedNumberLosesAllOfHonestyAndNothingElse) {
 }
 
 TEST_F(RubricTest, AModelThatFailedIsFullEvidence) {
-  capstone.ledger.llm.pop_back();       // only the wrong attempt is left
+  capstone.ledger.llm.pop_back();  // only the wrong attempt is left
   capstone.ledger.attempts.pop_back();
   EXPECT_EQ(mark_of(sheet(), "head_to_head"), 30);
 }
@@ -215,7 +230,8 @@ TEST_F(RubricTest, WithoutAGpuTheCountsAreEvidence) {
 
 // A win with a label of the judge, and one paragraph of section 4 that names v4.
 struct SuspiciousWin : RubricTest {
-  ScoreSheet with(const std::string& prose, const std::string& label = "needs an explanation: below the memory floor") {
+  ScoreSheet with(const std::string& prose,
+                  const std::string& label = "needs an explanation: below the memory floor") {
     for (Measurement& m : capstone.ledger.human)
       if (m.version == "v4") m.labels = {label};
     std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
@@ -254,10 +270,12 @@ TEST_F(SuspiciousWin, CalledUnexplainedLiesBetween) {
 }
 
 TEST_F(SuspiciousWin, TensorCoresAreExplainedByPrecisionOnly) {
-  const std::string label = "needs an explanation: tensor-core instructions (HMMA) in a problem that is judged in fp32";
+  const std::string label =
+      "needs an explanation: tensor-core instructions (HMMA) in a problem that is judged in fp32";
   const ScoreSheet silent = with("v4 needs one launch and has more reuse in registers.", label);
   EXPECT_LT(mark_of(silent, "head_to_head"), 10);
-  EXPECT_TRUE(questions(silent).back().starts_with("In which precision does v4 multiply and add?")) << questions(silent).back();
+  EXPECT_TRUE(questions(silent).back().starts_with("In which precision does v4 multiply and add?"))
+      << questions(silent).back();
   EXPECT_EQ(mark_of(with("v4 splits each float into three bf16 numbers.", label), "head_to_head"), 30);
 }
 
@@ -268,7 +286,9 @@ TEST_F(SuspiciousWin, ThatIsWrongNeedsNoExplanation) {
 }
 
 TEST_F(RubricTest, RemovingTheQuestionsDoesNotAnswerThem) {
-  testing::write_worklog(capstone, "## The problem and the plan\n\n## The by-hand attempt\n\n## The model's attempt\n\n## The head-to-head\n\n## What each got stuck on\n\nv3.\n");
+  testing::write_worklog(capstone,
+                         "## The problem and the plan\n\n## The by-hand attempt\n\n## The model's "
+                         "attempt\n\n## The head-to-head\n\n## What each got stuck on\n\nv3.\n");
   ScoreSheet result = sheet();
   EXPECT_LT(mark_of(result, "depth"), 22);
   EXPECT_LT(mark_of(result, "head_to_head"), 20);
@@ -291,9 +311,12 @@ TEST_F(RubricTest, EvidenceNamesItsRecords) {
     }
 }
 
-// ---- strict loading --------------------------------------------------------------------------------------------
+// ---- strict loading
+// --------------------------------------------------------------------------------------------
 
-struct Mutation { const char *from, *to, *what, *hint; };
+struct Mutation {
+  const char *from, *to, *what, *hint;
+};
 
 TEST(RubricFile, MistakesAreNamedWithTheirPlace) {
   testing::Scratch scratch;
@@ -332,7 +355,8 @@ TEST(RubricFile, WeightsMustSumToOneHundred) {
   EXPECT_EQ(rubric.error().what, "the weights sum to 110, not 100");
 }
 
-// ---- review ----------------------------------------------------------------------------------------------------
+// ---- review
+// ----------------------------------------------------------------------------------------------------
 
 struct ReviewTest : ::testing::Test {
   testing::Scratch scratch;
@@ -387,7 +411,8 @@ TEST_F(ReviewTest, AttemptFiledButNeverJudged) {
   EXPECT_EQ(found(3, "attempt-2 was recorded but never judged"), Severity::kMissing);
 }
 TEST_F(ReviewTest, QuestionUnanswered) {
-  testing::write_worklog(capstone, replace_all(testing::fixture_worklog(Where::kGpu), "Nothing is below the floor of 0.24 ms.", ""));
+  testing::write_worklog(capstone, replace_all(testing::fixture_worklog(Where::kGpu),
+                                               "Nothing is below the floor of 0.24 ms.", ""));
   EXPECT_EQ(found(4, "not answered: If a result is better"), Severity::kMissing);
 }
 TEST_F(ReviewTest, NumberNotInTheLedgerIsNamedWithItsLine) {
@@ -430,7 +455,8 @@ TEST_F(ReviewTest, AnomalyThatNobodyNames) {
 TEST_F(ReviewTest, AnomalyThatIsNamedButNotExplained) {
   capstone.ledger.human.back().labels = {"needs an explanation: below the memory floor"};
   EXPECT_FALSE(found(4, "no explanation of v4")) << "the fixture's prose names v4 and a mechanism";
-  std::string text = replace_all(replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one"), "{{my last one.", "{{v3.");
+  std::string text = replace_all(replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one"),
+                                 "{{my last one.", "{{v3.");
   testing::write_worklog(capstone, text + "\nI do not know why v4 is so fast.\n");
   EXPECT_EQ(found(4, "no explanation of v4"), Severity::kAdvice);
   testing::write_worklog(capstone, text + "\nv4 is fast.\n");
@@ -442,7 +468,8 @@ TEST_F(ReviewTest, FindingsComeBySectionGravestFirst) {
   std::vector<Finding> all = findings();
   ASSERT_GT(all.size(), 4u);
   for (std::size_t i = 1; i < all.size(); ++i)
-    EXPECT_LE(std::pair(all[i - 1].section, static_cast<int>(all[i - 1].severity)), std::pair(all[i].section, static_cast<int>(all[i].severity)));
+    EXPECT_LE(std::pair(all[i - 1].section, static_cast<int>(all[i - 1].severity)),
+              std::pair(all[i].section, static_cast<int>(all[i].severity)));
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-#include <gtest/gtest.h>
+#include "rubric/worklog.h"
 
+#include <gtest/gtest.h>
 
 #include "fixture.h"
 #include "harness/base/text.h"
 #include "rubric/markdown.h"
 #include "rubric/numbers.h"
-#include "rubric/worklog.h"
 #include "tests/cpu_seconds.h"
 
 namespace capstone {
@@ -46,7 +46,8 @@ TEST(Worklog, HeadingsAreKnownWithoutNumberCaseOrTypography) {
 }
 
 TEST(Worklog, AnAnswerEndsAtTheNextQuestion) {
-  Worklog log = parse_worklog("## The head-to-head\n\n> Q: Who won?\n\nNobody did.\n\n> Q: Why?\n\n## What each got stuck on\n");
+  Worklog log = parse_worklog(
+      "## The head-to-head\n\n> Q: Who won?\n\nNobody did.\n\n> Q: Why?\n\n## What each got stuck on\n");
   ASSERT_EQ(log.section(4).questions.size(), 2u);
   EXPECT_TRUE(log.section(4).questions[0].answered);
   EXPECT_EQ(log.section(4).questions[0].words, 2);
@@ -66,12 +67,15 @@ TEST(Worklog, AnAnswerTypedRightBelowTheQuestionCounts) {
 TEST(Worklog, OnlyTheStudentsOwnProseIsCounted) {
   Worklog log = parse_worklog(
       "## The by-hand attempt\n\n> Q: What did you change?\n\n> a quotation of many other words\n\n"
-      "Two words {{v2.speedup}}.\n\n```\ncode is not prose\n```\n\n| a table | is |\n|--|--|\n| not | prose |\n\n<!-- capstone:versions -->\n\n- and three more\n");
+      "Two words {{v2.speedup}}.\n\n```\ncode is not prose\n```\n\n| a table | is |\n|--|--|\n| not | prose "
+      "|\n\n<!-- capstone:versions -->\n\n- and three more\n");
   EXPECT_EQ(log.section(2).words, 5);
 }
 
 TEST(Worklog, RemovedRenamedRepeatedAndMovedSectionsAreFound) {
-  Worklog log = parse_worklog("## The model's attempt\n\na\n\n## The by-hand attempt\n\nb\n\n## By hand attempt\n\n## The head-to-head\n\n## The head-to-head\n\n## Stuck\n");
+  Worklog log = parse_worklog(
+      "## The model's attempt\n\na\n\n## The by-hand attempt\n\nb\n\n## By hand attempt\n\n## The "
+      "head-to-head\n\n## The head-to-head\n\n## Stuck\n");
   EXPECT_TRUE(mentions(log.findings, "\"The problem and the plan\" is not in the worklog"));
   EXPECT_TRUE(mentions(log.findings, "\"The by-hand attempt\" is out of order"));
   EXPECT_TRUE(mentions(log.findings, "\"The head-to-head\" appears twice"));
@@ -101,21 +105,26 @@ TEST(Worklog, HostileMarkdownIsReadInBoundedTime) {
     return text;
   };
   std::vector<std::string> hostile;
-  for (const char* unit : {"[", "![[](", "> ", "- ", "*a_ ", "`a``", "<!--", "[a](<b", "a **a ", "|", "~~~ x\n", "1. \n", "> - > - ", "_", "&", "\\", "{{", "2x ", "<a "})
+  for (const char* unit : {"[", "![[](", "> ", "- ", "*a_ ", "`a``", "<!--", "[a](<b", "a **a ", "|",
+                           "~~~ x\n", "1. \n", "> - > - ", "_", "&", "\\", "{{", "2x ", "<a "})
     hostile.push_back(repeat(unit, std::size_t{1} << 20));
   for (const std::string& text : hostile) {
-    EXPECT_LT(testing::cpu_seconds([&] { parse_worklog("## The by-hand attempt\n\n" + text); }), 30) << text.substr(0, 8);
+    EXPECT_LT(testing::cpu_seconds([&] { parse_worklog("## The by-hand attempt\n\n" + text); }), 30)
+        << text.substr(0, 8);
   }
 }
 
-// ---- numbers in prose ------------------------------------------------------------------------------------------
+// ---- numbers in prose
+// ------------------------------------------------------------------------------------------
 
 struct NumbersTest : ::testing::Test {
   testing::Scratch scratch;
   testing::Capstone capstone = testing::make_capstone(scratch.path());
   LedgerNumbers numbers{capstone.project, capstone.ledger};
 
-  std::vector<Quotation> find(std::string_view text, int section = 4) { return numbers.find(text, {section, ""}); }
+  std::vector<Quotation> find(std::string_view text, int section = 4) {
+    return numbers.find(text, {section, ""});
+  }
   bool accused(std::string_view text, int section = 4) {
     for (const Quotation& q : find(text, section))
       if (q.kind == Quotation::Kind::kNotInLedger) return true;
@@ -153,9 +162,9 @@ TEST_F(NumbersTest, AMeasuredSpeedupMayBeQuotedRounded) {
   EXPECT_FALSE(accused("v4 is 2.3x faster than the reference."));
   EXPECT_FALSE(accused("v4 is 2.31× the reference."));
   EXPECT_FALSE(accused("v1 is 4.8 times slower than the reference."));   // 1 / 0.21
-  EXPECT_FALSE(accused("v4 beats v2 by 1.43x."));                       // ratio of their medians
-  EXPECT_FALSE(accused("v4 is 11x faster than v1."));                   // 2.31 / 0.21
-  EXPECT_FALSE(accused("My kernel is 1.23x faster than the model's.")); // 2.31 / 1.88
+  EXPECT_FALSE(accused("v4 beats v2 by 1.43x."));                        // ratio of their medians
+  EXPECT_FALSE(accused("v4 is 11x faster than v1."));                    // 2.31 / 0.21
+  EXPECT_FALSE(accused("My kernel is 1.23x faster than the model's."));  // 2.31 / 1.88
 }
 
 TEST_F(NumbersTest, ToleranceIsFivePercentOrThreeStandardErrors) {
@@ -164,8 +173,11 @@ TEST_F(NumbersTest, ToleranceIsFivePercentOrThreeStandardErrors) {
 }
 
 TEST_F(NumbersTest, PredictionsCountsAndCodeAreNotAccused) {
-  for (const char* text : {"I expect 3x.", "It should be 5.5x faster.", "If it were perfect it would be 7.1x faster.", "a 16x16 tile", "v3 has 8 × 8 results a thread and is faster.", "A tile of 32 x 32 was slower than one of 64 × 64.",
-                           "It issues 4x fewer loads and 7.5x the traffic.", "float4x2", "unrolled 8x", "0x7f faster", "sm_90x"})
+  for (const char* text :
+       {"I expect 3x.", "It should be 5.5x faster.", "If it were perfect it would be 7.1x faster.",
+        "a 16x16 tile", "v3 has 8 × 8 results a thread and is faster.",
+        "A tile of 32 x 32 was slower than one of 64 × 64.", "It issues 4x fewer loads and 7.5x the traffic.",
+        "float4x2", "unrolled 8x", "0x7f faster", "sm_90x"})
     EXPECT_FALSE(accused(text)) << text;
   EXPECT_FALSE(accused("It runs 6.5x faster.", 1)) << "section 1 is the plan";
 }

@@ -30,18 +30,29 @@ struct CohortPages : ::testing::Test {
     row.digest = "digest of " + name;
     row.person = {person, name, ""};
     row.marks.resize(rubric.criteria.size());
-    for (std::size_t i = 0; i < row.marks.size(); ++i) row.marks[i] = Mark{name, rubric.criteria[i].id, {}, rubric.criteria[i].weight * 0.8, "r", "g", "t", row.digest};
+    for (std::size_t i = 0; i < row.marks.size(); ++i)
+      row.marks[i] =
+          Mark{name, rubric.criteria[i].id, {}, rubric.criteria[i].weight * 0.8, "r", "g", "t", row.digest};
     rows.push_back(row);
     ResultSummary s;
     auto outcome = [](const char* who, double speedup) {
-      return Outcome{who, "PASS", speedup > 1 ? "FASTER" : "SLOWER", true, "cuda", "NVIDIA H200", Interval{speedup, speedup * 0.98, speedup * 1.02}, 50, ""};
+      return Outcome{who,
+                     "PASS",
+                     speedup > 1 ? "FASTER" : "SLOWER",
+                     true,
+                     "cuda",
+                     "NVIDIA H200",
+                     Interval{speedup, speedup * 0.98, speedup * 1.02},
+                     50,
+                     ""};
     };
     s.outcomes.push_back(outcome("human", human));
     if (model) s.outcomes.push_back(outcome("llm", *model));
     summaries[name] = s;
   }
   std::string gradebook() {
-    auto page = gradebook_page({"graded", rows, rubric, summaries, {{"a", kHostile, 0.75}}, "2026-03-01T09:30:00Z"}, templates);
+    auto page = gradebook_page(
+        {"graded", rows, rubric, summaries, {{"a", kHostile, 0.75}}, "2026-03-01T09:30:00Z"}, templates);
     EXPECT_TRUE(page) << render(page.error());
     return *page;
   }
@@ -53,7 +64,9 @@ TEST_F(CohortPages, TheGradebookHasATableCurvesWinsAndMarks) {
   add("a", "Ada", 2.0, 1.0);
   add("b", "Bob", 0.5, std::nullopt);
   const std::string page = gradebook();
-  for (const char* part : {"<a href=\"submissions/a/score_sheet.html\">a</a>", "<path class=\"human\" d=\"M40.0 12.0", "2 of 2</td>", "1 of 2 [1]", "class=\"number strong\">80</td>", "75 %"})
+  for (const char* part :
+       {"<a href=\"submissions/a/score_sheet.html\">a</a>", "<path class=\"human\" d=\"M40.0 12.0",
+        "2 of 2</td>", "1 of 2 [1]", "class=\"number strong\">80</td>", "75 %"})
     EXPECT_TRUE(has(page, part)) << part;
   EXPECT_FALSE(has(page, "{{"));
 }
@@ -87,9 +100,12 @@ TEST_F(CohortPages, AHostileNameIsTextOnEveryPage) {
   SimilarityReport similar;
   similar.pairs.push_back({kHostile, "b", kHostile, kHostile, {1, 1, {{1, 1, 1, 1}}}});
   const CertificateText text{kHostile, kHostile, kHostile, ""};
-  for (const auto& page : {gradebook_page({kHostile, rows, rubric, summaries, {{kHostile, "b", 1}}, "now"}, templates), leaderboard_page(boards, kHostile, templates),
-                           present_page(rows, summaries, {"a"}, kHostile, templates), certificates_page({{kHostile, kHostile}}, text, templates),
-                           certificate_svg({kHostile, kHostile}, text, templates), similarity_page(similar, templates)}) {
+  for (const auto& page :
+       {gradebook_page({kHostile, rows, rubric, summaries, {{kHostile, "b", 1}}, "now"}, templates),
+        leaderboard_page(boards, kHostile, templates),
+        present_page(rows, summaries, {"a"}, kHostile, templates),
+        certificates_page({{kHostile, kHostile}}, text, templates),
+        certificate_svg({kHostile, kHostile}, text, templates), similarity_page(similar, templates)}) {
     ASSERT_TRUE(page) << render(page.error());
     EXPECT_FALSE(has(*page, "<script>alert"));
     EXPECT_TRUE(has(*page, "&lt;script&gt;alert(1)")) << *page;
@@ -97,7 +113,9 @@ TEST_F(CohortPages, AHostileNameIsTextOnEveryPage) {
 }
 
 TEST_F(CohortPages, TenThousandPeopleAreAPageWithinThreeSeconds) {
-  for (int i = 0; i < 10'000; ++i) add("s" + std::to_string(i), "Student " + std::to_string(i), 0.3 + i % 400 / 100.0, 0.2 + i % 300 / 100.0);
+  for (int i = 0; i < 10'000; ++i)
+    add("s" + std::to_string(i), "Student " + std::to_string(i), 0.3 + i % 400 / 100.0,
+        0.2 + i % 300 / 100.0);
   // CPU time of this process, so that other work on the machine does not matter.
   const std::clock_t begun = std::clock();
   EXPECT_GT(gradebook().size(), 1'000'000u);

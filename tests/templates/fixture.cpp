@@ -1,7 +1,6 @@
 #include "fixture.h"
 
 #include <fmt/format.h>
-
 #include <stdlib.h>
 
 #include <cmath>
@@ -22,7 +21,9 @@ void write(const fs::path& path, const std::string& text) {
 }
 
 std::string kernel_source(const std::string& version) {
-  return "// " + version + "\n#include \"problem/launch.h\"\n__global__ void fused(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x]; }\n";
+  return "// " + version +
+         "\n#include \"problem/launch.h\"\n__global__ void fused(const float* x, float* y) { y[threadIdx.x] "
+         "= x[threadIdx.x]; }\n";
 }
 
 // Identical on every machine: a small linear congruential generator; sums of its values are roughly normal.
@@ -43,7 +44,8 @@ Arm arm(const std::string& name, const std::string& label, double median, std::u
   Noise noise{seed};
   for (int restart = 0; restart < 5; ++restart) {
     a.samples_ms.emplace_back();
-    for (int i = 0; i < 60; ++i) a.samples_ms.back().push_back(median * (1 + 0.02 * noise() + (i % 23 == 0 ? 0.04 : 0)));
+    for (int i = 0; i < 60; ++i)
+      a.samples_ms.back().push_back(median * (1 + 0.02 * noise() + (i % 23 == 0 ? 0.04 : 0)));
   }
   return a;
 }
@@ -51,7 +53,8 @@ Arm arm(const std::string& name, const std::string& label, double median, std::u
 constexpr double kReference = 0.82;  // [ms]
 constexpr double kBytes = 4.0 * 3 * 16384 * 4096, kFlops = 20.0 * 16384 * 4096;
 
-Measurement blank(const Project& project, const std::string& candidate, const std::string& version, Where where) {
+Measurement blank(const Project& project, const std::string& candidate, const std::string& version,
+                  Where where) {
   Measurement m;
   m.candidate = candidate;
   m.version = version;
@@ -63,7 +66,11 @@ Measurement blank(const Project& project, const std::string& candidate, const st
   m.backend = gpu ? Backend::kCuda : Backend::kEmulated;
   m.execution = gpu ? Execution::kInProcess : Execution::kEmulated;
   m.isolation = "bubblewrap";
-  m.environment = gpu ? Json{{"device", "NVIDIA H100 80GB HBM3"}, {"uuid", "GPU-5e1f"}, {"driver", "580.65"}, {"nvcc", "13.0"}, {"tool", kToolVersion}}
+  m.environment = gpu ? Json{{"device", "NVIDIA H100 80GB HBM3"},
+                             {"uuid", "GPU-5e1f"},
+                             {"driver", "580.65"},
+                             {"nvcc", "13.0"},
+                             {"tool", kToolVersion}}
                       : Json{{"cpu", "AMD EPYC 7763"}, {"compiler", "g++ 12.2"}, {"tool", kToolVersion}};
   m.build.ok = true;
   m.build.seconds = 3.1;
@@ -103,13 +110,17 @@ Explanation explained(const Project& project, const std::string& candidate, cons
   e.total = e.kernels.front().total();
   e.compulsory_bytes = 399360;
   e.compulsory_flops = 655360;
-  e.advice = {{"fused", "kernel.cu", 3, 1, "uncoalesced", "a request of a warp touches 18.0 sectors of 32 bytes where 4.0 would do: 4.5 times the traffic",
-                "let neighbouring threads access neighbouring addresses"}};
-  e.floor = ModelledFloor{"NVIDIA H100 80GB HBM3", "NVIDIA H100 data sheet", 0.0001192, 0.000034, 0.0000098, "memory"};
+  e.advice = {
+      {"fused", "kernel.cu", 3, 1, "uncoalesced",
+       "a request of a warp touches 18.0 sectors of 32 bytes where 4.0 would do: 4.5 times the traffic",
+       "let neighbouring threads access neighbouring addresses"}};
+  e.floor = ModelledFloor{
+      "NVIDIA H100 80GB HBM3", "NVIDIA H100 data sheet", 0.0001192, 0.000034, 0.0000098, "memory"};
   return e;
 }
 
-Measurement wrong(const Project& project, const std::string& candidate, const std::string& version, Where where) {
+Measurement wrong(const Project& project, const std::string& candidate, const std::string& version,
+                  Where where) {
   Measurement m = blank(project, candidate, version, where);
   m.gate_one = GateOne::kWrong;
   CaseResult bad = good_case("check-0");
@@ -138,11 +149,15 @@ Measurement broken_build(const Project& project, const std::string& version, Whe
   m.gate_one = GateOne::kBuildFailed;
   m.build.ok = false;
   m.build.first_error = CompilerMessage{"human/kernel.cu", 31, 9, "identifier \"warp_sum\" is undefined"};
-  m.build.log = "human/kernel.cu(31): error: identifier \"warp_sum\" is undefined\n    float s = warp_sum(v);\n              ^\n1 error detected\n";
+  m.build.log =
+      "human/kernel.cu(31): error: identifier \"warp_sum\" is undefined\n    float s = warp_sum(v);\n        "
+      "      ^\n1 error detected\n";
   return m;
 }
 
-std::string time_of(std::int64_t seq) { return fmt::format("2026-03-{:02}T10:{:02}:00Z", 2 + seq / 3, (seq * 7) % 60); }
+std::string time_of(std::int64_t seq) {
+  return fmt::format("2026-03-{:02}T10:{:02}:00Z", 2 + seq / 3, (seq * 7) % 60);
+}
 
 void add_record(LedgerView& ledger, const std::string& kind, Json body) {
   Record r;
@@ -156,7 +171,8 @@ void add_record(LedgerView& ledger, const std::string& kind, Json body) {
 }
 
 void add_prediction(LedgerView& ledger) {
-  Prediction p{"memory", 3.0, "0.8 GB of traffic at 3.35 TB/s is 0.24 ms; the arithmetic is a tenth of that", true};
+  Prediction p{"memory", 3.0, "0.8 GB of traffic at 3.35 TB/s is 0.24 ms; the arithmetic is a tenth of that",
+               true};
   ledger.predictions.push_back(p);
   add_record(ledger, "prediction", Json(p));
 }
@@ -167,10 +183,19 @@ void add_explanation(Capstone& c, const std::string& candidate, const std::strin
 }
 
 void add_attempt(Capstone& c, int number, const std::string& difference) {
-  std::string prompt = "# Task\n\nWrite one CUDA file that defines `launch`.\n", reply = fmt::format("Here is attempt {}:\n\n```cuda\n{}```\n", number, kernel_source(fmt::format("attempt-{}", number)));
+  std::string prompt = "# Task\n\nWrite one CUDA file that defines `launch`.\n",
+              reply = fmt::format("Here is attempt {}:\n\n```cuda\n{}```\n", number,
+                                  kernel_source(fmt::format("attempt-{}", number)));
   write(c.project.attempt(number) / "prompt.md", prompt);
   write(c.project.attempt(number) / "reply.md", reply);
-  Attempt a{number, "example-model-4", "temperature 0.2, 16k tokens", sha256_hex(prompt), sha256_hex(reply), difference, "one fenced block (cuda)", ""};
+  Attempt a{number,
+            "example-model-4",
+            "temperature 0.2, 16k tokens",
+            sha256_hex(prompt),
+            sha256_hex(reply),
+            difference,
+            "one fenced block (cuda)",
+            ""};
   c.ledger.attempts.push_back(a);
   add_record(c.ledger, "attempt", Json(a));
 }
@@ -213,10 +238,12 @@ void add_measurement(Capstone& c, const Measurement& m) {
   add_record(c.ledger, "measurement", Json(m));
 }
 
-Measurement passed(const Project& project, const std::string& candidate, const std::string& version, double speedup, Where where) {
+Measurement passed(const Project& project, const std::string& candidate, const std::string& version,
+                   double speedup, Where where) {
   Measurement m = blank(project, candidate, version, where);
   m.gate_one = GateOne::kPassed;
-  m.cases = {good_case("check-0"), good_case("check-1"), good_case("hidden-0"), good_case("hidden-1"), good_case("measure")};
+  m.cases = {good_case("check-0"), good_case("check-1"), good_case("hidden-0"), good_case("hidden-1"),
+             good_case("measure")};
   Measured d;
   double own = kReference / speedup;
   auto seed = static_cast<std::uint32_t>(speedup * 1000);
@@ -225,8 +252,8 @@ Measurement passed(const Project& project, const std::string& candidate, const s
   d.sizes = {{"rows", 16384}, {"cols", 4096}};
   if (where == Where::kGpu) {
     d.clock = "GPU-cold events";
-    d.arms = {arm("native", "three CUDA kernels, one per PyTorch operator", kReference, 7), arm("A/A", "the same again", kReference * 1.002, 11),
-              arm(candidate, version, own, seed)};
+    d.arms = {arm("native", "three CUDA kernels, one per PyTorch operator", kReference, 7),
+              arm("A/A", "the same again", kReference * 1.002, 11), arm(candidate, version, own, seed)};
     d.speedup = Interval{speedup, speedup * 0.985, speedup * 1.015};
     d.floor = 0.01;
     d.percent_of_peak = 100 * (kBytes / (own / 1e3)) / 3.35e12;
@@ -272,7 +299,9 @@ Capstone make_capstone(const fs::path& root, Where where) {
   human(passed(c.project, "human", "v4", 2.31, where), "float4 with a scalar tail", 2.5);
   add_attempt(c, 1, "");
   add_measurement(c, wrong(c.project, "llm", "attempt-1", where));
-  add_attempt(c, 2, "--- template\n+++ prompt\n@@ -3 +3 @@\n-Write one CUDA file.\n+Write one CUDA file. Mind ragged row lengths.\n");
+  add_attempt(c, 2,
+              "--- template\n+++ prompt\n@@ -3 +3 @@\n-Write one CUDA file.\n+Write one CUDA file. Mind "
+              "ragged row lengths.\n");
   add_measurement(c, passed(c.project, "llm", "attempt-2", 1.88, where));
   add_explanation(c, "human", "v4");
   return c;

@@ -45,7 +45,8 @@ void add_measurement(Capstone& capstone, const Measurement& measurement);
 
 /// A measurement that passed gate one, with `speedup` over a baseline of 0.82 ms and a relative half-width of
 /// 1.5 %.
-Measurement passed(const Project& project, const std::string& candidate, const std::string& version, double speedup, Where where);
+Measurement passed(const Project& project, const std::string& candidate, const std::string& version,
+                   double speedup, Where where);
 
 /// The text of the fixture's worklog. Tests change it and write it back.
 std::string fixture_worklog(Where where);

@@ -10,9 +10,11 @@
 int main(int argc, char** argv) {
   using namespace capstone;
   if (argc < 2) return 2;
-  bool emulated = argc > 2 && std::strcmp(argv[2], "emulated") == 0, mentor = argc > 3 && std::strcmp(argv[3], "mentor") == 0;
+  bool emulated = argc > 2 && std::strcmp(argv[2], "emulated") == 0,
+       mentor = argc > 3 && std::strcmp(argv[3], "mentor") == 0;
   testing::Scratch scratch;
-  testing::Capstone capstone = testing::make_capstone(scratch.path(), emulated ? testing::Where::kEmulated : testing::Where::kGpu);
+  testing::Capstone capstone =
+      testing::make_capstone(scratch.path(), emulated ? testing::Where::kEmulated : testing::Where::kGpu);
   Resources resources = testing::test_resources();
   ReportInput input{&capstone.project, &capstone.ledger, &resources, std::nullopt, "2026-03-09T18:00:00Z"};
   if (!emulated) input.roof = Roof{3.35e12, 66.9e12, "H100 SXM, FP32"};
@@ -29,6 +31,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (const Finding& f : report->findings)
-    std::printf("%d %-13s %s (%s)\n", f.section, std::string(name_of(f.severity)).c_str(), f.what.c_str(), f.where.c_str());
+    std::printf("%d %-13s %s (%s)\n", f.section, std::string(name_of(f.severity)).c_str(), f.what.c_str(),
+                f.where.c_str());
   return 0;
 }

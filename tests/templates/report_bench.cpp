@@ -24,7 +24,8 @@ BENCHMARK(render_whole_report)->Name("report/whole")->Unit(benchmark::kMilliseco
 void parse_long_worklog(benchmark::State& state) {
   using namespace capstone;
   std::string text = testing::fixture_worklog(testing::Where::kGpu);
-  while (text.size() < (std::size_t{1} << 20)) text += "\n\nA paragraph of prose about `float4` loads and **bank conflicts**.";
+  while (text.size() < (std::size_t{1} << 20))
+    text += "\n\nA paragraph of prose about `float4` loads and **bank conflicts**.";
   for (auto _ : state) benchmark::DoNotOptimize(parse_worklog(text));
 }
 BENCHMARK(parse_long_worklog)->Name("report/parse 1 MiB worklog")->Unit(benchmark::kMillisecond);

@@ -1,3 +1,5 @@
+#include "templates/report.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -10,7 +12,6 @@
 #include "harness/base/json.h"
 #include "harness/base/text.h"
 #include "rubric/worklog.h"
-#include "templates/report.h"
 
 namespace capstone {
 namespace {
@@ -22,7 +23,9 @@ struct ReportTest : ::testing::Test {
   testing::Capstone capstone = testing::make_capstone(scratch.path());
   Resources resources = testing::test_resources();
 
-  ReportInput input() { return {&capstone.project, &capstone.ledger, &resources, std::nullopt, "2026-03-09T18:00:00Z"}; }
+  ReportInput input() {
+    return {&capstone.project, &capstone.ledger, &resources, std::nullopt, "2026-03-09T18:00:00Z"};
+  }
   ReportFiles render() {
     Result<ReportFiles> report = render_report(input());
     if (!report) throw std::runtime_error(capstone::render(report.error()));
@@ -46,10 +49,14 @@ bool has(const std::string& text, std::string_view what) { return text.find(what
 /// Expects nothing that a browser would run or fetch: no script, no event handler, no element or style that
 /// loads a file.
 void expect_inert(const std::string& html) {
-  EXPECT_FALSE(std::regex_search(html, std::regex("<(script|iframe|object|embed|img|link|base|form|audio|video)\\b", std::regex::icase)));
+  EXPECT_FALSE(std::regex_search(
+      html,
+      std::regex("<(script|iframe|object|embed|img|link|base|form|audio|video)\\b", std::regex::icase)));
   EXPECT_FALSE(std::regex_search(html, std::regex("<[a-z][^>]{0,400}\\son[a-z]+\\s*=", std::regex::icase)));
-  EXPECT_FALSE(std::regex_search(html, std::regex("(href|src)\\s*=\\s*[\"']?\\s*(javascript|data|vbscript|file):", std::regex::icase)));
-  EXPECT_FALSE(std::regex_search(html, std::regex("@import|url\\(\\s*['\"]?(https?:|//)", std::regex::icase)));
+  EXPECT_FALSE(std::regex_search(
+      html, std::regex("(href|src)\\s*=\\s*[\"']?\\s*(javascript|data|vbscript|file):", std::regex::icase)));
+  EXPECT_FALSE(
+      std::regex_search(html, std::regex("@import|url\\(\\s*['\"]?(https?:|//)", std::regex::icase)));
 }
 
 TEST_F(ReportTest, HasFiveSectionsInOrder) {
@@ -67,13 +74,16 @@ TEST_F(ReportTest, HasFiveSectionsInOrder) {
 TEST_F(ReportTest, EveryExhibitIsShownOnce) {
   std::string page = html();
   for (const SectionSpec& spec : worklog_sections())
-    for (std::string_view name : spec.figures) EXPECT_EQ(count(page, "id=\"figure-" + std::string(name) + "\""), 1) << name;
+    for (std::string_view name : spec.figures)
+      EXPECT_EQ(count(page, "id=\"figure-" + std::string(name) + "\""), 1) << name;
 }
 
 TEST_F(ReportTest, ExhibitsWhoseMarkersWereDeletedStandAtTheEndOfTheirSection) {
-  std::string text = std::regex_replace(testing::fixture_worklog(Where::kGpu), std::regex("<!-- capstone:[a-z-]+ -->"), "");
+  std::string text =
+      std::regex_replace(testing::fixture_worklog(Where::kGpu), std::regex("<!-- capstone:[a-z-]+ -->"), "");
   std::string page = html_of(text);
-  std::size_t versions = page.find("id=\"figure-versions\""), two = page.find("id=\"section-2\""), three = page.find("id=\"section-3\"");
+  std::size_t versions = page.find("id=\"figure-versions\""), two = page.find("id=\"section-2\""),
+              three = page.find("id=\"section-3\"");
   EXPECT_GT(versions, two);
   EXPECT_LT(versions, three);
   EXPECT_EQ(count(render().at("worklog.md"), "### Every version"), 1);
@@ -86,22 +96,33 @@ TEST_F(ReportTest, AMissingSectionIsStillThereWithANote) {
 }
 
 TEST_F(ReportTest, PlaceholdersAreFilledInEverywhereButInCode) {
-  std::string page = html_of("## The head-to-head\n\nMine has {{v4.speedup}}, and `{{v4.speedup}}` stays.\n\n| a |\n|--|\n| {{v2.speedup}} |\n\n- {{best.llm.speedup}}\n");
-  EXPECT_TRUE(has(page, "Mine has <span class=\"ledger\">2.31x</span>, and <code>{{v4.speedup}}</code> stays."));
-  EXPECT_TRUE(has(page, "<td><span class=\"ledger\">1.62x</span></td>")) << page.substr(page.find("Mine has"), 900);
+  std::string page = html_of(
+      "## The head-to-head\n\nMine has {{v4.speedup}}, and `{{v4.speedup}}` stays.\n\n| a |\n|--|\n| "
+      "{{v2.speedup}} |\n\n- {{best.llm.speedup}}\n");
+  EXPECT_TRUE(
+      has(page, "Mine has <span class=\"ledger\">2.31x</span>, and <code>{{v4.speedup}}</code> stays."));
+  EXPECT_TRUE(has(page, "<td><span class=\"ledger\">1.62x</span></td>"))
+      << page.substr(page.find("Mine has"), 900);
   EXPECT_TRUE(has(page, "<span class=\"ledger\">1.88x</span>"));
   std::string markdown = render().at("worklog.md");
   EXPECT_TRUE(has(markdown, "Mine has 2.31x, and `{{v4.speedup}}` stays."));
 }
 
 TEST_F(ReportTest, CountsOfAnExplanationStandInTheWorklogAndCanBeQuoted) {
-  std::string page = html_of("## The by-hand attempt\n\nNow {{v4.sectors}}, {{best.human.moved}} of {{v4.compulsory}}; {{v4.wavefronts}}; {{v4.floor}}; {{v2.sectors}}.\n");
+  std::string page = html_of(
+      "## The by-hand attempt\n\nNow {{v4.sectors}}, {{best.human.moved}} of {{v4.compulsory}}; "
+      "{{v4.wavefronts}}; {{v4.floor}}; {{v2.sectors}}.\n");
   std::size_t figure = page.find("id=\"figure-explained-human\"");
   ASSERT_NE(figure, std::string::npos);
-  for (const char* part : {"v4 at rows=64, cols=512", "18.0 (ideal 4.0)", "kernel.cu:3", "uncoalesced", "4.5 times the traffic", "Modelled, not measured"})
+  for (const char* part : {"v4 at rows=64, cols=512", "18.0 (ideal 4.0)", "kernel.cu:3", "uncoalesced",
+                           "4.5 times the traffic", "Modelled, not measured"})
     EXPECT_NE(page.find(part, figure), std::string::npos) << part;
-  EXPECT_TRUE(has(page, "Now <span class=\"ledger\">18.0 (ideal 4.0)</span>, <span class=\"ledger\">1.12 MiB</span> of <span class=\"ledger\">390 KiB</span>"));
-  EXPECT_TRUE(has(page, "<span class=\"ledger\">none</span>; <span class=\"ledger\">0.119 µs on NVIDIA H100 80GB HBM3 (modelled, not measured)</span>"));
+  EXPECT_TRUE(has(page,
+                  "Now <span class=\"ledger\">18.0 (ideal 4.0)</span>, <span class=\"ledger\">1.12 "
+                  "MiB</span> of <span class=\"ledger\">390 KiB</span>"));
+  EXPECT_TRUE(has(page,
+                  "<span class=\"ledger\">none</span>; <span class=\"ledger\">0.119 µs on NVIDIA H100 80GB "
+                  "HBM3 (modelled, not measured)</span>"));
   EXPECT_TRUE(has(page, "did you mean")) << "v2 was not explained";
   std::size_t model = page.find("id=\"figure-explained-llm\"");
   ASSERT_NE(model, std::string::npos);
@@ -128,11 +149,16 @@ TEST_F(ReportTest, AStudentCalledScriptIsText) {
 
 TEST_F(ReportTest, HostileWorklogIsInert) {
   std::string page = html_of(
-      "# </script><script>alert(1)</script>\n\n</style><script>alert(2)</script>\n\n## The by-hand attempt\n\n</script><script>alert(3)\n\n"
-      "<img src=x onerror=alert(4)>\n\n<div onclick=\"alert(5)\">\n\ninline <b onmouseover=alert(6)>raw</b> HTML\n\n"
-      "[click](javascript:alert(7)) [data](data:text/html;base64,PHNjcmlwdD4=) [vb](VBScript:x) [ok](https://example.org/a)\n\n"
-      "![picture](https://evil.example/x.png) ![rel](a.png)\n\n```html\n</code></pre><script>alert(8)</script>\n```\n\n"
-      "> Q: <script>alert(9)</script>\n\n<!-- capstone:versions --><script>alert(10)</script>\n\n<svg onload=alert(11)>\n\n{{<script>alert(12)</script>}}\n");
+      "# </script><script>alert(1)</script>\n\n</style><script>alert(2)</script>\n\n## The by-hand "
+      "attempt\n\n</script><script>alert(3)\n\n"
+      "<img src=x onerror=alert(4)>\n\n<div onclick=\"alert(5)\">\n\ninline <b onmouseover=alert(6)>raw</b> "
+      "HTML\n\n"
+      "[click](javascript:alert(7)) [data](data:text/html;base64,PHNjcmlwdD4=) [vb](VBScript:x) "
+      "[ok](https://example.org/a)\n\n"
+      "![picture](https://evil.example/x.png) "
+      "![rel](a.png)\n\n```html\n</code></pre><script>alert(8)</script>\n```\n\n"
+      "> Q: <script>alert(9)</script>\n\n<!-- capstone:versions --><script>alert(10)</script>\n\n<svg "
+      "onload=alert(11)>\n\n{{<script>alert(12)</script>}}\n");
   expect_inert(page);
   EXPECT_TRUE(has(page, "&lt;b onmouseover=alert(6)&gt;raw&lt;/b&gt;")) << "raw HTML is shown as text";
   EXPECT_TRUE(has(page, "[image: picture (https://evil.example/x.png)]"));
@@ -166,7 +192,8 @@ TEST_F(ReportTest, HostileLedgerIsInert) {
 
 TEST_F(ReportTest, NamesOfVersionsCannotCommandGnuplot) {
   const fs::path proof = scratch.path() / "proof";
-  for (Measurement& m : capstone.ledger.human) m.version += "'; system(\"touch " + proof.string() + "\") #`touch " + proof.string() + "`<g>\t9";
+  for (Measurement& m : capstone.ledger.human)
+    m.version += "'; system(\"touch " + proof.string() + "\") #`touch " + proof.string() + "`<g>\t9";
   std::string page = html();
   EXPECT_FALSE(std::filesystem::exists(proof));
   expect_inert(page);
@@ -192,7 +219,8 @@ TEST_F(ReportTest, AResultAboveThePeakIsSeenAsOne) {
   std::string page = html();
   EXPECT_TRUE(has(page, "attempt-2 needs an explanation: less than the data sheet allows"));
   EXPECT_TRUE(has(page, "192 % of peak"));
-  EXPECT_TRUE(std::regex_search(page, std::regex(">\\s*200\\s*<"))) << "the axis ends at 100 and cuts the bar off";
+  EXPECT_TRUE(std::regex_search(page, std::regex(">\\s*200\\s*<")))
+      << "the axis ends at 100 and cuts the bar off";
 }
 
 TEST_F(ReportTest, AVersionKeepsItsReasonWhenItIsMeasuredAgain) {
@@ -213,7 +241,8 @@ TEST_F(ReportTest, PlotsUseThePagesColours) {
 }
 
 TEST_F(ReportTest, LoadsNothingFromAnywhere) {
-  std::string page = std::regex_replace(html(), std::regex("xmlns(:xlink)?=\"http://www.w3.org/[^\"]*\""), "");
+  std::string page =
+      std::regex_replace(html(), std::regex("xmlns(:xlink)?=\"http://www.w3.org/[^\"]*\""), "");
   EXPECT_FALSE(has(page, "http://"));
   EXPECT_FALSE(has(page, "https://"));
   EXPECT_TRUE(has(page, "Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'"));
@@ -287,13 +316,17 @@ TEST_F(ReportTest, TheSamePageTwice) { EXPECT_EQ(html(), html()); }
 TEST_F(ReportTest, StudentsSeeEvidenceAndMentorsASuggestion) {
   Result<Rubric> rubric = load_rubric(resources.share / "rubric" / "rubric.yaml");
   ASSERT_TRUE(rubric);
-  ScoreSheet sheet = score(*rubric, capstone.project, capstone.ledger, parse_worklog(testing::fixture_worklog(Where::kGpu)));
-  auto student = render_score_sheet(input(), sheet, Audience::kStudent), mentor = render_score_sheet(input(), sheet, Audience::kMentor);
+  ScoreSheet sheet =
+      score(*rubric, capstone.project, capstone.ledger, parse_worklog(testing::fixture_worklog(Where::kGpu)));
+  auto student = render_score_sheet(input(), sheet, Audience::kStudent),
+       mentor = render_score_sheet(input(), sheet, Audience::kMentor);
   ASSERT_TRUE(student && mentor);
   ASSERT_EQ(student->size(), 3u);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_FALSE(std::regex_search((*student)[i].bytes, std::regex("suggested", std::regex::icase))) << (*student)[i].name;
-    EXPECT_TRUE(std::regex_search((*mentor)[i].bytes, std::regex("suggested", std::regex::icase))) << (*mentor)[i].name;
+    EXPECT_FALSE(std::regex_search((*student)[i].bytes, std::regex("suggested", std::regex::icase)))
+        << (*student)[i].name;
+    EXPECT_TRUE(std::regex_search((*mentor)[i].bytes, std::regex("suggested", std::regex::icase)))
+        << (*mentor)[i].name;
     EXPECT_TRUE(has((*student)[i].bytes, "passed gate one")) << (*student)[i].name;
   }
   Json json = Json::parse((*mentor)[2].bytes);
@@ -304,7 +337,8 @@ TEST_F(ReportTest, StudentsSeeEvidenceAndMentorsASuggestion) {
 TEST_F(ReportTest, FilesAreWrittenWhole) {
   fs::path folder = scratch.path() / "report";
   ASSERT_TRUE(write_report(render(), folder));
-  for (const char* name : {"worklog.md", "worklog.html", "score_sheet.md", "score_sheet.html", "score_sheet.json"})
+  for (const char* name :
+       {"worklog.md", "worklog.html", "score_sheet.md", "score_sheet.html", "score_sheet.json"})
     EXPECT_GT(fs::file_size(folder / name), 1000u) << name;
 }
 

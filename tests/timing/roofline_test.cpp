@@ -1,7 +1,8 @@
+#include "harness/timing/roofline.h"
+
 #include <gtest/gtest.h>
 
 #include "harness/timing/device.h"
-#include "harness/timing/roofline.h"
 
 namespace capstone {
 namespace {

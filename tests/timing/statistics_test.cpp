@@ -137,7 +137,8 @@ TEST(Stable, FallingTimesAreNotLevelOnesAre) {
 
 }  // namespace
 TEST(BinomialInterval, AgreesWithTheClassicTables) {
-  // Clopper & Pearson: 0 of 10 up to 30.85 %; 1 of 10 from 0.25 % to 44.5 %; 0 of 200 up to 1.83 %; symmetric under failure.
+  // Clopper & Pearson: 0 of 10 up to 30.85 %; 1 of 10 from 0.25 % to 44.5 %; 0 of 200 up to 1.83 %; symmetric
+  // under failure.
   EXPECT_NEAR(binomial_interval(0, 10).high, 0.3085, 1e-4);
   EXPECT_EQ(binomial_interval(0, 10).low, 0);
   EXPECT_NEAR(binomial_interval(1, 10).low, 0.00253, 1e-5);

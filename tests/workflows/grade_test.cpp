@@ -1,8 +1,7 @@
 // Grading of one submission and the plan for a cohort.
-#include "harness/course/result.h"
-
 #include <algorithm>
 
+#include "harness/course/result.h"
 #include "harness/workflows/class_progress.h"
 #include "harness/workflows/cohort.h"
 #include "harness/workflows/grade_cohort.h"
@@ -56,7 +55,8 @@ TEST_F(Grade, AProjectIsJudgedAndScored) {
   EXPECT_FALSE(result->suggested.empty());
   EXPECT_NE(std::find(states.begin(), states.end(), GradingState::kBuilding), states.end());
   const fs::path folder = place_.path() / "graded" / "submissions" / "ada";
-  for (const char* file : {"result.json", "score_sheet.html", "feedback/verdict.json", "submission/human/kernel.cu"})
+  for (const char* file :
+       {"result.json", "score_sheet.html", "feedback/verdict.json", "submission/human/kernel.cu"})
     EXPECT_TRUE(fs::exists(folder / file)) << file;
 }
 
@@ -65,7 +65,8 @@ TEST_F(Grade, FaultsAreResults) {
   ASSERT_TRUE(write_file_atomic(damaged, std::string(2000, '\0')));
   EXPECT_EQ(grade_submission(task_for(damaged), workspace_, {})->fault, GradingFault::kDamaged);
   ASSERT_TRUE(make_folders(place_.path() / "empty"));
-  EXPECT_EQ(grade_submission(task_for(place_.path() / "empty"), workspace_, {})->fault, GradingFault::kNotAProject);
+  EXPECT_EQ(grade_submission(task_for(place_.path() / "empty"), workspace_, {})->fault,
+            GradingFault::kNotAProject);
 }
 
 TEST_F(Grade, ThePlanSaysWhy) {

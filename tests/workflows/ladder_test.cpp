@@ -1,6 +1,5 @@
 // Recorded ladders as a user asks for them.
 #include "harness/workflows/ladder_run.h"
-
 #include "tests/workflows/fixture.h"
 
 namespace capstone::workflows::test {
@@ -10,7 +9,7 @@ class Ladders : public ProjectTest {};
 
 TEST_F(Ladders, ProblemsOfASession) {
   LadderRun run;
-  EXPECT_FALSE(ladder_problems(run, workspace_));   // neither a problem nor a session
+  EXPECT_FALSE(ladder_problems(run, workspace_));  // neither a problem nor a session
   run.session = "L4";
   auto problems = ladder_problems(run, workspace_);
   ASSERT_TRUE(problems) << render(problems.error());
@@ -35,7 +34,8 @@ TEST_F(Ladders, RecordedOnADevice) {
   run.one_size = true;
   EXPECT_EQ(recorded_ladders("h200", run, workspace_)->size(), 1u);
   run.problem = "sgem";
-  EXPECT_NE(recorded_ladders("h200", run, workspace_).error().hint.find("did you mean `sgemm`"), std::string::npos);
+  EXPECT_NE(recorded_ladders("h200", run, workspace_).error().hint.find("did you mean `sgemm`"),
+            std::string::npos);
   EXPECT_FALSE(recorded_ladders("no_such_device", run, workspace_));
 }
 

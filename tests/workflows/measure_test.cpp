@@ -39,7 +39,7 @@ TEST_F(Measure, ReplaysAFailedCaseWithoutARecord) {
   MeasureRequest request;
   request.judge = quick();
   ASSERT_TRUE(measure(request, workspace_, sink()));
-  write_kernel(kRightKernel);   // fixed in the meantime
+  write_kernel(kRightKernel);  // fixed in the meantime
   auto again = replay_last("human", "", quick(), workspace_, sink());
   ASSERT_TRUE(again) << render(again.error());
   EXPECT_EQ(again->version, "v1");

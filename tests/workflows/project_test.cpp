@@ -34,7 +34,8 @@ TEST_F(OneProject, CheckInWritesAFileAndARecord) {
 }
 
 TEST_F(OneProject, SubmissionWithAKeyIsRefused) {
-  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "notes.md", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzSECRETKEY\n"));
+  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "notes.md",
+                                "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzSECRETKEY\n"));
   auto plan = plan_submission_here(false, workspace_);
   ASSERT_TRUE(plan) << render(plan.error());
   ASSERT_NE(first_secret(*plan), nullptr);
@@ -47,7 +48,7 @@ TEST_F(OneProject, SubmissionWithAKeyIsRefused) {
 TEST_F(OneProject, ReportIsWritten) {
   auto outcome = report("", workspace_);
   ASSERT_TRUE(outcome) << render(outcome.error());
-  EXPECT_GT(outcome->missing, 0);   // a fresh worklog has nothing in it
+  EXPECT_GT(outcome->missing, 0);  // a fresh worklog has nothing in it
   for (const fs::path& file : outcome->files) EXPECT_TRUE(fs::exists(file)) << file;
   EXPECT_TRUE(fs::exists(workspace_.cwd / "report" / "score_sheet.json"));
 }
@@ -61,7 +62,8 @@ TEST_F(OneProject, AReplyWithoutCodeIsAnAttempt) {
   request.model = "test-model 1";
   request.judge = quick();
   bool filed = false;
-  auto outcome = add_reply(request, workspace_, sink(), [&](const AddReplyOutcome& o) { filed = o.attempt.number == 1; });
+  auto outcome = add_reply(request, workspace_, sink(),
+                           [&](const AddReplyOutcome& o) { filed = o.attempt.number == 1; });
   ASSERT_TRUE(outcome) << render(outcome.error());
   EXPECT_TRUE(filed);
   EXPECT_FALSE(outcome->attempt.no_code_because.empty());
@@ -73,7 +75,8 @@ TEST_F(OneProject, AReplyWithoutCodeIsAnAttempt) {
 }
 
 TEST_F(OneProject, OutputNeverOverwritesStudentsFiles) {
-  for (const char* name : {"human/kernel.cu", "worklog.md", "capstone.yaml", "llm/attempt-1/x", ".capstone/ledger.jsonl"})
+  for (const char* name :
+       {"human/kernel.cu", "worklog.md", "capstone.yaml", "llm/attempt-1/x", ".capstone/ledger.jsonl"})
     EXPECT_FALSE(output_path(workspace_, name, Output::kPage)) << name;
   ASSERT_TRUE(write_file_atomic(workspace_.cwd / "mine.html", "my own notes"));
   EXPECT_FALSE(output_path(workspace_, "mine.html", Output::kPage));
@@ -113,7 +116,8 @@ TEST(Calibration, CountsVerdicts) {
   auto line = [](const char* kind, const char* verdict, double half) {
     return Json{{"kind", kind}, {"size", "20 us"}, {"verdict", verdict}, {"ms", 0.02}, {"half_width", half}};
   };
-  const auto o = summarize_calibration({line("same", "TIE", 0.005), line("same", "FASTER", 0.02), line("slower", "SLOWER", 0.01)});
+  const auto o = summarize_calibration(
+      {line("same", "TIE", 0.005), line("same", "FASTER", 0.02), line("slower", "SLOWER", 0.01)});
   ASSERT_EQ(o.groups.size(), 2u);
   EXPECT_TRUE(o.groups[0].same);
   EXPECT_EQ(o.groups[0].pairs, 2);

@@ -12,7 +12,9 @@ constexpr double kSectorsAClock = 2, kFlopsAClock = 256;
 constexpr double kNotable = 1.25, kRepeated = 4;
 constexpr double kFullLanes = 28;
 
-std::string times(double factor) { return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor); }
+std::string times(double factor) {
+  return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
+}
 
 }  // namespace
 
@@ -28,7 +30,8 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
     advice.remedy = std::move(remedy);
     return advice;
   };
-  const double global = double(c.global.units) / kSectorsAClock, shared = double(c.shared.units), arithmetic = double(c.flops) / kFlopsAClock;
+  const double global = double(c.global.units) / kSectorsAClock, shared = double(c.shared.units),
+               arithmetic = double(c.flops) / kFlopsAClock;
 
   if (c.atomics > 0 && c.global.requests > 0 && c.atomics * 2 >= c.global.active_lanes)
     return say("atomics", fmt::format("{} atomic operations of single lanes on global memory", c.atomics),
@@ -36,12 +39,16 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
                "do the atomic operation");
   if (global >= shared && global >= arithmetic) {
     if (c.global.excess() >= kNotable)
-      return say("uncoalesced",
-                 fmt::format("a request of a warp touches {:.1f} sectors of 32 bytes where {:.1f} would do: {} the traffic", c.global.units_per_request(),
-                             c.global.ideal_per_request(), times(c.global.excess())),
-                 "let neighbouring threads (threadIdx.x) access neighbouring addresses; where the layout forbids it, read rows into shared memory first");
+      return say(
+          "uncoalesced",
+          fmt::format(
+              "a request of a warp touches {:.1f} sectors of 32 bytes where {:.1f} would do: {} the traffic",
+              c.global.units_per_request(), c.global.ideal_per_request(), times(c.global.excess())),
+          "let neighbouring threads (threadIdx.x) access neighbouring addresses; where the layout forbids "
+          "it, read rows into shared memory first");
     if (c.global.lanes_per_request() < kFullLanes)
-      return say("divergence", fmt::format("only {:.1f} of 32 lanes are active in an access", c.global.lanes_per_request()),
+      return say("divergence",
+                 fmt::format("only {:.1f} of 32 lanes are active in an access", c.global.lanes_per_request()),
                  "make the condition the same for a whole warp, or give work to each thread of a warp");
     if (compulsory_bytes > 0 && double(c.global.bytes) >= kRepeated * compulsory_bytes)
       return say(
@@ -51,7 +58,8 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
               format_bytes(double(c.global.bytes)), times(double(c.global.bytes) / compulsory_bytes)),
           "load a tile once into shared memory, or compute several results per thread in registers, and use "
           "each value many times");
-    const double bytes_a_lane = c.global.active_lanes ? double(c.global.bytes) / double(c.global.active_lanes) : 0;
+    const double bytes_a_lane =
+        c.global.active_lanes ? double(c.global.bytes) / double(c.global.active_lanes) : 0;
     if (bytes_a_lane > 0 && bytes_a_lane <= 4)
       return say(
           "traffic",
@@ -74,7 +82,8 @@ Advice advice_on(const LineCounts& c, const KernelCounts& kernel, double compuls
           "several lanes access one bank: pad the rows by one element (tile[32][33]), swizzle the column, or "
           "let neighbouring lanes access neighbouring columns");
     if (c.shared.lanes_per_request() < kFullLanes)
-      return say("divergence", fmt::format("only {:.1f} of 32 lanes are active in an access", c.shared.lanes_per_request()),
+      return say("divergence",
+                 fmt::format("only {:.1f} of 32 lanes are active in an access", c.shared.lanes_per_request()),
                  "make the condition the same for a whole warp, or give work to each thread of a warp");
     return say("traffic",
                fmt::format("{} wavefronts of shared memory, none wasted, for {} FLOP on the same line",

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "harness/base/files.h"
-#include "harness/runtime/build/build.h"
 #include "harness/correctness/inputs.h"
 #include "harness/judge/gate_one.h"
+#include "harness/runtime/build/build.h"
 #include "harness/runtime/worker/report.h"
 
 namespace capstone {
@@ -17,19 +17,22 @@ constexpr std::uint64_t kInputSeed = 1, kPoisonSeed = 2;
 constexpr std::chrono::milliseconds kRunLimit{60000}, kLastWords{10000};
 
 Error refused(const WorkerFailure& failure) {
-  if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
+  if (failure.kind == WorkerFailure::Kind::kInterrupted)
+    return {"interrupted", {}, {}, ExitCode::kInterrupted};
   if (failure.kind == WorkerFailure::Kind::kTimedOut || verdict_of(failure) == GateOne::kTimedOut)
     return {"the observed kernel did not end: " + failure.what, failure.where,
             "observed kernels run slowly: choose a smaller --size; if that does not help, look for an "
             "endless loop",
             ExitCode::kGateOneFailed};
   const bool elsewhere = verdict_of(failure) == GateOne::kNotJudgeable;
-  return {"the kernel cannot be explained: " + failure.what, failure.where, failure.hint, elsewhere ? ExitCode::kEnvironment : ExitCode::kGateOneFailed};
+  return {"the kernel cannot be explained: " + failure.what, failure.where, failure.hint,
+          elsewhere ? ExitCode::kEnvironment : ExitCode::kGateOneFailed};
 }
 
 }  // namespace
 
-Result<fs::path> build_observed(const ExplainRequest& request, const Resources& resources, const Sandbox& sandbox) {
+Result<fs::path> build_observed(const ExplainRequest& request, const Resources& resources,
+                                const Sandbox& sandbox) {
   BuildRequest build{request.problem, request.source, &resources, &sandbox};
   build.variant = BuildVariant::kInstrumented;
   CAPSTONE_TRY(EmulatedArtifact artifact, build_emulated(build));
@@ -45,7 +48,8 @@ Result<fs::path> build_observed(const ExplainRequest& request, const Resources& 
   return artifact.program;
 }
 
-Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& request, const Sandbox& sandbox) {
+Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& request,
+                                const Sandbox& sandbox) {
   const Problem& problem = *request.problem;
   auto worker = Worker::start_runner({program.string()}, sandbox, WorkerLimits{}, false);
   if (!worker) return fail(refused(worker.error()));
@@ -58,12 +62,19 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
   poison_image(problem, prepared, prepared.image, kPoisonSeed);
   MemfdArena arena;
   CAPSTONE_TRY(int descriptor, arena.resize(prepared.layout.bytes));
-  if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}}, std::chrono::seconds(20), descriptor); !mapped)
+  if (auto mapped = (*worker)->ask({{"op", "arena"}, {"bytes", prepared.layout.bytes}},
+                                   std::chrono::seconds(20), descriptor);
+      !mapped)
     return fail(refused(mapped.error()));
   CAPSTONE_TRY(Json arguments, call_arguments(problem, prepared.layout, request.sizes));
-  Json run{{"op", "run"}, {"args", arguments}, {"seed", 1}, {"schedule", "forward"}, {"limit_ms", kRunLimit.count()}};
+  Json run{{"op", "run"},
+           {"args", arguments},
+           {"seed", 1},
+           {"schedule", "forward"},
+           {"limit_ms", kRunLimit.count()}};
   run["extents"] = call_extents(problem, prepared.layout);
-  const GateOneSetup setup{&problem, nullptr, &arena, {"forward"}, {}, kRunLimit, [](const std::string&) {}, {}};
+  const GateOneSetup setup{&problem, nullptr, &arena, {"forward"}, {}, kRunLimit, [](const std::string&) {},
+                           {}};
   CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, run, prepared.image));
   if (!preparation) return fail(refused(preparation.error()));
   CAPSTONE_CHECK(arena.load(prepared.image));

@@ -4,16 +4,16 @@
 
 #include "harness/judge/judge.h"
 #include "harness/model/explanation.h"
-#include "harness/timing/device.h"
 #include "harness/runtime/sandbox/sandbox.h"
+#include "harness/timing/device.h"
 
 namespace capstone {
 
 struct ExplainRequest {
   const Problem* problem = nullptr;
-  std::filesystem::path source;               ///< the .cu
+  std::filesystem::path source;  ///< the .cu
   Sizes sizes;
-  std::optional<DevicePeaks> device;          ///< the device whose lower bound on time is modelled
+  std::optional<DevicePeaks> device;  ///< the device whose lower bound on time is modelled
 };
 
 /// Runs the source once on the emulator, observes every memory access, and explains the run. The caller fills
@@ -24,9 +24,11 @@ Result<Explanation> explain(const ExplainRequest& request, const Resources& reso
 
 /// The program that explain() runs, built with every access observed or found in the cache. @error as for
 /// explain().
-Result<std::filesystem::path> build_observed(const ExplainRequest& request, const Resources& resources, const Sandbox& sandbox);
+Result<std::filesystem::path> build_observed(const ExplainRequest& request, const Resources& resources,
+                                             const Sandbox& sandbox);
 /// Runs that program once and explains the run. @error as for explain().
-Result<Explanation> explain_run(const std::filesystem::path& program, const ExplainRequest& request, const Sandbox& sandbox);
+Result<Explanation> explain_run(const std::filesystem::path& program, const ExplainRequest& request,
+                                const Sandbox& sandbox);
 
 /// Makes the explanation from a report, without running anything. The text of the lines is read from the
 /// folder of the request's source.

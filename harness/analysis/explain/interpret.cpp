@@ -4,20 +4,20 @@
 #include <cmath>
 #include <map>
 
+#include "harness/analysis/explain/advice.h"
+#include "harness/analysis/explain/explain.h"
 #include "harness/base/files.h"
 #include "harness/base/symbols.h"
 #include "harness/base/text.h"
-#include "harness/analysis/explain/explain.h"
-#include "harness/analysis/explain/advice.h"
 #include "harness/correctness/cases.h"
 
 namespace capstone {
 namespace {
 
 constexpr std::size_t kAdvice = 3;
-constexpr double kLeastShare = 0.02;             // share of a line that is worth advice
-constexpr std::size_t kMaxSource = 1u << 20;     // [B]
-constexpr std::size_t kMaxText = 160;            // [B] of a source line in a record
+constexpr double kLeastShare = 0.02;          // share of a line that is worth advice
+constexpr std::size_t kMaxSource = 1u << 20;  // [B]
+constexpr std::size_t kMaxText = 160;         // [B] of a source line in a record
 
 Error malformed(const std::string& what) {
   return {"the report of the observed run cannot be read: " + what,
@@ -38,7 +38,8 @@ class Sources {
     auto it = files_.find(file);
     if (it == files_.end()) {
       std::vector<std::string> lines;
-      if (auto text = lies_in_folder(file) ? read_file(folder_ / file, kMaxSource) : Result<std::string>()) lines = split(*text, '\n');
+      if (auto text = lies_in_folder(file) ? read_file(folder_ / file, kMaxSource) : Result<std::string>())
+        lines = split(*text, '\n');
       it = files_.emplace(file, std::move(lines)).first;
     }
     const auto at = static_cast<std::size_t>(number);
@@ -72,14 +73,18 @@ void rank(Explanation& e) {
   double all = 0;
   for (const KernelCounts& kernel : e.kernels)
     for (const LineCounts& line : kernel.lines) all += modelled_clocks(line);
-  struct Ranked { const KernelCounts* kernel; const LineCounts* line; };
+  struct Ranked {
+    const KernelCounts* kernel;
+    const LineCounts* line;
+  };
   std::vector<Ranked> ranked;
   for (KernelCounts& kernel : e.kernels)
     for (LineCounts& line : kernel.lines) {
       line.share = all > 0 ? modelled_clocks(line) / all : 0;
       if (line.line > 0 && line.share >= kLeastShare) ranked.push_back({&kernel, &line});
     }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.line->share > b.line->share; });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Ranked& a, const Ranked& b) { return a.line->share > b.line->share; });
   if (ranked.size() > kAdvice) ranked.resize(kAdvice);
   for (const Ranked& r : ranked) e.advice.push_back(advice_on(*r.line, *r.kernel, e.compulsory_bytes));
 }
@@ -99,10 +104,15 @@ ModelledFloor modelled_floor(const Explanation& e, const DevicePeaks& device, Pr
   ModelledFloor floor{device.name, device.source, 0, 0, 0, {}};
   if (device.bandwidth > 0) floor.memory_ms = e.compulsory_bytes / device.bandwidth * 1e3;
   // L1 delivers 128 bytes per clock: four sectors. It shares this path with shared memory.
-  const double passes = double(e.total.shared.units) + std::max(double(e.total.global.requests), double(e.total.global.units) / 4);
-  if (const double clock = clock_hz(device); clock > 0) floor.wavefront_ms = passes / (clock * device.sm_count) * 1e3;
-  if (const ComputePeak peak = peak_of(device, precision); peak.flops > 0) floor.compute_ms = double(e.total.flops) / peak.flops * 1e3;
-  floor.bound_by = floor.ms() == floor.memory_ms ? "memory" : floor.ms() == floor.wavefront_ms ? "shared memory and L1" : "compute";
+  const double passes = double(e.total.shared.units) +
+                        std::max(double(e.total.global.requests), double(e.total.global.units) / 4);
+  if (const double clock = clock_hz(device); clock > 0)
+    floor.wavefront_ms = passes / (clock * device.sm_count) * 1e3;
+  if (const ComputePeak peak = peak_of(device, precision); peak.flops > 0)
+    floor.compute_ms = double(e.total.flops) / peak.flops * 1e3;
+  floor.bound_by = floor.ms() == floor.memory_ms      ? "memory"
+                   : floor.ms() == floor.wavefront_ms ? "shared memory and L1"
+                                                      : "compute";
   return floor;
 }
 
@@ -116,7 +126,12 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
   Sources sources(request.source.parent_path());
   try {
     for (const Json& json : report.at("kernels")) {
-      KernelCounts kernel{json.at("kernel"), json.at("launches"), json.at("blocks"), json.at("threads"), json.value("dynamic_shared", std::uint64_t{0}), {},
+      KernelCounts kernel{json.at("kernel"),
+                          json.at("launches"),
+                          json.at("blocks"),
+                          json.at("threads"),
+                          json.value("dynamic_shared", std::uint64_t{0}),
+                          {},
                           demangled(json.value("function", std::string()))};
       // kernel.kernel is a variable's name
       if (!kernel.function.empty() && base_name(kernel.kernel) != base_name(kernel.function))

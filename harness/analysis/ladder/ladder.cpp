@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "harness/analysis/explain/explain.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
-#include "harness/analysis/explain/explain.h"
 
 namespace capstone {
 
@@ -28,8 +28,11 @@ std::vector<fs::path> session_folders(const Resources& resources) {
   std::error_code code;
   std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(resources.reference_kernels(), code))
-    if (entry.is_directory(code) && entry.path().filename().string().find('_') != std::string::npos) folders.push_back(entry.path());
-  std::sort(folders.begin(), folders.end(), [](const fs::path& a, const fs::path& b) { return earlier_session(session_of(a), session_of(b)); });
+    if (entry.is_directory(code) && entry.path().filename().string().find('_') != std::string::npos)
+      folders.push_back(entry.path());
+  std::sort(folders.begin(), folders.end(), [](const fs::path& a, const fs::path& b) {
+    return earlier_session(session_of(a), session_of(b));
+  });
   return folders;
 }
 
@@ -66,14 +69,18 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
   step.execution = recorded_name(m.execution);
   step.gate_one = label_of(m.gate_one);
   step.labels = m.labels;
-  if (const CaseResult* failure = m.first_failure()) step.trouble = failure->problem;
-  else if (!m.build.ok && m.build.first_error) step.trouble = m.build.first_error->text;
-  else if (!m.measured) step.trouble = m.gate_two_reason;
+  if (const CaseResult* failure = m.first_failure())
+    step.trouble = failure->problem;
+  else if (!m.build.ok && m.build.first_error)
+    step.trouble = m.build.first_error->text;
+  else if (!m.measured)
+    step.trouble = m.gate_two_reason;
   if (!m.measured || !m.measured->speedup) return step;
   const Arm& arm = m.measured->arms.back();
   step.ms = arm.median_ms;
   step.warm_ms = arm.warm_ms;
-  for (const auto& restart : arm.samples_ms) step.samples_ms.insert(step.samples_ms.end(), restart.begin(), restart.end());
+  for (const auto& restart : arm.samples_ms)
+    step.samples_ms.insert(step.samples_ms.end(), restart.begin(), restart.end());
   step.percent_of_peak = m.measured->percent_of_peak;
   step.peak = m.measured->peak;
   step.bound_by = m.measured->bound_by;
@@ -82,12 +89,15 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
 }
 
 // Adds the cost of each access if nothing can be timed. A rung that the CPU cannot observe has no counts.
-std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung& rung, const Resources& resources, const Narration& say) {
-  const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}}, resources, [&](const std::string& text) { say(rung.name + ": " + text); });
+std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung& rung,
+                                        const Resources& resources, const Narration& say) {
+  const auto explained = explain({request.problem, rung.source, request.problem->emulate, {}}, resources,
+                                 [&](const std::string& text) { say(rung.name + ": " + text); });
   if (!explained) return std::nullopt;
   const LineCounts& total = explained->total;
-  return LadderStep::Counts{total.global.units_per_request(), total.shared.requests ? total.shared.excess() : 0,
-                            explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0};
+  return LadderStep::Counts{
+      total.global.units_per_request(), total.shared.requests ? total.shared.excess() : 0,
+      explained->compulsory_bytes > 0 ? total.moved_bytes() / explained->compulsory_bytes : 0};
 }
 
 }  // namespace
@@ -95,7 +105,8 @@ std::optional<LadderStep::Counts> count(const LadderRequest& request, const Rung
 std::string code_digest(std::string_view source) {
   std::string code;
   for (const std::string& line : split(source, '\n'))
-    if (const std::string_view words = trim(line); !words.empty() && !words.starts_with("//")) code += line + "\n";
+    if (const std::string_view words = trim(line); !words.empty() && !words.starts_with("//"))
+      code += line + "\n";
   return sha256_hex(code);
 }
 
@@ -109,7 +120,8 @@ std::vector<std::string> ladders_of(const Resources& resources, const std::strin
       if (entry.is_directory(code) && has_kernels(entry.path())) here.push_back(entry.path().filename());
     std::sort(here.begin(), here.end());
     for (std::string& problem : here)
-      if (std::find(problems.begin(), problems.end(), problem) == problems.end()) problems.push_back(std::move(problem));
+      if (std::find(problems.begin(), problems.end(), problem) == problems.end())
+        problems.push_back(std::move(problem));
   }
   return problems;
 }
@@ -128,7 +140,8 @@ Result<std::vector<Rung>> rungs_of(const Resources& resources, const std::string
   if (rungs.empty()) {
     const auto ladders = ladders_of(resources, "");
     const auto meant = nearest(problem, ladders);
-    return fail("no ladder for " + problem, resources.reference_kernels().string(), (meant ? "did you mean `" + *meant + "`?  " : "") + "ladders: " + join(ladders, ", "));
+    return fail("no ladder for " + problem, resources.reference_kernels().string(),
+                (meant ? "did you mean `" + *meant + "`?  " : "") + "ladders: " + join(ladders, ", "));
   }
   std::sort(rungs.begin(), rungs.end(), [](const Rung& a, const Rung& b) { return a.name < b.name; });
   return rungs;
@@ -161,7 +174,8 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     CAPSTONE_TRY(const std::string text, read_file(request.rungs[i].source));
     LadderStep step = step_of(request.rungs[i], m);
     step.code_sha256 = code_digest(text);
-    if (request.timing && m.backend == Backend::kEmulated && m.gate_one == GateOne::kPassed) step.counts = count(request, request.rungs[i], resources, say);
+    if (request.timing && m.backend == Backend::kEmulated && m.gate_one == GateOne::kPassed)
+      step.counts = count(request, request.rungs[i], resources, say);
     ladder.steps.push_back(std::move(step));
     ladder.backend = recorded_name(m.backend);
     ladder.device = m.environment.value("device", "");
@@ -169,7 +183,8 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     ladder.nvcc = m.environment.value("nvcc", "");
     ladder.copy_bytes_per_second = m.environment.value("copy_bytes_per_second", 0.0);
     if (m.measured && m.backend == Backend::kCuda) {
-      for (const char* what : {"seconds", "run_again"}) ladder.telemetry[what] = m.environment["telemetry"][what];
+      for (const char* what : {"seconds", "run_again"})
+        ladder.telemetry[what] = m.environment["telemetry"][what];
       ladder.library = m.measured->arms.front().label;
       ladder.library_ms = m.measured->arms.front().median_ms.point;
     }
@@ -193,7 +208,8 @@ std::optional<double> Ladder::gain(std::size_t step) const {
 
 std::string Ladder::key() const {
   std::string text = problem;
-  for (const auto& [name, value] : sizes.items()) text += fmt::format(" {}={}", name, value.get<std::int64_t>());
+  for (const auto& [name, value] : sizes.items())
+    text += fmt::format(" {}={}", name, value.get<std::int64_t>());
   return text;
 }
 

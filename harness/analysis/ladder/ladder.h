@@ -15,10 +15,10 @@ namespace capstone {
 /// One reference kernel.
 struct Rung {
   std::filesystem::path source;
-  std::string name;      ///< "05_register_tile_2d"
-  std::string session;   ///< the session whose folder holds it: "L5"
-  std::string title;     ///< the first line of its header, without "Rung 5:"
-  std::string changed;   ///< the header's paragraph "Changed", on one line; empty if there is none
+  std::string name;     ///< "05_register_tile_2d"
+  std::string session;  ///< the session whose folder holds it: "L5"
+  std::string title;    ///< the first line of its header, without "Rung 5:"
+  std::string changed;  ///< the header's paragraph "Changed", on one line; empty if there is none
 };
 
 /// The rungs of a problem over all sessions, by number. @error the problem has none: the hint lists those
@@ -30,13 +30,13 @@ bool earlier_session(const std::string& a, const std::string& b);
 std::vector<std::string> ladders_of(const Resources& resources, const std::string& session);
 
 struct LadderRequest {
-  const Problem* problem = nullptr;   ///< the rungs are timed at its `measure` size
+  const Problem* problem = nullptr;  ///< the rungs are timed at its `measure` size
   std::vector<Rung> rungs;
   Backend backend = Backend::kAuto;
-  double budget_seconds = 2;          ///< [s] of timing per rung
-  int restarts = 1;                   ///< of all processes; one is enough for a ladder view, which shows
-                                      ///< gains of tens of percent; verdicts need more
-  bool timing = true;                 ///< false: only build and check
+  double budget_seconds = 2;  ///< [s] of timing per rung
+  int restarts = 1;           ///< of all processes; one is enough for a ladder view, which shows
+                              ///< gains of tens of percent; verdicts need more
+  bool timing = true;         ///< false: only build and check
 };
 
 /// SHA-256 of a source without empty lines and lines that hold only a comment. A comment may be changed and
@@ -46,25 +46,25 @@ std::string code_digest(std::string_view source);
 /// The result of judging a ladder. As JSON it is an entry of a results file.
 struct LadderStep {
   Rung rung;
-  std::string code_sha256;            ///< code_digest() of the source that was judged
+  std::string code_sha256;  ///< code_digest() of the source that was judged
   std::string execution;
-  std::string gate_one;               ///< "PASS", "WRONG" …
-  std::string trouble;                ///< why it did not pass, or has no time
+  std::string gate_one;  ///< "PASS", "WRONG" …
+  std::string trouble;   ///< why it did not pass, or has no time
   std::vector<std::string> labels;
-  Interval ms;                        ///< cold GPU caches; all 0 if nothing was timed
+  Interval ms;  ///< cold GPU caches; all 0 if nothing was timed
   double warm_ms = 0;
-  std::vector<double> samples_ms;     ///< cold GPU caches; not stored in results files
-  double percent_of_peak = 0;         ///< [%] 0: unknown
+  std::vector<double> samples_ms;  ///< cold GPU caches; not stored in results files
+  double percent_of_peak = 0;      ///< [%] 0: unknown
   std::string peak, bound_by;
-  Interval of_library;                ///< the library's time divided by this step's
+  Interval of_library;  ///< the library's time divided by this step's
 
   /// Without a GPU: counts of one observed run at the `emulate` sizes.
   struct Counts {
-    double sectors_per_request = 0, wavefronts_over_ideal = 0;   ///< 0: no such access
+    double sectors_per_request = 0, wavefronts_over_ideal = 0;  ///< 0: no such access
     /// sectors touched, divided by what the problem has to move
     double moved_over_compulsory = 0;
   };
-  std::optional<Counts> counts;       ///< empty: on a GPU, or the CPU cannot run it
+  std::optional<Counts> counts;  ///< empty: on a GPU, or the CPU cannot run it
 
   bool timed() const { return ms.point > 0; }
 };
@@ -72,14 +72,14 @@ struct Ladder {
   std::string problem, title;
   Json sizes;
   std::string backend, time, tool;
-  std::string device, driver, nvcc;   ///< empty on the emulated backend
-  double copy_bytes_per_second = 0;   ///< [B/s] of a device copy in the same run; 0: not measured
-  double flops = 0, bytes = 0;        ///< of the best possible algorithm
-  std::string library;                ///< name of the native baseline
+  std::string device, driver, nvcc;  ///< empty on the emulated backend
+  double copy_bytes_per_second = 0;  ///< [B/s] of a device copy in the same run; 0: not measured
+  double flops = 0, bytes = 0;       ///< of the best possible algorithm
+  std::string library;               ///< name of the native baseline
   double library_ms = 0;
-  double seconds = 0;                 ///< [s] of the whole climb()
-  Json telemetry;                     ///< "seconds" by stage (building, checking, starting …), "run_again":
-                                      ///< why blocks were repeated; null: nothing was timed
+  double seconds = 0;  ///< [s] of the whole climb()
+  Json telemetry;      ///< "seconds" by stage (building, checking, starting …), "run_again":
+                       ///< why blocks were repeated; null: nothing was timed
   std::vector<LadderStep> steps;
 
   /// Whether both the lowest step and the library have a time.
@@ -111,7 +111,7 @@ void from_json(const Json& json, Ladder& ladder);
 /// Recorded ladders of one device: reference_kernels/results/<device>.json.
 struct LadderResults {
   std::string device;
-  std::vector<Ladder> ladders;        ///< one per key
+  std::vector<Ladder> ladders;  ///< one per key
 };
 /// "h200" for "NVIDIA H200", "h100_80gb_hbm3" for "NVIDIA H100 80GB HBM3".
 std::string results_name(const std::string& device);

@@ -1,34 +1,47 @@
 #include <algorithm>
 #include <cctype>
 
+#include "harness/analysis/ladder/ladder.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/analysis/ladder/ladder.h"
 #include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
 
 Json interval_json(const Interval& i) { return {i.point, i.low, i.high}; }
-Interval interval_from(const Json& json) { return {json.at(0).get<double>(), json.at(1).get<double>(), json.at(2).get<double>()}; }
+Interval interval_from(const Json& json) {
+  return {json.at(0).get<double>(), json.at(1).get<double>(), json.at(2).get<double>()};
+}
 
 }  // namespace
 
 void to_json(Json& json, const Ladder& l) {
-  json = Json{{"problem", l.problem}, {"title", l.title}, {"sizes", l.sizes}, {"backend", l.backend}, {"time", l.time}, {"tool", l.tool},
-              {"device", l.device}, {"driver", l.driver}, {"nvcc", l.nvcc}, {"copy_bytes_per_second", l.copy_bytes_per_second},
-              {"flops", l.flops}, {"bytes", l.bytes}, {"library", l.library}, {"library_ms", l.library_ms}, {"seconds", l.seconds}};
+  json = Json{{"problem", l.problem}, {"title", l.title},
+              {"sizes", l.sizes},     {"backend", l.backend},
+              {"time", l.time},       {"tool", l.tool},
+              {"device", l.device},   {"driver", l.driver},
+              {"nvcc", l.nvcc},       {"copy_bytes_per_second", l.copy_bytes_per_second},
+              {"flops", l.flops},     {"bytes", l.bytes},
+              {"library", l.library}, {"library_ms", l.library_ms},
+              {"seconds", l.seconds}};
   if (!l.telemetry.is_null()) json["telemetry"] = l.telemetry;
   for (const LadderStep& s : l.steps) {
-    Json step{{"rung", s.rung.name}, {"session", s.rung.session}, {"title", s.rung.title}, {"changed", s.rung.changed},
-              {"code_sha256", s.code_sha256}, {"execution", s.execution}, {"gate_one", s.gate_one}};
+    Json step{{"rung", s.rung.name},       {"session", s.rung.session},    {"title", s.rung.title},
+              {"changed", s.rung.changed}, {"code_sha256", s.code_sha256}, {"execution", s.execution},
+              {"gate_one", s.gate_one}};
     if (!s.trouble.empty()) step["trouble"] = s.trouble;
     if (!s.labels.empty()) step["labels"] = s.labels;
     if (s.timed())
-      step.update({{"ms", interval_json(s.ms)}, {"warm_ms", s.warm_ms}, {"percent_of_peak", s.percent_of_peak}, {"peak", s.peak},
-                   {"bound_by", s.bound_by}, {"of_library", interval_json(s.of_library)}});
+      step.update({{"ms", interval_json(s.ms)},
+                   {"warm_ms", s.warm_ms},
+                   {"percent_of_peak", s.percent_of_peak},
+                   {"peak", s.peak},
+                   {"bound_by", s.bound_by},
+                   {"of_library", interval_json(s.of_library)}});
     if (s.counts)
-      step["counts"] = {{"sectors_per_request", s.counts->sectors_per_request}, {"wavefronts_over_ideal", s.counts->wavefronts_over_ideal},
+      step["counts"] = {{"sectors_per_request", s.counts->sectors_per_request},
+                        {"wavefronts_over_ideal", s.counts->wavefronts_over_ideal},
                         {"moved_over_compulsory", s.counts->moved_over_compulsory}};
     json["steps"].push_back(std::move(step));
   }
@@ -53,7 +66,8 @@ void from_json(const Json& json, Ladder& l) {
   l.telemetry = json.value("telemetry", Json());
   for (const Json& step : json.value("steps", Json::array())) {
     LadderStep s;
-    s.rung = {{}, step.at("rung"), step.value("session", ""), step.value("title", ""), step.value("changed", "")};
+    s.rung = {
+        {}, step.at("rung"), step.value("session", ""), step.value("title", ""), step.value("changed", "")};
     s.code_sha256 = step.value("code_sha256", "");
     s.execution = step.value("execution", "");
     s.gate_one = step.at("gate_one");
@@ -73,7 +87,10 @@ void from_json(const Json& json, Ladder& l) {
 
 std::string results_name(const std::string& device) {
   std::string text = device.starts_with("NVIDIA ") ? device.substr(7) : device;
-  for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) ? static_cast<char>(std::tolower(static_cast<unsigned char>(c))) : '_';
+  for (char& c : text)
+    c = std::isalnum(static_cast<unsigned char>(c))
+            ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+            : '_';
   return text;
 }
 
@@ -86,7 +103,8 @@ Result<LadderResults> read_results(const fs::path& file) {
                   "record them again: capstone ladder --record");
     return LadderResults{json.at("device"), json.at("ladders").get<std::vector<Ladder>>()};
   } catch (const Json::exception& problem) {
-    return fail(std::string("not a file of recorded ladders: ") + problem.what(), file.string(), "record it again: capstone ladder --record");
+    return fail(std::string("not a file of recorded ladders: ") + problem.what(), file.string(),
+                "record it again: capstone ladder --record");
   }
 }
 
@@ -96,13 +114,19 @@ Result<void> record_ladder(const fs::path& file, const Ladder& ladder) {
   if (fs::exists(file, code)) {
     CAPSTONE_TRY(results, read_results(file));
     if (results.device != ladder.device)
-      return fail("the file holds results of another GPU: " + results.device, file.string(), "choose another file for " + ladder.device);
+      return fail("the file holds results of another GPU: " + results.device, file.string(),
+                  "choose another file for " + ladder.device);
   }
-  auto same = std::find_if(results.ladders.begin(), results.ladders.end(), [&](const Ladder& known) { return known.key() == ladder.key(); });
-  if (same != results.ladders.end()) *same = ladder;
-  else results.ladders.push_back(ladder);
-  std::sort(results.ladders.begin(), results.ladders.end(), [](const Ladder& a, const Ladder& b) { return a.key() < b.key(); });
-  return write_file_atomic(file, Json{{"schema", 1}, {"device", results.device}, {"ladders", results.ladders}}.dump(1) + "\n");
+  auto same = std::find_if(results.ladders.begin(), results.ladders.end(),
+                           [&](const Ladder& known) { return known.key() == ladder.key(); });
+  if (same != results.ladders.end())
+    *same = ladder;
+  else
+    results.ladders.push_back(ladder);
+  std::sort(results.ladders.begin(), results.ladders.end(),
+            [](const Ladder& a, const Ladder& b) { return a.key() < b.key(); });
+  return write_file_atomic(
+      file, Json{{"schema", 1}, {"device", results.device}, {"ladders", results.ladders}}.dump(1) + "\n");
 }
 
 std::vector<std::string> recorded_devices(const Resources& resources) {

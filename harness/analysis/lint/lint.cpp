@@ -9,28 +9,29 @@
 #include <random>
 #include <set>
 
-#include "harness/base/files.h"
-#include "harness/base/text.h"
-#include "harness/correctness/dtype_convert.h"
-#include "harness/correctness/cases.h"
-#include "harness/judge/reference_oracle.h"
 #include "harness/analysis/lint/reference.h"
 #include "harness/analysis/lint/triviality.h"
+#include "harness/base/files.h"
+#include "harness/base/text.h"
+#include "harness/correctness/cases.h"
+#include "harness/correctness/dtype_convert.h"
+#include "harness/judge/reference_oracle.h"
 
 namespace capstone {
 namespace {
 
 constexpr int kDraws = 200;
-constexpr std::size_t kLeastDistinct = 8;       // distinct hidden sizes; fewer can be listed in a kernel
-constexpr double kGpuMemory = 8e9;              // [B] of a student's GPU
-constexpr double kContexts = 1.5e9;             // [B] GPU host, baseline and candidate: about 0.5 GB each
-constexpr double kFlush = 2 * 128e6;            // [B] twice the largest L2 cache of current GPUs
-constexpr int kBufferSets = 2;                  // inputs and outputs, rotated
+constexpr std::size_t kLeastDistinct = 8;  // distinct hidden sizes; fewer can be listed in a kernel
+constexpr double kGpuMemory = 8e9;         // [B] of a student's GPU
+constexpr double kContexts = 1.5e9;        // [B] GPU host, baseline and candidate: about 0.5 GB each
+constexpr double kFlush = 2 * 128e6;       // [B] twice the largest L2 cache of current GPUs
+constexpr int kBufferSets = 2;             // inputs and outputs, rotated
 
 /// RAII temporary directory.
 class Scratch {
  public:
-  explicit Scratch(const Resources& resources) : path_(resources.cache / fmt::format("lint-{}", ::getpid())) {}
+  explicit Scratch(const Resources& resources)
+      : path_(resources.cache / fmt::format("lint-{}", ::getpid())) {}
   ~Scratch() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
@@ -57,7 +58,8 @@ class Lint {
       if (oracle.error().code == ExitCode::kEnvironment) return fail(oracle.error());
       return not_loaded(oracle.error());
     }
-    ok("loads", fmt::format("{}, {} parameters, {} sizes under `check`", problem_.id, problem_.signature.size(), problem_.check.size()));
+    ok("loads", fmt::format("{}, {} parameters, {} sizes under `check`", problem_.id,
+                            problem_.signature.size(), problem_.check.size()));
     check_statement();
     check_cost();
     check_memory();
@@ -86,12 +88,15 @@ class Lint {
  private:
   using State = LintCheck::State;
 
-  void ok(std::string name, std::string what) { checks_.push_back({State::kOk, std::move(name), std::move(what), {}, {}}); }
+  void ok(std::string name, std::string what) {
+    checks_.push_back({State::kOk, std::move(name), std::move(what), {}, {}});
+  }
   void failed(std::string name, std::string what, fs::path where, std::string hint) {
     checks_.push_back({State::kFailed, std::move(name), std::move(what), where.string(), std::move(hint)});
   }
   bool has_failed(std::string_view name) const {
-    return std::any_of(checks_.begin(), checks_.end(), [&](const LintCheck& c) { return c.name == name && c.state == State::kFailed; });
+    return std::any_of(checks_.begin(), checks_.end(),
+                       [&](const LintCheck& c) { return c.name == name && c.state == State::kFailed; });
   }
   fs::path definition() const { return problem_.folder / "problem.yaml"; }
 
@@ -105,7 +110,8 @@ class Lint {
     auto inside_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
       const std::size_t end = at + name.size();
-      if ((at == 0 || !inside_word(text[at - 1])) && (end == text.size() || !inside_word(text[end]))) return true;
+      if ((at == 0 || !inside_word(text[at - 1])) && (end == text.size() || !inside_word(text[end])))
+        return true;
     }
     return false;
   }
@@ -126,7 +132,8 @@ class Lint {
 
   std::vector<std::pair<std::string, Sizes>> listed_sizes() const {
     std::vector<std::pair<std::string, Sizes>> all;
-    for (std::size_t i = 0; i < problem_.check.size(); ++i) all.emplace_back(fmt::format("check {}", i), problem_.check[i]);
+    for (std::size_t i = 0; i < problem_.check.size(); ++i)
+      all.emplace_back(fmt::format("check {}", i), problem_.check[i]);
     all.emplace_back("measure", problem_.measure);
     all.emplace_back("emulate", problem_.emulate);
     for (const auto& [name, sizes] : problem_.published) all.emplace_back("published " + name, sizes);
@@ -148,7 +155,8 @@ class Lint {
         return failed("cost", fmt::format("{} at {} ({})", fault, name, to_string(sizes)), definition(),
                       "`cost` counts work: it must be above zero at every size");
     auto cost = cost_at(problem_, problem_.measure);
-    ok("cost", fmt::format("{:.3g} FLOP and {:.3g} bytes at `measure`, {:.2f} FLOP a byte", cost->flops, cost->bytes, cost->intensity()));
+    ok("cost", fmt::format("{:.3g} FLOP and {:.3g} bytes at `measure`, {:.2f} FLOP a byte", cost->flops,
+                           cost->bytes, cost->intensity()));
   }
 
   void check_memory() {
@@ -156,10 +164,14 @@ class Lint {
     if (!layout) return failed("memory", layout.error().what, definition(), layout.error().hint);
     double bytes = kContexts + kFlush + kBufferSets * static_cast<double>(layout->bytes);
     for (const TensorSlot& slot : layout->tensors)
-      if (problem_.signature[static_cast<std::size_t>(slot.parameter)].is_written()) bytes += static_cast<double>(slot.bytes);
-    const std::string sum = fmt::format("a run at `measure` takes {:.1f} GB (two sets of tensors, expected outputs, flush buffer, contexts)", bytes / 1e9);
+      if (problem_.signature[static_cast<std::size_t>(slot.parameter)].is_written())
+        bytes += static_cast<double>(slot.bytes);
+    const std::string sum = fmt::format(
+        "a run at `measure` takes {:.1f} GB (two sets of tensors, expected outputs, flush buffer, contexts)",
+        bytes / 1e9);
     if (bytes <= kGpuMemory) return ok("memory", sum);
-    failed("memory", sum + fmt::format(", more than the {:.0f} GB of a student's card", kGpuMemory / 1e9), definition(), "make `measure` smaller; a paper's shape belongs under `published`");
+    failed("memory", sum + fmt::format(", more than the {:.0f} GB of a student's card", kGpuMemory / 1e9),
+           definition(), "make `measure` smaller; a paper's shape belongs under `published`");
   }
 
   // What is wrong with one drawn set of sizes; empty if nothing.
@@ -169,7 +181,9 @@ class Lint {
     auto bytes = tensor_bytes_at(problem_, sizes);
     if (!bytes) return bytes.error().what;
     // `cost` is a claim of the definition; the allocated bytes are a fact.
-    if (static_cast<double>(*bytes) > 4 * limits.bytes) return fmt::format("the tensors take {:.3g} bytes, four times the cap that `cost` keeps", static_cast<double>(*bytes));
+    if (static_cast<double>(*bytes) > 4 * limits.bytes)
+      return fmt::format("the tensors take {:.3g} bytes, four times the cap that `cost` keeps",
+                         static_cast<double>(*bytes));
     for (const Parameter& parameter : problem_.signature) {
       if (parameter.is_scalar()) continue;
       auto elements = elements_at(parameter, sizes);
@@ -179,20 +193,28 @@ class Lint {
   }
 
   void check_hidden_sizes() {
-    if (problem_.vary.empty()) return checks_.push_back({State::kNotRun, "hidden sizes", "`vary` is empty: hidden sizes are not drawn", {}, {}});
+    if (problem_.vary.empty())
+      return checks_.push_back(
+          {State::kNotRun, "hidden sizes", "`vary` is empty: hidden sizes are not drawn", {}, {}});
     const DrawLimits limits;
     std::mt19937_64 random(1);
     std::set<Sizes> distinct;
     for (int i = 0; i < kDraws; ++i) {
-      auto sizes = draw_sizes(problem_, [&] { return random(); }, Cost{limits.flops, limits.bytes});
+      auto sizes = draw_sizes(
+          problem_, [&] { return random(); }, Cost{limits.flops, limits.bytes});
       if (!sizes) return failed("hidden sizes", sizes.error().what, definition(), sizes.error().hint);
       if (std::string fault = draw_fault(*sizes, limits); !fault.empty())
-        return failed("hidden sizes", fmt::format("a draw ({}) {}", to_string(*sizes), fault), definition(), "narrow `vary`, or add the relation to `where`");
+        return failed("hidden sizes", fmt::format("a draw ({}) {}", to_string(*sizes), fault), definition(),
+                      "narrow `vary`, or add the relation to `where`");
       distinct.insert(std::move(*sizes));
     }
     if (distinct.size() < kLeastDistinct)
-      return failed("hidden sizes", fmt::format("{} draws give only {} different sizes: a kernel could list them", kDraws, distinct.size()), definition(), "widen `vary`");
-    ok("hidden sizes", fmt::format("{} draws, {} of them different, all within the caps", kDraws, distinct.size()));
+      return failed("hidden sizes",
+                    fmt::format("{} draws give only {} different sizes: a kernel could list them", kDraws,
+                                distinct.size()),
+                    definition(), "widen `vary`");
+    ok("hidden sizes",
+       fmt::format("{} draws, {} of them different, all within the caps", kDraws, distinct.size()));
   }
 
   // Correct answers pass, tricks fail.
@@ -217,11 +239,14 @@ class Lint {
     return {};
   }
 
-  void judge_tricks(const std::string& name, const std::vector<Trick>& tricks, const std::string& summary, const char* hint) {
+  void judge_tricks(const std::string& name, const std::vector<Trick>& tricks, const std::string& summary,
+                    const char* hint) {
     std::vector<std::string> passing, excused;
     for (const Trick& trick : tricks) {
-      if (!trick.acceptable()) passing.push_back(trick.what);
-      else if (!trick.caught) excused.push_back(fmt::format("{} (because: {})", trick.what, trick.because));
+      if (!trick.acceptable())
+        passing.push_back(trick.what);
+      else if (!trick.caught)
+        excused.push_back(fmt::format("{} (because: {})", trick.what, trick.because));
     }
     if (!passing.empty()) return failed(name, "passes gate one: " + join(passing, "; "), definition(), hint);
     ok(name, summary + (excused.empty() ? "" : "; allowed by the problem: " + join(excused, "; ")));
@@ -231,19 +256,22 @@ class Lint {
   Result<std::string> right_answer_refused(const Oracle& oracle) {
     std::uint64_t seed = 1;
     for (const Sizes& sizes : problem_.check) {
-      CAPSTONE_TRY(const PreparedCase prepared, prepare_case(problem_, {"right", sizes, seed++, Battery::kPlain}, oracle, 0));
+      CAPSTONE_TRY(const PreparedCase prepared,
+                   prepare_case(problem_, {"right", sizes, seed++, Battery::kPlain}, oracle, 0));
       std::vector<std::byte> after = prepared.image;
       for (const PreparedCase::Output& output : prepared.outputs) {
         const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
         const DType type = problem_.signature[static_cast<std::size_t>(output.parameter)].dtype;
         for (std::size_t i = 0; i < output.expected.size(); ++i) {
           if (std::isnan(output.expected[i]) || !(output.scale[i] >= 0))
-            return fmt::format("the oracle gives {} with scale {} at {}", number_text(output.expected[i]), number_text(output.scale[i]), to_string(sizes));
+            return fmt::format("the oracle gives {} with scale {} at {}", number_text(output.expected[i]),
+                               number_text(output.scale[i]), to_string(sizes));
           store_rounded(type, after.data() + slot.offset, static_cast<std::int64_t>(i), output.expected[i]);
         }
       }
       const CaseResult result = examine(problem_, prepared, prepared.image, after, 1);
-      if (!result.passed) return fmt::format("the expected values themselves fail at {}: {}", to_string(sizes), result.problem);
+      if (!result.passed)
+        return fmt::format("the expected values themselves fail at {}: {}", to_string(sizes), result.problem);
     }
     return std::string();
   }
@@ -258,7 +286,8 @@ class Lint {
     }
     // Libraries do not run on the CPU, so a baseline has a replacement for them under this macro.
     const fs::path copy = scratch_.path() / "baseline.cu";
-    CAPSTONE_CHECK(write_file_atomic(copy, "#ifndef CAPSTONE_EMULATED\n#define CAPSTONE_EMULATED 1\n#endif\n#line 1\n" + *text));
+    CAPSTONE_CHECK(write_file_atomic(
+        copy, "#ifndef CAPSTONE_EMULATED\n#define CAPSTONE_EMULATED 1\n#endif\n#line 1\n" + *text));
     JudgeRequest request;
     request.problem = &problem_;
     request.candidates = {{"baseline.cu", copy}};
@@ -275,12 +304,17 @@ class Lint {
       ok("baseline", fmt::format("builds for the CPU and agrees with the oracle in {} cases", cases.size()));
     } else if (m.gate_one == GateOne::kBuildFailed) {
       const auto& error = m.build.first_error;
-      failed("baseline", "does not build: " + (error ? error->text : "no error line"), error && error->line ? fmt::format("{}:{}", file.string(), error->line) : file.string(),
+      failed("baseline", "does not build: " + (error ? error->text : "no error line"),
+             error && error->line ? fmt::format("{}:{}", file.string(), error->line) : file.string(),
              "with CAPSTONE_EMULATED defined it must build without the libraries under `link`");
     } else {
       const CaseResult* bad = m.first_failure();
-      failed("baseline", fmt::format("{}: {}{}", label_of(m.gate_one), bad ? bad->problem : "no reason", bad && bad->sizes.is_object() ? " at " + bad->sizes.dump() : ""), file,
-             "either the baseline or the oracle is wrong" + (bad && !bad->hint.empty() ? "; " + bad->hint : std::string()));
+      failed("baseline",
+             fmt::format("{}: {}{}", label_of(m.gate_one), bad ? bad->problem : "no reason",
+                         bad && bad->sizes.is_object() ? " at " + bad->sizes.dump() : ""),
+             file,
+             "either the baseline or the oracle is wrong" +
+                 (bad && !bad->hint.empty() ? "; " + bad->hint : std::string()));
     }
     return {};
   }
@@ -295,14 +329,18 @@ class Lint {
 
 }  // namespace
 
-Result<std::vector<LintCheck>> lint_problem(const fs::path& folder, const Resources& resources, const Narration& say) {
+Result<std::vector<LintCheck>> lint_problem(const fs::path& folder, const Resources& resources,
+                                            const Narration& say) {
   std::error_code code;
-  if (!fs::is_directory(folder, code)) return fail("no such folder", folder.string(), "give the folder of a problem, or an id: capstone problems");
+  if (!fs::is_directory(folder, code))
+    return fail("no such folder", folder.string(),
+                "give the folder of a problem, or an id: capstone problems");
   return Lint(folder, resources, say).run();
 }
 
 bool passes(const std::vector<LintCheck>& checks) {
-  return std::none_of(checks.begin(), checks.end(), [](const LintCheck& c) { return c.state == LintCheck::State::kFailed; });
+  return std::none_of(checks.begin(), checks.end(),
+                      [](const LintCheck& c) { return c.state == LintCheck::State::kFailed; });
 }
 
 }  // namespace capstone

@@ -14,9 +14,10 @@ namespace capstone {
 /// One finding of lint.
 struct LintCheck {
   enum class State { kOk, kFailed, kNotRun } state = State::kOk;
-  std::string name;    ///< "loads", "statement", "memory", "cost", "hidden sizes", "tolerance", "triviality", "baseline", "reference"
-  std::string what;    ///< the finding: the number, or what is wrong, or why the check was not run
-  std::string where;   ///< file:line:column, or a file
+  std::string name;   ///< "loads", "statement", "memory", "cost", "hidden sizes", "tolerance", "triviality",
+                      ///< "baseline", "reference"
+  std::string what;   ///< the finding: the number, or what is wrong, or why the check was not run
+  std::string where;  ///< file:line:column, or a file
   std::string hint;
 };
 
@@ -33,7 +34,8 @@ struct LintCheck {
 /// - baseline: baseline.cu builds for the CPU and agrees with the oracle over the judge's cases.
 /// - reference: reference.py agrees with the oracle, if python3 has PyTorch.
 /// @error a fault of the machine (no compiler, no CUDA headers, interrupted), or no such folder.
-Result<std::vector<LintCheck>> lint_problem(const std::filesystem::path& folder, const Resources& resources, const Narration& say);
+Result<std::vector<LintCheck>> lint_problem(const std::filesystem::path& folder, const Resources& resources,
+                                            const Narration& say);
 
 /// Whether all checks passed or were not run.
 bool passes(const std::vector<LintCheck>& checks);

@@ -8,10 +8,10 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/correctness/cases.h"
 #include "harness/correctness/compare.h"
 #include "harness/correctness/diagnose.h"
 #include "harness/correctness/dtype_convert.h"
-#include "harness/correctness/cases.h"
 #include "harness/runtime/python/python.h"
 
 namespace capstone {
@@ -20,7 +20,8 @@ namespace {
 constexpr int kNoTorch = 3;  // run_reference.py's exit code
 
 // Decodes a tensor that run_reference.py wrote: every type is widened to float64 or int64.
-Result<Json> store_wide(const PreparedCase& prepared, const TensorSlot& slot, const Parameter& parameter, const fs::path& scratch) {
+Result<Json> store_wide(const PreparedCase& prepared, const TensorSlot& slot, const Parameter& parameter,
+                        const fs::path& scratch) {
   const std::byte* data = prepared.image.data() + slot.offset;
   const bool real = is_float(parameter.dtype);
   std::string bytes(static_cast<std::size_t>(slot.elements) * 8, '\0');
@@ -35,8 +36,11 @@ Result<Json> store_wide(const PreparedCase& prepared, const TensorSlot& slot, co
 }
 
 Result<Json> request_for(const Problem& problem, const PreparedCase& prepared, const fs::path& scratch) {
-  Json request{{"reference", (problem.folder / "reference.py").string()}, {"sizes", sizes_json(prepared.plan.sizes)},
-               {"inputs", Json::array()}, {"parameters", Json::array()}, {"outputs", Json::array()}};
+  Json request{{"reference", (problem.folder / "reference.py").string()},
+               {"sizes", sizes_json(prepared.plan.sizes)},
+               {"inputs", Json::array()},
+               {"parameters", Json::array()},
+               {"outputs", Json::array()}};
   for (const TensorSlot& slot : prepared.layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     if (parameter.role != Role::kOutput) {
@@ -44,28 +48,35 @@ Result<Json> request_for(const Problem& problem, const PreparedCase& prepared, c
       request[parameter.python.empty() ? "inputs" : "parameters"].push_back(std::move(tensor));
     }
     if (parameter.is_written())
-      request["outputs"].push_back({{"name", parameter.name}, {"file", (scratch / (parameter.name + ".out")).string()}, {"shape", slot.shape}});
+      request["outputs"].push_back({{"name", parameter.name},
+                                    {"file", (scratch / (parameter.name + ".out")).string()},
+                                    {"shape", slot.shape}});
   }
   return request;
 }
 
 // Describes the first element on which the two disagree; empty if none.
-Result<std::string> disagreement(const Problem& problem, const PreparedCase& prepared, const fs::path& scratch) {
+Result<std::string> disagreement(const Problem& problem, const PreparedCase& prepared,
+                                 const fs::path& scratch) {
   for (const PreparedCase::Output& output : prepared.outputs) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(output.parameter)];
     const TensorSlot& slot = prepared.layout.tensors[static_cast<std::size_t>(output.slot)];
-    CAPSTONE_TRY(const std::string bytes, read_file(scratch / (parameter.name + ".out"), output.expected.size() * 8));
+    CAPSTONE_TRY(const std::string bytes,
+                 read_file(scratch / (parameter.name + ".out"), output.expected.size() * 8));
     if (bytes.size() != output.expected.size() * 8)
       return parameter.name + " has the wrong number of elements";
     for (std::size_t i = 0; i < output.expected.size(); ++i) {
       double got = 0;
       std::memcpy(&got, bytes.data() + 8 * i, sizeof got);
-      if (std::fabs(got - output.expected[i]) <= kCrossCheck * (output.scale[i] + std::fabs(output.expected[i]))) continue;
+      if (std::fabs(got - output.expected[i]) <=
+          kCrossCheck * (output.scale[i] + std::fabs(output.expected[i])))
+        continue;
       if (got == output.expected[i] || (std::isnan(got) && std::isnan(output.expected[i]))) continue;
       std::string index;
-      for (std::int64_t at : multi_index(slot.shape, static_cast<std::int64_t>(i))) index += (index.empty() ? "" : ", ") + std::to_string(at);
-      return fmt::format("{}[{}] is {} by reference.py and {} by the oracle", parameter.name, index, number_text(got, 9),
-                         number_text(output.expected[i], 9));
+      for (std::int64_t at : multi_index(slot.shape, static_cast<std::int64_t>(i)))
+        index += (index.empty() ? "" : ", ") + std::to_string(at);
+      return fmt::format("{}[{}] is {} by reference.py and {} by the oracle", parameter.name, index,
+                         number_text(got, 9), number_text(output.expected[i], 9));
     }
   }
   return std::string();
@@ -73,12 +84,14 @@ Result<std::string> disagreement(const Problem& problem, const PreparedCase& pre
 
 }  // namespace
 
-Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, const Resources& resources, const fs::path& scratch) {
+Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, const Resources& resources,
+                                  const fs::path& scratch) {
   using State = LintCheck::State;
   const std::string where = (problem.folder / "reference.py").string();
   std::error_code code;
   if (!fs::exists(where, code))
-    return LintCheck{State::kFailed, "reference", "there is no reference.py", where, "write Model, get_inputs() and get_init_inputs()"};
+    return LintCheck{State::kFailed, "reference", "there is no reference.py", where,
+                     "write Model, get_inputs() and get_init_inputs()"};
   const auto python = find_python("auto", resources);
   if (!python && python.error().code == ExitCode::kInterrupted) return fail(python.error());
   if (!python) return LintCheck{State::kNotRun, "reference", python.error().what, {}, {}};
@@ -87,7 +100,8 @@ Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, 
   std::vector<fs::path> folders;
   Json requests = Json::array();
   for (const Sizes& sizes : problem.check) {
-    CAPSTONE_TRY(PreparedCase prepared, prepare_case(problem, {"reference", sizes, cases.size() + 1, Battery::kPlain}, oracle, 0));
+    CAPSTONE_TRY(PreparedCase prepared,
+                 prepare_case(problem, {"reference", sizes, cases.size() + 1, Battery::kPlain}, oracle, 0));
     folders.push_back(scratch / std::to_string(cases.size()));
     CAPSTONE_CHECK(make_folders(folders.back()));
     CAPSTONE_TRY(Json request, request_for(problem, prepared, folders.back()));
@@ -98,12 +112,16 @@ Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, 
   std::vector<std::string> packages;
   for (const fs::path& path : python->paths) packages.push_back(path.string());
   ProcessSpec spec;
-  spec.argv = {python->program.string(), (resources.share / "harness" / "analysis" / "lint" / "run_reference.py").string(), (scratch / "requests.json").string()};
+  spec.argv = {python->program.string(),
+               (resources.share / "harness" / "analysis" / "lint" / "run_reference.py").string(),
+               (scratch / "requests.json").string()};
   spec.env = {{"PYTHONPATH", join(packages, ":")}};
   spec.timeout = std::chrono::minutes(3);
   CAPSTONE_TRY(const ProcessResult ran, run_process(spec));
   if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-  if (ran.end == ProcessResult::End::kExited && ran.status == kNoTorch) return LintCheck{State::kNotRun, "reference", fmt::format("PyTorch cannot be imported: {}", trim(ran.err)), {}, {}};
+  if (ran.end == ProcessResult::End::kExited && ran.status == kNoTorch)
+    return LintCheck{
+        State::kNotRun, "reference", fmt::format("PyTorch cannot be imported: {}", trim(ran.err)), {}, {}};
   if (!ran.ok()) {
     const auto lines = split(std::string(trim(ran.err)), '\n');
     return LintCheck{State::kFailed, "reference", "reference.py fails " + lines.back(), where,
@@ -112,10 +130,15 @@ Result<LintCheck> check_reference(const Problem& problem, const Oracle& oracle, 
   for (std::size_t i = 0; i < cases.size(); ++i) {
     CAPSTONE_TRY(const std::string difference, disagreement(problem, cases[i], folders[i]));
     if (!difference.empty())
-      return LintCheck{State::kFailed, "reference", fmt::format("at {}: {}", to_string(cases[i].plan.sizes), difference), where,
+      return LintCheck{State::kFailed, "reference",
+                       fmt::format("at {}: {}", to_string(cases[i].plan.sizes), difference), where,
                        "reference.py and oracle.cpp must compute the same; fix one of them"};
   }
-  return LintCheck{State::kOk, "reference", fmt::format("agrees with the oracle at {} sizes", problem.check.size()), {}, {}};
+  return LintCheck{State::kOk,
+                   "reference",
+                   fmt::format("agrees with the oracle at {} sizes", problem.check.size()),
+                   {},
+                   {}};
 }
 
 }  // namespace capstone

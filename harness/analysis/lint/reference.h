@@ -1,7 +1,7 @@
 #pragma once
 // Compares reference.py with the oracle.
-#include "harness/correctness/oracle.h"
 #include "harness/analysis/lint/lint.h"
+#include "harness/correctness/oracle.h"
 
 namespace capstone {
 

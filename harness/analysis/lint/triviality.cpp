@@ -9,9 +9,9 @@
 #include <numeric>
 #include <span>
 
+#include "harness/correctness/cases.h"
 #include "harness/correctness/compare.h"
 #include "harness/correctness/dtype_convert.h"
-#include "harness/correctness/cases.h"
 
 namespace capstone {
 namespace {
@@ -32,12 +32,17 @@ struct LowerClass {
 
 std::optional<LowerClass> next_lower(Precision precision) {
   switch (precision) {
-    case Precision::kFp32: return LowerClass{"tf32 or f16", 10};
+    case Precision::kFp32:
+      return LowerClass{"tf32 or f16", 10};
     case Precision::kTf32:
-    case Precision::kFp16: return LowerClass{"bf16", 7};
-    case Precision::kBf16: return LowerClass{"fp8", 3};
-    case Precision::kFp8: return LowerClass{"fp4", 1};
-    case Precision::kFp4: return std::nullopt;
+    case Precision::kFp16:
+      return LowerClass{"bf16", 7};
+    case Precision::kBf16:
+      return LowerClass{"fp8", 3};
+    case Precision::kFp8:
+      return LowerClass{"fp4", 1};
+    case Precision::kFp4:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -58,8 +63,10 @@ std::span<const std::byte> bytes_of(const PreparedCase& prepared, const TensorSl
   return std::span<const std::byte>(prepared.image).subspan(slot.offset, slot.bytes);
 }
 
-Imitation same_everywhere(std::string name, std::string what, std::function<double(const std::vector<double>&)> value) {
-  return {std::move(name), std::move(what), [value](const PreparedCase& prepared, std::size_t output) -> Result<Answer> {
+Imitation same_everywhere(std::string name, std::string what,
+                          std::function<double(const std::vector<double>&)> value) {
+  return {std::move(name), std::move(what),
+          [value](const PreparedCase& prepared, std::size_t output) -> Result<Answer> {
             const std::vector<double>& expected = prepared.outputs[output].expected;
             return Answer(expected.size(), value(expected));
           }};
@@ -78,7 +85,8 @@ double median_of(std::vector<double> values) {
 /// The input repeated from its start, or each of its elements repeated several times.
 Imitation copy_of(const Parameter& input, int parameter, bool stretched) {
   return {"copy", fmt::format("a copy of {}{}", input.name, stretched ? ", each element repeated" : ""),
-          [parameter, stretched, type = input.dtype](const PreparedCase& prepared, std::size_t output) -> Result<Answer> {
+          [parameter, stretched, type = input.dtype](const PreparedCase& prepared,
+                                                     std::size_t output) -> Result<Answer> {
             const TensorSlot& from = *prepared.layout.find(parameter);
             const std::int64_t n = slot_of(prepared, output).elements;
             const std::int64_t repeats = n / std::max<std::int64_t>(from.elements, 1);
@@ -86,7 +94,8 @@ Imitation copy_of(const Parameter& input, int parameter, bool stretched) {
             const auto bytes = bytes_of(prepared, from);
             Answer answer(static_cast<std::size_t>(n));
             for (std::int64_t i = 0; i < n; ++i)
-              answer[static_cast<std::size_t>(i)] = load_as_double(type, bytes.data(), stretched ? i / repeats : i % from.elements);
+              answer[static_cast<std::size_t>(i)] =
+                  load_as_double(type, bytes.data(), stretched ? i / repeats : i % from.elements);
             return answer;
           }};
 }
@@ -94,7 +103,8 @@ Imitation copy_of(const Parameter& input, int parameter, bool stretched) {
 Result<Answer> all_but_the_last_rows(const PreparedCase& prepared, std::size_t output) {
   Answer answer = prepared.outputs[output].expected;
   const TensorSlot& slot = slot_of(prepared, output);
-  const std::int64_t row = slot.shape.empty() ? 1 : slot.shape.back(), rows = slot.elements / std::max<std::int64_t>(row, 1);
+  const std::int64_t row = slot.shape.empty() ? 1 : slot.shape.back(),
+                     rows = slot.elements / std::max<std::int64_t>(row, 1);
   const std::int64_t missing = std::max<std::int64_t>(1, rows / 100) * row;
   std::fill(answer.end() - std::min<std::int64_t>(missing, slot.elements), answer.end(), 0.0);
   return answer;
@@ -103,7 +113,8 @@ Result<Answer> all_but_the_last_rows(const PreparedCase& prepared, std::size_t o
 /// The oracle's values for operands with fewer bits.
 Imitation rounded_operands(const Problem& problem, const Oracle& oracle, const LowerClass& lower) {
   return {"lower_precision", fmt::format("operands rounded to {}", lower.name),
-          [&problem, &oracle, bits = lower.bits](const PreparedCase& prepared, std::size_t output) -> Result<Answer> {
+          [&problem, &oracle, bits = lower.bits](const PreparedCase& prepared,
+                                                 std::size_t output) -> Result<Answer> {
             std::vector<std::byte> image = prepared.image;
             std::vector<std::span<const std::byte>> tensors;
             for (const TensorSlot& slot : prepared.layout.tensors) {
@@ -115,11 +126,13 @@ Imitation rounded_operands(const Problem& problem, const Oracle& oracle, const L
               std::byte* data = image.data() + slot.offset;
               if (is_float(parameter.dtype))
                 for (std::int64_t i = 0; i < slot.elements; ++i)
-                  store_rounded(parameter.dtype, data, i, keep_bits(load_as_double(parameter.dtype, data, i), bits));
+                  store_rounded(parameter.dtype, data, i,
+                                keep_bits(load_as_double(parameter.dtype, data, i), bits));
               tensors.emplace_back(data, slot.bytes);
             }
             Answer answer(prepared.outputs[output].expected.size()), scale(answer.size());
-            CAPSTONE_CHECK(oracle.evaluate_all(problem, prepared.plan.sizes, tensors, prepared.outputs[output].parameter, answer, scale));
+            CAPSTONE_CHECK(oracle.evaluate_all(problem, prepared.plan.sizes, tensors,
+                                               prepared.outputs[output].parameter, answer, scale));
             return answer;
           }};
 }
@@ -132,11 +145,13 @@ std::vector<Imitation> imitations_of(const Problem& problem, const Oracle& oracl
     const Parameter& parameter = problem.signature[i];
     if (parameter.is_scalar() || parameter.role == Role::kOutput) continue;
     has_float_operand |= is_float(parameter.dtype);
-    for (const bool stretched : {false, true}) imitations.push_back(copy_of(parameter, static_cast<int>(i), stretched));
+    for (const bool stretched : {false, true})
+      imitations.push_back(copy_of(parameter, static_cast<int>(i), stretched));
   }
   imitations.push_back(same_everywhere("mean", "the mean of the expected values", mean_of));
   imitations.push_back(same_everywhere("constant", "the median of the expected values", median_of));
-  imitations.push_back(same_everywhere("constant", "the first expected value everywhere", [](const auto& e) { return e.front(); }));
+  imitations.push_back(same_everywhere("constant", "the first expected value everywhere",
+                                       [](const auto& e) { return e.front(); }));
   imitations.push_back(same_everywhere("constant", "ones", [](const auto&) { return 1.0; }));
   imitations.push_back({"most_rows", "99 % of the rows right, the rest zero", all_but_the_last_rows});
   if (const auto lower = next_lower(problem.precision); lower && has_float_operand)
@@ -149,7 +164,8 @@ bool fails(const Problem& problem, const PreparedCase& prepared, std::size_t out
   const PreparedCase::Output& right = prepared.outputs[output];
   const DType type = problem.signature[static_cast<std::size_t>(right.parameter)].dtype;
   std::vector<std::byte> stored(answer.size() * size_of(type));
-  for (std::size_t i = 0; i < answer.size(); ++i) store_rounded(type, stored.data(), static_cast<std::int64_t>(i), answer[i]);
+  for (std::size_t i = 0; i < answer.size(); ++i)
+    store_rounded(type, stored.data(), static_cast<std::int64_t>(i), answer[i]);
   return !compare(type, stored, right.expected, right.scale, problem.tolerance).passed;
 }
 
@@ -176,7 +192,8 @@ Result<std::vector<Trick>> audit_triviality(const Problem& problem, const Oracle
   const auto imitations = imitations_of(problem, oracle);
   std::vector<Trick> tricks;
   for (std::size_t output = 0; !cases.empty() && output < cases.front().outputs.size(); ++output) {
-    const Parameter& target = problem.signature[static_cast<std::size_t>(cases.front().outputs[output].parameter)];
+    const Parameter& target =
+        problem.signature[static_cast<std::size_t>(cases.front().outputs[output].parameter)];
     for (const Imitation& imitation : imitations) {
       Trick trick{imitation.name, target.name + " = " + imitation.what, false, {}};
       bool offered = false;
@@ -188,7 +205,8 @@ Result<std::vector<Trick>> audit_triviality(const Problem& problem, const Oracle
         if (trick.caught) break;
       }
       if (!offered) continue;
-      if (const auto reason = problem.because.find(imitation.name); reason != problem.because.end()) trick.because = reason->second;
+      if (const auto reason = problem.because.find(imitation.name); reason != problem.because.end())
+        trick.because = reason->second;
       tricks.push_back(std::move(trick));
     }
   }

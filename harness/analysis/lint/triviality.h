@@ -11,10 +11,10 @@ namespace capstone {
 
 /// A way to look correct without computing, tried on one output.
 struct Trick {
-  std::string name;      ///< as under `because`: zeros, copy, mean, constant, lower_precision, most_rows
-  std::string what;      ///< "y = a copy of x", "operands rounded to tf32"
-  bool caught = false;   ///< at least one case fails
-  std::string because;   ///< the problem's reason why it may pass; empty: none
+  std::string name;     ///< as under `because`: zeros, copy, mean, constant, lower_precision, most_rows
+  std::string what;     ///< "y = a copy of x", "operands rounded to tf32"
+  bool caught = false;  ///< at least one case fails
+  std::string because;  ///< the problem's reason why it may pass; empty: none
   bool acceptable() const { return caught || !because.empty(); }
 };
 

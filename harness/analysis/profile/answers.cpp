@@ -3,17 +3,19 @@
 #include <cmath>
 #include <map>
 
-#include "harness/base/text.h"
 #include "harness/analysis/profile/profile.h"
+#include "harness/base/text.h"
 
 namespace capstone {
 namespace {
 
-constexpr double kBusy = 60;             // [%] of its peak: at or above it, a unit is what the kernel waits
-                                         // for
+constexpr double kBusy = 60;  // [%] of its peak: at or above it, a unit is what the kernel waits
+                              // for
 constexpr const char* kNothing = "n/a";
 
-std::string percent(const std::optional<double>& value) { return value ? fmt::format("{:.1f} %", *value) : kNothing; }
+std::string percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:.1f} %", *value) : kNothing;
+}
 
 // The meaning of those stalls that a programmer can reduce.
 std::string meaning_of(const std::string& stall) {
@@ -35,16 +37,29 @@ std::string meaning_of(const std::string& stall) {
 }
 
 Answer peaks(const KernelProfile& k) {
-  return {"percent of peak", !k.compute_percent && !k.memory_percent ? kNothing
-                                 : fmt::format("compute {}, memory {} (device memory {})", percent(k.compute_percent), percent(k.memory_percent), percent(k.dram_percent))};
+  return {"percent of peak",
+          !k.compute_percent && !k.memory_percent
+              ? kNothing
+              : fmt::format("compute {}, memory {} (device memory {})", percent(k.compute_percent),
+                            percent(k.memory_percent), percent(k.dram_percent))};
 }
 
 Answer bound(const KernelProfile& k) {
   if (!k.compute_percent || !k.memory_percent) return {"what bounds it", kNothing};
   if (*k.memory_percent >= kBusy && *k.memory_percent >= *k.compute_percent)
-    return {"what bounds it", fmt::format("memory: its busiest unit runs at {:.0f} % of its peak; fewer or wider accesses help, more threads do not", *k.memory_percent)};
-  if (*k.compute_percent >= kBusy) return {"what bounds it", fmt::format("compute: an arithmetic or issue unit runs at {:.0f} % of its peak; fewer instructions help", *k.compute_percent)};
-  return {"what bounds it", fmt::format("latency: neither compute ({:.0f} %) nor memory ({:.0f} %) is busy; more warps, or more independent work in each, help", *k.compute_percent, *k.memory_percent), true};
+    return {"what bounds it", fmt::format("memory: its busiest unit runs at {:.0f} % of its peak; fewer or "
+                                          "wider accesses help, more threads do not",
+                                          *k.memory_percent)};
+  if (*k.compute_percent >= kBusy)
+    return {"what bounds it",
+            fmt::format(
+                "compute: an arithmetic or issue unit runs at {:.0f} % of its peak; fewer instructions help",
+                *k.compute_percent)};
+  return {"what bounds it",
+          fmt::format("latency: neither compute ({:.0f} %) nor memory ({:.0f} %) is busy; more warps, or "
+                      "more independent work in each, help",
+                      *k.compute_percent, *k.memory_percent),
+          true};
 }
 
 Answer occupancy(const KernelProfile& k) {
@@ -61,7 +76,8 @@ Answer occupancy(const KernelProfile& k) {
     if (k.occupancy_limiter == "shared memory")
       text += fmt::format(" ({} per block)", format_bytes(k.static_shared_bytes.value_or(0) +
                                                           k.dynamic_shared_bytes.value_or(0)));
-    if (k.occupancy_limiter == "block size" && k.threads) text += fmt::format(" ({:.0f} threads)", *k.threads);
+    if (k.occupancy_limiter == "block size" && k.threads)
+      text += fmt::format(" ({:.0f} threads)", *k.threads);
   }
   return {"occupancy", text, *k.occupancy_limit_percent < 30};
 }
@@ -75,13 +91,15 @@ Answer grid(const KernelProfile& k) {
                          : fmt::format(": {:.2f} waves", *k.waves);
   if (k.tail_percent && *k.tail_percent > 10)
     text += fmt::format(", the last one mostly empty: {:.0f} % of the capacity is wasted", *k.tail_percent);
-  return {"grid", text, k.tail_percent.value_or(0) > 20 || k.waves.value_or(1) < 0.5 || k.launches.value_or(1) > 8};
+  return {"grid", text,
+          k.tail_percent.value_or(0) > 20 || k.waves.value_or(1) < 0.5 || k.launches.value_or(1) > 8};
 }
 
 Answer sectors(const KernelProfile& k) {
   if (!k.sectors_per_request) return {"global memory", kNothing};
   std::string text = fmt::format("{:.1f} sectors of 32 bytes per request", *k.sectors_per_request);
-  if (k.sectors_per_load && k.sectors_per_store) text += fmt::format(" (loads {:.1f}, stores {:.1f})", *k.sectors_per_load, *k.sectors_per_store);
+  if (k.sectors_per_load && k.sectors_per_store)
+    text += fmt::format(" (loads {:.1f}, stores {:.1f})", *k.sectors_per_load, *k.sectors_per_store);
   text += *k.sectors_per_request > 17 ? "; neighbouring lanes should read neighbouring addresses: 4 for "
                                         "words of 4 bytes, 16 for words of 16"
                                       : "; 4 is ideal for words of 4 bytes, 16 for words of 16";
@@ -89,7 +107,11 @@ Answer sectors(const KernelProfile& k) {
 }
 
 Answer shared(const KernelProfile& k) {
-  if (!k.wavefronts_over_ideal) return {"shared memory", k.static_shared_bytes && k.dynamic_shared_bytes && *k.static_shared_bytes + *k.dynamic_shared_bytes == 0 ? "none is used" : kNothing};
+  if (!k.wavefronts_over_ideal)
+    return {"shared memory", k.static_shared_bytes && k.dynamic_shared_bytes &&
+                                     *k.static_shared_bytes + *k.dynamic_shared_bytes == 0
+                                 ? "none is used"
+                                 : kNothing};
   const bool conflicts = *k.wavefronts_over_ideal > 1.25;
   return {"shared memory",
           fmt::format("{:.2f} times the ideal wavefronts: {}", *k.wavefronts_over_ideal,
@@ -98,7 +120,9 @@ Answer shared(const KernelProfile& k) {
 }
 
 Answer tensor(const KernelProfile& k) {
-  if (k.tensor_percent) return {"tensor pipe", *k.tensor_percent > 0 ? "busy " + percent(k.tensor_percent) + " of the time" : "not used"};
+  if (k.tensor_percent)
+    return {"tensor pipe",
+            *k.tensor_percent > 0 ? "busy " + percent(k.tensor_percent) + " of the time" : "not used"};
   if (!k.machine_code_seen) return {"tensor pipe", kNothing};
   std::vector<std::string> names;
   for (const auto& [name, count] : k.tensor_instructions) names.push_back(fmt::format("{} {}", count, name));
@@ -118,7 +142,8 @@ Answer spills(const KernelProfile& k) {
   if (k.local_requests_per_warp)
     parts.push_back(fmt::format("{:.1f} requests per warp to local memory", *k.local_requests_per_warp));
   if (k.registers) parts.push_back(fmt::format("{:.0f} registers a thread", *k.registers));
-  return {"registers, spills", parts.empty() ? kNothing : join(parts, ", "), k.spill_bytes.value_or(0) > 0 || k.local_requests_per_warp.value_or(0) > 1};
+  return {"registers, spills", parts.empty() ? kNothing : join(parts, ", "),
+          k.spill_bytes.value_or(0) > 0 || k.local_requests_per_warp.value_or(0) > 1};
 }
 
 Answer divergence(const KernelProfile& k) {
@@ -140,13 +165,15 @@ Answer accesses(const KernelProfile& k) {
   if (!k.machine_code_seen) return {"machine code", kNothing};
   std::vector<std::string> parts;
   for (const auto& [name, count] : k.memory_instructions) parts.push_back(fmt::format("{} {}", count, name));
-  return {"machine code", parts.empty() ? "no memory instruction" : join(parts, ", ") + " (instruction.bits)"};
+  return {"machine code",
+          parts.empty() ? "no memory instruction" : join(parts, ", ") + " (instruction.bits)"};
 }
 
 }  // namespace
 
 std::vector<Answer> answers(const KernelProfile& k, bool all) {
-  std::vector<Answer> list{peaks(k), bound(k), occupancy(k), grid(k), sectors(k), shared(k), tensor(k), spills(k), divergence(k), stall(k), accesses(k)};
+  std::vector<Answer> list{peaks(k),  bound(k),  occupancy(k),  grid(k),  sectors(k), shared(k),
+                           tensor(k), spills(k), divergence(k), stall(k), accesses(k)};
   if (!all) std::erase_if(list, [](const Answer& answer) { return answer.text == kNothing; });
   return list;
 }

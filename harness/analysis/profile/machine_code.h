@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "harness/analysis/profile/record.h"
 #include "harness/base/error.h"
 #include "harness/base/resources.h"
-#include "harness/analysis/profile/record.h"
-#include "harness/runtime/sandbox/sandbox.h"
 #include "harness/model/problem.h"
+#include "harness/runtime/sandbox/sandbox.h"
 
 namespace capstone {
 
@@ -22,7 +22,8 @@ struct CompiledKernels {
 /// code. Fills registers, static_shared_bytes, spill_bytes, stack_bytes and the instructions.
 /// @param sandbox  nullptr: the source is trusted
 /// @error no nvcc; it does not compile (exit code 1).
-Result<CompiledKernels> machine_code(const Problem& problem, const std::filesystem::path& source, const std::string& arch, const Resources& resources,
+Result<CompiledKernels> machine_code(const Problem& problem, const std::filesystem::path& source,
+                                     const std::string& arch, const Resources& resources,
                                      const Sandbox* sandbox);
 
 /// The kernels in the output of `ptxas -v`, by mangled name.

@@ -40,23 +40,32 @@ constexpr const char* kWaves = "launch__waves_per_multiprocessor";
 constexpr const char* kProcessors = "launch__sm_count";
 
 // The same quantity under the names of different chips and versions. The first one that is present counts.
-constexpr std::array kDram{"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram__throughput.avg.pct_of_peak_sustained_elapsed"};
-constexpr std::array kTensor{"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
+constexpr std::array kDram{"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                           "dram__throughput.avg.pct_of_peak_sustained_elapsed"};
+constexpr std::array kTensor{"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+                             "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
                              "sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active"};
 
 struct Limit {
   const char* metric;
   const char* name;
 };
-constexpr std::array kLimits{Limit{"launch__occupancy_limit_registers", "registers"}, Limit{"launch__occupancy_limit_shared_mem", "shared memory"},
-                             Limit{"launch__occupancy_limit_warps", "block size"}, Limit{"launch__occupancy_limit_blocks", "blocks"},
+constexpr std::array kLimits{Limit{"launch__occupancy_limit_registers", "registers"},
+                             Limit{"launch__occupancy_limit_shared_mem", "shared memory"},
+                             Limit{"launch__occupancy_limit_warps", "block size"},
+                             Limit{"launch__occupancy_limit_blocks", "blocks"},
                              Limit{"launch__occupancy_limit_barriers", "barriers"}};
 
-constexpr std::string_view kStallHead = "smsp__average_warps_issue_stalled_", kStallTail = "_per_issue_active.ratio";
-constexpr std::array kStalls{"barrier",       "branch_resolving", "dispatch_stall",   "drain",        "gmma",    "imc_miss",     "lg_throttle", "long_scoreboard", "math_pipe_throttle",
-                             "membar",        "mio_throttle",     "misc",             "no_instruction", "not_selected", "short_scoreboard", "sleeping",    "tex_throttle",    "wait",
-                             "warpgroup_arrive"};
-std::string stall_metric(const char* name) { return std::string(kStallHead) + name + std::string(kStallTail); }
+constexpr std::string_view kStallHead = "smsp__average_warps_issue_stalled_",
+                           kStallTail = "_per_issue_active.ratio";
+constexpr std::array kStalls{
+    "barrier",         "branch_resolving", "dispatch_stall",     "drain",    "gmma",         "imc_miss",
+    "lg_throttle",     "long_scoreboard",  "math_pipe_throttle", "membar",   "mio_throttle", "misc",
+    "no_instruction",  "not_selected",     "short_scoreboard",   "sleeping", "tex_throttle", "wait",
+    "warpgroup_arrive"};
+std::string stall_metric(const char* name) {
+  return std::string(kStallHead) + name + std::string(kStallTail);
+}
 
 /// One row of the table, which is one launch.
 struct Launch {
@@ -104,10 +113,12 @@ class Group {
     if (k.waves) k.tail_percent = tail_of(*k.waves);
     k.sectors_per_load = ratio(sum(kLoadSectors), sum(kLoads));
     k.sectors_per_store = ratio(sum(kStoreSectors), sum(kStores));
-    k.sectors_per_request = ratio(plus(sum(kLoadSectors), sum(kStoreSectors)), plus(sum(kLoads), sum(kStores)));
+    k.sectors_per_request =
+        ratio(plus(sum(kLoadSectors), sum(kStoreSectors)), plus(sum(kLoads), sum(kStores)));
     k.wavefronts_over_ideal = ratio(sum(kWavefronts), sum(kIdealWavefronts));
     k.lanes_per_instruction = mean(kLanes);
-    if (const auto local = plus(sum(kLocalLoads), sum(kLocalStores)); local && k.blocks && k.threads && *k.threads > 0)
+    if (const auto local = plus(sum(kLocalLoads), sum(kLocalStores));
+        local && k.blocks && k.threads && *k.threads > 0)
       k.local_requests_per_warp = *local / (*k.blocks * std::ceil(*k.threads / 32));
     k.registers = mean(kRegisters);
     k.static_shared_bytes = mean(kStaticShared);
@@ -190,8 +201,10 @@ std::optional<fs::path> find_ncu(const Resources& resources) {
   if (auto found = find_program("ncu", resources.path_variable)) return found;
   std::error_code code;
   std::vector<fs::path> places{"/usr/local/cuda/bin/ncu"};
-  if (auto nvcc = find_program("nvcc", resources.path_variable)) places.push_back(fs::canonical(*nvcc, code).parent_path() / "ncu");
-  for (const auto& entry : fs::directory_iterator("/opt/nvidia/nsight-compute", code)) places.push_back(entry.path() / "ncu");
+  if (auto nvcc = find_program("nvcc", resources.path_variable))
+    places.push_back(fs::canonical(*nvcc, code).parent_path() / "ncu");
+  for (const auto& entry : fs::directory_iterator("/opt/nvidia/nsight-compute", code))
+    places.push_back(entry.path() / "ncu");
   std::sort(places.begin() + 1, places.end(), std::greater<>());  // newest first
   for (const fs::path& place : places)
     if (fs::exists(place, code)) return place;
@@ -199,9 +212,10 @@ std::optional<fs::path> find_ncu(const Resources& resources) {
 }
 
 std::vector<std::string> ncu_metrics() {
-  std::vector<std::string> all{kTime,   kCompute,     kMemory,     kResident,        kPossible, kLoads,     kLoadSectors,  kStores,        kStoreSectors, kLocalLoads,
-                               kLocalStores, kWavefronts, kIdealWavefronts, kLanes,    kRegisters, kStaticShared, kDynamicShared, kBlocks,       kThreads,    kWaves,
-                               kProcessors};
+  std::vector<std::string> all{
+      kTime,      kCompute,      kMemory,        kResident,    kPossible,   kLoads,           kLoadSectors,
+      kStores,    kStoreSectors, kLocalLoads,    kLocalStores, kWavefronts, kIdealWavefronts, kLanes,
+      kRegisters, kStaticShared, kDynamicShared, kBlocks,      kThreads,    kWaves,           kProcessors};
   all.insert(all.end(), kDram.begin(), kDram.end());
   all.insert(all.end(), kTensor.begin(), kTensor.end());
   for (const Limit& limit : kLimits) all.emplace_back(limit.metric);
@@ -210,8 +224,19 @@ std::vector<std::string> ncu_metrics() {
 }
 
 std::vector<std::string> ncu_arguments(const std::vector<std::string>& metrics) {
-  return {"--profile-from-start", "off", "--clock-control", "none", "--cache-control", "all", "--csv", "--page", "raw", "--print-units", "base",
-          "--metrics", join(metrics, ",")};
+  return {"--profile-from-start",
+          "off",
+          "--clock-control",
+          "none",
+          "--cache-control",
+          "all",
+          "--csv",
+          "--page",
+          "raw",
+          "--print-units",
+          "base",
+          "--metrics",
+          join(metrics, ",")};
 }
 
 std::vector<std::string> unknown_metrics(std::string_view output, const std::vector<std::string>& asked) {
@@ -219,9 +244,11 @@ std::vector<std::string> unknown_metrics(std::string_view output, const std::vec
   for (const std::string& line : split(output, '\n')) {
     if (line.find("==ERROR==") == line.npos || line.find("metric") == line.npos) continue;
     std::set<std::string> words;  // one line may name several
-    for (const std::string& word : split(replace_all(replace_all(line, ",", " "), "'", " "), ' ')) words.insert(word);
+    for (const std::string& word : split(replace_all(replace_all(line, ",", " "), "'", " "), ' '))
+      words.insert(word);
     for (const std::string& metric : asked)
-      if (words.count(metric) || words.count(metric.substr(0, metric.find('.'))) || words.count(metric + ".")) unknown.push_back(metric);
+      if (words.count(metric) || words.count(metric.substr(0, metric.find('.'))) || words.count(metric + "."))
+        unknown.push_back(metric);
   }
   return unknown;
 }
@@ -232,7 +259,8 @@ std::string ncu_refusal(std::string_view output) {
            "administrator can allow it: "
            "https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
   for (const std::string& line : split(output, '\n'))
-    if (const auto at = line.find("==ERROR=="); at != line.npos) return "ncu: " + std::string(trim(std::string_view(line).substr(at + 9)));
+    if (const auto at = line.find("==ERROR=="); at != line.npos)
+      return "ncu: " + std::string(trim(std::string_view(line).substr(at + 9)));
   for (const std::string& line : split(output, '\n'))
     if (line.find("capstone-replayer:") != line.npos) return std::string(trim(line));
   return "ncu printed no table";
@@ -259,11 +287,13 @@ Result<std::vector<KernelProfile>> read_ncu(const std::string& csv, const std::s
     for (std::size_t i = 0; i < head->size(); ++i) launch.cells.emplace((*head)[i], row.cells[i]);
     const std::string name = kernel_name(launch.cells["Kernel Name"]);
     if (name.empty()) continue;  // the row of units
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.name() == name; });
+    auto group =
+        std::find_if(groups.begin(), groups.end(), [&](const Group& known) { return known.name() == name; });
     if (group == groups.end()) group = groups.insert(groups.end(), Group(name));
     group->add(std::move(launch));
   }
-  if (groups.empty()) return fail("ncu's table names no kernel", file, "run ncu with --csv --page raw", ExitCode::kEnvironment);
+  if (groups.empty())
+    return fail("ncu's table names no kernel", file, "run ncu with --csv --page raw", ExitCode::kEnvironment);
   std::vector<KernelProfile> kernels;
   for (const Group& group : groups) kernels.push_back(group.profile());
   return kernels;

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/analysis/profile/record.h"
 #include "harness/base/error.h"
 #include "harness/base/resources.h"
-#include "harness/analysis/profile/record.h"
 
 namespace capstone {
 

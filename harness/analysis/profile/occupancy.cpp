@@ -14,16 +14,29 @@ int round_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 
 std::optional<SmLimits> sm_limits(const std::string& arch) {
   switch (std::atoi(arch.starts_with("sm_") ? arch.c_str() + 3 : "0")) {
-    case 70: return SmLimits{64, 32, 65536, 256, 96 * kKiB, 256, 0};
-    case 75: return SmLimits{32, 16, 65536, 256, 64 * kKiB, 256, 0};
-    case 80: return SmLimits{64, 32, 65536, 256, 164 * kKiB, 128, kKiB};
-    case 86: return SmLimits{48, 16, 65536, 256, 100 * kKiB, 128, kKiB};
-    case 87: return SmLimits{48, 16, 65536, 256, 164 * kKiB, 128, kKiB};
-    case 89: return SmLimits{48, 24, 65536, 256, 100 * kKiB, 128, kKiB};
-    case 90: case 100: case 103: return SmLimits{64, 32, 65536, 256, 228 * kKiB, 128, kKiB};
-    case 110: return SmLimits{48, 24, 65536, 256, 228 * kKiB, 128, kKiB};
-    case 120: case 121: return SmLimits{48, 24, 65536, 256, 100 * kKiB, 128, kKiB};
-    default: return std::nullopt;
+    case 70:
+      return SmLimits{64, 32, 65536, 256, 96 * kKiB, 256, 0};
+    case 75:
+      return SmLimits{32, 16, 65536, 256, 64 * kKiB, 256, 0};
+    case 80:
+      return SmLimits{64, 32, 65536, 256, 164 * kKiB, 128, kKiB};
+    case 86:
+      return SmLimits{48, 16, 65536, 256, 100 * kKiB, 128, kKiB};
+    case 87:
+      return SmLimits{48, 16, 65536, 256, 164 * kKiB, 128, kKiB};
+    case 89:
+      return SmLimits{48, 24, 65536, 256, 100 * kKiB, 128, kKiB};
+    case 90:
+    case 100:
+    case 103:
+      return SmLimits{64, 32, 65536, 256, 228 * kKiB, 128, kKiB};
+    case 110:
+      return SmLimits{48, 24, 65536, 256, 228 * kKiB, 128, kKiB};
+    case 120:
+    case 121:
+      return SmLimits{48, 24, 65536, 256, 100 * kKiB, 128, kKiB};
+    default:
+      return std::nullopt;
   }
 }
 

@@ -10,17 +10,17 @@ namespace capstone {
 struct SmLimits {
   int warps = 0, blocks = 0;
   int registers = 65536;
-  int register_unit = 256;             ///< registers are allocated to a warp in multiples of this
+  int register_unit = 256;  ///< registers are allocated to a warp in multiples of this
   int shared_bytes = 0, shared_unit = 128;
-  int reserved_shared_bytes = 0;       ///< [B] of each block, reserved by the system
+  int reserved_shared_bytes = 0;  ///< [B] of each block, reserved by the system
 };
 /// @param arch  for example "sm_90a"; the result is empty if the table does not have it
 std::optional<SmLimits> sm_limits(const std::string& arch);
 
 struct Occupancy {
-  int blocks = 0;                      ///< that fit on an SM at once
-  double percent = 0;                  ///< of the warps that an SM can hold
-  std::string limiter;                 ///< as in KernelProfile
+  int blocks = 0;       ///< that fit on an SM at once
+  double percent = 0;   ///< of the warps that an SM can hold
+  std::string limiter;  ///< as in KernelProfile
 };
 /// @param threads    per block
 /// @param registers  per thread

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "harness/base/symbols.h"
-#include "harness/base/text.h"
-#include "harness/runtime/build/cuda.h"
 #include "harness/analysis/explain/explain.h"
-#include "harness/timing/roofline.h"
 #include "harness/analysis/profile/machine_code.h"
 #include "harness/analysis/profile/ncu.h"
 #include "harness/analysis/profile/occupancy.h"
 #include "harness/analysis/profile/verified_launch.h"
+#include "harness/base/symbols.h"
+#include "harness/base/text.h"
+#include "harness/runtime/build/cuda.h"
+#include "harness/timing/roofline.h"
 
 namespace capstone {
 namespace {
@@ -44,29 +44,36 @@ void complete(KernelProfile& k, const KernelProfile& o) {
 
 void model_occupancy(KernelProfile& k, const std::string& arch) {
   const auto sm = sm_limits(arch);
-  if (k.occupancy_limit_percent || !sm || !k.registers || !k.threads || !k.static_shared_bytes || !k.dynamic_shared_bytes) return;
-  const Occupancy possible = theoretical_occupancy(*sm, static_cast<int>(*k.threads), static_cast<int>(*k.registers),
-                                                   static_cast<int>(*k.static_shared_bytes + *k.dynamic_shared_bytes));
+  if (k.occupancy_limit_percent || !sm || !k.registers || !k.threads || !k.static_shared_bytes ||
+      !k.dynamic_shared_bytes)
+    return;
+  const Occupancy possible =
+      theoretical_occupancy(*sm, static_cast<int>(*k.threads), static_cast<int>(*k.registers),
+                            static_cast<int>(*k.static_shared_bytes + *k.dynamic_shared_bytes));
   k.occupancy_limit_percent = possible.percent;
   k.occupancy_limiter = possible.limiter;
 }
 
 // Counts from the emulator, if the CPU can run the kernel.
-Result<void> count_on_cpu(const ProfileRequest& request, const Resources& resources, const Narration& say, Profile& p) {
-  const auto explained = explain({request.problem, request.source, request.problem->emulate, {}}, resources, say);
+Result<void> count_on_cpu(const ProfileRequest& request, const Resources& resources, const Narration& say,
+                          Profile& p) {
+  const auto explained =
+      explain({request.problem, request.source, request.problem->emulate, {}}, resources, say);
   if (explained) {
     p.counted_at = to_string(request.problem->emulate);
     p.kernels = counts_of(*explained);
     return {};
   }
   if (explained.error().code != ExitCode::kEnvironment) return fail(explained.error());
-  p.missing.push_back("no counts: " + explained.error().what + (explained.error().where.empty() ? "" : " (" + explained.error().where + ")"));
+  p.missing.push_back("no counts: " + explained.error().what +
+                      (explained.error().where.empty() ? "" : " (" + explained.error().where + ")"));
   return {};
 }
 
 }  // namespace
 
-std::vector<std::string> complete(std::vector<KernelProfile>& kernels, const std::vector<KernelProfile>& other, bool rest) {
+std::vector<std::string> complete(std::vector<KernelProfile>& kernels,
+                                  const std::vector<KernelProfile>& other, bool rest) {
   std::vector<bool> taken(other.size());
   std::vector<std::string> unknown;
   for (KernelProfile& kernel : kernels) {
@@ -98,12 +105,15 @@ std::vector<KernelProfile> counts_of(const Explanation& explanation) {
     k.kernel = counts.function.empty() ? counts.kernel : counts.function;
     k.launches = double(counts.launches);
     k.blocks = double(counts.blocks);
-    k.threads = some(double(counts.threads) / double(std::max<std::uint64_t>(counts.blocks, 1)), counts.blocks > 0);
+    k.threads =
+        some(double(counts.threads) / double(std::max<std::uint64_t>(counts.blocks, 1)), counts.blocks > 0);
     k.dynamic_shared_bytes = double(counts.dynamic_shared);
     k.sectors_per_request = some(total.global.units_per_request(), total.global.requests > 0);
     k.wavefronts_over_ideal = some(total.shared.excess(), total.shared.requests > 0);
     const std::uint64_t accesses = total.global.requests + total.shared.requests;
-    k.lanes_per_instruction = some(double(total.global.active_lanes + total.shared.active_lanes) / double(std::max<std::uint64_t>(accesses, 1)), accesses > 0);
+    k.lanes_per_instruction = some(double(total.global.active_lanes + total.shared.active_lanes) /
+                                       double(std::max<std::uint64_t>(accesses, 1)),
+                                   accesses > 0);
     kernels.push_back(std::move(k));
   }
   return kernels;
@@ -114,15 +124,19 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
   p.problem_id = request.problem->id;
   p.sizes = sizes_json(request.sizes);
   const auto gpu = find_gpu(resources);
-  if (!request.ncu) p.because = "ncu was switched off";
-  else if (!gpu) p.because = "no NVIDIA GPU here";
-  else if (const auto toolkit = find_toolkit(resources); !toolkit) p.because = toolkit.error().what;
+  if (!request.ncu)
+    p.because = "ncu was switched off";
+  else if (!gpu)
+    p.because = "no NVIDIA GPU here";
+  else if (const auto toolkit = find_toolkit(resources); !toolkit)
+    p.because = toolkit.error().what;
   if (gpu) {
     p.device = gpu->name;
     p.driver = gpu->driver;
   }
   if (p.because.empty()) {
-    CAPSTONE_TRY(LaunchUnderNcu launch, launch_under_ncu(*request.problem, request.source, request.sizes, *gpu, resources, say));
+    CAPSTONE_TRY(LaunchUnderNcu launch,
+                 launch_under_ncu(*request.problem, request.source, request.sizes, *gpu, resources, say));
     p.because = launch.because;
     if (!launch.csv.empty()) {
       CAPSTONE_TRY(p.kernels, read_ncu(launch.csv, "ncu's output"));
@@ -137,7 +151,8 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
   if (const auto toolkit = find_toolkit(resources)) {
     say("compiling for " + arch);
     const Sandbox sandbox = Sandbox::detect(resources);
-    CAPSTONE_TRY(const CompiledKernels compiled, machine_code(*request.problem, request.source, arch, resources, &sandbox));
+    CAPSTONE_TRY(const CompiledKernels compiled,
+                 machine_code(*request.problem, request.source, arch, resources, &sandbox));
     p.arch = arch;
     if (!compiled.no_listing.empty()) p.missing.push_back("no machine code: " + compiled.no_listing);
     if (p.kernels.empty()) p.kernels = compiled.kernels;

@@ -6,21 +6,21 @@
 #include <string>
 #include <vector>
 
+#include "harness/analysis/profile/record.h"
 #include "harness/judge/judge.h"
 #include "harness/model/explanation.h"
 #include "harness/timing/device.h"
-#include "harness/analysis/profile/record.h"
 
 namespace capstone {
 
 struct ProfileRequest {
   const Problem* problem = nullptr;
   std::filesystem::path source;
-  Sizes sizes;                          ///< of the profiled launch
-  std::string arch;                     ///< of the machine code; empty: this machine's GPU, else sm_90a
-  std::optional<DevicePeaks> device;    ///< for the cost model's lower bound; empty: this machine's GPU, else
-                                        ///< an H100
-  bool ncu = true;                      ///< false: behave as on a machine without ncu
+  Sizes sizes;                        ///< of the profiled launch
+  std::string arch;                   ///< of the machine code; empty: this machine's GPU, else sm_90a
+  std::optional<DevicePeaks> device;  ///< for the cost model's lower bound; empty: this machine's GPU, else
+                                      ///< an H100
+  bool ncu = true;                    ///< false: behave as on a machine without ncu
 };
 
 /// The caller fills in `candidate`, `version`, `source` and `source_sha256` of the result.
@@ -32,7 +32,8 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
 /// @param rest  append the kernels that only the other source has. They are always appended if a kernel here
 ///   has no match, because each of them may be that kernel.
 /// @return  names of the kernels that have no match
-std::vector<std::string> complete(std::vector<KernelProfile>& kernels, const std::vector<KernelProfile>& other, bool rest = false);
+std::vector<std::string> complete(std::vector<KernelProfile>& kernels,
+                                  const std::vector<KernelProfile>& other, bool rest = false);
 
 /// An explanation's counts as a profile.
 std::vector<KernelProfile> counts_of(const Explanation& explanation);
@@ -40,7 +41,7 @@ std::vector<KernelProfile> counts_of(const Explanation& explanation);
 /// One question about a kernel, answered in words with numbers; or "n/a" and the reason.
 struct Answer {
   std::string question, text;
-  bool trouble = false;                 ///< worth a look first
+  bool trouble = false;  ///< worth a look first
 };
 /// @param all  include questions that have no answer
 std::vector<Answer> answers(const KernelProfile& kernel, bool all = true);

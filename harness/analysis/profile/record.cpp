@@ -59,12 +59,27 @@ void to_json(Json& json, const KernelProfile& k) {
 }
 
 void to_json(Json& json, const Profile& p) {
-  json = Json{{"candidate", p.candidate}, {"version", p.version},   {"source", p.source},         {"source_sha256", p.source_sha256},
-              {"problem_id", p.problem_id}, {"sizes", p.sizes},       {"device", p.device},         {"driver", p.driver},
-              {"arch", p.arch},             {"ncu", p.ncu},           {"because", p.because},       {"verified", p.verified},
-              {"missing", p.missing},       {"checked_at", p.checked_at},
-              {"counted_at", p.counted_at}, {"kernels", p.kernels},   {"time_ms", known(p.time_ms())}, {"floor_ms", p.floor_ms},
-              {"bound_by", p.bound_by},     {"peak", p.peak},         {"csv", p.csv}};
+  json = Json{{"candidate", p.candidate},
+              {"version", p.version},
+              {"source", p.source},
+              {"source_sha256", p.source_sha256},
+              {"problem_id", p.problem_id},
+              {"sizes", p.sizes},
+              {"device", p.device},
+              {"driver", p.driver},
+              {"arch", p.arch},
+              {"ncu", p.ncu},
+              {"because", p.because},
+              {"verified", p.verified},
+              {"missing", p.missing},
+              {"checked_at", p.checked_at},
+              {"counted_at", p.counted_at},
+              {"kernels", p.kernels},
+              {"time_ms", known(p.time_ms())},
+              {"floor_ms", p.floor_ms},
+              {"bound_by", p.bound_by},
+              {"peak", p.peak},
+              {"csv", p.csv}};
 }
 
 }  // namespace capstone

@@ -9,10 +9,10 @@
 namespace capstone {
 
 struct LaunchUnderNcu {
-  std::string csv;        ///< ncu's table; empty: `because` gives the reason
-  std::string ncu;        ///< version of ncu
+  std::string csv;  ///< ncu's table; empty: `because` gives the reason
+  std::string ncu;  ///< version of ncu
   std::string because;
-  std::string checked_at; ///< sizes of the launch whose outputs were compared; empty: the profiled sizes
+  std::string checked_at;  ///< sizes of the launch whose outputs were compared; empty: the profiled sizes
 };
 
 /// Whether the oracle can compute expected values at these sizes in reasonable time. An oracle.cpp computes
@@ -26,7 +26,8 @@ bool oracle_answers_at(const Problem& problem, const Sizes& sizes);
 /// @error the kernel does not build or its outputs are wrong (exit code 1); a fault of the machine. If only
 ///   ncu cannot measure (no ncu, no permission, a launch that cannot be captured), the reason is in
 ///   `because`.
-Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const std::filesystem::path& source, const Sizes& sizes, const GpuIdentity& gpu,
+Result<LaunchUnderNcu> launch_under_ncu(const Problem& problem, const std::filesystem::path& source,
+                                        const Sizes& sizes, const GpuIdentity& gpu,
                                         const Resources& resources, const Narration& say);
 
 }  // namespace capstone

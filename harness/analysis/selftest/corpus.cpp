@@ -17,8 +17,8 @@ namespace {
 constexpr int kRows = 28;
 
 const std::vector<GateOne>& catching_verdicts() {
-  static const std::vector<GateOne> all{GateOne::kWrong, GateOne::kUndefined, GateOne::kBuildFailed, GateOne::kCrashed,
-                                        GateOne::kTimedOut};
+  static const std::vector<GateOne> all{GateOne::kWrong, GateOne::kUndefined, GateOne::kBuildFailed,
+                                        GateOne::kCrashed, GateOne::kTimedOut};
   return all;
 }
 
@@ -31,7 +31,8 @@ class ManifestReader {
     return fail(std::move(what), fmt::format("{}:{}:{}", file_, at.line, at.column), std::move(hint));
   }
 
-  Result<void> keys(const YamlNode& map, const std::vector<std::string>& required, const std::vector<std::string>& optional) const {
+  Result<void> keys(const YamlNode& map, const std::vector<std::string>& required,
+                    const std::vector<std::string>& optional) const {
     if (!map.is_map()) return refuse(map, "expected a mapping, found " + describe(map));
     std::vector<std::string> known = required;
     known.insert(known.end(), optional.begin(), optional.end());
@@ -39,43 +40,52 @@ class ManifestReader {
       if (std::find(known.begin(), known.end(), key.text) != known.end()) continue;
       auto meant = nearest(key.text, known);
       return refuse(key, fmt::format("unknown key `{}`", key.text),
-                    meant ? fmt::format("did you mean `{}`?", *meant) : fmt::format("known here: {}", fmt::join(known, ", ")));
+                    meant ? fmt::format("did you mean `{}`?", *meant)
+                          : fmt::format("known here: {}", fmt::join(known, ", ")));
     }
     for (const std::string& key : required)
-      if (!map.find(key)) return refuse(map, fmt::format("`{}` is missing", key), fmt::format("add `{}:`", key));
+      if (!map.find(key))
+        return refuse(map, fmt::format("`{}` is missing", key), fmt::format("add `{}:`", key));
     return {};
   }
 
   Result<std::string> text(const YamlNode& map, const std::string& key) const {
     const YamlNode* node = map.find(key);
     if (!node) return std::string();
-    if (!node->is_scalar() || trim(node->text).empty()) return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
+    if (!node->is_scalar() || trim(node->text).empty())
+      return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
     return node->text;
   }
 
-  Result<double> number(const YamlNode& map, const std::string& key, double low, double high, double otherwise) const {
+  Result<double> number(const YamlNode& map, const std::string& key, double low, double high,
+                        double otherwise) const {
     const YamlNode* node = map.find(key);
     if (!node) return otherwise;
     double value = 0;
     const char* end = node->text.data() + node->text.size();
     auto [stop, code] = std::from_chars(node->text.data(), end, value);
-    if (!node->is_scalar() || node->quoted || code != std::errc() || stop != end || value < low || value > high)
-      return refuse(*node, fmt::format("`{}` must be a number from {} to {}, not {}", key, low, high, describe(*node)));
+    if (!node->is_scalar() || node->quoted || code != std::errc() || stop != end || value < low ||
+        value > high)
+      return refuse(
+          *node, fmt::format("`{}` must be a number from {} to {}, not {}", key, low, high, describe(*node)));
     return value;
   }
 
-  Result<std::string> one_of(const YamlNode& map, const std::string& key, const std::vector<std::string>& words,
-                             const std::string& otherwise) const {
+  Result<std::string> one_of(const YamlNode& map, const std::string& key,
+                             const std::vector<std::string>& words, const std::string& otherwise) const {
     const YamlNode* node = map.find(key);
     if (!node) return otherwise;
-    if (node->is_scalar() && std::find(words.begin(), words.end(), node->text) != words.end()) return node->text;
-    return refuse(*node, fmt::format("`{}` cannot be {}", key, describe(*node)), fmt::format("one of: {}", fmt::join(words, ", ")));
+    if (node->is_scalar() && std::find(words.begin(), words.end(), node->text) != words.end())
+      return node->text;
+    return refuse(*node, fmt::format("`{}` cannot be {}", key, describe(*node)),
+                  fmt::format("one of: {}", fmt::join(words, ", ")));
   }
 
   // {caught: [WRONG]}, {passes: true}, … with an optional `because`.
   Result<Expectation> expectation(const YamlNode& node, bool honest, bool replayed) const {
     using Kind = Expectation::Kind;
-    CAPSTONE_CHECK(keys(node, {}, {"passes", "caught", "label", "not_fooled", "falls_back", "cannot_show", "because"}));
+    CAPSTONE_CHECK(
+        keys(node, {}, {"passes", "caught", "label", "not_fooled", "falls_back", "cannot_show", "because"}));
     Expectation result;
     CAPSTONE_TRY(result.because, text(node, "because"));
     int said = 0;
@@ -91,7 +101,9 @@ class ManifestReader {
       } else {
         const std::string only = key.text == "falls_back" ? "in-process" : "true";
         if (value.text != only) return refuse(value, fmt::format("`{}` can only be {}", key.text, only));
-        result.kind = key.text == "passes" ? Kind::kPasses : key.text == "not_fooled" ? Kind::kNotFooled : Kind::kFallsBack;
+        result.kind = key.text == "passes"       ? Kind::kPasses
+                      : key.text == "not_fooled" ? Kind::kNotFooled
+                                                 : Kind::kFallsBack;
       }
     }
     if (said != 1)
@@ -107,11 +119,13 @@ class ManifestReader {
 
  private:
   Result<std::vector<GateOne>> verdicts(const YamlNode& list) const {
-    if (!list.is_list() || list.items.empty()) return refuse(list, "`caught` is a list of verdicts, not " + describe(list));
+    if (!list.is_list() || list.items.empty())
+      return refuse(list, "`caught` is a list of verdicts, not " + describe(list));
     std::vector<GateOne> result;
     for (const YamlNode& item : list.items) {
-      auto it = std::find_if(catching_verdicts().begin(), catching_verdicts().end(),
-                             [&](GateOne verdict) { return item.is_scalar() && label_of(verdict) == item.text; });
+      auto it = std::find_if(catching_verdicts().begin(), catching_verdicts().end(), [&](GateOne verdict) {
+        return item.is_scalar() && label_of(verdict) == item.text;
+      });
       if (it == catching_verdicts().end())
         return refuse(item, fmt::format("{} is not a verdict that catches a trick", describe(item)),
                       "WRONG, UNDEFINED BEHAVIOUR, DOES NOT BUILD, CRASH or TIME-OUT");
@@ -130,14 +144,16 @@ fs::path problem_folder(const std::string& name, const fs::path& corpus, const R
 
 Result<HostileInput> read_input(const ManifestReader& reader, const YamlNode& root) {
   HostileInput input;
-  CAPSTONE_TRY(input.reader, reader.one_of(root, "reader", {"reply", "worklog", "problem", "submission"}, ""));
+  CAPSTONE_TRY(input.reader,
+               reader.one_of(root, "reader", {"reply", "worklog", "problem", "submission"}, ""));
   CAPSTONE_TRY(std::string must, reader.one_of(root, "must", {"be refused", "end"}, "end"));
   input.refused = must == "be refused";
   const YamlNode& node = *root.find("input");
   CAPSTONE_CHECK(reader.keys(node, {}, {"begin", "repeat", "times", "end", "archive"}));
   CAPSTONE_TRY(input.archive, reader.one_of(node, "archive", {"climbs", "absolute", "link", "bomb"}, ""));
   // Not text(): repeating white space is also useful.
-  for (auto [key, target] : {std::pair{"begin", &input.begin}, std::pair{"repeat", &input.repeat}, std::pair{"end", &input.end}})
+  for (auto [key, target] :
+       {std::pair{"begin", &input.begin}, std::pair{"repeat", &input.repeat}, std::pair{"end", &input.end}})
     if (const YamlNode* part = node.find(key)) *target = part->text;
   CAPSTONE_TRY(double times, reader.number(node, "times", 1, 1e8, 1));
   input.times = static_cast<std::int64_t>(times);
@@ -164,7 +180,9 @@ Result<std::vector<CorpusCase>> expand_ladders(const CorpusCase& ladders, const 
     one.problem = problem;
     all.push_back(std::move(one));
   }
-  if (code) return fail("cannot read the reference kernels: " + code.message(), resources.reference_kernels().string(), {}, ExitCode::kEnvironment);
+  if (code)
+    return fail("cannot read the reference kernels: " + code.message(),
+                resources.reference_kernels().string(), {}, ExitCode::kEnvironment);
   return all;
 }
 
@@ -173,16 +191,21 @@ Result<std::vector<CorpusCase>> expand_ladders(const CorpusCase& ladders, const 
 std::string to_string(const Expectation& expectation) {
   using Kind = Expectation::Kind;
   switch (expectation.kind) {
-    case Kind::kPasses: return "passes";
+    case Kind::kPasses:
+      return "passes";
     case Kind::kCaught: {
       std::vector<std::string> labels;
       for (GateOne verdict : expectation.verdicts) labels.emplace_back(label_of(verdict));
       return join(labels, " or ");
     }
-    case Kind::kLabelled: return "label: " + expectation.text;
-    case Kind::kNotFooled: return "not fooled";
-    case Kind::kFallsBack: return "falls back to host";
-    case Kind::kCannotShow: return "cannot show";
+    case Kind::kLabelled:
+      return "label: " + expectation.text;
+    case Kind::kNotFooled:
+      return "not fooled";
+    case Kind::kFallsBack:
+      return "falls back to host";
+    case Kind::kCannotShow:
+      return "cannot show";
   }
   return "?";
 }
@@ -192,17 +215,21 @@ Result<std::vector<CorpusCase>> load_manifest(const fs::path& folder, const Reso
   CAPSTONE_TRY(const std::string bytes, read_file(file, YamlLimits{}.bytes));
   CAPSTONE_TRY(const YamlNode root, parse_yaml(bytes, file.string()));
   const ManifestReader reader(file);
-  CAPSTONE_TRY(const std::string kind, reader.one_of(root, "kind", {"kernel", "build", "input", "ladders"}, "kernel"));
+  CAPSTONE_TRY(const std::string kind,
+               reader.one_of(root, "kind", {"kernel", "build", "input", "ladders"}, "kernel"));
   const std::vector<std::string> ways{"emulated", "cuda-in-process", "cuda-replayed"};
   std::vector<std::string> required{"schema", "row", "what"};
-  if (kind == "input") required.insert(required.end(), {"reader", "input"});
-  else required.insert(required.end(), ways.begin(), ways.end());
+  if (kind == "input")
+    required.insert(required.end(), {"reader", "input"});
+  else
+    required.insert(required.end(), ways.begin(), ways.end());
   if (kind == "kernel" || kind == "build") required.emplace_back("problem");
   std::vector<std::string> optional{"kind", "fools", "timeout"};
   if (kind == "input") optional.emplace_back("must");
   if (kind == "kernel" || kind == "build") optional.emplace_back("needs");
   CAPSTONE_CHECK(reader.keys(root, required, optional));
-  if (root.find("schema")->text != "1") return reader.refuse(*root.find("schema"), "this capstone reads schema 1");
+  if (root.find("schema")->text != "1")
+    return reader.refuse(*root.find("schema"), "this capstone reads schema 1");
 
   CorpusCase corpus_case;
   corpus_case.name = folder.filename().string();

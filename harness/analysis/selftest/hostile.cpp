@@ -5,12 +5,12 @@
 
 #include <fstream>
 
-#include "harness/base/files.h"
-#include "harness/project/reply/extract.h"
 #include "harness/analysis/selftest/selftest.h"
+#include "harness/base/files.h"
+#include "harness/model/problem.h"
 #include "harness/project/archive/archive.h"
 #include "harness/project/archive/archive_handle.h"
-#include "harness/model/problem.h"
+#include "harness/project/reply/extract.h"
 
 namespace capstone {
 namespace {
@@ -54,8 +54,10 @@ void add_entry(archive* writer, const char* path, unsigned type, const char* lin
 
 void write_hostile_archive(const std::string& kind, const fs::path& file) {
   ArchiveWriter writer(archive_write_new(), archive_write_free);
-  if (kind == "link") archive_write_set_format_gnutar(writer.get());
-  else archive_write_set_format_zip(writer.get());
+  if (kind == "link")
+    archive_write_set_format_gnutar(writer.get());
+  else
+    archive_write_set_format_zip(writer.get());
   archive_write_open_filename(writer.get(), file.c_str());
   if (kind == "climbs") add_entry(writer.get(), "../../escaped.txt", AE_IFREG, nullptr, 1);
   if (kind == "absolute") add_entry(writer.get(), "/tmp/escaped.txt", AE_IFREG, nullptr, 1);

@@ -39,41 +39,55 @@ struct Promise {
   const Expectation* expectation;
   std::string wrong_execution;
 };
-Promise promise_for(const CorpusCase& corpus_case, Backend backend, Execution execution, const Measurement& m) {
+Promise promise_for(const CorpusCase& corpus_case, Backend backend, Execution execution,
+                    const Measurement& m) {
   if (backend == Backend::kEmulated) return {&corpus_case.emulated, {}};
   // not judgeable when replayed: its launch could not be captured
   const bool replayed = m.execution == Execution::kReplayed && m.gate_one != GateOne::kNotJudgeable;
   const bool must_fall_back = corpus_case.cuda_replayed.kind == Kind::kFallsBack;
-  if (replayed && must_fall_back) return {&corpus_case.cuda_in_process, "it was replayed, and should not have been"};
+  if (replayed && must_fall_back)
+    return {&corpus_case.cuda_in_process, "it was replayed, and should not have been"};
   if (replayed) return {&corpus_case.cuda_replayed, {}};
   if (execution == Execution::kReplayed && must_fall_back) return {&corpus_case.cuda_replayed, {}};
   return {&corpus_case.cuda_in_process, {}};
 }
 
-bool machine_could_not(GateOne verdict) { return verdict == GateOne::kNotJudgeable || verdict == GateOne::kMachineFault; }
+bool machine_could_not(GateOne verdict) {
+  return verdict == GateOne::kNotJudgeable || verdict == GateOne::kMachineFault;
+}
 
 RowState state_of(const Expectation& expected, const Measurement& m) {
   const bool passed = m.gate_one == GateOne::kPassed;
   switch (expected.kind) {
-    case Kind::kCannotShow: return RowState::kNotRun;
-    case Kind::kFallsBack: return passed ? RowState::kEscaped : RowState::kOk;
-    case Kind::kPasses: return passed ? RowState::kOk : machine_could_not(m.gate_one) ? RowState::kNotRun : RowState::kRefused;
-    default: break;
+    case Kind::kCannotShow:
+      return RowState::kNotRun;
+    case Kind::kFallsBack:
+      return passed ? RowState::kEscaped : RowState::kOk;
+    case Kind::kPasses:
+      return passed ? RowState::kOk : machine_could_not(m.gate_one) ? RowState::kNotRun : RowState::kRefused;
+    default:
+      break;
   }
   if (machine_could_not(m.gate_one)) return RowState::kNotRun;
   switch (expected.kind) {
     case Kind::kCaught:
       if (passed) return RowState::kEscaped;
-      return std::find(expected.verdicts.begin(), expected.verdicts.end(), m.gate_one) != expected.verdicts.end() ? RowState::kOk
-                                                                                                                  : RowState::kDiffers;
+      return std::find(expected.verdicts.begin(), expected.verdicts.end(), m.gate_one) !=
+                     expected.verdicts.end()
+                 ? RowState::kOk
+                 : RowState::kDiffers;
     case Kind::kLabelled:
       if (!passed) return RowState::kDiffers;
-      return std::any_of(m.labels.begin(), m.labels.end(), [&](const std::string& label) { return label.find(expected.text) != std::string::npos; })
+      return std::any_of(
+                 m.labels.begin(), m.labels.end(),
+                 [&](const std::string& label) { return label.find(expected.text) != std::string::npos; })
                  ? RowState::kOk
                  : RowState::kEscaped;
     default:  // not fooled: whatever the verdict, the trick must not have paid
       if (!passed) return RowState::kOk;
-      return m.gate_two != GateTwo::kFaster && m.gate_two != GateTwo::kNotJudged && m.measured ? RowState::kOk : RowState::kEscaped;
+      return m.gate_two != GateTwo::kFaster && m.gate_two != GateTwo::kNotJudged && m.measured
+                 ? RowState::kOk
+                 : RowState::kEscaped;
   }
 }
 
@@ -114,7 +128,8 @@ Result<RowResult> read_hostile_file(const CorpusCase& corpus_case, const Selftes
   row.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   row.got = fmt::format("{} in {}", refused ? "refused" : "read", format_time_ms(row.seconds * 1000));
   row.why = refused.value_or("");
-  row.state = row.seconds > corpus_case.timeout_seconds || (input.refused && !refused) ? RowState::kEscaped : RowState::kOk;
+  row.state = row.seconds > corpus_case.timeout_seconds || (input.refused && !refused) ? RowState::kEscaped
+                                                                                       : RowState::kOk;
   return row;
 }
 
@@ -122,23 +137,30 @@ Result<RowResult> read_hostile_file(const CorpusCase& corpus_case, const Selftes
 
 std::string_view label_of(RowState state) {
   switch (state) {
-    case RowState::kOk: return "ok";
-    case RowState::kEscaped: return "ESCAPED";
-    case RowState::kRefused: return "REFUSED";
-    case RowState::kDiffers: return "DIFFERS";
-    case RowState::kNotRun: return "not run";
+    case RowState::kOk:
+      return "ok";
+    case RowState::kEscaped:
+      return "ESCAPED";
+    case RowState::kRefused:
+      return "REFUSED";
+    case RowState::kDiffers:
+      return "DIFFERS";
+    case RowState::kNotRun:
+      return "not run";
   }
   return "?";
 }
 
 RowResult faulty_row(const CorpusCase& corpus_case, const Error& error) {
-  RowResult row = not_run(corpus_case, "a judgement", error.what + (error.where.empty() ? "" : " (" + error.where + ")"));
+  RowResult row =
+      not_run(corpus_case, "a judgement", error.what + (error.where.empty() ? "" : " (" + error.where + ")"));
   row.state = RowState::kDiffers;
   row.got = "a fault of the machine";
   return row;
 }
 
-RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execution, const Measurement& measurement) {
+RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execution,
+                 const Measurement& measurement) {
   RowResult row = blank_row(corpus_case);
   const Promise promise = promise_for(corpus_case, backend, execution, measurement);
   row.expected = to_string(*promise.expectation);
@@ -151,12 +173,15 @@ RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execu
     row.why = promise.wrong_execution;
   }
   if (backend == Backend::kCuda && execution != Execution::kInProcess)
-    row.replayed = measurement.execution == Execution::kReplayed && measurement.gate_one != GateOne::kNotJudgeable;
+    row.replayed =
+        measurement.execution == Execution::kReplayed && measurement.gate_one != GateOne::kNotJudgeable;
   row.measurement = measurement;
   // The part of the record that the verdict rests on, without passed cases and samples.
   row.measurement["cases_run"] = measurement.cases.size();
   Json& cases = row.measurement["cases"];
-  cases.erase(std::remove_if(cases.begin(), cases.end(), [](const Json& c) { return c.value("passed", false); }), cases.end());
+  cases.erase(
+      std::remove_if(cases.begin(), cases.end(), [](const Json& c) { return c.value("passed", false); }),
+      cases.end());
   row.measurement["cases_failed"] = cases.size();
   if (cases.size() > 1) cases.erase(cases.begin() + 1, cases.end());
   for (Json& c : cases)
@@ -173,8 +198,9 @@ std::vector<std::vector<CorpusCase>> groups_of(const std::vector<CorpusCase>& ca
   for (const CorpusCase& corpus_case : cases) {
     auto together = [&](const std::vector<CorpusCase>& group) {
       const CorpusCase& first = group.front();
-      return backend == Backend::kCuda && corpus_case.honest() && first.honest() && !corpus_case.input && !first.input &&
-             corpus_case.problem == first.problem && corpus_case.timeout_seconds == first.timeout_seconds &&
+      return backend == Backend::kCuda && corpus_case.honest() && first.honest() && !corpus_case.input &&
+             !first.input && corpus_case.problem == first.problem &&
+             corpus_case.timeout_seconds == first.timeout_seconds &&
              corpus_case.needs_isolation == first.needs_isolation && group.size() < kTogether;
     };
     auto group = std::find_if(groups.begin(), groups.end(), together);
@@ -184,8 +210,8 @@ std::vector<std::vector<CorpusCase>> groups_of(const std::vector<CorpusCase>& ca
   return groups;
 }
 
-Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, const SelftestRequest& request, const Resources& resources,
-                                         const Narration& say) {
+Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, const SelftestRequest& request,
+                                         const Resources& resources, const Narration& say) {
   std::vector<RowResult> rows;
   std::vector<const CorpusCase*> shown;
   for (const CorpusCase& corpus_case : group) {
@@ -194,8 +220,10 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
       rows.push_back(std::move(row));
     } else if (std::string why = hopeless(corpus_case, request); !why.empty()) {
       rows.push_back(not_run(corpus_case, "cannot show", why));
-    } else if (Sandbox sandbox = Sandbox::detect(resources); corpus_case.needs_isolation && !sandbox.isolated()) {
-      rows.push_back(not_run(corpus_case, "needs isolation", "untrusted processes are not isolated here: " + sandbox.description()));
+    } else if (Sandbox sandbox = Sandbox::detect(resources);
+               corpus_case.needs_isolation && !sandbox.isolated()) {
+      rows.push_back(not_run(corpus_case, "needs isolation",
+                             "untrusted processes are not isolated here: " + sandbox.description()));
     } else {
       shown.push_back(&corpus_case);
     }
@@ -204,7 +232,8 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
   CAPSTONE_TRY(const Problem problem, load_problem(shown.front()->problem));
   JudgeRequest judged;
   judged.problem = &problem;
-  for (const CorpusCase* corpus_case : shown) judged.candidates.push_back({fmt::format("case-{}", judged.candidates.size() + 1), corpus_case->source});
+  for (const CorpusCase* corpus_case : shown)
+    judged.candidates.push_back({fmt::format("case-{}", judged.candidates.size() + 1), corpus_case->source});
   judged.options.backend = request.backend;
   judged.options.execution = request.execution;
   judged.options.budget_seconds = request.budget_seconds;
@@ -214,7 +243,8 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
   judged.timing = request.backend == Backend::kCuda;
   const auto begun = Clock::now();
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
-  const double seconds = std::chrono::duration<double>(Clock::now() - begun).count() / static_cast<double>(shown.size());
+  const double seconds =
+      std::chrono::duration<double>(Clock::now() - begun).count() / static_cast<double>(shown.size());
   for (std::size_t i = 0; i < shown.size(); ++i) {
     rows.push_back(assess(*shown[i], request.backend, request.execution, measurements[i]));
     rows.back().seconds = seconds;
@@ -237,8 +267,13 @@ Rate rate_of(const std::vector<RowResult>& rows) {
 }
 
 void to_json(Json& json, const RowResult& row) {
-  json = Json{{"name", row.name}, {"row", row.row ? Json(row.row) : Json("honest")}, {"expected", row.expected}, {"got", row.got},
-              {"state", label_of(row.state)}, {"why", row.why}, {"seconds", row.seconds}};
+  json = Json{{"name", row.name},
+              {"row", row.row ? Json(row.row) : Json("honest")},
+              {"expected", row.expected},
+              {"got", row.got},
+              {"state", label_of(row.state)},
+              {"why", row.why},
+              {"seconds", row.seconds}};
   if (row.replayed) json["replayed"] = *row.replayed;
   if (!row.measurement.is_null()) json["measurement"] = row.measurement;
 }
@@ -248,7 +283,8 @@ void from_json(const Json& json, RowResult& row) {
   row.row = json.at("row").is_number() ? json["row"].get<int>() : 0;
   row.expected = json.value("expected", "");
   row.got = json.value("got", "");
-  for (RowState state : {RowState::kOk, RowState::kEscaped, RowState::kRefused, RowState::kDiffers, RowState::kNotRun})
+  for (RowState state :
+       {RowState::kOk, RowState::kEscaped, RowState::kRefused, RowState::kDiffers, RowState::kNotRun})
     if (json.value("state", "") == label_of(state)) row.state = state;
   row.why = json.value("why", "");
   row.seconds = json.value("seconds", 0.0);
@@ -257,8 +293,13 @@ void from_json(const Json& json, RowResult& row) {
 }
 
 void to_json(Json& json, const Rate& rate) {
-  json = Json{{"tricks", rate.tricks}, {"caught", rate.caught}, {"honest", rate.honest}, {"passed", rate.passed}, {"not_run", rate.not_run}};
-  if (rate.replayed + rate.in_process) json.update({{"honest_sealed", rate.replayed}, {"honest_not_sealed", rate.in_process}});
+  json = Json{{"tricks", rate.tricks},
+              {"caught", rate.caught},
+              {"honest", rate.honest},
+              {"passed", rate.passed},
+              {"not_run", rate.not_run}};
+  if (rate.replayed + rate.in_process)
+    json.update({{"honest_sealed", rate.replayed}, {"honest_not_sealed", rate.in_process}});
 }
 
 }  // namespace capstone

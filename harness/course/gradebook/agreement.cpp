@@ -39,7 +39,10 @@ std::optional<double> weighted_kappa(const std::vector<std::pair<int, int>>& rat
   const auto k = static_cast<std::size_t>(categories);
   std::vector<double> first(k), second(k);
   double observed = 0;
-  const auto weight = [](std::size_t i, std::size_t j) { return (static_cast<double>(i) - static_cast<double>(j)) * (static_cast<double>(i) - static_cast<double>(j)); };
+  const auto weight = [](std::size_t i, std::size_t j) {
+    return (static_cast<double>(i) - static_cast<double>(j)) *
+           (static_cast<double>(i) - static_cast<double>(j));
+  };
   for (const auto& [a, b] : ratings) {
     first[static_cast<std::size_t>(a)] += 1;
     second[static_cast<std::size_t>(b)] += 1;
@@ -47,7 +50,9 @@ std::optional<double> weighted_kappa(const std::vector<std::pair<int, int>>& rat
   }
   double expected = 0;
   for (std::size_t i = 0; i < k; ++i)
-    for (std::size_t j = 0; j < k; ++j) expected += weight(i, j) * first[i] * second[j] / static_cast<double>(std::max<std::size_t>(1, ratings.size()));
+    for (std::size_t j = 0; j < k; ++j)
+      expected +=
+          weight(i, j) * first[i] * second[j] / static_cast<double>(std::max<std::size_t>(1, ratings.size()));
   if (expected <= 0) return std::nullopt;
   return 1 - observed / expected;
 }
@@ -76,7 +81,8 @@ AgreementReport agreement_of(const std::vector<MarkPair>& pairs, const Rubric& r
     const Criterion* c = criterion_of(rubric, pair.criterion);
     return c ? std::abs(pair.second - pair.first) / c->weight : 0;
   };
-  std::stable_sort(report.reconcile.begin(), report.reconcile.end(), [&](const MarkPair& a, const MarkPair& b) { return distance(a) > distance(b); });
+  std::stable_sort(report.reconcile.begin(), report.reconcile.end(),
+                   [&](const MarkPair& a, const MarkPair& b) { return distance(a) > distance(b); });
   return report;
 }
 
@@ -93,13 +99,19 @@ Result<GraderAgreement> GraderAgreement::open(const std::filesystem::path& cohor
 
 Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::string& grader) {
   if (trim(grader).empty()) return fail("no grader is named", {}, "add --grader NAME");
-  struct Choice { std::int64_t others; std::string order, submission, code; };
+  struct Choice {
+    std::int64_t others;
+    std::string order, submission, code;
+  };
   std::vector<Choice> choices;
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   {
-    CAPSTONE_TRY(Statement open, database_->prepare(
-        "SELECT s.name, s.digest, (SELECT count(*) FROM blind b WHERE b.submission = s.name) FROM submission s WHERE s.state <> 'failed' "
-        "AND NOT EXISTS (SELECT 1 FROM blind b WHERE b.submission = s.name AND b.grader = ?) AND NOT EXISTS (SELECT 1 FROM mark m WHERE m.submission = s.name AND m.grader = ?)"));
+    CAPSTONE_TRY(Statement open,
+                 database_->prepare(
+                     "SELECT s.name, s.digest, (SELECT count(*) FROM blind b WHERE b.submission = s.name) "
+                     "FROM submission s WHERE s.state <> 'failed' "
+                     "AND NOT EXISTS (SELECT 1 FROM blind b WHERE b.submission = s.name AND b.grader = ?) "
+                     "AND NOT EXISTS (SELECT 1 FROM mark m WHERE m.submission = s.name AND m.grader = ?)"));
     open.bind(grader).bind(grader);
     for (;;) {
       CAPSTONE_TRY(bool row, open.step());
@@ -113,11 +125,15 @@ Result<std::vector<BlindCopy>> GraderAgreement::assign(int count, const std::str
       choices.push_back({open.integer(2), hash, open.text(0), "copy-" + hash.substr(0, 10)});
     }
   }
-  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) { return std::tie(a.others, a.order) < std::tie(b.others, b.order); });
-  if (choices.size() > static_cast<std::size_t>(std::max(0, count))) choices.resize(static_cast<std::size_t>(std::max(0, count)));
+  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+    return std::tie(a.others, a.order) < std::tie(b.others, b.order);
+  });
+  if (choices.size() > static_cast<std::size_t>(std::max(0, count)))
+    choices.resize(static_cast<std::size_t>(std::max(0, count)));
   std::vector<BlindCopy> copies;
   for (const Choice& choice : choices) {
-    CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO blind (code, submission, grader, time) VALUES (?,?,?,?)"));
+    CAPSTONE_TRY(Statement add,
+                 database_->prepare("INSERT INTO blind (code, submission, grader, time) VALUES (?,?,?,?)"));
     CAPSTONE_CHECK(add.bind(choice.code).bind(choice.submission).bind(to_utf8(grader)).bind(utc_now()).run());
     copies.push_back({choice.code, choice.submission});
   }
@@ -148,12 +164,24 @@ Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>
     if (trim(mark.reason).empty())
       return fail("a mark without a reason", mark.submission + ", " + mark.criterion,
                   "give a reason: the two graders compare reasons later");
-    CAPSTONE_TRY(Statement last, database_->prepare("SELECT points, reason, digest = (SELECT digest FROM submission WHERE name = second_mark.submission) FROM second_mark "
-                                                    "WHERE submission=? AND criterion=? AND grader=? ORDER BY id DESC LIMIT 1"));
+    CAPSTONE_TRY(
+        Statement last,
+        database_->prepare("SELECT points, reason, digest = (SELECT digest FROM submission WHERE name = "
+                           "second_mark.submission) FROM second_mark "
+                           "WHERE submission=? AND criterion=? AND grader=? ORDER BY id DESC LIMIT 1"));
     CAPSTONE_TRY(bool there, last.bind(mark.submission).bind(mark.criterion).bind(mark.grader).step());
     if (there && last.number(0) == mark.points && last.text(1) == mark.reason && last.integer(2)) continue;
-    CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO second_mark (submission, criterion, points, reason, grader, time, digest) SELECT ?,?,?,?,?,?, digest FROM submission WHERE name=?"));
-    CAPSTONE_CHECK(add.bind(mark.submission).bind(mark.criterion).bind(mark.points).bind(to_utf8(mark.reason)).bind(mark.grader).bind(utc_now()).bind(mark.submission).run());
+    CAPSTONE_TRY(Statement add,
+                 database_->prepare("INSERT INTO second_mark (submission, criterion, points, reason, grader, "
+                                    "time, digest) SELECT ?,?,?,?,?,?, digest FROM submission WHERE name=?"));
+    CAPSTONE_CHECK(add.bind(mark.submission)
+                       .bind(mark.criterion)
+                       .bind(mark.points)
+                       .bind(to_utf8(mark.reason))
+                       .bind(mark.grader)
+                       .bind(utc_now())
+                       .bind(mark.submission)
+                       .run());
     ++added;
   }
   CAPSTONE_CHECK(transaction.commit());
@@ -163,24 +191,32 @@ Result<int> GraderAgreement::merge(const Rubric& rubric, const std::vector<Mark>
 Result<std::vector<MarkPair>> GraderAgreement::pairs() const {
   // Rows come oldest first, and first marks before second marks. Each grader's last mark is kept, at the
   // position of that grader's first mark.
-  using Given = std::vector<std::pair<std::string, double>>;   // (grader, points)
+  using Given = std::vector<std::pair<std::string, double>>;  // (grader, points)
   std::map<std::pair<std::string, std::string>, Given> given;
-  CAPSTONE_TRY(Statement all, database_->prepare(
-      "SELECT x.submission, x.criterion, x.grader, x.points FROM (SELECT 0 AS second, id, submission, criterion, grader, points, digest FROM mark WHERE member IS NULL "
-      "UNION ALL SELECT 1, id, submission, criterion, grader, points, digest FROM second_mark) x JOIN submission s ON s.name = x.submission AND s.digest = x.digest ORDER BY x.second, x.id"));
+  CAPSTONE_TRY(
+      Statement all,
+      database_->prepare(
+          "SELECT x.submission, x.criterion, x.grader, x.points FROM (SELECT 0 AS second, id, submission, "
+          "criterion, grader, points, digest FROM mark WHERE member IS NULL "
+          "UNION ALL SELECT 1, id, submission, criterion, grader, points, digest FROM second_mark) x JOIN "
+          "submission s ON s.name = x.submission AND s.digest = x.digest ORDER BY x.second, x.id"));
   for (;;) {
     CAPSTONE_TRY(bool row, all.step());
     if (!row) break;
     Given& marks = given[{all.text(0), all.text(1)}];
-    auto known = std::find_if(marks.begin(), marks.end(), [&](const auto& mark) { return mark.first == all.text(2); });
-    if (known == marks.end()) marks.emplace_back(all.text(2), all.number(3));
-    else known->second = all.number(3);
+    auto known =
+        std::find_if(marks.begin(), marks.end(), [&](const auto& mark) { return mark.first == all.text(2); });
+    if (known == marks.end())
+      marks.emplace_back(all.text(2), all.number(3));
+    else
+      known->second = all.number(3);
   }
   std::vector<MarkPair> pairs;
   for (const auto& [key, marks] : given)
     for (std::size_t i = 0; i < marks.size(); ++i)
       for (std::size_t j = i + 1; j < marks.size(); ++j)
-        pairs.push_back({key.first, key.second, marks[i].first, marks[j].first, marks[i].second, marks[j].second});
+        pairs.push_back(
+            {key.first, key.second, marks[i].first, marks[j].first, marks[i].second, marks[j].second});
   return pairs;
 }
 

@@ -13,7 +13,9 @@
 namespace capstone {
 
 /// A submission under a code name, for a second mentor.
-struct BlindCopy { std::string code, submission; };
+struct BlindCopy {
+  std::string code, submission;
+};
 
 /// The marks that two graders gave one submission for one criterion.
 struct MarkPair {
@@ -25,15 +27,15 @@ struct MarkPair {
 struct CriterionAgreement {
   std::string criterion;
   int pairs = 0;
-  double mean_difference = 0;        ///< mean of second minus first [marks]
-  double mean_distance = 0;          ///< mean of the absolute differences [marks]
+  double mean_difference = 0;  ///< mean of second minus first [marks]
+  double mean_distance = 0;    ///< mean of the absolute differences [marks]
   /// Weighted, over the rubric's levels; empty without pairs, or if all are in one.
   std::optional<double> kappa;
 };
 
 struct AgreementReport {
-  std::vector<CriterionAgreement> criteria;   ///< in the rubric's order
-  std::vector<MarkPair> reconcile;            ///< pairs in different levels, the largest difference first
+  std::vector<CriterionAgreement> criteria;  ///< in the rubric's order
+  std::vector<MarkPair> reconcile;           ///< pairs in different levels, the largest difference first
 };
 
 /// Cohen's kappa with quadratic weights over `categories` ordered categories. Empty when chance alone would

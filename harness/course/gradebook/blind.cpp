@@ -10,13 +10,16 @@
 namespace capstone {
 namespace {
 
-constexpr std::size_t kMaxText = 4u << 20, kShortestPart = 3;   // [B]
+constexpr std::size_t kMaxText = 4u << 20, kShortestPart = 3;  // [B]
 constexpr std::string_view kAuthor = "[author]";
 
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+bool in_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
 
 bool same(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 }  // namespace
@@ -25,10 +28,12 @@ NameMask::NameMask(const std::vector<Person>& people, const std::vector<std::str
   std::set<std::string> words(also.begin(), also.end());
   for (const Person& person : people) {
     words.insert({person.name, person.id, person.email});
-    if (std::size_t at = person.email.find('@'); at != std::string::npos) words.insert(person.email.substr(0, at));
+    if (std::size_t at = person.email.find('@'); at != std::string::npos)
+      words.insert(person.email.substr(0, at));
     std::string part;
     for (char c : person.name + " ") {
-      if (in_word(c)) part += c;
+      if (in_word(c))
+        part += c;
       else {
         // Skips "von", "the".
         if (part.size() >= kShortestPart && !(part[0] >= 'a' && part[0] <= 'z')) words.insert(part);
@@ -38,7 +43,8 @@ NameMask::NameMask(const std::vector<Person>& people, const std::vector<std::str
   }
   words.erase("");
   words_.assign(words.begin(), words.end());
-  std::stable_sort(words_.begin(), words_.end(), [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
+  std::stable_sort(words_.begin(), words_.end(),
+                   [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
 }
 
 std::string NameMask::apply(std::string_view text) const {
@@ -46,7 +52,8 @@ std::string NameMask::apply(std::string_view text) const {
   for (std::size_t at = 0; at < text.size();) {
     const bool begins = at == 0 || !in_word(text[at - 1]) || !in_word(text[at]);
     auto word = std::find_if(words_.begin(), words_.end(), [&](const std::string& w) {
-      return begins && at + w.size() <= text.size() && same(text.substr(at, w.size()), w) && (at + w.size() == text.size() || !in_word(text[at + w.size()]) || !in_word(w.back()));
+      return begins && at + w.size() <= text.size() && same(text.substr(at, w.size()), w) &&
+             (at + w.size() == text.size() || !in_word(text[at + w.size()]) || !in_word(w.back()));
     });
     if (word == words_.end()) {
       out += text[at++];
@@ -58,14 +65,16 @@ std::string NameMask::apply(std::string_view text) const {
   return out;
 }
 
-Result<void> write_blind_copy(const fs::path& folder, const std::string& code, const fs::path& project, const GradebookRow& row, const Rubric& rubric, Json evidence,
+Result<void> write_blind_copy(const fs::path& folder, const std::string& code, const fs::path& project,
+                              const GradebookRow& row, const Rubric& rubric, Json evidence,
                               const Comments& comments, const NameMask& mask) {
   CAPSTONE_CHECK(make_folders(folder));
   std::error_code error;
   std::vector<fs::path> files{project / "worklog.md"};
   for (const char* part : {"human", "llm"})
     if (!project.empty())
-      for (fs::recursive_directory_iterator walk(project / part, error), end; !error && walk != end; walk.increment(error))
+      for (fs::recursive_directory_iterator walk(project / part, error), end; !error && walk != end;
+           walk.increment(error))
         if (walk->is_regular_file(error) && !walk->is_symlink(error)) files.push_back(walk->path());
   for (const fs::path& file : files) {
     auto text = read_file(file, kMaxText);

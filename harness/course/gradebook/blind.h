@@ -16,14 +16,16 @@ class NameMask {
   std::string apply(std::string_view text) const;
 
  private:
-  std::vector<std::string> words_;   ///< longest first
+  std::vector<std::string> words_;  ///< longest first
 };
 
 /// Writes `folder`: worklog.md, the kernel with its headers, the model's attempts, and a marks.yaml to fill
 /// in. The sheet shows the machine's evidence, but neither suggestions nor marks.
 /// @param project   the project as it was judged; empty when it could not be unpacked
 /// @param evidence  the mentors' score_sheet.json
-Result<void> write_blind_copy(const std::filesystem::path& folder, const std::string& code, const std::filesystem::path& project, const GradebookRow& row,
-                              const Rubric& rubric, Json evidence, const Comments& comments, const NameMask& mask);
+Result<void> write_blind_copy(const std::filesystem::path& folder, const std::string& code,
+                              const std::filesystem::path& project, const GradebookRow& row,
+                              const Rubric& rubric, Json evidence, const Comments& comments,
+                              const NameMask& mask);
 
 }  // namespace capstone

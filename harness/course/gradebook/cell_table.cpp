@@ -34,7 +34,9 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
   std::size_t at = all.starts_with(kMark) ? kMark.size() : 0;
   table.separator_ = separator_of(all.substr(at, all.find('\n', at) - at));
   int line = 1;
-  auto ends_cell = [&](std::size_t i) { return i >= all.size() || all[i] == table.separator_ || all[i] == '\n' || all[i] == '\r'; };
+  auto ends_cell = [&](std::size_t i) {
+    return i >= all.size() || all[i] == table.separator_ || all[i] == '\n' || all[i] == '\r';
+  };
   while (at < all.size()) {
     std::vector<Span> row;
     for (;;) {
@@ -47,12 +49,14 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
                         "export the file again");
           line += all[at] == '\n';
           if (all[at] != '"') continue;
-          if (at + 1 < all.size() && all[at + 1] == '"') ++at;
-          else break;
+          if (at + 1 < all.size() && all[at + 1] == '"')
+            ++at;
+          else
+            break;
         }
         ++at;
       }
-      while (!ends_cell(at)) ++at;   // text after a closing quote also belongs to the cell and is kept
+      while (!ends_cell(at)) ++at;  // text after a closing quote also belongs to the cell and is kept
       row.push_back({begin, at});
       if (at >= all.size() || all[at] != table.separator_) break;
       ++at;
@@ -73,8 +77,10 @@ Result<CellTable> CellTable::read(std::string text, const std::string& file) {
 }
 
 std::string CellTable::at(std::size_t row, std::size_t column) const {
-  std::string cell = text_.substr(rows_[row][column].begin, rows_[row][column].end - rows_[row][column].begin);
-  if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"') cell = replace_all(cell.substr(1, cell.size() - 2), "\"\"", "\"");
+  std::string cell =
+      text_.substr(rows_[row][column].begin, rows_[row][column].end - rows_[row][column].begin);
+  if (cell.size() >= 2 && cell.front() == '"' && cell.back() == '"')
+    cell = replace_all(cell.substr(1, cell.size() - 2), "\"\"", "\"");
   return std::string(trim(cell));
 }
 
@@ -86,7 +92,7 @@ std::optional<std::size_t> CellTable::column(std::string_view heading) const {
 
 void CellTable::set(std::size_t row, std::size_t column, const std::string& value) {
   std::string cell = csv_row({value});
-  cell.resize(cell.size() - 2);   // removes the line end
+  cell.resize(cell.size() - 2);  // removes the line end
   if (cell.front() != '"' && cell.find(separator_) != std::string::npos) cell = '"' + cell + '"';
   changes_[rows_[row][column].begin] = {rows_[row][column].end, cell};
 }

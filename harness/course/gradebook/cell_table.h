@@ -19,7 +19,7 @@ class CellTable {
   ///        not closed. The position is file:line.
   static Result<CellTable> read(std::string text, const std::string& file);
 
-  std::size_t rows() const { return rows_.size(); }                          ///< including the heading
+  std::size_t rows() const { return rows_.size(); }  ///< including the heading
   std::size_t columns() const { return rows_[0].size(); }
   /// The value of a cell, without quotes and surrounding space.
   std::string at(std::size_t row, std::size_t column) const;
@@ -31,11 +31,13 @@ class CellTable {
   std::string text() const;
 
  private:
-  struct Span { std::size_t begin, end; };   // the cell in the file, with its quotes
+  struct Span {
+    std::size_t begin, end;
+  };  // the cell in the file, with its quotes
   std::string text_;
   char separator_ = ',';
   std::vector<std::vector<Span>> rows_;
-  std::map<std::size_t, std::pair<std::size_t, std::string>> changes_;   // begin → (end, bytes)
+  std::map<std::size_t, std::pair<std::size_t, std::string>> changes_;  // begin → (end, bytes)
 };
 
 }  // namespace capstone

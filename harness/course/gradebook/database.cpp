@@ -56,18 +56,24 @@ Result<void> Statement::run() {
 
 std::string Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-  return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))) : std::string();
+  return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)))
+               : std::string();
 }
 
 double Statement::number(int column) const { return sqlite3_column_double(statement_.get(), column); }
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-bool Statement::is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
 
 Result<Database> Database::open(const std::filesystem::path& file) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(file.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code =
+      sqlite3_open_v2(file.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
   Database database(handle);
-  if (code != SQLITE_OK) return fail(std::string("cannot open the gradebook: ") + sqlite3_errstr(code), file.string(), {}, ExitCode::kEnvironment);
+  if (code != SQLITE_OK)
+    return fail(std::string("cannot open the gradebook: ") + sqlite3_errstr(code), file.string(), {},
+                ExitCode::kEnvironment);
   sqlite3_busy_timeout(handle, kPatienceMs);
   // Guarantees that a mark is on the disk before it is acknowledged.
   CAPSTONE_CHECK(database.run("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"));
@@ -76,12 +82,15 @@ Result<Database> Database::open(const std::filesystem::path& file) {
 
 Result<Statement> Database::prepare(std::string_view sql) const {
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) return complain(handle_.get());
+  if (sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr) !=
+      SQLITE_OK)
+    return complain(handle_.get());
   return Statement(handle_.get(), statement);
 }
 
 Result<void> Database::run(const char* sql) const {
-  if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return complain(handle_.get());
+  if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
+    return complain(handle_.get());
   return {};
 }
 

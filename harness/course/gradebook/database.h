@@ -31,7 +31,8 @@ class Statement {
 
  private:
   friend class Database;
-  Statement(sqlite3* handle, sqlite3_stmt* statement) : handle_(handle), statement_(statement, sqlite3_finalize) {}
+  Statement(sqlite3* handle, sqlite3_stmt* statement)
+      : handle_(handle), statement_(statement, sqlite3_finalize) {}
   sqlite3* handle_;
   std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement_;
   int bound_ = 0;

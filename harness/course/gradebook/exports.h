@@ -15,8 +15,8 @@ struct OutgoingMark {
   Person person;
   /// Of the submission; empty for a team, because it names only the member who uploaded.
   Origin origin;
-  double total = 0;       ///< marks out of 100
-  std::string comment;    ///< each criterion with its reason
+  double total = 0;     ///< marks out of 100
+  std::string comment;  ///< each criterion with its reason
 };
 
 /// The rows in which every criterion is marked.

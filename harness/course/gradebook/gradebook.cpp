@@ -16,10 +16,10 @@ namespace capstone {
 namespace {
 
 using detail::Database;
-using detail::Statement;
-using detail::Transaction;
 using detail::key_of;
 using detail::points_text;
+using detail::Statement;
+using detail::Transaction;
 
 // A submission that cannot be read names no members. In that case the known members are kept.
 Result<void> take_members(const Database& database, const SubmissionResult& r) {
@@ -34,23 +34,47 @@ Result<void> take_members(const Database& database, const SubmissionResult& r) {
   CAPSTONE_CHECK(forget.bind(r.name).run());
   for (std::size_t i = 0; i < members.size(); ++i) {
     CAPSTONE_TRY(Statement member, database.prepare("INSERT INTO member VALUES (?,?,?,?,?)"));
-    CAPSTONE_CHECK(member.bind(r.name).bind(static_cast<std::int64_t>(i)).bind(to_utf8(members[i].name)).bind(to_utf8(members[i].id)).bind(to_utf8(members[i].email)).run());
+    CAPSTONE_CHECK(member.bind(r.name)
+                       .bind(static_cast<std::int64_t>(i))
+                       .bind(to_utf8(members[i].name))
+                       .bind(to_utf8(members[i].id))
+                       .bind(to_utf8(members[i].email))
+                       .run());
   }
   return {};
 }
 
 Result<void> take_one(const Database& database, const SubmissionResult& r) {
   const GradingInputs& in = r.inputs;
-  CAPSTONE_TRY(Statement submission, database.prepare(
-      "INSERT INTO submission (name, problem, state, fault, why, late, digest, finished, summary) VALUES (?,?,?,?,?,?,?,?,?) "
-      "ON CONFLICT (name) DO UPDATE SET problem=excluded.problem, state=excluded.state, fault=excluded.fault, why=excluded.why, "
-      "late=excluded.late, digest=excluded.digest, finished=excluded.finished, summary=excluded.summary"));
-  CAPSTONE_CHECK(submission.bind(r.name).bind(to_utf8(r.problem)).bind(name_of(r.state)).bind(name_of(r.fault)).bind(to_utf8(r.why))
-                     .bind(std::int64_t{r.origin.late}).bind(in.files).bind(r.finished).bind(Json(summary_of(r)).dump(-1, ' ', false, Json::error_handler_t::replace)).run());
+  CAPSTONE_TRY(Statement submission,
+               database.prepare("INSERT INTO submission (name, problem, state, fault, why, late, digest, "
+                                "finished, summary) VALUES (?,?,?,?,?,?,?,?,?) "
+                                "ON CONFLICT (name) DO UPDATE SET problem=excluded.problem, "
+                                "state=excluded.state, fault=excluded.fault, why=excluded.why, "
+                                "late=excluded.late, digest=excluded.digest, finished=excluded.finished, "
+                                "summary=excluded.summary"));
+  CAPSTONE_CHECK(submission.bind(r.name)
+                     .bind(to_utf8(r.problem))
+                     .bind(name_of(r.state))
+                     .bind(name_of(r.fault))
+                     .bind(to_utf8(r.why))
+                     .bind(std::int64_t{r.origin.late})
+                     .bind(in.files)
+                     .bind(r.finished)
+                     .bind(Json(summary_of(r)).dump(-1, ' ', false, Json::error_handler_t::replace))
+                     .run());
   CAPSTONE_CHECK(take_members(database, r));
-  CAPSTONE_TRY(Statement attempt, database.prepare("INSERT OR IGNORE INTO attempt (submission, digest, inputs, state, fault, why, time) VALUES (?,?,?,?,?,?,?)"));
-  return attempt.bind(r.name).bind(in.files).bind(join({in.files, in.problem, in.rubric, in.tool, in.device, in.driver, in.options}, "|"))
-      .bind(name_of(r.state)).bind(name_of(r.fault)).bind(to_utf8(r.why)).bind(r.finished).run();
+  CAPSTONE_TRY(Statement attempt,
+               database.prepare("INSERT OR IGNORE INTO attempt (submission, digest, inputs, state, fault, "
+                                "why, time) VALUES (?,?,?,?,?,?,?)"));
+  return attempt.bind(r.name)
+      .bind(in.files)
+      .bind(join({in.files, in.problem, in.rubric, in.tool, in.device, in.driver, in.options}, "|"))
+      .bind(name_of(r.state))
+      .bind(name_of(r.fault))
+      .bind(to_utf8(r.why))
+      .bind(r.finished)
+      .run();
 }
 
 }  // namespace
@@ -85,8 +109,10 @@ Result<void> Gradebook::take(const std::vector<SubmissionResult>& results) {
 Result<void> Gradebook::keep_times(const std::vector<SubmissionTimes>& times) {
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   for (const SubmissionTimes& each : times) {
-    CAPSTONE_TRY(Statement keep, database_->prepare("UPDATE submission SET submitted=?, deadline=CASE WHEN ?='' THEN deadline ELSE ? END WHERE name=?"));
-    CAPSTONE_CHECK(keep.bind(each.submitted).bind(each.deadline).bind(each.deadline).bind(each.submission).run());
+    CAPSTONE_TRY(Statement keep, database_->prepare("UPDATE submission SET submitted=?, deadline=CASE WHEN "
+                                                    "?='' THEN deadline ELSE ? END WHERE name=?"));
+    CAPSTONE_CHECK(
+        keep.bind(each.submitted).bind(each.deadline).bind(each.deadline).bind(each.submission).run());
   }
   return transaction.commit();
 }
@@ -115,7 +141,8 @@ Result<void> Gradebook::check(const Rubric& rubric, const Mark& mark) const {
   CAPSTONE_CHECK(require(mark.submission));
   std::vector<std::string> ids;
   for (const Criterion& c : rubric.criteria) ids.push_back(c.id);
-  auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [&](const Criterion& c) { return c.id == mark.criterion; });
+  auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(),
+                                [&](const Criterion& c) { return c.id == mark.criterion; });
   if (criterion == rubric.criteria.end()) {
     auto near = nearest(mark.criterion, ids);
     return fail("no criterion '" + mark.criterion + "'", mark.submission,
@@ -132,7 +159,8 @@ Result<void> Gradebook::check(const Rubric& rubric, const Mark& mark) const {
 }
 
 Result<void> Gradebook::require_member(const std::string& submission, const std::string& member) const {
-  CAPSTONE_TRY(Statement known, database_->prepare("SELECT name, id FROM member WHERE submission=? ORDER BY place"));
+  CAPSTONE_TRY(Statement known,
+               database_->prepare("SELECT name, id FROM member WHERE submission=? ORDER BY place"));
   known.bind(submission);
   std::vector<std::string> keys;
   for (;;) {
@@ -148,10 +176,19 @@ Result<void> Gradebook::mark(const Rubric& rubric, const std::vector<Mark>& mark
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   for (const Mark& mark : marks) {
     CAPSTONE_CHECK(check(rubric, mark));
-    CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO mark (submission, member, criterion, points, reason, grader, time, digest) "
-                                                   "SELECT ?,?,?,?,?,?,?, digest FROM submission WHERE name=?"));
-    CAPSTONE_CHECK(add.bind(mark.submission).bind_optional(mark.member).bind(mark.criterion).bind(mark.points).bind(to_utf8(mark.reason)).bind(to_utf8(mark.grader))
-                       .bind(utc_now()).bind(mark.submission).run());
+    CAPSTONE_TRY(Statement add,
+                 database_->prepare(
+                     "INSERT INTO mark (submission, member, criterion, points, reason, grader, time, digest) "
+                     "SELECT ?,?,?,?,?,?,?, digest FROM submission WHERE name=?"));
+    CAPSTONE_CHECK(add.bind(mark.submission)
+                       .bind_optional(mark.member)
+                       .bind(mark.criterion)
+                       .bind(mark.points)
+                       .bind(to_utf8(mark.reason))
+                       .bind(to_utf8(mark.grader))
+                       .bind(utc_now())
+                       .bind(mark.submission)
+                       .run());
   }
   return transaction.commit();
 }
@@ -161,32 +198,40 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
   for (std::size_t i = 0; i < rubric.criteria.size(); ++i) places[rubric.criteria[i].id] = i;
   // Ids grow, so the last row of each (submission, member, criterion) is its latest mark.
   std::map<std::string, std::vector<Mark>> marks;
-  CAPSTONE_TRY(Statement given, database_->prepare("SELECT submission, member, criterion, points, reason, grader, time, digest FROM mark ORDER BY id"));
+  CAPSTONE_TRY(Statement given, database_->prepare("SELECT submission, member, criterion, points, reason, "
+                                                   "grader, time, digest FROM mark ORDER BY id"));
   for (;;) {
     CAPSTONE_TRY(bool row, given.step());
     if (!row) break;
-    Mark mark{given.text(0), given.text(2), {}, given.number(3), given.text(4), given.text(5), given.text(6), given.text(7)};
+    Mark mark{given.text(0), given.text(2), {},           given.number(3), given.text(4),
+              given.text(5), given.text(6), given.text(7)};
     if (!given.is_null(1)) mark.member = given.text(1);
     marks[mark.submission].push_back(std::move(mark));
   }
   // The last published marks of every person, by criterion.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> shown;
-  CAPSTONE_TRY(Statement published, database_->prepare(
-      "SELECT submission, person, criterion, points, reason FROM published WHERE publication = (SELECT max(id) FROM publication)"));
+  CAPSTONE_TRY(Statement published,
+               database_->prepare("SELECT submission, person, criterion, points, reason FROM published WHERE "
+                                  "publication = (SELECT max(id) FROM publication)"));
   for (;;) {
     CAPSTONE_TRY(bool row, published.step());
     if (!row) break;
-    shown[{published.text(0), published.text(1)}][published.text(2)] = points_text(published.number(3)) + "|" + published.text(4);
+    shown[{published.text(0), published.text(1)}][published.text(2)] =
+        points_text(published.number(3)) + "|" + published.text(4);
   }
   CAPSTONE_TRY(auto grace, all_grace());
   std::vector<GradebookRow> rows;
-  CAPSTONE_TRY(Statement all, database_->prepare("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, m.email, s.submitted, s.deadline "
-                                                 "FROM submission s JOIN member m ON m.submission = s.name ORDER BY s.name, m.place"));
+  CAPSTONE_TRY(Statement all,
+               database_->prepare(
+                   "SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, "
+                   "m.email, s.submitted, s.deadline "
+                   "FROM submission s JOIN member m ON m.submission = s.name ORDER BY s.name, m.place"));
   for (;;) {
     CAPSTONE_TRY(bool more, all.step());
     if (!more) return rows;
     GradebookRow row;
-    row.submission = all.text(0), row.problem = all.text(1), row.state = all.text(2), row.fault = all.text(3), row.why = all.text(4), row.digest = all.text(5);
+    row.submission = all.text(0), row.problem = all.text(1), row.state = all.text(2), row.fault = all.text(3),
+    row.why = all.text(4), row.digest = all.text(5);
     row.late = all.integer(6) != 0;
     row.person = {all.text(7), all.text(8), all.text(9)};
     row.submitted = all.text(10), row.deadline = all.text(11);
@@ -216,13 +261,22 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
 Result<std::vector<GradebookRow>> Gradebook::published_rows(const Rubric& rubric) const {
   CAPSTONE_TRY(auto all, rows(rubric));
   std::map<std::pair<std::string, std::string>, std::vector<Mark>> shown;
-  CAPSTONE_TRY(Statement published, database_->prepare("SELECT submission, person, criterion, points, reason, grader, time, digest FROM published "
-                                                       "WHERE publication = (SELECT max(id) FROM publication)"));
+  CAPSTONE_TRY(
+      Statement published,
+      database_->prepare(
+          "SELECT submission, person, criterion, points, reason, grader, time, digest FROM published "
+          "WHERE publication = (SELECT max(id) FROM publication)"));
   for (;;) {
     CAPSTONE_TRY(bool row, published.step());
     if (!row) break;
-    shown[{published.text(0), published.text(1)}].push_back(
-        {published.text(0), published.text(2), {}, published.number(3), published.text(4), published.text(5), published.text(6), published.text(7)});
+    shown[{published.text(0), published.text(1)}].push_back({published.text(0),
+                                                             published.text(2),
+                                                             {},
+                                                             published.number(3),
+                                                             published.text(4),
+                                                             published.text(5),
+                                                             published.text(6),
+                                                             published.text(7)});
   }
   for (GradebookRow& row : all) {
     for (std::size_t i = 0; i < row.marks.size(); ++i) {
@@ -243,7 +297,8 @@ Result<std::map<std::string, ResultSummary>> Gradebook::summaries() const {
   for (;;) {
     CAPSTONE_TRY(bool row, stored.step());
     if (!row) return all;
-    if (Json json = parse_recorded(stored.text(1)); json.is_object()) all[stored.text(0)] = json.get<ResultSummary>();
+    if (Json json = parse_recorded(stored.text(1)); json.is_object())
+      all[stored.text(0)] = json.get<ResultSummary>();
   }
 }
 
@@ -252,16 +307,27 @@ Result<int> Gradebook::publish(const Rubric& rubric, const std::string& by) {
     return fail("no grader is named", {}, "add --grader NAME: the history says who published");
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   CAPSTONE_TRY(auto table, rows(rubric));
-  CAPSTONE_TRY(Statement publication, database_->prepare("INSERT INTO publication (time, publisher) VALUES (?,?)"));
+  CAPSTONE_TRY(Statement publication,
+               database_->prepare("INSERT INTO publication (time, publisher) VALUES (?,?)"));
   CAPSTONE_CHECK(publication.bind(utc_now()).bind(to_utf8(by)).run());
   int people = 0;
   for (const GradebookRow& row : table) {
-    people += std::any_of(row.marks.begin(), row.marks.end(), [](const auto& mark) { return mark.has_value(); });
+    people +=
+        std::any_of(row.marks.begin(), row.marks.end(), [](const auto& mark) { return mark.has_value(); });
     for (const auto& mark : row.marks) {
       if (!mark) continue;
-      CAPSTONE_TRY(Statement copy, database_->prepare("INSERT INTO published SELECT max(id),?,?,?,?,?,?,?,? FROM publication"));
-      CAPSTONE_CHECK(copy.bind(row.submission).bind(key_of(row.person)).bind(mark->criterion).bind(mark->points).bind(mark->reason).bind(mark->grader)
-                         .bind(mark->time).bind(mark->digest).run());
+      CAPSTONE_TRY(
+          Statement copy,
+          database_->prepare("INSERT INTO published SELECT max(id),?,?,?,?,?,?,?,? FROM publication"));
+      CAPSTONE_CHECK(copy.bind(row.submission)
+                         .bind(key_of(row.person))
+                         .bind(mark->criterion)
+                         .bind(mark->points)
+                         .bind(mark->reason)
+                         .bind(mark->grader)
+                         .bind(mark->time)
+                         .bind(mark->digest)
+                         .run());
     }
   }
   CAPSTONE_CHECK(transaction.commit());

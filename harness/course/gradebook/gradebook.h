@@ -8,21 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "harness/course/result.h"
 #include "harness/course/gradebook/summary.h"
+#include "harness/course/result.h"
 #include "rubric/rubric.h"
 
 namespace capstone {
 
-namespace detail { class Database; }
+namespace detail {
+class Database;
+}
 
 /// One mark.
 struct Mark {
   std::string submission, criterion;
-  std::optional<std::string> member;   ///< the team member whom the mark is for; empty: all members
+  std::optional<std::string> member;  ///< the team member whom the mark is for; empty: all members
   double points = 0;
-  std::string reason, grader, time;    ///< time: UTC
-  std::string digest;                  ///< SHA-256 of the submission that was marked
+  std::string reason, grader, time;  ///< time: UTC
+  std::string digest;                ///< SHA-256 of the submission that was marked
   /// The mark is for an earlier version; the submission has changed since.
   bool earlier_version = false;
 };
@@ -31,19 +33,23 @@ struct Mark {
 struct GradebookRow {
   std::string submission, problem, state, fault, why, digest;
   Person person;
-  bool late = false;                        ///< the platform marked it as late
-  std::string submitted = {}, deadline = {};   ///< UTC; empty: not known
-  double grace_days = 0;                    ///< days of grace [d]; the last grant counts
-  std::vector<std::optional<Mark>> marks;   ///< in the rubric's order; empty: not marked
-  std::optional<double> total() const;      ///< sum of the marks; empty while a criterion is unmarked
-  bool published = false;                   ///< this row equals what was last published
+  bool late = false;                          ///< the platform marked it as late
+  std::string submitted = {}, deadline = {};  ///< UTC; empty: not known
+  double grace_days = 0;                      ///< days of grace [d]; the last grant counts
+  std::vector<std::optional<Mark>> marks;     ///< in the rubric's order; empty: not marked
+  std::optional<double> total() const;        ///< sum of the marks; empty while a criterion is unmarked
+  bool published = false;                     ///< this row equals what was last published
 };
 
 /// When a submission arrived, and its deadline.
-struct SubmissionTimes { std::string submission, submitted, deadline; };   ///< UTC; empty: not known
+struct SubmissionTimes {
+  std::string submission, submitted, deadline;
+};  ///< UTC; empty: not known
 
 /// One line of a submission's history.
-struct HistoryEntry { std::string time, text; };
+struct HistoryEntry {
+  std::string time, text;
+};
 
 class Gradebook {
  public:
@@ -97,7 +103,8 @@ class Gradebook {
   explicit Gradebook(std::unique_ptr<detail::Database> database);
   Result<void> check(const Rubric& rubric, const Mark& mark) const;
   Result<void> require_member(const std::string& submission, const std::string& member) const;
-  Result<std::map<std::pair<std::string, std::string>, double>> all_grace() const;   // (submission, member or "") → days
+  Result<std::map<std::pair<std::string, std::string>, double>> all_grace()
+      const;  // (submission, member or "") → days
   Result<void> require(const std::string& submission) const;
   std::unique_ptr<detail::Database> database_;
 };

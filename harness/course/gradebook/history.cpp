@@ -11,8 +11,8 @@
 
 namespace capstone {
 
-using detail::Statement;
 using detail::points_text;
+using detail::Statement;
 
 namespace {
 
@@ -26,20 +26,31 @@ Result<void> require_words(const std::string& reason, const std::string& grader,
 
 }  // namespace
 
-Result<void> Gradebook::grant_grace(const std::string& submission, const std::optional<std::string>& member, double days, const std::string& reason, const std::string& grader) {
+Result<void> Gradebook::grant_grace(const std::string& submission, const std::optional<std::string>& member,
+                                    double days, const std::string& reason, const std::string& grader) {
   CAPSTONE_CHECK(require(submission));
   if (member) CAPSTONE_CHECK(require_member(submission, *member));
   CAPSTONE_CHECK(require_words(reason, grader, submission));
   if (!(days >= 0 && days <= 366))
     return fail(fmt::format("{:g} days of grace are out of range", days), submission,
                 "give 0 to 366 days; 0 revokes an earlier grant");
-  CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO grace (submission, member, days, reason, grader, time) VALUES (?,?,?,?,?,?)"));
-  return add.bind(submission).bind_optional(member).bind(days).bind(to_utf8(reason)).bind(to_utf8(grader)).bind(utc_now()).run();
+  CAPSTONE_TRY(
+      Statement add,
+      database_->prepare(
+          "INSERT INTO grace (submission, member, days, reason, grader, time) VALUES (?,?,?,?,?,?)"));
+  return add.bind(submission)
+      .bind_optional(member)
+      .bind(days)
+      .bind(to_utf8(reason))
+      .bind(to_utf8(grader))
+      .bind(utc_now())
+      .run();
 }
 
 Result<std::map<std::pair<std::string, std::string>, double>> Gradebook::all_grace() const {
   std::map<std::pair<std::string, std::string>, double> days;
-  CAPSTONE_TRY(Statement granted, database_->prepare("SELECT submission, member, days FROM grace ORDER BY id"));
+  CAPSTONE_TRY(Statement granted,
+               database_->prepare("SELECT submission, member, days FROM grace ORDER BY id"));
   for (;;) {
     CAPSTONE_TRY(bool row, granted.step());
     if (!row) return days;
@@ -47,21 +58,33 @@ Result<std::map<std::pair<std::string, std::string>, double>> Gradebook::all_gra
   }
 }
 
-Result<void> Gradebook::decide(const std::string& submission, const std::string& decision, const std::string& reason, const std::string& grader) {
+Result<void> Gradebook::decide(const std::string& submission, const std::string& decision,
+                               const std::string& reason, const std::string& grader) {
   CAPSTONE_CHECK(require(submission));
   CAPSTONE_CHECK(require_words(reason, grader, submission));
-  CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO decision (submission, decision, reason, grader, time, digest) "
-                                                 "SELECT ?,?,?,?,?, digest FROM submission WHERE name=?"));
-  return add.bind(submission).bind(decision).bind(to_utf8(reason)).bind(to_utf8(grader)).bind(utc_now()).bind(submission).run();
+  CAPSTONE_TRY(Statement add,
+               database_->prepare("INSERT INTO decision (submission, decision, reason, grader, time, digest) "
+                                  "SELECT ?,?,?,?,?, digest FROM submission WHERE name=?"));
+  return add.bind(submission)
+      .bind(decision)
+      .bind(to_utf8(reason))
+      .bind(to_utf8(grader))
+      .bind(utc_now())
+      .bind(submission)
+      .run();
 }
 
 Result<void> Gradebook::record_rejudgement(const SubmissionResult& result, const std::string& file) {
   CAPSTONE_CHECK(require(result.name));
   std::vector<std::string> verdicts;
   for (const Measurement& m : result.judged)
-    verdicts.push_back(fmt::format("{} {}{}", m.candidate, label_of(m.gate_one), m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two))));
+    verdicts.push_back(
+        fmt::format("{} {}{}", m.candidate, label_of(m.gate_one),
+                    m.gate_two == GateTwo::kNotJudged ? "" : fmt::format(", {}", label_of(m.gate_two))));
   if (!result.why.empty()) verdicts.push_back(result.why);
-  CAPSTONE_TRY(Statement add, database_->prepare("INSERT INTO rejudgement (submission, digest, verdict, file, time) SELECT name, digest, ?,?,? FROM submission WHERE name=?"));
+  CAPSTONE_TRY(Statement add,
+               database_->prepare("INSERT INTO rejudgement (submission, digest, verdict, file, time) SELECT "
+                                  "name, digest, ?,?,? FROM submission WHERE name=?"));
   return add.bind(to_utf8(join(verdicts, "; "))).bind(file).bind(result.finished).bind(result.name).run();
 }
 
@@ -69,61 +92,92 @@ Result<std::vector<HistoryEntry>> Gradebook::history(const std::string& submissi
   CAPSTONE_CHECK(require(submission));
   std::vector<HistoryEntry> entries;
   std::string present;
-  CAPSTONE_TRY(Statement attempts, database_->prepare("SELECT a.time, a.state, a.fault, a.why, a.digest, s.digest FROM attempt a JOIN submission s ON s.name = a.submission "
-                                                      "WHERE a.submission=? ORDER BY a.id"));
+  CAPSTONE_TRY(Statement attempts,
+               database_->prepare("SELECT a.time, a.state, a.fault, a.why, a.digest, s.digest FROM attempt a "
+                                  "JOIN submission s ON s.name = a.submission "
+                                  "WHERE a.submission=? ORDER BY a.id"));
   attempts.bind(submission);
   for (;;) {
     CAPSTONE_TRY(bool row, attempts.step());
     if (!row) break;
     present = attempts.text(5);
-    entries.push_back({attempts.text(0), fmt::format("judged: {}{}{} (handed in: {})", attempts.text(1), attempts.text(2).empty() ? "" : " (" + attempts.text(2) + ")",
-                                                     attempts.text(3).empty() ? "" : ": " + attempts.text(3), attempts.text(4).substr(0, 12))});
+    entries.push_back(
+        {attempts.text(0), fmt::format("judged: {}{}{} (handed in: {})", attempts.text(1),
+                                       attempts.text(2).empty() ? "" : " (" + attempts.text(2) + ")",
+                                       attempts.text(3).empty() ? "" : ": " + attempts.text(3),
+                                       attempts.text(4).substr(0, 12))});
   }
-  CAPSTONE_TRY(Statement given, database_->prepare("SELECT time, criterion, points, grader, reason, member, digest FROM mark WHERE submission=? ORDER BY id"));
+  CAPSTONE_TRY(Statement given, database_->prepare("SELECT time, criterion, points, grader, reason, member, "
+                                                   "digest FROM mark WHERE submission=? ORDER BY id"));
   given.bind(submission);
   for (;;) {
     CAPSTONE_TRY(bool row, given.step());
     if (!row) break;
-    entries.push_back({given.text(0), fmt::format("{} {} by {}{}: {}{}", given.text(1), points_text(given.number(2)), given.text(3), given.is_null(5) ? "" : " for " + given.text(5),
-                                                  given.text(4), given.text(6) == present ? "" : " (given for an earlier version, " + given.text(6).substr(0, 12) + ")")});
+    entries.push_back(
+        {given.text(0),
+         fmt::format("{} {} by {}{}: {}{}", given.text(1), points_text(given.number(2)), given.text(3),
+                     given.is_null(5) ? "" : " for " + given.text(5), given.text(4),
+                     given.text(6) == present
+                         ? ""
+                         : " (given for an earlier version, " + given.text(6).substr(0, 12) + ")")});
   }
-  CAPSTONE_TRY(Statement published, database_->prepare("SELECT p.time, p.publisher, x.person, sum(x.points) FROM published x JOIN publication p ON p.id = x.publication "
-                                                       "WHERE x.submission=? GROUP BY p.id, x.person ORDER BY p.id"));
+  CAPSTONE_TRY(Statement published,
+               database_->prepare("SELECT p.time, p.publisher, x.person, sum(x.points) FROM published x JOIN "
+                                  "publication p ON p.id = x.publication "
+                                  "WHERE x.submission=? GROUP BY p.id, x.person ORDER BY p.id"));
   published.bind(submission);
   for (;;) {
     CAPSTONE_TRY(bool row, published.step());
     if (!row) break;
-    entries.push_back({published.text(0), fmt::format("published by {}: {} sees {}", published.text(1), published.text(2), points_text(published.number(3)))});
+    entries.push_back({published.text(0), fmt::format("published by {}: {} sees {}", published.text(1),
+                                                      published.text(2), points_text(published.number(3)))});
   }
-  CAPSTONE_TRY(Statement second, database_->prepare("SELECT time, criterion, points, grader, reason FROM second_mark WHERE submission=? ORDER BY id"));
+  CAPSTONE_TRY(
+      Statement second,
+      database_->prepare(
+          "SELECT time, criterion, points, grader, reason FROM second_mark WHERE submission=? ORDER BY id"));
   second.bind(submission);
   for (;;) {
     CAPSTONE_TRY(bool row, second.step());
     if (!row) break;
-    entries.push_back({second.text(0), fmt::format("second mark: {} {} by {}: {}", second.text(1), points_text(second.number(2)), second.text(3), second.text(4))});
+    entries.push_back(
+        {second.text(0), fmt::format("second mark: {} {} by {}: {}", second.text(1),
+                                     points_text(second.number(2)), second.text(3), second.text(4))});
   }
-  CAPSTONE_TRY(Statement grace, database_->prepare("SELECT time, days, grader, reason, member FROM grace WHERE submission=? ORDER BY id"));
+  CAPSTONE_TRY(Statement grace,
+               database_->prepare(
+                   "SELECT time, days, grader, reason, member FROM grace WHERE submission=? ORDER BY id"));
   grace.bind(submission);
   for (;;) {
     CAPSTONE_TRY(bool row, grace.step());
     if (!row) break;
-    entries.push_back({grace.text(0), fmt::format("{:g} days of grace{} by {}: {}", grace.number(1), grace.is_null(4) ? "" : " for " + grace.text(4), grace.text(2), grace.text(3))});
+    entries.push_back({grace.text(0), fmt::format("{:g} days of grace{} by {}: {}", grace.number(1),
+                                                  grace.is_null(4) ? "" : " for " + grace.text(4),
+                                                  grace.text(2), grace.text(3))});
   }
-  CAPSTONE_TRY(Statement again, database_->prepare("SELECT time, verdict, file, digest FROM rejudgement WHERE submission=? ORDER BY id"));
+  CAPSTONE_TRY(Statement again,
+               database_->prepare(
+                   "SELECT time, verdict, file, digest FROM rejudgement WHERE submission=? ORDER BY id"));
   again.bind(submission);
   for (;;) {
     CAPSTONE_TRY(bool row, again.step());
     if (!row) break;
-    entries.push_back({again.text(0), fmt::format("judged again on appeal: {} ({}; handed in: {})", again.text(1), again.text(2), again.text(3).substr(0, 12))});
+    entries.push_back(
+        {again.text(0), fmt::format("judged again on appeal: {} ({}; handed in: {})", again.text(1),
+                                    again.text(2), again.text(3).substr(0, 12))});
   }
-  CAPSTONE_TRY(Statement decided, database_->prepare("SELECT time, decision, grader, reason FROM decision WHERE submission=? ORDER BY id"));
+  CAPSTONE_TRY(Statement decided,
+               database_->prepare(
+                   "SELECT time, decision, grader, reason FROM decision WHERE submission=? ORDER BY id"));
   decided.bind(submission);
   for (;;) {
     CAPSTONE_TRY(bool row, decided.step());
     if (!row) break;
-    entries.push_back({decided.text(0), fmt::format("appeal {} by {}: {}", decided.text(1), decided.text(2), decided.text(3))});
+    entries.push_back({decided.text(0), fmt::format("appeal {} by {}: {}", decided.text(1), decided.text(2),
+                                                    decided.text(3))});
   }
-  std::stable_sort(entries.begin(), entries.end(), [](const HistoryEntry& a, const HistoryEntry& b) { return a.time < b.time; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const HistoryEntry& a, const HistoryEntry& b) { return a.time < b.time; });
   return entries;
 }
 

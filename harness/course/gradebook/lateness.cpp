@@ -10,7 +10,9 @@ namespace capstone {
 namespace {
 
 // Rounds to 0.1 d, but never rounds a late submission to 0.
-std::string days(double value) { return value < 0.1 ? "less than 0.1 d" : fmt::format("{:g} d", std::round(value * 10) / 10); }
+std::string days(double value) {
+  return value < 0.1 ? "less than 0.1 d" : fmt::format("{:g} d", std::round(value * 10) / 10);
+}
 
 }  // namespace
 

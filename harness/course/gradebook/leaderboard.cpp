@@ -13,12 +13,15 @@
 namespace capstone {
 namespace {
 
-constexpr std::array kFirst{"Quiet", "Bold", "Patient", "Swift", "Careful", "Bright", "Steady", "Curious", "Clever", "Honest", "Gentle", "Keen", "Calm", "Brave", "Merry", "Wise"};
-constexpr std::array kSecond{"Warp", "Tile", "Barrier", "Register", "Stream", "Block", "Cache", "Kernel", "Sector", "Lane", "Bank", "Pipe", "Fence", "Grid", "Shuffle", "Pixel"};
+constexpr std::array kFirst{"Quiet",  "Bold",   "Patient", "Swift", "Careful", "Bright", "Steady", "Curious",
+                            "Clever", "Honest", "Gentle",  "Keen",  "Calm",    "Brave",  "Merry",  "Wise"};
+constexpr std::array kSecond{"Warp",   "Tile", "Barrier", "Register", "Stream", "Block", "Cache",   "Kernel",
+                             "Sector", "Lane", "Bank",    "Pipe",     "Fence",  "Grid",  "Shuffle", "Pixel"};
 
 std::string pseudonym(const std::string& digest, std::set<std::string>& taken) {
   const std::string hash = sha256_hex("pseudonym " + digest);
-  const auto first = std::stoul(hash.substr(0, 4), nullptr, 16) % kFirst.size(), second = std::stoul(hash.substr(4, 4), nullptr, 16) % kSecond.size();
+  const auto first = std::stoul(hash.substr(0, 4), nullptr, 16) % kFirst.size(),
+             second = std::stoul(hash.substr(4, 4), nullptr, 16) % kSecond.size();
   const std::string base = fmt::format("{} {}", kFirst[first], kSecond[second]);
   std::string name = base;
   for (int n = 2; !taken.insert(name).second; ++n) name = fmt::format("{} {}", base, n);
@@ -33,16 +36,25 @@ std::optional<double> head_to_head_mark(const GradebookRow& row, const Rubric& r
 }
 
 void rank(std::vector<BoardEntry>& entries) {
-  std::stable_sort(entries.begin(), entries.end(), [](const BoardEntry& a, const BoardEntry& b) { return a.human.point > b.human.point; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const BoardEntry& a, const BoardEntry& b) { return a.human.point > b.human.point; });
   for (BoardEntry& entry : entries)
-    entry.rank = 1 + static_cast<int>(std::count_if(entries.begin(), entries.end(), [&](const BoardEntry& other) { return other.human.low > entry.human.high; }));
+    entry.rank =
+        1 + static_cast<int>(std::count_if(entries.begin(), entries.end(), [&](const BoardEntry& other) {
+          return other.human.low > entry.human.high;
+        }));
 }
 
 }  // namespace
 
-std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rubric& rubric, const std::map<std::string, ResultSummary>& summaries, bool names) {
-  struct Found { const GradebookRow* row; const ResultSummary* summary; std::string people; };
-  std::map<std::string, Found> found;   // by submission, so that a team appears once
+std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rubric& rubric,
+                                const std::map<std::string, ResultSummary>& summaries, bool names) {
+  struct Found {
+    const GradebookRow* row;
+    const ResultSummary* summary;
+    std::string people;
+  };
+  std::map<std::string, Found> found;  // by submission, so that a team appears once
   for (const GradebookRow& row : rows) {
     auto summary = summaries.find(row.submission);
     if (summary == summaries.end()) continue;
@@ -50,7 +62,10 @@ std::vector<Board> leaderboards(const std::vector<GradebookRow>& rows, const Rub
     if (!fresh) at->second.people += ", " + row.person.name;
   }
   std::map<std::pair<std::string, std::string>, Board> boards;
-  struct Best { double value; std::string text; };
+  struct Best {
+    double value;
+    std::string text;
+  };
   std::map<const Board*, Best> closest, explained;
   std::set<std::string> taken;
   for (const auto& [name, f] : found) {

@@ -11,18 +11,18 @@ namespace capstone {
 
 struct BoardEntry {
   std::string submission;
-  std::string shown;               ///< a pseudonym, or the people's names
+  std::string shown;  ///< a pseudonym, or the people's names
   /// 1 + number of kernels whose whole interval lies above this one's; can be shared.
   int rank = 0;
-  Interval human;                  ///< speedup of the human kernel over the baseline
-  std::optional<Interval> model;   ///< speedup of the model's kernel; empty when it was not timed
-  std::string model_verdict;       ///< "FASTER", "WRONG", …; empty when there was no attempt
+  Interval human;                 ///< speedup of the human kernel over the baseline
+  std::optional<Interval> model;  ///< speedup of the model's kernel; empty when it was not timed
+  std::string model_verdict;      ///< "FASTER", "WRONG", …; empty when there was no attempt
 };
 
 struct Board {
   std::string problem, device;
-  std::vector<BoardEntry> entries;     ///< fastest first
-  std::optional<std::string> closest_prediction;    ///< "Quiet Warp: 1.50x predicted, 1.48x measured"
+  std::vector<BoardEntry> entries;                ///< fastest first
+  std::optional<std::string> closest_prediction;  ///< "Quiet Warp: 1.50x predicted, 1.48x measured"
   /// Of those slower than the baseline or than their model's kernel, the one with the best head-to-head mark.
   std::optional<std::string> best_explained_loss;
 };

@@ -14,10 +14,10 @@ namespace capstone {
 /// One person's project.
 struct ProgressRow {
   std::string person, id, problem;
-  std::optional<CheckIn> last;          ///< the last check-in; empty: never checked in
+  std::optional<CheckIn> last;  ///< the last check-in; empty: never checked in
   int checkins = 0;
-  std::vector<std::string> needs;       ///< reasons why a mentor should look; empty: no help needed
-  std::string handed_in;                ///< name of the submission; empty: not submitted yet
+  std::vector<std::string> needs;  ///< reasons why a mentor should look; empty: no help needed
+  std::string handed_in;           ///< name of the submission; empty: not submitted yet
 };
 
 /// A submitted project, with the digests of its ledger's lines.

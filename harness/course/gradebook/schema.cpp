@@ -57,7 +57,7 @@ Result<void> bring_up_to_date(const Database& database, const std::filesystem::p
   CAPSTONE_TRY(std::size_t version, version_of(database, file));
   if (version == kSteps.size()) return {};
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(database));
-  CAPSTONE_TRY(version, version_of(database, file));   // another program may have migrated it in the meantime
+  CAPSTONE_TRY(version, version_of(database, file));  // another program may have migrated it in the meantime
   for (; version < kSteps.size(); ++version) CAPSTONE_CHECK(database.run(kSteps[version]));
   CAPSTONE_CHECK(database.run(fmt::format("PRAGMA user_version = {}", version).c_str()));
   return transaction.commit();

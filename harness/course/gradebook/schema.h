@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "harness/project/project.h"
 #include "harness/course/gradebook/database.h"
+#include "harness/project/project.h"
 
 namespace capstone::detail {
 

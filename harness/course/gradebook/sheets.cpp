@@ -35,7 +35,9 @@ Result<double> points_of(const std::string& text, const std::string& where) {
   return points;
 }
 
-std::string place(const std::string& file, const YAML::Node& node) { return fmt::format("{}:{}", file, node.Mark().line + 1); }
+std::string place(const std::string& file, const YAML::Node& node) {
+  return fmt::format("{}:{}", file, node.Mark().line + 1);
+}
 
 Result<YAML::Node> load(const std::string& text, const std::string& file) {
   try {
@@ -78,8 +80,11 @@ Result<Comments> read_comments(const fs::path& file) {
   return comments;
 }
 
-std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence, const Comments& comments) {
-  std::string text = remark(fmt::format("{}: {} {}, {}, {}{}", row.submission, row.person.name, row.person.id, row.problem, row.state, row.fault.empty() ? "" : " (" + row.fault + ")"));
+std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence,
+                          const Comments& comments) {
+  std::string text =
+      remark(fmt::format("{}: {} {}, {}, {}{}", row.submission, row.person.name, row.person.id, row.problem,
+                         row.state, row.fault.empty() ? "" : " (" + row.fault + ")"));
   if (!row.why.empty()) text += remark(row.why);
   if (std::string late = lateness_text(row); !late.empty())
     text += remark(fmt::format("{}{}. No marks are deducted for this unless you do it.",
@@ -94,22 +99,32 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
     for (const Json& found : evidence.value("criteria", Json::array())) {
       if (found.value("id", "") != criterion.id) continue;
       for (const Json& e : found.value("evidence", Json::array())) {
-        text += remark(fmt::format("  [{}] {}: {}", e.value("standing", ""), e.value("looks_for", ""), e.value("found", "")));
+        text += remark(fmt::format("  [{}] {}: {}", e.value("standing", ""), e.value("looks_for", ""),
+                                   e.value("found", "")));
         if (e.contains("ask")) text += remark("  ? " + e.value("ask", ""));
       }
-      if (found.contains("suggested")) text += remark(fmt::format("  suggested: {} ({})", number(found.value("suggested", 0.0)), found.value("because", "")));
+      if (found.contains("suggested"))
+        text += remark(fmt::format("  suggested: {} ({})", number(found.value("suggested", 0.0)),
+                                   found.value("because", "")));
     }
     for (const std::string& question : criterion.questions) text += remark("  ? " + question);
-    for (const Level& level : criterion.levels) text += remark(fmt::format("  {}-{} {}: {}", number(level.from), number(level.to), level.name, level.text));
+    for (const Level& level : criterion.levels)
+      text +=
+          remark(fmt::format("  {}-{} {}: {}", number(level.from), number(level.to), level.name, level.text));
     const auto& mark = row.marks[i];
-    if (mark && mark->earlier_version) text += remark(fmt::format("  given for an earlier version: {} by {}: {}", number(mark->points), mark->grader, mark->reason));
+    if (mark && mark->earlier_version)
+      text += remark(fmt::format("  given for an earlier version: {} by {}: {}", number(mark->points),
+                                 mark->grader, mark->reason));
     const bool given = mark && !mark->earlier_version;
-    text += fmt::format("  {}:\n    points: {}\n    reason: {}\n", criterion.id, given ? number(mark->points) : "", given ? quoted(mark->reason) : "");
+    text += fmt::format("  {}:\n    points: {}\n    reason: {}\n", criterion.id,
+                        given ? number(mark->points) : "", given ? quoted(mark->reason) : "");
   }
   return text;
 }
 
-Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file, const std::string& submission, const std::string& grader, const Comments& comments) {
+Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file,
+                                     const std::string& submission, const std::string& grader,
+                                     const Comments& comments) {
   CAPSTONE_TRY(YAML::Node root, load(text, file));
   const YAML::Node list = root.IsMap() ? root["marks"] : YAML::Node(YAML::NodeType::Undefined);
   if (!list || !list.IsMap())
@@ -137,7 +152,8 @@ Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string&
   return marks;
 }
 
-Result<std::vector<Mark>> read_marks(const std::string& text, const std::string& file, const std::string& grader, const Comments& comments) {
+Result<std::vector<Mark>> read_marks(const std::string& text, const std::string& file,
+                                     const std::string& grader, const Comments& comments) {
   CAPSTONE_TRY(CsvTable table, CsvTable::read(text, file, {"name", "criterion", "points", "reason"}));
   std::vector<Mark> marks;
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -158,14 +174,25 @@ Result<std::vector<Mark>> read_marks(const std::string& text, const std::string&
 }
 
 std::string gradebook_csv(const std::vector<GradebookRow>& rows, const Rubric& rubric) {
-  std::vector<std::string> heading{"name", "person", "id", "email", "problem", "state", "late", "submitted", "deadline", "days_late", "grace_days"};
+  std::vector<std::string> heading{"name", "person",    "id",       "email",     "problem",   "state",
+                                   "late", "submitted", "deadline", "days_late", "grace_days"};
   for (const Criterion& criterion : rubric.criteria) heading.push_back(criterion.id);
   heading.insert(heading.end(), {"total", "published", "for_an_earlier_version"});
   std::string text = csv_row(heading);
   for (const GradebookRow& row : rows) {
     const auto late = days_late(row);
-    std::vector<std::string> cells{row.submission, row.person.name, row.person.id, row.person.email, row.problem, row.state, row.late || (late && *late > 0) ? "late" : "",
-                                   row.submitted, row.deadline, late && *late > 0 ? fmt::format("{:.2f}", *late) : "", row.grace_days > 0 ? number(row.grace_days) : ""}, earlier;
+    std::vector<std::string> cells{row.submission,
+                                   row.person.name,
+                                   row.person.id,
+                                   row.person.email,
+                                   row.problem,
+                                   row.state,
+                                   row.late || (late && *late > 0) ? "late" : "",
+                                   row.submitted,
+                                   row.deadline,
+                                   late && *late > 0 ? fmt::format("{:.2f}", *late) : "",
+                                   row.grace_days > 0 ? number(row.grace_days) : ""},
+        earlier;
     for (const auto& mark : row.marks) {
       cells.push_back(mark ? number(mark->points) : "");
       if (mark && mark->earlier_version) earlier.push_back(mark->criterion);
@@ -185,11 +212,25 @@ Json gradebook_json(const std::vector<GradebookRow>& rows, const Rubric& rubric)
     const auto late = days_late(row);
     for (const auto& mark : row.marks)
       if (mark)
-        marks[mark->criterion] = {{"points", mark->points}, {"reason", mark->reason}, {"grader", mark->grader}, {"time", mark->time}, {"digest", mark->digest}, {"earlier_version", mark->earlier_version}};
-    out["rows"].push_back({{"name", row.submission}, {"person", row.person.name}, {"id", row.person.id}, {"email", row.person.email}, {"problem", row.problem},
-                           {"state", row.state}, {"fault", row.fault}, {"late", row.late},
-                           {"submitted", row.submitted}, {"deadline", row.deadline}, {"days_late", late ? Json(*late) : Json(nullptr)}, {"grace_days", row.grace_days}, {"digest", row.digest}, {"marks", std::move(marks)},
-                           {"total", row.total() ? Json(*row.total()) : Json(nullptr)}, {"published", row.published}});
+        marks[mark->criterion] = {{"points", mark->points}, {"reason", mark->reason},
+                                  {"grader", mark->grader}, {"time", mark->time},
+                                  {"digest", mark->digest}, {"earlier_version", mark->earlier_version}};
+    out["rows"].push_back({{"name", row.submission},
+                           {"person", row.person.name},
+                           {"id", row.person.id},
+                           {"email", row.person.email},
+                           {"problem", row.problem},
+                           {"state", row.state},
+                           {"fault", row.fault},
+                           {"late", row.late},
+                           {"submitted", row.submitted},
+                           {"deadline", row.deadline},
+                           {"days_late", late ? Json(*late) : Json(nullptr)},
+                           {"grace_days", row.grace_days},
+                           {"digest", row.digest},
+                           {"marks", std::move(marks)},
+                           {"total", row.total() ? Json(*row.total()) : Json(nullptr)},
+                           {"published", row.published}});
   }
   return out;
 }

@@ -24,7 +24,8 @@ Result<std::string> reason_of(const std::string& text, const std::string& where,
 /// each criterion has a place for its mark, filled in if this version already has one.
 /// @param evidence  the mentors' score_sheet.json of the submission; null when there is none (a failed
 ///                  submission)
-std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence, const Comments& comments);
+std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence,
+                          const Comments& comments);
 
 /// The marks in a filled-in sheet. Criteria without points are skipped.
 /// @error not YAML; an unknown key; points that are not a number; an unknown comment (the hint names the

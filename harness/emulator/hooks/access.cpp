@@ -7,8 +7,8 @@ namespace {
 
 /// Shared, global or neither, with bounds checked and the access traced in pieces of `piece` bytes (0: not
 /// traced).
-void access_at(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, unsigned piece, bool reads, bool writes,
-               SiteId site, bool relaxed) {
+void access_at(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, unsigned piece, bool reads,
+               bool writes, SiteId site, bool relaxed) {
   Spot place{};
   if (!find_place(block, address, bytes, writes, site, place)) return;
   if (place.home || place.allocation->counted)
@@ -50,11 +50,14 @@ void host_access(std::uintptr_t address, bool write, std::uint32_t pc) {
   keep_finding(std::move(finding));
 }
 
-void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc) {
+void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write,
+                     std::uint32_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (this_lane && !this_lane->results.empty() && on_a_stack(address)) require_finished(*this_lane, address, bytes, write, pc);
+  if (this_lane && !this_lane->results.empty() && on_a_stack(address))
+    require_finished(*this_lane, address, bytes, write, pc);
   if (bytes == 0 || !visible(address)) return;
-  access_at(*this_block, *this_lane, address, bytes, piece, !write, write, site_at(pc, piece, write, false), false);
+  access_at(*this_block, *this_lane, address, bytes, piece, !write, write, site_at(pc, piece, write, false),
+            false);
 }
 
 void access_range(const volatile void* pointer, std::size_t bytes, bool write, std::uint32_t pc) {
@@ -62,7 +65,8 @@ void access_range(const volatile void* pointer, std::size_t bytes, bool write, s
   observed_access(pointer, static_cast<unsigned>(bytes), words ? 4 : 1, write, pc);
 }
 
-void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, bool writes, int order, std::uint32_t pc) {
+void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, bool writes, int order,
+                   std::uint32_t pc) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (!visible(address)) return;
   if (address % bytes != 0) misaligned(bytes, writes, pc);
@@ -71,7 +75,8 @@ void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, boo
   if (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST) fence(block, lane);
   pass_flag(block, lane, address, reads, writes);
   // A plain load is the first half of a compare-and-swap loop; the loop is one operation.
-  access_at(block, lane, address, bytes, writes ? bytes : 0, reads, writes, site_at(pc, bytes, writes, true), true);
+  access_at(block, lane, address, bytes, writes ? bytes : 0, reads, writes, site_at(pc, bytes, writes, true),
+            true);
 }
 
 }  // namespace capstone_emu::hooks

@@ -24,7 +24,8 @@ Finding blank_finding(FindingKind kind, const Block& block);
 // shadow.cpp. The kernel ends at the first access that is out of bounds or misaligned.
 [[noreturn]] void stop_at(Finding finding, std::uint32_t pc, bool write);
 [[noreturn]] void misaligned(unsigned bytes, bool write, std::uint32_t pc);
-void require_shared_variable(const Block& block, std::size_t offset, unsigned bytes, bool write, std::uint32_t pc);
+void require_shared_variable(const Block& block, std::size_t offset, unsigned bytes, bool write,
+                             std::uint32_t pc);
 /// Null: no memory of the program, but the emulator's own.
 Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, std::uint32_t pc);
 /// A place in memory.
@@ -32,7 +33,9 @@ struct Spot {
   Allocation* allocation;  ///< of global memory; else null
   Block* home;             ///< whose shared memory; else null
   std::size_t offset;      ///< in the allocation, or in the block's shared memory
-  static Spot in(Allocation& allocation, std::uintptr_t address) { return {&allocation, nullptr, address - allocation.begin}; }
+  static Spot in(Allocation& allocation, std::uintptr_t address) {
+    return {&allocation, nullptr, address - allocation.begin};
+  }
   static Spot in(Block& home, std::uintptr_t address) { return {nullptr, &home, address - home.shared}; }
   std::uintptr_t address() const { return (allocation ? allocation->begin : home->shared) + offset; }
 };
@@ -42,14 +45,18 @@ void touch_range(Block& block, Lane& lane, Spot place, unsigned bytes, bool read
 /// the emulator's own memory.
 bool find_place(Block& block, std::uintptr_t address, unsigned bytes, bool write, SiteId site, Spot& place);
 
-inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) { return {lane.time, site, lane.linear, relaxed, false}; }
+inline Stamp stamp_of(const Lane& lane, SiteId site, bool relaxed) {
+  return {lane.time, site, lane.linear, relaxed, false};
+}
 
 /// The usual cases: the word was written, and what others did to it happened before (their stamps are older
 /// than `floor`) or was this thread (stamps from `own` on are of this block).
 /// @return false when this is not enough to decide
 template <bool kWrite>
 inline bool quick_touch(Cell& cell, const Stamp& me, Time floor, Time own, Time ready_from) {
-  auto settled = [&](const Stamp& s) { return !s.asynchronous && (s.time < floor || (s.time >= own && s.thread == me.thread)); };
+  auto settled = [&](const Stamp& s) {
+    return !s.asynchronous && (s.time < floor || (s.time >= own && s.thread == me.thread));
+  };
   if (cell.ready < ready_from || !settled(cell.write)) return false;
   if (!kWrite) return cell.spread == floor;
   if (cell.ready == kSplit || !settled(cell.reads[0]) || !settled(cell.reads[1])) return false;
@@ -58,14 +65,16 @@ inline bool quick_touch(Cell& cell, const Stamp& me, Time floor, Time own, Time 
   return true;
 }
 template <unsigned N, bool kWrite>
-inline bool quick_touches(Shadow& shadow, std::size_t offset, const Stamp& me, Time floor, Time own, Time ready_from) {
+inline bool quick_touches(Shadow& shadow, std::size_t offset, const Stamp& me, Time floor, Time own,
+                          Time ready_from) {
   if (N < 4) return false;
   for (unsigned i = 0; i < N; i += 4)
     if (!quick_touch<kWrite>(shadow.word(offset + i), me, floor, own, ready_from)) return false;
   return true;
 }
 
-inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned bytes, bool write, std::uint32_t pc) {
+inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned bytes, bool write,
+                                  std::uint32_t pc) {
   Allocation*& hint = sites[site].hint;
   if (__builtin_expect(hint && hint->contains(address, bytes), 1)) return hint;
   Allocation* found = allocation_at(address, bytes, write, pc);
@@ -74,7 +83,8 @@ inline Allocation* allocation_for(SiteId site, std::uintptr_t address, unsigned 
 }
 
 /// Reports an access to an accumulator whose wgmma was not waited for (wgmma.cpp).
-void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write, std::uint32_t pc);
+void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write,
+                      std::uint32_t pc);
 
 /// Of code that no kernel runs.
 void host_access(std::uintptr_t address, bool write, std::uint32_t pc);
@@ -101,10 +111,13 @@ inline void access(const volatile void* pointer, std::uint32_t pc) {
   if (offset < block.shared_bytes) {
     trace(block, *lane, site, offset | kSharedBit);
     // Other blocks of a cluster know nothing of this one's barriers.
-    if (!kVolatile && !block.cluster && quick_touches<N, kWrite>(*block.shadow, offset, me, block.barrier, block.begin, block.begin)) return;
+    if (!kVolatile && !block.cluster &&
+        quick_touches<N, kWrite>(*block.shadow, offset, me, block.barrier, block.begin, block.begin))
+      return;
     require_shared_variable(block, offset, N, kWrite, pc);
     touch_range(block, *lane, {nullptr, &block, offset}, N, !kWrite, kWrite, me);
-  } else if (Block* home = __builtin_expect(block.cluster != nullptr, 0) ? home_of(block, address) : nullptr) {
+  } else if (Block* home =
+                 __builtin_expect(block.cluster != nullptr, 0) ? home_of(block, address) : nullptr) {
     const Spot place = Spot::in(*home, address);
     trace(block, *lane, site, place.offset | kSharedBit);
     require_shared_variable(*home, place.offset, N, kWrite, pc);
@@ -114,16 +127,20 @@ inline void access(const volatile void* pointer, std::uint32_t pc) {
     if (!allocation) return;
     if (allocation->counted) trace(block, *lane, site, address);
     const std::size_t at = address - allocation->begin;
-    if (kVolatile || !quick_touches<N, kWrite>(allocation->shadow, at, me, running_launch.begin, block.last_turn, allocation->written ? 0 : 1))
+    if (kVolatile || !quick_touches<N, kWrite>(allocation->shadow, at, me, running_launch.begin,
+                                               block.last_turn, allocation->written ? 0 : 1))
       touch_range(block, *lane, {allocation, nullptr, at}, N, !kWrite, kWrite, me);
   }
   if (kVolatile) pass_flag(block, *lane, address, !kWrite, kWrite);
 }
 
-inline std::uint32_t number(const void* pc) { return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc)); }
+inline std::uint32_t number(const void* pc) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(pc));
+}
 
 /// An access by the emulator on behalf of the running thread, counted in pieces of `piece` bytes.
-void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write, std::uint32_t pc);
+void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write,
+                     std::uint32_t pc);
 
 /// What a copy engine did for `thread` at the place is done: `finished` says when, and whether it counts as
 /// the thread's own.
@@ -146,6 +163,7 @@ void require_order(Block& block, Lane& lane, const void* pointer, const Stamp& b
 void swap_begins(const volatile void* pointer, unsigned bytes);
 
 /// An atomic operation; `order` is one of __ATOMIC_….
-void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, bool writes, int order, std::uint32_t pc);
+void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, bool writes, int order,
+                   std::uint32_t pc);
 
 }  // namespace capstone_emu::hooks

@@ -12,7 +12,7 @@
 
 namespace capstone_emu::hooks {
 
-inline constexpr unsigned kTraceCapacity = 2048;           // accesses of one thread that wait to be grouped
+inline constexpr unsigned kTraceCapacity = 2048;  // accesses of one thread that wait to be grouped
 inline constexpr unsigned kWarpGroupSize = 128;
 // in a trace: the address is an offset in shared memory
 inline constexpr std::uint64_t kSharedBit = 1ull << 63;
@@ -41,19 +41,19 @@ struct MultiplierReads {
     unsigned group;
   };
   std::vector<Piece> pending;
-  std::vector<Time> finished;        ///< by group, from 0 on, as far as a thread waited: when
+  std::vector<Time> finished;  ///< by group, from 0 on, as far as a thread waited: when
 };
 
 /// One CUDA thread.
 struct Lane {
-  Time time = 0;                     ///< of its accesses; advances when others may have learnt of it
-  std::uint32_t linear = 0;          ///< in its block
+  Time time = 0;             ///< of its accesses; advances when others may have learnt of it
+  std::uint32_t linear = 0;  ///< in its block
   std::uint32_t traced = 0;
-  SiteId* trace_sites = nullptr;     ///< [kTraceCapacity]
+  SiteId* trace_sites = nullptr;  ///< [kTraceCapacity]
   std::uint64_t* trace_addresses = nullptr;
   /// of each lane of its warp: what was stamped before that happened before
   Time known[kWarpSize];
-  std::unique_ptr<Knowledge> learnt; ///< through flags; null: nothing
+  std::unique_ptr<Knowledge> learnt;  ///< through flags; null: nothing
   /// what it knew at its last fence: published by its next atomic write
   std::shared_ptr<const Knowledge> fenced;
   std::vector<PendingCopy> open;
@@ -61,8 +61,8 @@ struct Lane {
   std::vector<PendingStore> open_stores;
   std::vector<std::vector<PendingStore>> committed_stores;
   std::vector<PendingResult> results;
-  unsigned result_groups = 0;        ///< groups of wgmma that were committed
-  bool multiplies = false;           ///< inside a wgmma, which may touch its accumulators
+  unsigned result_groups = 0;  ///< groups of wgmma that were committed
+  bool multiplies = false;     ///< inside a wgmma, which may touch its accumulators
 
   unsigned warp() const { return linear / kWarpSize; }
   unsigned lane() const { return linear % kWarpSize; }
@@ -71,7 +71,7 @@ struct Lane {
 /// A thread that arrived at a barrier of its block, and when.
 struct Arrival {
   unsigned thread;
-  Time time;      ///< what it stamped before happened before whatever follows the barrier
+  Time time;  ///< what it stamped before happened before whatever follows the barrier
   bool waits;
 };
 
@@ -87,20 +87,20 @@ struct Doubt {
 struct Block {
   Block();
   const BlockRunner* runner = nullptr;
-  std::uint64_t index = 0;           ///< in the grid
+  std::uint64_t index = 0;  ///< in the grid
   /// what was stamped before `barrier` by threads of this block happened before
   Time begin = 0, barrier = 0;
-  Time last_turn = 0;                ///< when it last got the turn: later stamps are all its own
+  Time last_turn = 0;  ///< when it last got the turn: later stamps are all its own
   std::uintptr_t shared = 0;
   std::size_t shared_bytes = 0, statics = 0;  ///< statics: offset of the `__shared__` variables
-  const void* cluster = nullptr;     ///< blocks with the same one reach each other's shared memory
-  std::unique_ptr<Shadow> shadow;    ///< of shared memory
+  const void* cluster = nullptr;              ///< blocks with the same one reach each other's shared memory
+  std::unique_ptr<Shadow> shadow;             ///< of shared memory
   /// offset, bytes: the shared memory that may be touched
   std::vector<std::pair<std::size_t, std::size_t>> variables;
-  std::vector<Lane> lanes;           ///< [kMaxThreads]
+  std::vector<Lane> lanes;                  ///< [kMaxThreads]
   Time warp[kMaxThreads / kWarpSize] = {};  ///< as `barrier`, among the lanes of one warp
-  unsigned count = 0;                ///< threads
-  std::unique_ptr<Knowledge> learnt; ///< by all its threads at the last barrier
+  unsigned count = 0;                       ///< threads
+  std::unique_ptr<Knowledge> learnt;        ///< by all its threads at the last barrier
   std::vector<Doubt> doubts;
   std::vector<Arrival> arrivals[kNamedBarriers];
   MultiplierReads multipliers[kMaxThreads / kWarpGroupSize];

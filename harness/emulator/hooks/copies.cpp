@@ -15,7 +15,8 @@ Spot spot_at(Block& block, const void* pointer) {
 }
 
 void finish(const void* pointer, unsigned bytes, const Lane& lane, bool writes) {
-  finish_asynchronous(spot_at(*this_block, pointer), bytes, lane.linear, writes, {lane.time, 0, lane.linear, false, false});
+  finish_asynchronous(spot_at(*this_block, pointer), bytes, lane.linear, writes,
+                      {lane.time, 0, lane.linear, false, false});
 }
 
 /// The first `groups - still_pending` of the groups, taken out of the list.
@@ -30,7 +31,7 @@ std::vector<Group> take_finished(std::vector<Group>& groups, unsigned still_pend
 
 /// A bulk load whose barrier does not know of it yet.
 struct Load {
-  Block* home;          // whose shared memory it writes
+  Block* home;  // whose shared memory it writes
   std::size_t offset;
   unsigned bytes;
   Block* issuer;
@@ -50,7 +51,8 @@ void count_bulk(SiteId id, std::uintptr_t address, unsigned bytes, bool write) {
   Counts& counts = site.counts;
   site.used = true;
   if (std::exchange(last_site, id) != id) last_sector = 0;
-  for (std::uintptr_t sector = address / kSectorBytes; sector <= (address + bytes - 1) / kSectorBytes; ++sector) {
+  for (std::uintptr_t sector = address / kSectorBytes; sector <= (address + bytes - 1) / kSectorBytes;
+       ++sector) {
     if (sector == last_sector) continue;
     ++counts.sectors;
     if (sector / (kLine / kSectorBytes) != last_sector / (kLine / kSectorBytes)) {
@@ -65,7 +67,8 @@ void count_bulk(SiteId id, std::uintptr_t address, unsigned bytes, bool write) {
 }
 
 /// One side of a bulk copy; its access ends the kernel when it is out of bounds.
-void bulk_access(const void* pointer, unsigned bytes, bool write, bool relaxed, bool unfinished, std::uint32_t pc) {
+void bulk_access(const void* pointer, unsigned bytes, bool write, bool relaxed, bool unfinished,
+                 std::uint32_t pc) {
   Block& block = *this_block;
   Lane& lane = *this_lane;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
@@ -80,7 +83,8 @@ void bulk_access(const void* pointer, unsigned bytes, bool write, bool relaxed, 
 }  // namespace
 
 void forget_loads(const Block& block) {
-  for (auto& [barrier, pending] : loads()) std::erase_if(pending, [&](const Load& load) { return load.home == &block || load.issuer == &block; });
+  for (auto& [barrier, pending] : loads())
+    std::erase_if(pending, [&](const Load& load) { return load.home == &block || load.issuer == &block; });
 }
 
 }  // namespace capstone_emu::hooks
@@ -102,7 +106,8 @@ void copy_issued(const void* to, const void* from, unsigned bytes, unsigned zero
   const SiteId site = site_at(place - 1, bytes, true, false);  // another site than the load's
   require_shared_variable(block, offset, bytes, true, place);
   trace(block, lane, site, offset | kSharedBit);
-  touch_range(block, lane, {nullptr, &block, offset}, bytes, false, true, {kUnfinished, site, lane.linear, false, true});
+  touch_range(block, lane, {nullptr, &block, offset}, bytes, false, true,
+              {kUnfinished, site, lane.linear, false, true});
   lane.open.push_back({to, bytes});
 }
 
@@ -148,7 +153,8 @@ void copies_complete_on(const void* barrier) {
   // The stamp is given in this block's turn, so that it is this block's, whichever block issued the copy.
   const Time done = ++now;
   for (const Load& load : it->second) {
-    finish_asynchronous({nullptr, load.home, load.offset}, load.bytes, load.thread, true, {done, 0, load.thread, false, true});
+    finish_asynchronous({nullptr, load.home, load.offset}, load.bytes, load.thread, true,
+                        {done, 0, load.thread, false, true});
     publish_engine(*this_block, object, load.thread, done + 1);
   }
   it->second.clear();

@@ -11,54 +11,54 @@ using capstone_emu::hooks::access;
 using capstone_emu::hooks::access_range;
 using capstone_emu::hooks::atomic_access;
 using capstone_emu::hooks::block_executed;
-using capstone_emu::hooks::this_block;
 using capstone_emu::hooks::swap_begins;
+using capstone_emu::hooks::this_block;
 using capstone_emu::hooks::this_lane;
 
 #define CAPSTONE_PC static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)))
 
-#define CAPSTONE_ACCESSES(N)                                                                              \
-  void __tsan_read##N(void* p) { access<N, false, false>(p, CAPSTONE_PC); }                               \
-  void __tsan_write##N(void* p) { access<N, true, false>(p, CAPSTONE_PC); }                               \
-  void __tsan_volatile_read##N(void* p) { access<N, false, true>(p, CAPSTONE_PC); }                       \
-  void __tsan_volatile_write##N(void* p) { access<N, true, true>(p, CAPSTONE_PC); }                       \
-  void __tsan_unaligned_read##N(void* p) { access_range(p, N, false, CAPSTONE_PC); }                      \
+#define CAPSTONE_ACCESSES(N)                                                         \
+  void __tsan_read##N(void* p) { access<N, false, false>(p, CAPSTONE_PC); }          \
+  void __tsan_write##N(void* p) { access<N, true, false>(p, CAPSTONE_PC); }          \
+  void __tsan_volatile_read##N(void* p) { access<N, false, true>(p, CAPSTONE_PC); }  \
+  void __tsan_volatile_write##N(void* p) { access<N, true, true>(p, CAPSTONE_PC); }  \
+  void __tsan_unaligned_read##N(void* p) { access_range(p, N, false, CAPSTONE_PC); } \
   void __tsan_unaligned_write##N(void* p) { access_range(p, N, true, CAPSTONE_PC); }
 
-#define CAPSTONE_FETCH(BITS, T, name)                                        \
-  T __tsan_atomic##BITS##_fetch_##name(volatile T* p, T v, int order) {      \
+#define CAPSTONE_FETCH(BITS, T, name)                                   \
+  T __tsan_atomic##BITS##_fetch_##name(volatile T* p, T v, int order) { \
     atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);        \
-    return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);                    \
+    return __atomic_fetch_##name(p, v, __ATOMIC_SEQ_CST);               \
   }
 
-#define CAPSTONE_ATOMICS(BITS, T)                                                                                      \
-  T __tsan_atomic##BITS##_load(const volatile T* p, int order) {                                                       \
-    atomic_access(p, sizeof(T), true, false, order, CAPSTONE_PC);                                                 \
-    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                       \
-  }                                                                                                                    \
-  void __tsan_atomic##BITS##_store(volatile T* p, T v, int order) {                                                    \
-    atomic_access(p, sizeof(T), false, true, order, CAPSTONE_PC);                                                 \
-    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                          \
-  }                                                                                                                    \
-  T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int order) {                                                    \
-    atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                                  \
-    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                                \
-  }                                                                                                                    \
-  int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T v, int order, int) {                 \
-    swap_begins(p, sizeof(T));                                                                                         \
-    atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                                  \
-    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
-  }                                                                                                                    \
-  int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T v, int order, int) {                   \
-    swap_begins(p, sizeof(T));                                                                                         \
-    atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                                  \
-    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
-  }                                                                                                                    \
-  CAPSTONE_FETCH(BITS, T, add)                                                                                         \
-  CAPSTONE_FETCH(BITS, T, sub)                                                                                         \
-  CAPSTONE_FETCH(BITS, T, and)                                                                                         \
-  CAPSTONE_FETCH(BITS, T, or)                                                                                          \
-  CAPSTONE_FETCH(BITS, T, xor)                                                                                         \
+#define CAPSTONE_ATOMICS(BITS, T)                                                                      \
+  T __tsan_atomic##BITS##_load(const volatile T* p, int order) {                                       \
+    atomic_access(p, sizeof(T), true, false, order, CAPSTONE_PC);                                      \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                       \
+  }                                                                                                    \
+  void __tsan_atomic##BITS##_store(volatile T* p, T v, int order) {                                    \
+    atomic_access(p, sizeof(T), false, true, order, CAPSTONE_PC);                                      \
+    __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                          \
+  }                                                                                                    \
+  T __tsan_atomic##BITS##_exchange(volatile T* p, T v, int order) {                                    \
+    atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                       \
+    return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                \
+  }                                                                                                    \
+  int __tsan_atomic##BITS##_compare_exchange_strong(volatile T* p, T* expected, T v, int order, int) { \
+    swap_begins(p, sizeof(T));                                                                         \
+    atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                       \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+  }                                                                                                    \
+  int __tsan_atomic##BITS##_compare_exchange_weak(volatile T* p, T* expected, T v, int order, int) {   \
+    swap_begins(p, sizeof(T));                                                                         \
+    atomic_access(p, sizeof(T), true, true, order, CAPSTONE_PC);                                       \
+    return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+  }                                                                                                    \
+  CAPSTONE_FETCH(BITS, T, add)                                                                         \
+  CAPSTONE_FETCH(BITS, T, sub)                                                                         \
+  CAPSTONE_FETCH(BITS, T, and)                                                                         \
+  CAPSTONE_FETCH(BITS, T, or)                                                                          \
+  CAPSTONE_FETCH(BITS, T, xor)                                                                         \
   CAPSTONE_FETCH(BITS, T, nand)
 
 extern "C" {

@@ -1,9 +1,9 @@
 #include "hooks/findings.h"
 
-#include "hooks/sites.h"
-
 #include <set>
 #include <tuple>
+
+#include "hooks/sites.h"
 
 namespace capstone_emu::hooks {
 namespace {
@@ -24,20 +24,28 @@ Index3 index_in(std::uint64_t linear, const Index3& dim) {
 
 std::string who(const Finding& f, const Party& p) {
   const std::string thread = "thread " + text_of(thread_of(f, p));
-  return f.now.block == f.before.block || !f.before.pc ? thread : thread + " of block " + text_of(block_of(f, p));
+  return f.now.block == f.before.block || !f.before.pc ? thread
+                                                       : thread + " of block " + text_of(block_of(f, p));
 }
 
 }  // namespace
 
 const char* name_of(FindingKind kind) {
   switch (kind) {
-    case FindingKind::kRace: return "race";
-    case FindingKind::kSameValue: return "same_value_write";
-    case FindingKind::kUninitialised: return "uninitialised_read";
-    case FindingKind::kOutOfBounds: return "out_of_bounds";
-    case FindingKind::kMisaligned: return "misaligned";
-    case FindingKind::kHostAccess: return "host_access";
-    case FindingKind::kUnfinishedResult: return "race";
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kSameValue:
+      return "same_value_write";
+    case FindingKind::kUninitialised:
+      return "uninitialised_read";
+    case FindingKind::kOutOfBounds:
+      return "out_of_bounds";
+    case FindingKind::kMisaligned:
+      return "misaligned";
+    case FindingKind::kHostAccess:
+      return "host_access";
+    case FindingKind::kUnfinishedResult:
+      return "race";
   }
   return "race";
 }
@@ -60,11 +68,16 @@ std::vector<Finding> take_findings() {
     if (f.kind == FindingKind::kRace) racing.insert({f.now.pc, f.before.pc});
   // The plain read at the head of `do … while (atomicCAS(…))` races with the others' swaps and does no harm:
   // a stale value makes the swap fail.
-  const auto begins_swap = [](const Party& p) { return !p.write && !p.atomic && sites[site_ids[p.pc - text_begin]].begins_swap; };
+  const auto begins_swap = [](const Party& p) {
+    return !p.write && !p.atomic && sites[site_ids[p.pc - text_begin]].begins_swap;
+  };
   std::erase_if(found, [&](const Finding& f) {
-    return f.kind == FindingKind::kRace && ((f.before.atomic && begins_swap(f.now)) || (f.now.atomic && begins_swap(f.before)));
+    return f.kind == FindingKind::kRace &&
+           ((f.before.atomic && begins_swap(f.now)) || (f.now.atomic && begins_swap(f.before)));
   });
-  std::erase_if(found, [&](const Finding& f) { return f.kind == FindingKind::kUninitialised && racing.contains(f.now.pc); });
+  std::erase_if(found, [&](const Finding& f) {
+    return f.kind == FindingKind::kUninitialised && racing.contains(f.now.pc);
+  });
   return found;
 }
 
@@ -77,23 +90,29 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
     case FindingKind::kRace:
       if (f.before.asynchronous)
         return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " overwrites" : " reads") + at +
-               (f.before.write ? " what the asynchronous copy of " + who(f, f.before) + other_at + " may not have written yet"
-                                : " what an asynchronous operation of " + who(f, f.before) + other_at + " may not have read yet");
-      return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at + " what " +
-             who(f, f.before) + (f.before.write ? " wrote" : " read") + other_at + ", and nothing orders the two";
+               (f.before.write ? " what the asynchronous copy of " + who(f, f.before) + other_at +
+                                     " may not have written yet"
+                               : " what an asynchronous operation of " + who(f, f.before) + other_at +
+                                     " may not have read yet");
+      return "race on " + f.object + ": " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
+             " what " + who(f, f.before) + (f.before.write ? " wrote" : " read") + other_at +
+             ", and nothing orders the two";
     case FindingKind::kSameValue:
-      return who(f, f.now) + " writes the same value to " + f.object + at + " as " + who(f, f.before) + other_at +
-             ", unordered: harmless as long as the values agree";
+      return who(f, f.now) + " writes the same value to " + f.object + at + " as " + who(f, f.before) +
+             other_at + ", unordered: harmless as long as the values agree";
     case FindingKind::kUninitialised:
-      return "read of uninitialised memory: " + f.object + " is read" + at + " before anything was written there";
+      return "read of uninitialised memory: " + f.object + " is read" + at +
+             " before anything was written there";
     case FindingKind::kOutOfBounds:
-      return std::string("out of bounds: a ") + (f.now.write ? "store" : "load") + " of " + std::to_string(f.bytes) +
-             " bytes" + at + " touches " + f.object;
+      return std::string("out of bounds: a ") + (f.now.write ? "store" : "load") + " of " +
+             std::to_string(f.bytes) + " bytes" + at + " touches " + f.object;
     case FindingKind::kMisaligned:
-      return std::string("misaligned access: a ") + (f.now.write ? "store" : "load") + " of " + std::to_string(f.bytes) +
-             " bytes" + at + " at an address that is no multiple of " + std::to_string(f.bytes);
+      return std::string("misaligned access: a ") + (f.now.write ? "store" : "load") + " of " +
+             std::to_string(f.bytes) + " bytes" + at + " at an address that is no multiple of " +
+             std::to_string(f.bytes);
     case FindingKind::kHostAccess:
-      return std::string("device memory on the host: code of launch() ") + (f.now.write ? "writes" : "reads") + " " + f.object + at + ", and that is no kernel";
+      return std::string("device memory on the host: code of launch() ") +
+             (f.now.write ? "writes" : "reads") + " " + f.object + at + ", and that is no kernel";
     case FindingKind::kUnfinishedResult:
       return "race on an accumulator of wgmma: " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
              " what the wgmma.mma_async" + other_at + " may not have written yet";
@@ -105,29 +124,41 @@ std::string hint_of(const Finding& f) {
   switch (f.kind) {
     case FindingKind::kRace:
       if (f.before.asynchronous)
-        return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, cp.async.bulk.wait_group, "
+        return "wait for it (__pipeline_wait_prior, cp.async.wait_group, wait() on its barrier, "
+               "cp.async.bulk.wait_group, "
                "wgmma.wait_group), then synchronise with the threads that continue";
       if (f.now.block != f.before.block)
-        return "blocks run in any order: give each block its own elements, use atomics, or split the work into two kernels; "
+        return "blocks run in any order: give each block its own elements, use atomics, or split the work "
+               "into two kernels; "
                "a flag between blocks needs __threadfence() before it is set by an atomic";
-      if (f.now.atomic != f.before.atomic) return "all threads must use an atomic here, or a barrier must stand between";
-      if (f.same_warp) return "lanes of a warp do not run in lock-step: __syncwarp() or __syncthreads() between the two";
-      if (f.before.write && f.now.write) return "two threads must not write one element: check the index, or use an atomic";
-      return f.before.write ? "__syncthreads() between the write and the read"
-                            : "__syncthreads() between the read and the next write, so that no thread overwrites what "
-                              "another still reads";
-    case FindingKind::kSameValue: return "let one thread write";
+      if (f.now.atomic != f.before.atomic)
+        return "all threads must use an atomic here, or a barrier must stand between";
+      if (f.same_warp)
+        return "lanes of a warp do not run in lock-step: __syncwarp() or __syncthreads() between the two";
+      if (f.before.write && f.now.write)
+        return "two threads must not write one element: check the index, or use an atomic";
+      return f.before.write
+                 ? "__syncthreads() between the write and the read"
+                 : "__syncthreads() between the read and the next write, so that no thread overwrites what "
+                   "another still reads";
+    case FindingKind::kSameValue:
+      return "let one thread write";
     case FindingKind::kUninitialised:
-      return f.shared ? "write the element first, by every thread that should; check the bounds of the loop that fills it"
+      return f.shared ? "write the element first, by every thread that should; check the bounds of the loop "
+                        "that fills it"
                       : "outputs, workspace and cudaMalloc'd memory hold no values: write before reading";
     case FindingKind::kOutOfBounds:
       return f.object.find("no allocation") != std::string::npos
                  ? "kernels can touch device memory only: cudaMalloc and cudaMemcpy, or pass by value"
                  : "check the index against the array's size";
     case FindingKind::kMisaligned:
-      return "rows need not be aligned: use vector accesses only where the row length and the offset allow it";
-    case FindingKind::kHostAccess: return "a GPU's memory can be touched by kernels only: put the loop into a __global__ function and launch that, or copy with cudaMemcpyAsync";
-    case FindingKind::kUnfinishedResult: return "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";
+      return "rows need not be aligned: use vector accesses only where the row length and the offset allow "
+             "it";
+    case FindingKind::kHostAccess:
+      return "a GPU's memory can be touched by kernels only: put the loop into a __global__ function and "
+             "launch that, or copy with cudaMemcpyAsync";
+    case FindingKind::kUnfinishedResult:
+      return "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";
   }
   return {};
 }

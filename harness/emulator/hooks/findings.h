@@ -10,13 +10,13 @@
 namespace capstone_emu::hooks {
 
 enum class FindingKind {
-  kRace,             ///< two threads access one place, at least one writes, and nothing orders them
-  kSameValue,        ///< as a race of two writes, but the second changed nothing: a label, not an error
-  kUninitialised,    ///< a read of memory that was never written
-  kOutOfBounds,      ///< outside of every allocation and shared variable
+  kRace,           ///< two threads access one place, at least one writes, and nothing orders them
+  kSameValue,      ///< as a race of two writes, but the second changed nothing: a label, not an error
+  kUninitialised,  ///< a read of memory that was never written
+  kOutOfBounds,    ///< outside of every allocation and shared variable
   kMisaligned,
-  kHostAccess,       ///< host code touches a tensor: device memory
-  kUnfinishedResult, ///< an accumulator is accessed before a wait for the wgmma that writes it
+  kHostAccess,        ///< host code touches a tensor: device memory
+  kUnfinishedResult,  ///< an accumulator is accessed before a wait for the wgmma that writes it
 };
 const char* name_of(FindingKind kind);
 
@@ -32,7 +32,7 @@ struct Finding {
   FindingKind kind;
   std::string kernel;
   Index3 grid, block_dim;
-  std::string object;    ///< what memory: "shared memory `tile`", "`C`"
+  std::string object;  ///< what memory: "shared memory `tile`", "`C`"
   Party now, before;
   unsigned bytes = 0;
   bool shared = false, same_warp = false;

@@ -65,7 +65,8 @@ std::vector<FloatInstruction> float_instructions(const std::vector<std::uint32_t
     const std::string instruction = line.substr(tab + 1);
     const std::string mnemonic = instruction.substr(0, instruction.find_first_of(" \t"));
     called = instruction.find("<__sanitizer_cov_trace_pc>") != std::string::npos;
-    if (const unsigned flops = block ? flops_of(mnemonic.c_str()) : 0) found.push_back({address, block, flops});
+    if (const unsigned flops = block ? flops_of(mnemonic.c_str()) : 0)
+      found.push_back({address, block, flops});
     if (mnemonic == "ret" || mnemonic == "retq" || mnemonic == "jmp" || mnemonic == "b") block = 0;
   }
   return found;

@@ -9,8 +9,8 @@ namespace capstone_emu::hooks {
 /// One arithmetic instruction and the block it belongs to.
 struct FloatInstruction {
   std::uint32_t address = 0;
-  std::uint32_t block = 0;   ///< return address of the block's counting call
-  unsigned flops = 0;        ///< 1; 2 for a fused multiply-add
+  std::uint32_t block = 0;  ///< return address of the block's counting call
+  unsigned flops = 0;       ///< 1; 2 for a fused multiply-add
 };
 
 /// @param blocks  return addresses of counting calls that ran

@@ -65,7 +65,8 @@ void threads_meet(unsigned named_barrier) {
   Knowledge met;
   for (const Arrival& a : arrivals)
     if (const Lane& lane = block.lanes[a.thread]; lane.learnt) join(met, *lane.learnt);
-  std::sort(arrivals.begin(), arrivals.end(), [](const Arrival& a, const Arrival& b) { return a.thread < b.thread; });
+  std::sort(arrivals.begin(), arrivals.end(),
+            [](const Arrival& a, const Arrival& b) { return a.thread < b.thread; });
   BlockKnowledge& own = met[block.index];
   for (const Arrival& a : arrivals) own.add(a.thread, a.time);
   for (const Arrival& a : arrivals)

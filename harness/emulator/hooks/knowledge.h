@@ -43,9 +43,12 @@ class BlockKnowledge {
     auto a = some_.cbegin(), b = other.some_.cbegin();
     while (a != some_.cend() || b != other.some_.cend()) {
       std::pair<std::uint32_t, Time> next;
-      if (b == other.some_.cend() || (a != some_.cend() && a->first < b->first)) next = *a++;
-      else if (a == some_.cend() || b->first < a->first) next = *b++;
-      else next = {a->first, std::max(a->second, b->second)}, ++a, ++b;
+      if (b == other.some_.cend() || (a != some_.cend() && a->first < b->first))
+        next = *a++;
+      else if (a == some_.cend() || b->first < a->first)
+        next = *b++;
+      else
+        next = {a->first, std::max(a->second, b->second)}, ++a, ++b;
       if (next.second > all || next.first >= kEngine) merged.push_back(next);
     }
     some_ = std::move(merged);
@@ -53,7 +56,8 @@ class BlockKnowledge {
 
  private:
   std::vector<std::pair<std::uint32_t, Time>>::const_iterator find(unsigned thread) const {
-    return std::lower_bound(some_.begin(), some_.end(), thread, [](const auto& e, unsigned t) { return e.first < t; });
+    return std::lower_bound(some_.begin(), some_.end(), thread,
+                            [](const auto& e, unsigned t) { return e.first < t; });
   }
   std::vector<std::pair<std::uint32_t, Time>> some_;  // ascending by thread
 };

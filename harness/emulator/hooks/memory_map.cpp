@@ -15,7 +15,9 @@ std::map<std::uintptr_t, std::unique_ptr<Allocation>>& table() {
 
 std::uintptr_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-std::string described(const Allocation& a) { return "`" + a.name + "` (" + std::to_string(a.bytes) + " bytes)"; }
+std::string described(const Allocation& a) {
+  return "`" + a.name + "` (" + std::to_string(a.bytes) + " bytes)";
+}
 
 }  // namespace
 
@@ -27,7 +29,8 @@ Shadow::~Shadow() {
 }
 
 void add_allocation(const void* begin, std::size_t bytes, std::string name, bool written, bool counted) {
-  table()[address_of(begin)] = std::make_unique<Allocation>(address_of(begin), bytes, std::move(name), written, counted);
+  table()[address_of(begin)] =
+      std::make_unique<Allocation>(address_of(begin), bytes, std::move(name), written, counted);
 }
 
 void remove_allocation(const void* begin) {

@@ -11,10 +11,10 @@ namespace capstone_emu::hooks {
 
 /// Who accessed a word last: 8 bytes.
 struct Stamp {
-  Time time = 0;               ///< 0: never accessed
+  Time time = 0;  ///< 0: never accessed
   std::uint32_t site : 20;
-  std::uint32_t thread : 10;   ///< in its block
-  std::uint32_t relaxed : 1;   ///< an atomic, or volatile, access: two of them never race
+  std::uint32_t thread : 10;  ///< in its block
+  std::uint32_t relaxed : 1;  ///< an atomic, or volatile, access: two of them never race
   /// by a copy engine for the thread; `time` is kUnfinished until a thread can know that it is done
   std::uint32_t asynchronous : 1;
   /// wgmma, for a warp group whose first thread it is
@@ -26,8 +26,8 @@ static_assert(sizeof(Stamp) == 8 && kMaxSites == 1u << 20);
 
 /// The shadow of four aligned bytes, or of one byte where threads share a word.
 struct Cell {
-  Time ready;       ///< when it was written first (all of it); 0: never; kSplit: see the bytes' cells
-  Time spread;      ///< the phase for which readers of two warps (shared) or blocks (global) are known
+  Time ready;   ///< when it was written first (all of it); 0: never; kSplit: see the bytes' cells
+  Time spread;  ///< the phase for which readers of two warps (shared) or blocks (global) are known
   Stamp write;
   Stamp reads[2];
 };
@@ -51,19 +51,27 @@ class Shadow {
 
 struct Allocation {
   Allocation(std::uintptr_t begin, std::size_t bytes, std::string name, bool written, bool counted)
-      : begin(begin), bytes(bytes), name(std::move(name)), written(written), counted(counted), shadow(bytes) {}
+      : begin(begin),
+        bytes(bytes),
+        name(std::move(name)),
+        written(written),
+        counted(counted),
+        shadow(bytes) {}
   std::uintptr_t begin;
   std::size_t bytes;
-  std::string name;   ///< of the parameter, or another name that the user knows
-  bool written;       ///< all of it holds values; else the shadow knows what does
-  bool counted;       ///< accesses are traffic: false for variables in static storage
+  std::string name;     ///< of the parameter, or another name that the user knows
+  bool written;         ///< all of it holds values; else the shadow knows what does
+  bool counted;         ///< accesses are traffic: false for variables in static storage
   bool tensor = false;  ///< an argument of launch(), which the host must not touch
   Shadow shadow;
-  bool contains(std::uintptr_t address, std::size_t n) const { return address - begin < bytes && n <= bytes - (address - begin); }
+  bool contains(std::uintptr_t address, std::size_t n) const {
+    return address - begin < bytes && n <= bytes - (address - begin);
+  }
 };
 
 /// @param written  the memory holds values already
-void add_allocation(const void* begin, std::size_t bytes, std::string name, bool written, bool counted = true);
+void add_allocation(const void* begin, std::size_t bytes, std::string name, bool written,
+                    bool counted = true);
 void remove_allocation(const void* begin);
 void mark_written(const void* begin, std::size_t bytes);
 /// The allocation that holds the address; null: none does.

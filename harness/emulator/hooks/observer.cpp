@@ -1,6 +1,4 @@
 // The runtime's reports about the life of launches, blocks and threads.
-#include "runtime/observe.h"
-
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -9,6 +7,7 @@
 #include "hooks/access.h"
 #include "hooks/report.h"
 #include "hooks/reserve.h"
+#include "runtime/observe.h"
 
 // From the linker: the program's static storage ends here.
 extern "C" const char __executable_start, end;
@@ -161,7 +160,8 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
   if (!own) own = std::make_unique<Block>();
   Block& block = *own;
   this_block = &block;
-  if (!block.shadow || block.shared_bytes != shared.bytes) block.shadow = std::make_unique<Shadow>(shared.bytes);
+  if (!block.shadow || block.shared_bytes != shared.bytes)
+    block.shadow = std::make_unique<Shadow>(shared.bytes);
   block.runner = &runner;
   block.index = index;
   block.shared = reinterpret_cast<std::uintptr_t>(shared.begin);

@@ -47,7 +47,8 @@ Knowledge known_now(const Block& block, const Lane& lane) {
   BlockKnowledge own;
   own.all = block.barrier;
   const unsigned first = lane.warp() * kWarpSize;
-  for (unsigned l = 0; l < kWarpSize; ++l) own.add(first + l, std::max(block.warp[lane.warp()], lane.known[l]));
+  for (unsigned l = 0; l < kWarpSize; ++l)
+    own.add(first + l, std::max(block.warp[lane.warp()], lane.known[l]));
   own.add(lane.linear, now + 1);
   all[block.index].join(own);
   return all;
@@ -60,7 +61,8 @@ void publish(Block& block, Lane& lane, std::uintptr_t address) {
 }  // namespace
 
 std::uint64_t Launch::block_at(Time time) const {
-  auto it = std::upper_bound(turns.begin(), turns.end(), time, [](Time t, const auto& turn) { return t < turn.first; });
+  auto it = std::upper_bound(turns.begin(), turns.end(), time,
+                             [](Time t, const auto& turn) { return t < turn.first; });
   return it == turns.begin() ? 0 : std::prev(it)->second;
 }
 

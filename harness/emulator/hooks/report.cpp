@@ -13,9 +13,9 @@ namespace capstone_emu::hooks {
 namespace {
 
 struct KernelCounts {
-  std::string name, function;                          // as the launch calls it; its symbol, where it has one
+  std::string name, function;  // as the launch calls it; its symbol, where it has one
   std::uint64_t launches = 0, blocks = 0, threads = 0, dynamic_shared = 0;
-  std::map<std::uint32_t, Counts> sites;               // by return address
+  std::map<std::uint32_t, Counts> sites;  // by return address
   // basic blocks, by return address of their counting call
   std::map<std::uint32_t, std::uint64_t> executed;
 };
@@ -34,7 +34,8 @@ KernelCounts& kernel_called(const std::string& name, const std::string& function
 // The only code of a launch that runs before the kernel is the code that passes its arguments.
 std::string launched_function(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& blocks) {
   for (const auto& [pc, times] : blocks)
-    if (std::string function = function_at(pc - 1); !function.empty() && !belongs_to_a_launch(function)) return function;
+    if (std::string function = function_at(pc - 1); !function.empty() && !belongs_to_a_launch(function))
+      return function;
   return {};
 }
 
@@ -51,9 +52,13 @@ std::uint32_t call_of(std::uint32_t return_address) { return return_address - 1;
 Json json_of(const Finding& finding, const Places& places) {
   const Place where = place_at(places, call_of(finding.now.pc));
   const Place other = finding.before.pc ? place_at(places, call_of(finding.before.pc)) : Place{};
-  Json json{{"kind", name_of(finding.kind)}, {"kernel", finding.kernel},
-            {"message", message_of(finding, where.text(), other.text())}, {"file", where.file}, {"line", where.line},
-            {"block", array_of(block_of(finding, finding.now))}, {"thread", array_of(thread_of(finding, finding.now))}};
+  Json json{{"kind", name_of(finding.kind)},
+            {"kernel", finding.kernel},
+            {"message", message_of(finding, where.text(), other.text())},
+            {"file", where.file},
+            {"line", where.line},
+            {"block", array_of(block_of(finding, finding.now))},
+            {"thread", array_of(thread_of(finding, finding.now))}};
   if (finding.before.pc) {
     json["other_file"] = other.file;
     json["other_line"] = other.line;
@@ -67,17 +72,35 @@ Json json_of(const Finding& finding, const Places& places) {
 Failure failure_of(const Finding& finding, const Places& places) {
   const Place where = place_at(places, call_of(finding.now.pc));
   const Place other = finding.before.pc ? place_at(places, call_of(finding.before.pc)) : Place{};
-  return {FailureKind::kUndefinedBehaviour, message_of(finding, where.text(), other.text()), finding.kernel, {},
-          array_of(block_of(finding, finding.now)), array_of(thread_of(finding, finding.now)), where.file, where.line,
+  return {FailureKind::kUndefinedBehaviour,
+          message_of(finding, where.text(), other.text()),
+          finding.kernel,
+          {},
+          array_of(block_of(finding, finding.now)),
+          array_of(thread_of(finding, finding.now)),
+          where.file,
+          where.line,
           hint_of(finding)};
 }
 
 Json json_of(const Counts& c) {
-  return {{"global", {{"requests", c.global_requests}, {"sectors", c.sectors}, {"ideal_sectors", c.ideal_sectors},
-                      {"bytes", c.global_bytes}, {"loads", c.loads}, {"stores", c.stores}, {"active_lanes", c.global_lanes}}},
-          {"shared", {{"requests", c.shared_requests}, {"wavefronts", c.wavefronts}, {"ideal", c.ideal_wavefronts},
-                      {"bytes", c.shared_bytes}, {"active_lanes", c.shared_lanes}}},
-          {"flops", c.flops}, {"barriers", c.barriers}, {"atomics", c.atomics}};
+  return {{"global",
+           {{"requests", c.global_requests},
+            {"sectors", c.sectors},
+            {"ideal_sectors", c.ideal_sectors},
+            {"bytes", c.global_bytes},
+            {"loads", c.loads},
+            {"stores", c.stores},
+            {"active_lanes", c.global_lanes}}},
+          {"shared",
+           {{"requests", c.shared_requests},
+            {"wavefronts", c.wavefronts},
+            {"ideal", c.ideal_wavefronts},
+            {"bytes", c.shared_bytes},
+            {"active_lanes", c.shared_lanes}}},
+          {"flops", c.flops},
+          {"barriers", c.barriers},
+          {"atomics", c.atomics}};
 }
 
 std::vector<FloatInstruction> instructions_that_ran() {
@@ -87,7 +110,8 @@ std::vector<FloatInstruction> instructions_that_ran() {
   return float_instructions(blocks);
 }
 
-Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& instructions, const Places& places) {
+Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& instructions,
+             const Places& places) {
   std::map<std::pair<std::string, int>, Counts> lines;
   auto line_at = [&](std::uint32_t address) -> Counts& {
     const Place place = place_at(places, address);
@@ -103,8 +127,9 @@ Json json_of(const KernelCounts& kernel, const std::vector<FloatInstruction>& in
     line.update(json_of(counts));
     list.push_back(std::move(line));
   }
-  return {{"kernel", kernel.name}, {"function", kernel.function}, {"launches", kernel.launches}, {"blocks", kernel.blocks}, {"threads", kernel.threads},
-          {"dynamic_shared", kernel.dynamic_shared}, {"lines", std::move(list)}};
+  return {{"kernel", kernel.name},   {"function", kernel.function}, {"launches", kernel.launches},
+          {"blocks", kernel.blocks}, {"threads", kernel.threads},   {"dynamic_shared", kernel.dynamic_shared},
+          {"lines", std::move(list)}};
 }
 
 }  // namespace
@@ -134,7 +159,8 @@ void clear_report() {
 
 Report make_report(bool counts) {
   const std::vector<Finding> findings = take_findings();
-  const std::vector<FloatInstruction> instructions = counts ? instructions_that_ran() : std::vector<FloatInstruction>{};
+  const std::vector<FloatInstruction> instructions =
+      counts ? instructions_that_ran() : std::vector<FloatInstruction>{};
   std::vector<std::uint32_t> addresses;
   for (const Finding& finding : findings)
     for (const Party* party : {&finding.now, &finding.before})
@@ -151,7 +177,8 @@ Report make_report(bool counts) {
     if (finding.kind != FindingKind::kSameValue) report.errors.push_back(failure_of(finding, places));
   }
   if (counts)
-    for (const KernelCounts& kernel : g_kernels) report.json["kernels"].push_back(json_of(kernel, instructions, places));
+    for (const KernelCounts& kernel : g_kernels)
+      report.json["kernels"].push_back(json_of(kernel, instructions, places));
   g_kernels.clear();
   return report;
 }

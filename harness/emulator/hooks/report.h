@@ -3,8 +3,8 @@
 // (harness/runtime/worker/protocol.md).
 #include <string>
 
-#include "runtime/json.h"
 #include "hooks/findings.h"
+#include "runtime/json.h"
 
 namespace capstone_emu::hooks {
 
@@ -15,8 +15,8 @@ void add_launch(const LaunchConfig& config);
 void clear_report();
 
 struct Report {
-  Json json;                ///< the whole report
-  std::vector<Failure> errors;        ///< the findings that are errors
+  Json json;                    ///< the whole report
+  std::vector<Failure> errors;  ///< the findings that are errors
 };
 /// @param counts  false: findings only, which is quicker
 Report make_report(bool counts);

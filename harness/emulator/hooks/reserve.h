@@ -9,8 +9,8 @@ namespace capstone_emu::hooks {
 /// Memory for `count` elements that costs nothing until it is touched, all zero.
 template <class T>
 T* reserve(std::size_t count) {
-  void* memory =
-      ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   return static_cast<T*>(memory);
 }

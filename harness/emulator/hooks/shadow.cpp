@@ -57,7 +57,8 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
   finding.shared = place.home != nullptr;
   finding.now = party_of(me, writes, block.index);
   finding.before = party_of(before, before_writes, owner_of(before, place.home, block));
-  finding.same_warp = finding.now.block == finding.before.block && me.thread / kWarpSize == before.thread / kWarpSize;
+  finding.same_warp =
+      finding.now.block == finding.before.block && me.thread / kWarpSize == before.thread / kWarpSize;
   keep_finding(std::move(finding));
 }
 
@@ -65,7 +66,8 @@ void report_race(FindingKind kind, Block& block, const Spot& place, const Stamp&
 /// lock-step.
 bool excused(const Stamp& a, const Stamp& b, bool shared) {
   if (!a.relaxed || !b.relaxed || a.multiplies() || b.multiplies()) return false;
-  return !shared || a.thread / kWarpSize != b.thread / kWarpSize || sites[a.site].atomic || sites[b.site].atomic;
+  return !shared || a.thread / kWarpSize != b.thread / kWarpSize || sites[a.site].atomic ||
+         sites[b.site].atomic;
 }
 
 struct Context {
@@ -85,7 +87,8 @@ bool conflicts(const Context& c, const Stamp& before, const Stamp& me) {
 }
 
 void read_cell(const Context& c, Cell& cell, const Stamp& me) {
-  if (conflicts(c, cell.write, me)) report_race(FindingKind::kRace, c.block, c.place, cell.write, true, me, false);
+  if (conflicts(c, cell.write, me))
+    report_race(FindingKind::kRace, c.block, c.place, cell.write, true, me, false);
   Stamp &a = cell.reads[0], &b = cell.reads[1];
   auto same = [&](const Stamp& s) {
     if (me.multiplies()) return s.multiplies() && s.unfinished() && s.thread == me.thread;
@@ -107,7 +110,8 @@ void read_cell(const Context& c, Cell& cell, const Stamp& me) {
 
 void write_cell(const Context& c, Cell& cell, const Stamp& me, unsigned bytes) {
   if (conflicts(c, cell.write, me)) {
-    if (sites[cell.write.site].atomic || sites[me.site].atomic || cell.write.asynchronous || me.asynchronous) {
+    if (sites[cell.write.site].atomic || sites[me.site].atomic || cell.write.asynchronous ||
+        me.asynchronous) {
       report_race(FindingKind::kRace, c.block, c.place, cell.write, true, me, true);
     } else if (!is_known(FindingKind::kRace, sites[me.site].pc, sites[cell.write.site].pc)) {
       Doubt doubt{c.place.address(), bytes, 0, cell.write, me};
@@ -192,7 +196,8 @@ void require_order(Block& block, Lane& lane, const void* pointer, const Stamp& b
   Block* home = home_of(block, reinterpret_cast<std::uintptr_t>(pointer));
   if (!home || happened_before(before, home, block, lane)) return;
   const Stamp me = stamp_of(lane, site_at(pc, 8, true, true), true);
-  report_race(FindingKind::kRace, block, Spot::in(*home, reinterpret_cast<std::uintptr_t>(pointer)), before, true, me, true);
+  report_race(FindingKind::kRace, block, Spot::in(*home, reinterpret_cast<std::uintptr_t>(pointer)), before,
+              true, me, true);
 }
 
 void finish_asynchronous(Spot place, unsigned bytes, unsigned thread, bool writes, Stamp finished) {
@@ -223,7 +228,9 @@ void swap_begins(const volatile void* pointer, unsigned bytes) {
   Shadow& shadow = home ? *home->shadow : allocation->shadow;
   Cell& word = shadow.word(offset);
   for (const Stamp& read : (word.ready == kSplit ? shadow.byte(offset) : word).reads)
-    if (read.time >= this_block->begin && !read.relaxed && !read.asynchronous && read.thread == this_lane->linear) sites[read.site].begins_swap = true;
+    if (read.time >= this_block->begin && !read.relaxed && !read.asynchronous &&
+        read.thread == this_lane->linear)
+      sites[read.site].begins_swap = true;
 }
 
 void settle_doubts(Block& block) {
@@ -236,12 +243,13 @@ void settle_doubts(Block& block) {
     Allocation* allocation = home ? nullptr : find_allocation(doubt.address);
     if (!home && !allocation) continue;  // released in between
     const Spot place = home ? Spot::in(*home, doubt.address) : Spot::in(*allocation, doubt.address);
-    report_race(after == doubt.before ? FindingKind::kSameValue : FindingKind::kRace, block, place, doubt.first, true,
-                doubt.second, true);
+    report_race(after == doubt.before ? FindingKind::kSameValue : FindingKind::kRace, block, place,
+                doubt.first, true, doubt.second, true);
   }
 }
 
-void require_shared_variable(const Block& block, std::size_t offset, unsigned bytes, bool write, std::uint32_t pc) {
+void require_shared_variable(const Block& block, std::size_t offset, unsigned bytes, bool write,
+                             std::uint32_t pc) {
   for (const auto& [begin, size] : block.variables)
     if (offset - begin < size && bytes <= size - (offset - begin)) return;
   Finding finding = blank_finding(FindingKind::kOutOfBounds, block);
@@ -257,7 +265,9 @@ Allocation* allocation_at(std::uintptr_t address, unsigned bytes, bool write, st
   if (allocation && allocation->contains(address, bytes)) return allocation;
   Finding finding = blank_finding(FindingKind::kOutOfBounds, *this_block);
   finding.object = nearest_allocation(address);
-  if (finding.object.empty()) finding.object = address < 65536 ? "the null pointer" : "a host pointer: no allocation of the device holds this address";
+  if (finding.object.empty())
+    finding.object = address < 65536 ? "the null pointer"
+                                     : "a host pointer: no allocation of the device holds this address";
   finding.bytes = bytes;
   stop_at(std::move(finding), pc, write);
 }

@@ -22,11 +22,21 @@ std::vector<std::uint32_t>& g_executed_blocks = *new std::vector<std::uint32_t>;
 }  // namespace
 
 void Counts::add(const Counts& o) {
-  global_requests += o.global_requests; sectors += o.sectors; ideal_sectors += o.ideal_sectors;
-  global_bytes += o.global_bytes; global_lanes += o.global_lanes;
-  shared_requests += o.shared_requests; wavefronts += o.wavefronts; ideal_wavefronts += o.ideal_wavefronts;
-  shared_bytes += o.shared_bytes; shared_lanes += o.shared_lanes;
-  loads += o.loads; stores += o.stores; atomics += o.atomics; barriers += o.barriers; flops += o.flops;
+  global_requests += o.global_requests;
+  sectors += o.sectors;
+  ideal_sectors += o.ideal_sectors;
+  global_bytes += o.global_bytes;
+  global_lanes += o.global_lanes;
+  shared_requests += o.shared_requests;
+  wavefronts += o.wavefronts;
+  ideal_wavefronts += o.ideal_wavefronts;
+  shared_bytes += o.shared_bytes;
+  shared_lanes += o.shared_lanes;
+  loads += o.loads;
+  stores += o.stores;
+  atomics += o.atomics;
+  barriers += o.barriers;
+  flops += o.flops;
 }
 
 void prepare_sites() {

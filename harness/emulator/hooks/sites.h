@@ -20,19 +20,19 @@ struct Counts {
 };
 
 struct Site {
-  std::uint32_t pc = 0;          ///< return address of the hook's call
-  std::uint8_t size = 0;         ///< [B] of one lane's access; 0: a barrier
+  std::uint32_t pc = 0;   ///< return address of the hook's call
+  std::uint8_t size = 0;  ///< [B] of one lane's access; 0: a barrier
   bool write = false, atomic = false, used = false;
-  bool begins_swap = false;      ///< its value goes into a compare-and-swap of the same place
-  Allocation* hint = nullptr;    ///< where it last went in global memory
+  bool begins_swap = false;    ///< its value goes into a compare-and-swap of the same place
+  Allocation* hint = nullptr;  ///< where it last went in global memory
   Counts counts;
 };
 
 using SiteId = std::uint32_t;
 inline constexpr SiteId kMaxSites = 1u << 20;
 
-extern Site* sites;              // [kMaxSites], by id; 0 is none
-extern SiteId* site_ids;         // by pc - text_begin
+extern Site* sites;       // [kMaxSites], by id; 0 is none
+extern SiteId* site_ids;  // by pc - text_begin
 // by pc - text_begin: how often the basic block with this call ran in this launch
 extern std::uint64_t* executed;
 extern std::uint32_t text_begin;

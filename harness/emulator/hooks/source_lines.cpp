@@ -14,7 +14,8 @@ namespace capstone_emu::hooks {
 namespace {
 
 bool belongs_to_a_header_of_ours(std::string_view path) {
-  for (std::string_view part : {"/emulator/include/", "/cuda-headers/", "/lib/gcc/", "/include/c++/", "/targets/"})
+  for (std::string_view part :
+       {"/emulator/include/", "/cuda-headers/", "/lib/gcc/", "/include/c++/", "/targets/"})
     if (path.find(part) != std::string_view::npos) return true;
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return path.starts_with("/usr/") || name.starts_with("cuda_") || path.starts_with("??") || path.empty();
@@ -30,7 +31,8 @@ std::string own_path() {
 
 std::string output_of(const char* tool, const std::vector<std::string>& arguments, const std::string& input) {
   const int in = ::memfd_create("input", MFD_CLOEXEC), out = ::memfd_create("output", MFD_CLOEXEC);
-  if (in < 0 || out < 0 || ::write(in, input.data(), input.size()) != static_cast<ssize_t>(input.size())) return {};
+  if (in < 0 || out < 0 || ::write(in, input.data(), input.size()) != static_cast<ssize_t>(input.size()))
+    return {};
   ::lseek(in, 0, SEEK_SET);
   const std::string program = own_path();
   std::vector<std::string> words = {tool};

@@ -19,6 +19,7 @@ std::unordered_map<std::uint32_t, Place> places_of(std::vector<std::uint32_t> ad
 
 /// Standard output of a program that is found in /usr/bin or /usr/local/bin; `{}` in an argument stands for
 /// this program's own path. Empty when it does not run.
-std::string output_of(const char* tool, const std::vector<std::string>& arguments, const std::string& input = {});
+std::string output_of(const char* tool, const std::vector<std::string>& arguments,
+                      const std::string& input = {});
 
 }  // namespace capstone_emu::hooks

@@ -104,7 +104,9 @@ void count_diverged(Lane* lanes, unsigned width, std::uint32_t needed) {
   }
 }
 
-unsigned width_of(const Block& block, unsigned warp) { return std::min(kWarpSize, block.count - warp * kWarpSize); }
+unsigned width_of(const Block& block, unsigned warp) {
+  return std::min(kWarpSize, block.count - warp * kWarpSize);
+}
 
 /// Lanes of the warp that can continue and make further accesses.
 std::uint32_t running_lanes(const Block& block, unsigned warp) {
@@ -135,7 +137,8 @@ void trace_is_full(Block& block, Lane& lane) {
       if (lanes[__builtin_ctz(rest)].traced < kTraceCapacity) return true;
     return false;
   };
-  for (unsigned i = 0; i < kMaxYields && lane.traced == kTraceCapacity && someone_is_behind(); ++i) yield_to_others();
+  for (unsigned i = 0; i < kMaxYields && lane.traced == kTraceCapacity && someone_is_behind(); ++i)
+    yield_to_others();
   if (lane.traced == kTraceCapacity) count_diverged(lanes, width_of(block, warp), running_lanes(block, warp));
   if (lane.traced == kTraceCapacity) count_diverged(lanes, width_of(block, warp), 0);
 }

@@ -67,7 +67,8 @@ unsigned part_wavefronts(const Request& request, std::uint32_t lanes) {
   std::uint64_t words[128];
   unsigned count = 0;
   for (std::uint32_t rest = lanes; rest; rest &= rest - 1)
-    for (unsigned w = 0; w < words_each; ++w) words[count++] = request.address[__builtin_ctz(rest)] / kBankBytes + w;
+    for (unsigned w = 0; w < words_each; ++w)
+      words[count++] = request.address[__builtin_ctz(rest)] / kBankBytes + w;
   count = distinct(words, count);
   std::array<unsigned, kBanks> in_bank{};
   for (unsigned i = 0; i < count; ++i) ++in_bank[words[i] % kBanks];

@@ -10,8 +10,8 @@ inline constexpr unsigned kSectorBytes = 32, kBanks = 32, kBankBytes = 4;
 /// `lanes` is set.
 struct Request {
   std::uint32_t lanes;
-  unsigned size;                ///< [B] 1, 2, 4, 8 or 16
-  const std::uint64_t* address; ///< [32]
+  unsigned size;                 ///< [B] 1, 2, 4, 8 or 16
+  const std::uint64_t* address;  ///< [32]
   bool write = false;
 };
 
@@ -23,8 +23,8 @@ GlobalCost global_cost(const Request& request);
 
 struct SharedCost {
   unsigned wavefronts;  ///< the most distinct 4-byte words of one bank, summed over the parts below
-  /// parts with an active lane: one for up to 4 bytes a lane, halves for 8, quarters for 16; half as many where
-  /// lanes load in pairs
+  /// parts with an active lane: one for up to 4 bytes a lane, halves for 8, quarters for 16; half as many
+  /// where lanes load in pairs
   unsigned ideal;
 };
 /// Addresses are offsets in the block's shared memory.

@@ -36,10 +36,11 @@ void wgmma_issued(const void* const* results, unsigned count) {
   this_lane->multiplies = false;
   const std::uint32_t pc = number(__builtin_return_address(0));
   constexpr std::uintptr_t kRegister = 4;  // [B]
-  for (unsigned i = 0; i < count;) {  // as few ranges as there are
+  for (unsigned i = 0; i < count;) {       // as few ranges as there are
     const auto begin = reinterpret_cast<std::uintptr_t>(results[i]);
     unsigned next = i + 1;
-    while (next < count && reinterpret_cast<std::uintptr_t>(results[next]) == begin + (next - i) * kRegister) ++next;
+    while (next < count && reinterpret_cast<std::uintptr_t>(results[next]) == begin + (next - i) * kRegister)
+      ++next;
     if (begin) add_result(*this_lane, begin, begin + (next - i) * kRegister, pc);
     i = next;
   }
@@ -70,7 +71,8 @@ void multiplies_awaited(unsigned still_pending) {
   if (!this_lane) return;
   Block& block = *this_block;
   Lane& lane = *this_lane;
-  std::erase_if(lane.results, [&](const PendingResult& r) { return r.group + still_pending <= lane.result_groups; });
+  std::erase_if(lane.results,
+                [&](const PendingResult& r) { return r.group + still_pending <= lane.result_groups; });
   const unsigned groups = lane.result_groups - still_pending;  // over, for all four warps
   const unsigned warp_group = lane.linear / kWarpGroupSize;
   MultiplierReads& reads = block.multipliers[warp_group];
@@ -93,7 +95,8 @@ void finish_reads(Block& block, unsigned warp_group, unsigned groups, Time done)
   const unsigned thread = warp_group * kWarpGroupSize;
   std::erase_if(block.multipliers[warp_group].pending, [&](const MultiplierReads::Piece& piece) {
     if (piece.group >= groups) return false;
-    finish_asynchronous(Spot::in(block, reinterpret_cast<std::uintptr_t>(piece.from)), 16, thread, false, {done, 0, thread, true, true});
+    finish_asynchronous(Spot::in(block, reinterpret_cast<std::uintptr_t>(piece.from)), 16, thread, false,
+                        {done, 0, thread, true, true});
     return true;
   });
 }
@@ -105,10 +108,12 @@ void forget_multiplies(Block& block) {
   }
 }
 
-void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write, std::uint32_t pc) {
+void require_finished(const Lane& lane, std::uintptr_t address, std::size_t bytes, bool write,
+                      std::uint32_t pc) {
   if (lane.multiplies) return;
-  const auto touched = std::find_if(lane.results.begin(), lane.results.end(),
-                                    [&](const PendingResult& r) { return address < r.end && address + bytes > r.begin; });
+  const auto touched = std::find_if(lane.results.begin(), lane.results.end(), [&](const PendingResult& r) {
+    return address < r.end && address + bytes > r.begin;
+  });
   if (touched == lane.results.end() || is_known(FindingKind::kUnfinishedResult, pc, touched->pc)) return;
   const Block& block = *this_block;
   Finding finding = blank_finding(FindingKind::kUnfinishedResult, block);

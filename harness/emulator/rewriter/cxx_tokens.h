@@ -8,11 +8,11 @@ namespace capstone {
 enum class CxxTokenKind {
   kIdentifier,
   kNumber,
-  kString,      ///< with its prefix; raw strings, too
+  kString,  ///< with its prefix; raw strings, too
   kCharacter,
   kPunctuator,  ///< the longest one, but '>' is always alone, because it may close a template list
   kComment,
-  kDirective,   ///< from '#' to the end of its line and of the lines that continue it, or to a comment
+  kDirective,  ///< from '#' to the end of its line and of the lines that continue it, or to a comment
 };
 
 struct CxxToken {

@@ -30,14 +30,16 @@ void Emitter::opaque(const Token& token) {
 
 void Emitter::move_to(const Token& token) {
   if (token.file != file_ || token.line < line_ || token.line > line_ + kMostBlankLines) {
-    out_ += "\n# " + std::to_string(token.line) + " \"" + source_.files[static_cast<std::size_t>(token.file)] + "\"\n";
+    out_ += "\n# " + std::to_string(token.line) + " \"" +
+            source_.files[static_cast<std::size_t>(token.file)] + "\"\n";
     column_ = 0;
   } else if (token.line > line_) {
     out_.append(static_cast<std::size_t>(token.line - line_), '\n');
     column_ = 0;
   } else {
     if (glued_ || token.begin != last_end_) append(" ");
-    if (!glued_ && token.column > column_) append(std::string(static_cast<std::size_t>(token.column - column_), ' '));
+    if (!glued_ && token.column > column_)
+      append(std::string(static_cast<std::size_t>(token.column - column_), ' '));
     return;
   }
   file_ = token.file;

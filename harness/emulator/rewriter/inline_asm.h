@@ -7,7 +7,7 @@
 namespace capstone::rewriter {
 
 struct Translation {
-  std::string code;         ///< C++ statements over the operands capstone_p0, capstone_p1, …
+  std::string code;                 ///< C++ statements over the operands capstone_p0, capstone_p1, …
   std::vector<std::string> labels;  ///< that `code` defines; to be declared before it, so that they are local
   std::string unsupported;  ///< the first instruction that has no CPU implementation; then `code` is useless
 };

@@ -2,8 +2,8 @@
 //   --program          main() keeps its name
 //   --refuse-emptied   a kernel that an architecture guard emptied is a finding
 //   --text             findings are lines for people
-// It is a separate program, so that hostile input can end this process only. Findings go to standard output, one
-// JSON object a line:
+// It is a separate program, so that hostile input can end this process only. Findings go to standard output,
+// one JSON object a line:
 //   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
 // Exit status: 0 written · 1 findings, nothing written · 2 wrong usage, or a file cannot be read or written ·
 // 3 as 1, with --text, when a GPU could run the file and only the CPU cannot.
@@ -12,8 +12,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "runtime/json.h"
 #include "rewriter/rewrite.h"
+#include "runtime/json.h"
 
 namespace {
 
@@ -40,8 +40,8 @@ void print_json(const capstone::rewriter::Finding& finding) {
 
 void print_text(const capstone::rewriter::Finding& finding) {
   const bool error = finding.kind == capstone::rewriter::Finding::Kind::kError;
-  std::printf("%s:%d: %s: %s\n", finding.file.c_str(), finding.line, error ? "error" : "not judgeable on the CPU",
-              finding.message.c_str());
+  std::printf("%s:%d: %s: %s\n", finding.file.c_str(), finding.line,
+              error ? "error" : "not judgeable on the CPU", finding.message.c_str());
   if (!finding.hint.empty()) std::printf("  hint: %s\n", finding.hint.c_str());
 }
 
@@ -70,8 +70,10 @@ int main(int argc, char** argv) {
   bool errors = false;
   for (const auto& finding : result.findings) {
     errors = errors || finding.kind == capstone::rewriter::Finding::Kind::kError;
-    if (text_wanted) print_text(finding);
-    else print_json(finding);
+    if (text_wanted)
+      print_text(finding);
+    else
+      print_json(finding);
   }
   if (!result.findings.empty()) return text_wanted && !errors ? 3 : 1;
   std::ofstream out(argv[2], std::ios::binary);

@@ -11,9 +11,9 @@ namespace capstone::rewriter {
 
 struct Operand {
   enum class Kind { kValue, kVector, kAddress } kind = Kind::kValue;
-  std::string value;            // C++ name or expression; of an address: its base
-  std::string offset = "0";     // addresses
-  std::vector<Operand> parts;   // vectors; of an address: the coordinates in `[map, {x, y}]`
+  std::string value;           // C++ name or expression; of an address: its base
+  std::string offset = "0";    // addresses
+  std::vector<Operand> parts;  // vectors; of an address: the coordinates in `[map, {x, y}]`
 };
 
 struct Instruction {
@@ -34,7 +34,6 @@ struct Instruction {
 
 /// Thrown for what cannot run on the CPU.
 struct Unsupported {};
-
 
 /// Calls on_instruction for each instruction; declarations, braces and labels come as code.
 /// @param names  symbolic names of the operands
@@ -63,8 +62,8 @@ class OperandCode {
     return "capstone_emu::ptx::get<" + std::string(type) + ">(" + name(i) + ")";
   }
   std::string put(std::string_view type, const std::string& expression) const {
-    return "capstone_emu::ptx::put<" + std::string(type) + ">(" + name(0) + ", static_cast<" + std::string(type) +
-           ">(" + expression + "));";
+    return "capstone_emu::ptx::put<" + std::string(type) + ">(" + name(0) + ", static_cast<" +
+           std::string(type) + ">(" + expression + "));";
   }
   std::string address(std::size_t i, bool shared) const {
     if (operand(i).kind != Operand::Kind::kAddress) throw Unsupported{};

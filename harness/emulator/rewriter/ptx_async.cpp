@@ -12,26 +12,30 @@ class AsyncCode : OperandCode {
     const Instruction& in = *in_;
     if (in.is("mbarrier")) return mbarrier();
     if (in.starts("cp.async.mbarrier.arrive")) return arrive_after_copies();
-    if (in.starts("cp.async.bulk.prefetch") || in.starts("prefetch.tensormap") || in.starts("cp.async.bulk.tensor.prefetch"))
+    if (in.starts("cp.async.bulk.prefetch") || in.starts("prefetch.tensormap") ||
+        in.starts("cp.async.bulk.tensor.prefetch"))
       return ";";
     if (in.starts("cp.async.bulk.commit_group")) return "capstone_emu::bulk_commit();";
     if (in.starts("cp.async.bulk.wait_group"))
       return "capstone_emu::bulk_wait(" + get(0, "std::uint32_t") + ");";
     if (in.has("tensor")) return tensor_copy();
     if (in.starts("cp.async.bulk") || in.starts("cp.reduce.async.bulk")) return bulk_copy();
-    if (in.starts("barrier.cluster")) return in.has("arrive") ? "capstone_emu::cluster_arrive();" : "capstone_emu::cluster_wait();";
+    if (in.starts("barrier.cluster"))
+      return in.has("arrive") ? "capstone_emu::cluster_arrive();" : "capstone_emu::cluster_wait();";
     if (in.is("mapa")) return map_address();
     if (in.is("getctarank")) return owner();
     if (in.starts("st.async")) return store_async();
     if (in.is("elect"))
-      return "{ const bool capstone_e = capstone_emu::ptx::elect(" + get(2, "std::uint32_t") + ", " + kSite + "); " + put_at(1, "capstone_e") +
-             operand(0).value + ".set(static_cast<std::uint64_t>(__builtin_ctz(" + get(2, "std::uint32_t") + "))); }";
+      return "{ const bool capstone_e = capstone_emu::ptx::elect(" + get(2, "std::uint32_t") + ", " + kSite +
+             "); " + put_at(1, "capstone_e") + operand(0).value +
+             ".set(static_cast<std::uint64_t>(__builtin_ctz(" + get(2, "std::uint32_t") + "))); }";
     throw Unsupported{};
   }
 
  private:
   std::string put_at(std::size_t i, const std::string& expression) const {
-    return "capstone_emu::ptx::put<std::uint32_t>(" + name(i) + ", static_cast<std::uint32_t>(" + expression + ")); ";
+    return "capstone_emu::ptx::put<std::uint32_t>(" + name(i) + ", static_cast<std::uint32_t>(" + expression +
+           ")); ";
   }
   bool in_shared() const { return in_->mnemonic.find(".shared") != std::string::npos; }
   std::string barrier_at(std::size_t i) const {
@@ -42,11 +46,14 @@ class AsyncCode : OperandCode {
   std::string mbarrier() const {
     const Instruction& in = *in_;
     const std::string& what = in.pieces.size() > 1 ? in.pieces[1] : in.pieces[0];
-    if (what == "init") return "capstone_emu::mbarrier_init(" + barrier_at(0) + ", " + get(1, "std::uint32_t") + site() + ");";
+    if (what == "init")
+      return "capstone_emu::mbarrier_init(" + barrier_at(0) + ", " + get(1, "std::uint32_t") + site() + ");";
     if (what == "inval") return "capstone_emu::mbarrier_invalidate(" + barrier_at(0) + ");";
     if (what == "expect_tx")
-      return "capstone_emu::mbarrier_expect_bytes(" + barrier_at(0) + ", " + get(1, "std::uint32_t") + site() + ");";
-    if (what == "complete_tx") return "capstone_emu::mbarrier_complete_bytes(" + barrier_at(0) + ", " + get(1, "std::uint32_t") + ");";
+      return "capstone_emu::mbarrier_expect_bytes(" + barrier_at(0) + ", " + get(1, "std::uint32_t") +
+             site() + ");";
+    if (what == "complete_tx")
+      return "capstone_emu::mbarrier_complete_bytes(" + barrier_at(0) + ", " + get(1, "std::uint32_t") + ");";
     if (what == "arrive" || what == "arrive_drop") return arrive(what == "arrive_drop");
     if (what == "test_wait" || what == "try_wait") {
       const bool parity = in.has("parity");
@@ -54,7 +61,8 @@ class AsyncCode : OperandCode {
                                        : "capstone_emu::mbarrier_phase(" + get(2, "std::uint64_t") + ")";
       return put_at(0, "capstone_emu::mbarrier_completed(" + barrier_at(1) + ", " + phase + site() + ")");
     }
-    if (what == "pending_count") return put_at(0, "capstone_emu::mbarrier_pending(" + get(1, "std::uint64_t") + ")");
+    if (what == "pending_count")
+      return put_at(0, "capstone_emu::mbarrier_pending(" + get(1, "std::uint64_t") + ")");
     throw Unsupported{};
   }
 
@@ -66,8 +74,9 @@ class AsyncCode : OperandCode {
     const bool expects = in_->has("expect_tx"), has_number = in_->operands.size() > at + 1;
     const std::string number = has_number ? get(at + 1, "std::uint32_t") : "1u";
     if (expects && !has_number) throw Unsupported{};
-    const std::string call = "capstone_emu::mbarrier_arrive(" + barrier_at(at) + ", " + (expects ? "1u, " + number : number + ", 0u") +
-                             ", " + (drop ? "true" : "false") + site() + ")";
+    const std::string call = "capstone_emu::mbarrier_arrive(" + barrier_at(at) + ", " +
+                             (expects ? "1u, " + number : number + ", 0u") + ", " +
+                             (drop ? "true" : "false") + site() + ")";
     return returns ? put("std::uint64_t", call) : call + ";";
   }
 
@@ -75,20 +84,24 @@ class AsyncCode : OperandCode {
   // before.
   std::string arrive_after_copies() const {
     const std::string finish = "capstone_emu::async_report_to(" + barrier_at(0) + "); ";
-    return in_->has("noinc") ? finish + "capstone_emu::mbarrier_arrive(" + barrier_at(0) + ", 1, 0, false" + site() + ");" : finish;
+    return in_->has("noinc")
+               ? finish + "capstone_emu::mbarrier_arrive(" + barrier_at(0) + ", 1, 0, false" + site() + ");"
+               : finish;
   }
 
   static std::string element(std::string_view type) {
     static const std::pair<std::string_view, std::string_view> kTable[] = {
-        {"u8", "kU8"}, {"u16", "kU16"}, {"u32", "kU32"}, {"b32", "kU32"}, {"s32", "kS32"}, {"u64", "kU64"}, {"b64", "kU64"},
-        {"s64", "kS64"}, {"f16", "kF16"}, {"bf16", "kBf16"}, {"f32", "kF32"}, {"f64", "kF64"}};
+        {"u8", "kU8"},   {"u16", "kU16"},   {"u32", "kU32"}, {"b32", "kU32"},
+        {"s32", "kS32"}, {"u64", "kU64"},   {"b64", "kU64"}, {"s64", "kS64"},
+        {"f16", "kF16"}, {"bf16", "kBf16"}, {"f32", "kF32"}, {"f64", "kF64"}};
     for (auto& [ptx, cpp] : kTable)
       if (ptx == type) return "capstone_emu::Element::" + std::string(cpp);
     throw Unsupported{};
   }
   std::string reduction() const {
     static const std::pair<std::string_view, std::string_view> kTable[] = {
-        {"add", "kAdd"}, {"min", "kMin"}, {"max", "kMax"}, {"inc", "kInc"}, {"dec", "kDec"}, {"and", "kAnd"}, {"or", "kOr"}, {"xor", "kXor"}};
+        {"add", "kAdd"}, {"min", "kMin"}, {"max", "kMax"}, {"inc", "kInc"},
+        {"dec", "kDec"}, {"and", "kAnd"}, {"or", "kOr"},   {"xor", "kXor"}};
     if (!in_->starts("cp.reduce")) return "capstone_emu::Reduction::kNone";
     for (auto& [ptx, cpp] : kTable)
       if (in_->has(ptx)) return "capstone_emu::Reduction::" + std::string(cpp);
@@ -109,8 +122,8 @@ class AsyncCode : OperandCode {
   std::string bulk_copy() const {
     if (to_global()) {
       const std::string type = in_->starts("cp.reduce") ? element(in_->type()) : element("u8");
-      return "capstone_emu::bulk_copy_to_global(" + address(0, false) + ", " + address(1, true) + ", " + get(2, "std::uint32_t") +
-             ", " + reduction() + ", " + type + site() + ");";
+      return "capstone_emu::bulk_copy_to_global(" + address(0, false) + ", " + address(1, true) + ", " +
+             get(2, "std::uint32_t") + ", " + reduction() + ", " + type + site() + ");";
     }
     if (in_->starts("cp.reduce")) throw Unsupported{};
     const bool from_global = in_->has("global");
@@ -122,9 +135,11 @@ class AsyncCode : OperandCode {
   std::string coordinates(std::size_t i) const {
     const Operand& map = operand(i);
     const std::string& rank = dimension();
-    if (map.kind != Operand::Kind::kAddress || rank != std::to_string(map.parts.size()) + "d") throw Unsupported{};
+    if (map.kind != Operand::Kind::kAddress || rank != std::to_string(map.parts.size()) + "d")
+      throw Unsupported{};
     std::string code;
-    for (const Operand& part : map.parts) code += ", capstone_emu::ptx::get<std::int32_t>(" + part.value + ")";
+    for (const Operand& part : map.parts)
+      code += ", capstone_emu::ptx::get<std::int32_t>(" + part.value + ")";
     return code;
   }
   const std::string& dimension() const {
@@ -134,12 +149,13 @@ class AsyncCode : OperandCode {
   }
   // [to], [map, {x, y}], [mbarrier]{, mask}{, hint} and [map, {x, y}], [from]{, hint}
   std::string tensor_copy() const {
-    if (in_->mnemonic.find("im2col") != std::string::npos || in_->mnemonic.find("tile::") != std::string::npos ||
+    if (in_->mnemonic.find("im2col") != std::string::npos ||
+        in_->mnemonic.find("tile::") != std::string::npos ||
         in_->mnemonic.find("cta_group") != std::string::npos)
       throw Unsupported{};
     if (to_global())
-      return "capstone_emu::ptx::tensor_to_global(" + address(0, false) + ", " + address(1, true) + ", " + reduction() + site() +
-             coordinates(0) + ");";
+      return "capstone_emu::ptx::tensor_to_global(" + address(0, false) + ", " + address(1, true) + ", " +
+             reduction() + site() + coordinates(0) + ");";
     return "capstone_emu::ptx::tensor_to_shared(" + address(0, true) + ", " + address(1, false) +
            ", capstone_emu::ptx::mbarrier_at(" + address(2, true) + site() + "), " +
            (multicast() ? get(3, "std::uint16_t") : "0") + site() + coordinates(1) + ");";
@@ -148,13 +164,18 @@ class AsyncCode : OperandCode {
   // mapa.shared::cluster.u32 d, a, rank: on window addresses; mapa.u64: on generic ones
   std::string map_address() const {
     if (in_shared())
-      return put("std::uint32_t", "capstone_emu::ptx::map_shared_address(" + get(1, "std::uint32_t") + ", " + get(2, "std::uint32_t") + ")");
-    return put("std::uint64_t", "reinterpret_cast<std::uint64_t>(capstone_emu::remote_shared_memory(" + get(2, "std::uint32_t") +
-                                    ", capstone_emu::shared_address(reinterpret_cast<const void*>(" + get(1, "std::uint64_t") + "))))");
+      return put("std::uint32_t", "capstone_emu::ptx::map_shared_address(" + get(1, "std::uint32_t") + ", " +
+                                      get(2, "std::uint32_t") + ")");
+    return put("std::uint64_t", "reinterpret_cast<std::uint64_t>(capstone_emu::remote_shared_memory(" +
+                                    get(2, "std::uint32_t") +
+                                    ", capstone_emu::shared_address(reinterpret_cast<const void*>(" +
+                                    get(1, "std::uint64_t") + "))))");
   }
   std::string owner() const {
-    if (in_shared()) return put("std::uint32_t", "capstone_emu::ptx::cluster_rank_of(" + get(1, "std::uint32_t") + ")");
-    return put("std::uint32_t", "capstone_emu::rank_of_shared_memory(reinterpret_cast<const void*>(" + get(1, "std::uint64_t") + "))");
+    if (in_shared())
+      return put("std::uint32_t", "capstone_emu::ptx::cluster_rank_of(" + get(1, "std::uint32_t") + ")");
+    return put("std::uint32_t", "capstone_emu::rank_of_shared_memory(reinterpret_cast<const void*>(" +
+                                    get(1, "std::uint64_t") + "))");
   }
 
   // st.async.shared::cluster.mbarrier::complete_tx::bytes{.v4}.type [to], value, [mbarrier]
@@ -163,9 +184,10 @@ class AsyncCode : OperandCode {
     const auto from = vector(1);
     std::string code = "{ char* capstone_m = " + address(0, true) + "; ";
     for (std::size_t i = 0; i < from.size(); ++i)
-      code += "capstone_emu::ptx::store<" + type + ">(capstone_m + " + std::to_string(i) + " * sizeof(" + type + "), " + from[i] + "); ";
-    return code + "capstone_emu::mbarrier_complete_bytes(capstone_emu::ptx::mbarrier_at(" + address(2, true) + site() + "), " +
-           std::to_string(from.size()) + " * sizeof(" + type + ")); }";
+      code += "capstone_emu::ptx::store<" + type + ">(capstone_m + " + std::to_string(i) + " * sizeof(" +
+              type + "), " + from[i] + "); ";
+    return code + "capstone_emu::mbarrier_complete_bytes(capstone_emu::ptx::mbarrier_at(" + address(2, true) +
+           site() + "), " + std::to_string(from.size()) + " * sizeof(" + type + ")); }";
   }
 };
 

@@ -12,28 +12,48 @@ std::string special_register(std::string_view name) {
   static const std::pair<std::string_view, std::string_view> kTable[] = {
       {"laneid", "capstone_emu::thread_state.lane"},
       {"warpid", "capstone_emu::thread_state.linear / 32"},
-      {"tid.x", "threadIdx.x"}, {"tid.y", "threadIdx.y"}, {"tid.z", "threadIdx.z"},
-      {"ntid.x", "blockDim.x"}, {"ntid.y", "blockDim.y"}, {"ntid.z", "blockDim.z"},
-      {"ctaid.x", "blockIdx.x"}, {"ctaid.y", "blockIdx.y"}, {"ctaid.z", "blockIdx.z"},
-      {"nctaid.x", "gridDim.x"}, {"nctaid.y", "gridDim.y"}, {"nctaid.z", "gridDim.z"},
+      {"tid.x", "threadIdx.x"},
+      {"tid.y", "threadIdx.y"},
+      {"tid.z", "threadIdx.z"},
+      {"ntid.x", "blockDim.x"},
+      {"ntid.y", "blockDim.y"},
+      {"ntid.z", "blockDim.z"},
+      {"ctaid.x", "blockIdx.x"},
+      {"ctaid.y", "blockIdx.y"},
+      {"ctaid.z", "blockIdx.z"},
+      {"nctaid.x", "gridDim.x"},
+      {"nctaid.y", "gridDim.y"},
+      {"nctaid.z", "gridDim.z"},
       {"cluster_ctarank", "capstone_emu::thread_state.cluster_rank"},
       {"cluster_nctarank", "capstone_emu::cluster_size()"},
-      {"clusterid.x", "capstone_emu::cluster_view().index.x"}, {"clusterid.y", "capstone_emu::cluster_view().index.y"},
+      {"clusterid.x", "capstone_emu::cluster_view().index.x"},
+      {"clusterid.y", "capstone_emu::cluster_view().index.y"},
       {"clusterid.z", "capstone_emu::cluster_view().index.z"},
-      {"nclusterid.x", "capstone_emu::cluster_view().grid.x"}, {"nclusterid.y", "capstone_emu::cluster_view().grid.y"},
+      {"nclusterid.x", "capstone_emu::cluster_view().grid.x"},
+      {"nclusterid.y", "capstone_emu::cluster_view().grid.y"},
       {"nclusterid.z", "capstone_emu::cluster_view().grid.z"},
-      {"cluster_ctaid.x", "capstone_emu::cluster_view().block.x"}, {"cluster_ctaid.y", "capstone_emu::cluster_view().block.y"},
+      {"cluster_ctaid.x", "capstone_emu::cluster_view().block.x"},
+      {"cluster_ctaid.y", "capstone_emu::cluster_view().block.y"},
       {"cluster_ctaid.z", "capstone_emu::cluster_view().block.z"},
-      {"cluster_nctaid.x", "capstone_emu::cluster_view().dim.x"}, {"cluster_nctaid.y", "capstone_emu::cluster_view().dim.y"},
+      {"cluster_nctaid.x", "capstone_emu::cluster_view().dim.x"},
+      {"cluster_nctaid.y", "capstone_emu::cluster_view().dim.y"},
       {"cluster_nctaid.z", "capstone_emu::cluster_view().dim.z"},
-      {"dynamic_smem_size", "capstone_emu::dynamic_shared_size()"}, {"clock_hi", "clock64() >> 32"}, {"globaltimer_lo", "clock64()"}, {"globaltimer_hi", "clock64() >> 32"},
-      {"smid", "0"}, {"nsmid", "8"}, {"nwarpid", "64"},
+      {"dynamic_smem_size", "capstone_emu::dynamic_shared_size()"},
+      {"clock_hi", "clock64() >> 32"},
+      {"globaltimer_lo", "clock64()"},
+      {"globaltimer_hi", "clock64() >> 32"},
+      {"smid", "0"},
+      {"nsmid", "8"},
+      {"nwarpid", "64"},
       {"lanemask_lt", "capstone_emu::ptx::lane_mask_below()"},
       {"lanemask_eq", "1u << capstone_emu::thread_state.lane"},
       {"lanemask_le", "capstone_emu::ptx::lane_mask_below() | 1u << capstone_emu::thread_state.lane"},
-      {"lanemask_gt", "~(capstone_emu::ptx::lane_mask_below() | 1u << capstone_emu::thread_state.lane) & 0xffffffffu"},
+      {"lanemask_gt",
+       "~(capstone_emu::ptx::lane_mask_below() | 1u << capstone_emu::thread_state.lane) & 0xffffffffu"},
       {"lanemask_ge", "~capstone_emu::ptx::lane_mask_below() & 0xffffffffu"},
-      {"clock", "clock64()"}, {"clock64", "clock64()"}, {"globaltimer", "clock64()"},
+      {"clock", "clock64()"},
+      {"clock64", "clock64()"},
+      {"globaltimer", "clock64()"},
   };
   for (auto& [key, code] : kTable)
     if (key == name)
@@ -65,6 +85,7 @@ class Parser {
       }
     }
   }
+
  private:
   void strip_comments(std::string_view text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -103,8 +124,11 @@ class Parser {
     const std::size_t begin = at_;
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      const bool scope = c == ':' && at_ + 1 < text_.size() && (text_[at_ + 1] == ':' || text_[at_ - 1] == ':');
-      if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '$' && c != '%' && !scope) break;
+      const bool scope =
+          c == ':' && at_ + 1 < text_.size() && (text_[at_ + 1] == ':' || text_[at_ - 1] == ':');
+      if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.' && c != '$' && c != '%' &&
+          !scope)
+        break;
       ++at_;
     }
     return text_.substr(begin, at_ - begin);
@@ -120,7 +144,9 @@ class Parser {
       std::size_t count = 0;  // name<4> declares name0 … name3
       if (accept('<')) {
         const std::string number = word();
-        if (number.empty() || number.size() > 3 || number.find_first_not_of("0123456789") != std::string::npos) throw Unsupported{};
+        if (number.empty() || number.size() > 3 ||
+            number.find_first_not_of("0123456789") != std::string::npos)
+          throw Unsupported{};
         count = static_cast<std::size_t>(std::stoi(number));
         expect('>');
       }
@@ -246,7 +272,8 @@ class Parser {
     if (text.starts_with("%")) {  // `%%`, or `%`, which nvcc also accepts where no digit follows
       const std::size_t marks = text.starts_with("%%") ? 2 : 1;
       if (registers_.contains(text.substr(marks - 1))) return register_name(text.substr(marks - 1));
-      if (const std::string code = special_register(std::string_view(text).substr(marks)); !code.empty()) return code;
+      if (const std::string code = special_register(std::string_view(text).substr(marks)); !code.empty())
+        return code;
     }
     current_ += " " + text.substr(text.starts_with("%%"));  // the message names it
     throw Unsupported{};
@@ -257,10 +284,12 @@ class Parser {
     if (text.starts_with("0d") || text.starts_with("0D"))
       return "capstone_emu::ptx::Immediate{0x" + text.substr(2) + "ull}";
     if (text.find('.') != std::string::npos) {
-      if (text.find_first_not_of("0123456789.") != std::string::npos || text.find('.') != text.rfind('.')) throw Unsupported{};
+      if (text.find_first_not_of("0123456789.") != std::string::npos || text.find('.') != text.rfind('.'))
+        throw Unsupported{};
       return "capstone_emu::ptx::Real{" + std::string(negative ? "-" : "") + text + "}";
     }
-    return "capstone_emu::ptx::Immediate{static_cast<std::uint64_t>(" + std::string(negative ? "-" : "") + text + "ll)}";
+    return "capstone_emu::ptx::Immediate{static_cast<std::uint64_t>(" + std::string(negative ? "-" : "") +
+           text + "ll)}";
   }
 
   std::string text_;

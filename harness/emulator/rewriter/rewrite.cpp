@@ -74,15 +74,15 @@ class Rewriter {
   Rewritten run() {
     check_inclusions();
     find_scopes();
-    for (std::size_t i = 0; i < count(); ++i) spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
+    for (std::size_t i = 0; i < count(); ++i)
+      spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
     for (std::size_t i = 0; i < count(); ++i) inspect(i);
     find_hidden_names();
     // The first line names the program's source in its debug information.
     if (source_.files.size() > 1) emitter_.raw("# 0 " + quoted(source_.files[1]) + "\n");
     emit(0, count());
-    std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
-      return a.file == b.file && a.line < b.line;
-    });
+    std::stable_sort(findings_.begin(), findings_.end(),
+                     [](const Finding& a, const Finding& b) { return a.file == b.file && a.line < b.line; });
     return {emitter_.take(), std::move(findings_)};
   }
 
@@ -95,7 +95,9 @@ class Rewriter {
   bool is_identifier(std::size_t i) const { return token(i).kind == TokenKind::kIdentifier; }
   bool opens(std::size_t i) const { return is(i, "(") || is(i, "[") || is(i, "{"); }
   bool closes(std::size_t i) const { return is(i, ")") || is(i, "]") || is(i, "}"); }
-  const std::string& file_of(std::size_t i) const { return source_.files[static_cast<std::size_t>(token(i).file)]; }
+  const std::string& file_of(std::size_t i) const {
+    return source_.files[static_cast<std::size_t>(token(i).file)];
+  }
   std::string place(std::size_t i) const { return quoted(file_of(i)) + ", " + std::to_string(token(i).line); }
 
   std::string joined(std::size_t begin, std::size_t end) const {
@@ -135,10 +137,14 @@ class Rewriter {
   std::size_t match_angle_backward(std::size_t i) const {
     int depth = 0;
     for (;; --i) {
-      if (is(i, ">")) ++depth;
-      else if (is(i, "<") && --depth == 0) return i;
-      else if (is(i, ")") || is(i, "]")) i = match_backward(i);
-      else if (is(i, ";") || is(i, "{") || is(i, "}")) return 0;
+      if (is(i, ">"))
+        ++depth;
+      else if (is(i, "<") && --depth == 0)
+        return i;
+      else if (is(i, ")") || is(i, "]"))
+        i = match_backward(i);
+      else if (is(i, ";") || is(i, "{") || is(i, "}"))
+        return 0;
       if (i == 0) return 0;
     }
   }
@@ -150,7 +156,8 @@ class Rewriter {
     bool parenthesis = false, is_namespace = false, is_class = false;
     for (std::size_t i = statement; i < brace; ++i) {
       parenthesis |= is(i, "(");
-      is_namespace |= is(i, "namespace") || (is(i, "extern") && i + 2 == brace && token(i + 1).kind == TokenKind::kString);
+      is_namespace |= is(i, "namespace") ||
+                      (is(i, "extern") && i + 2 == brace && token(i + 1).kind == TokenKind::kString);
       is_class |= is(i, "struct") || is(i, "class") || is(i, "union") || is(i, "enum");
     }
     if (is_class && !parenthesis) return Scope::kClass;
@@ -159,7 +166,10 @@ class Rewriter {
   }
 
   void find_scopes() {
-    struct Open { Scope scope; bool kernel; };
+    struct Open {
+      Scope scope;
+      bool kernel;
+    };
     std::vector<Open> stack;
     in_function_.resize(count() + 1);
     in_kernel_.resize(count() + 1);
@@ -182,17 +192,20 @@ class Rewriter {
 
   // --- finding the constructs ---
   void check_inclusions() {
-    static constexpr std::string_view kLibraries[] = {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver",
-                                                      "nccl",   "cub/",  "thrust/", "cutlass/", "cute/", "nvrtc"};
+    static constexpr std::string_view kLibraries[] = {"cublas",   "cudnn",    "cufft", "curand",
+                                                      "cusparse", "cusolver", "nccl",  "cub/",
+                                                      "thrust/",  "cutlass/", "cute/", "nvrtc"};
     for (const Inclusion& inclusion : source_.inclusions) {
       const std::size_t slash = inclusion.path.rfind('/');
       const std::string name = inclusion.path.substr(slash == std::string::npos ? 0 : slash + 1);
       for (std::string_view library : kLibraries) {
         const bool folder = library.ends_with('/');
-        if (folder ? inclusion.path.find("/" + std::string(library)) == std::string::npos : !name.starts_with(library))
+        if (folder ? inclusion.path.find("/" + std::string(library)) == std::string::npos
+                   : !name.starts_with(library))
           continue;
-        findings_.push_back({Finding::Kind::kNotJudgeable, source_.files[static_cast<std::size_t>(inclusion.file)],
-                             inclusion.line, "library header '" + name + "' cannot be used on the CPU backend",
+        findings_.push_back({Finding::Kind::kNotJudgeable,
+                             source_.files[static_cast<std::size_t>(inclusion.file)], inclusion.line,
+                             "library header '" + name + "' cannot be used on the CPU backend",
                              "run it on a GPU, or remove the include if nothing of it is used"});
       }
     }
@@ -208,11 +221,12 @@ class Rewriter {
     if (is(i, "cudaLaunchKernel") || is(i, "cudaLaunchCooperativeKernel")) return inspect_launch_call(i);
     if ((is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) && in_function_[i]) return inspect_asm(i);
     static const std::set<std::string_view> kTextures = {
-        "tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex2Dgather", "tex1DLod", "tex2DLod", "tex3DLod", "tex2DGrad",
-        "tex1DLayered", "tex2DLayered", "texCubemap", "surf1Dread", "surf2Dread", "surf3Dread", "surf1Dwrite",
-        "surf2Dwrite", "surf3Dwrite"};
+        "tex1D",      "tex2D",      "tex3D",      "tex1Dfetch",   "tex2Dgather",  "tex1DLod",
+        "tex2DLod",   "tex3DLod",   "tex2DGrad",  "tex1DLayered", "tex2DLayered", "texCubemap",
+        "surf1Dread", "surf2Dread", "surf3Dread", "surf1Dwrite",  "surf2Dwrite",  "surf3Dwrite"};
     if (kTextures.contains(text(i)) && (is(i + 1, "(") || is(i + 1, "<")))
-      not_judgeable(i, "texture and surface function '" + std::string(text(i)) + "' has no CPU implementation");
+      not_judgeable(i,
+                    "texture and surface function '" + std::string(text(i)) + "' has no CPU implementation");
   }
 
   /// The '{' of the definition that begins at i, or the end when it is a declaration only.
@@ -229,7 +243,9 @@ class Rewriter {
   // look like a kernel that forgets its output.
   void inspect_kernel(std::size_t i) {
     const std::size_t body = body_of(i);
-    if (body + 1 >= count() || !is(body + 1, "}") || token(body + 1).line <= token(body).line + 1 || !options_.guarded) return;
+    if (body + 1 >= count() || !is(body + 1, "}") || token(body + 1).line <= token(body).line + 1 ||
+        !options_.guarded)
+      return;
     if (!options_.guarded(file_of(body), token(body).line, token(body + 1).line)) return;
     const std::string reason = "an architecture guard (#if __CUDA_ARCH__ ...) leaves nothing of this kernel";
     if (options_.refuse_emptied_kernels) return not_judgeable(body, reason, "");
@@ -266,8 +282,10 @@ class Rewriter {
   void inspect_for(std::size_t i, std::size_t close) {
     std::vector<std::size_t> ends;
     for (std::size_t k = i + 2; k < close; ++k) {
-      if (opens(k)) k = match_forward(k);
-      else if (is(k, ";")) ends.push_back(k);
+      if (opens(k))
+        k = match_forward(k);
+      else if (is(k, ";"))
+        ends.push_back(k);
     }
     if (ends.size() != 2) return;
     const std::size_t first = ends[0], second = ends[1];
@@ -277,8 +295,10 @@ class Rewriter {
     }
     if (!is(close + 1, ";") && !(is(close + 1, "{") && is(close + 2, "}"))) return;
     for (std::size_t k = first + 1; k < second; ++k) {
-      if (opens(k)) k = match_forward(k);
-      else if (is(k, "=")) return;  // for (…; T x = …; …)
+      if (opens(k))
+        k = match_forward(k);
+      else if (is(k, "="))
+        return;  // for (…; T x = …; …)
     }
     after_[first] += "capstone_emu::loop_hint(), (";
     after_[second - 1] += ")";
@@ -323,7 +343,8 @@ class Rewriter {
       if (is(at - 1, "::")) {
         --at;
         if (at == 0) return at;
-        const bool qualified = is(at - 1, ">") || (is_identifier(at - 1) && !is_keyword_before_callee(text(at - 1)));
+        const bool qualified =
+            is(at - 1, ">") || (is_identifier(at - 1) && !is_keyword_before_callee(text(at - 1)));
         if (!qualified) return at;
         --at;
         continue;
@@ -348,8 +369,9 @@ class Rewriter {
     for (; close + 2 < count(); ++close) {
       if (opens(close)) ++depth;
       if (closes(close)) --depth;
-      const bool triple = is(close, ">") && is(close + 1, ">") && is(close + 2, ">") &&
-                          (token(close + 2).begin == token(close).begin + 2 || (spaced && is(close + 3, "(")));
+      const bool triple =
+          is(close, ">") && is(close + 1, ">") && is(close + 2, ">") &&
+          (token(close + 2).begin == token(close).begin + 2 || (spaced && is(close + 3, "(")));
       if (depth == 0 && (triple || is(close, ";"))) break;
     }
     if (close + 3 >= count() || !is(close, ">"))
@@ -377,14 +399,16 @@ class Rewriter {
       const std::size_t before = i - 1;
       if (is(before, ")")) {  // __attribute__((…)), alignas(…), decltype(…) belong to it; `if (…)` does not
         const std::size_t open = match_backward(before);
-        if (open > 0 && (is(open - 1, "__attribute__") || is(open - 1, "alignas") || is(open - 1, "decltype"))) {
+        if (open > 0 &&
+            (is(open - 1, "__attribute__") || is(open - 1, "alignas") || is(open - 1, "decltype"))) {
           i = open;
           continue;
         }
         return i;
       }
       if (is(before, ";") || is(before, "{") || is(before, "}") || is(before, ":") || is(before, "(") ||
-          is(before, ",") || token(before).kind == TokenKind::kOpaque || token(before).kind == TokenKind::kPragma)
+          is(before, ",") || token(before).kind == TokenKind::kOpaque ||
+          token(before).kind == TokenKind::kPragma)
         return i;
     }
     return i;
@@ -400,7 +424,8 @@ class Rewriter {
     }
     if (declaration.end == count())
       return report(Finding::Kind::kError, i, "__shared__ declaration without ';'", {});
-    for (std::size_t k = declaration.begin; k < declaration.end; ++k) declaration.is_extern |= is(k, "extern");
+    for (std::size_t k = declaration.begin; k < declaration.end; ++k)
+      declaration.is_extern |= is(k, "extern");
     ++declaration.end;
     if (!declaration.is_extern && !declaration.in_function)
       return not_judgeable(i, "__shared__ variable at namespace scope",
@@ -417,10 +442,13 @@ class Rewriter {
   /// Does the identifier at i declare something? Neither a product nor a conjunction ends with an array, so
   /// `T * name` is a declaration.
   bool declares(std::size_t i) const {
-    static const std::set<std::string_view> kBeforeExpressions = {"return", "else", "do", "case", "throw", "sizeof", "new", "delete", "and", "or", "not", "goto"};
+    static const std::set<std::string_view> kBeforeExpressions = {
+        "return", "else", "do", "case", "throw", "sizeof", "new", "delete", "and", "or", "not", "goto"};
     if (i < 2) return false;
     const bool ends = is(i + 1, ";") || is(i + 1, ",") || is(i + 1, ")") || is(i + 1, "=");
-    auto names_type = [&](std::size_t k) { return is_identifier(k) && !kBeforeExpressions.contains(text(k)); };
+    auto names_type = [&](std::size_t k) {
+      return is_identifier(k) && !kBeforeExpressions.contains(text(k));
+    };
     if (names_type(i - 1)) return ends || is(i + 1, "[") || is(i + 1, "{");
     if (!ends || !(is(i - 1, "*") || is(i - 1, "&"))) return false;
     return names_type(i - 2) || is(i - 2, "*") || is(i - 2, ">");
@@ -449,12 +477,14 @@ class Rewriter {
   /// Is the token part of a declaration with __shared__ at namespace scope?
   bool declares_shared_globally(std::size_t i) const {
     const auto after = shared_.upper_bound(i);
-    return after != shared_.begin() && i < std::prev(after)->second.end && !std::prev(after)->second.in_function;
+    return after != shared_.begin() && i < std::prev(after)->second.end &&
+           !std::prev(after)->second.in_function;
   }
 
   void inspect_asm(std::size_t i) {
     std::size_t open = i + 1;
-    while (open < count() && (is(open, "volatile") || is(open, "__volatile__") || is(open, "__volatile"))) ++open;
+    while (open < count() && (is(open, "volatile") || is(open, "__volatile__") || is(open, "__volatile")))
+      ++open;
     if (open < count() && is(open, "(")) asms_[i] = {i, open, match_forward(open)};
   }
 
@@ -486,7 +516,8 @@ class Rewriter {
       if (is(i, kDevice)) return;
       if (is(i, kGlobal)) return emitter_.raw("__attribute__((noipa))");
       // A test driver in the kernel's file must not become the worker's main().
-      if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "(")) return emitter_.raw("capstone_candidate_main");
+      if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "("))
+        return emitter_.raw("capstone_candidate_main");
       if (auto dynamic = global_dynamic_.find(std::string(text(i)));
           dynamic != global_dynamic_.end() && in_function_[i] && !hidden_.contains(i) &&
           !(i > 0 && (is(i - 1, ".") || is(i - 1, "->") || is(i - 1, "::"))))
@@ -496,10 +527,14 @@ class Rewriter {
   }
 
   bool needs_literal(const std::pair<std::size_t, std::size_t>& argument) const {
-    return (argument.second - argument.first == 1 && (is(argument.first, "0") || is(argument.first, "__null"))) || is_braced(argument);
+    return (argument.second - argument.first == 1 &&
+            (is(argument.first, "0") || is(argument.first, "__null"))) ||
+           is_braced(argument);
   }
   /// k<<<…>>>({x, n}): the kernel's parameter gives it a type.
-  bool is_braced(const std::pair<std::size_t, std::size_t>& argument) const { return is(argument.first, "{"); }
+  bool is_braced(const std::pair<std::size_t, std::size_t>& argument) const {
+    return is(argument.first, "{");
+  }
   /// Lambdas may not stand in an unevaluated operand before C++20.
   bool may_repeat_arguments(const Launch& launch) const {
     for (auto [begin, end] : launch.arguments)
@@ -520,7 +555,8 @@ class Rewriter {
       emit_arguments(launch, [](std::size_t) { return true; });
       emitter_.raw("), 0)),");
     }
-    emitter_.raw("capstone_emu::launch(capstone_emu::config(" + quoted(callee) + ", " + place(launch.callee_begin) + ",");
+    emitter_.raw("capstone_emu::launch(capstone_emu::config(" + quoted(callee) + ", " +
+                 place(launch.callee_begin) + ",");
     emit(launch.config_begin, launch.config_end);
     emitter_.raw("),");
     const bool literal = std::any_of(launch.arguments.begin(), launch.arguments.end(),
@@ -531,9 +567,11 @@ class Rewriter {
         const bool keep = needs_literal(launch.arguments[i]);
         const std::string name = "capstone_v" + std::to_string(i);
         if (!keep) parameters += (parameters.empty() ? "auto& " : ", auto& ") + name;
-        values += (i ? ", " : "") + (keep ? joined(launch.arguments[i].first, launch.arguments[i].second) : name);
+        values +=
+            (i ? ", " : "") + (keep ? joined(launch.arguments[i].first, launch.arguments[i].second) : name);
       }
-      const bool braced = std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const auto& argument) { return is_braced(argument); });
+      const bool braced = std::any_of(launch.arguments.begin(), launch.arguments.end(),
+                                      [&](const auto& argument) { return is_braced(argument); });
       // a graph runs it when its variables are gone
       emitter_.raw((braced ? "[=](" : "[&](") + parameters + ") " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
@@ -564,7 +602,9 @@ class Rewriter {
   struct Dynamic {
     std::string type, name, inner;  // inner: "[N]", empty for one dimension
     std::string pointer() const { return inner.empty() ? type + "*" : type + " (*)" + inner; }
-    std::string cast() const { return "(reinterpret_cast<" + pointer() + ">(capstone_emu::dynamic_shared()))"; }
+    std::string cast() const {
+      return "(reinterpret_cast<" + pointer() + ">(capstone_emu::dynamic_shared()))";
+    }
   };
   Dynamic parse_dynamic(const SharedDeclaration& declaration) const {
     Dynamic result;
@@ -595,7 +635,8 @@ class Rewriter {
       if (!declaration.in_function) return;  // its uses are replaced
       return emitter_.raw(dynamic.inner.empty()
                               ? dynamic.type + "* " + dynamic.name + " = " + dynamic.cast() + ";"
-                              : dynamic.type + " (*" + dynamic.name + ")" + dynamic.inner + " = " + dynamic.cast() + ";");
+                              : dynamic.type + " (*" + dynamic.name + ")" + dynamic.inner + " = " +
+                                    dynamic.cast() + ";");
     }
     std::vector<std::string> names;
     if (!declared_names(declaration, names)) return;
@@ -660,13 +701,19 @@ class Rewriter {
     std::string ptx;
     std::size_t i = assembly.open + 1;
     for (; i < assembly.close && token(i).kind == TokenKind::kString; ++i) ptx += literal_value(text(i));
-    struct AsmOperand { bool output; std::size_t begin, end; std::string name; };
+    struct AsmOperand {
+      bool output;
+      std::size_t begin, end;
+      std::string name;
+    };
     std::vector<AsmOperand> operands;
     int part = 0;
     std::string symbolic;
     for (; i < assembly.close; ++i) {
-      if (is(i, ":")) ++part;
-      else if (is(i, "::")) part += 2;
+      if (is(i, ":"))
+        ++part;
+      else if (is(i, "::"))
+        part += 2;
       else if (is(i, "[") && part > 0 && part < 3) {
         symbolic = text(i + 1);
         i = match_forward(i);
@@ -681,15 +728,16 @@ class Rewriter {
     for (const AsmOperand& operand : operands) names.push_back(operand.name);
     const Translation translation = translate_ptx(ptx, names);
     if (!translation.unsupported.empty()) {
-      not_judgeable(assembly.begin, family_of(translation.unsupported) + " instruction '" + translation.unsupported +
-                                        "' has no CPU implementation");
+      not_judgeable(assembly.begin, family_of(translation.unsupported) + " instruction '" +
+                                        translation.unsupported + "' has no CPU implementation");
       return;
     }
     emitter_.raw("do {");
     if (!translation.labels.empty()) emitter_.raw("__label__ " + join(translation.labels) + ";");
     for (std::size_t k = 0; k < operands.size(); ++k) {
-      emitter_.raw(std::string(operands[k].output ? "capstone_emu::ptx::Output" : "const capstone_emu::ptx::Input") +
-                   " capstone_p" + std::to_string(k) + "(");
+      emitter_.raw(
+          std::string(operands[k].output ? "capstone_emu::ptx::Output" : "const capstone_emu::ptx::Input") +
+          " capstone_p" + std::to_string(k) + "(");
       emit(operands[k].begin, operands[k].end);
       emitter_.raw(");");
     }
@@ -704,11 +752,11 @@ class Rewriter {
   std::map<std::size_t, Launch> launches_;
   std::map<std::size_t, SharedDeclaration> shared_;
   std::map<std::size_t, InlineAsm> asms_;
-  std::map<std::size_t, std::string> after_;  // text to write after a token
-  std::set<std::size_t> dropped_;             // tokens that are left out
-  bool spins_ = false;                        // the source reads volatile memory
+  std::map<std::size_t, std::string> after_;           // text to write after a token
+  std::set<std::size_t> dropped_;                      // tokens that are left out
+  bool spins_ = false;                                 // the source reads volatile memory
   std::map<std::string, std::string> global_dynamic_;  // namespace-scope extern __shared__: name → expression
-  std::set<std::size_t> hidden_;  // tokens with such a name that mean something else
+  std::set<std::size_t> hidden_;                       // tokens with such a name that mean something else
   int next_tag_ = 0;
 };
 

@@ -18,7 +18,8 @@ struct LineMarker {
 };
 
 std::optional<LineMarker> parse_marker(std::string_view text) {
-  if (text.size() < 4 || text[0] != '#' || text[1] != ' ' || !std::isdigit(static_cast<unsigned char>(text[2])))
+  if (text.size() < 4 || text[0] != '#' || text[1] != ' ' ||
+      !std::isdigit(static_cast<unsigned char>(text[2])))
     return std::nullopt;
   LineMarker marker{};
   auto [rest, error] = std::from_chars(text.data() + 2, text.data() + text.size(), marker.line);
@@ -38,11 +39,16 @@ std::optional<LineMarker> parse_marker(std::string_view text) {
 
 TokenKind kind_of(CxxTokenKind kind) {
   switch (kind) {
-    case CxxTokenKind::kIdentifier: return TokenKind::kIdentifier;
-    case CxxTokenKind::kNumber: return TokenKind::kNumber;
-    case CxxTokenKind::kString: return TokenKind::kString;
-    case CxxTokenKind::kCharacter: return TokenKind::kCharacter;
-    default: return TokenKind::kPunctuator;
+    case CxxTokenKind::kIdentifier:
+      return TokenKind::kIdentifier;
+    case CxxTokenKind::kNumber:
+      return TokenKind::kNumber;
+    case CxxTokenKind::kString:
+      return TokenKind::kString;
+    case CxxTokenKind::kCharacter:
+      return TokenKind::kCharacter;
+    default:
+      return TokenKind::kPunctuator;
   }
 }
 
@@ -100,10 +106,10 @@ class Lexer {
     skip_line();
   }
 
-  // A file is a system header when it is first entered as one. Later markers say "system" also where a macro from a
-  // system header was expanded in a line of the user's.
-  // `next` is where the marker's line ends: the marker that returns from a header belongs to the header's text, so that
-  // the compiler's record of who included whom stays balanced.
+  // A file is a system header when it is first entered as one. Later markers say "system" also where a macro
+  // from a system header was expanded in a line of the user's. `next` is where the marker's line ends: the
+  // marker that returns from a header belongs to the header's text, so that the compiler's record of who
+  // included whom stays balanced.
   void follow(const LineMarker& marker, std::size_t next) {
     const bool known_system = system_files_.contains(marker.file);
     const bool fresh = seen_.insert(marker.file).second;
@@ -141,7 +147,8 @@ class Lexer {
     const CxxToken found = cxx_token_at(text(), at_, line_);
     const std::size_t begin = at_;
     at_ += found.text.size();
-    if (found.text == "<<<" && !source_.tokens.empty() && source_.is(source_.tokens.size() - 1, "operator")) --at_;  // operator<< <T>
+    if (found.text == "<<<" && !source_.tokens.empty() && source_.is(source_.tokens.size() - 1, "operator"))
+      --at_;  // operator<< <T>
     if (found.kind != CxxTokenKind::kComment) add(kind_of(found.kind), begin);
     for (std::size_t i = begin; i < at_; ++i)
       if (text()[i] == '\n') {

@@ -1,5 +1,6 @@
 #pragma once
-// The output of `g++ -E`, cut into tokens. Only the user's own files are cut; text of system headers stays whole.
+// The output of `g++ -E`, cut into tokens. Only the user's own files are cut; text of system headers stays
+// whole.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -11,7 +11,7 @@
 namespace capstone_emu {
 namespace {
 
-constexpr std::size_t kNear = 1 << 20;  // [B]
+constexpr std::size_t kNear = 1 << 20;                 // [B]
 constexpr std::size_t kAlignment = 256, kGuard = 256;  // [B]
 const char* const kDeviceMemory = "memory of cudaMalloc";
 

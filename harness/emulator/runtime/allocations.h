@@ -10,7 +10,7 @@ namespace capstone_emu {
 struct Allocation {
   const char* begin;
   std::size_t bytes;
-  std::string name;    ///< "tensor x", "memory of cudaMalloc"
+  std::string name;  ///< "tensor x", "memory of cudaMalloc"
   bool freed = false;
 };
 

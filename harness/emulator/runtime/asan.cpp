@@ -1,8 +1,9 @@
 // What code compiled with -fsanitize=address calls; see shadow.h. Inline checks call __asan_report_* when an
 // access is bad, functions with many accesses call __asan_load* and __asan_store*.
+#include <pthread.h>
+
 #include <cstdio>
 #include <cstring>
-#include <pthread.h>
 
 #include "runtime/allocations.h"
 #include "runtime/scheduler.h"
@@ -18,7 +19,10 @@ struct Global {
   std::size_t size, size_with_redzone;
   const char *name, *module;
   std::size_t dynamic_initialisation;
-  struct Location { const char* file; int line, column; } const* location;
+  struct Location {
+    const char* file;
+    int line, column;
+  } const* location;
   std::size_t odr_indicator;
 };
 
@@ -26,7 +30,9 @@ struct Global {
 constexpr std::size_t kFrameMagic = 0x41b58ab3;
 
 /// The stack that the caller runs on: [begin, end).
-struct Stack { const char *begin, *end; };
+struct Stack {
+  const char *begin, *end;
+};
 Stack current_stack() {
   if (BlockRunner* runner = BlockRunner::current()) {
     const Fiber& fiber = *runner->thread().fiber;
@@ -57,7 +63,8 @@ std::string distance(const char* address, const char* begin, std::size_t bytes) 
 std::string describe_local(const char* address) {
   const Stack stack = current_stack();
   if (address < stack.begin || address >= stack.end) return {};
-  const char* p = reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{7});
+  const char* p =
+      reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(address) & ~std::uintptr_t{7});
   for (; p > stack.begin; p -= 8) {
     std::size_t words[2];
     std::memcpy(words, p, sizeof words);
@@ -76,12 +83,14 @@ std::string describe_local(const char* address) {
       text += length;
       name = name.substr(0, name.find(':'));
       const char* begin = p + offset;
-      const std::size_t away = address < begin ? static_cast<std::size_t>(begin - address)
-                                               : static_cast<std::size_t>(address - begin) - (address < begin + size ? 0 : size);
+      const std::size_t away =
+          address < begin ? static_cast<std::size_t>(begin - address)
+                          : static_cast<std::size_t>(address - begin) - (address < begin + size ? 0 : size);
       if (away >= nearest) continue;
       nearest = away;
-      best = (address >= begin && address < begin + size ? std::string("in ") : distance(address, begin, size)) +
-             "the local variable " + name + " (" + std::to_string(size) + " bytes)";
+      best =
+          (address >= begin && address < begin + size ? std::string("in ") : distance(address, begin, size)) +
+          "the local variable " + name + " (" + std::to_string(size) + " bytes)";
     }
     return best;
   }
@@ -92,11 +101,13 @@ std::string describe_place(const char* address) {
   const std::uint8_t shade = shade_of(address);
   if (BlockRunner* runner = BlockRunner::current())
     if (std::string text = runner->describe_shared(address); !text.empty()) return text;
-  if (shade == kShadeStackLeft || shade == kShadeStackMiddle || shade == kShadeStackRight || shade == kShadeAfterScope)
+  if (shade == kShadeStackLeft || shade == kShadeStackMiddle || shade == kShadeStackRight ||
+      shade == kShadeAfterScope)
     if (std::string text = describe_local(address); !text.empty()) return text;
   if (const auto near = nearest_allocation(address)) {
     if (near->freed) return "in " + near->name + ", which was freed";
-    return distance(address, near->begin, near->bytes) + near->name + " (" + std::to_string(near->bytes) + " bytes)";
+    return distance(address, near->begin, near->bytes) + near->name + " (" + std::to_string(near->bytes) +
+           " bytes)";
   }
   return "far from everything that was allocated";
 }
@@ -105,21 +116,30 @@ void report(const void* address, std::size_t bytes, bool write) {
   const char* bad = first_forbidden(address, bytes);
   if (!bad) return;
   const std::uint8_t shade = shade_of(bad);
-  const char* what = shade == kShadeFreed ? "use of freed memory" : shade == kShadeAfterScope ? "use of a variable after its scope"
-                                                                                               : "out of bounds";
+  const char* what = shade == kShadeFreed        ? "use of freed memory"
+                     : shade == kShadeAfterScope ? "use of a variable after its scope"
+                                                 : "out of bounds";
   std::string file;
   int line = 0;
   locate_in_source(call_chain(), file, line);
-  std::string message = std::string(what) + ": " + (write ? "write" : "read") + " of " + std::to_string(bytes) + " bytes, " +
-                        describe_place(bad);
+  std::string message = std::string(what) + ": " + (write ? "write" : "read") + " of " +
+                        std::to_string(bytes) + " bytes, " + describe_place(bad);
   const char* hint = shade == kShadeFreed || shade == kShadeAfterScope
                          ? "keep the memory alive for as long as it is used"
-                         : "check the index against the extent: guard the last block with `if (i < n)`, and check ragged sizes";
+                         : "check the index against the extent: guard the last block with `if (i < n)`, and "
+                           "check ragged sizes";
   if (BlockRunner* runner = BlockRunner::current())
     runner->fail(FailureKind::kUndefinedBehaviour, file.c_str(), line, std::move(message), hint);
   // Host code goes on; the worker answers with the failure when launch() returns.
-  record_failure({FailureKind::kUndefinedBehaviour, "in host code: " + message, {}, {}, std::nullopt,
-                  std::nullopt, file, line, hint});
+  record_failure({FailureKind::kUndefinedBehaviour,
+                  "in host code: " + message,
+                  {},
+                  {},
+                  std::nullopt,
+                  std::nullopt,
+                  file,
+                  line,
+                  hint});
 }
 
 }  // namespace
@@ -137,14 +157,14 @@ void __asan_version_mismatch_check_v8() {}
 void __asan_before_dynamic_init(const char*) {}
 void __asan_after_dynamic_init() {}
 
-#define CAPSTONE_ASAN_ACCESS(size)                                                                        \
-  void __asan_report_load##size##_noabort(const void* address) { report(address, size, false); }          \
-  void __asan_report_store##size##_noabort(const void* address) { report(address, size, true); }          \
-  void __asan_load##size##_noabort(const void* address) {                                                 \
-    if (__builtin_expect(first_forbidden(address, size) != nullptr, 0)) report(address, size, false);      \
-  }                                                                                                       \
-  void __asan_store##size##_noabort(const void* address) {                                                \
-    if (__builtin_expect(first_forbidden(address, size) != nullptr, 0)) report(address, size, true);       \
+#define CAPSTONE_ASAN_ACCESS(size)                                                                    \
+  void __asan_report_load##size##_noabort(const void* address) { report(address, size, false); }      \
+  void __asan_report_store##size##_noabort(const void* address) { report(address, size, true); }      \
+  void __asan_load##size##_noabort(const void* address) {                                             \
+    if (__builtin_expect(first_forbidden(address, size) != nullptr, 0)) report(address, size, false); \
+  }                                                                                                   \
+  void __asan_store##size##_noabort(const void* address) {                                            \
+    if (__builtin_expect(first_forbidden(address, size) != nullptr, 0)) report(address, size, true);  \
   }
 CAPSTONE_ASAN_ACCESS(1)
 CAPSTONE_ASAN_ACCESS(2)
@@ -168,7 +188,9 @@ void __asan_unregister_globals(const Global* globals, std::size_t count) {
   for (const Global* g = globals; g != globals + count; ++g) unpoison(g->begin, g->size_with_redzone);
 }
 
-void __asan_poison_stack_memory(const void* begin, std::size_t bytes) { poison(begin, bytes, kShadeAfterScope); }
+void __asan_poison_stack_memory(const void* begin, std::size_t bytes) {
+  poison(begin, bytes, kShadeAfterScope);
+}
 void __asan_unpoison_stack_memory(const void* begin, std::size_t bytes) { unpoison(begin, bytes); }
 
 // Arrays of variable length: red zones of 32 bytes on both sides.
@@ -185,7 +207,8 @@ void __asan_allocas_unpoison(const char* top, const char* bottom) {
 // Before an exception, or another way to leave frames without running their cleanup.
 void __asan_handle_no_return() {
   const Stack stack = current_stack();
-  const char* here = reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~std::uintptr_t{7});
+  const char* here = reinterpret_cast<const char*>(
+      reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) & ~std::uintptr_t{7});
   if (here >= stack.begin && here < stack.end) unpoison(here, static_cast<std::size_t>(stack.end - here));
 }
 

@@ -1,5 +1,5 @@
-// cp.async and related instructions. A schedule performs each copy at once or as late as the program allows, so that
-// a missing wait shows.
+// cp.async and related instructions. A schedule performs each copy at once or as late as the program allows,
+// so that a missing wait shows.
 #include "runtime/scheduler.h"
 #include "runtime/shadow.h"
 
@@ -20,7 +20,8 @@ void finish_groups(unsigned still_pending) {
   const std::size_t finished = queue.committed.size() - still_pending;
   for (std::size_t i = 0; i < finished; ++i)
     for (const AsyncCopy& copy : queue.committed[i]) perform(copy);
-  queue.committed.erase(queue.committed.begin(), queue.committed.begin() + static_cast<std::ptrdiff_t>(finished));
+  queue.committed.erase(queue.committed.begin(),
+                        queue.committed.begin() + static_cast<std::ptrdiff_t>(finished));
   const bool stores = !queue.open_stores.empty() || !queue.committed_stores.empty();
   if (queue.committed.empty() && queue.open.empty() && !stores) runner.thread().has_copies = false;
 }

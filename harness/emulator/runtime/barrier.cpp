@@ -9,10 +9,15 @@ constexpr std::chrono::milliseconds kLookAgain{20};
 
 int BlockRunner::barrier_result(BarrierKind kind) const {
   switch (kind) {
-    case BarrierKind::kCount: return released_.count;
-    case BarrierKind::kAnd: return released_.all;
-    case BarrierKind::kOr: return released_.any;
-    case BarrierKind::kSync: case BarrierKind::kGrid: break;
+    case BarrierKind::kCount:
+      return released_.count;
+    case BarrierKind::kAnd:
+      return released_.all;
+    case BarrierKind::kOr:
+      return released_.any;
+    case BarrierKind::kSync:
+    case BarrierKind::kGrid:
+      break;
   }
   return 0;
 }
@@ -41,8 +46,10 @@ inline void* BlockRunner::barrier(BarrierKind kind, int predicate, const char* f
   fruitless_yields_ = 0;
   if (kind == BarrierKind::kGrid) {
     if (!grid_->config.cooperative)
-      fail(FailureKind::kUndefinedBehaviour, file, line, "grid-wide synchronisation in a launch that is not cooperative",
-           "launch the kernel with cudaLaunchCooperativeKernel, which makes all its blocks run at the same time");
+      fail(FailureKind::kUndefinedBehaviour, file, line,
+           "grid-wide synchronisation in a launch that is not cooperative",
+           "launch the kernel with cudaLaunchCooperativeKernel, which makes all its blocks run at the same "
+           "time");
     at_grid_ = true;
   } else if (kind != BarrierKind::kSync) {
     votes_.count += predicate != 0;
@@ -91,7 +98,8 @@ void BlockRunner::meet_the_grid() {
     }
   }
   // a block that fails elsewhere does not notify
-  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {}
+  while (!barrier.changed.wait_for(lock, kLookAgain, over)) {
+  }
   const std::uint64_t left = barrier.left;
   lock.unlock();
   if (barrier.phase != phase) return;
@@ -110,7 +118,8 @@ void BlockRunner::leave_grid_barrier() {
 
 // ---- named barriers ---------------------------------------------------------------------------------------
 
-void* BlockRunner::named_barrier(unsigned id, unsigned threads, bool wait, const char* file, int line, void*** save) {
+void* BlockRunner::named_barrier(unsigned id, unsigned threads, bool wait, const char* file, int line,
+                                 void*** save) {
   if (id >= kNamedBarriers)
     fail(FailureKind::kUndefinedBehaviour, file, line, "a block has no barrier " + std::to_string(id));
   if (threads == 0) threads = (count_ + kWarpSize - 1) / kWarpSize * kWarpSize;
@@ -122,8 +131,8 @@ void* BlockRunner::named_barrier(unsigned id, unsigned threads, bool wait, const
   observe::arrives_at(id, wait);
   if (barrier.arrived && barrier.expected != threads)
     fail(FailureKind::kUndefinedBehaviour, file, line,
-         "barrier " + std::to_string(id) + " is used for " + std::to_string(threads) + " threads here and for " +
-             std::to_string(barrier.expected) + " elsewhere at the same time",
+         "barrier " + std::to_string(id) + " is used for " + std::to_string(threads) +
+             " threads here and for " + std::to_string(barrier.expected) + " elsewhere at the same time",
          "all threads that meet at a barrier must name the same number");
   fruitless_yields_ = 0;
   barrier.expected = threads;
@@ -157,7 +166,8 @@ bool launched_cooperatively() { return BlockRunner::current()->grid().config.coo
 void named_barrier(unsigned id, unsigned threads, const char* file, int line) {
   observe::barrier_arrives(__builtin_return_address(0));
   void** save;
-  if (void* to = BlockRunner::current()->named_barrier(id, threads, true, file, line, &save)) switch_stack(save, to);
+  if (void* to = BlockRunner::current()->named_barrier(id, threads, true, file, line, &save))
+    switch_stack(save, to);
 }
 void named_barrier_arrive(unsigned id, unsigned threads, const char* file, int line) {
   void** save;

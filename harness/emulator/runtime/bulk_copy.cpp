@@ -33,7 +33,8 @@ void store(Perform perform) {
 // ---- arithmetic -------------------------------------------------------------------------------------------
 
 template <class T, class Word>
-void combine_words(char* to, const char* from, std::size_t bytes, Reduction reduction, T (*widen)(Word), Word (*narrow)(T)) {
+void combine_words(char* to, const char* from, std::size_t bytes, Reduction reduction, T (*widen)(Word),
+                   Word (*narrow)(T)) {
   for (std::size_t i = 0; i < bytes; i += sizeof(Word)) {
     Word a, b;
     std::memcpy(&b, from + i, sizeof b);
@@ -44,12 +45,23 @@ void combine_words(char* to, const char* from, std::size_t bytes, Reduction redu
       const T x = widen(a), y = widen(b);
       T sum = x;
       switch (reduction) {
-        case Reduction::kMin: sum = y < x ? y : x; break;
-        case Reduction::kMax: sum = x < y ? y : x; break;
-        case Reduction::kInc: sum = x >= y ? T(0) : static_cast<T>(x + T(1)); break;
-        case Reduction::kDec: sum = x == T(0) || x > y ? y : static_cast<T>(x - T(1)); break;
-        case Reduction::kAdd: sum = static_cast<T>(x + y); break;
-        default: break;
+        case Reduction::kMin:
+          sum = y < x ? y : x;
+          break;
+        case Reduction::kMax:
+          sum = x < y ? y : x;
+          break;
+        case Reduction::kInc:
+          sum = x >= y ? T(0) : static_cast<T>(x + T(1));
+          break;
+        case Reduction::kDec:
+          sum = x == T(0) || x > y ? y : static_cast<T>(x - T(1));
+          break;
+        case Reduction::kAdd:
+          sum = static_cast<T>(x + y);
+          break;
+        default:
+          break;
       }
       result = narrow(sum);
       if (reduction == Reduction::kAnd) result = a & b;
@@ -62,27 +74,41 @@ void combine_words(char* to, const char* from, std::size_t bytes, Reduction redu
 template <class T, class Word>
 void combine_as(char* to, const char* from, std::size_t bytes, Reduction reduction) {
   static_assert(sizeof(T) == sizeof(Word));
-  combine_words<T, Word>(to, from, bytes, reduction,
-                         [](Word w) { return __builtin_bit_cast(T, w); }, [](T v) { return __builtin_bit_cast(Word, v); });
+  combine_words<T, Word>(
+      to, from, bytes, reduction, [](Word w) { return __builtin_bit_cast(T, w); },
+      [](T v) { return __builtin_bit_cast(Word, v); });
 }
 
 void combine(char* to, const char* from, std::size_t bytes, Reduction reduction, Element element) {
   switch (element) {
-    case Element::kU32: return combine_as<std::uint32_t, std::uint32_t>(to, from, bytes, reduction);
-    case Element::kS32: return combine_as<std::int32_t, std::uint32_t>(to, from, bytes, reduction);
-    case Element::kU64: return combine_as<std::uint64_t, std::uint64_t>(to, from, bytes, reduction);
-    case Element::kS64: return combine_as<std::int64_t, std::uint64_t>(to, from, bytes, reduction);
-    case Element::kF32: return combine_as<float, std::uint32_t>(to, from, bytes, reduction);
-    case Element::kF64: return combine_as<double, std::uint64_t>(to, from, bytes, reduction);
-    case Element::kF16: return combine_words<float, std::uint16_t>(to, from, bytes, reduction, half_to_float, float_to_half);
-    case Element::kBf16: return combine_words<float, std::uint16_t>(to, from, bytes, reduction, bfloat_to_float, float_to_bfloat);
-    case Element::kU8: case Element::kU16: break;
+    case Element::kU32:
+      return combine_as<std::uint32_t, std::uint32_t>(to, from, bytes, reduction);
+    case Element::kS32:
+      return combine_as<std::int32_t, std::uint32_t>(to, from, bytes, reduction);
+    case Element::kU64:
+      return combine_as<std::uint64_t, std::uint64_t>(to, from, bytes, reduction);
+    case Element::kS64:
+      return combine_as<std::int64_t, std::uint64_t>(to, from, bytes, reduction);
+    case Element::kF32:
+      return combine_as<float, std::uint32_t>(to, from, bytes, reduction);
+    case Element::kF64:
+      return combine_as<double, std::uint64_t>(to, from, bytes, reduction);
+    case Element::kF16:
+      return combine_words<float, std::uint16_t>(to, from, bytes, reduction, half_to_float, float_to_half);
+    case Element::kBf16:
+      return combine_words<float, std::uint16_t>(to, from, bytes, reduction, bfloat_to_float,
+                                                 float_to_bfloat);
+    case Element::kU8:
+    case Element::kU16:
+      break;
   }
 }
 
 void put(char* to, const char* from, std::size_t bytes, Reduction reduction, Element element) {
-  if (reduction == Reduction::kNone) std::memcpy(to, from, bytes);
-  else combine(to, from, bytes, reduction, element);
+  if (reduction == Reduction::kNone)
+    std::memcpy(to, from, bytes);
+  else
+    combine(to, from, bytes, reduction, element);
 }
 
 // ---- tensors ----------------------------------------------------------------------------------------------
@@ -92,7 +118,8 @@ const TensorMap& checked_map(const void* raw, int rank, const char* file, int li
   if (map.magic != TensorMap::kMagic)
     undefined_behaviour(file, line, "the tensor map was not made by cuTensorMapEncodeTiled");
   if (map.rank != rank)
-    undefined_behaviour(file, line, "a %d-dimensional tensor copy with a tensor map of %d dimensions", rank, map.rank);
+    undefined_behaviour(file, line, "a %d-dimensional tensor copy with a tensor map of %d dimensions", rank,
+                        map.rank);
   return map;
 }
 
@@ -127,12 +154,14 @@ void for_each_piece(const TensorMap& map, char* shared, const std::int32_t* coor
       place = reinterpret_cast<char*>(swizzled(reinterpret_cast<std::uintptr_t>(place), map.swizzle));
       for (unsigned k = 0; k < per_piece && i + k < count[0]; ++k) {
         const std::int64_t x = coordinates[0] + static_cast<std::int64_t>(i + k) * map.step[0];
-        const bool whole = k == 0 && inside && x >= 0 && x + per_piece <= map.extent[0] && i + per_piece <= count[0];
+        const bool whole =
+            k == 0 && inside && x >= 0 && x + per_piece <= map.extent[0] && i + per_piece <= count[0];
         if (whole) {
           visit(place, base + offset + x * size, per_piece * size);
           break;
         }
-        visit(place + k * size, inside && x >= 0 && x < map.extent[0] ? base + offset + x * size : nullptr, size);
+        visit(place + k * size, inside && x >= 0 && x < map.extent[0] ? base + offset + x * size : nullptr,
+              size);
       }
     }
   }
@@ -146,8 +175,10 @@ std::size_t box_bytes(const TensorMap& map) {
 
 void read_box(const TensorMap& map, char* to, const std::int32_t* coordinates) {
   for_each_piece(map, to, coordinates, [&](char* shared, const char* global, std::size_t bytes) {
-    if (global) std::memcpy(shared, global, bytes);
-    else std::memset(shared, map.nan_fill ? kPoison : 0, bytes);
+    if (global)
+      std::memcpy(shared, global, bytes);
+    else
+      std::memset(shared, map.nan_fill ? kPoison : 0, bytes);
   });
 }
 
@@ -158,7 +189,8 @@ struct Coordinates {
 
 /// For an access that is made only when a thread waits: the bounds are checked now, and the hooks must know
 /// of it.
-void note_load(const void* to, const void* from, std::size_t bytes, const std::uint64_t* barrier, const void* pc) {
+void note_load(const void* to, const void* from, std::size_t bytes, const std::uint64_t* barrier,
+               const void* pc) {
   if (from) check_access(from, bytes, false);
   check_access(to, bytes, true);
   observe::bulk_load(to, from, static_cast<unsigned>(bytes), barrier, pc);
@@ -182,11 +214,12 @@ void for_each_receiver(char* to, std::uint64_t* barrier, unsigned multicast, Vis
 
 }  // namespace
 
-void bulk_copy_to_shared(char* to, const char* from, unsigned bytes, std::uint64_t* barrier, unsigned multicast,
-                         const char* file, int line) {
+void bulk_copy_to_shared(char* to, const char* from, unsigned bytes, std::uint64_t* barrier,
+                         unsigned multicast, const char* file, int line) {
   require_multiple(to, kBulkAlignment, "cp.async.bulk", file, line);
   require_multiple(from, kBulkAlignment, "cp.async.bulk", file, line);
-  if (bytes % kBulkAlignment) undefined_behaviour(file, line, "cp.async.bulk: %u bytes are not a multiple of 16", bytes);
+  if (bytes % kBulkAlignment)
+    undefined_behaviour(file, line, "cp.async.bulk: %u bytes are not a multiple of 16", bytes);
   const void* pc = __builtin_return_address(0);
   for_each_receiver(to, barrier, multicast, [=](char* place, std::uint64_t* told) {
     note_load(place, from, bytes, told, pc);
@@ -197,17 +230,18 @@ void bulk_copy_to_shared(char* to, const char* from, unsigned bytes, std::uint64
   });
 }
 
-void bulk_copy_to_global(char* to, const char* from, unsigned bytes, Reduction reduction, Element element, const char* file,
-                         int line) {
+void bulk_copy_to_global(char* to, const char* from, unsigned bytes, Reduction reduction, Element element,
+                         const char* file, int line) {
   require_multiple(to, kBulkAlignment, "cp.async.bulk", file, line);
   require_multiple(from, kBulkAlignment, "cp.async.bulk", file, line);
-  if (bytes % kBulkAlignment) undefined_behaviour(file, line, "cp.async.bulk: %u bytes are not a multiple of 16", bytes);
+  if (bytes % kBulkAlignment)
+    undefined_behaviour(file, line, "cp.async.bulk: %u bytes are not a multiple of 16", bytes);
   note_store(to, from, bytes, reduction, __builtin_return_address(0));
   store([=] { put(to, from, bytes, reduction, element); });
 }
 
-void tensor_copy_to_shared(char* to, const void* raw, std::uint64_t* barrier, int rank, const std::int32_t* coordinates,
-                           unsigned multicast, const char* file, int line) {
+void tensor_copy_to_shared(char* to, const void* raw, std::uint64_t* barrier, int rank,
+                           const std::int32_t* coordinates, unsigned multicast, const char* file, int line) {
   const TensorMap map = checked_map(raw, rank, file, line);
   require_multiple(to, kTensorAlignment, "tensor copy", file, line);
   const Coordinates at(rank, coordinates);
@@ -229,13 +263,15 @@ void tensor_copy_to_global(const void* raw, const char* from, int rank, const st
   require_multiple(from, kTensorAlignment, "tensor copy", file, line);
   const Coordinates at(rank, coordinates);
   const void* pc = __builtin_return_address(0);
-  for_each_piece(map, const_cast<char*>(from), at.at, [&](const char* shared, char* global, std::size_t bytes) {
-    if (global) note_store(global, shared, bytes, reduction, pc);
-  });
+  for_each_piece(map, const_cast<char*>(from), at.at,
+                 [&](const char* shared, char* global, std::size_t bytes) {
+                   if (global) note_store(global, shared, bytes, reduction, pc);
+                 });
   store([=] {
-    for_each_piece(map, const_cast<char*>(from), at.at, [&](const char* shared, char* global, std::size_t bytes) {
-      if (global) put(global, shared, bytes, reduction, map.element);
-    });
+    for_each_piece(map, const_cast<char*>(from), at.at,
+                   [&](const char* shared, char* global, std::size_t bytes) {
+                     if (global) put(global, shared, bytes, reduction, map.element);
+                   });
   });
 }
 

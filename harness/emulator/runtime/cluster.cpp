@@ -9,7 +9,8 @@ void require_cluster(unsigned x, unsigned y, unsigned z) {
   const Index3& given = grid.config.cluster;
   if (given.x == x && given.y == y && given.z == z) return;
   if (given.x)
-    runner.fail(FailureKind::kLaunchError, nullptr, 0, "the launch's cluster dimensions differ from the kernel's __cluster_dims__",
+    runner.fail(FailureKind::kLaunchError, nullptr, 0,
+                "the launch's cluster dimensions differ from the kernel's __cluster_dims__",
                 "give them in one place only");
   // Nothing has run yet: every thread comes here first.
   grid.wanted_cluster = x | static_cast<std::uint64_t>(y) << 16 | static_cast<std::uint64_t>(z) << 32;
@@ -35,14 +36,18 @@ void BlockRunner::publish_arena() {
 
 Cluster& BlockRunner::cluster(const char* what) {
   if (!cluster_)
-    fail(FailureKind::kUndefinedBehaviour, nullptr, 0, std::string(what) + " in a kernel that was launched without a cluster",
-         "give the kernel __cluster_dims__, or launch it with cudaLaunchKernelEx and cudaLaunchAttributeClusterDimension");
+    fail(FailureKind::kUndefinedBehaviour, nullptr, 0,
+         std::string(what) + " in a kernel that was launched without a cluster",
+         "give the kernel __cluster_dims__, or launch it with cudaLaunchKernelEx and "
+         "cudaLaunchAttributeClusterDimension");
   return *cluster_;
 }
 
 ClusterView BlockRunner::cluster_view() const {
   const Index3 &g = grid_->config.grid, c = cluster_ ? grid_->config.cluster : Index3{1, 1, 1};
-  return {c, {block_.x % c.x, block_.y % c.y, block_.z % c.z}, {block_.x / c.x, block_.y / c.y, block_.z / c.z},
+  return {c,
+          {block_.x % c.x, block_.y % c.y, block_.z % c.z},
+          {block_.x / c.x, block_.y / c.y, block_.z / c.z},
           {g.x / c.x, g.y / c.y, g.z / c.z}};
 }
 ClusterView cluster_view() { return BlockRunner::current()->cluster_view(); }
@@ -50,10 +55,12 @@ ClusterView cluster_view() { return BlockRunner::current()->cluster_view(); }
 char* remote_shared_memory(unsigned rank, std::uint32_t offset) {
   BlockRunner& runner = *BlockRunner::current();
   Cluster& cluster = runner.cluster("an address in another block's shared memory");
-  char* base = rank < runner.grid().cluster_blocks ? __atomic_load_n(&cluster.arenas[rank], __ATOMIC_ACQUIRE) : nullptr;
+  char* base = rank < runner.grid().cluster_blocks ? __atomic_load_n(&cluster.arenas[rank], __ATOMIC_ACQUIRE)
+                                                   : nullptr;
   if (!base)
     runner.fail(FailureKind::kUndefinedBehaviour, nullptr, 0,
-                "shared memory of block " + std::to_string(rank) + " of the cluster, which has not begun or does not exist",
+                "shared memory of block " + std::to_string(rank) +
+                    " of the cluster, which has not begun or does not exist",
                 "call cluster.sync() before reaching into another block");
   return base + offset;
 }

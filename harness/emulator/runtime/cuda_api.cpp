@@ -56,11 +56,12 @@ cudaError_t copy(void* to, const void* from, std::size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
-                    std::size_t height) {
+cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                    std::size_t width, std::size_t height) {
   if (width > to_pitch || width > from_pitch) return remember(cudaErrorInvalidPitchValue);
   for (std::size_t row = 0; row < height; ++row)
-    std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
+    std::memcpy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
+                width);
   if (height) capstone_emu::memory_written(to, (height - 1) * to_pitch + width);
   return cudaSuccess;
 }
@@ -68,33 +69,63 @@ cudaError_t copy_2d(void* to, std::size_t to_pitch, const void* from, std::size_
 int attribute_value(cudaDeviceAttr attribute) {
   const int arch = capstone_emu::emulated_arch();
   switch (attribute) {
-    case cudaDevAttrMultiProcessorCount: return kMultiprocessors;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: return kThreadsPerMultiprocessor;
-    case cudaDevAttrMaxThreadsPerBlock: return 1024;
-    case cudaDevAttrMaxBlockDimX: case cudaDevAttrMaxBlockDimY: return 1024;
-    case cudaDevAttrMaxBlockDimZ: return 64;
-    case cudaDevAttrMaxGridDimX: return 0x7fffffff;
-    case cudaDevAttrMaxGridDimY: case cudaDevAttrMaxGridDimZ: return 65535;
-    case cudaDevAttrWarpSize: return 32;
-    case cudaDevAttrMaxSharedMemoryPerBlock: return kDefaultShared;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: return static_cast<int>(capstone_emu::shared_memory_capacity());
+    case cudaDevAttrMultiProcessorCount:
+      return kMultiprocessors;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      return kThreadsPerMultiprocessor;
+    case cudaDevAttrMaxThreadsPerBlock:
+      return 1024;
+    case cudaDevAttrMaxBlockDimX:
+    case cudaDevAttrMaxBlockDimY:
+      return 1024;
+    case cudaDevAttrMaxBlockDimZ:
+      return 64;
+    case cudaDevAttrMaxGridDimX:
+      return 0x7fffffff;
+    case cudaDevAttrMaxGridDimY:
+    case cudaDevAttrMaxGridDimZ:
+      return 65535;
+    case cudaDevAttrWarpSize:
+      return 32;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      return kDefaultShared;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      return static_cast<int>(capstone_emu::shared_memory_capacity());
     case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
       return static_cast<int>(capstone_emu::shared_memory_capacity()) + 1024;
-    case cudaDevAttrMaxRegistersPerBlock: case cudaDevAttrMaxRegistersPerMultiprocessor: return 65536;
-    case cudaDevAttrComputeCapabilityMajor: return arch / 100;
-    case cudaDevAttrComputeCapabilityMinor: return arch % 100 / 10;
-    case cudaDevAttrL2CacheSize: return kL2Bytes;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: return capstone_emu::kBlocksPerMultiprocessor;
-    case cudaDevAttrTotalConstantMemory: return 65536;
-    case cudaDevAttrClockRate: return 1000000;        // [kHz]
-    case cudaDevAttrMemoryClockRate: return 1000000;  // [kHz]
-    case cudaDevAttrGlobalMemoryBusWidth: return 64;
-    case cudaDevAttrClusterLaunch: return arch >= 900;
-    case cudaDevAttrUnifiedAddressing: case cudaDevAttrManagedMemory: case cudaDevAttrMemoryPoolsSupported:
-    case cudaDevAttrCooperativeLaunch: case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrCanMapHostMemory: case cudaDevAttrPageableMemoryAccess: case cudaDevAttrStreamPrioritiesSupported:
+    case cudaDevAttrMaxRegistersPerBlock:
+    case cudaDevAttrMaxRegistersPerMultiprocessor:
+      return 65536;
+    case cudaDevAttrComputeCapabilityMajor:
+      return arch / 100;
+    case cudaDevAttrComputeCapabilityMinor:
+      return arch % 100 / 10;
+    case cudaDevAttrL2CacheSize:
+      return kL2Bytes;
+    case cudaDevAttrMaxBlocksPerMultiprocessor:
+      return capstone_emu::kBlocksPerMultiprocessor;
+    case cudaDevAttrTotalConstantMemory:
+      return 65536;
+    case cudaDevAttrClockRate:
+      return 1000000;  // [kHz]
+    case cudaDevAttrMemoryClockRate:
+      return 1000000;  // [kHz]
+    case cudaDevAttrGlobalMemoryBusWidth:
+      return 64;
+    case cudaDevAttrClusterLaunch:
+      return arch >= 900;
+    case cudaDevAttrUnifiedAddressing:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrCooperativeLaunch:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrConcurrentKernels:
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrPageableMemoryAccess:
+    case cudaDevAttrStreamPrioritiesSupported:
       return 1;
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -128,16 +159,20 @@ cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   *available = *total = kGlobalMemory;
   return cudaSuccess;
 }
-cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) { return copy(to, from, bytes); }
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  return copy(to, from, bytes);
+}
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
   return enqueue(stream, [=] { return copy(to, from, bytes); });
 }
-cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) { return copy(to, from, bytes); }
+cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+  return copy(to, from, bytes);
+}
 cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
   return enqueue(stream, [=] { return copy(to, from, bytes); });
 }
-cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
-                         cudaMemcpyKind) {
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                         size_t height, cudaMemcpyKind) {
   return copy_2d(to, to_pitch, from, from_pitch, width, height);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
@@ -152,11 +187,14 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
 cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
   if (p->srcArray || p->dstArray) return remember(cudaErrorNotSupported);
   auto at = [](const cudaPitchedPtr& memory, const cudaPos& from, size_t plane) {
-    return static_cast<char*>(memory.ptr) + ((from.z + plane) * memory.ysize + from.y) * memory.pitch + from.x;
+    return static_cast<char*>(memory.ptr) + ((from.z + plane) * memory.ysize + from.y) * memory.pitch +
+           from.x;
   };
   for (size_t plane = 0; plane < p->extent.depth; ++plane)
-    if (const cudaError_t error = copy_2d(at(p->dstPtr, p->dstPos, plane), p->dstPtr.pitch, at(p->srcPtr, p->srcPos, plane),
-                                          p->srcPtr.pitch, p->extent.width, p->extent.height); error != cudaSuccess)
+    if (const cudaError_t error =
+            copy_2d(at(p->dstPtr, p->dstPos, plane), p->dstPtr.pitch, at(p->srcPtr, p->srcPos, plane),
+                    p->srcPtr.pitch, p->extent.width, p->extent.height);
+        error != cudaSuccess)
       return error;
   return cudaSuccess;
 }
@@ -167,7 +205,8 @@ cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
 cudaError_t cudaMemset3D(cudaPitchedPtr memory, int value, cudaExtent extent) {
   for (size_t row = 0; row < extent.height * extent.depth; ++row) {
     const size_t plane = row / extent.height;
-    std::memset(static_cast<char*>(memory.ptr) + (plane * memory.ysize + row % extent.height) * memory.pitch, value, extent.width);
+    std::memset(static_cast<char*>(memory.ptr) + (plane * memory.ysize + row % extent.height) * memory.pitch,
+                value, extent.width);
   }
   return cudaSuccess;
 }
@@ -186,7 +225,8 @@ cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t
   if (height) capstone_emu::memory_written(to, (height - 1) * pitch + width);
   return cudaSuccess;
 }
-cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
   return enqueue(stream, [=] { return cudaMemset2D(to, pitch, value, width, height); });
 }
 cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
@@ -196,7 +236,9 @@ cudaError_t cudaHostGetFlags(unsigned* flags, void*) {
   return cudaSuccess;
 }
 #if CUDART_VERSION >= 13000
-cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t) {
+  return cudaSuccess;
+}
 cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
 #else
 cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
@@ -215,11 +257,14 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
   *pool = reinterpret_cast<cudaMemPool_t>(&only);
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
 cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
-cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind) {
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t bytes, size_t offset,
+                               cudaMemcpyKind) {
   return copy(const_cast<char*>(static_cast<const char*>(symbol)) + offset, from, bytes);
 }
 cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind) {
@@ -235,36 +280,62 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(capstone_emu::last_error()); }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
-    case cudaErrorInvalidPitchValue: return "cudaErrorInvalidPitchValue";
-    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
-    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
-    case cudaErrorCooperativeLaunchTooLarge: return "cudaErrorCooperativeLaunchTooLarge";
-    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
-    case cudaErrorNotSupported: return "cudaErrorNotSupported";
-    case cudaErrorIllegalState: return "cudaErrorIllegalState";
-    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
-    default: return "cudaErrorUnknown";
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidPitchValue:
+      return "cudaErrorInvalidPitchValue";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    case cudaErrorCooperativeLaunchTooLarge:
+      return "cudaErrorCooperativeLaunchTooLarge";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotSupported:
+      return "cudaErrorNotSupported";
+    case cudaErrorIllegalState:
+      return "cudaErrorIllegalState";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    default:
+      return "cudaErrorUnknown";
   }
 }
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-    case cudaErrorInvalidPitchValue: return "invalid pitch argument";
-    case cudaErrorInvalidDevice: return "invalid device ordinal";
-    case cudaErrorLaunchFailure: return "unspecified launch failure";
-    case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
-    case cudaErrorInvalidResourceHandle: return "invalid resource handle";
-    case cudaErrorNotSupported: return "operation not supported";
-    case cudaErrorIllegalState: return "the operation cannot be performed in the present state";
-    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
-    default: return "unknown error";
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorInvalidPitchValue:
+      return "invalid pitch argument";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorLaunchFailure:
+      return "unspecified launch failure";
+    case cudaErrorCooperativeLaunchTooLarge:
+      return "too many blocks in cooperative launch";
+    case cudaErrorInvalidResourceHandle:
+      return "invalid resource handle";
+    case cudaErrorNotSupported:
+      return "operation not supported";
+    case cudaErrorIllegalState:
+      return "the operation cannot be performed in the present state";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    default:
+      return "unknown error";
   }
 }
 const char* capstone_emu_error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
@@ -297,8 +368,9 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
   *blocks = capstone_emu::resident_blocks(static_cast<unsigned>(threads), dynamic_shared);
   return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
-                                                                   size_t dynamic_shared, unsigned) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
+                                                                   int threads, size_t dynamic_shared,
+                                                                   unsigned) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamic_shared);
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void*, const cudaLaunchConfig_t*) {
@@ -344,7 +416,9 @@ cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
 cudaError_t cudaDeviceReset() { return cudaSuccess; }
 cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-  *value = limit == cudaLimitMallocHeapSize ? kGlobalMemory : limit == cudaLimitPrintfFifoSize ? 1u << 20 : 1024;
+  *value = limit == cudaLimitMallocHeapSize   ? kGlobalMemory
+           : limit == cudaLimitPrintfFifoSize ? 1u << 20
+                                              : 1024;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int) {
@@ -361,7 +435,8 @@ cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigne
   if (result) *result = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return *function ? cudaSuccess : remember(cudaErrorSymbolNotFound);
 }
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long flags,
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                             unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* result) {
   return cudaGetDriverEntryPoint(symbol, function, flags, result);
 }

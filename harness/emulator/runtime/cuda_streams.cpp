@@ -71,7 +71,9 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
   return work();
 }
 
-bool is_capturing(void* stream) { return g_captures != 0 && capture_of(static_cast<cudaStream_t>(stream)) != nullptr; }
+bool is_capturing(void* stream) {
+  return g_captures != 0 && capture_of(static_cast<cudaStream_t>(stream)) != nullptr;
+}
 
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*)) {
   const std::shared_ptr<void> frame(arguments, destroy);
@@ -111,13 +113,15 @@ cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
   return cudaSuccess;
 }
 // Attributes are hints (caching, priority): kept, so that they can be read back.
-cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute, const cudaLaunchAttributeValue* value) {
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   const cudaLaunchAttributeValue* value) {
   if (!value) return remember(cudaErrorInvalidValue);
   std::lock_guard lock(g_mutex);
   attributes()[{stream, attribute}] = *value;
   return cudaSuccess;
 }
-cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute, cudaLaunchAttributeValue* value) {
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue* value) {
   if (!value) return remember(cudaErrorInvalidValue);
   std::lock_guard lock(g_mutex);
   const auto found = attributes().find({stream, attribute});
@@ -184,7 +188,8 @@ cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (!begin || !end || !event_of(begin)->recorded || !event_of(end)->recorded)
     return remember(cudaErrorInvalidResourceHandle);
-  *milliseconds = std::chrono::duration<float, std::milli>(event_of(end)->time - event_of(begin)->time).count();
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(event_of(end)->time - event_of(begin)->time).count();
   return cudaSuccess;
 }
 
@@ -225,11 +230,13 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   return instantiate(executable, graph);
 }
 #else
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*, size_t) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*,
+                                 size_t) {
   return instantiate(executable, graph);
 }
 #endif
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                          unsigned long long) {
   return instantiate(executable, graph);
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
@@ -243,7 +250,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
   auto& all = graph_of(graph)->nodes;
   if (nodes)
-    for (size_t i = 0; i < *count && i < all.size(); ++i) nodes[i] = reinterpret_cast<cudaGraphNode_t>(&all[i]);
+    for (size_t i = 0; i < *count && i < all.size(); ++i)
+      nodes[i] = reinterpret_cast<cudaGraphNode_t>(&all[i]);
   *count = all.size();
   return cudaSuccess;
 }

@@ -25,8 +25,12 @@ CUcontext primary_context() {
   return reinterpret_cast<CUcontext>(&context);
 }
 
-CUresult result_of(bool good, CUresult error = CUDA_ERROR_INVALID_VALUE) { return good ? CUDA_SUCCESS : error; }
-bool whole_pages(CUdeviceptr address, std::size_t bytes) { return bytes && bytes % kGranularity == 0 && address % kGranularity == 0; }
+CUresult result_of(bool good, CUresult error = CUDA_ERROR_INVALID_VALUE) {
+  return good ? CUDA_SUCCESS : error;
+}
+bool whole_pages(CUdeviceptr address, std::size_t bytes) {
+  return bytes && bytes % kGranularity == 0 && address % kGranularity == 0;
+}
 
 }  // namespace
 
@@ -45,7 +49,8 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     *value = 1;
     return CUDA_SUCCESS;
   }
-  return result_of(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device) == cudaSuccess);
+  return result_of(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device) ==
+                   cudaSuccess);
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
   *device = 0;
@@ -56,15 +61,19 @@ CUresult cuCtxGetCurrent(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxSetCurrent(CUcontext) { return CUDA_SUCCESS; }
-CUresult cuCtxSynchronize() { return result_of(cudaDeviceSynchronize() == cudaSuccess, CUDA_ERROR_LAUNCH_FAILED); }
+CUresult cuCtxSynchronize() {
+  return result_of(cudaDeviceSynchronize() == cudaSuccess, CUDA_ERROR_LAUNCH_FAILED);
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) { return cuCtxGetCurrent(context); }
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 
-CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp*, CUmemAllocationGranularity_flags) {
+CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp*,
+                                       CUmemAllocationGranularity_flags) {
   *bytes = kGranularity;
   return CUDA_SUCCESS;
 }
-CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr wanted, unsigned long long) {
+CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr wanted,
+                             unsigned long long) {
   if (!whole_pages(0, bytes) || (alignment & (alignment - 1))) return CUDA_ERROR_INVALID_VALUE;
   if (alignment < kGranularity) alignment = kGranularity;
   void* range = ::mmap(pointer(wanted), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -84,9 +93,12 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
   *address = reinterpret_cast<CUdeviceptr>(range);
   return CUDA_SUCCESS;
 }
-CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) { return result_of(::munmap(pointer(address), bytes) == 0); }
+CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
+  return result_of(::munmap(pointer(address), bytes) == 0);
+}
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp*, unsigned long long) {
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp*,
+                     unsigned long long) {
   if (!whole_pages(0, bytes)) return CUDA_ERROR_INVALID_VALUE;
   const int file = ::memfd_create("device memory", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) {
@@ -102,10 +114,13 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   delete memory_of(handle);
   return CUDA_SUCCESS;
 }
-CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long) {
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long) {
   const Memory& memory = *memory_of(handle);
-  if (!whole_pages(address, bytes) || offset > memory.bytes || bytes > memory.bytes - offset) return CUDA_ERROR_INVALID_VALUE;
-  return result_of(::mmap(pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory.file, static_cast<off_t>(offset)) != MAP_FAILED);
+  if (!whole_pages(address, bytes) || offset > memory.bytes || bytes > memory.bytes - offset)
+    return CUDA_ERROR_INVALID_VALUE;
+  return result_of(::mmap(pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, memory.file,
+                          static_cast<off_t>(offset)) != MAP_FAILED);
 }
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* wanted, size_t count) {
   if (count == 0) return CUDA_SUCCESS;
@@ -119,7 +134,8 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
   capstone_emu::memory_freed(pointer(address));
-  return result_of(::mmap(pointer(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED);
+  return result_of(::mmap(pointer(address), bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED);
 }
 
 }  // extern "C"

@@ -25,21 +25,30 @@ std::string formatted(const char* format, va_list arguments) {
   return text;
 }
 
-[[noreturn]] void fail_here(FailureKind kind, const char* file, int line, std::string message, std::string hint) {
-  if (BlockRunner* runner = BlockRunner::current()) runner->fail(kind, file, line, std::move(message), std::move(hint));
-  throw Failure{kind, std::move(message), {}, {}, std::nullopt, std::nullopt, file ? file : "", line, std::move(hint)};
+[[noreturn]] void fail_here(FailureKind kind, const char* file, int line, std::string message,
+                            std::string hint) {
+  if (BlockRunner* runner = BlockRunner::current())
+    runner->fail(kind, file, line, std::move(message), std::move(hint));
+  throw Failure{kind, std::move(message), {}, {}, std::nullopt, std::nullopt, file ? file : "",
+                line, std::move(hint)};
 }
 
 }  // namespace
 
 const char* name_of(FailureKind kind) {
   switch (kind) {
-    case FailureKind::kLaunchError: return "launch_error";
-    case FailureKind::kUndefinedBehaviour: return "undefined_behaviour";
-    case FailureKind::kNotJudgeable: return "not_judgeable";
-    case FailureKind::kCrash: return "crash";
-    case FailureKind::kTimedOut: return "timed_out";
-    case FailureKind::kException: return "exception";
+    case FailureKind::kLaunchError:
+      return "launch_error";
+    case FailureKind::kUndefinedBehaviour:
+      return "undefined_behaviour";
+    case FailureKind::kNotJudgeable:
+      return "not_judgeable";
+    case FailureKind::kCrash:
+      return "crash";
+    case FailureKind::kTimedOut:
+      return "timed_out";
+    case FailureKind::kException:
+      return "exception";
   }
   return "exception";
 }
@@ -84,7 +93,8 @@ void not_judgeable(const char* file, int line, const char* format, ...) {
 }
 
 void trap(const char* file, int line, const char* what) {
-  fail_here(FailureKind::kUndefinedBehaviour, file, line, std::string("the kernel stopped itself: ") + what, {});
+  fail_here(FailureKind::kUndefinedBehaviour, file, line, std::string("the kernel stopped itself: ") + what,
+            {});
 }
 
 void assertion_failed(const char* file, int line, const char* condition) {

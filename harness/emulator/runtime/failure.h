@@ -13,9 +13,9 @@ const char* name_of(FailureKind kind);
 struct Failure {
   FailureKind kind;
   std::string message;
-  std::string kernel, launched_at;                     ///< empty when no kernel ran
+  std::string kernel, launched_at;  ///< empty when no kernel ran
   std::optional<std::array<unsigned, 3>> block, thread;
-  std::string file;                                    ///< where in the source, when known
+  std::string file;  ///< where in the source, when known
   int line = 0;
   std::string hint;
 };

@@ -31,7 +31,8 @@ struct Registers {
 Registers registers_of(const void* raw_context) {
   const auto& machine = static_cast<const ucontext_t*>(raw_context)->uc_mcontext;
 #if defined(__x86_64__)
-  return {reinterpret_cast<const void*>(machine.gregs[REG_RIP]), reinterpret_cast<const void*>(machine.gregs[REG_RSP])};
+  return {reinterpret_cast<const void*>(machine.gregs[REG_RIP]),
+          reinterpret_cast<const void*>(machine.gregs[REG_RSP])};
 #elif defined(__aarch64__)
   return {reinterpret_cast<const void*>(machine.pc), reinterpret_cast<const void*>(machine.sp)};
 #else
@@ -78,27 +79,36 @@ Verdict explain(int signal, const siginfo_t& info, const BlockRunner* runner) {
       return {FailureKind::kCrash, "illegal instruction: the program ran into code that must not be reached",
               "a function without a return statement ends like this"};
     case SIGABRT:
-      return {FailureKind::kUndefinedBehaviour, std::string(runner ? "the kernel" : "it") + " called abort()", {}};
-    default: break;
+      return {FailureKind::kUndefinedBehaviour,
+              std::string(runner ? "the kernel" : "it") + " called abort()",
+              {}};
+    default:
+      break;
   }
   if (runner && runner->inside_stack_guard(info.si_addr))
     return {FailureKind::kCrash,
-            "stack overflow: the thread's local arrays or its recursion need more than " + std::to_string(stack_size() / 1024) + " KiB",
+            "stack overflow: the thread's local arrays or its recursion need more than " +
+                std::to_string(stack_size() / 1024) + " KiB",
             "end the recursion, and keep large arrays in shared or global memory"};
   // x86 reports unaligned vector accesses and non-canonical addresses without an address.
-  if (signal == SIGBUS || (signal == SIGSEGV && info.si_code > 0 && info.si_addr == nullptr && info.si_code != SEGV_MAPERR))
+  if (signal == SIGBUS ||
+      (signal == SIGSEGV && info.si_code > 0 && info.si_addr == nullptr && info.si_code != SEGV_MAPERR))
     return {FailureKind::kUndefinedBehaviour,
-            "misaligned access: a vector load or store (float4, int4 …) at an address that is not a multiple of its size",
+            "misaligned access: a vector load or store (float4, int4 …) at an address that is not a multiple "
+            "of its size",
             "rows need not be 16-byte aligned: use vector accesses only where the row length allows it"};
   if (reinterpret_cast<std::uintptr_t>(info.si_addr) < 65536)
-    return {FailureKind::kCrash, std::string("access through a null pointer (address ") + (info.si_addr ? address : "0") + ")",
+    return {FailureKind::kCrash,
+            std::string("access through a null pointer (address ") + (info.si_addr ? address : "0") + ")",
             "check what the pointer is made from: a null argument, or an address that was computed from one"};
   return {FailureKind::kCrash, std::string("illegal memory access at ") + address,
           "an index is outside of its array, or a pointer is not a device pointer"};
 }
 
 constexpr const char* kHost = "in host code: ";
-constexpr const char* kTooLong = "an endless loop, a wait for a value that never comes, or far too much work: try the smallest check size first";
+constexpr const char* kTooLong =
+    "an endless loop, a wait for a value that never comes, or far too much work: try the smallest check size "
+    "first";
 
 void on_fault(int signal, siginfo_t* info, void* raw_context) {
   if (unwinding) ::siglongjmp(*unwinding, 1);
@@ -107,14 +117,17 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
   locate(registers_of(raw_context), file, line);
   BlockRunner* runner = BlockRunner::current();
   Verdict verdict = explain(signal, *info, runner);
-  if (runner) runner->fail(verdict.kind, file.c_str(), line, std::move(verdict.message), std::move(verdict.hint));
-  report_host_failure({verdict.kind, kHost + verdict.message, {}, {}, std::nullopt, std::nullopt, file, line, verdict.hint});
+  if (runner)
+    runner->fail(verdict.kind, file.c_str(), line, std::move(verdict.message), std::move(verdict.hint));
+  report_host_failure(
+      {verdict.kind, kHost + verdict.message, {}, {}, std::nullopt, std::nullopt, file, line, verdict.hint});
   ::signal(signal, SIG_DFL);  // not the candidate's code: die of the signal, as without this handler
   ::raise(signal);
 }
 
 bool belongs_to_candidate(const void* code) {
-  const char* const end = capstone_emu_end_of_candidate ? reinterpret_cast<const char*>(capstone_emu_end_of_candidate) : &etext;
+  const char* const end =
+      capstone_emu_end_of_candidate ? reinterpret_cast<const char*>(capstone_emu_end_of_candidate) : &etext;
   return code >= &__executable_start && code < end;
 }
 
@@ -124,9 +137,24 @@ Failure timed_out_on_the_host(const Registers& registers) {
   if (auto first = take_failure()) return *first;
   const std::string message = "did not end within " + time_limit_text();
   if (const LaunchConfig* launch = launch_in_progress())
-    return {FailureKind::kTimedOut, "the kernel " + message, launch->kernel, std::string(launch->file) + ":" + std::to_string(launch->line),
-            std::nullopt, std::nullopt, {}, 0, kTooLong};
-  Failure failure{FailureKind::kTimedOut, kHost + message + "; it was here", {}, {}, std::nullopt, std::nullopt, {}, 0, kTooLong};
+    return {FailureKind::kTimedOut,
+            "the kernel " + message,
+            launch->kernel,
+            std::string(launch->file) + ":" + std::to_string(launch->line),
+            std::nullopt,
+            std::nullopt,
+            {},
+            0,
+            kTooLong};
+  Failure failure{FailureKind::kTimedOut,
+                  kHost + message + "; it was here",
+                  {},
+                  {},
+                  std::nullopt,
+                  std::nullopt,
+                  {},
+                  0,
+                  kTooLong};
   locate(registers, failure.file, failure.line);
   return failure;
 }
@@ -150,7 +178,8 @@ void BlockRunner::leave_at_time_limit(const void* interrupted) {
   int line = 0;
   locate({interrupted, nullptr}, file, line);
   told = false;
-  fail(FailureKind::kTimedOut, file.c_str(), line, "the kernel did not end within " + time_limit_text() + "; it was here", kTooLong);
+  fail(FailureKind::kTimedOut, file.c_str(), line,
+       "the kernel did not end within " + time_limit_text() + "; it was here", kTooLong);
 }
 
 void install_fault_handlers() {

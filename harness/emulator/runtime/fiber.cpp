@@ -16,8 +16,8 @@ namespace {
 
 // Untouched pages cost nothing, so the stack is generous: local arrays of CUDA threads live on it.
 constexpr std::size_t kStackSize = 256 * 1024;
-constexpr std::size_t kCheckedStackSize = 1024 * 1024;  // red zones around local arrays make frames larger
-constexpr std::size_t kMaxStacks = 32768;  // Linux allows 65530 mappings, and a stack is two
+constexpr std::size_t kCheckedStackSize = 1024 * 1024;   // red zones around local arrays make frames larger
+constexpr std::size_t kMaxStacks = 32768;                // Linux allows 65530 mappings, and a stack is two
 constexpr unsigned kColourStep = 320, kColours = 16384;  // [B]
 
 /// The next free stack of the range, its guard first. Null when the range is used up.
@@ -38,13 +38,17 @@ void* next_stack() {
 }  // namespace
 
 StackRange fiber_stacks;
-bool is_local(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) - fiber_stacks.begin < fiber_stacks.bytes; }
+bool is_local(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) - fiber_stacks.begin < fiber_stacks.bytes;
+}
 
 std::size_t stack_size() { return shadow_active() ? kCheckedStackSize : kStackSize; }
 
 Fiber* allocate_fiber(std::size_t index) {
   void* memory = next_stack();
-  if (!memory || ::mprotect(static_cast<char*>(memory) + kStackGuard, stack_size(), PROT_READ | PROT_WRITE) != 0) return nullptr;
+  if (!memory ||
+      ::mprotect(static_cast<char*>(memory) + kStackGuard, stack_size(), PROT_READ | PROT_WRITE) != 0)
+    return nullptr;
   auto* fiber = new Fiber;
   fiber->stack = static_cast<char*>(memory) + kStackGuard;
   fiber->size = stack_size();
@@ -77,8 +81,9 @@ void switch_stack(void** save, void* to) {
 
 void* prepare_stack(Fiber& fiber, void (*entry)()) {
   char* top = fiber.stack + fiber.size - 128 - fiber.colour;
-  auto* context = new (reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(top) - sizeof(ucontext_t)) & ~63ul))
-      ucontext_t;
+  auto* context =
+      new (reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(top) - sizeof(ucontext_t)) & ~63ul))
+          ucontext_t;
   ::getcontext(context);
   context->uc_stack.ss_sp = fiber.stack;
   context->uc_stack.ss_size = static_cast<std::size_t>(reinterpret_cast<char*>(context) - fiber.stack);

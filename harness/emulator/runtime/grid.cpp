@@ -114,7 +114,8 @@ class Pool {
   unsigned helpers_ = 0, active_ = 0, openings_ = 0, limit_ = 1;
 };
 
-void refuse(const LaunchConfig& config, int error, std::string message, std::string hint, FailureKind kind = FailureKind::kLaunchError) {
+void refuse(const LaunchConfig& config, int error, std::string message, std::string hint,
+            FailureKind kind = FailureKind::kLaunchError) {
   g_last_error = error;
   record_failure({kind, std::move(message), config.kernel,
                   std::string(config.file) + ":" + std::to_string(config.line), std::nullopt, std::nullopt,
@@ -129,7 +130,8 @@ bool acceptable_cluster(const LaunchConfig& config) {
   const Index3 &g = config.grid, &c = config.cluster;
   if (!c.x) return true;
   const unsigned blocks = c.x * c.y * c.z;
-  if (blocks && blocks <= kMaxClusterBlocks && g.x % c.x == 0 && g.y % c.y == 0 && g.z % c.z == 0) return true;
+  if (blocks && blocks <= kMaxClusterBlocks && g.x % c.x == 0 && g.y % c.y == 0 && g.z % c.z == 0)
+    return true;
   refuse(config, kErrorInvalidClusterSize, "invalid cluster " + text_of(c) + " for the grid " + text_of(g),
          "a cluster has at most 8 blocks (16 with the opt-in), and the grid must be a multiple of it");
   return false;
@@ -152,21 +154,27 @@ bool acceptable(const LaunchConfig& config) {
   }
   if (config.dynamic_shared > g_dynamic_limit) {
     refuse(config, kErrorInvalidValue,
-           "too much dynamic shared memory: " + std::to_string(config.dynamic_shared) + " bytes, the limit is " +
-               std::to_string(g_dynamic_limit),
+           "too much dynamic shared memory: " + std::to_string(config.dynamic_shared) +
+               " bytes, the limit is " + std::to_string(g_dynamic_limit),
            g_dynamic_limit < shared_memory_capacity()
-               ? "above 48 KiB call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first"
+               ? "above 48 KiB call cudaFuncSetAttribute(kernel, "
+                 "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first"
                : "this architecture has no more");
     return false;
   }
   const std::uint64_t blocks = static_cast<std::uint64_t>(g.x) * g.y * g.z;
-  const int resident = resident_blocks(static_cast<unsigned>(threads), config.dynamic_shared) * kMultiprocessors;
+  const int resident =
+      resident_blocks(static_cast<unsigned>(threads), config.dynamic_shared) * kMultiprocessors;
   if (config.cooperative && blocks > static_cast<std::uint64_t>(resident)) {
-    refuse(config, kErrorCooperativeLaunchTooLarge,
-           "a cooperative launch of " + std::to_string(blocks) + " blocks, of which the device, which has " + std::to_string(kMultiprocessors) +
-               " multiprocessors here, holds " + std::to_string(resident) + " at the same time",
-           "size the grid with cudaOccupancyMaxActiveBlocksPerMultiprocessor and the number of multiprocessors",
-           blocks <= static_cast<std::uint64_t>(resident) / kMultiprocessors * kLargestMultiprocessors ? FailureKind::kNotJudgeable : FailureKind::kLaunchError);
+    refuse(
+        config, kErrorCooperativeLaunchTooLarge,
+        "a cooperative launch of " + std::to_string(blocks) + " blocks, of which the device, which has " +
+            std::to_string(kMultiprocessors) + " multiprocessors here, holds " + std::to_string(resident) +
+            " at the same time",
+        "size the grid with cudaOccupancyMaxActiveBlocksPerMultiprocessor and the number of multiprocessors",
+        blocks <= static_cast<std::uint64_t>(resident) / kMultiprocessors * kLargestMultiprocessors
+            ? FailureKind::kNotJudgeable
+            : FailureKind::kLaunchError);
     return false;
   }
   return acceptable_cluster(config);
@@ -211,7 +219,8 @@ bool ask_for_another_runner(Grid& grid) { return Pool::instance().add_runner(gri
 
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) {
   if (in_kernel())
-    not_judgeable(config.file, config.line, "kernel launch from device code is not supported on the CPU backend");
+    not_judgeable(config.file, config.line,
+                  "kernel launch from device code is not supported on the CPU backend");
   if (kernels_are_over()) {
     g_last_error = kErrorLaunchFailure;
     return;
@@ -227,7 +236,8 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
   }
   if (!wanted_cluster) return;
   LaunchConfig clustered = config;
-  clustered.cluster = {static_cast<unsigned>(wanted_cluster & 0xffff), static_cast<unsigned>(wanted_cluster >> 16 & 0xffff),
+  clustered.cluster = {static_cast<unsigned>(wanted_cluster & 0xffff),
+                       static_cast<unsigned>(wanted_cluster >> 16 & 0xffff),
                        static_cast<unsigned>(wanted_cluster >> 32)};
   run_grid(clustered, body, arguments);
 }
@@ -236,8 +246,10 @@ int resident_blocks(unsigned threads, std::size_t dynamic_shared) {
   if (threads == 0) return 0;
   const std::size_t whole_warps = (threads + kWarpSize - 1) / kWarpSize * kWarpSize;
   const std::size_t by_threads = kThreadsPerMultiprocessor / whole_warps;
-  const std::size_t by_shared = dynamic_shared ? (shared_memory_capacity() + 1024) / (dynamic_shared + 1024) : by_threads;
-  return static_cast<int>(std::min({by_shared, by_threads, static_cast<std::size_t>(kBlocksPerMultiprocessor)}));
+  const std::size_t by_shared =
+      dynamic_shared ? (shared_memory_capacity() + 1024) / (dynamic_shared + 1024) : by_threads;
+  return static_cast<int>(
+      std::min({by_shared, by_threads, static_cast<std::size_t>(kBlocksPerMultiprocessor)}));
 }
 
 }  // namespace capstone_emu

@@ -65,8 +65,8 @@ void mbarrier_invalidate(std::uint64_t* barrier) {
   __atomic_store_n(barrier, 0, __ATOMIC_RELEASE);
 }
 
-std::uint64_t mbarrier_arrive(std::uint64_t* barrier, unsigned count, unsigned expected_bytes, bool drop, const char* file,
-                              int line) {
+std::uint64_t mbarrier_arrive(std::uint64_t* barrier, unsigned count, unsigned expected_bytes, bool drop,
+                              const char* file, int line) {
   observe::barrier_used(barrier, __builtin_return_address(0));
   observe::releases(barrier);
   return update(barrier, file, line, [&](Fields& f) {

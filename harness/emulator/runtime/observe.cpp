@@ -3,7 +3,9 @@
 
 namespace capstone_emu {
 
-void memory_allocated(const void* begin, std::size_t bytes, bool written) { observe::allocated(begin, bytes, written); }
+void memory_allocated(const void* begin, std::size_t bytes, bool written) {
+  observe::allocated(begin, bytes, written);
+}
 void memory_freed(const void* begin) { observe::freed(begin); }
 void memory_written(const void* begin, std::size_t bytes) { observe::written_by_host(begin, bytes); }
 

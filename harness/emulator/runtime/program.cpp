@@ -29,9 +29,14 @@ void print(const Failure& failure) {
   std::string text = "capstone: ";
   if (!failure.file.empty()) text += failure.file + ":" + std::to_string(failure.line) + ": ";
   switch (failure.kind) {
-    case FailureKind::kUndefinedBehaviour: text += "undefined behaviour: "; break;
-    case FailureKind::kNotJudgeable: text += "not judgeable on the CPU: "; break;
-    default: break;
+    case FailureKind::kUndefinedBehaviour:
+      text += "undefined behaviour: ";
+      break;
+    case FailureKind::kNotJudgeable:
+      text += "not judgeable on the CPU: ";
+      break;
+    default:
+      break;
   }
   text += failure.message + "\n";
   if (!failure.kernel.empty()) text += "  kernel " + failure.kernel;
@@ -49,8 +54,10 @@ bool report(int& status) {
   const std::optional<Failure> failure = take_failure();
   if (!failure) return false;
   print(*failure);
-  if (failure->kind == FailureKind::kNotJudgeable) status = kNotJudgeable;
-  else if (status == 0 && failure->kind != FailureKind::kLaunchError) status = kFailed;
+  if (failure->kind == FailureKind::kNotJudgeable)
+    status = kNotJudgeable;
+  else if (status == 0 && failure->kind != FailureKind::kLaunchError)
+    status = kFailed;
   return true;
 }
 

@@ -34,9 +34,12 @@ bool in_kernel() { return g_runner != nullptr; }
 
 std::uint64_t Grid::permuted(std::uint64_t k, std::uint64_t count) const {
   switch (settings.schedule) {
-    case Schedule::kReverse: return count - 1 - k;
-    case Schedule::kRandom: return static_cast<std::uint64_t>((static_cast<unsigned __int128>(k) * stride + offset) % count);
-    default: return k;
+    case Schedule::kReverse:
+      return count - 1 - k;
+    case Schedule::kRandom:
+      return static_cast<std::uint64_t>((static_cast<unsigned __int128>(k) * stride + offset) % count);
+    default:
+      return k;
   }
 }
 
@@ -48,7 +51,8 @@ Index3 Grid::block_at(std::uint64_t k) const {
   if (!clusters) return unravel(permuted(k, blocks), config.grid);
   const Index3 &c = config.cluster, &g = config.grid;
   const Index3 in = unravel(k % cluster_blocks, c);
-  const Index3 at = unravel(permuted(k / cluster_blocks, blocks / cluster_blocks), {g.x / c.x, g.y / c.y, g.z / c.z});
+  const Index3 at =
+      unravel(permuted(k / cluster_blocks, blocks / cluster_blocks), {g.x / c.x, g.y / c.y, g.z / c.z});
   return {at.x * c.x + in.x, at.y * c.y + in.y, at.z * c.z + in.z};
 }
 
@@ -63,7 +67,8 @@ std::uint64_t BlockRunner::random() {  // splitmix64
 
 // Most launches have the block of the launch before: its threads are numbered already.
 void BlockRunner::number_threads(const Index3& block) {
-  const bool as_before = block.x == numbered_.x && block.y == numbered_.y && block.z == numbered_.z && schedule_ == numbered_for_;
+  const bool as_before = block.x == numbered_.x && block.y == numbered_.y && block.z == numbered_.z &&
+                         schedule_ == numbered_for_;
   if (as_before && schedule_ != Schedule::kRandom) return;  // the random order was shuffled since
   numbered_ = block;
   numbered_for_ = schedule_;
@@ -169,7 +174,8 @@ void BlockRunner::run_block(std::uint64_t k) {
 Fiber* BlockRunner::take_fiber() {
   if (idle_.empty()) {
     Fiber* fresh = allocate_fiber(all_.size());
-    if (!fresh) fail(FailureKind::kLaunchError, nullptr, 0, "no memory left for the stacks of the emulated threads");
+    if (!fresh)
+      fail(FailureKind::kLaunchError, nullptr, 0, "no memory left for the stacks of the emulated threads");
     all_.push_back(fresh);
     return fresh;
   }
@@ -277,7 +283,8 @@ void BlockRunner::look_for_rounds() {
   if (grid_->failed) leave_kernel();
   if (grid_->next.load() >= grid_->blocks && !observe::kOn) return;
   if (observe::kOn) {
-    if (barriers_ % kBarriersBetweenRequests == 0 && ask_for_another_runner(*grid_)) observe::await_newcomers(1);
+    if (barriers_ % kBarriersBetweenRequests == 0 && ask_for_another_runner(*grid_))
+      observe::await_newcomers(1);
     return observe::pass_turn();
   }
   const auto now = std::chrono::steady_clock::now();
@@ -356,8 +363,14 @@ bool BlockRunner::release_active_masks() {
 Failure BlockRunner::describe(FailureKind kind, const char* file, int line, std::string message,
                               std::string hint) const {
   const LaunchConfig& config = grid_->config;
-  Failure failure{kind, std::move(message), config.kernel, std::string(config.file) + ":" + std::to_string(config.line),
-                  std::array<unsigned, 3>{block_.x, block_.y, block_.z}, std::nullopt, file ? file : "", line,
+  Failure failure{kind,
+                  std::move(message),
+                  config.kernel,
+                  std::string(config.file) + ":" + std::to_string(config.line),
+                  std::array<unsigned, 3>{block_.x, block_.y, block_.z},
+                  std::nullopt,
+                  file ? file : "",
+                  line,
                   std::move(hint)};
   if (thread_) failure.thread = std::array<unsigned, 3>{thread_->index.x, thread_->index.y, thread_->index.z};
   return failure;
@@ -392,10 +405,14 @@ bool BlockRunner::on_fiber(const void* stack_pointer) const {
 std::string BlockRunner::waiting_summary() const {
   auto what = [](State state) {
     switch (state) {
-      case State::kAtBarrier: return "__syncthreads()";
-      case State::kInCollective: return "a warp collective";
-      case State::kAtActiveMask: return "__activemask()";
-      default: return "nothing";
+      case State::kAtBarrier:
+        return "__syncthreads()";
+      case State::kInCollective:
+        return "a warp collective";
+      case State::kAtActiveMask:
+        return "__activemask()";
+      default:
+        return "nothing";
     }
   };
   std::string text;
@@ -404,14 +421,15 @@ std::string BlockRunner::waiting_summary() const {
     const Thread& first = threads_[i];
     unsigned end = i;
     auto same = [&](const Thread& t) {
-      return t.state == first.state && (first.state == State::kDone || (t.line == first.line && t.file == first.file));
+      return t.state == first.state &&
+             (first.state == State::kDone || (t.line == first.line && t.file == first.file));
     };
     while (end < count_ && same(threads_[end])) ++end;
     if (++groups > 6) return text + "; …";
     char place[256];
     if (first.state == State::kDone)
-      std::snprintf(place, sizeof place, "%u from (%u,%u,%u) left the kernel", end - i, first.index.x, first.index.y,
-                    first.index.z);
+      std::snprintf(place, sizeof place, "%u from (%u,%u,%u) left the kernel", end - i, first.index.x,
+                    first.index.y, first.index.z);
     else
       std::snprintf(place, sizeof place, "%u from (%u,%u,%u) wait at %s in %s:%d", end - i, first.index.x,
                     first.index.y, first.index.z, what(first.state), first.file, first.line);

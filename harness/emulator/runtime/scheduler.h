@@ -33,13 +33,21 @@ extern thread_local __constinit Index3 block_index __asm__("capstone_emu_block_i
 extern thread_local __constinit Index3 block_dim __asm__("capstone_emu_block_dim") CAPSTONE_TLS;
 extern thread_local __constinit Index3 grid_dim __asm__("capstone_emu_grid_dim") CAPSTONE_TLS;
 
-inline constexpr unsigned kMaxThreads = 1024;      // in a block
+inline constexpr unsigned kMaxThreads = 1024;  // in a block
 inline constexpr unsigned kWarpSize = 32;
 inline constexpr std::size_t kStaticSharedLimit = 48 * 1024;
-inline constexpr std::size_t kRedZone = 64;        // [B] before and after each shared variable
-inline constexpr int kPoison = 0xFF;               // as a float or half: NaN
+inline constexpr std::size_t kRedZone = 64;  // [B] before and after each shared variable
+inline constexpr int kPoison = 0xFF;         // as a float or half: NaN
 
-enum class State : std::uint8_t { kNotStarted, kReady, kRunning, kAtBarrier, kInCollective, kAtActiveMask, kDone };
+enum class State : std::uint8_t {
+  kNotStarted,
+  kReady,
+  kRunning,
+  kAtBarrier,
+  kInCollective,
+  kAtActiveMask,
+  kDone
+};
 
 /// A stack. It serves one CUDA thread after another.
 struct Fiber {
@@ -53,21 +61,21 @@ struct Fiber {
 struct alignas(64) Thread {
   void* stack_pointer;
   Fiber* fiber;
-  WarpOp* op;                // while kInCollective
-  const char* file;          // where it waits
+  WarpOp* op;        // while kInCollective
+  const char* file;  // where it waits
   Index3 index;
   int line;
-  unsigned active;           // result of __activemask()
+  unsigned active;  // result of __activemask()
   std::uint16_t linear;
   State state;
-  bool has_copies;           // async copies were issued and not all waited for
+  bool has_copies;  // async copies were issued and not all waited for
 };
 static_assert(sizeof(Thread) == 64);
 
 struct Warp {
   unsigned present, exited, waiting;  // lane masks
   WarpOp* ops[kWarpSize];
-  unsigned multiplies;                // wgmma that it has done
+  unsigned multiplies;  // wgmma that it has done
 };
 
 /// A ring of thread numbers that are ready to run.
@@ -122,7 +130,12 @@ struct CopyQueue {
   std::vector<AsyncCopy> open;
   std::vector<std::vector<std::function<void()>>> committed_stores;  // bulk copies to global memory
   std::vector<std::function<void()>> open_stores;
-  void clear() { committed.clear(); open.clear(); committed_stores.clear(); open_stores.clear(); }
+  void clear() {
+    committed.clear();
+    open.clear();
+    committed_stores.clear();
+    open_stores.clear();
+  }
 };
 
 /// A bulk copy that reports to an mbarrier.
@@ -136,7 +149,8 @@ struct NamedBarrier {
   unsigned arrived = 0, expected = 0;
   std::vector<std::uint32_t> waiting;
 };
-inline constexpr unsigned kNamedBarriers = kTileBarriers + kMaxThreads / (2 * kWarpSize), kMaxClusterBlocks = 16;
+inline constexpr unsigned kNamedBarriers = kTileBarriers + kMaxThreads / (2 * kWarpSize),
+                          kMaxClusterBlocks = 16;
 
 /// Blocks that run at the same time. Its barrier counts threads; those that left count as arrived.
 struct Cluster {
@@ -203,7 +217,9 @@ class BlockRunner {
   void cluster_arrive();
   std::vector<BulkLoad>& bulk_loads() { return bulk_loads_; }
   /// Of the running thread: at each commit of a group of wgmma, how many its warp had done.
-  std::vector<unsigned>& multiply_groups() { return multiply_groups_used_ = true, multiply_groups_[thread_->linear]; }
+  std::vector<unsigned>& multiply_groups() {
+    return multiply_groups_used_ = true, multiply_groups_[thread_->linear];
+  }
   Warp& warp() { return warps_[thread_->linear / kWarpSize]; }
   /// Have all warps of the running thread's warp group done so many wgmma?
   bool group_multiplied(unsigned count) const;
@@ -215,7 +231,8 @@ class BlockRunner {
   unsigned count() const { return count_; }
 
   /// Records a failure of the running thread and leaves the kernel for good.
-  [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message, std::string hint = {});
+  [[noreturn]] void fail(FailureKind kind, const char* file, int line, std::string message,
+                         std::string hint = {});
   /// Leaves the kernel without finishing it: abandons every fiber of the block.
   [[noreturn]] void leave_kernel();
   /// The time limit has expired: says where the thread is (`interrupted`, or if null where this is called)
@@ -271,16 +288,17 @@ class BlockRunner {
   void prepare_arena();
   void begin_dynamic();
   void check_red_zones();
-  void check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size, bool past_end);
+  void check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size,
+                      bool past_end);
 
   Grid* grid_ = nullptr;
   Schedule schedule_ = Schedule::kForward;
-  Thread* thread_ = nullptr;              // running; null between blocks
+  Thread* thread_ = nullptr;  // running; null between blocks
   std::vector<Thread> threads_;
   std::vector<CopyQueue> copies_;
   std::vector<Warp> warps_;
   std::vector<std::uint32_t> start_order_;
-  Index3 numbered_{};                        // the block that threads_ and start_order_ were numbered for
+  Index3 numbered_{};  // the block that threads_ and start_order_ were numbered for
   Schedule numbered_for_ = Schedule::kForward;
   ReadyQueue ready_;
   unsigned count_ = 0, started_ = 0, done_ = 0;
@@ -288,16 +306,19 @@ class BlockRunner {
   std::vector<Fiber*> idle_, all_;
   std::uint64_t random_ = 1;
   Index3 block_{};
-  unsigned fruitless_yields_ = 0;         // since a thread last ended or passed a barrier
-  unsigned barriers_ = 0;                 // passed by the block since a thread last ended
+  unsigned fruitless_yields_ = 0;  // since a thread last ended or passed a barrier
+  unsigned barriers_ = 0;          // passed by the block since a thread last ended
   std::chrono::steady_clock::time_point standstill_since_, rounds_since_;
 
   // barrier: who waits, and the sums of the present and of the last phase
-  struct Votes { int count = 0; bool all = true, any = false; };
+  struct Votes {
+    int count = 0;
+    bool all = true, any = false;
+  };
   std::vector<std::uint32_t> at_barrier_;  // as long as the ring of ready_, with which it is swapped
   unsigned arrived_ = 0;
   Votes votes_, released_;
-  bool at_grid_ = false;                   // the block waits for the grid
+  bool at_grid_ = false;  // the block waits for the grid
   NamedBarrier named_[kNamedBarriers];
   bool named_used_ = false, copies_used_ = false;  // since they were last reset
 
@@ -310,7 +331,7 @@ class BlockRunner {
 
   // wgmma
   std::vector<std::vector<unsigned>> multiply_groups_;  // by thread
-  bool multiply_groups_used_ = false;          // since they were last reset
+  bool multiply_groups_used_ = false;                   // since they were last reset
 
   // shared memory
   char *arena_ = nullptr, *statics_ = nullptr;

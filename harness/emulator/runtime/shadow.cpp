@@ -20,7 +20,9 @@ constexpr std::uintptr_t kOffset = 0, kTop = 0;
 
 bool g_active = false;
 
-std::uint8_t* shadow_of(std::uintptr_t address) { return reinterpret_cast<std::uint8_t*>((address >> 3) + kOffset); }
+std::uint8_t* shadow_of(std::uintptr_t address) {
+  return reinterpret_cast<std::uint8_t*>((address >> 3) + kOffset);
+}
 std::uintptr_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 }  // namespace
@@ -60,7 +62,9 @@ std::uint8_t shade_of(const void* address) {
   const std::uint8_t value = *shadow_of(number(address));
   if (value == 0 || (value < 8 && (number(address) & 7) < value)) return 0;
   // Past the end inside a granule: the next granule knows why.
-  return value < 8 ? shadow_of(number(address))[1] ? shadow_of(number(address))[1] : std::uint8_t{kShadeRedZone} : value;
+  return value < 8
+             ? shadow_of(number(address))[1] ? shadow_of(number(address))[1] : std::uint8_t{kShadeRedZone}
+             : value;
 }
 
 const char* first_forbidden(const void* begin, std::size_t bytes) {

@@ -12,9 +12,15 @@ namespace capstone_emu {
 /// Values that the compiler writes for stacks, and the emulator's. They are those of libasan, so that tools
 /// agree.
 enum Shade : std::uint8_t {
-  kShadeStackLeft = 0xf1, kShadeStackMiddle = 0xf2, kShadeStackRight = 0xf3, kShadeGlobal = 0xf9,
-  kShadeAfterScope = 0xf8, kShadeRedZone = 0xfa, kShadeFreed = 0xfd,
-  kShadeAllocaLeft = 0xca, kShadeAllocaRight = 0xcb,
+  kShadeStackLeft = 0xf1,
+  kShadeStackMiddle = 0xf2,
+  kShadeStackRight = 0xf3,
+  kShadeGlobal = 0xf9,
+  kShadeAfterScope = 0xf8,
+  kShadeRedZone = 0xfa,
+  kShadeFreed = 0xfd,
+  kShadeAllocaLeft = 0xca,
+  kShadeAllocaRight = 0xcb,
 };
 
 bool shadow_active();

@@ -87,14 +87,18 @@ void BlockRunner::begin_slot(const SharedSlot& slot) {
   shared_used_ += slot.size;
   if (shared_used_ > kStaticSharedLimit)
     fail(FailureKind::kLaunchError, nullptr, 0,
-         "static __shared__ memory exceeds 48 KiB: " + std::to_string(shared_used_) + " bytes with " + slot.name,
-         "use dynamic shared memory and cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
+         "static __shared__ memory exceeds 48 KiB: " + std::to_string(shared_used_) + " bytes with " +
+             slot.name,
+         "use dynamic shared memory and cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, "
+         "…)");
   const std::size_t total = shared_used_ + grid_->config.dynamic_shared;
   // The opt-in bounds the dynamic part alone; with it, both together have the whole capacity.
-  const std::size_t limit = dynamic_shared_limit() > kStaticSharedLimit ? shared_memory_capacity() : kStaticSharedLimit;
+  const std::size_t limit =
+      dynamic_shared_limit() > kStaticSharedLimit ? shared_memory_capacity() : kStaticSharedLimit;
   if (total > limit)
     fail(FailureKind::kLaunchError, nullptr, 0,
-         "static and dynamic shared memory together exceed the limit: " + std::to_string(total) + " of " + std::to_string(limit) + " bytes",
+         "static and dynamic shared memory together exceed the limit: " + std::to_string(total) + " of " +
+             std::to_string(limit) + " bytes",
          "raise it with cudaFuncSetAttribute(…, cudaFuncAttributeMaxDynamicSharedMemorySize, …)");
   if (!cluster_) std::memset(statics_ + slot.offset - kRedZone, kPoison, slot.size + 2 * kRedZone);
   unpoison(statics_ + slot.offset, slot.size);
@@ -108,8 +112,9 @@ void BlockRunner::check_red_zone(const char* begin, std::size_t bytes, const cha
     if (static_cast<unsigned char>(begin[i]) == kPoison) continue;
     const std::size_t distance = past_end ? i : bytes - 1 - i;
     record_failure(describe(FailureKind::kUndefinedBehaviour, nullptr, 0,
-                            std::string("shared memory was written out of bounds: ") + std::to_string(distance) +
-                                " bytes " + (past_end ? "past the end" : "before the start") + " of " + name + " (" +
+                            std::string("shared memory was written out of bounds: ") +
+                                std::to_string(distance) + " bytes " +
+                                (past_end ? "past the end" : "before the start") + " of " + name + " (" +
                                 std::to_string(size) + " bytes)",
                             "check the index against the array's size"));
     grid_->failed = true;
@@ -122,7 +127,8 @@ std::string BlockRunner::describe_shared(const char* address) const {
   const char *nearest = arena_ + kDynamicOffset, *name = "the dynamic shared memory";
   std::size_t bytes = grid_->config.dynamic_shared;
   auto away = [address](const char* begin, std::size_t size) {
-    return address < begin ? static_cast<std::size_t>(begin - address) : static_cast<std::size_t>(address - begin) - size;
+    return address < begin ? static_cast<std::size_t>(begin - address)
+                           : static_cast<std::size_t>(address - begin) - size;
   };
   for (const SharedSlot* slot : touched_) {
     const char* begin = statics_ + slot->offset;
@@ -131,10 +137,12 @@ std::string BlockRunner::describe_shared(const char* address) const {
     bytes = slot->size;
     name = slot->name;
   }
-  if (bytes == 0) return "in shared memory that the launch did not ask for (dynamic shared memory of 0 bytes)";
+  if (bytes == 0)
+    return "in shared memory that the launch did not ask for (dynamic shared memory of 0 bytes)";
   const bool past_end = address >= nearest + bytes;
-  return std::to_string(away(nearest, bytes)) + " bytes " + (past_end ? "past the end of " : "before the start of ") + name + " (" +
-         std::to_string(bytes) + " bytes)";
+  return std::to_string(away(nearest, bytes)) + " bytes " +
+         (past_end ? "past the end of " : "before the start of ") + name + " (" + std::to_string(bytes) +
+         " bytes)";
 }
 
 /// After a block: whatever was written between the variables was written out of bounds.

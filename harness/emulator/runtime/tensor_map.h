@@ -11,22 +11,30 @@ struct TensorMap {
   std::uint32_t magic;
   std::uint8_t rank;
   Element element;
-  std::uint8_t swizzle;              ///< [B] span: 0, 32, 64, 128
-  std::uint8_t nan_fill;             ///< what lies outside reads as NaN instead of 0
+  std::uint8_t swizzle;   ///< [B] span: 0, 32, 64, 128
+  std::uint8_t nan_fill;  ///< what lies outside reads as NaN instead of 0
   std::uint64_t address;
-  std::uint32_t extent[5];           ///< elements, innermost first
-  std::uint64_t stride[5];           ///< [B] between neighbours of each dimension
-  std::uint16_t box[5];              ///< elements
-  std::uint8_t step[5];              ///< traversal stride in elements
+  std::uint32_t extent[5];  ///< elements, innermost first
+  std::uint64_t stride[5];  ///< [B] between neighbours of each dimension
+  std::uint16_t box[5];     ///< elements
+  std::uint8_t step[5];     ///< traversal stride in elements
 };
 static_assert(sizeof(TensorMap) <= 128);
 
 inline unsigned bytes_of(Element element) {
   switch (element) {
-    case Element::kU8: return 1;
-    case Element::kU16: case Element::kF16: case Element::kBf16: return 2;
-    case Element::kU32: case Element::kS32: case Element::kF32: return 4;
-    default: return 8;
+    case Element::kU8:
+      return 1;
+    case Element::kU16:
+    case Element::kF16:
+    case Element::kBf16:
+      return 2;
+    case Element::kU32:
+    case Element::kS32:
+    case Element::kF32:
+      return 4;
+    default:
+      return 8;
   }
 }
 

@@ -18,7 +18,7 @@
 namespace capstone_emu {
 namespace {
 
-constexpr std::chrono::milliseconds kAgain{10};        // between two signals
+constexpr std::chrono::milliseconds kAgain{10};  // between two signals
 // before host code must report where it is, if no kernel runs
 constexpr std::chrono::milliseconds kHostPatience{1500};
 // … whatever runs: the judge waits a little longer than this
@@ -32,7 +32,8 @@ void signal_other_threads() {
   DIR* tasks = ::opendir("/proc/self/task");
   if (!tasks) return;
   while (const dirent* entry = ::readdir(tasks))
-    if (const pid_t thread = std::atoi(entry->d_name); thread > 0 && thread != thread_id()) signal_thread(thread);
+    if (const pid_t thread = std::atoi(entry->d_name); thread > 0 && thread != thread_id())
+      signal_thread(thread);
   ::closedir(tasks);
 }
 

@@ -9,16 +9,34 @@
 namespace capstone_emu {
 namespace {
 
-struct Location { const char* file; std::uint32_t line, column; };
+struct Location {
+  const char* file;
+  std::uint32_t line, column;
+};
 struct Type {
   std::uint16_t kind, info;  // kind 0: integer; info: log2 of its bits, times two, plus one if signed
   char name[1];              // in quotes
 };
-struct Overflow { Location where; const Type* type; };
-struct Shift { Location where; const Type *left, *right; };
-struct Mismatch { Location where; const Type* type; std::uint8_t log_alignment, access; };
-struct Bounds { Location where; const Type *array, *index; };
-struct Unreachable { Location where; };
+struct Overflow {
+  Location where;
+  const Type* type;
+};
+struct Shift {
+  Location where;
+  const Type *left, *right;
+};
+struct Mismatch {
+  Location where;
+  const Type* type;
+  std::uint8_t log_alignment, access;
+};
+struct Bounds {
+  Location where;
+  const Type *array, *index;
+};
+struct Unreachable {
+  Location where;
+};
 
 std::string name_of(const Type& type) {
   std::string name = type.name;
@@ -49,15 +67,23 @@ void report(const Location& where, std::string message, const char* hint) {
   }
   if (BlockRunner* runner = BlockRunner::current())
     runner->fail(FailureKind::kUndefinedBehaviour, file.c_str(), line, std::move(message), hint);
-  record_failure({FailureKind::kUndefinedBehaviour, "in host code: " + message, {}, {}, std::nullopt,
-                  std::nullopt, file, line, hint});
+  record_failure({FailureKind::kUndefinedBehaviour,
+                  "in host code: " + message,
+                  {},
+                  {},
+                  std::nullopt,
+                  std::nullopt,
+                  file,
+                  line,
+                  hint});
 }
 
 void overflow(const Overflow& data, const char* operation, std::uintptr_t left, std::uintptr_t right) {
-  report(data.where,
-         "integer overflow: " + value_of(*data.type, left) + " " + operation + " " + value_of(*data.type, right) +
-             " does not fit " + name_of(*data.type),
-         "compute indices of large arrays in 64 bits (size_t, int64_t); use unsigned where wrapping is meant");
+  report(
+      data.where,
+      "integer overflow: " + value_of(*data.type, left) + " " + operation + " " +
+          value_of(*data.type, right) + " does not fit " + name_of(*data.type),
+      "compute indices of large arrays in 64 bits (size_t, int64_t); use unsigned where wrapping is meant");
 }
 
 }  // namespace
@@ -67,11 +93,18 @@ using namespace capstone_emu;
 
 extern "C" {
 
-void __ubsan_handle_add_overflow(Overflow* data, std::uintptr_t left, std::uintptr_t right) { overflow(*data, "+", left, right); }
-void __ubsan_handle_sub_overflow(Overflow* data, std::uintptr_t left, std::uintptr_t right) { overflow(*data, "-", left, right); }
-void __ubsan_handle_mul_overflow(Overflow* data, std::uintptr_t left, std::uintptr_t right) { overflow(*data, "*", left, right); }
+void __ubsan_handle_add_overflow(Overflow* data, std::uintptr_t left, std::uintptr_t right) {
+  overflow(*data, "+", left, right);
+}
+void __ubsan_handle_sub_overflow(Overflow* data, std::uintptr_t left, std::uintptr_t right) {
+  overflow(*data, "-", left, right);
+}
+void __ubsan_handle_mul_overflow(Overflow* data, std::uintptr_t left, std::uintptr_t right) {
+  overflow(*data, "*", left, right);
+}
 void __ubsan_handle_negate_overflow(Overflow* data, std::uintptr_t value) {
-  report(data->where, "integer overflow: -(" + value_of(*data->type, value) + ") does not fit " + name_of(*data->type),
+  report(data->where,
+         "integer overflow: -(" + value_of(*data->type, value) + ") does not fit " + name_of(*data->type),
          "the least integer has no positive counterpart");
 }
 
@@ -85,8 +118,8 @@ void __ubsan_handle_divrem_overflow(Overflow* data, std::uintptr_t left, std::ui
 
 void __ubsan_handle_shift_out_of_bounds(Shift* data, std::uintptr_t, std::uintptr_t right) {
   report(data->where,
-         "shift of a " + name_of(*data->left) + " (" + std::to_string(1u << (data->left->info >> 1)) + " bits) by " +
-             value_of(*data->right, right),
+         "shift of a " + name_of(*data->left) + " (" + std::to_string(1u << (data->left->info >> 1)) +
+             " bits) by " + value_of(*data->right, right),
          "a shift by the width of the type or more, or by less than zero, has no defined result");
 }
 
@@ -98,20 +131,24 @@ void __ubsan_handle_type_mismatch_v1(Mismatch* data, std::uintptr_t pointer) {
   const std::string type = name_of(*data->type);
   char address[32];
   std::snprintf(address, sizeof address, "0x%zx", static_cast<std::size_t>(pointer));
-  if (pointer == 0) return report(data->where, std::string(access) + " of " + type + " through a null pointer", "check the pointer");
+  if (pointer == 0)
+    return report(data->where, std::string(access) + " of " + type + " through a null pointer",
+                  "check the pointer");
   if (pointer & ((std::uintptr_t{1} << data->log_alignment) - 1))
     report(data->where,
-           std::string("misaligned ") + access + " of " + type + " at " + address + ", which is not a multiple of " +
-               std::to_string(1u << data->log_alignment),
+           std::string("misaligned ") + access + " of " + type + " at " + address +
+               ", which is not a multiple of " + std::to_string(1u << data->log_alignment),
            "rows need not be 16-byte aligned: use vector accesses only where the row length allows it");
 }
 
 void __ubsan_handle_builtin_unreachable(Unreachable* data) {
-  report(data->where, "the program ran into code that must not be reached", "a __builtin_unreachable() or __builtin_assume() is wrong");
+  report(data->where, "the program ran into code that must not be reached",
+         "a __builtin_unreachable() or __builtin_assume() is wrong");
   __builtin_trap();
 }
 void __ubsan_handle_missing_return(Unreachable* data) {
-  report(data->where, "a function that returns a value ended without a return statement", "return a value on every path");
+  report(data->where, "a function that returns a value ended without a return statement",
+         "return a value on every path");
   __builtin_trap();
 }
 

@@ -34,8 +34,11 @@ void match(WarpOp* const* ops, unsigned members) {
 
 void vote(WarpOp* const* ops, unsigned members, WarpKind kind) {
   unsigned ballot = 0;
-  for_each_lane(members, [&](int lane) { ballot |= static_cast<unsigned>(ops[lane]->predicate != 0) << lane; });
-  const unsigned result = kind == WarpKind::kBallot ? ballot : kind == WarpKind::kAny ? ballot != 0 : ballot == members;
+  for_each_lane(members,
+                [&](int lane) { ballot |= static_cast<unsigned>(ops[lane]->predicate != 0) << lane; });
+  const unsigned result = kind == WarpKind::kBallot ? ballot
+                          : kind == WarpKind::kAny  ? ballot != 0
+                                                    : ballot == members;
   for_each_lane(members, [&](int lane) { ops[lane]->result = result; });
 }
 
@@ -79,19 +82,27 @@ void BlockRunner::complete(Warp& warp, unsigned warp_index, unsigned members, Th
     const WarpOp& op = *warp.ops[lane];
     if (op.kind == first.kind && (op.line == first.line || op.kind == WarpKind::kSync)) return;
     fail(FailureKind::kUndefinedBehaviour, op.file, op.line,
-         "lanes of one mask are in different warp functions: lane " + std::to_string(__builtin_ctz(members)) + " at " +
-             first.file + ":" + std::to_string(first.line) + ", lane " + std::to_string(lane) + " at " + op.file + ":" +
-             std::to_string(op.line),
+         "lanes of one mask are in different warp functions: lane " + std::to_string(__builtin_ctz(members)) +
+             " at " + first.file + ":" + std::to_string(first.line) + ", lane " + std::to_string(lane) +
+             " at " + op.file + ":" + std::to_string(op.line),
          "all lanes named by the mask must reach the same call");
   });
   observe::warp_meets(warp_index, members, members == (warp.present & ~warp.exited));
   const observe::Silence computing;
   switch (first.kind) {
-    case WarpKind::kSync: break;
-    case WarpKind::kShuffle: shuffle(warp.ops, members); break;
-    case WarpKind::kMatch: match(warp.ops, members); break;
-    case WarpKind::kCollective: first.compute(warp.ops, members); break;
-    default: vote(warp.ops, members, first.kind);
+    case WarpKind::kSync:
+      break;
+    case WarpKind::kShuffle:
+      shuffle(warp.ops, members);
+      break;
+    case WarpKind::kMatch:
+      match(warp.ops, members);
+      break;
+    case WarpKind::kCollective:
+      first.compute(warp.ops, members);
+      break;
+    default:
+      vote(warp.ops, members, first.kind);
   }
   warp.waiting &= ~members;
   const bool keep_together = schedule_ == Schedule::kWarp;

@@ -32,8 +32,9 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* raw) {
 
 /// Headers that a candidate includes but that no student wrote.
 bool is_users(const std::string& path) {
-  for (const char* part : {"/usr/include/", "/usr/lib/", "/emulator/hooks/", "/emulator/include/", "/emulator/runtime/", "/emulator/worker/",
-                           "cuda-headers/", "/targets/x86_64-linux/", "/targets/sbsa-linux/", "??"})
+  for (const char* part :
+       {"/usr/include/", "/usr/lib/", "/emulator/hooks/", "/emulator/include/", "/emulator/runtime/",
+        "/emulator/worker/", "cuda-headers/", "/targets/x86_64-linux/", "/targets/sbsa-linux/", "??"})
     if (path.find(part) != std::string::npos) return false;
   return !path.empty();
 }
@@ -60,7 +61,8 @@ std::string read_line_tables(const std::vector<const void*>& chain) {
     ::dup2(ends[1], 1);
     const int null = ::open("/dev/null", O_WRONLY);
     if (null >= 0) ::dup2(null, 2);
-    for (const char* tool : {"/usr/bin/addr2line", "/usr/local/bin/addr2line"}) ::execv(tool, arguments.data());
+    for (const char* tool : {"/usr/bin/addr2line", "/usr/local/bin/addr2line"})
+      ::execv(tool, arguments.data());
     ::_exit(127);
   }
   ::close(ends[1]);

@@ -10,7 +10,8 @@ namespace capstone_emu {
 Extents::Extents(const Json& list, char* arena, std::size_t bytes) : arena_(arena), bytes_(bytes) {
   if (list.empty()) return;
   for (const Json& extent : list)
-    if (const std::size_t at = extent.at("at"), length = extent.at("bytes"); at % 8 || at > bytes || length > bytes - at)
+    if (const std::size_t at = extent.at("at"), length = extent.at("bytes");
+        at % 8 || at > bytes || length > bytes - at)
       throw std::runtime_error("an extent lies outside of the arena");
   poison(arena, bytes);
   for (const Json& extent : list) {

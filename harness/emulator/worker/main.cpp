@@ -24,7 +24,8 @@ extern "C" void capstone_call(const void* const* slots, void* workspace, void* p
 extern "C" std::size_t capstone_workspace_bytes(const void* const* slots);
 // Weak: the adapter has them only where the problem has `prepare`.
 extern "C" std::size_t capstone_prepared_bytes(const void* const* slots) __attribute__((weak));
-extern "C" void capstone_prepare(const void* const* slots, void* prepared, void* stream) __attribute__((weak));
+extern "C" void capstone_prepare(const void* const* slots, void* prepared, void* stream)
+    __attribute__((weak));
 // From runtime/cuda_api.cpp.
 extern "C" const char* capstone_emu_error_text(int error);
 
@@ -51,7 +52,8 @@ class Arena {
   ~Arena() { release(); }
   void map(int descriptor, std::size_t bytes) {
     void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (memory == MAP_FAILED) throw std::runtime_error(std::string("cannot map the arena: ") + std::strerror(errno));
+    if (memory == MAP_FAILED)
+      throw std::runtime_error(std::string("cannot map the arena: ") + std::strerror(errno));
     release();
     base_ = static_cast<char*>(memory);
     bytes_ = bytes;
@@ -134,7 +136,13 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
   if (last_error())
     return answer_of({FailureKind::kLaunchError,
                       std::string(function) + " left a CUDA error: " + capstone_emu_error_text(last_error()),
-                      {}, {}, std::nullopt, std::nullopt, {}, 0, "check the return value of every CUDA call"});
+                      {},
+                      {},
+                      std::nullopt,
+                      std::nullopt,
+                      {},
+                      0,
+                      "check the return value of every CUDA call"});
   return Json{{"ok", true}, {"ms", wall.count()}};
 }
 
@@ -151,11 +159,13 @@ Answer run_candidate(const Json& request, const Arena& arena) {
   if (!arena.mapped()) throw std::runtime_error("no arena was given");
   const Slots slots(request.at("args"), arena);
   auto optional_address = [&](const char* key) -> void* {
-    return request.contains(key) && request[key].is_number() ? arena.at(request[key].get<std::uint64_t>()) : nullptr;
+    return request.contains(key) && request[key].is_number() ? arena.at(request[key].get<std::uint64_t>())
+                                                             : nullptr;
   };
   void* const workspace = optional_address("workspace");
   void* const prepared = optional_address("prepared");
-  return run_observed(request, arena, "launch()", [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
+  return run_observed(request, arena, "launch()",
+                      [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
 }
 
 Answer prepare_candidate(const Json& request, const Arena& arena) {
@@ -163,7 +173,8 @@ Answer prepare_candidate(const Json& request, const Arena& arena) {
   if (!arena.mapped()) throw std::runtime_error("no arena was given");
   const Slots slots(request.at("args"), arena);
   void* const prepared = arena.at(request.at("prepared").get<std::uint64_t>());
-  return run_observed(request, arena, "prepare()", [&] { capstone_prepare(slots.data(), prepared, nullptr); });
+  return run_observed(request, arena, "prepare()",
+                      [&] { capstone_prepare(slots.data(), prepared, nullptr); });
 }
 
 Answer respond(const Json& request, const Descriptor& descriptor, Arena& arena) {
@@ -195,9 +206,11 @@ Answer guarded_response(const Packet& packet, Arena& arena) {
   } catch (const Failure& thrown) {  // a device function that was called from host code
     failure = thrown;
   } catch (const std::exception& error) {
-    failure.message = g_running ? std::string(g_running) + " threw an exception: " + error.what() : error.what();
+    failure.message =
+        g_running ? std::string(g_running) + " threw an exception: " + error.what() : error.what();
   } catch (...) {
-    failure.message = std::string(g_running ? g_running : "the candidate") + " threw something that is no std::exception";
+    failure.message =
+        std::string(g_running ? g_running : "the candidate") + " threw something that is no std::exception";
   }
   g_running = nullptr;
   take_failure();
@@ -211,8 +224,15 @@ void answer_at_exit() {
   if (auto failure = take_failure()) {
     send(answer_of(*failure));
   } else {
-    Failure leaving{FailureKind::kException, function + " ended the process with exit()", {}, {}, std::nullopt,
-                    std::nullopt, {}, 0, "return from " + function + " instead; the judge reads CUDA errors itself"};
+    Failure leaving{FailureKind::kException,
+                    function + " ended the process with exit()",
+                    {},
+                    {},
+                    std::nullopt,
+                    std::nullopt,
+                    {},
+                    0,
+                    "return from " + function + " instead; the judge reads CUDA errors itself"};
     if (last_error())
       leaving.message += std::string(" after the CUDA error: ") + capstone_emu_error_text(last_error());
     send(answer_of(leaving));

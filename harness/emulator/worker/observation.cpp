@@ -17,7 +17,6 @@
 
 namespace capstone_emu {
 
-
 Json answer_of(const Failure& failure) {
   Json answer{{"ok", false}, {"kind", name_of(failure.kind)}, {"message", failure.message}};
   if (!failure.kernel.empty()) answer["kernel"] = failure.kernel;
@@ -38,7 +37,8 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
   known.clear();
   hooks::clear_report();
   auto add = [&](std::size_t at, std::size_t bytes, std::string name, bool written, bool device) {
-    if (at > arena_bytes || bytes > arena_bytes - at) throw std::runtime_error("an extent lies outside of the arena");
+    if (at > arena_bytes || bytes > arena_bytes - at)
+      throw std::runtime_error("an extent lies outside of the arena");
     if (bytes == 0) return;
     hooks::add_allocation(arena + at, bytes, std::move(name), written);
     hooks::find_allocation(reinterpret_cast<std::uintptr_t>(arena + at))->tensor = device;
@@ -46,8 +46,9 @@ void begin_observation(const Json& request, char* arena, std::size_t arena_bytes
   };
   if (!request.contains("extents")) return add(0, arena_bytes, "the arena", true, false);
   for (const Json& extent : request["extents"])
-    add(extent.at("at").get<std::size_t>(), extent.at("bytes").get<std::size_t>(), extent.value("name", std::string("a tensor")),
-        extent.value("written", true), extent.value("device", false));
+    add(extent.at("at").get<std::size_t>(), extent.at("bytes").get<std::size_t>(),
+        extent.value("name", std::string("a tensor")), extent.value("written", true),
+        extent.value("device", false));
 }
 
 int finish_observation(const Json& request, Json& answer) {
@@ -66,7 +67,8 @@ int finish_observation(const Json& request, Json& answer) {
 #else
 
 void begin_observation(const Json& request, char*, std::size_t) {
-  if (request.value("observe", false)) throw std::runtime_error("this build does not observe; it is not the instrumented build");
+  if (request.value("observe", false))
+    throw std::runtime_error("this build does not observe; it is not the instrumented build");
 }
 int finish_observation(const Json&, Json&) { return -1; }
 

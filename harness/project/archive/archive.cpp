@@ -34,16 +34,18 @@ Result<void> put(archive* writer, const PackEntry& item, std::int64_t mtime) {
 }  // namespace
 
 Result<std::string> pack_archive(std::vector<PackEntry> entries, Packing packing, std::int64_t mtime) {
-  std::sort(entries.begin(), entries.end(), [](const PackEntry& a, const PackEntry& b) { return a.path < b.path; });
+  std::sort(entries.begin(), entries.end(),
+            [](const PackEntry& a, const PackEntry& b) { return a.path < b.path; });
   std::string bytes;
   ArchiveWriter writer(archive_write_new(), archive_write_free);
-  archive_write_set_format_gnutar(writer.get());   // names as plain bytes: the same in every locale
+  archive_write_set_format_gnutar(writer.get());  // names as plain bytes: the same in every locale
   if (packing == Packing::kTarGz) {
     archive_write_add_filter_gzip(writer.get());
     archive_write_set_filter_option(writer.get(), "gzip", "timestamp", nullptr);
   }
   archive_write_set_bytes_in_last_block(writer.get(), 1);
-  if (archive_write_open(writer.get(), &bytes, nullptr, append, nullptr) != ARCHIVE_OK) return broken(writer.get(), "");
+  if (archive_write_open(writer.get(), &bytes, nullptr, append, nullptr) != ARCHIVE_OK)
+    return broken(writer.get(), "");
   for (const PackEntry& entry : entries) CAPSTONE_CHECK(put(writer.get(), entry, mtime));
   if (archive_write_close(writer.get()) != ARCHIVE_OK) return broken(writer.get(), "");
   return bytes;

@@ -13,8 +13,8 @@ namespace capstone {
 
 /// One regular file to pack.
 struct PackEntry {
-  std::string path;             ///< relative; '/' separates the parts
-  std::string_view content;     ///< not owned
+  std::string path;          ///< relative; '/' separates the parts
+  std::string_view content;  ///< not owned
 };
 
 enum class Packing { kTar, kTarGz };
@@ -27,25 +27,25 @@ Result<std::string> pack_archive(std::vector<PackEntry> entries, Packing packing
 /// Upper limits for an archive that is unpacked.
 struct UnpackLimits {
   std::size_t entries = 10000;
-  std::uintmax_t total = std::uintmax_t{256} << 20;   ///< [B] in total, counted while unpacking
-  std::uintmax_t file = std::uintmax_t{64} << 20;     ///< [B] per file
-  std::size_t depth = 16;                             ///< nested folders
+  std::uintmax_t total = std::uintmax_t{256} << 20;  ///< [B] in total, counted while unpacking
+  std::uintmax_t file = std::uintmax_t{64} << 20;    ///< [B] per file
+  std::size_t depth = 16;                            ///< nested folders
 };
 
 struct Unpacked {
-  std::vector<std::string> files;   ///< sorted, relative to the destination
+  std::vector<std::string> files;  ///< sorted, relative to the destination
   std::uintmax_t bytes = 0;
 };
 
 /// Why an archive was not unpacked.
 struct UnpackError {
   enum class Kind {
-    kUnreadable,   ///< damaged, or the machine's fault
-    kRefused,      ///< readable but unsafe: links, climbing paths, over the limits
+    kUnreadable,  ///< damaged, or the machine's fault
+    kRefused,     ///< readable but unsafe: links, climbing paths, over the limits
   } kind = Kind::kUnreadable;
   Error error;
 
-  UnpackError(Error reason) : error(std::move(reason)) {}   // NOLINT: an Error of any other call becomes one
+  UnpackError(Error reason) : error(std::move(reason)) {}  // NOLINT: an Error of any other call becomes one
   UnpackError(Kind what, Error reason) : kind(what), error(std::move(reason)) {}
 };
 
@@ -60,7 +60,7 @@ tl::expected<Unpacked, UnpackError> try_unpack_archive(const std::filesystem::pa
                                                        const std::filesystem::path& destination,
                                                        const UnpackLimits& limits = {});
 /// The same, where the kind of the error does not matter.
-Result<Unpacked> unpack_archive(const std::filesystem::path& archive, const std::filesystem::path& destination,
-                                const UnpackLimits& limits = {});
+Result<Unpacked> unpack_archive(const std::filesystem::path& archive,
+                                const std::filesystem::path& destination, const UnpackLimits& limits = {});
 
 }  // namespace capstone

@@ -10,9 +10,9 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/model/upgrade.h"
 #include "harness/project/archive/archive.h"
 #include "harness/project/archive/collect.h"
-#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -33,7 +33,9 @@ std::optional<int> attempt_of(std::string_view path) {
   return number;
 }
 
-bool is_kernel(const std::string& path) { return path.ends_with("/kernel.cu") || path.ends_with("/kernel.py"); }
+bool is_kernel(const std::string& path) {
+  return path.ends_with("/kernel.cu") || path.ends_with("/kernel.py");
+}
 
 // Whether the path lies in a folder of `candidate`.
 bool belongs_to(const std::string& candidate, const std::string& path) {
@@ -44,21 +46,24 @@ bool belongs_to(const std::string& candidate, const std::string& path) {
 
 // Whether judging `candidate` may need the file. A kernel may include a file of any name; Markdown is for
 // people.
-bool needs(const std::string& candidate, const std::string& path) { return belongs_to(candidate, path) && !path.ends_with(".md"); }
+bool needs(const std::string& candidate, const std::string& path) {
+  return belongs_to(candidate, path) && !path.ends_with(".md");
+}
 
 // The kernel in a candidate's own folder, not in a folder below it.
 bool is_kernel_of(const std::string& candidate, const std::string& path) {
-  return belongs_to(candidate, path) && is_kernel(path) && std::count(path.begin(), path.end(), '/') == (candidate == "human" ? 1 : 2);
+  return belongs_to(candidate, path) && is_kernel(path) &&
+         std::count(path.begin(), path.end(), '/') == (candidate == "human" ? 1 : 2);
 }
 
 Result<void> check_candidate(const std::string& candidate, const std::vector<CollectedFile>& files) {
   bool known = candidate == "human" || candidate == "llm" ||
                (candidate.starts_with("attempt-") && attempt_of("llm/" + candidate + "/"));
   if (!known)
-    return fail(fmt::format("unknown candidate \"{}\"", candidate), "", "name human, llm or attempt-1, attempt-2 …");
-  bool kernel = std::any_of(files.begin(), files.end(), [&](const CollectedFile& f) {
-    return is_kernel_of(candidate, f.path);
-  });
+    return fail(fmt::format("unknown candidate \"{}\"", candidate), "",
+                "name human, llm or attempt-1, attempt-2 …");
+  bool kernel = std::any_of(files.begin(), files.end(),
+                            [&](const CollectedFile& f) { return is_kernel_of(candidate, f.path); });
   if (!kernel)
     return fail(fmt::format("candidate \"{}\" has no kernel to judge", candidate), "",
                 candidate == "human" ? "write human/kernel.cu (or kernel.py)"
@@ -83,7 +88,7 @@ Result<std::string> text_at(const Json& json, const char* key, const fs::path& w
 }
 
 Result<Bundle> read_manifest(const fs::path& root) {
-  const fs::path path = kManifest;   // relative: messages do not need to show where the bundle was unpacked
+  const fs::path path = kManifest;  // relative: messages do not need to show where the bundle was unpacked
   CAPSTONE_TRY(auto text, read_file(root / path, 1 << 20));
   Json json = parse_recorded(text);
   if (!json.is_object()) return fail("not JSON", path.string());
@@ -109,11 +114,14 @@ Result<Bundle> read_manifest(const fs::path& root) {
 // an unchecked claim.
 Result<void> check_layout(const fs::path& root) {
   std::error_code code;
-  for (const char* path : {"capstone.yaml", "problem/problem.yaml", ".capstone/bundle.json", ".capstone/ledger.jsonl"})
+  for (const char* path :
+       {"capstone.yaml", "problem/problem.yaml", ".capstone/bundle.json", ".capstone/ledger.jsonl"})
     if (!fs::is_regular_file(root / path, code))
-      return fail(fmt::format("not a bundle: it holds no {}", path), root.filename().string(), "make one with: capstone measure --bundle FILE");
+      return fail(fmt::format("not a bundle: it holds no {}", path), root.filename().string(),
+                  "make one with: capstone measure --bundle FILE");
   if (fs::file_size(root / kLedger, code) != 0 || code)
-    return fail("not a bundle: its ledger is not empty", kLedger, "make one with: capstone measure --bundle FILE");
+    return fail("not a bundle: its ledger is not empty", kLedger,
+                "make one with: capstone measure --bundle FILE");
   return {};
 }
 
@@ -123,21 +131,24 @@ Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& r
   CAPSTONE_TRY(auto collection, collect_files(project.root, kMaxFiles));
   if (request.candidates.empty())
     return fail("a bundle needs at least one candidate", "", "name human, llm or attempt-1, attempt-2 …");
-  for (const std::string& candidate : request.candidates) CAPSTONE_CHECK(check_candidate(candidate, collection.files));
-  std::deque<std::string> contents;   // the entries' views stay valid
+  for (const std::string& candidate : request.candidates)
+    CAPSTONE_CHECK(check_candidate(candidate, collection.files));
+  std::deque<std::string> contents;  // the entries' views stay valid
   std::vector<PackEntry> entries;
   auto add = [&](const std::string& path, std::string bytes) {
     contents.push_back(std::move(bytes));
     entries.push_back({path, contents.back()});
   };
   auto of_any = [&](auto holds, const std::string& path) {
-    return std::any_of(request.candidates.begin(), request.candidates.end(), [&](const std::string& c) { return holds(c, path); });
+    return std::any_of(request.candidates.begin(), request.candidates.end(),
+                       [&](const std::string& c) { return holds(c, path); });
   };
   BundleReceipt receipt;
   for (const SkippedFile& file : collection.skipped)
     if (of_any(needs, file.path)) receipt.left_out.push_back(file);
   for (const CollectedFile& file : collection.files) {
-    const bool common = file.path == "capstone.yaml" || file.path.starts_with("problem/") || of_any(is_kernel_of, file.path);
+    const bool common =
+        file.path == "capstone.yaml" || file.path.starts_with("problem/") || of_any(is_kernel_of, file.path);
     if (!common && !of_any(needs, file.path)) continue;
     if (!common && file.bytes > kMaxFile) {
       receipt.left_out.push_back({file.path, file.bytes, fmt::format("larger than {} MiB", kMaxFile >> 20)});
@@ -146,7 +157,8 @@ Result<BundleReceipt> pack_bundle(const Project& project, const BundleRequest& r
     CAPSTONE_TRY(auto bytes, read_file(file.source, kMaxFile));
     if (!common && bytes.find('\0') != std::string::npos)
       receipt.left_out.push_back({file.path, file.bytes, "not a text file"});
-    else add(file.path, std::move(bytes));
+    else
+      add(file.path, std::move(bytes));
   }
   add(kManifest, manifest(project, request));
   add(kLedger, "");
@@ -164,8 +176,10 @@ Result<Bundle> unpack_bundle(const fs::path& file, const fs::path& destination) 
   fs::path folder = target;
   folder += ".bundle";
   std::error_code code;
-  if (fs::exists(fs::symlink_status(target, code)) && !(fs::is_directory(target, code) && fs::is_empty(target, code)))
-    return fail("the destination exists and is not an empty folder", destination.string(), "choose a new folder");
+  if (fs::exists(fs::symlink_status(target, code)) &&
+      !(fs::is_directory(target, code) && fs::is_empty(target, code)))
+    return fail("the destination exists and is not an empty folder", destination.string(),
+                "choose a new folder");
   CAPSTONE_TRY(auto unpacked, unpack_archive(file, folder));
   Result<void> layout = check_layout(folder);
   Result<Bundle> bundle = layout ? read_manifest(folder) : Result<Bundle>(tl::unexpected(layout.error()));
@@ -175,7 +189,9 @@ Result<Bundle> unpack_bundle(const fs::path& file, const fs::path& destination) 
     fs::remove_all(folder, ignored);
   }
   if (!bundle) return bundle;
-  if (code) return fail("cannot put the unpacked folder in place: " + code.message(), destination.string(), "", ExitCode::kEnvironment);
+  if (code)
+    return fail("cannot put the unpacked folder in place: " + code.message(), destination.string(), "",
+                ExitCode::kEnvironment);
   bundle->root = target;
   return bundle;
 }

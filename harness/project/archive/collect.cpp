@@ -13,9 +13,11 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kTopFiles = {"capstone.yaml", "worklog.md", "README.md"};
 constexpr std::array<std::string_view, 4> kTopFolders = {"problem", "human", "llm", "report"};
-constexpr std::array<std::string_view, 13> kProducts = {".o", ".so", ".a", ".cubin", ".ptx", ".fatbin", ".exe", ".out", ".obj",
-                                                        ".pyc", ".nsys-rep", ".ncu-rep", ".gch"};
-constexpr std::array<std::string_view, 4> kProductFolders = {"build", "__pycache__", "node_modules", "CMakeFiles"};
+constexpr std::array<std::string_view, 13> kProducts = {".o",        ".so",      ".a",   ".cubin", ".ptx",
+                                                        ".fatbin",   ".exe",     ".out", ".obj",   ".pyc",
+                                                        ".nsys-rep", ".ncu-rep", ".gch"};
+constexpr std::array<std::string_view, 4> kProductFolders = {"build", "__pycache__", "node_modules",
+                                                             "CMakeFiles"};
 
 template <class List>
 bool contains(const List& list, std::string_view text) {
@@ -23,7 +25,8 @@ bool contains(const List& list, std::string_view text) {
 }
 
 bool is_product(std::string_view name) {
-  return std::any_of(kProducts.begin(), kProducts.end(), [&](std::string_view end) { return name.ends_with(end); });
+  return std::any_of(kProducts.begin(), kProducts.end(),
+                     [&](std::string_view end) { return name.ends_with(end); });
 }
 
 bool is_leftover(std::string_view name) {
@@ -53,8 +56,8 @@ bool is_program(const fs::path& path) {
 
 bool is_clean_name(const std::string& path) {
   return is_utf8(path) && std::none_of(path.begin(), path.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\' || c == ':';
-  });
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '\\' || c == ':';
+         });
 }
 
 class Walk {
@@ -107,7 +110,8 @@ class Walk {
     if (code) return skip(path, 0, "a link whose target does not exist");
     fs::path root = fs::canonical(root_, code);
     fs::path inside = target.lexically_relative(root);
-    if (code || inside.empty() || *inside.begin() == "..") return skip(path, 0, "a link that leaves the project");
+    if (code || inside.empty() || *inside.begin() == "..")
+      return skip(path, 0, "a link that leaves the project");
     if (fs::is_directory(target, code))
       return skip(path, 0, "a link to a folder; the folder is handed in under its own name");
     if (!fs::is_regular_file(target, code)) return skip(path, 0, "a link to neither a file nor a folder");
@@ -148,6 +152,8 @@ std::string why_left_out(const std::string& path, bool is_folder) {
   return why_by_place(parts, is_folder);
 }
 
-Result<Collection> collect_files(const fs::path& root, std::size_t max_files) { return Walk(root, max_files).run(); }
+Result<Collection> collect_files(const fs::path& root, std::size_t max_files) {
+  return Walk(root, max_files).run();
+}
 
 }  // namespace capstone

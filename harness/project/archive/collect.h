@@ -9,14 +9,14 @@
 namespace capstone {
 
 struct CollectedFile {
-  std::string path;                 ///< inside the project; '/' separates the parts
-  std::filesystem::path source;     ///< where the bytes are: this path, or the target of the link
+  std::string path;              ///< inside the project; '/' separates the parts
+  std::filesystem::path source;  ///< where the bytes are: this path, or the target of the link
   std::uintmax_t bytes = 0;
 };
 
 struct Collection {
-  std::vector<CollectedFile> files;    ///< sorted by path
-  std::vector<SkippedFile> skipped;    ///< sorted by path
+  std::vector<CollectedFile> files;  ///< sorted by path
+  std::vector<SkippedFile> skipped;  ///< sorted by path
 };
 
 /// Walks the project. Links to folders are not followed; a link to a file only if that file is handed in

@@ -11,8 +11,9 @@ namespace {
 
 // Account and machine names that are ordinary words. Masking them would damage the text and protect no one.
 constexpr std::array<std::string_view, 27> kOrdinary = {
-    "user", "root", "admin", "student", "test", "guest", "ubuntu", "debian", "fedora", "localhost", "local", "gpu", "cuda", "nvidia",
-    "server", "laptop", "desktop", "node", "login", "host", "home", "work", "dev", "linux", "docker", "kernel", "main"};
+    "user",      "root",  "admin", "student", "test",   "guest",  "ubuntu", "debian",  "fedora",
+    "localhost", "local", "gpu",   "cuda",    "nvidia", "server", "laptop", "desktop", "node",
+    "login",     "host",  "home",  "work",    "dev",    "linux",  "docker", "kernel",  "main"};
 
 bool ordinary(std::string_view name) {
   return name.size() < 3 || std::find(kOrdinary.begin(), kOrdinary.end(), name) != kOrdinary.end();
@@ -40,13 +41,15 @@ IdentityMask::IdentityMask(const Identity& identity, const std::vector<std::stri
   std::string home = identity.home;
   while (home.size() > 1 && home.back() == '/') home.pop_back();
   if (home.size() > 1 && home.front() == '/') add(home, "~", "the home folder");
-  bool is_public = std::any_of(public_words.begin(), public_words.end(),
-                               [&](const std::string& text) { return !identity.user.empty() && has_word(text, identity.user); });
+  bool is_public = std::any_of(public_words.begin(), public_words.end(), [&](const std::string& text) {
+    return !identity.user.empty() && has_word(text, identity.user);
+  });
   if (!ordinary(identity.user) && !is_public) add(identity.user, "[user]", "the user name");
   std::string shortened = identity.host.substr(0, identity.host.find('.'));
   if (!ordinary(identity.host)) add(identity.host, "[host]", "the host name");
   if (shortened != identity.host && !ordinary(shortened)) add(shortened, "[host]", "the host name");
-  std::stable_sort(words_.begin(), words_.end(), [](const Word& a, const Word& b) { return a.text.size() > b.text.size(); });
+  std::stable_sort(words_.begin(), words_.end(),
+                   [](const Word& a, const Word& b) { return a.text.size() > b.text.size(); });
   for (const Word& word : words_) starts_ += word.text.front();
 }
 

@@ -10,9 +10,9 @@ namespace capstone {
 
 /// Something that looks like a key or a password.
 struct SecretHit {
-  int line = 0;             ///< counted from 1
-  std::string kind;         ///< "OpenAI or Anthropic key", "private key", …
-  std::string shown;        ///< masked: "sk-pr… (51 characters)"
+  int line = 0;       ///< counted from 1
+  std::string kind;   ///< "OpenAI or Anthropic key", "private key", …
+  std::string shown;  ///< masked: "sk-pr… (51 characters)"
 };
 
 /// Finds keys by their published prefixes, private keys, and assignments of a random-looking value to a name
@@ -31,14 +31,19 @@ class IdentityMask {
   std::string apply(std::string_view text, int& count) const;
 
   /// One occurrence in a text that must stay unchanged.
-  struct Hit { int line = 0; std::string what; };  ///< what: "the home folder", "the user name", "the host name"
+  struct Hit {
+    int line = 0;
+    std::string what;
+  };  ///< what: "the home folder", "the user name", "the host name"
   std::vector<Hit> find(std::string_view text) const;
 
  private:
-  struct Word { std::string text, mask, what; };
+  struct Word {
+    std::string text, mask, what;
+  };
   const Word* match(std::string_view text, std::size_t at) const;
-  std::vector<Word> words_;   ///< longest first
-  std::string starts_;        ///< the first byte of each word
+  std::vector<Word> words_;  ///< longest first
+  std::string starts_;       ///< the first byte of each word
 };
 
 }  // namespace capstone

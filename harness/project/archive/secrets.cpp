@@ -15,26 +15,28 @@ namespace {
 
 struct KeyShape {
   std::string_view prefix, kind;
-  std::size_t least;          // minimum number of characters after the prefix
-  bool dashes;                // whether '-' and '_' may follow
+  std::size_t least;  // minimum number of characters after the prefix
+  bool dashes;        // whether '-' and '_' may follow
 };
 constexpr std::array<KeyShape, 22> kKeys = {{
-    {"sk-ant-", "Anthropic key", 20, true},      {"sk-proj-", "OpenAI key", 20, true},
-    {"sk-or-", "OpenRouter key", 20, true},      {"sk-", "API key (sk-…)", 20, true},
-    {"AKIA", "AWS access key", 16, false},       {"ASIA", "AWS access key", 16, false},
-    {"ghp_", "GitHub token", 36, false},         {"gho_", "GitHub token", 36, false},
-    {"ghu_", "GitHub token", 36, false},         {"ghs_", "GitHub token", 36, false},
-    {"ghr_", "GitHub token", 36, false},         {"github_pat_", "GitHub token", 22, true},
-    {"glpat-", "GitLab token", 20, true},        {"hf_", "Hugging Face token", 30, false},
-    {"AIza", "Google key", 35, true},            {"gsk_", "Groq key", 40, false},
-    {"nvapi-", "NVIDIA key", 30, true},          {"r8_", "Replicate token", 37, false},
-    {"xoxb-", "Slack token", 20, true},          {"xoxp-", "Slack token", 20, true},
-    {"pplx-", "Perplexity key", 40, false},      {"npm_", "npm token", 36, false},
+    {"sk-ant-", "Anthropic key", 20, true}, {"sk-proj-", "OpenAI key", 20, true},
+    {"sk-or-", "OpenRouter key", 20, true}, {"sk-", "API key (sk-…)", 20, true},
+    {"AKIA", "AWS access key", 16, false},  {"ASIA", "AWS access key", 16, false},
+    {"ghp_", "GitHub token", 36, false},    {"gho_", "GitHub token", 36, false},
+    {"ghu_", "GitHub token", 36, false},    {"ghs_", "GitHub token", 36, false},
+    {"ghr_", "GitHub token", 36, false},    {"github_pat_", "GitHub token", 22, true},
+    {"glpat-", "GitLab token", 20, true},   {"hf_", "Hugging Face token", 30, false},
+    {"AIza", "Google key", 35, true},       {"gsk_", "Groq key", 40, false},
+    {"nvapi-", "NVIDIA key", 30, true},     {"r8_", "Replicate token", 37, false},
+    {"xoxb-", "Slack token", 20, true},     {"xoxp-", "Slack token", 20, true},
+    {"pplx-", "Perplexity key", 40, false}, {"npm_", "npm token", 36, false},
 }};
 
 bool alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool key_char(char c, bool dashes) { return alnum(c) || (dashes && (c == '-' || c == '_')); }
-bool value_char(char c) { return alnum(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '.' || c == '='; }
+bool value_char(char c) {
+  return alnum(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '.' || c == '=';
+}
 
 // Letters and digits mixed: "sk-learn-is-a-library-name" is not a key.
 bool mixed(std::string_view text) {
@@ -81,22 +83,25 @@ bool is_private_key(std::string_view line) {
   return at != std::string_view::npos && line.find("PRIVATE KEY", at) != std::string_view::npos;
 }
 
-constexpr std::array<std::string_view, 8> kSecretNames = {"api_key", "apikey", "api-key", "secret", "token",
-                                                         "password", "passwd", "access_key"};
+constexpr std::array<std::string_view, 8> kSecretNames = {"api_key", "apikey",   "api-key", "secret",
+                                                          "token",   "password", "passwd",  "access_key"};
 
 // `name = "value"`, `name: value`, `"name": "value"` with a value that looks random. `lower` is the line in
 // lower case.
 std::optional<SecretHit> assignment_to(std::string_view name, std::string_view line, std::string_view lower) {
   std::size_t i = 0;
-  auto skip = [&](std::string_view set) { while (i < line.size() && set.find(line[i]) != set.npos) ++i; };
+  auto skip = [&](std::string_view set) {
+    while (i < line.size() && set.find(line[i]) != set.npos) ++i;
+  };
   for (std::size_t at = lower.find(name); at != lower.npos; at = lower.find(name, i)) {
     i = at + name.size();
     skip("\"'] ");
     if (i >= line.size() || (line[i] != '=' && line[i] != ':')) continue;
     skip("=: \"'");
     std::size_t start = i;
-    while (i < line.size() && value_char(line[i])) ++i;   // the search continues after the value, so the line
-                                                          // is read once
+    while (i < line.size() && value_char(line[i]))
+      ++i;  // the search continues after the value, so the line
+            // is read once
     std::string_view value = line.substr(start, i - start);
     if (value.size() >= 16 && value.size() <= 512 && mixed(value) && entropy(value) >= 3.5)
       return SecretHit{0, fmt::format("value of \"{}\"", name), masked(value)};

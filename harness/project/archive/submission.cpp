@@ -31,14 +31,17 @@ bool is_bound(const std::string& path) {
   if (path.starts_with(".capstone/") || path.starts_with("problem/") || path == "capstone.yaml") return true;
   if (path.starts_with("human/")) return !path.ends_with(".md") && !path.ends_with(".txt");
   bool attempt = path.starts_with("llm/attempt-");
-  return attempt && (path.ends_with("/prompt.md") || path.ends_with("/reply.md") || path.ends_with(".cu") || path.ends_with(".py"));
+  return attempt && (path.ends_with("/prompt.md") || path.ends_with("/reply.md") || path.ends_with(".cu") ||
+                     path.ends_with(".py"));
 }
 
 std::string plain(std::string_view text) {
   std::string out;
   for (char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c))) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (!out.empty() && out.back() != '-') out += '-';
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
   }
   while (!out.empty() && out.back() == '-') out.pop_back();
   return out.substr(0, 60);
@@ -58,7 +61,8 @@ std::string prefix_of(const ProjectConfig& config) {
 
 std::vector<std::string> public_words(const ProjectConfig& config) {
   std::vector<std::string> words;
-  for (const Person& member : config.members) words.insert(words.end(), {member.name, member.id, member.email});
+  for (const Person& member : config.members)
+    words.insert(words.end(), {member.name, member.id, member.email});
   return words;
 }
 
@@ -92,14 +96,17 @@ class Planner {
     CAPSTONE_TRY(auto bytes, read_file(file.source, options_.max_file));
     plan_.bytes += bytes.size();
     if (plan_.bytes > options_.max_total)
-      return fail(fmt::format("more than {} to hand in", format_bytes(static_cast<double>(options_.max_total))), file.path,
-                  "remove what the capstone does not need, largest files first");
+      return fail(
+          fmt::format("more than {} to hand in", format_bytes(static_cast<double>(options_.max_total))),
+          file.path, "remove what the capstone does not need, largest files first");
     if (file.path == ".capstone/ledger.jsonl") plan_.mtime = last_record_time(bytes);
     int masked = 0;
     if (is_text(bytes)) {
       look_for_secrets(file.path, bytes);
-      if (is_bound(file.path)) look_for_names(file.path, bytes);
-      else bytes = mask_.apply(bytes, masked);
+      if (is_bound(file.path))
+        look_for_names(file.path, bytes);
+      else
+        bytes = mask_.apply(bytes, masked);
     }
     plan_.files.push_back({file.path, std::move(bytes), masked});
     return {};
@@ -107,9 +114,11 @@ class Planner {
 
   Result<void> check_size(const CollectedFile& file) const {
     if (file.bytes <= options_.max_file) return {};
-    return fail(fmt::format("a file of {} is too large to hand in", format_bytes(static_cast<double>(file.bytes))), file.path,
-                fmt::format("the limit is {} per file: remove it, or keep it outside the project",
-                            format_bytes(static_cast<double>(options_.max_file))));
+    return fail(
+        fmt::format("a file of {} is too large to hand in", format_bytes(static_cast<double>(file.bytes))),
+        file.path,
+        fmt::format("the limit is {} per file: remove it, or keep it outside the project",
+                    format_bytes(static_cast<double>(options_.max_file))));
   }
 
   void look_for_secrets(const std::string& path, std::string_view bytes) {
@@ -135,10 +144,13 @@ class Planner {
 
   void note_missing() {
     const std::string kernel = "human/" + project_.human_kernel().filename().string();
-    for (std::string_view path : {std::string_view("capstone.yaml"), std::string_view("worklog.md"), std::string_view(kernel), std::string_view(".capstone/ledger.jsonl")}) {
-      bool there = std::any_of(plan_.files.begin(), plan_.files.end(), [&](const SubmissionFile& f) { return f.path == path; });
+    for (std::string_view path : {std::string_view("capstone.yaml"), std::string_view("worklog.md"),
+                                  std::string_view(kernel), std::string_view(".capstone/ledger.jsonl")}) {
+      bool there = std::any_of(plan_.files.begin(), plan_.files.end(),
+                               [&](const SubmissionFile& f) { return f.path == path; });
       if (!there)
-        plan_.findings.push_back({Finding::Kind::kMissing, std::string(path), "is missing", "run: capstone check"});
+        plan_.findings.push_back(
+            {Finding::Kind::kMissing, std::string(path), "is missing", "run: capstone check"});
     }
   }
 
@@ -168,7 +180,8 @@ Result<SubmissionPlan> plan_submission(const Project& project, const SubmissionO
 Result<Receipt> write_submission(const SubmissionPlan& plan, const fs::path& out) {
   CAPSTONE_CHECK(refuse_secrets(plan));
   std::vector<PackEntry> entries;
-  for (const SubmissionFile& file : plan.files) entries.push_back({plan.prefix + "/" + file.path, file.content});
+  for (const SubmissionFile& file : plan.files)
+    entries.push_back({plan.prefix + "/" + file.path, file.content});
   CAPSTONE_TRY(auto bytes, pack_archive(std::move(entries), Packing::kTarGz, plan.mtime));
   CAPSTONE_CHECK(write_file_atomic(out, bytes));
   return Receipt{out, bytes.size(), sha256_hex(bytes)};

@@ -17,44 +17,44 @@ struct Identity {
 
 struct SubmissionOptions {
   Identity identity;
-  bool allow_secrets = false;                       ///< hand in although something looks like a key
-  std::size_t max_file = std::size_t{16} << 20;     ///< [B]
-  std::size_t max_total = std::size_t{256} << 20;   ///< [B] before compression
+  bool allow_secrets = false;                      ///< hand in although something looks like a key
+  std::size_t max_file = std::size_t{16} << 20;    ///< [B]
+  std::size_t max_total = std::size_t{256} << 20;  ///< [B] before compression
   std::size_t max_files = 10000;
 };
 
 /// One file as it will be stored in the archive.
 struct SubmissionFile {
-  std::string path;         ///< inside the archive, below `prefix`
-  std::string content;      ///< exactly the bytes that were checked
-  int masked = 0;           ///< number of names masked in this copy; the project's file is unchanged
+  std::string path;     ///< inside the archive, below `prefix`
+  std::string content;  ///< exactly the bytes that were checked
+  int masked = 0;       ///< number of names masked in this copy; the project's file is unchanged
 };
 
 struct SkippedFile {
-  std::string path;         ///< inside the project; a folder ends in '/'
-  std::uintmax_t bytes = 0; ///< 0 for folders
+  std::string path;          ///< inside the project; a folder ends in '/'
+  std::uintmax_t bytes = 0;  ///< 0 for folders
   std::string reason;
 };
 
 struct SubmissionFinding {
   enum class Kind {
-    kSecret,      ///< looks like a key; write_submission() refuses
-    kIdentity,    ///< names the machine or the user in a file that must not be changed
-    kLedger,      ///< the same, in the ledger
-    kMissing,     ///< a required file is missing
+    kSecret,    ///< looks like a key; write_submission() refuses
+    kIdentity,  ///< names the machine or the user in a file that must not be changed
+    kLedger,    ///< the same, in the ledger
+    kMissing,   ///< a required file is missing
   } kind;
-  std::string where;        ///< "human/kernel.cu:12"
-  std::string what;         ///< never the secret itself
+  std::string where;  ///< "human/kernel.cu:12"
+  std::string what;   ///< never the secret itself
   std::string hint;
 };
 
 struct SubmissionPlan {
-  std::string prefix;                       ///< the archive's one top-level folder
-  std::vector<SubmissionFile> files;        ///< sorted by path
-  std::vector<SkippedFile> skipped;         ///< sorted by path
+  std::string prefix;                 ///< the archive's one top-level folder
+  std::vector<SubmissionFile> files;  ///< sorted by path
+  std::vector<SkippedFile> skipped;   ///< sorted by path
   std::vector<SubmissionFinding> findings;
-  std::uintmax_t bytes = 0;                 ///< of all files
-  std::int64_t mtime = 0;                   ///< of every entry: the ledger's last record, Unix seconds
+  std::uintmax_t bytes = 0;  ///< of all files
+  std::int64_t mtime = 0;    ///< of every entry: the ledger's last record, Unix seconds
   bool allow_secrets = false;
 };
 
@@ -69,7 +69,7 @@ Result<SubmissionPlan> plan_submission(const Project& project, const SubmissionO
 /// What was written.
 struct Receipt {
   std::filesystem::path file;
-  std::uintmax_t bytes = 0;     ///< of the archive
+  std::uintmax_t bytes = 0;  ///< of the archive
   std::string sha256;
 };
 

@@ -19,14 +19,18 @@ std::string objection(const fs::directory_entry& entry, const fs::path& root) {
   std::error_code code;
   switch (entry.symlink_status(code).type()) {
     case fs::file_type::regular:
-    case fs::file_type::directory: return {};
+    case fs::file_type::directory:
+      return {};
     case fs::file_type::symlink: {
       const fs::path target = fs::weakly_canonical(entry.path(), code);
       if (code) return "a link whose target does not exist";
       if (!lies_inside(target, root)) return "a link to a place outside of the submission";
-      return fs::is_directory(target, code) || fs::is_regular_file(target, code) ? std::string() : "a link that leads nowhere";
+      return fs::is_directory(target, code) || fs::is_regular_file(target, code)
+                 ? std::string()
+                 : "a link that leads nowhere";
     }
-    default: return "neither a file nor a folder";
+    default:
+      return "neither a file nor a folder";
   }
 }
 
@@ -41,14 +45,15 @@ Result<void> check_unlinked(const fs::path& submission) {
       return fail(fmt::format("more than {} files", kMaxEntries), submission.string(),
                   "hand in the archive that `capstone submit` makes");
     const std::string name = at->path().filename().string();
-    if (name.starts_with(".") && name != ".capstone" && at->symlink_status().type() == fs::file_type::directory) {
+    if (name.starts_with(".") && name != ".capstone" &&
+        at->symlink_status().type() == fs::file_type::directory) {
       at.disable_recursion_pending();  // for example a Python environment or version control: many links, and
                                        // never read
       continue;
     }
     if (const std::string why = objection(*at, root); !why.empty())
-      return fail(fmt::format("{} is {}", at->path().lexically_relative(root).string(), why), submission.string(),
-                  "hand in the file itself, as `capstone submit` does");
+      return fail(fmt::format("{} is {}", at->path().lexically_relative(root).string(), why),
+                  submission.string(), "hand in the file itself, as `capstone submit` does");
   }
   if (code)
     return fail("cannot read the submission: " + code.message(), submission.string(), "fix its permissions");

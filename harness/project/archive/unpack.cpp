@@ -1,9 +1,8 @@
 // Unpacks archives from untrusted sources. All decisions are made here; libarchive's own extraction is not
 // used.
 #include <fcntl.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -33,9 +32,10 @@ template <class T>
 using Unpacking = tl::expected<T, UnpackError>;
 
 tl::unexpected<UnpackError> refuse(const std::string& why, std::string_view path) {
-  return tl::unexpected(UnpackError(UnpackError::Kind::kRefused,
-                                    {"archive refused: " + why, shown(path),
-                                     "nothing was unpacked; ask the sender to pack it with `capstone submit`"}));
+  return tl::unexpected(
+      UnpackError(UnpackError::Kind::kRefused,
+                  {"archive refused: " + why, shown(path),
+                   "nothing was unpacked; ask the sender to pack it with `capstone submit`"}));
 }
 
 // The parts of the path, or the reason why it may not be written.
@@ -44,13 +44,14 @@ Unpacking<std::vector<std::string>> safe_parts(const std::string& path, std::siz
   if (path.size() > kMaxPath) return refuse("a path is too long", path);
   if (!is_utf8(path)) return refuse("a name is not UTF-8", path);
   if (path.front() == '/') return refuse("an absolute path", path);
-  bool control = std::any_of(path.begin(), path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  bool control = std::any_of(path.begin(), path.end(),
+                             [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   if (control) return refuse("a control character in a name", path);
   if (path.find('\\') != std::string::npos || path.find(':') != std::string::npos)
     return refuse("a backslash or colon in a name", path);
   std::vector<std::string> parts;
   for (std::string& part : split(path, '/')) {
-    if (part.empty() || part == ".") continue;   // "a//b", "./a", "folder/"
+    if (part.empty() || part == ".") continue;  // "a//b", "./a", "folder/"
     if (part == "..") return refuse("a path that climbs out with \"..\"", path);
     if (part.size() > kMaxName) return refuse("a name is too long", path);
     parts.push_back(std::move(part));
@@ -81,12 +82,14 @@ Result<void> check_destination(const fs::path& destination) {
   fs::file_status status = fs::symlink_status(destination, code);
   if (status.type() == fs::file_type::not_found) return {};
   if (status.type() == fs::file_type::directory && fs::is_empty(destination, code) && !code) return {};
-  return fail("the destination exists and is not an empty folder", destination.string(), "choose a new folder");
+  return fail("the destination exists and is not an empty folder", destination.string(),
+              "choose a new folder");
 }
 
 class Unpacker {
  public:
-  Unpacker(archive* reader, fs::path root, const UnpackLimits& limits) : reader_(reader), root_(std::move(root)), limits_(limits) {}
+  Unpacker(archive* reader, fs::path root, const UnpackLimits& limits)
+      : reader_(reader), root_(std::move(root)), limits_(limits) {}
 
   Unpacking<Unpacked> run() {
     archive_entry* entry = nullptr;
@@ -96,7 +99,8 @@ class Unpacker {
       if (status != ARCHIVE_OK && status != ARCHIVE_WARN)
         return fail("archive is damaged: " + archive_reason(reader_), "",
                     "download it again, or ask for a new copy");
-      if (++entries_ > limits_.entries) return refuse(fmt::format("more than {} entries", limits_.entries), "");
+      if (++entries_ > limits_.entries)
+        return refuse(fmt::format("more than {} entries", limits_.entries), "");
       CAPSTONE_CHECK(take(entry));
     }
     std::sort(out_.files.begin(), out_.files.end());
@@ -129,8 +133,10 @@ class Unpacker {
   Unpacking<void> file(const std::string& path) {
     if (!files_.insert(path).second) return refuse("the same file twice", path);
     int fd = ::open((root_ / path).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd < 0 && (errno == EEXIST || errno == EISDIR)) return refuse("a file and a folder of the same name", path);
-    if (fd < 0) return fail(std::string("cannot write: ") + std::strerror(errno), path, "", ExitCode::kEnvironment);
+    if (fd < 0 && (errno == EEXIST || errno == EISDIR))
+      return refuse("a file and a folder of the same name", path);
+    if (fd < 0)
+      return fail(std::string("cannot write: ") + std::strerror(errno), path, "", ExitCode::kEnvironment);
     Unpacking<void> done = copy(fd, path);
     ::close(fd);
     if (done) out_.files.push_back(path);
@@ -149,9 +155,12 @@ class Unpacker {
                     "download it again, or ask for a new copy");
       size += static_cast<std::uintmax_t>(n);
       out_.bytes += static_cast<std::uintmax_t>(n);
-      if (size > limits_.file) return refuse(fmt::format("a file is larger than {}", format_bytes(static_cast<double>(limits_.file))), path);
+      if (size > limits_.file)
+        return refuse(
+            fmt::format("a file is larger than {}", format_bytes(static_cast<double>(limits_.file))), path);
       if (out_.bytes > limits_.total)
-        return refuse(fmt::format("more than {} unpacked", format_bytes(static_cast<double>(limits_.total))), path);
+        return refuse(fmt::format("more than {} unpacked", format_bytes(static_cast<double>(limits_.total))),
+                      path);
       CAPSTONE_CHECK(write_all(fd, {buffer, static_cast<std::size_t>(n)}, path));
     }
   }
@@ -160,7 +169,9 @@ class Unpacker {
     while (!bytes.empty()) {
       ssize_t n = ::write(fd, bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return fail(std::string("cannot write: ") + std::strerror(errno), path, "is the disk full?", ExitCode::kEnvironment);
+      if (n <= 0)
+        return fail(std::string("cannot write: ") + std::strerror(errno), path, "is the disk full?",
+                    ExitCode::kEnvironment);
       bytes.remove_prefix(static_cast<std::size_t>(n));
     }
     return {};
@@ -195,18 +206,21 @@ tl::expected<Unpacked, UnpackError> try_unpack_archive(const fs::path& file, con
   fs::path folder = target;
   folder += ".unpacking-" + std::to_string(::getpid());
   std::error_code code;
-  fs::remove_all(folder, code);   // left by a dead process with the same number
+  fs::remove_all(folder, code);  // left by a dead process with the same number
   CAPSTONE_CHECK(make_folders(folder));
   Staging staging(folder);
   CAPSTONE_TRY(auto unpacked, Unpacker(reader.get(), folder, limits).run());
   if (unpacked.files.empty()) return refuse("it holds no file", file.string());
-  fs::rename(folder, target, code);   // also replaces an empty folder
-  if (code) return fail("cannot put the unpacked folder in place: " + code.message(), destination.string(), "", ExitCode::kEnvironment);
+  fs::rename(folder, target, code);  // also replaces an empty folder
+  if (code)
+    return fail("cannot put the unpacked folder in place: " + code.message(), destination.string(), "",
+                ExitCode::kEnvironment);
   staging.keep();
   return unpacked;
 }
 
-Result<Unpacked> unpack_archive(const fs::path& archive, const fs::path& destination, const UnpackLimits& limits) {
+Result<Unpacked> unpack_archive(const fs::path& archive, const fs::path& destination,
+                                const UnpackLimits& limits) {
   auto unpacked = try_unpack_archive(archive, destination, limits);
   if (!unpacked) return fail(std::move(unpacked.error().error));
   return std::move(*unpacked);

@@ -23,7 +23,8 @@ Error cannot(const std::string& verb, const fs::path& path, int why) {
     hint = "free some space and run the command again; the ledger was not changed";
   else if (why == EACCES || why == EPERM || why == EROFS)
     hint = "you cannot write to the project; fix its permissions";
-  return {"cannot " + verb + " the ledger: " + std::strerror(why), path.string(), hint, ExitCode::kEnvironment};
+  return {"cannot " + verb + " the ledger: " + std::strerror(why), path.string(), hint,
+          ExitCode::kEnvironment};
 }
 
 // ledger.torn-20260301T093000Z.jsonl; a second one within the same second gets "-2".

@@ -27,7 +27,8 @@ ChainFollower::Link ChainFollower::follow(const Line& line, const Header& header
     Seen& previous = before->second;
     link.root = previous.root;
     if (previous.machine != header.machine)
-      damage = "broken chain: it follows line " + std::to_string(previous.line) + ", which another machine wrote";
+      damage =
+          "broken chain: it follows line " + std::to_string(previous.line) + ", which another machine wrote";
     else if (previous.followed_by)
       damage = "broken chain: it follows line " + std::to_string(previous.line) + ", and so does line " +
                std::to_string(previous.followed_by);

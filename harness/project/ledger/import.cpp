@@ -3,10 +3,10 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/model/upgrade.h"
 #include "harness/project/ledger/chain.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/ledger_file.h"
-#include "harness/model/upgrade.h"
 
 namespace capstone {
 namespace {
@@ -40,7 +40,9 @@ Index index_of(std::string_view bytes) {
 std::optional<std::string> foreign(const Json& record, const Index& ours, const PinnedProblem& problem) {
   const Json body = record.value("body", Json::object());
   if (!body.is_object()) return std::nullopt;
-  auto text = [&](const char* key) { return body.contains(key) && body[key].is_string() ? body[key].get<std::string>() : std::string(); };
+  auto text = [&](const char* key) {
+    return body.contains(key) && body[key].is_string() ? body[key].get<std::string>() : std::string();
+  };
   const std::string id = text("problem_id"), digest = text("problem_digest");
   if (!id.empty() && id != problem.id)
     return "it is for the problem " + id + ", but this project is about " + problem.id;
@@ -97,13 +99,14 @@ Result<int> import_records(const fs::path& ledger, const fs::path& other, const 
                       std::to_string(line.number),
                   "a copy of this project was measured on the same machine; nothing was imported");
     if (auto why = foreign(parse_recorded(line.text), ours, problem))
-      return fail("record " + std::to_string(header->seq) + " does not belong to this project: " + *why, other.string() + ":" + std::to_string(line.number),
+      return fail("record " + std::to_string(header->seq) + " does not belong to this project: " + *why,
+                  other.string() + ":" + std::to_string(line.number),
                   "nothing was imported; run the command in the project that these records belong to");
     added.push_back(line);
   }
   if (added.empty()) return 0;
   std::string text;
-  for (const Line& line : added) {   // written only after all checks, so that a refusal changes nothing
+  for (const Line& line : added) {  // written only after all checks, so that a refusal changes nothing
     CAPSTONE_CHECK(bring_source(line, other.parent_path() / "sources", ledger.parent_path() / "sources"));
     text.append(line.text).append("\n");
   }

@@ -15,14 +15,14 @@ namespace capstone {
 
 /// The content of a ledger, sorted as the report and the checks need it.
 struct LedgerView {
-  std::vector<Record> records;             ///< in file order
+  std::vector<Record> records;  ///< in file order
   std::vector<Prediction> predictions;
-  std::vector<Measurement> human;          ///< every measurement, in order
+  std::vector<Measurement> human;  ///< every measurement, in order
   std::vector<Measurement> llm;
   std::vector<Attempt> attempts;
-  std::vector<Explanation> explanations;   ///< every one, in order
-  std::vector<std::string> damage;         ///< "line 7: broken chain: …"; also partial or unreadable lines
-                                           ///< and newer schemas
+  std::vector<Explanation> explanations;  ///< every one, in order
+  std::vector<std::string> damage;        ///< "line 7: broken chain: …"; also partial or unreadable lines
+                                          ///< and newer schemas
 
   /// The last measurement of each version, in version order. GPU measurements win over emulated ones, and any
   /// verdict wins over a machine fault or "not judgeable". The pointers are valid until this view is copied
@@ -58,13 +58,16 @@ Result<std::string> keep_source(const std::filesystem::path& sources, std::strin
 
 /// Findings of `capstone ledger --verify`: every broken link, changed source and partial line, with its line
 /// number.
-Result<std::vector<std::string>> verify_ledger(const std::filesystem::path& ledger, const std::filesystem::path& sources);
+Result<std::vector<std::string>> verify_ledger(const std::filesystem::path& ledger,
+                                               const std::filesystem::path& sources);
 
 /// SHA-256 of each whole line, in order. The last one is the ledger's head. @error no such file.
 Result<std::vector<std::string>> line_digests(const std::filesystem::path& ledger);
 
 /// The problem of a project, from its capstone.yaml.
-struct PinnedProblem { std::string id, digest; };
+struct PinnedProblem {
+  std::string id, digest;
+};
 
 /// Merges records made on another machine (their own chain) into this ledger, byte for byte. Records that are
 /// already here are skipped. Their sources are copied if they are in `sources/` next to the other ledger. All
@@ -73,6 +76,7 @@ struct PinnedProblem { std::string id, digest; };
 /// @error  two different records have the same place in one chain (names both lines); the other ledger or one
 ///   of its sources is damaged; a record belongs to another problem, or starts another project (each names
 ///   the line).
-Result<int> import_records(const std::filesystem::path& ledger, const std::filesystem::path& other, const PinnedProblem& problem);
+Result<int> import_records(const std::filesystem::path& ledger, const std::filesystem::path& other,
+                           const PinnedProblem& problem);
 
 }  // namespace capstone

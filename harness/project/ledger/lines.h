@@ -10,10 +10,10 @@ namespace capstone {
 
 /// One non-blank line of a ledger's bytes.
 struct Line {
-  std::size_t number = 0;   ///< counted from 1, blank lines included
-  std::size_t offset = 0;   ///< of its first byte in the file
-  std::string_view text;    ///< without its line end
-  bool ended = false;       ///< a newline follows
+  std::size_t number = 0;  ///< counted from 1, blank lines included
+  std::size_t offset = 0;  ///< of its first byte in the file
+  std::string_view text;   ///< without its line end
+  bool ended = false;      ///< a newline follows
 };
 
 /// Every line that is not blank. A carriage return before the newline is not part of a line: a checkout that

@@ -34,7 +34,8 @@ Result<std::string> gunzip(const fs::path& file) {
     if (n < 0) return broken();
     text.append(block, static_cast<std::size_t>(n));
     if (text.size() > kMaxText)
-      return fail("the ledger is larger than 1 GiB", file.string(), "this is not a ledger of capstone", ExitCode::kUsage);
+      return fail("the ledger is larger than 1 GiB", file.string(), "this is not a ledger of capstone",
+                  ExitCode::kUsage);
   }
   return text;
 }

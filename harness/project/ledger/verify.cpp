@@ -2,9 +2,9 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
+#include "harness/model/upgrade.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/lines.h"
-#include "harness/model/upgrade.h"
 #include "harness/project/ledger/stored.h"
 
 namespace capstone {
@@ -48,7 +48,8 @@ Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs:
     if (!header || header->kind != "measurement" || !is_whole_json(line.text)) continue;
     const Json body = parse_recorded(line.text).value("body", Json::object());
     auto text = [&](const char* key) {
-      return body.is_object() && body.contains(key) && body[key].is_string() ? body[key].get<std::string>() : "";
+      return body.is_object() && body.contains(key) && body[key].is_string() ? body[key].get<std::string>()
+                                                                             : "";
     };
     const std::string digest = text("source_sha256"), at = "line " + std::to_string(line.number) + ": ";
     if (digest.empty()) {

@@ -3,9 +3,9 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/model/upgrade.h"
 #include "harness/project/ledger/chain.h"
 #include "harness/project/ledger/ledger.h"
-#include "harness/model/upgrade.h"
 #include "harness/project/ledger/stored.h"
 
 namespace capstone {
@@ -46,8 +46,7 @@ std::string newer_schema(int schema) {
 // The reason why a line cannot be read, if any; readable records are added to the view.
 std::optional<std::string> take_line(const Line& line, ChainFollower& chain, LedgerView& view) {
   auto header = header_of(line.text);
-  Json json = header ? parse_recorded(line.text)
-                     : Json(Json::value_t::discarded);
+  Json json = header ? parse_recorded(line.text) : Json(Json::value_t::discarded);
   if (json.is_discarded())
     return line.ended ? "not a record; the line is damaged" : "torn: the last line is incomplete";
   std::optional<std::string> damage;
@@ -76,7 +75,9 @@ void name_explained(LedgerView& view) {
   }
 }
 
-bool has_speedup(const Measurement& m) { return m.backend == Backend::kCuda && m.measured && m.measured->speedup; }
+bool has_speedup(const Measurement& m) {
+  return m.backend == Backend::kCuda && m.measured && m.measured->speedup;
+}
 
 }  // namespace
 
@@ -125,7 +126,8 @@ std::string LedgerView::reason(const std::string& candidate, const std::string& 
   return {};
 }
 
-std::optional<double> LedgerView::expected_speedup(const std::string& candidate, const std::string& version) const {
+std::optional<double> LedgerView::expected_speedup(const std::string& candidate,
+                                                   const std::string& version) const {
   for (const Measurement& each : list_of(*this, candidate))
     if (each.version == version && each.expected_speedup) return each.expected_speedup;
   return std::nullopt;

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "harness/base/ascii.h"
-#include "harness/emulator/rewriter/cxx_tokens.h"
 #include "harness/base/text.h"
+#include "harness/emulator/rewriter/cxx_tokens.h"
 
 namespace capstone {
 namespace {
@@ -27,13 +27,13 @@ bool stands_for_code(std::string_view comment) {
   auto says = [&](std::string_view part) { return words.find(part) != std::string::npos; };
   if (says("your code here") || says("implementation goes here")) return true;
   bool dots = says("...") || says("…");
-  return dots && (says("rest") || says("same as") || says("as before") || says("unchanged") || says("omitted") ||
-                  says("remaining") || says("existing") || says("previous"));
+  return dots && (says("rest") || says("same as") || says("as before") || says("unchanged") ||
+                  says("omitted") || says("remaining") || says("existing") || says("previous"));
 }
 
-constexpr std::array<std::string_view, 10> kNotNames = {"__launch_bounds__", "__attribute__", "__align__", "alignas",
-                                                       "decltype", "noexcept", "requires", "static_assert", "sizeof",
-                                                       "__cluster_dims__"};
+constexpr std::array<std::string_view, 10> kNotNames = {
+    "__launch_bounds__", "__attribute__", "__align__",     "alignas", "decltype",
+    "noexcept",          "requires",      "static_assert", "sizeof",  "__cluster_dims__"};
 bool may_name(std::string_view word) {
   return std::find(kNotNames.begin(), kNotNames.end(), word) == kNotNames.end();
 }
@@ -53,10 +53,14 @@ class Outliner {
 
   void read(const CxxToken& token) {
     using Kind = CxxTokenKind;
-    if (token.kind == Kind::kDirective) directive(token.text);
-    else if (token.kind == Kind::kIdentifier) words(token.text);
-    else if (token.kind == Kind::kString && token.text == "\"C\"" && now_.after_extern) now_.extern_c = true;
-    else if (token.kind == Kind::kComment) shape_.leaves_out |= stands_for_code(token.text);
+    if (token.kind == Kind::kDirective)
+      directive(token.text);
+    else if (token.kind == Kind::kIdentifier)
+      words(token.text);
+    else if (token.kind == Kind::kString && token.text == "\"C\"" && now_.after_extern)
+      now_.extern_c = true;
+    else if (token.kind == Kind::kComment)
+      shape_.leaves_out |= stands_for_code(token.text);
     else if (token.kind == Kind::kPunctuator)
       for (const char c : token.text) punctuation(c);
     shape_.unfinished |= !token.closed;
@@ -99,12 +103,20 @@ class Outliner {
 
   void punctuation(char c) {
     switch (c) {
-      case '(': return open_paren();
-      case ')': parens_ = std::max(0, parens_ - 1); return;
-      case '{': return open_brace();
-      case '}': return close_brace();
-      case ';': if (file_scope()) end_declaration(); return;
-      default: break;
+      case '(':
+        return open_paren();
+      case ')':
+        parens_ = std::max(0, parens_ - 1);
+        return;
+      case '{':
+        return open_brace();
+      case '}':
+        return close_brace();
+      case ';':
+        if (file_scope()) end_declaration();
+        return;
+      default:
+        break;
     }
     if (!file_scope()) return;
     if (c == '<') ++now_.angle;
@@ -158,7 +170,8 @@ class Outliner {
       parens_ = 0;
       if (body_ == 0) {
         parens_ = parens_before_body_;
-        if (parens_ == 0 && !now_.called.empty() && !now_.is_type) now_ = {};  // a function's end needs no semicolon
+        if (parens_ == 0 && !now_.called.empty() && !now_.is_type)
+          now_ = {};  // a function's end needs no semicolon
       }
       return;
     }
@@ -168,7 +181,8 @@ class Outliner {
 
   void end_declaration() {
     if (!now_.empty && !now_.is_alias) saw_code_ = true;
-    if (now_.is_alias && !now_.last_word.empty()) shape_.defines.insert(now_.assigned ? now_.variable : now_.last_word);
+    if (now_.is_alias && !now_.last_word.empty())
+      shape_.defines.insert(now_.assigned ? now_.variable : now_.last_word);
     if (now_.is_type && !now_.type.empty()) shape_.defines.insert(now_.type);
     if (!now_.called.empty() && now_.called == "launch" && in_extern_c()) launch_extern_c_ = true;
     bool variable = !now_.is_type && !now_.is_alias && now_.called.empty();
@@ -209,7 +223,7 @@ class Outliner {
 
   CodeShape& shape_;
   Declaration now_;
-  std::vector<char> scopes_;                        // transparent braces: 'c' extern "C", 'n' namespace
+  std::vector<char> scopes_;  // transparent braces: 'c' extern "C", 'n' namespace
   std::vector<std::pair<int, int>> conditions_;
   int depth_ = 0, body_ = 0, parens_ = 0, parens_before_body_ = 0;
   bool launch_extern_c_ = false, saw_code_ = false;
@@ -217,9 +231,9 @@ class Outliner {
 
 struct Library {
   std::string_view name;
-  std::array<std::string_view, 3> includes;   // after #include < or "
-  std::array<std::string_view, 3> prefixes;   // of an identifier
-  std::string_view scope;                     // as in scope::
+  std::array<std::string_view, 3> includes;  // after #include < or "
+  std::array<std::string_view, 3> prefixes;  // of an identifier
+  std::string_view scope;                    // as in scope::
 };
 constexpr std::array<Library, 11> kLibraries = {{
     {"cublas", {"cublas", "cublasLt", ""}, {"cublasCreate", "cublasS", "cublasLt"}, ""},
@@ -247,7 +261,8 @@ bool included(std::string_view directive, const Library& library) {
 
 bool called(const std::vector<CxxToken>& tokens, std::size_t i, const Library& library) {
   std::string_view word = tokens[i].text;
-  if (!library.scope.empty() && word == library.scope && i + 1 < tokens.size() && tokens[i + 1].text == "::") return true;
+  if (!library.scope.empty() && word == library.scope && i + 1 < tokens.size() && tokens[i + 1].text == "::")
+    return true;
   return std::any_of(library.prefixes.begin(), library.prefixes.end(),
                      [&](std::string_view prefix) { return !prefix.empty() && word.starts_with(prefix); });
 }

@@ -30,9 +30,11 @@ struct Change {
 };
 
 // The changes between the first and the last line that differ, neighbouring ones as one.
-std::vector<Change> changes_between(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b) {
+std::vector<Change> changes_between(const std::vector<std::string_view>& a,
+                                    const std::vector<std::string_view>& b) {
   const auto [first_a, first_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  const auto [last_a, last_b] = std::mismatch(a.rbegin(), std::reverse_iterator(first_a), b.rbegin(), std::reverse_iterator(first_b));
+  const auto [last_a, last_b] =
+      std::mismatch(a.rbegin(), std::reverse_iterator(first_a), b.rbegin(), std::reverse_iterator(first_b));
   const std::vector<std::string_view> middle_a(first_a, last_a.base()), middle_b(first_b, last_b.base());
   const int head = static_cast<int>(first_a - a.begin());
   if (middle_a.size() + middle_b.size() > kMaxChangedLines)
@@ -99,7 +101,8 @@ std::string unified_diff(std::string_view before, std::string_view after, const 
   std::string out = fmt::format("--- {}\n+++ {}\n", names.before, names.after);
   for (std::size_t first = 0; first < changes.size();) {
     std::size_t last = first + 1;
-    while (last < changes.size() && changes[last].a - (changes[last - 1].a + changes[last - 1].removed) <= 2 * kContext)
+    while (last < changes.size() &&
+           changes[last].a - (changes[last - 1].a + changes[last - 1].removed) <= 2 * kContext)
       ++last;
     put_hunk(a, b, std::span<const Change>(changes).subspan(first, last - first), out);
     first = last;

@@ -18,9 +18,11 @@ namespace capstone {
 namespace {
 
 constexpr std::string_view kCutOff = "the reply ends inside a code block: probably cut off";
-constexpr std::string_view kAskAgain = "ask for one complete .cu file that defines launch() as problem/launch.h declares it";
+constexpr std::string_view kAskAgain =
+    "ask for one complete .cu file that defines launch() as problem/launch.h declares it";
 
-// ---- Cleaning -------------------------------------------------------------------------------------------------
+// ---- Cleaning
+// -------------------------------------------------------------------------------------------------
 
 std::string with_plain_line_ends(std::string_view text, Extraction& out) {
   std::string plain;
@@ -35,7 +37,8 @@ std::string with_plain_line_ends(std::string_view text, Extraction& out) {
     if (i + 1 < text.size() && text[i + 1] == '\n') ++i;
     ++changed;
   }
-  if (changed > 0) out.notes.push_back(fmt::format("{} Windows or old Mac line ends were turned into \\n", changed));
+  if (changed > 0)
+    out.notes.push_back(fmt::format("{} Windows or old Mac line ends were turned into \\n", changed));
   return plain;
 }
 
@@ -46,10 +49,14 @@ std::string without_controls(const std::string& text, Extraction& out) {
   std::size_t nul = 0, other = 0;
   for (char c : text) {
     bool control = (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-    if (!control) plain += c;
-    else if (c == '\0') ++nul;
-    else if (c == '\f' || c == '\v') plain += ' ';
-    else ++other;
+    if (!control)
+      plain += c;
+    else if (c == '\0')
+      ++nul;
+    else if (c == '\f' || c == '\v')
+      plain += ' ';
+    else
+      ++other;
   }
   if (nul > 0) out.notes.push_back(fmt::format("{} NUL bytes were left out", nul));
   if (other > 0) out.notes.push_back(fmt::format("{} control characters were left out", other));
@@ -85,12 +92,13 @@ std::string without_thinking(const std::string& text, Extraction& out) {
   return text;
 }
 
-// ---- Blocks ---------------------------------------------------------------------------------------------------
+// ---- Blocks
+// ---------------------------------------------------------------------------------------------------
 
 struct Piece {
   CodeBlock block;
   CodeShape shape;
-  int number = 0;           // among all blocks, from 1
+  int number = 0;  // among all blocks, from 1
   bool is_python = false, is_patch = false, is_cuda = false;
 };
 
@@ -105,13 +113,13 @@ bool any_line_starts(std::string_view text, std::initializer_list<std::string_vi
 }
 
 bool reads_as_python(std::string_view text) {
-  return any_line_starts(text, {"import torch", "from torch", "import numpy", "import triton", "import os", "import math",
-                                "class Model", "@triton", "def "});
+  return any_line_starts(text, {"import torch", "from torch", "import numpy", "import triton", "import os",
+                                "import math", "class Model", "@triton", "def "});
 }
 
 bool is_cpp_tag(const std::string& tag) {
-  constexpr std::array<std::string_view, 11> kTags = {"cuda", "cu", "cpp", "c++", "c", "cc", "cxx", "cuh", "h", "hpp",
-                                                      "cuda-cpp"};
+  constexpr std::array<std::string_view, 11> kTags = {"cuda", "cu",  "cpp", "c++", "c",       "cc",
+                                                      "cxx",  "cuh", "h",   "hpp", "cuda-cpp"};
   return std::find(kTags.begin(), kTags.end(), tag) != kTags.end();
 }
 
@@ -131,8 +139,13 @@ std::string tag_of(const CodeBlock& block) {
 }
 
 std::string unescaped(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kEntities = {
-      {{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&#x27;", "'"}, {"&nbsp;", " "}, {"&amp;", "&"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kEntities = {{{"&lt;", "<"},
+                                                                                       {"&gt;", ">"},
+                                                                                       {"&quot;", "\""},
+                                                                                       {"&#39;", "'"},
+                                                                                       {"&#x27;", "'"},
+                                                                                       {"&nbsp;", " "},
+                                                                                       {"&amp;", "&"}}};
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
@@ -166,7 +179,8 @@ Piece make_piece(CodeBlock block, int number) {
 
 // The views in `shape` point into the block's text, so this is called when the piece has its final place.
 void judge_piece(Piece& piece) {
-  piece.is_patch = piece.block.language == "diff" || piece.block.language == "patch" || looks_like_patch(piece.block.text);
+  piece.is_patch =
+      piece.block.language == "diff" || piece.block.language == "patch" || looks_like_patch(piece.block.text);
   piece.is_python = !piece.is_patch && reads_as_python(piece.block.text);
   piece.shape = shape_of(piece.block.text);
   piece.is_cuda = reads_as_cuda(piece);
@@ -182,7 +196,8 @@ std::vector<Piece> with_continuations(std::vector<Piece> pieces, Extraction& out
     if (!open || i + 1 >= pieces.size()) continue;
     Piece& next = pieces[i + 1];
     if (!next.is_cuda || !next.shape.inside_out || head.shape.depth + next.shape.depth != 0) continue;
-    out.notes.push_back(fmt::format("block {} ends inside a function and block {} continues it", head.number, next.number));
+    out.notes.push_back(
+        fmt::format("block {} ends inside a function and block {} continues it", head.number, next.number));
     head.block.text += next.block.text;
     head.block.cut_off = next.block.cut_off;
     ++i;
@@ -192,7 +207,8 @@ std::vector<Piece> with_continuations(std::vector<Piece> pieces, Extraction& out
   return merged;
 }
 
-// ---- Choosing -------------------------------------------------------------------------------------------------
+// ---- Choosing
+// -------------------------------------------------------------------------------------------------
 
 using Indices = std::vector<std::size_t>;
 
@@ -238,7 +254,8 @@ class Chooser {
 
   void note_passed_over(Indices::reverse_iterator chosen) {
     for (auto it = launchers_.rbegin(); it != chosen; ++it)
-      out_.notes.push_back(fmt::format("block {} also defines launch(), but is not complete by itself", pieces_[*it].number));
+      out_.notes.push_back(
+          fmt::format("block {} also defines launch(), but is not complete by itself", pieces_[*it].number));
   }
 
   bool needs_rival(std::size_t main) const {
@@ -246,9 +263,9 @@ class Chooser {
     return std::any_of(shape.uses.begin(), shape.uses.end(), [&](std::string_view name) {
       if (shape.defines.count(name)) return false;
       auto found = definers_.find(name);
-      return found != definers_.end() && std::all_of(found->second.begin(), found->second.end(), [&](std::size_t i) {
-        return i != main && is_launcher(i);
-      });
+      return found != definers_.end() &&
+             std::all_of(found->second.begin(), found->second.end(),
+                         [&](std::size_t i) { return i != main && is_launcher(i); });
     });
   }
 
@@ -298,7 +315,8 @@ class Chooser {
     Indices kept;
     for (auto it = all.rbegin(); it != all.rend(); ++it) {
       const auto& names = pieces_[*it].shape.defines;
-      bool repeats = std::any_of(names.begin(), names.end(), [&](std::string_view n) { return defined.count(n) > 0; });
+      bool repeats =
+          std::any_of(names.begin(), names.end(), [&](std::string_view n) { return defined.count(n) > 0; });
       if (repeats) continue;
       defined.insert(names.begin(), names.end());
       kept.push_back(*it);
@@ -308,7 +326,8 @@ class Chooser {
 
   std::string why(std::size_t main) const {
     if (launchers_.size() == 1) return "the one that defines launch() " + label(main);
-    return fmt::format("{} define launch(): the last {} {}", launchers_.size(), complete_ ? "complete one" : "one", label(main));
+    return fmt::format("{} define launch(): the last {} {}", launchers_.size(),
+                       complete_ ? "complete one" : "one", label(main));
   }
 
   std::string label(std::size_t i) const {
@@ -329,9 +348,12 @@ class Chooser {
   static std::string only_block(const CodeBlock& block) {
     std::string tag = tag_of(block);
     switch (block.kind) {
-      case CodeBlock::Kind::kFenced: return "one fenced block (" + tag + ")";
-      case CodeBlock::Kind::kIndented: return "one indented block";
-      case CodeBlock::Kind::kPre: return "one HTML <pre> block";
+      case CodeBlock::Kind::kFenced:
+        return "one fenced block (" + tag + ")";
+      case CodeBlock::Kind::kIndented:
+        return "one indented block";
+      case CodeBlock::Kind::kPre:
+        return "one HTML <pre> block";
     }
     return {};
   }
@@ -344,7 +366,10 @@ class Chooser {
   std::string numbers(const Indices& parts) const {
     std::string text;
     for (std::size_t i = 0; i < parts.size(); ++i)
-      text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + std::to_string(pieces_[parts[i]].number);
+      text += (i == 0                  ? ""
+               : i + 1 == parts.size() ? " and "
+                                       : ", ") +
+              std::to_string(pieces_[parts[i]].number);
     return text;
   }
 
@@ -355,7 +380,8 @@ class Chooser {
   std::map<std::string_view, Indices> definers_;
 };
 
-// ---- Python and patches ---------------------------------------------------------------------------------------
+// ---- Python and patches
+// ---------------------------------------------------------------------------------------
 
 struct PythonString {
   std::string name, text;
@@ -372,7 +398,8 @@ std::vector<PythonString> triple_strings(std::string_view text) {
     std::size_t close = text.find(text.substr(open, 3), open + 3);
     if (close == std::string_view::npos) break;
     std::size_t line = text.rfind('\n', open);
-    std::string_view before = trim(text.substr(line == text.npos ? 0 : line + 1, open - (line == text.npos ? 0 : line + 1)));
+    std::string_view before =
+        trim(text.substr(line == text.npos ? 0 : line + 1, open - (line == text.npos ? 0 : line + 1)));
     PythonString found;
     if (!before.empty() && (before.back() == 'r' || before.back() == 'R')) {
       found.raw = true;
@@ -392,7 +419,9 @@ std::size_t line_count(std::string_view text) {
   return body.empty() ? 0 : static_cast<std::size_t>(std::count(body.begin(), body.end(), '\n')) + 1;
 }
 
-bool defines_model(std::string_view python) { return any_line_starts(python, {"class ModelNew(", "class ModelNew:"}); }
+bool defines_model(std::string_view python) {
+  return any_line_starts(python, {"class ModelNew(", "class ModelNew:"});
+}
 
 // A kernel inside a Python string counts if it keeps the contract; else the whole file if it defines
 // ModelNew; else the message says what was found.
@@ -408,7 +437,9 @@ void take_python(std::string_view python, Extraction& out) {
         out.notes.push_back("the Python string is not raw: its backslashes were taken as written");
       return;
     }
-    if (shape.has_kernel) seen = fmt::format("{} holds {} lines of CUDA that do not define launch()", name, line_count(string.text));
+    if (shape.has_kernel)
+      seen =
+          fmt::format("{} holds {} lines of CUDA that do not define launch()", name, line_count(string.text));
   }
   if (defines_model(python)) {
     out.code = std::string(trim(python)) + "\n";
@@ -427,30 +458,37 @@ void take_python(std::string_view python, Extraction& out) {
 
 void take_patch(std::string_view patch, const std::optional<std::string>& base, Extraction& out) {
   if (!base) {
-    out.why_not = "the reply is a patch (unified diff) and there is no earlier code to apply it to; ask for the complete file";
+    out.why_not =
+        "the reply is a patch (unified diff) and there is no earlier code to apply it to; ask for the "
+        "complete file";
     return;
   }
   Result<Patched> patched = apply_patch(*base, patch);
   if (!patched) {
     out.why_not = "the reply is a patch that does not fit the earlier code: " + patched.error().what +
-                  (patched.error().where.empty() ? "" : " (" + patched.error().where + ")") + "; ask for the complete file";
+                  (patched.error().where.empty() ? "" : " (" + patched.error().where + ")") +
+                  "; ask for the complete file";
     return;
   }
   out.code = std::move(patched->text);
-  out.how = fmt::format("a patch of {} hunk{} applied to the earlier code", patched->hunks, patched->hunks == 1 ? "" : "s");
+  out.how = fmt::format("a patch of {} hunk{} applied to the earlier code", patched->hunks,
+                        patched->hunks == 1 ? "" : "s");
   out.notes.insert(out.notes.end(), patched->notes.begin(), patched->notes.end());
 }
 
-// ---- Code without a fence -------------------------------------------------------------------------------------
+// ---- Code without a fence
+// -------------------------------------------------------------------------------------
 
 bool starts_code(std::string_view line) {
   line = trim(line);
   if (line.starts_with("#")) {
     std::string_view name = trim(line.substr(1));
-    return name.starts_with("include") || name.starts_with("define ") || name.starts_with("pragma ") || name.starts_with("if");
+    return name.starts_with("include") || name.starts_with("define ") || name.starts_with("pragma ") ||
+           name.starts_with("if");
   }
-  constexpr std::array<std::string_view, 10> kStarts = {"__global__", "__device__", "extern \"C\"", "template <", "template<",
-                                                        "static ", "constexpr ", "namespace ", "using namespace", "global void"};
+  constexpr std::array<std::string_view, 10> kStarts = {
+      "__global__", "__device__", "extern \"C\"", "template <",      "template<",
+      "static ",    "constexpr ", "namespace ",   "using namespace", "global void"};
   return std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view s) { return line.starts_with(s); });
 }
 
@@ -466,7 +504,7 @@ bool is_comment(std::string_view line) {
 }
 
 struct Span {
-  std::size_t first = 0, end = 0;   // lines
+  std::size_t first = 0, end = 0;  // lines
 };
 
 // From the first line that looks like code, with the comment above it, to the last one.
@@ -490,11 +528,13 @@ void take_bare_code(const std::string& text, Extraction& out) {
   if (!shape.has_kernel && !shape.defines_launch && !lost_underscores) return;
   bool whole = span.first == 0 && span.end + 1 >= lines.size();
   out.code = std::move(code);
-  out.how = whole ? "the whole reply, which is code without a fence"
-                  : fmt::format("code without a fence, lines {} to {} of the reply", span.first + 1, span.end);
+  out.how = whole
+                ? "the whole reply, which is code without a fence"
+                : fmt::format("code without a fence, lines {} to {} of the reply", span.first + 1, span.end);
   if (lost_underscores)
-    out.notes.push_back("`global void` should read `__global__ void`: the underscores are lost when a rendered page is "
-                        "copied; use the page's own copy button");
+    out.notes.push_back(
+        "`global void` should read `__global__ void`: the underscores are lost when a rendered page is "
+        "copied; use the page's own copy button");
 }
 
 void take_bare_reply(const std::string& text, const std::optional<std::string>& base, Extraction& out) {
@@ -503,13 +543,16 @@ void take_bare_reply(const std::string& text, const std::optional<std::string>& 
   take_bare_code(text, out);
 }
 
-// ---- Nothing found --------------------------------------------------------------------------------------------
+// ---- Nothing found
+// --------------------------------------------------------------------------------------------
 
 bool reads_as_refusal(std::string_view text) {
   std::string start = replace_all(ascii_lower(text.substr(0, 600)), "’", "'");
-  constexpr std::array<std::string_view, 9> kWords = {"i can't", "i cannot", "i'm sorry", "i am sorry", "i'm unable",
-                                                      "i am unable", "i won't", "not able to help", "as an ai"};
-  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view w) { return start.find(w) != std::string::npos; });
+  constexpr std::array<std::string_view, 9> kWords = {"i can't",    "i cannot",         "i'm sorry",
+                                                      "i am sorry", "i'm unable",       "i am unable",
+                                                      "i won't",    "not able to help", "as an ai"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view w) { return start.find(w) != std::string::npos; });
 }
 
 // The first sentence, short enough to quote.
@@ -536,27 +579,32 @@ std::size_t word_count(std::string_view text) {
 
 std::string languages_of(const std::vector<Piece>& pieces) {
   std::set<std::string> kinds;
-  for (const Piece& piece : pieces) kinds.insert(piece.block.language.empty() ? "no language" : piece.block.language);
+  for (const Piece& piece : pieces)
+    kinds.insert(piece.block.language.empty() ? "no language" : piece.block.language);
   return join({kinds.begin(), kinds.end()}, ", ");
 }
 
-void explain_nothing(const std::string& text, std::size_t blocks, const std::string& languages, Extraction& out) {
+void explain_nothing(const std::string& text, std::size_t blocks, const std::string& languages,
+                     Extraction& out) {
   if (!out.why_not.empty()) return;
   if (trim(text).empty()) {
     out.why_not = "the reply is empty";
   } else if (reads_as_refusal(trim(text)) && blocks == 0) {
     out.why_not = fmt::format("no code; the reply reads as a refusal: \"{}\"", opening(text));
   } else if (blocks == 0) {
-    out.why_not = fmt::format("no code: {} words of prose and no code block; {}", word_count(text), kAskAgain);
+    out.why_not =
+        fmt::format("no code: {} words of prose and no code block; {}", word_count(text), kAskAgain);
   } else {
-    out.why_not = fmt::format("no CUDA code: {} code block{} ({}); {}", blocks, blocks == 1 ? "" : "s", languages, kAskAgain);
+    out.why_not = fmt::format("no CUDA code: {} code block{} ({}); {}", blocks, blocks == 1 ? "" : "s",
+                              languages, kAskAgain);
   }
 }
 
 // ---- Main -------------------------------------------------------------------------------------------------
 
 std::vector<Piece> pieces_of(std::vector<CodeBlock> blocks, bool indented, Extraction& out) {
-  std::erase_if(blocks, [&](const CodeBlock& b) { return (b.kind == CodeBlock::Kind::kIndented) != indented; });
+  std::erase_if(blocks,
+                [&](const CodeBlock& b) { return (b.kind == CodeBlock::Kind::kIndented) != indented; });
   std::vector<Piece> pieces;
   for (CodeBlock& block : blocks) {
     unescape_block(block.text, out);
@@ -570,9 +618,12 @@ void take_blocks(std::vector<Piece> pieces, const std::optional<std::string>& ba
   std::vector<Piece> merged = with_continuations(std::move(pieces), out);
   Chooser chooser(merged, out);
   auto patch = std::find_if(merged.begin(), merged.end(), [](const Piece& p) { return p.is_patch; });
-  auto python = std::find_if(merged.rbegin(), merged.rend(), [](const Piece& p) { return p.is_python && defines_model(p.block.text); });
-  if (python == merged.rend()) python = std::find_if(merged.rbegin(), merged.rend(), [](const Piece& p) { return p.is_python; });
-  bool launch = std::any_of(merged.begin(), merged.end(), [](const Piece& p) { return p.is_cuda && p.shape.defines_launch; });
+  auto python = std::find_if(merged.rbegin(), merged.rend(),
+                             [](const Piece& p) { return p.is_python && defines_model(p.block.text); });
+  if (python == merged.rend())
+    python = std::find_if(merged.rbegin(), merged.rend(), [](const Piece& p) { return p.is_python; });
+  bool launch = std::any_of(merged.begin(), merged.end(),
+                            [](const Piece& p) { return p.is_cuda && p.shape.defines_launch; });
   if (patch != merged.end() && !launch) {
     if (patch->block.cut_off) out.notes.push_back(std::string(kCutOff));
     return take_patch(patch->block.text, base, out);
@@ -582,9 +633,11 @@ void take_blocks(std::vector<Piece> pieces, const std::optional<std::string>& ba
 }
 
 // Indented code is common inside prose and inside code without a fence, so only a block with launch() counts.
-void take_indented(const std::vector<CodeBlock>& blocks, const std::optional<std::string>& base, Extraction& out) {
+void take_indented(const std::vector<CodeBlock>& blocks, const std::optional<std::string>& base,
+                   Extraction& out) {
   std::vector<Piece> pieces = pieces_of(blocks, true, out);
-  std::erase_if(pieces, [](const Piece& p) { return !p.is_cuda || !p.shape.defines_launch || p.shape.inside_out; });
+  std::erase_if(pieces,
+                [](const Piece& p) { return !p.is_cuda || !p.shape.defines_launch || p.shape.inside_out; });
   for (Piece& piece : pieces) judge_piece(piece);
   if (!pieces.empty()) take_blocks(std::move(pieces), base, out);
 }
@@ -594,12 +647,14 @@ void remark(Extraction& out) {
   out.libraries = libraries_in(out.code);
   if (out.python) return;
   CodeShape shape = shape_of(out.code);
-  if (!shape.defines_launch) out.notes.push_back("the code does not define launch(): it cannot be judged as it is");
+  if (!shape.defines_launch)
+    out.notes.push_back("the code does not define launch(): it cannot be judged as it is");
   else if (!shape.launch_is_extern_c)
     out.notes.push_back("launch() is not declared extern \"C\": the judge will not find it under its C name");
   if (shape.leaves_out) out.notes.push_back("a comment stands for code that the model left out");
   bool told = std::find(out.notes.begin(), out.notes.end(), kCutOff) != out.notes.end();
-  if (shape.unfinished && !told) out.notes.push_back("a brace or a comment is never closed: probably cut off");
+  if (shape.unfinished && !told)
+    out.notes.push_back("a brace or a comment is never closed: probably cut off");
 }
 
 Extraction refused(std::string why) {
@@ -612,7 +667,8 @@ Extraction refused(std::string why) {
 
 Extraction extract_code(std::string_view reply, const std::optional<std::string>& base) {
   if (reply.size() > kMaxReplyBytes)
-    return refused(fmt::format("the reply has {}, more than the {} that are read", format_bytes(static_cast<double>(reply.size())),
+    return refused(fmt::format("the reply has {}, more than the {} that are read",
+                               format_bytes(static_cast<double>(reply.size())),
                                format_bytes(static_cast<double>(kMaxReplyBytes))));
   if (reply.starts_with("\xFF\xFE") || reply.starts_with("\xFE\xFF"))
     return refused("the reply is a UTF-16 file; save it as UTF-8");
@@ -620,7 +676,8 @@ Extraction extract_code(std::string_view reply, const std::optional<std::string>
   std::string text = without_thinking(cleaned(reply, out), out);
   std::vector<CodeBlock> blocks = code_blocks(text);
   if (blocks.size() > kMaxCodeBlocks)
-    return refused(fmt::format("the reply has {} code blocks, more than the {} that are read", blocks.size(), kMaxCodeBlocks));
+    return refused(fmt::format("the reply has {} code blocks, more than the {} that are read", blocks.size(),
+                               kMaxCodeBlocks));
 
   std::vector<Piece> pieces = pieces_of(blocks, false, out);
   std::size_t count = pieces.size();
@@ -629,8 +686,10 @@ Extraction extract_code(std::string_view reply, const std::optional<std::string>
   auto open = [&] { return out.code.empty() && out.why_not.empty(); };
   if (open()) take_indented(blocks, base, out);
   if (open()) take_bare_reply(text, base, out);
-  if (out.code.empty()) explain_nothing(text, count, languages, out);
-  else remark(out);
+  if (out.code.empty())
+    explain_nothing(text, count, languages, out);
+  else
+    remark(out);
   return out;
 }
 

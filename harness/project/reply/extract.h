@@ -15,12 +15,12 @@ inline constexpr std::size_t kMaxCodeBlocks = 1000;
 
 /// The result of reading a reply. Either `code` or `why_not` is empty.
 struct Extraction {
-  std::string code;                     ///< UTF-8, lines end in \n, no NUL; one whole .cu file, or .py
-  bool python = false;                  ///< the code is Python with ModelNew, KernelBench's form
-  std::string how;                      ///< where the code was: "one fenced block (cuda)"
-  std::string why_not;                  ///< one sentence, when there is no code
-  std::vector<std::string> notes;       ///< one sentence for each thing that was repaired or looks wrong
-  std::vector<std::string> libraries;   ///< found by includes or calls: cublas, cudnn, thrust, cub, torch …
+  std::string code;                    ///< UTF-8, lines end in \n, no NUL; one whole .cu file, or .py
+  bool python = false;                 ///< the code is Python with ModelNew, KernelBench's form
+  std::string how;                     ///< where the code was: "one fenced block (cuda)"
+  std::string why_not;                 ///< one sentence, when there is no code
+  std::vector<std::string> notes;      ///< one sentence for each thing that was repaired or looks wrong
+  std::vector<std::string> libraries;  ///< found by includes or calls: cublas, cudnn, thrust, cub, torch …
 };
 
 /// Finds the code in Markdown's syntax tree, so that any mix of prose and fences is understood as a reader

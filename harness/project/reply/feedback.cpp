@@ -28,8 +28,8 @@ std::string excerpt(std::string_view log) {
 std::string build_failure(const BuildResult& build) {
   std::string text = "It does not compile.\n\n";
   if (build.first_error)
-    text += fmt::format("First error, line {}, column {}: {}\n\n", build.first_error->line, build.first_error->column,
-                        trim(to_utf8(build.first_error->text)));
+    text += fmt::format("First error, line {}, column {}: {}\n\n", build.first_error->line,
+                        build.first_error->column, trim(to_utf8(build.first_error->text)));
   if (!trim(build.log).empty()) text += fenced("text", excerpt(to_utf8(build.log))) + "\n";
   return text;
 }
@@ -41,15 +41,18 @@ std::string sizes_of(const Json& sizes) {
   return join(parts, ", ");
 }
 
-std::string index_of(const std::vector<std::int64_t>& index) { return fmt::format("[{}]", fmt::join(index, ", ")); }
+std::string index_of(const std::vector<std::int64_t>& index) {
+  return fmt::format("[{}]", fmt::join(index, ", "));
+}
 
 std::string diagnosis_of(const Diagnosis& d) {
   std::string text = fmt::format("  - `{}`: {} of {} elements are wrong", d.output, d.wrong, d.total);
   if (!d.pattern.empty()) text += "; " + d.pattern;
   text += ".\n";
   text += fmt::format("  - First at {}: expected {}, {}. Worst at {}: expected {}, {}.\n", index_of(d.first),
-                      number_text(d.first_expected, 9), got_text(d.first_got, d.first_unwritten, 9), index_of(d.worst),
-                      number_text(d.worst_expected, 9), got_text(d.worst_got, d.worst_unwritten, 9));
+                      number_text(d.first_expected, 9), got_text(d.first_got, d.first_unwritten, 9),
+                      index_of(d.worst), number_text(d.worst_expected, 9),
+                      got_text(d.worst_got, d.worst_unwritten, 9));
   if (!d.hint.empty()) text += fmt::format("  - {}\n", d.hint);
   return text;
 }
@@ -58,8 +61,10 @@ std::string failed_case(const CaseResult& c) {
   std::string text = fmt::format("- Case `{}` ({}): {}", c.id, sizes_of(c.sizes), c.problem);
   if (!c.where.empty()) text += fmt::format(", at {}", c.where);
   text += ".\n";
-  if (c.diagnosis) text += diagnosis_of(*c.diagnosis);
-  else if (!c.hint.empty()) text += fmt::format("  - {}\n", c.hint);
+  if (c.diagnosis)
+    text += diagnosis_of(*c.diagnosis);
+  else if (!c.hint.empty())
+    text += fmt::format("  - {}\n", c.hint);
   return text;
 }
 
@@ -75,16 +80,19 @@ std::string gate_one_failure(const Measurement& m) {
 }
 
 std::string times_of(const Measured& measured) {
-  std::string text = fmt::format("Sizes: {}. Clock: {}.\n\n| | median | 95 % interval |\n|---|---|---|\n", sizes_of(measured.sizes),
-                                 measured.clock);
+  std::string text = fmt::format("Sizes: {}. Clock: {}.\n\n| | median | 95 % interval |\n|---|---|---|\n",
+                                 sizes_of(measured.sizes), measured.clock);
   for (const Arm& arm : measured.arms)
-    text += fmt::format("| {} | {} | {} to {} |\n", arm.label.empty() ? arm.name : arm.label, format_time_ms(arm.median_ms.point),
-                        format_time_ms(arm.median_ms.low), format_time_ms(arm.median_ms.high));
+    text += fmt::format("| {} | {} | {} to {} |\n", arm.label.empty() ? arm.name : arm.label,
+                        format_time_ms(arm.median_ms.point), format_time_ms(arm.median_ms.low),
+                        format_time_ms(arm.median_ms.high));
   if (measured.speedup)
-    text += fmt::format("\nSpeedup over the baseline: {} (95 % interval {} to {}).\n", format_speedup(measured.speedup->point),
-                        format_speedup(measured.speedup->low), format_speedup(measured.speedup->high));
+    text += fmt::format("\nSpeedup over the baseline: {} (95 % interval {} to {}).\n",
+                        format_speedup(measured.speedup->point), format_speedup(measured.speedup->low),
+                        format_speedup(measured.speedup->high));
   if (measured.percent_of_peak > 0)
-    text += fmt::format("\n{:.1f} % of {}; bound by {}.\n", measured.percent_of_peak, measured.peak, measured.bound_by);
+    text += fmt::format("\n{:.1f} % of {}; bound by {}.\n", measured.percent_of_peak, measured.peak,
+                        measured.bound_by);
   return text;
 }
 

@@ -18,7 +18,8 @@ constexpr int kMaxMarkdownDepth = 3;  // Markdown inside fenced Markdown
 
 // Characters that begin inline markup or a container, each with the control character that replaces it.
 constexpr std::string_view kMarkup = "*_[]!`&\\<>-+0123456789";
-constexpr std::string_view kStandIn = "\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b";
+constexpr std::string_view kStandIn =
+    "\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b";
 static_assert(kMarkup.size() == kStandIn.size());
 
 std::array<char, 256> table(std::string_view from, std::string_view to) {
@@ -41,8 +42,10 @@ std::size_t marker_length(std::string_view line) {
   if (line[0] == '>') return 1;
   if ((line[0] == '-' || line[0] == '+' || line[0] == '*') && blank_at(1)) return 1;
   std::size_t digits = 0;
-  while (digits < line.size() && digits < 9 && std::isdigit(static_cast<unsigned char>(line[digits]))) ++digits;
-  if (digits > 0 && digits < line.size() && (line[digits] == '.' || line[digits] == ')') && blank_at(digits + 1))
+  while (digits < line.size() && digits < 9 && std::isdigit(static_cast<unsigned char>(line[digits])))
+    ++digits;
+  if (digits > 0 && digits < line.size() && (line[digits] == '.' || line[digits] == ')') &&
+      blank_at(digits + 1))
     return digits + 1;
   return 0;
 }
@@ -116,15 +119,18 @@ std::string first_word(const std::string& info) {
 
 // The text between <pre> and </pre> without the tags that highlighters add; entities stay.
 std::string inside_pre(std::string_view html) {
-  constexpr std::array<std::string_view, 7> kTags = {"<pre", "<code", "</code", "<span", "</span", "<br", "<div"};
+  constexpr std::array<std::string_view, 7> kTags = {"<pre",   "<code", "</code", "<span",
+                                                     "</span", "<br",   "<div"};
   std::string text;
   for (std::size_t i = 0; i < html.size(); ++i) {
     if (has_tag(html, i, "</pre")) break;
     bool tag = html[i] == '<' && std::any_of(kTags.begin(), kTags.end(),
                                              [&](std::string_view name) { return has_tag(html, i, name); });
     std::size_t end = tag ? html.find('>', i) : std::string_view::npos;
-    if (end == std::string_view::npos) text += html[i];
-    else i = end;
+    if (end == std::string_view::npos)
+      text += html[i];
+    else
+      i = end;
   }
   return text;
 }
@@ -190,7 +196,8 @@ class Collector {
     if (depth_ >= kMaxMarkdownDepth || !(named || nameless)) return false;
     std::string_view body = block.text;
     bool has_fence = body.starts_with("```") || body.starts_with("~~~") ||
-                     body.find("\n```") != std::string_view::npos || body.find("\n~~~") != std::string_view::npos;
+                     body.find("\n```") != std::string_view::npos ||
+                     body.find("\n~~~") != std::string_view::npos;
     if (!has_fence) return false;
     std::vector<CodeBlock> inner;
     parse(block.text, depth_ + 1, inner);
@@ -220,7 +227,8 @@ class Collector {
  public:
   static void parse(const std::string& text, int depth, std::vector<CodeBlock>& out) {
     std::string disguised = disguise(text);
-    Document root(cmark_parse_document(disguised.data(), disguised.size(), CMARK_OPT_DEFAULT), cmark_node_free);
+    Document root(cmark_parse_document(disguised.data(), disguised.size(), CMARK_OPT_DEFAULT),
+                  cmark_node_free);
     std::vector<CodeBlock> found = Collector(text, depth).collect(root.get());
     for (CodeBlock& block : found) out.push_back(std::move(block));
   }

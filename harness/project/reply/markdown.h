@@ -7,9 +7,9 @@ namespace capstone {
 
 struct CodeBlock {
   enum class Kind { kFenced, kIndented, kPre } kind = Kind::kFenced;
-  std::string language;     ///< first word of the info string, lower case; empty: none
+  std::string language;  ///< first word of the info string, lower case; empty: none
   std::string text;
-  bool cut_off = false;     ///< the fence is never closed, so the block extends to the end of the reply
+  bool cut_off = false;  ///< the fence is never closed, so the block extends to the end of the reply
 };
 
 /// Every code block that is not empty, in document order. Fenced blocks inside a Markdown block are opened,

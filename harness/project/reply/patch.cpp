@@ -12,9 +12,9 @@ namespace capstone {
 namespace {
 
 struct Hunk {
-  int named = 0;                          // line of the old text, from 1
-  std::vector<std::string_view> before;   // context and removed lines
-  std::vector<std::string_view> after;    // context and added lines
+  int named = 0;                         // line of the old text, from 1
+  std::vector<std::string_view> before;  // context and removed lines
+  std::vector<std::string_view> after;   // context and added lines
 };
 
 bool is_hunk_header(std::string_view line) { return line.starts_with("@@"); }
@@ -22,7 +22,8 @@ bool is_hunk_header(std::string_view line) { return line.starts_with("@@"); }
 int old_line(std::string_view header) {
   std::size_t minus = header.find('-');
   int value = 0;
-  if (minus != std::string_view::npos) std::from_chars(header.data() + minus + 1, header.data() + header.size(), value);
+  if (minus != std::string_view::npos)
+    std::from_chars(header.data() + minus + 1, header.data() + header.size(), value);
   return value;
 }
 
@@ -55,7 +56,7 @@ Result<std::vector<Hunk>> parse(const std::vector<std::string>& lines) {
     } else if (inside && is_line_of_hunk(line)) {
       add_line(line, hunks.back());
     } else if (!line.starts_with("\\")) {
-      inside = false;   // "diff --git", "index", prose
+      inside = false;  // "diff --git", "index", prose
     }
   }
   if (hunks.empty()) return fail("the patch has no hunk (@@ … @@)");
@@ -63,7 +64,8 @@ Result<std::vector<Hunk>> parse(const std::vector<std::string>& lines) {
   return hunks;
 }
 
-bool matches(const std::vector<std::string>& base, std::size_t at, const std::vector<std::string_view>& lines) {
+bool matches(const std::vector<std::string>& base, std::size_t at,
+             const std::vector<std::string_view>& lines) {
   if (at + lines.size() > base.size()) return false;
   return std::equal(lines.begin(), lines.end(), base.begin() + static_cast<std::ptrdiff_t>(at));
 }
@@ -73,10 +75,11 @@ void drop_last_blank(Hunk& hunk) {
   hunk.after.pop_back();
 }
 
-constexpr std::size_t kMaxComparisons = std::size_t{1} << 26;   // of lines, to place one hunk
+constexpr std::size_t kMaxComparisons = std::size_t{1} << 26;  // of lines, to place one hunk
 
 // Where a hunk's old lines are: at the line it names, else at the one place after `from` that has them.
-Result<std::size_t> find_place(const std::vector<std::string>& base, const Hunk& hunk, std::size_t from, int number) {
+Result<std::size_t> find_place(const std::vector<std::string>& base, const Hunk& hunk, std::size_t from,
+                               int number) {
   std::size_t named = static_cast<std::size_t>(std::max(hunk.named - 1, 0));
   if (hunk.before.empty()) {
     std::size_t after = static_cast<std::size_t>(std::max(hunk.named, 0));
@@ -85,12 +88,14 @@ Result<std::size_t> find_place(const std::vector<std::string>& base, const Hunk&
   }
   if (named >= from && matches(base, named, hunk.before)) return named;
   if (hunk.before.size() * base.size() > kMaxComparisons)
-    return fail(fmt::format("hunk {} is not at the line it names and is too large to be searched for", number));
+    return fail(
+        fmt::format("hunk {} is not at the line it names and is too large to be searched for", number));
   std::optional<std::size_t> found;
   for (std::size_t at = from; at + hunk.before.size() <= base.size(); ++at) {
     if (!matches(base, at, hunk.before)) continue;
-    if (found) return fail(fmt::format("the old lines of hunk {} are at several places", number),
-                           fmt::format("lines {} and {}", *found + 1, at + 1));
+    if (found)
+      return fail(fmt::format("the old lines of hunk {} are at several places", number),
+                  fmt::format("lines {} and {}", *found + 1, at + 1));
     found = at;
   }
   if (found) return *found;
@@ -101,7 +106,8 @@ Result<std::size_t> find_place(const std::vector<std::string>& base, const Hunk&
 // As find_place(); a blank last line that the base does not have is taken for the end of the Markdown block.
 Result<std::size_t> fit(const std::vector<std::string>& base, Hunk& hunk, std::size_t from, int number) {
   Result<std::size_t> place = find_place(base, hunk, from, number);
-  while (!place && !hunk.before.empty() && !hunk.after.empty() && hunk.before.back().empty() && hunk.after.back().empty()) {
+  while (!place && !hunk.before.empty() && !hunk.after.empty() && hunk.before.back().empty() &&
+         hunk.after.back().empty()) {
     drop_last_blank(hunk);
     place = find_place(base, hunk, from, number);
   }
@@ -126,7 +132,8 @@ Result<Patched> apply_patch(std::string_view base, std::string_view patch) {
     ++out.hunks;
     CAPSTONE_TRY(std::size_t place, fit(old, hunk, from, out.hunks));
     if (!hunk.before.empty() && static_cast<int>(place) + 1 != hunk.named)
-      out.notes.push_back(fmt::format("hunk {} names line {}; its lines are at {}", out.hunks, hunk.named, place + 1));
+      out.notes.push_back(
+          fmt::format("hunk {} names line {}; its lines are at {}", out.hunks, hunk.named, place + 1));
     for (; from < place; ++from) out.text += old[from] + '\n';
     for (std::string_view line : hunk.after) out.text.append(line) += '\n';
     from = place + hunk.before.size();

@@ -14,7 +14,7 @@
 namespace capstone {
 namespace {
 
-constexpr std::size_t kMaxText = std::size_t{1} << 20;   // [B] of a statement or a reference
+constexpr std::size_t kMaxText = std::size_t{1} << 20;  // [B] of a statement or a reference
 
 std::string check_sizes_of(const Problem& problem) {
   std::vector<std::string> parts;
@@ -25,9 +25,11 @@ std::string check_sizes_of(const Problem& problem) {
 
 std::string precision_rule(Precision precision) {
   if (precision == Precision::kFp32)
-    return "It is set so that honest float32 arithmetic passes in any order of summation, and TF32, float16 or bfloat16 "
+    return "It is set so that honest float32 arithmetic passes in any order of summation, and TF32, float16 "
+           "or bfloat16 "
            "arithmetic does not.";
-  return fmt::format("It is set so that {} arithmetic or better passes, and the next lower class does not.", name_of(precision));
+  return fmt::format("It is set so that {} arithmetic or better passes, and the next lower class does not.",
+                     name_of(precision));
 }
 
 std::string machine_of(const std::optional<GpuFacts>& gpu) {
@@ -44,17 +46,22 @@ std::string machine_of(const std::optional<GpuFacts>& gpu) {
 
 // Candidates are linked with the CUDA runtime only, whatever libraries the baseline uses.
 std::string libraries() {
-  return "Nothing but the CUDA runtime is linked: no cuBLAS, no cuDNN, no PyTorch. Headers that come with the CUDA Toolkit and "
-         "need no linking may be included (cooperative_groups.h, cuda_fp16.h, mma.h, cuda_pipeline.h, cuda/barrier …). Calls "
+  return "Nothing but the CUDA runtime is linked: no cuBLAS, no cuDNN, no PyTorch. Headers that come with "
+         "the CUDA Toolkit and "
+         "need no linking may be included (cooperative_groups.h, cuda_fp16.h, mma.h, cuda_pipeline.h, "
+         "cuda/barrier …). Calls "
          "into CUB or Thrust compile, but the result is then labelled as a library's. Inline PTX is allowed.";
 }
 
 std::string baseline_of(const Problem& problem) {
   if (problem.baselines.empty()) return "the problem's own";
   const std::string& name = problem.baselines.front().name;
-  if (name == "eager") return "the module below, run by PyTorch in eager mode (a native CUDA implementation where the machine has no PyTorch)";
+  if (name == "eager")
+    return "the module below, run by PyTorch in eager mode (a native CUDA implementation where the machine "
+           "has no PyTorch)";
   if (name == "compile") return "the module below under torch.compile";
-  std::string uses = problem.link.empty() ? "" : fmt::format(", which may use {}", fmt::join(problem.link, " and "));
+  std::string uses =
+      problem.link.empty() ? "" : fmt::format(", which may use {}", fmt::join(problem.link, " and "));
   return fmt::format("`{}`, a native CUDA implementation of the same computation{}", name, uses);
 }
 
@@ -150,7 +157,8 @@ Result<std::string> render_prompt(const PromptInput& input) {
   }
   std::string prompt;
   if (!cache.ExpandWithData("kernel.md", ctemplate::DO_NOT_STRIP, &dictionary, nullptr, &prompt))
-    return fail("the prompt's template cannot be expanded", path.string(), "install capstone again", ExitCode::kEnvironment);
+    return fail("the prompt's template cannot be expanded", path.string(), "install capstone again",
+                ExitCode::kEnvironment);
   return prompt;
 }
 

@@ -5,20 +5,20 @@
 #include <string_view>
 
 #include "harness/base/resources.h"
-#include "harness/model/record.h"
 #include "harness/model/problem.h"
+#include "harness/model/record.h"
 
 namespace capstone {
 
 /// What the prompt may say about the GPU on which the kernel is judged. Zeros and empty texts are omitted.
 struct GpuFacts {
-  std::string name;               ///< "NVIDIA H100 80GB HBM3"
-  std::string arch;               ///< "sm_90a": the architecture passed to nvcc
+  std::string name;  ///< "NVIDIA H100 80GB HBM3"
+  std::string arch;  ///< "sm_90a": the architecture passed to nvcc
   int multiprocessors = 0;
-  double memory_bytes = 0;        ///< [B]
-  double bandwidth = 0;           ///< [B/s], data sheet
-  double peak = 0;                ///< [FLOP/s] of the problem's precision class, dense
-  double l2_bytes = 0;            ///< [B]
+  double memory_bytes = 0;  ///< [B]
+  double bandwidth = 0;     ///< [B/s], data sheet
+  double peak = 0;          ///< [FLOP/s] of the problem's precision class, dense
+  double l2_bytes = 0;      ///< [B]
 };
 
 /// The previous attempt and the judge's result.

@@ -5,47 +5,52 @@
 #include <vector>
 
 #include "harness/base/resources.h"
+#include "harness/model/problem.h"
 #include "harness/model/record.h"
 #include "harness/runtime/sandbox/sandbox.h"
-#include "harness/model/problem.h"
 
 namespace capstone {
 
 /// What a build for the CPU is instrumented for.
 enum class BuildVariant {
-  kFast,   ///< outputs only
-  kAsan,   ///< accesses out of bounds at their line (AddressSanitizer), undefined arithmetic (UndefinedBehaviorSanitizer)
+  kFast,          ///< outputs only
+  kAsan,          ///< accesses out of bounds at their line (AddressSanitizer), undefined arithmetic
+                  ///< (UndefinedBehaviorSanitizer)
   kInstrumented,  ///< every access is seen: races, exact bounds, uninitialised reads, counts a line
 };
 
 struct BuildRequest {
-  const Problem* problem = nullptr; ///< null: a whole program with a main() of its own (emulated backend only)
-  std::filesystem::path source;     ///< the .cu; its folder is on the include path, and nothing else of the user's but include_folders
+  const Problem* problem =
+      nullptr;                   ///< null: a whole program with a main() of its own (emulated backend only)
+  std::filesystem::path source;  ///< the .cu; its folder is on the include path, and nothing else of the
+                                 ///< user's but include_folders
   const Resources* resources = nullptr;
-  const Sandbox* sandbox = nullptr; ///< what the compilers run in; nullptr: the source is our own
-  std::string label = "kernel";     ///< "human", "llm", "native": for messages
-  int cuda_arch = 0;                ///< value of __CUDA_ARCH__ on the emulated backend; 0: 900, or 800 when only that can be judged
-  BuildVariant variant = BuildVariant::kFast; ///< emulated backend only
-  std::vector<std::filesystem::path> include_folders = {};  ///< emulated backend only; the compiler may read them
-  std::vector<std::string> definitions = {};                ///< emulated backend only: "NAME" or "NAME=VALUE"
+  const Sandbox* sandbox = nullptr;  ///< what the compilers run in; nullptr: the source is our own
+  std::string label = "kernel";      ///< "human", "llm", "native": for messages
+  int cuda_arch =
+      0;  ///< value of __CUDA_ARCH__ on the emulated backend; 0: 900, or 800 when only that can be judged
+  BuildVariant variant = BuildVariant::kFast;  ///< emulated backend only
+  std::vector<std::filesystem::path> include_folders =
+      {};                                     ///< emulated backend only; the compiler may read them
+  std::vector<std::string> definitions = {};  ///< emulated backend only: "NAME" or "NAME=VALUE"
 };
 
 struct Artifact {
   BuildResult result;
-  std::filesystem::path program;    ///< emulated: the worker program; cuda: the .so; empty when !result.ok
+  std::filesystem::path program;      ///< emulated: the worker program; cuda: the .so; empty when !result.ok
   std::filesystem::path device_code;  ///< cuda: the fat binaries inside the .so
-  std::string tensor_instructions;  ///< cuda: "HMMA, IMMA", as far as the machine code has any
+  std::string tensor_instructions;    ///< cuda: "HMMA, IMMA", as far as the machine code has any
 };
 
-/// Builds for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter. Cached by
-/// the digest of source, local includes, adapter, flags, compiler version and emulator. Without a problem there is no
-/// adapter: the program runs the source's own main().
-/// A kernel that does not compile is not an Error: result.ok is false and first_error is at the user's line.
-/// "Not judgeable on the CPU" (an instruction, a library call) is also in the result: `not_judgeable` below.
+/// Builds for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter.
+/// Cached by the digest of source, local includes, adapter, flags, compiler version and emulator. Without a
+/// problem there is no adapter: the program runs the source's own main(). A kernel that does not compile is
+/// not an Error: result.ok is false and first_error is at the user's line. "Not judgeable on the CPU" (an
+/// instruction, a library call) is also in the result: `not_judgeable` below.
 /// @error no compiler, no CUDA headers (hint: how to get them), disk full.
 struct EmulatedArtifact : Artifact {
-  std::string not_judgeable;        ///< named reason with file:line, when the CPU cannot judge it; else empty
-  std::string arch_note;            ///< why it was built for sm_80 although no architecture was requested; else empty
+  std::string not_judgeable;  ///< named reason with file:line, when the CPU cannot judge it; else empty
+  std::string arch_note;  ///< why it was built for sm_80 although no architecture was requested; else empty
 };
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
 
@@ -53,8 +58,9 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
 /// @error neither: hint names scripts/fetch_cuda_headers.sh.
 Result<std::filesystem::path> find_cuda_headers(const Resources& resources);
 
-/// Builds a .so for the GPU with nvcc: -O3 -lineinfo -arch=native-with-a, -cudart shared, per-thread default stream,
-/// the adapter linked in. `libraries` are linked for our own baselines only ("cublas", "cudnn").
-Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch, const std::vector<std::string>& libraries);
+/// Builds a .so for the GPU with nvcc: -O3 -lineinfo -arch=native-with-a, -cudart shared, per-thread default
+/// stream, the adapter linked in. `libraries` are linked for our own baselines only ("cublas", "cudnn").
+Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch,
+                            const std::vector<std::string>& libraries);
 
 }  // namespace capstone

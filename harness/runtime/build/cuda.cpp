@@ -23,9 +23,14 @@ constexpr std::size_t kLogLimit = 64 * 1024;
 constexpr std::size_t kCompilerMemory = std::size_t{8} << 30;  // [B]
 
 // nvcc on one source. `sandbox` is nullptr for our own.
-Result<ProcessResult> compile(const std::vector<std::string>& argv, const fs::path& folder, const Resources& resources,
-                              const Sandbox* sandbox = nullptr, std::vector<fs::path> read = {}) {
-  return run_compiler({.argv = argv, .cwd = folder, .work = folder, .read = std::move(read), .timeout = std::chrono::minutes(5),
+Result<ProcessResult> compile(const std::vector<std::string>& argv, const fs::path& folder,
+                              const Resources& resources, const Sandbox* sandbox = nullptr,
+                              std::vector<fs::path> read = {}) {
+  return run_compiler({.argv = argv,
+                       .cwd = folder,
+                       .work = folder,
+                       .read = std::move(read),
+                       .timeout = std::chrono::minutes(5),
                        .max_memory = kCompilerMemory},
                       sandbox, resources);
 }
@@ -40,14 +45,18 @@ std::string gencode(const std::string& arch) {
 Result<fs::path> publish(const fs::path& temporary, const fs::path& final_folder) {
   std::error_code code;
   fs::rename(temporary, final_folder, code);
-  if (code && !fs::exists(final_folder)) return fail("cannot keep the build: " + code.message(), final_folder.string());
+  if (code && !fs::exists(final_folder))
+    return fail("cannot keep the build: " + code.message(), final_folder.string());
   if (code) fs::remove_all(temporary, code);
   return final_folder;
 }
 
-// The fat binaries as the linker put them: what the replayer loads is byte for byte what the object would have loaded.
+// The fat binaries as the linker put them: what the replayer loads is byte for byte what the object would
+// have loaded.
 Result<void> extract_device_code(const fs::path& folder, const Resources& resources, const Sandbox* sandbox) {
-  CAPSTONE_TRY(auto run, compile({"objcopy", "-O", "binary", "--only-section=.nv_fatbin", "kernel.so", "kernel.fatbin"}, folder, resources, sandbox, {}));
+  CAPSTONE_TRY(auto run,
+               compile({"objcopy", "-O", "binary", "--only-section=.nv_fatbin", "kernel.so", "kernel.fatbin"},
+                       folder, resources, sandbox, {}));
   if (!run.ok())
     return fail("cannot take the device code out of a build: " + std::string(trim(run.err)), folder.string(),
                 "objcopy (package binutils) is needed beside the compiler", ExitCode::kEnvironment);
@@ -55,13 +64,14 @@ Result<void> extract_device_code(const fs::path& folder, const Resources& resour
 }
 
 // Tensor-core instructions in the machine code, "HMMA, IMMA"; empty: none. Nothing to say without cuobjdump.
-Result<std::string> tensor_instructions_of(const fs::path& folder, const CudaToolkit& toolkit, const Resources& resources,
-                                           const Sandbox* sandbox) {
+Result<std::string> tensor_instructions_of(const fs::path& folder, const CudaToolkit& toolkit,
+                                           const Resources& resources, const Sandbox* sandbox) {
   std::error_code ignored;
   const fs::path tool = toolkit.nvcc.parent_path() / "cuobjdump";
   if (!fs::exists(tool, ignored)) return std::string();
   // A listing of all instructions may be huge: only the names come back.
-  const std::string pipeline = "'" + replace_all(tool.string(), "'", "") + "' -sass kernel.so | grep -oE "
+  const std::string pipeline = "'" + replace_all(tool.string(), "'", "") +
+                               "' -sass kernel.so | grep -oE "
                                "' (HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTC[HQIO]MMA)\\b' | sort -u";
   CAPSTONE_TRY(auto run, compile({"/bin/sh", "-c", pipeline}, folder, resources, sandbox, {toolkit.root}));
   std::vector<std::string> found;
@@ -88,7 +98,9 @@ std::optional<Cudnn> find_cudnn(const CudaToolkit& toolkit) {
   if (auto asked = run_process(spec); asked && asked->ok())
     places.push_back({fs::path(trim(asked->out)) / "include", fs::path(trim(asked->out)) / "lib"});
   for (const Cudnn& place : places)
-    if (fs::exists(place.include / "cudnn.h", ignored) && fs::exists(place.libraries / "libcudnn.so.9", ignored)) return place;
+    if (fs::exists(place.include / "cudnn.h", ignored) &&
+        fs::exists(place.libraries / "libcudnn.so.9", ignored))
+      return place;
   return std::nullopt;
 }
 
@@ -108,9 +120,10 @@ Result<CudaToolkit> find_toolkit(const Resources& resources) {
     if (!nvcc && ::access("/usr/local/cuda/bin/nvcc", X_OK) == 0) nvcc = "/usr/local/cuda/bin/nvcc";
   }
   if (!nvcc)
-    return fail("no CUDA compiler: nvcc is neither on PATH nor in /usr/local/cuda/bin", {},
-                "install the CUDA Toolkit (https://developer.nvidia.com/cuda-downloads), or use --backend emulated",
-                ExitCode::kEnvironment);
+    return fail(
+        "no CUDA compiler: nvcc is neither on PATH nor in /usr/local/cuda/bin", {},
+        "install the CUDA Toolkit (https://developer.nvidia.com/cuda-downloads), or use --backend emulated",
+        ExitCode::kEnvironment);
   CudaToolkit toolkit;
   toolkit.nvcc = *nvcc;
   std::error_code code;
@@ -121,7 +134,8 @@ Result<CudaToolkit> find_toolkit(const Resources& resources) {
   spec.timeout = std::chrono::seconds(20);
   CAPSTONE_TRY(auto result, run_process(spec));
   std::smatch match;
-  if (std::regex_search(result.out, match, std::regex("release ([0-9]+\\.[0-9]+)"))) toolkit.version = match[1];
+  if (std::regex_search(result.out, match, std::regex("release ([0-9]+\\.[0-9]+)")))
+    toolkit.version = match[1];
   return toolkit;
 }
 
@@ -135,8 +149,9 @@ std::optional<CompilerMessage> first_compiler_error(const std::string& raw) {
     std::smatch m;
     if (line.find("undefined reference to `launch'") != std::string::npos ||
         line.find("undefined reference to 'launch'") != std::string::npos)
-      return CompilerMessage{"", 0, 0,
-                             "the file defines no extern \"C\" void launch(...): see problem/launch.h for the declaration"};
+      return CompilerMessage{
+          "", 0, 0,
+          "the file defines no extern \"C\" void launch(...): see problem/launch.h for the declaration"};
     if (std::regex_match(line, m, nvcc_form)) return CompilerMessage{m[1], std::stoi(m[2]), 0, m[3]};
     if (std::regex_match(line, m, gcc_form))
       return CompilerMessage{m[1], std::stoi(m[2]), m[3].matched ? std::stoi(m[3]) : 0, m[4]};
@@ -152,8 +167,9 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(*request.resources));
   CAPSTONE_TRY(std::string source, read_file(request.source, 16u << 20));
   const std::string header = launch_header(*request.problem), adapter = adapter_source(*request.problem);
-  std::vector<std::string> flags{"-std=c++17", "-O3", "-lineinfo", "-gencode", gencode(arch), "-cudart", "shared",
-                                 "--default-stream", "per-thread", "-shared", "-Xcompiler", "-fPIC", "-t", "2"};
+  std::vector<std::string> flags{
+      "-std=c++17",       "-O3",        "-lineinfo", "-gencode",   gencode(arch), "-cudart", "shared",
+      "--default-stream", "per-thread", "-shared",   "-Xcompiler", "-fPIC",       "-t",      "2"};
   if (request.problem->fast_math) flags.push_back("-use_fast_math");
   for (const std::string& library : libraries) {
     if (library != "cudnn") {
@@ -163,7 +179,8 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
     // Without cuDNN the baseline has a slower way of its own, and its label says which it was.
     if (auto cudnn = find_cudnn(toolkit))
       flags.insert(flags.end(), {"-DCAPSTONE_USE_CUDNN", "-I", cudnn->include.string(), "-Xlinker",
-                                 (cudnn->libraries / "libcudnn.so.9").string(), "-Xlinker", "-rpath," + cudnn->libraries.string()});
+                                 (cudnn->libraries / "libcudnn.so.9").string(), "-Xlinker",
+                                 "-rpath," + cudnn->libraries.string()});
   }
   DigestBuilder digest;
   digest.add("source", source).add("header", header).add("adapter", adapter).add("flags", join(flags, " "));
@@ -192,8 +209,8 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   std::vector<std::string> argv{toolkit.nvcc.string()};
   argv.insert(argv.end(), flags.begin(), flags.end());
   argv.insert(argv.end(), {"-include", "launch.h", "-I", ".", "-Xlinker", "-zdefs", "-Xlinker",
-                           "-rpath," + toolkit.libraries().string(), fs::absolute(request.source).string(), "adapter.cu",
-                           "-o", "kernel.so"});
+                           "-rpath," + toolkit.libraries().string(), fs::absolute(request.source).string(),
+                           "adapter.cu", "-o", "kernel.so"});
   CAPSTONE_TRY(auto run, compile(argv, work, *request.resources, request.sandbox,
                                  {fs::absolute(request.source).parent_path(), toolkit.root}));
   artifact.result.seconds = double(run.wall.count()) / 1000;
@@ -201,20 +218,24 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   artifact.result.log = to_utf8((run.err + run.out).substr(0, kLogLimit));
   artifact.result.ok = run.ok() && is_own_file(work / "kernel.so");
   if (run.end == ProcessResult::End::kTimedOut)
-    artifact.result.first_error = CompilerMessage{request.source.string(), 0, 0, "nvcc did not finish within 5 minutes"};
+    artifact.result.first_error =
+        CompilerMessage{request.source.string(), 0, 0, "nvcc did not finish within 5 minutes"};
   else if (!run.ok())
     artifact.result.first_error = first_compiler_error(artifact.result.log);
   if (!artifact.result.ok) {
     if (!artifact.result.first_error)
-      artifact.result.first_error = CompilerMessage{request.source.string(), 0, 0, "nvcc failed without an error line"};
-    if (artifact.result.first_error->file.empty()) artifact.result.first_error->file = request.source.string();
+      artifact.result.first_error =
+          CompilerMessage{request.source.string(), 0, 0, "nvcc failed without an error line"};
+    if (artifact.result.first_error->file.empty())
+      artifact.result.first_error->file = request.source.string();
     fs::remove_all(work, code);
     return artifact;
   }
   CAPSTONE_CHECK(write_file_atomic(work / "command.txt", artifact.result.command));
   CAPSTONE_CHECK(write_file_atomic(work / "log.txt", artifact.result.log));
   CAPSTONE_CHECK(extract_device_code(work, *request.resources, request.sandbox));
-  CAPSTONE_TRY(artifact.tensor_instructions, tensor_instructions_of(work, toolkit, *request.resources, request.sandbox));
+  CAPSTONE_TRY(artifact.tensor_instructions,
+               tensor_instructions_of(work, toolkit, *request.resources, request.sandbox));
   CAPSTONE_CHECK(write_file_atomic(work / "tensor.txt", artifact.tensor_instructions));
   CAPSTONE_TRY(auto kept, publish(work, folder));
   artifact.program = kept / "kernel.so";
@@ -229,17 +250,24 @@ struct OwnProgram {
   fs::path folder;  ///< in the cache
 };
 
-Result<OwnProgram> own_program(const std::string& name, const std::string& arch, const CudaToolkit& toolkit, const Resources& resources) {
+Result<OwnProgram> own_program(const std::string& name, const std::string& arch, const CudaToolkit& toolkit,
+                               const Resources& resources) {
   const fs::path sources = resources.share / "harness" / "runtime" / "cuda";
-  static const std::map<std::string, std::string> files{{"capstone-gpu-host", "gpu_host.cu"}, {"capstone-worker-cuda", "worker_cuda.cu"},
-                                                        {"capstone-capture-worker", "capture_worker.cpp"}, {"capstone-replayer", "replayer.cu"}};
+  static const std::map<std::string, std::string> files{{"capstone-gpu-host", "gpu_host.cu"},
+                                                        {"capstone-worker-cuda", "worker_cuda.cu"},
+                                                        {"capstone-capture-worker", "capture_worker.cpp"},
+                                                        {"capstone-replayer", "replayer.cu"}};
   const std::string& file = files.at(name);
   DigestBuilder digest;
-  digest.add("arch", arch).add("nvcc", toolkit.version + toolkit.nvcc.string()).add("version", resources.version);
-  for (const fs::path& input : {sources / file, sources / "cuda_common.h", sources / "shim.h", sources / "captures.h",
-                                resources.share / "harness" / "base" / "packet.h", resources.share / "harness" / "base" / "json.h",
-                                resources.share / "harness" / "correctness" / "random.h", resources.share / "harness" / "correctness" / "narrow.h",
-                                resources.share / "harness" / "model" / "dtype.h"}) {
+  digest.add("arch", arch)
+      .add("nvcc", toolkit.version + toolkit.nvcc.string())
+      .add("version", resources.version);
+  for (const fs::path& input :
+       {sources / file, sources / "cuda_common.h", sources / "shim.h", sources / "captures.h",
+        resources.share / "harness" / "base" / "packet.h", resources.share / "harness" / "base" / "json.h",
+        resources.share / "harness" / "correctness" / "random.h",
+        resources.share / "harness" / "correctness" / "narrow.h",
+        resources.share / "harness" / "model" / "dtype.h"}) {
     CAPSTONE_TRY(std::string text, read_file(input));
     digest.add(input.filename().string(), text);
   }
@@ -247,16 +275,32 @@ Result<OwnProgram> own_program(const std::string& name, const std::string& arch,
   return OwnProgram{name, file, folder};
 }
 
-Result<void> build_own_program(const OwnProgram& program, const std::string& arch, const CudaToolkit& toolkit, const Resources& resources) {
+Result<void> build_own_program(const OwnProgram& program, const std::string& arch, const CudaToolkit& toolkit,
+                               const Resources& resources) {
   const auto& [name, file, folder] = program;
   const fs::path sources = resources.share / "harness" / "runtime" / "cuda";
   std::error_code code;
   const fs::path work = temporary_beside(folder);
   CAPSTONE_CHECK(make_folders(work));
-  std::vector<std::string> argv{toolkit.nvcc.string(), "-std=c++17", "-O2", "-gencode", gencode(arch), "-cudart", "shared",
-                                "--fmad=false", "-I", resources.share.string(), "-I", (resources.share / "include").string(),
-                                (sources / file).string(), "-o", name, "-ldl", "-Xlinker",
-                                "--export-dynamic", "-Xlinker",  // the capture worker's calls stand in for the runtime's
+  std::vector<std::string> argv{toolkit.nvcc.string(),
+                                "-std=c++17",
+                                "-O2",
+                                "-gencode",
+                                gencode(arch),
+                                "-cudart",
+                                "shared",
+                                "--fmad=false",
+                                "-I",
+                                resources.share.string(),
+                                "-I",
+                                (resources.share / "include").string(),
+                                (sources / file).string(),
+                                "-o",
+                                name,
+                                "-ldl",
+                                "-Xlinker",
+                                "--export-dynamic",
+                                "-Xlinker",  // the capture worker's calls stand in for the runtime's
                                 "-rpath," + toolkit.libraries().string()};
   CAPSTONE_TRY(auto run, compile(argv, work, resources));
   if (!run.ok()) {
@@ -264,7 +308,8 @@ Result<void> build_own_program(const OwnProgram& program, const std::string& arc
     fs::remove_all(work, code);
     return fail("cannot build " + name + ": " + (message ? message->text : std::string("nvcc failed")),
                 message && message->line ? fmt::format("{}:{}", message->file, message->line) : file,
-                "a CUDA Toolkit of 12.0 or newer and a C++17 host compiler are needed", ExitCode::kEnvironment);
+                "a CUDA Toolkit of 12.0 or newer and a C++17 host compiler are needed",
+                ExitCode::kEnvironment);
   }
   CAPSTONE_TRY(auto kept, publish(work, folder));
   (void)kept;
@@ -273,7 +318,8 @@ Result<void> build_own_program(const OwnProgram& program, const std::string& arc
 
 }  // namespace
 
-Result<std::vector<fs::path>> own_cuda_programs(const std::vector<std::string>& names, const std::string& arch, const Resources& resources,
+Result<std::vector<fs::path>> own_cuda_programs(const std::vector<std::string>& names,
+                                                const std::string& arch, const Resources& resources,
                                                 const std::function<void(const std::string&)>& say) {
   CAPSTONE_TRY(CudaToolkit toolkit, find_toolkit(resources));
   std::vector<fs::path> programs;

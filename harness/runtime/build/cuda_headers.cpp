@@ -1,4 +1,5 @@
-// Where CUDA's headers are. A Toolkit comes first; else the headers that scripts/fetch_cuda_headers.sh put into the cache.
+// Where CUDA's headers are. A Toolkit comes first; else the headers that scripts/fetch_cuda_headers.sh put
+// into the cache.
 #include "harness/base/subprocess.h"
 #include "harness/runtime/build/build.h"
 
@@ -26,7 +27,8 @@ Result<fs::path> find_cuda_headers(const Resources& resources) {
   candidates.push_back(resources.cache / "cuda-headers" / "13.0");
   for (const fs::path& candidate : candidates)
     if (has_headers(candidate)) return candidate;
-  return fail("CUDA's headers were not found: neither a CUDA Toolkit nor fetched headers", candidates.back().string(),
+  return fail("CUDA's headers were not found: neither a CUDA Toolkit nor fetched headers",
+              candidates.back().string(),
               "run " + (resources.share / "scripts" / "fetch_cuda_headers.sh").string() +
                   " (downloads 2.4 MB from PyPI), or install the CUDA Toolkit",
               ExitCode::kEnvironment);

@@ -1,4 +1,5 @@
 // A candidate for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,8 +9,6 @@
 #include <random>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
@@ -17,20 +16,30 @@
 #include "harness/base/text.h"
 #include "harness/runtime/build/build.h"
 #include "harness/runtime/build/compiler.h"
+#include "harness/runtime/build/cuda.h"
 #include "harness/runtime/build/linker_messages.h"
 #include "harness/runtime/build/neighbours.h"
-#include "harness/runtime/build/cuda.h"
 
 namespace capstone {
 namespace {
 
-constexpr std::size_t kMaxLog = 64 * 1024;                     // [B]
-constexpr int kArch = 900, kOlderArch = 800;                   // values of __CUDA_ARCH__
+constexpr std::size_t kMaxLog = 64 * 1024;    // [B]
+constexpr int kArch = 900, kOlderArch = 800;  // values of __CUDA_ARCH__
 
 // CUDA code puns types; no errno; products and sums fuse as they do under nvcc.
 const std::vector<std::string> kCompileFlags = {
-    "-std=gnu++17", "-O2", "-march=native", "-g1", "-w", "-fno-strict-aliasing", "-fno-math-errno",
-    "-fno-trapping-math", "-fno-delete-null-pointer-checks", "-fno-pie", "-fno-pic", "-fmax-errors=20",
+    "-std=gnu++17",
+    "-O2",
+    "-march=native",
+    "-g1",
+    "-w",
+    "-fno-strict-aliasing",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-delete-null-pointer-checks",
+    "-fno-pie",
+    "-fno-pic",
+    "-fmax-errors=20",
     // Every page of a large frame is touched, so that no local array reaches beyond the guard below a stack.
     "-fstack-clash-protection",
 #if defined(__x86_64__)
@@ -41,30 +50,38 @@ const std::vector<std::string> kCompileFlags = {
 #endif
 };
 
-/// What a build variant adds to the candidate's compilation, and the emulator's library that it is linked with.
+/// What a build variant adds to the candidate's compilation, and the emulator's library that it is linked
+/// with.
 struct VariantParts {
   const char* library;
   std::vector<std::string> flags;
-  bool own_calls = false;  // what the candidate calls to allocate, copy and fill memory is replaced (hooks/{device_heap,entry_points}.cpp)
+  bool own_calls = false;  // what the candidate calls to allocate, copy and fill memory is replaced
+                           // (hooks/{device_heap,entry_points}.cpp)
 };
 VariantParts parts_of(BuildVariant variant) {
   switch (variant) {
-    case BuildVariant::kFast: return {"libcapstone_emulator.a", {}};
-    // The checks call functions of ours (runtime/asan.cpp, ubsan.cpp) instead of libasan's and libubsan's. Left out: what
-    // CUDA code does on purpose (shifting negative numbers, flattening `tile[0][i]`, float to int of any value).
+    case BuildVariant::kFast:
+      return {"libcapstone_emulator.a", {}};
+    // The checks call functions of ours (runtime/asan.cpp, ubsan.cpp) instead of libasan's and libubsan's.
+    // Left out: what CUDA code does on purpose (shifting negative numbers, flattening `tile[0][i]`, float to
+    // int of any value).
     case BuildVariant::kAsan:
       return {"libcapstone_emulator.a",
-              {"-fsanitize=address,signed-integer-overflow,integer-divide-by-zero,shift-exponent,null,alignment,return,unreachable",
+              {"-fsanitize=address,signed-integer-overflow,integer-divide-by-zero,shift-exponent,null,"
+               "alignment,return,unreachable",
                "-fsanitize-recover=all", "--param=asan-use-after-return=0"}};
-    // Each access calls a function of ours instead of libtsan's, each basic block one that counts it. A float4 stays one
-    // access, loads stay in the order of the source, and arithmetic stays scalar, so that it can be counted. GCC tells
-    // nobody of the store in `tile[i] = combine(a, b)` if that is a call and the result a structure: nearly nothing stays one.
+    // Each access calls a function of ours instead of libtsan's, each basic block one that counts it. A
+    // float4 stays one access, loads stay in the order of the source, and arithmetic stays scalar, so that it
+    // can be counted. GCC tells nobody of the store in `tile[i] = combine(a, b)` if that is a call and the
+    // result a structure: nearly nothing stays one.
     case BuildVariant::kInstrumented:
       return {"libcapstone_emulator_hooks.a",
-              {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1",
-               "-fsanitize-coverage=trace-pc", "-fno-tree-sra", "-fno-ipa-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
-               "-fno-reorder-blocks-and-partition", "--param=max-inline-insns-single=2000", "--param=max-inline-insns-auto=2000",
-               "--param=inline-unit-growth=1000", "--param=large-function-growth=2000", "--param=large-unit-insns=100000"},
+              {"-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0",
+               "--param=tsan-distinguish-volatile=1", "-fsanitize-coverage=trace-pc", "-fno-tree-sra",
+               "-fno-ipa-sra", "-fno-tree-vectorize", "-fno-reorder-blocks",
+               "-fno-reorder-blocks-and-partition", "--param=max-inline-insns-single=2000",
+               "--param=max-inline-insns-auto=2000", "--param=inline-unit-growth=1000",
+               "--param=large-function-growth=2000", "--param=large-unit-insns=100000"},
               true};
   }
   return {};
@@ -74,8 +91,8 @@ VariantParts parts_of(BuildVariant variant) {
 struct Toolchain {
   fs::path compiler, headers, shims, runtime, library, rewriter;
   std::vector<std::string> flags;  // of the candidate's compilation, its preprocessing included
-  std::string version;   // of the compiler
-  std::string identity;  // digest over everything that is not the candidate
+  std::string version;             // of the compiler
+  std::string identity;            // digest over everything that is not the candidate
 
   std::vector<std::string> header_flags(bool with_shims) const {
     std::vector<std::string> folders;
@@ -91,7 +108,8 @@ std::string processor_features() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   std::string features;
   for (std::string line; std::getline(cpuinfo, line) && !line.empty();)
-    if (line.starts_with("flags") || line.starts_with("Features") || line.starts_with("model name")) features += line;
+    if (line.starts_with("flags") || line.starts_with("Features") || line.starts_with("model name"))
+      features += line;
   return features;
 }
 
@@ -100,7 +118,8 @@ Result<std::string> compiler_version(const fs::path& compiler) {
   spec.argv = {compiler.string(), "--version"};
   CAPSTONE_TRY(ProcessResult result, run_process(spec));
   if (!result.ok())
-    return fail("the C++ compiler does not run", compiler.string(), "install g++ 12 or newer", ExitCode::kEnvironment);
+    return fail("the C++ compiler does not run", compiler.string(), "install g++ 12 or newer",
+                ExitCode::kEnvironment);
   return result.out.substr(0, result.out.find('\n'));
 }
 
@@ -124,11 +143,13 @@ Result<Toolchain> find_toolchain(const Resources& resources, BuildVariant varian
   tools.rewriter = resources.libexec / "capstone-rewrite";
   DigestBuilder digest;
   digest.add("compiler", tools.version).add("processor", processor_features());
-  for (const fs::path& part : {tools.library, tools.rewriter, tools.shims / "capstone_emulator/core.h",
-                               tools.runtime / "streams.h", tools.runtime / "tensor_map.h",
-                               tools.headers / "cuda_runtime_api.h"}) {
+  for (const fs::path& part :
+       {tools.library, tools.rewriter, tools.shims / "capstone_emulator/core.h", tools.runtime / "streams.h",
+        tools.runtime / "tensor_map.h", tools.headers / "cuda_runtime_api.h"}) {
     auto hash = sha256_file(part);
-    if (!hash) return fail("a part of the emulator is missing", part.string(), "reinstall capstone", ExitCode::kEnvironment);
+    if (!hash)
+      return fail("a part of the emulator is missing", part.string(), "reinstall capstone",
+                  ExitCode::kEnvironment);
     digest.add(part.filename().string(), *hash);
   }
   digest.add("flags", join(tools.flags, " "));
@@ -162,8 +183,9 @@ class ScratchFolder {
 };
 
 /// Compiles one of our own sources to an object that later builds reuse.
-Result<fs::path> cached_object(const Toolchain& tools, const Resources& resources, const fs::path& cache, const fs::path& scratch,
-                               const std::string& name, const std::string& text, const std::string& standard) {
+Result<fs::path> cached_object(const Toolchain& tools, const Resources& resources, const fs::path& cache,
+                               const fs::path& scratch, const std::string& name, const std::string& text,
+                               const std::string& standard) {
   const std::string digest = DigestBuilder().add("tools", tools.identity).add(name, text).hex();
   const fs::path folder = cache / "objects", object = folder / (name + "-" + digest.substr(0, 32) + ".o");
   std::error_code ignored;
@@ -173,16 +195,20 @@ Result<fs::path> cached_object(const Toolchain& tools, const Resources& resource
   CAPSTONE_CHECK(write_file_atomic(source, text));
   std::vector<std::string> argv = {tools.compiler.string(), standard, "-O1", "-w", "-fno-pie", "-fno-pic"};
   for (const std::string& flag : tools.header_flags(false)) argv.push_back(flag);
-  argv.insert(argv.end(), {"-I", tools.runtime.parent_path().string(), "-c", source.string(), "-o", fresh.string()});
+  argv.insert(argv.end(),
+              {"-I", tools.runtime.parent_path().string(), "-c", source.string(), "-o", fresh.string()});
   const CompilerStep step{.argv = std::move(argv), .cwd = scratch, .work = scratch, .read = {}};
   CAPSTONE_TRY(ProcessResult result, run_compiler(step, nullptr, resources));
   if (!result.ok())
     return fail("capstone's own source '" + name + ".cpp' does not compile with these CUDA headers",
-                tools.headers.string(), trim(result.err).empty() ? explain_end(result, step) : result.err.substr(0, 2000),
+                tools.headers.string(),
+                trim(result.err).empty() ? explain_end(result, step) : result.err.substr(0, 2000),
                 ExitCode::kInternal);
   std::error_code code;
   fs::rename(fresh, object, code);
-  if (code) return fail("cannot keep an object in the cache: " + code.message(), object.string(), {}, ExitCode::kEnvironment);
+  if (code)
+    return fail("cannot keep an object in the cache: " + code.message(), object.string(), {},
+                ExitCode::kEnvironment);
   return object;
 }
 
@@ -192,28 +218,85 @@ std::string user_path(const fs::path& source, const std::string& file) {
 }
 
 bool belongs_to_library(std::string_view name) {
-  for (std::string_view prefix : {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl", "nvrtc", "cub/",
-                                  "thrust/", "cutlass/", "cute/", "cuda/"})
+  for (std::string_view prefix : {"cublas", "cudnn", "cufft", "curand", "cusparse", "cusolver", "nccl",
+                                  "nvrtc", "cub/", "thrust/", "cutlass/", "cute/", "cuda/"})
     if (name.starts_with(prefix)) return true;
   return false;
 }
 
-/// Headers of CCCL below cuda/. A name that no Toolkit has is the user's mistake, and the compiler's message says so.
+/// Headers of CCCL below cuda/. A name that no Toolkit has is the user's mistake, and the compiler's message
+/// says so.
 bool exists_below_cuda(std::string_view name, const fs::path& headers) {
-  static const std::set<std::string_view> kNames = {
-      "annotated_ptr", "atomic", "barrier", "bit", "cmath", "discard_memory", "functional", "iterator", "latch", "mdspan", "memory",
-      "memory_resource", "numeric", "pipeline", "ptx", "semaphore", "stream_ref", "type_traits", "utility", "version", "warp",
-      "work_stealing", "std/algorithm", "std/array", "std/atomic", "std/barrier", "std/bit", "std/bitset", "std/cassert",
-      "std/ccomplex", "std/cfloat", "std/chrono", "std/climits", "std/cmath", "std/complex", "std/concepts", "std/cstddef",
-      "std/cstdint", "std/cstdlib", "std/cstring", "std/ctime", "std/expected", "std/functional", "std/initializer_list",
-      "std/inplace_vector", "std/iterator", "std/latch", "std/limits", "std/linalg", "std/mdspan", "std/memory", "std/numbers",
-      "std/numeric", "std/optional", "std/ranges", "std/ratio", "std/semaphore", "std/source_location", "std/span", "std/tuple",
-      "std/type_traits", "std/utility", "std/variant", "std/version"};
+  static const std::set<std::string_view> kNames = {"annotated_ptr",
+                                                    "atomic",
+                                                    "barrier",
+                                                    "bit",
+                                                    "cmath",
+                                                    "discard_memory",
+                                                    "functional",
+                                                    "iterator",
+                                                    "latch",
+                                                    "mdspan",
+                                                    "memory",
+                                                    "memory_resource",
+                                                    "numeric",
+                                                    "pipeline",
+                                                    "ptx",
+                                                    "semaphore",
+                                                    "stream_ref",
+                                                    "type_traits",
+                                                    "utility",
+                                                    "version",
+                                                    "warp",
+                                                    "work_stealing",
+                                                    "std/algorithm",
+                                                    "std/array",
+                                                    "std/atomic",
+                                                    "std/barrier",
+                                                    "std/bit",
+                                                    "std/bitset",
+                                                    "std/cassert",
+                                                    "std/ccomplex",
+                                                    "std/cfloat",
+                                                    "std/chrono",
+                                                    "std/climits",
+                                                    "std/cmath",
+                                                    "std/complex",
+                                                    "std/concepts",
+                                                    "std/cstddef",
+                                                    "std/cstdint",
+                                                    "std/cstdlib",
+                                                    "std/cstring",
+                                                    "std/ctime",
+                                                    "std/expected",
+                                                    "std/functional",
+                                                    "std/initializer_list",
+                                                    "std/inplace_vector",
+                                                    "std/iterator",
+                                                    "std/latch",
+                                                    "std/limits",
+                                                    "std/linalg",
+                                                    "std/mdspan",
+                                                    "std/memory",
+                                                    "std/numbers",
+                                                    "std/numeric",
+                                                    "std/optional",
+                                                    "std/ranges",
+                                                    "std/ratio",
+                                                    "std/semaphore",
+                                                    "std/source_location",
+                                                    "std/span",
+                                                    "std/tuple",
+                                                    "std/type_traits",
+                                                    "std/utility",
+                                                    "std/variant",
+                                                    "std/version"};
   std::error_code ignored;
   for (const fs::path& folder : {headers, headers / "cccl"})
     if (fs::exists(folder / name, ignored)) return true;
   name.remove_prefix(std::string_view("cuda/").size());
-  return kNames.contains(name) || name.starts_with("__") || name.starts_with("std/__") || name.starts_with("experimental/");
+  return kNames.contains(name) || name.starts_with("__") || name.starts_with("std/__") ||
+         name.starts_with("experimental/");
 }
 
 /// 80 of "sm_80".
@@ -227,9 +310,16 @@ int architecture_number(std::string_view arch) {
 /// One build, step by step; `artifact_` is what the caller gets.
 class EmulatedBuild {
  public:
-  /// @param fallback  another architecture can be tried: kernels that this one's guards emptied stop the build
-  EmulatedBuild(const BuildRequest& request, int cuda_arch, bool fallback, Toolchain tools, ScratchFolder scratch, ScratchFolder own_scratch)
-      : request_(request), cuda_arch_(cuda_arch), fallback_(fallback), tools_(std::move(tools)), scratch_(std::move(scratch)), own_scratch_(std::move(own_scratch)),
+  /// @param fallback  another architecture can be tried: kernels that this one's guards emptied stop the
+  /// build
+  EmulatedBuild(const BuildRequest& request, int cuda_arch, bool fallback, Toolchain tools,
+                ScratchFolder scratch, ScratchFolder own_scratch)
+      : request_(request),
+        cuda_arch_(cuda_arch),
+        fallback_(fallback),
+        tools_(std::move(tools)),
+        scratch_(std::move(scratch)),
+        own_scratch_(std::move(own_scratch)),
         cache_(request.resources->cache / "emulated") {}
 
   Result<EmulatedArtifact> run() {
@@ -247,7 +337,8 @@ class EmulatedBuild {
     CAPSTONE_TRY(std::vector<fs::path> linked, std::move(objects));
     if (compiled_) CAPSTONE_CHECK(link(linked));
     finish_messages();
-    artifact_.result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    artifact_.result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return std::move(artifact_);
   }
 
@@ -260,22 +351,29 @@ class EmulatedBuild {
   std::string file_name() const { return request_.source.filename().string(); }
   BuildResult& result() { return artifact_.result; }
 
-  /// One step on the candidate: it reads the source's folder, CUDA's headers and the emulator, and writes to the scratch folder.
+  /// One step on the candidate: it reads the source's folder, CUDA's headers and the emulator, and writes to
+  /// the scratch folder.
   CompilerStep step(std::vector<std::string> argv) const {
     const fs::path source_folder = fs::absolute(folder());
-    CompilerStep one{.argv = std::move(argv), .cwd = source_folder, .work = fs::absolute(scratch_.path()),
+    CompilerStep one{.argv = std::move(argv),
+                     .cwd = source_folder,
+                     .work = fs::absolute(scratch_.path()),
                      .read = {source_folder, tools_.headers, tools_.shims, tools_.library, tools_.rewriter}};
     for (const fs::path& folder : request_.include_folders) one.read.push_back(fs::absolute(folder));
     return one;
   }
-  Result<ProcessResult> run_step(const CompilerStep& one) const { return run_compiler(one, request_.sandbox, *request_.resources); }
+  Result<ProcessResult> run_step(const CompilerStep& one) const {
+    return run_compiler(one, request_.sandbox, *request_.resources);
+  }
 
   Result<std::vector<fs::path>> own_objects() {
     auto compiled = [&](const std::string& name, const std::string& text) {
-      return cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), name, text, "-std=gnu++17");
+      return cached_object(tools_, *request_.resources, cache_, own_scratch_.path(), name, text,
+                           "-std=gnu++17");
     };
     std::vector<fs::path> objects;
-    CAPSTONE_TRY(fs::path boundary, compiled("end_of_candidate", "extern \"C\" void capstone_emu_end_of_candidate() {}\n"));
+    CAPSTONE_TRY(fs::path boundary,
+                 compiled("end_of_candidate", "extern \"C\" void capstone_emu_end_of_candidate() {}\n"));
     objects.push_back(std::move(boundary));  // behind the candidate's code, before ours (runtime/faults.cpp)
     for (const std::string name : {"cuda_api", "cuda_streams", "cuda_driver", "cuda_virtual_memory"}) {
       CAPSTONE_TRY(std::string text, read_file(tools_.runtime / (name + ".cpp")));
@@ -302,8 +400,10 @@ class EmulatedBuild {
   Result<bool> preprocess() {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
-    argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1", fmt::format("-DCAPSTONE_CUDA_ARCH={}", cuda_arch_), "-I."});
-    for (const fs::path& folder : request_.include_folders) argv.insert(argv.end(), {"-I", fs::absolute(folder).string()});
+    argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1",
+                             fmt::format("-DCAPSTONE_CUDA_ARCH={}", cuda_arch_), "-I."});
+    for (const fs::path& folder : request_.include_folders)
+      argv.insert(argv.end(), {"-I", fs::absolute(folder).string()});
     for (const std::string& definition : request_.definitions) argv.push_back("-D" + definition);
     for (const std::string& flag : tools_.header_flags(true)) argv.push_back(flag);
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
@@ -318,7 +418,8 @@ class EmulatedBuild {
       const std::string& text = result().first_error->text;
       const std::size_t end = text.find(": No such file");
       const std::string header = text.substr(0, end);
-      if (end != std::string::npos && belongs_to_library(header) && (!header.starts_with("cuda/") || exists_below_cuda(header, tools_.headers)))
+      if (end != std::string::npos && belongs_to_library(header) &&
+          (!header.starts_with("cuda/") || exists_below_cuda(header, tools_.headers)))
         refuse(*result().first_error, "library header '" + header + "' cannot be used on the CPU backend");
     }
     return false;
@@ -335,9 +436,13 @@ class EmulatedBuild {
     const std::string shape = request_.problem ? adapter_ : "program";
     // What the assembler includes is not in the preprocessed text.
     const bool more = text.find(".include") != std::string::npos || text.find("incbin") != std::string::npos;
-    digest_ = DigestBuilder().add("tools", tools_.identity).add("adapter", shape).add("source", text)
+    digest_ = DigestBuilder()
+                  .add("tools", tools_.identity)
+                  .add("adapter", shape)
+                  .add("source", text)
                   .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no")
-                  .add("neighbours", more ? digest_of_neighbours(request_.source) : "").hex();
+                  .add("neighbours", more ? digest_of_neighbours(request_.source) : "")
+                  .hex();
     artifact_.program = cache_ / digest_ / "worker";
     std::error_code ignored;
     result().cached = result().ok = fs::exists(artifact_.program, ignored);
@@ -352,12 +457,14 @@ class EmulatedBuild {
     const CompilerStep rewriting = step(std::move(argv));
     CAPSTONE_TRY(ProcessResult process, run_step(rewriting));
     if (process.ok()) return true;
-    if (process.end != ProcessResult::End::kExited && process.end != ProcessResult::End::kInterrupted) {  // too long, too much memory: the source's doing
+    if (process.end != ProcessResult::End::kExited &&
+        process.end != ProcessResult::End::kInterrupted) {  // too long, too much memory: the source's doing
       note_failure(process, rewriting);
       return false;
     }
     if (process.end != ProcessResult::End::kExited || process.status != 1)
-      return fail("the rewriter failed", file_name(), trim(process.err).empty() ? explain_end(process, rewriting) : process.err,
+      return fail("the rewriter failed", file_name(),
+                  trim(process.err).empty() ? explain_end(process, rewriting) : process.err,
                   ExitCode::kInternal);
     for (const std::string& line : split(process.out, '\n')) {
       if (line.empty()) continue;
@@ -373,15 +480,19 @@ class EmulatedBuild {
                                   finding.value("message", std::string())};
     const bool refused = finding.value("kind", std::string()) == "not_judgeable";
     const std::string hint = finding.value("hint", std::string());
-    result().log += fmt::format("{}:{}: {}: {}{}\n", message.file, message.line, refused ? "not judgeable" : "error",
-                                message.text, hint.empty() ? "" : "; " + hint);
-    if (refused) refuse(message, message.text + (hint.empty() ? "" : "; " + hint));
-    else if (!result().first_error) result().first_error = message;
+    result().log +=
+        fmt::format("{}:{}: {}: {}{}\n", message.file, message.line, refused ? "not judgeable" : "error",
+                    message.text, hint.empty() ? "" : "; " + hint);
+    if (refused)
+      refuse(message, message.text + (hint.empty() ? "" : "; " + hint));
+    else if (!result().first_error)
+      result().first_error = message;
   }
 
   void refuse(const CompilerMessage& where, const std::string& reason) {
     if (artifact_.not_judgeable.empty())
-      artifact_.not_judgeable = fmt::format("{}:{}: {}", user_path(request_.source, where.file), where.line, reason);
+      artifact_.not_judgeable =
+          fmt::format("{}:{}: {}", user_path(request_.source, where.file), where.line, reason);
   }
 
   Result<void> compile() {
@@ -398,20 +509,23 @@ class EmulatedBuild {
     return {};
   }
 
-  /// malloc, new, memcpy and the like of the candidate, and of nothing else in the program, become functions of the emulator.
+  /// malloc, new, memcpy and the like of the candidate, and of nothing else in the program, become functions
+  /// of the emulator.
   Result<void> redirect_calls() {
     const auto objcopy = find_program("objcopy", request_.resources->path_variable);
     if (!objcopy)
-      return fail("no objcopy found", request_.resources->path_variable, "install binutils (apt install binutils)",
-                  ExitCode::kEnvironment);
+      return fail("no objcopy found", request_.resources->path_variable,
+                  "install binutils (apt install binutils)", ExitCode::kEnvironment);
     std::vector<std::string> argv = {objcopy->string()};
-    for (const std::string name : {"malloc", "calloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm", "memcpy", "memmove", "memset"})
+    for (const std::string name : {"malloc", "calloc", "free", "_Znwm", "_Znam", "_ZdlPv", "_ZdlPvm",
+                                   "_ZdaPv", "_ZdaPvm", "memcpy", "memmove", "memset"})
       argv.insert(argv.end(), {"--redefine-sym", name + "=capstone_emu_" + name});
     argv.push_back(object().string());
     const CompilerStep redirecting = step(std::move(argv));
     CAPSTONE_TRY(ProcessResult process, run_step(redirecting));
     if (process.ok()) return {};
-    return fail("objcopy failed", file_name(), trim(process.err).empty() ? explain_end(process, redirecting) : process.err,
+    return fail("objcopy failed", file_name(),
+                trim(process.err).empty() ? explain_end(process, redirecting) : process.err,
                 ExitCode::kInternal);
   }
 
@@ -428,8 +542,8 @@ class EmulatedBuild {
                           text.find("ambiguating new declaration") != std::string::npos;
     for (std::string_view name : {"launch", "workspace_bytes", "prepare", "prepared_bytes"}) {
       if (!conflict || text.find(" " + std::string(name) + "(") == std::string::npos) continue;
-      result().first_error->text =
-          fmt::format("the signature of {}() differs from problem/launch.h, which has: {}", name, declaration_of(name));
+      result().first_error->text = fmt::format(
+          "the signature of {}() differs from problem/launch.h, which has: {}", name, declaration_of(name));
       result().log += "hint: copy the declaration from problem/launch.h\n";
       return;
     }
@@ -444,8 +558,10 @@ class EmulatedBuild {
     const std::size_t end = text.find(';', at);
     std::size_t begin = text.find_last_of(";}{#", at);
     const std::size_t external = text.rfind("extern", at);
-    if (external != std::string::npos && (begin == std::string::npos || external > begin)) begin = external;
-    else if (begin != std::string::npos) ++begin;
+    if (external != std::string::npos && (begin == std::string::npos || external > begin))
+      begin = external;
+    else if (begin != std::string::npos)
+      ++begin;
     std::string words;
     for (const std::string& word : split(text.substr(begin, end - begin), ' '))
       if (!word.empty()) words += (words.empty() ? "" : " ") + word;
@@ -456,8 +572,9 @@ class EmulatedBuild {
     const fs::path program = scratch_.path() / "worker";
     std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
     for (const fs::path& part : objects) argv.push_back(part.string());
-    // With a main() of its own the program leaves the worker's in the library, and takes the report at its end along.
-    // The C++ library comes first: what it has is not looked for in ours, beside the worker's main().
+    // With a main() of its own the program leaves the worker's in the library, and takes the report at its
+    // end along. The C++ library comes first: what it has is not looked for in ours, beside the worker's
+    // main().
     if (!request_.problem) argv.insert(argv.end(), {"-Wl,-u,capstone_emu_program", "-lstdc++"});
     argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});
     CompilerStep linking = step(argv);
@@ -474,25 +591,29 @@ class EmulatedBuild {
     result().log += process.err;
     for (const UndefinedReference& missing : undefined_references(process.err)) {
       if (missing.symbol == "launch") {
-        result().first_error = CompilerMessage{file_name(), 0, 0, "the file defines no extern \"C\" void launch(...)"};
+        result().first_error =
+            CompilerMessage{file_name(), 0, 0, "the file defines no extern \"C\" void launch(...)"};
         result().log += "hint: define it as problem/launch.h declares it: " + declaration_of("launch") + "\n";
         return;
       }
       const CompilerMessage where{missing.file.empty() ? file_name() : missing.file, missing.line, 0,
                                   "undefined reference to " + missing.symbol};
       if (!result().first_error) result().first_error = where;
-      const bool runtime = missing.symbol.starts_with("cuda") || (missing.symbol.starts_with("cu") &&
-                           missing.symbol.size() > 2 && std::isupper(static_cast<unsigned char>(missing.symbol[2])));
+      const bool runtime = missing.symbol.starts_with("cuda") ||
+                           (missing.symbol.starts_with("cu") && missing.symbol.size() > 2 &&
+                            std::isupper(static_cast<unsigned char>(missing.symbol[2])));
       if (belongs_to_library(missing.symbol) || runtime)
-        refuse(where, fmt::format("{} call '{}' cannot run on the CPU backend", runtime ? "CUDA API" : "library",
-                                  missing.symbol));
+        refuse(where, fmt::format("{} call '{}' cannot run on the CPU backend",
+                                  runtime ? "CUDA API" : "library", missing.symbol));
     }
-    if (!result().first_error) result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process, linking)};
+    if (!result().first_error)
+      result().first_error = CompilerMessage{file_name(), 0, 0, explain_end(process, linking)};
   }
 
   /// Moves the program to where it is looked up. Another build of the same source may have been faster; fine.
   Result<void> keep(const fs::path& program) {
-    if (!is_own_file(program)) return fail("the build made something that is not a program", file_name(), {}, ExitCode::kUsage);
+    if (!is_own_file(program))
+      return fail("the build made something that is not a program", file_name(), {}, ExitCode::kUsage);
     const fs::path folder = cache_ / digest_, staged = own_scratch_.path() / "keep";
     CAPSTONE_CHECK(make_folders(staged));
     std::error_code code;
@@ -517,7 +638,8 @@ class EmulatedBuild {
     if (log.size() > kMaxLog) log = log.substr(0, kMaxLog) + "\n… (cut)\n";
     result().command = replace_all(std::move(result().command), scratch_.path().string() + "/", "");
     if (auto& error = result().first_error) {
-      error->file = error->file == header_path().string() ? "problem/launch.h" : user_path(request_.source, error->file);
+      error->file = error->file == header_path().string() ? "problem/launch.h"
+                                                          : user_path(request_.source, error->file);
     }
   }
 
@@ -543,19 +665,23 @@ Result<EmulatedArtifact> build_emulated(const BuildRequest& request) {
   auto built_for = [&](int cuda_arch, bool fallback) -> Result<EmulatedArtifact> {
     CAPSTONE_TRY(ScratchFolder scratch, ScratchFolder::create(request.resources->cache / "emulated"));
     CAPSTONE_TRY(ScratchFolder own_scratch, ScratchFolder::create(request.resources->cache / "emulated"));
-    return EmulatedBuild(request, cuda_arch, fallback, tools, std::move(scratch), std::move(own_scratch)).run();
+    return EmulatedBuild(request, cuda_arch, fallback, tools, std::move(scratch), std::move(own_scratch))
+        .run();
   };
   if (request.cuda_arch != 0) return built_for(request.cuda_arch, false);
-  const bool older_allowed = !request.problem || architecture_number(request.problem->arch) <= kOlderArch / 10;
+  const bool older_allowed =
+      !request.problem || architecture_number(request.problem->arch) <= kOlderArch / 10;
   if (!older_allowed) return built_for(kArch, false);
-  // First with every kernel whole; then with kernels that guards emptied, which this architecture may never launch.
+  // First with every kernel whole; then with kernels that guards emptied, which this architecture may never
+  // launch.
   std::string reason;
   std::optional<EmulatedArtifact> first;
   for (const bool whole : {true, false})
     for (const int cuda_arch : {kArch, kOlderArch}) {
       CAPSTONE_TRY(EmulatedArtifact built, built_for(cuda_arch, whole));
       if (built.not_judgeable.empty() && (built.result.ok || cuda_arch == kArch)) {
-        if (cuda_arch == kOlderArch) built.arch_note = fmt::format("judged as sm_{}: as sm_{}, {}", kOlderArch / 10, kArch / 10, reason);
+        if (cuda_arch == kOlderArch)
+          built.arch_note = fmt::format("judged as sm_{}: as sm_{}, {}", kOlderArch / 10, kArch / 10, reason);
         return built;
       }
       if (reason.empty()) reason = built.not_judgeable;

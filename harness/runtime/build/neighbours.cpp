@@ -30,13 +30,15 @@ std::string digest_of_neighbours(const fs::path& source) {
   std::map<std::string, std::string> files;  // sorted: folders are read in any order
   std::error_code code;
   std::size_t entries = 0;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, code), end; !code && at != end;
-       at.increment(code)) {
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, code), end;
+       !code && at != end; at.increment(code)) {
     if (++entries > kMaxEntries)
       return fmt::format("uncounted at {}", std::chrono::steady_clock::now().time_since_epoch().count());
     std::error_code ignored;
-    if (at->path().filename().string().starts_with(".") && at->is_directory(ignored)) at.disable_recursion_pending();
-    else if (at->is_regular_file(ignored)) files[at->path().lexically_relative(folder).string()] = content_of(*at);
+    if (at->path().filename().string().starts_with(".") && at->is_directory(ignored))
+      at.disable_recursion_pending();
+    else if (at->is_regular_file(ignored))
+      files[at->path().lexically_relative(folder).string()] = content_of(*at);
   }
   DigestBuilder digest;
   for (const auto& [name, content] : files) digest.add(name, content);

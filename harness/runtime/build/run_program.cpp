@@ -34,7 +34,8 @@ Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Res
   spec.max_memory = request.max_memory;
   spec.max_file = kLargestProgramFile;
   spec.max_tasks = kMaxProgramTasks;
-  CAPSTONE_TRY(run.process, run_process(sandbox.confine(std::move(spec), {.read = {folder}, .write = {}, .gpu = false})));
+  CAPSTONE_TRY(run.process,
+               run_process(sandbox.confine(std::move(spec), {.read = {folder}, .write = {}, .gpu = false})));
   return run;
 }
 

@@ -12,26 +12,26 @@
 namespace capstone {
 
 struct ProgramRequest {
-  std::filesystem::path source;             ///< the .cu
-  std::vector<std::string> arguments;       ///< handed to its main()
+  std::filesystem::path source;                        ///< the .cu
+  std::vector<std::string> arguments;                  ///< handed to its main()
   std::vector<std::filesystem::path> include_folders;  ///< of headers outside of the source's folder
-  std::vector<std::string> definitions;     ///< of macros: "NAME" or "NAME=VALUE"
-  int cuda_arch = 0;                        ///< value of __CUDA_ARCH__; 0: 900, or 800 when only that can be run
-  std::string schedule = "forward";         ///< forward, reverse, random or warp
-  std::uint64_t seed = 1;                   ///< of the random schedule
-  BuildVariant variant = BuildVariant::kFast;         ///< what the build is instrumented for
+  std::vector<std::string> definitions;                ///< of macros: "NAME" or "NAME=VALUE"
+  int cuda_arch = 0;                 ///< value of __CUDA_ARCH__; 0: 900, or 800 when only that can be run
+  std::string schedule = "forward";  ///< forward, reverse, random or warp
+  std::uint64_t seed = 1;            ///< of the random schedule
+  BuildVariant variant = BuildVariant::kFast;  ///< what the build is instrumented for
   std::chrono::seconds timeout{60};
   std::size_t max_memory = std::size_t{8} << 30;  ///< [B] of the program and all that it starts
 };
 
 struct ProgramRun {
   EmulatedArtifact build;
-  ProcessResult process{};                  ///< how it ended; meaningful when build.result.ok
+  ProcessResult process{};  ///< how it ended; meaningful when build.result.ok
   bool timed_out() const { return process.end == ProcessResult::End::kTimedOut; }
 };
 
-/// Builds the program and runs it isolated as a candidate is: no network, no home, limits on time, memory and output.
-/// It may read the folder of its source.
+/// Builds the program and runs it isolated as a candidate is: no network, no home, limits on time, memory and
+/// output. It may read the folder of its source.
 /// @error no compiler, no CUDA headers, no such file; a source that does not compile is not an Error.
 Result<ProgramRun> run_emulated_program(const ProgramRequest& request, const Resources& resources);
 

@@ -1,15 +1,16 @@
-// capstone-capture-worker SUBMISSION.so: loads one submission and writes down what its launch() puts on the GPU, as a captured graph.
+// capstone-capture-worker SUBMISSION.so: loads one submission and writes down what its launch() puts on the
+// GPU, as a captured graph.
 //
-// Untrusted as soon as the submission is loaded: the judge checks every field of a captured graph, and the captured graph is then judged by what
-// it computes. Nothing that is recorded here runs here.
+// Untrusted as soon as the submission is loaded: the judge checks every field of a captured graph, and the
+// captured graph is then judged by what it computes. Nothing that is recorded here runs here.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
-
-#include <sys/mman.h>
 
 #include "harness/runtime/cuda/captures.h"
 #include "harness/runtime/cuda/shim.h"
@@ -20,7 +21,8 @@ using namespace capstone::gpu;
 using capstone::difference;
 using Json = capstone::Json;
 
-// What no captured graph can hold; the submission then runs in in-process execution, with these words as the reason.
+// What no captured graph can hold; the submission then runs in in-process execution, with these words as the
+// reason.
 struct NotSealable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -68,9 +70,9 @@ class Translation {
     std::vector<CUgraphEdgeData> kind(edge_count);
     check(get_edges(graph, from.data(), to.data(), kind.data(), &edge_count), "cuGraphGetEdges");
 
-    std::map<CUgraphNode, Ids> done;       // node → captured graph ids that stand for its end
-    std::map<CUgraphNode, int> waiting;    // node → edges not yet satisfied
-    std::map<CUgraphNode, bool> last;      // node has no successor
+    std::map<CUgraphNode, Ids> done;     // node → captured graph ids that stand for its end
+    std::map<CUgraphNode, int> waiting;  // node → edges not yet satisfied
+    std::map<CUgraphNode, bool> last;    // node has no successor
     for (CUgraphNode node : nodes) waiting[node] = 0, last[node] = true;
     for (std::size_t e = 0; e < edge_count; ++e) ++waiting[to[e]], last[from[e]] = false;
     std::vector<CUgraphNode> ready;
@@ -111,12 +113,22 @@ class Translation {
         CAPSTONE_CU(cuGraphChildGraphNodeGetGraph, node, &child);
         return add(child, after);
       }
-      case CU_GRAPH_NODE_TYPE_KERNEL: out = kernel(node); break;
-      case CU_GRAPH_NODE_TYPE_MEMSET: out = memset(node); break;
-      case CU_GRAPH_NODE_TYPE_MEMCPY: out = copy(node); break;
-      case CU_GRAPH_NODE_TYPE_HOST: throw NotSealable("it calls the host from a stream");
-      case CU_GRAPH_NODE_TYPE_CONDITIONAL: throw NotSealable("it uses conditional graph nodes");
-      default: throw NotSealable("it uses a kind of graph node that a captured graph does not hold (" + std::to_string(int(type)) + ")");
+      case CU_GRAPH_NODE_TYPE_KERNEL:
+        out = kernel(node);
+        break;
+      case CU_GRAPH_NODE_TYPE_MEMSET:
+        out = memset(node);
+        break;
+      case CU_GRAPH_NODE_TYPE_MEMCPY:
+        out = copy(node);
+        break;
+      case CU_GRAPH_NODE_TYPE_HOST:
+        throw NotSealable("it calls the host from a stream");
+      case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+        throw NotSealable("it uses conditional graph nodes");
+      default:
+        throw NotSealable("it uses a kind of graph node that a captured graph does not hold (" +
+                          std::to_string(int(type)) + ")");
     }
     out["after"] = unique(after);
     if (!early.empty()) out["early"] = unique(early);
@@ -137,8 +149,10 @@ class Translation {
     if (!function) CAPSTONE_CU(cuKernelGetFunction, &function, p.kern);
     const char* name = nullptr;
     CAPSTONE_CU(cuFuncGetName, &name, function);
-    Json out{{"kind", "kernel"}, {"function", name},
-             {"grid", {p.gridDimX, p.gridDimY, p.gridDimZ}}, {"block", {p.blockDimX, p.blockDimY, p.blockDimZ}},
+    Json out{{"kind", "kernel"},
+             {"function", name},
+             {"grid", {p.gridDimX, p.gridDimY, p.gridDimZ}},
+             {"block", {p.blockDimX, p.blockDimY, p.blockDimZ}},
              {"shared", p.sharedMemBytes}};
     int value = 0;
     CAPSTONE_CU(cuFuncGetAttribute, &value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function);
@@ -168,26 +182,39 @@ class Translation {
     };
     if (has(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) && value.clusterDim.x)
       out["cluster"] = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
-    if (has(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE) && value.clusterSchedulingPolicyPreference)
+    if (has(CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE) &&
+        value.clusterSchedulingPolicyPreference)
       out["cluster_policy"] = static_cast<unsigned>(value.clusterSchedulingPolicyPreference);
     if (has(CU_LAUNCH_ATTRIBUTE_COOPERATIVE) && value.cooperative) out["cooperative"] = true;
     if (has(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) && value.accessPolicyWindow.num_bytes) {
       const CUaccessPolicyWindow& w = value.accessPolicyWindow;
-      out["window"] = {{"base", address(reinterpret_cast<CUdeviceptr>(w.base_ptr))}, {"bytes", w.num_bytes}, {"ratio", w.hitRatio},
-                       {"hit", static_cast<unsigned>(w.hitProp)}, {"miss", static_cast<unsigned>(w.missProp)}};
+      out["window"] = {{"base", address(reinterpret_cast<CUdeviceptr>(w.base_ptr))},
+                       {"bytes", w.num_bytes},
+                       {"ratio", w.hitRatio},
+                       {"hit", static_cast<unsigned>(w.hitProp)},
+                       {"miss", static_cast<unsigned>(w.missProp)}};
     }
     int number = 0;
-    if (CAPSTONE_DRIVER(cuFuncGetAttribute)(&number, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, function) == CUDA_SUCCESS && number)
+    if (CAPSTONE_DRIVER(cuFuncGetAttribute)(&number, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                                            function) == CUDA_SUCCESS &&
+        number)
       out["portable"] = false;
-    if (CAPSTONE_DRIVER(cuFuncGetAttribute)(&number, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, function) == CUDA_SUCCESS && number >= 0)
+    if (CAPSTONE_DRIVER(cuFuncGetAttribute)(&number, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                            function) == CUDA_SUCCESS &&
+        number >= 0)
       out["carveout"] = static_cast<unsigned>(number);
   }
 
   Json memset(CUgraphNode node) {
     CUDA_MEMSET_NODE_PARAMS p{};
     CAPSTONE_CU(cuGraphMemsetNodeGetParams, node, &p);
-    return {{"kind", "memset"}, {"dst", address(p.dst)}, {"value", p.value}, {"element", p.elementSize},
-            {"width", p.width}, {"height", p.height}, {"pitch", p.height > 1 ? p.pitch : 0}};
+    return {{"kind", "memset"},
+            {"dst", address(p.dst)},
+            {"value", p.value},
+            {"element", p.elementSize},
+            {"width", p.width},
+            {"height", p.height},
+            {"pitch", p.height > 1 ? p.pitch : 0}};
   }
 
   Json copy(CUgraphNode node) {
@@ -195,20 +222,30 @@ class Translation {
     CAPSTONE_CU(cuGraphMemcpyNodeGetParams, node, &p);
     if (p.Depth != 1 || p.srcXInBytes || p.srcY || p.srcZ || p.dstXInBytes || p.dstY || p.dstZ)
       throw NotSealable("it makes a three-dimensional copy");
-    if (p.dstMemoryType == CU_MEMORYTYPE_HOST) throw NotSealable("it copies results to the host inside launch()");
-    if (p.dstMemoryType == CU_MEMORYTYPE_ARRAY || p.srcMemoryType == CU_MEMORYTYPE_ARRAY) throw NotSealable("it uses CUDA arrays");
+    if (p.dstMemoryType == CU_MEMORYTYPE_HOST)
+      throw NotSealable("it copies results to the host inside launch()");
+    if (p.dstMemoryType == CU_MEMORYTYPE_ARRAY || p.srcMemoryType == CU_MEMORYTYPE_ARRAY)
+      throw NotSealable("it uses CUDA arrays");
     Json src;
     auto kept = Shim::get().kept.find(p.srcHost);
-    if (p.srcMemoryType == CU_MEMORYTYPE_HOST && kept == Shim::get().kept.end()) throw NotSealable("it copies host memory of its own");
+    if (p.srcMemoryType == CU_MEMORYTYPE_HOST && kept == Shim::get().kept.end())
+      throw NotSealable("it copies host memory of its own");
     if (p.srcMemoryType != CU_MEMORYTYPE_DEVICE && kept != Shim::get().kept.end()) {
       src = {{"data", data_.size()}};
       data_.append(kept->second.data(), kept->second.size());
     } else {
-      src = address(p.srcMemoryType == CU_MEMORYTYPE_UNIFIED ? reinterpret_cast<CUdeviceptr>(p.srcHost) : p.srcDevice);
+      src = address(p.srcMemoryType == CU_MEMORYTYPE_UNIFIED ? reinterpret_cast<CUdeviceptr>(p.srcHost)
+                                                             : p.srcDevice);
     }
-    return {{"kind", "copy"}, {"dst", address(p.dstMemoryType == CU_MEMORYTYPE_UNIFIED ? reinterpret_cast<CUdeviceptr>(p.dstHost) : p.dstDevice)},
-            {"src", std::move(src)}, {"width", p.WidthInBytes}, {"height", p.Height},
-            {"dst_pitch", p.Height > 1 ? p.dstPitch : 0}, {"src_pitch", p.Height > 1 ? p.srcPitch : 0}};
+    return {
+        {"kind", "copy"},
+        {"dst", address(p.dstMemoryType == CU_MEMORYTYPE_UNIFIED ? reinterpret_cast<CUdeviceptr>(p.dstHost)
+                                                                 : p.dstDevice)},
+        {"src", std::move(src)},
+        {"width", p.WidthInBytes},
+        {"height", p.Height},
+        {"dst_pitch", p.Height > 1 ? p.dstPitch : 0},
+        {"src_pitch", p.Height > 1 ? p.srcPitch : 0}};
   }
 
   Json address(CUdeviceptr at) const {
@@ -231,7 +268,8 @@ class Translation {
     for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
       CUdeviceptr value = 0;
       std::memcpy(&value, &bytes[at], sizeof value);
-      if (auto global = global_at(value)) list.push_back({{"at", at}, {"global", global->first}, {"offset", global->second}});
+      if (auto global = global_at(value))
+        list.push_back({{"at", at}, {"global", global->first}, {"offset", global->second}});
     }
     return list;
   }
@@ -252,7 +290,8 @@ class Translation {
 bool is_chain(const Json& nodes) {
   for (std::size_t i = 1; i < nodes.size(); ++i) {
     const Json& after = nodes[i]["after"];
-    if (!(after.size() == 1 && after[0] == i - 1) && !(nodes[i].contains("early") && after.empty())) return false;
+    if (!(after.size() == 1 && after[0] == i - 1) && !(nodes[i].contains("early") && after.empty()))
+      return false;
   }
   return true;
 }
@@ -265,21 +304,29 @@ class CaptureWorker {
     const std::string op = request.value("op", "");
     if (op == "hello") return {{"ok", true}, {"protocol", 1}, {"backend", "cuda"}};
     if (op == "arena") {
-      // Memory of its own, at the address that the tensors have elsewhere: nothing real is here to be looked at.
+      // Memory of its own, at the address that the tensors have elsewhere: nothing real is here to be looked
+      // at.
       if (fd >= 0) ::close(fd);
       ::close(arena_.create(request.at("bytes").get<std::size_t>()));
-      if (!arena_.at_fixed_address()) return {{"ok", false}, {"kind", "exception"}, {"message", "the address range for tensors is taken"}};
+      if (!arena_.at_fixed_address())
+        return {{"ok", false}, {"kind", "exception"}, {"message", "the address range for tensors is taken"}};
       return {{"ok", true}};
     }
-    if (op == "workspace") return {{"ok", true}, {"bytes", submission_.workspace(Slots(request.at("args"), arena_.base()).data())}};
+    if (op == "workspace")
+      return {{"ok", true},
+              {"bytes", submission_.workspace(Slots(request.at("args"), arena_.base()).data())}};
     if (op == "prepared")
-      return {{"ok", true}, {"bytes", submission_.prepared ? submission_.prepared(Slots(request.at("args"), arena_.base()).data()) : 0}};
+      return {
+          {"ok", true},
+          {"bytes",
+           submission_.prepared ? submission_.prepared(Slots(request.at("args"), arena_.base()).data()) : 0}};
     if (op == "record") return record(request, give);
     return {{"ok", false}, {"kind", "exception"}, {"message", "unknown request: " + op}};
   }
 
  private:
-  // `what`: "run" (three calls: the first may set things up, the second and third must do the same) or "prepare" (one).
+  // `what`: "run" (three calls: the first may set things up, the second and third must do the same) or
+  // "prepare" (one).
   Json record(const Json& request, int& give) try {
     Slots slots(request.at("args"), arena_.base());
     void* workspace = at_offset(request, "workspace", arena_.base());
@@ -287,8 +334,10 @@ class CaptureWorker {
     const bool prepare = request.value("what", "run") == "prepare";
     if (prepare && !submission_.prepare) throw std::runtime_error("the problem has no prepare()");
     auto call = [&] {
-      if (prepare) submission_.prepare(slots.data(), prepared, cudaStreamPerThread);
-      else submission_.call(slots.data(), workspace, prepared, cudaStreamPerThread);
+      if (prepare)
+        submission_.prepare(slots.data(), prepared, cudaStreamPerThread);
+      else
+        submission_.call(slots.data(), workspace, prepared, cudaStreamPerThread);
     };
     std::string data;
     Translation translation(arena_, data);
@@ -303,7 +352,11 @@ class CaptureWorker {
         throw NotSealable("launch() does something else from call to call: " + what);
     }
     Shim& shim = Shim::get();
-    Json graph{{"plan", 1}, {"scratch", shim.memory.high()}, {"notes", Json::array()}, {"first", first}, {"steady", steady}};
+    Json graph{{"plan", 1},
+               {"scratch", shim.memory.high()},
+               {"notes", Json::array()},
+               {"first", first},
+               {"steady", steady}};
     if (shim.waited) {
       if (!is_chain(first) || !is_chain(steady)) throw NotSealable("it waits for the GPU between branches");
       graph["notes"].push_back("launch() waits for the GPU; the plan has no host that could wait");
@@ -344,9 +397,11 @@ class CaptureWorker {
     shim.recording = false;
     shim.memory.end_of_call();
     if (!shim.refused.empty()) throw NotSealable(shim.refused);
-    if (ended == cudaErrorStreamCaptureUnjoined) throw NotSealable("it leaves work on another stream unjoined");
+    if (ended == cudaErrorStreamCaptureUnjoined)
+      throw NotSealable("it leaves work on another stream unjoined");
     if (ended != cudaSuccess)
-      throw NotSealable(std::string("it makes a call that cannot be recorded (") + cudaGetErrorName(left != cudaSuccess ? left : ended) + ")");
+      throw NotSealable(std::string("it makes a call that cannot be recorded (") +
+                        cudaGetErrorName(left != cudaSuccess ? left : ended) + ")");
     if (!thrown.empty()) throw std::runtime_error("launch() threw: " + thrown);
     if (left != cudaSuccess) throw LaunchError{left};
     return translation.nodes(graph.graph);
@@ -376,7 +431,9 @@ class CaptureWorker {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: capstone-capture-worker SUBMISSION.so (started by capstone; speaks on descriptor 3)\n");
+    std::fprintf(
+        stderr,
+        "usage: capstone-capture-worker SUBMISSION.so (started by capstone; speaks on descriptor 3)\n");
     return 2;
   }
   std::unique_ptr<CaptureWorker> capture_worker;

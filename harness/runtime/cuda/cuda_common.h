@@ -24,7 +24,8 @@ struct CudaFailure : std::runtime_error {
 
 inline void check(cudaError_t code, const char* call) {
   if (code != cudaSuccess)
-    throw CudaFailure(std::string(call) + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")");
+    throw CudaFailure(std::string(call) + ": " + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) +
+                      ")");
 }
 #define CAPSTONE_CUDA(call) ::capstone::gpu::check((call), #call)
 
@@ -39,10 +40,11 @@ inline void* driver_symbol(const char* name) {
 #define CAPSTONE_TEXT_(name) #name
 #define CAPSTONE_TEXT(name) CAPSTONE_TEXT_(name)
 /// cuda.h maps many names to versioned ones. The string is made after that mapping, so both agree.
-#define CAPSTONE_DRIVER(name)                                                                                      \
-  ([] {                                                                                                            \
-    static const auto function = reinterpret_cast<decltype(&name)>(::capstone::gpu::driver_symbol(CAPSTONE_TEXT(name))); \
-    return function;                                                                                               \
+#define CAPSTONE_DRIVER(name)                                                                   \
+  ([] {                                                                                         \
+    static const auto function =                                                                \
+        reinterpret_cast<decltype(&name)>(::capstone::gpu::driver_symbol(CAPSTONE_TEXT(name))); \
+    return function;                                                                            \
   }())
 inline void check(CUresult code, const char* call) {
   if (code == CUDA_SUCCESS) return;
@@ -115,8 +117,9 @@ class Arena {
   void import(int fd, std::size_t bytes) {
     drop();
     size_ = in_granules(bytes);
-    CUresult code = CAPSTONE_DRIVER(cuMemImportFromShareableHandle)(&handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
-                                                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    CUresult code = CAPSTONE_DRIVER(cuMemImportFromShareableHandle)(
+        &handle_, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)),
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     ::close(fd);
     check(code, "cuMemImportFromShareableHandle");
     map();
@@ -199,22 +202,27 @@ class Scratch {
 inline Json launch_failure(cudaError_t left, cudaError_t finished) {
   bool at_launch = left != cudaSuccess;
   cudaError_t code = at_launch ? left : finished;
-  Json answer{{"ok", false}, {"kind", at_launch ? "launch_error" : "undefined_behaviour"},
-                    {"message", std::string(at_launch ? "the launch failed: " : "the kernel failed: ") + cudaGetErrorString(code) +
-                                    " (" + cudaGetErrorName(code) + ")"}};
+  Json answer{{"ok", false},
+              {"kind", at_launch ? "launch_error" : "undefined_behaviour"},
+              {"message", std::string(at_launch ? "the launch failed: " : "the kernel failed: ") +
+                              cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ")"}};
   switch (code) {
     case cudaErrorInvalidConfiguration:
       answer["hint"] = "too many threads a block (1024 at most), or an empty grid";
       break;
     case cudaErrorInvalidValue:
-      answer["hint"] = "often more than 48 KB of dynamic shared memory without cudaFuncSetAttribute("
-                       "…MaxDynamicSharedMemorySize…)";
+      answer["hint"] =
+          "often more than 48 KB of dynamic shared memory without cudaFuncSetAttribute("
+          "…MaxDynamicSharedMemorySize…)";
       break;
     case cudaErrorIllegalAddress:
-      answer["hint"] = "an index leaves its tensor: run `compute-sanitizer`, or measure with --backend emulated for the line";
+      answer["hint"] =
+          "an index leaves its tensor: run `compute-sanitizer`, or measure with --backend emulated for the "
+          "line";
       break;
     case cudaErrorMisalignedAddress:
-      answer["hint"] = "a vector load (float4) at an address that is not a multiple of its size: rows need not be aligned";
+      answer["hint"] =
+          "a vector load (float4) at an address that is not a multiple of its size: rows need not be aligned";
       break;
     case cudaErrorNoKernelImageForDevice:
       answer["hint"] = "the kernel was built for another architecture";
@@ -233,7 +241,7 @@ struct Submission {
   using Label = const char* (*)();
   Call call = nullptr;
   Size workspace = nullptr;
-  Size prepared = nullptr;    ///< null: the problem has no prepare()
+  Size prepared = nullptr;  ///< null: the problem has no prepare()
   Prepare prepare = nullptr;
   Label label = nullptr;
 

@@ -35,7 +35,8 @@ Result<void> DeviceBuffers::lay_out(PrivateBytes bytes) {
   expected_args_ = args_;
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i)
     if (parameter(layout_.tensors[i]).is_written())
-      expected_args_[static_cast<std::size_t>(layout_.tensors[i].parameter)] = {{"expected", expected_at_[i]}};
+      expected_args_[static_cast<std::size_t>(layout_.tensors[i].parameter)] = {
+          {"expected", expected_at_[i]}};
   return {};
 }
 
@@ -50,16 +51,22 @@ tl::expected<void, WorkerFailure> DeviceBuffers::share(Runner& runner, bool trus
   if (auto mapped = runner.ask({{"op", "arena"}, {"bytes", layout_.bytes}}, kTimeout, memory_); !mapped)
     return tl::unexpected(mapped.error());
   if (!trusted) return {};
-  if (auto mapped = runner.ask({{"op", "expected"}, {"bytes", expected_bytes_}}, kTimeout, expected_memory_); !mapped)
+  if (auto mapped = runner.ask({{"op", "expected"}, {"bytes", expected_bytes_}}, kTimeout, expected_memory_);
+      !mapped)
     return tl::unexpected(mapped.error());
   return {};
 }
 
-Result<void> DeviceBuffers::fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed) {
+Result<void> DeviceBuffers::fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena,
+                                                  std::size_t place, std::uint64_t seed) {
   const Parameter& p = parameter(slot);
   CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed, Battery::kPlain));
   if (draw) {
-    steps.push_back({{"do", "fill"}, {"arena", arena}, {"at", place}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)},
+    steps.push_back({{"do", "fill"},
+                     {"arena", arena},
+                     {"at", place},
+                     {"elements", slot.elements},
+                     {"dtype", name_of(p.dtype)},
                      {"draw", draw_json(*draw)}});
     return {};
   }
@@ -73,10 +80,19 @@ Result<void> DeviceBuffers::fill_parameters(std::uint64_t seed) {
   Json steps = Json::array();
   for (const TensorSlot& slot : layout_.tensors) {
     const Parameter& p = parameter(slot);
-    if (p.role == Role::kParameter) CAPSTONE_CHECK(fill_tensor_on_device(steps, slot, "tensors", slot.offset, seed));
-    else steps.push_back({{"do", "poison"}, {"at", slot.offset}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)}, {"seed", seed + 2}});
+    if (p.role == Role::kParameter)
+      CAPSTONE_CHECK(fill_tensor_on_device(steps, slot, "tensors", slot.offset, seed));
+    else
+      steps.push_back({{"do", "poison"},
+                       {"at", slot.offset},
+                       {"elements", slot.elements},
+                       {"dtype", name_of(p.dtype)},
+                       {"seed", seed + 2}});
   }
-  steps.push_back({{"do", "poison_bytes"}, {"at", layout_.prepared_offset}, {"bytes", layout_.prepared_bytes}, {"seed", seed + 3}});
+  steps.push_back({{"do", "poison_bytes"},
+                   {"at", layout_.prepared_offset},
+                   {"bytes", layout_.prepared_bytes},
+                   {"seed", seed + 3}});
   CAPSTONE_TRY(auto done, gpu_host_.batch(std::move(steps)));
   (void)done;
   return {};
@@ -90,8 +106,12 @@ Result<void> DeviceBuffers::fill(std::uint64_t seed) {
     const Parameter& p = parameter(slot);
     if (p.role == Role::kOutput) {
       for (const char* arena : {"tensors", "expected"})
-        steps.push_back({{"do", "poison"}, {"arena", arena}, {"at", arena[0] == 't' ? slot.offset : expected_at_[i]},
-                         {"elements", slot.elements}, {"dtype", name_of(p.dtype)}, {"seed", seed}});
+        steps.push_back({{"do", "poison"},
+                         {"arena", arena},
+                         {"at", arena[0] == 't' ? slot.offset : expected_at_[i]},
+                         {"elements", slot.elements},
+                         {"dtype", name_of(p.dtype)},
+                         {"seed", seed}});
       continue;
     }
     CAPSTONE_CHECK(fill_tensor_on_device(steps, slot, "tensors", slot.offset, seed));
@@ -100,7 +120,10 @@ Result<void> DeviceBuffers::fill(std::uint64_t seed) {
   for (auto [offset, size] : layout_.guards())
     steps.push_back({{"do", "poison_bytes"}, {"at", offset}, {"bytes", size}, {"seed", seed ^ offset}});
   if (layout_.workspace_bytes)
-    steps.push_back({{"do", "poison_bytes"}, {"at", layout_.workspace_offset}, {"bytes", layout_.workspace_bytes}, {"seed", seed + 1}});
+    steps.push_back({{"do", "poison_bytes"},
+                     {"at", layout_.workspace_offset},
+                     {"bytes", layout_.workspace_bytes},
+                     {"seed", seed + 1}});
   // Inputs that only the host can make are known again by a number.
   std::vector<std::size_t> host_made;
   for (std::size_t i = 0; i < layout_.tensors.size(); ++i) {
@@ -113,27 +136,33 @@ Result<void> DeviceBuffers::fill(std::uint64_t seed) {
   for (std::size_t i : host_made) steps.push_back(fingerprint_step(layout_.tensors[i], seed));
   steps.push_back({{"do", "flush"}});
   CAPSTONE_TRY(Json done, gpu_host_.batch(std::move(steps)));
-  for (std::size_t k = 0; k < host_made.size(); ++k) host_made_[host_made[k]] = done[first + k].at("value").get<std::uint64_t>();
+  for (std::size_t k = 0; k < host_made.size(); ++k)
+    host_made_[host_made[k]] = done[first + k].at("value").get<std::uint64_t>();
   return {};
 }
 
 Json DeviceBuffers::run_request(bool into_expected, int repeat, std::int64_t hide_ns) const {
-  Json request{{"op", "run"}, {"args", into_expected ? expected_args_ : args_}, {"repeat", repeat}, {"hide_ns", hide_ns}};
+  Json request{{"op", "run"},
+               {"args", into_expected ? expected_args_ : args_},
+               {"repeat", repeat},
+               {"hide_ns", hide_ns}};
   request["workspace"] = layout_.workspace_bytes ? Json(layout_.workspace_offset) : Json(nullptr);
-  if (problem_.prepare) request["prepared"] = into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
+  if (problem_.prepare)
+    request["prepared"] =
+        into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
   return request;
 }
 
 Json DeviceBuffers::prepare_request(bool into_expected) const {
   Json request{{"op", "prepare"}, {"args", into_expected ? expected_args_ : args_}};
-  request["prepared"] = into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
+  request["prepared"] =
+      into_expected ? Json{{"expected", expected_prepared_}} : Json(layout_.prepared_offset);
   return request;
 }
 
 void DeviceBuffers::add_fingerprints(Json& steps) const {
   for (const TensorSlot& slot : layout_.tensors)
-    if (parameter(slot).is_written())
-      steps.push_back(fingerprint_step(slot, hash_seed_));
+    if (parameter(slot).is_written()) steps.push_back(fingerprint_step(slot, hash_seed_));
 }
 
 Result<std::vector<std::uint64_t>> DeviceBuffers::fingerprints() {
@@ -161,8 +190,13 @@ Result<std::string> DeviceBuffers::verify(const std::vector<std::uint64_t>& befo
     if (p.is_written()) {
       compared.emplace_back(steps.size(), &p);
       const double scale = i < scale_.size() ? scale_[i] : 0;
-      steps.push_back({{"do", "compare"}, {"got", slot.offset}, {"expected", expected_at_[i]}, {"elements", slot.elements},
-                       {"dtype", name_of(p.dtype)}, {"rtol", 2 * problem_.tolerance.rtol}, {"atol", 2 * problem_.tolerance.atol * scale}});
+      steps.push_back({{"do", "compare"},
+                       {"got", slot.offset},
+                       {"expected", expected_at_[i]},
+                       {"elements", slot.elements},
+                       {"dtype", name_of(p.dtype)},
+                       {"rtol", 2 * problem_.tolerance.rtol},
+                       {"atol", 2 * problem_.tolerance.atol * scale}});
     } else {
       CAPSTONE_TRY(auto draw, draw_of(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain));
       if (!draw) {
@@ -171,16 +205,22 @@ Result<std::string> DeviceBuffers::verify(const std::vector<std::uint64_t>& befo
         continue;
       }
       compared.emplace_back(steps.size(), &p);
-      steps.push_back({{"do", "check_drawn"}, {"at", slot.offset}, {"elements", slot.elements}, {"dtype", name_of(p.dtype)},
+      steps.push_back({{"do", "check_drawn"},
+                       {"at", slot.offset},
+                       {"elements", slot.elements},
+                       {"dtype", name_of(p.dtype)},
                        {"draw", draw_json(*draw)}});
     }
   }
   CAPSTONE_TRY(Json results, gpu_host_.batch(std::move(steps)));
   for (std::size_t i = 0; i < outputs && i < before.size(); ++i)
     if (results[i].at("value").get<std::uint64_t>() != before[i])
-      return std::string("an output changed after launch() had ended: work was still going on that `stream` does not wait for");
+      return std::string(
+          "an output changed after launch() had ended: work was still going on that `stream` does not wait "
+          "for");
   for (std::size_t i = outputs; i < guards_end; ++i)
-    if (results[i].at("wrong").get<std::int64_t>()) return std::string("memory outside the tensors was written in a timed run");
+    if (results[i].at("wrong").get<std::int64_t>())
+      return std::string("memory outside the tensors was written in a timed run");
   for (auto& [at, tensor] : again)
     if (results[at].at("value").get<std::uint64_t>() != host_made_[tensor])
       return fmt::format("the input {} was changed in a timed run", parameter(layout_.tensors[tensor]).name);
@@ -188,7 +228,9 @@ Result<std::string> DeviceBuffers::verify(const std::vector<std::uint64_t>& befo
     std::int64_t wrong = results[at].at("wrong").get<std::int64_t>();
     if (!wrong) continue;
     if (!p->is_written()) return fmt::format("the input {} was changed in a timed run", p->name);
-    return fmt::format("wrong result in a timed run: {} elements of the output {} differ from the reference's", wrong, p->name);
+    return fmt::format(
+        "wrong result in a timed run: {} elements of the output {} differ from the reference's", wrong,
+        p->name);
   }
   return std::string();
 }
@@ -200,7 +242,8 @@ Result<void> DeviceBuffers::ask_oracle() {
     const TensorSlot& slot = layout_.tensors[i];
     if (parameter(slot).role == Role::kOutput) continue;
     inputs[i].resize(slot.bytes);
-    CAPSTONE_CHECK(fill_tensor(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain, inputs[i], 0));
+    CAPSTONE_CHECK(
+        fill_tensor(problem_, slot.parameter, problem_.measure, seed_, Battery::kPlain, inputs[i], 0));
   }
   const std::vector<std::span<const std::byte>> tensors(inputs.begin(), inputs.end());
   std::mt19937_64 random(fresh_seed());
@@ -211,11 +254,13 @@ Result<void> DeviceBuffers::ask_oracle() {
     if (!parameter(slot).is_written()) continue;
     Probe& probe = probes_[i];
     probe.indices.resize(kProbes);
-    for (auto& index : probe.indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
+    for (auto& index : probe.indices)
+      index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
     std::sort(probe.indices.begin(), probe.indices.end());
     probe.value.resize(kProbes);
     probe.scale.resize(kProbes);
-    CAPSTONE_CHECK(oracle_.evaluate(problem_, problem_.measure, tensors, slot.parameter, probe.indices, probe.value, probe.scale));
+    CAPSTONE_CHECK(oracle_.evaluate(problem_, problem_.measure, tensors, slot.parameter, probe.indices,
+                                    probe.value, probe.scale));
     scale_[i] = *std::max_element(probe.scale.begin(), probe.scale.end());
   }
   probe_seed_ = seed_;
@@ -229,9 +274,13 @@ Result<void> DeviceBuffers::take_scale_of_reference() {
     const TensorSlot& slot = layout_.tensors[i];
     if (!parameter(slot).is_written()) continue;
     std::vector<std::int64_t> indices(kProbes);
-    for (auto& index : indices) index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
-    CAPSTONE_TRY(Json results, gpu_host_.batch(Json::array({{{"do", "gather"}, {"arena", "expected"}, {"at", expected_at_[i]},
-                                                           {"dtype", name_of(parameter(slot).dtype)}, {"indices", indices}}})));
+    for (auto& index : indices)
+      index = std::uniform_int_distribution<std::int64_t>(0, slot.elements - 1)(random);
+    CAPSTONE_TRY(Json results, gpu_host_.batch(Json::array({{{"do", "gather"},
+                                                             {"arena", "expected"},
+                                                             {"at", expected_at_[i]},
+                                                             {"dtype", name_of(parameter(slot).dtype)},
+                                                             {"indices", indices}}})));
     double sum = 0;
     int finite = 0;
     for (const Json& value : results[0].at("values"))
@@ -255,9 +304,12 @@ Result<std::string> DeviceBuffers::probe(bool expected_copy) {
     const Parameter& p = parameter(slot);
     if (!p.is_written()) continue;
     const Probe& probe = probes_[i];
-    CAPSTONE_TRY(Json results, gpu_host_.batch(Json::array({{{"do", "gather"}, {"arena", expected_copy ? "expected" : "tensors"},
-                                                           {"at", expected_copy ? expected_at_[i] : slot.offset},
-                                                           {"dtype", name_of(p.dtype)}, {"indices", probe.indices}}})));
+    CAPSTONE_TRY(Json results,
+                 gpu_host_.batch(Json::array({{{"do", "gather"},
+                                               {"arena", expected_copy ? "expected" : "tensors"},
+                                               {"at", expected_copy ? expected_at_[i] : slot.offset},
+                                               {"dtype", name_of(p.dtype)},
+                                               {"indices", probe.indices}}})));
     const Json& got = results[0].at("values");
     int wrong = 0;
     double worst = 0;
@@ -267,8 +319,10 @@ Result<std::string> DeviceBuffers::probe(bool expected_copy) {
       worst = std::max(worst, std::fabs(g - probe.value[k]));
     }
     if (wrong)
-      return fmt::format("wrong result at the measured size: {} of {} probed elements of {} are outside the tolerance "
-                         "(largest error {:.3g})", wrong, kProbes, p.name, worst);
+      return fmt::format(
+          "wrong result at the measured size: {} of {} probed elements of {} are outside the tolerance "
+          "(largest error {:.3g})",
+          wrong, kProbes, p.name, worst);
   }
   return std::string();
 }

@@ -2,20 +2,21 @@
 // The measured case on the GPU: one set of tensors that candidates see, and, in memory that only trusted
 // processes map, the reference's results for the same inputs.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
-#include <map>
 #include <vector>
 
 #include "harness/correctness/cases.h"
-#include "harness/runtime/worker/arena.h"
 #include "harness/runtime/cuda/gpu_host_client.h"
+#include "harness/runtime/worker/arena.h"
 
 namespace capstone {
 
 class DeviceBuffers {
  public:
-  DeviceBuffers(const Problem& problem, const Oracle& oracle, GpuHost& gpu_host) : problem_(problem), oracle_(oracle), gpu_host_(gpu_host) {}
+  DeviceBuffers(const Problem& problem, const Oracle& oracle, GpuHost& gpu_host)
+      : problem_(problem), oracle_(oracle), gpu_host_(gpu_host) {}
 
   /// Call once, before anything else. `bytes`: the maximum that any arm needs.
   Result<void> lay_out(PrivateBytes bytes);
@@ -48,8 +49,11 @@ class DeviceBuffers {
   Result<std::string> probe(bool expected_copy);
 
  private:
-  const Parameter& parameter(const TensorSlot& slot) const { return problem_.signature[static_cast<std::size_t>(slot.parameter)]; }
-  Result<void> fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena, std::size_t place, std::uint64_t seed);
+  const Parameter& parameter(const TensorSlot& slot) const {
+    return problem_.signature[static_cast<std::size_t>(slot.parameter)];
+  }
+  Result<void> fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena,
+                                     std::size_t place, std::uint64_t seed);
   void add_fingerprints(Json& steps) const;
   Result<void> ask_oracle();
   /// The root mean square of random elements of the reference's outputs.

@@ -29,7 +29,9 @@ int blocks_for(long long elements) {
 
 template <class Body>
 __global__ void for_each(long long n, Body body) {
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += (long long)gridDim.x * blockDim.x) body(i);
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n;
+       i += (long long)gridDim.x * blockDim.x)
+    body(i);
 }
 template <class Body>
 void run_each(long long n, Body body) {
@@ -38,14 +40,17 @@ void run_each(long long n, Body body) {
 }
 
 // A sum over all words that depends on their positions; one atomic per warp.
-__global__ void fingerprint(const unsigned char* bytes, long long size, unsigned long long seed, unsigned long long* sum) {
+__global__ void fingerprint(const unsigned char* bytes, long long size, unsigned long long seed,
+                            unsigned long long* sum) {
   unsigned long long mine = 0;
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i * 8 < size; i += (long long)gridDim.x * blockDim.x) {
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i * 8 < size;
+       i += (long long)gridDim.x * blockDim.x) {
     unsigned long long word = 0;
     if (i * 8 + 8 <= size) {
       word = reinterpret_cast<const unsigned long long*>(bytes)[i];
     } else {
-      for (int k = 0; i * 8 + k < size; ++k) word |= static_cast<unsigned long long>(bytes[i * 8 + k]) << (8 * k);
+      for (int k = 0; i * 8 + k < size; ++k)
+        word |= static_cast<unsigned long long>(bytes[i * 8 + k]) << (8 * k);
     }
     word ^= seed + static_cast<unsigned long long>(i) * 0x9e3779b97f4a7c15ull;
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -106,14 +111,22 @@ struct CheckDrawn {
 
 __device__ float load(DType type, const void* tensor, long long i) {
   switch (type) {
-    case DType::kF32: return static_cast<const float*>(tensor)[i];
-    case DType::kF16: return capstone::narrow::from_f16(static_cast<const unsigned short*>(tensor)[i]);
-    case DType::kBF16: return capstone::narrow::from_bf16(static_cast<const unsigned short*>(tensor)[i]);
-    case DType::kE4M3: return capstone::narrow::from_e4m3(static_cast<const unsigned char*>(tensor)[i]);
-    case DType::kE5M2: return capstone::narrow::from_e5m2(static_cast<const unsigned char*>(tensor)[i]);
-    case DType::kI32: return static_cast<float>(static_cast<const int*>(tensor)[i]);
-    case DType::kI64: return static_cast<float>(static_cast<const long long*>(tensor)[i]);
-    case DType::kU8: return static_cast<float>(static_cast<const unsigned char*>(tensor)[i]);
+    case DType::kF32:
+      return static_cast<const float*>(tensor)[i];
+    case DType::kF16:
+      return capstone::narrow::from_f16(static_cast<const unsigned short*>(tensor)[i]);
+    case DType::kBF16:
+      return capstone::narrow::from_bf16(static_cast<const unsigned short*>(tensor)[i]);
+    case DType::kE4M3:
+      return capstone::narrow::from_e4m3(static_cast<const unsigned char*>(tensor)[i]);
+    case DType::kE5M2:
+      return capstone::narrow::from_e5m2(static_cast<const unsigned char*>(tensor)[i]);
+    case DType::kI32:
+      return static_cast<float>(static_cast<const int*>(tensor)[i]);
+    case DType::kI64:
+      return static_cast<float>(static_cast<const long long*>(tensor)[i]);
+    case DType::kU8:
+      return static_cast<float>(static_cast<const unsigned char*>(tensor)[i]);
   }
   return 0;
 }
@@ -128,7 +141,8 @@ struct Compare {
     if (!(error <= atol + rtol * fabsf(e))) atomicAdd(&tally->wrong, 1ull);  // NaN fails
     // Check before the atomic: 67 million threads must not queue for one word.
     const unsigned bits = __float_as_uint(error);
-    if (error == error && bits > *static_cast<volatile unsigned*>(&tally->max_abs_bits)) atomicMax(&tally->max_abs_bits, bits);
+    if (error == error && bits > *static_cast<volatile unsigned*>(&tally->max_abs_bits))
+      atomicMax(&tally->max_abs_bits, bits);
   }
 };
 struct Gather {
@@ -138,7 +152,7 @@ struct Gather {
   double* values;
   __device__ void operator()(long long k) const {
     long long i = indices[k];
-    values[k] = type == DType::kI64 ? static_cast<double>(static_cast<const long long*>(tensor)[i])
+    values[k] = type == DType::kI64   ? static_cast<double>(static_cast<const long long*>(tensor)[i])
                 : type == DType::kI32 ? static_cast<double>(static_cast<const int*>(tensor)[i])
                                       : static_cast<double>(load(type, tensor, i));
   }
@@ -193,12 +207,16 @@ class Telemetry {
     void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW);
     if (!library) return;
     auto init = reinterpret_cast<int (*)()>(::dlsym(library, "nvmlInit_v2"));
-    auto by_bus = reinterpret_cast<int (*)(const char*, void**)>(::dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2"));
+    auto by_bus =
+        reinterpret_cast<int (*)(const char*, void**)>(::dlsym(library, "nvmlDeviceGetHandleByPciBusId_v2"));
     clock_ = reinterpret_cast<int (*)(void*, int, unsigned*)>(::dlsym(library, "nvmlDeviceGetClockInfo"));
-    temperature_ = reinterpret_cast<int (*)(void*, int, unsigned*)>(::dlsym(library, "nvmlDeviceGetTemperature"));
+    temperature_ =
+        reinterpret_cast<int (*)(void*, int, unsigned*)>(::dlsym(library, "nvmlDeviceGetTemperature"));
     power_ = reinterpret_cast<int (*)(void*, unsigned*)>(::dlsym(library, "nvmlDeviceGetPowerUsage"));
-    utilisation_ = reinterpret_cast<int (*)(void*, Utilisation*, unsigned*, unsigned long long)>(::dlsym(library, "nvmlDeviceGetProcessUtilization"));
-    reasons_ = reinterpret_cast<int (*)(void*, unsigned long long*)>(::dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons"));
+    utilisation_ = reinterpret_cast<int (*)(void*, Utilisation*, unsigned*, unsigned long long)>(
+        ::dlsym(library, "nvmlDeviceGetProcessUtilization"));
+    reasons_ = reinterpret_cast<int (*)(void*, unsigned long long*)>(
+        ::dlsym(library, "nvmlDeviceGetCurrentClocksThrottleReasons"));
     if (!init || !by_bus || init() != 0 || by_bus(bus_id.c_str(), &device_) != 0) device_ = nullptr;
   }
   Json read() {
@@ -305,12 +323,16 @@ class GpuHost {
             {"telemetry", telemetry_->read()}};
   }
 
-  Arena& arena_of(const Json& step) { return step.value("arena", "tensors") == "expected" ? expected_ : arena_; }
+  Arena& arena_of(const Json& step) {
+    return step.value("arena", "tensors") == "expected" ? expected_ : arena_;
+  }
   static char* within(const Arena& arena, std::size_t offset, std::size_t bytes) {
     if (offset > arena.size() || bytes > arena.size() - offset) throw std::runtime_error("outside the arena");
     return arena.base() + offset;
   }
-  char* at(const Json& step, const char* key, std::size_t bytes) { return within(arena_of(step), step.at(key).get<std::size_t>(), bytes); }
+  char* at(const Json& step, const char* key, std::size_t bytes) {
+    return within(arena_of(step), step.at(key).get<std::size_t>(), bytes);
+  }
 
   Json copy(bool up, const Json& request, int fd) {
     std::size_t bytes = request.at("bytes").get<std::size_t>();
@@ -379,8 +401,9 @@ class GpuHost {
     if (what == "fingerprint") {
       long long n = step.at("bytes").get<long long>();
       clear_tally();
-      fingerprint<<<blocks_for((n + 7) / 8), kThreads>>>(reinterpret_cast<unsigned char*>(at(step, "at", n)), n,
-                                                         step.at("seed").get<std::uint64_t>(), &tally_->wrong);
+      fingerprint<<<blocks_for((n + 7) / 8), kThreads>>>(reinterpret_cast<unsigned char*>(at(step, "at", n)),
+                                                         n, step.at("seed").get<std::uint64_t>(),
+                                                         &tally_->wrong);
       CAPSTONE_CUDA(cudaGetLastError());
       return {{"value", read_tally().wrong}};
     }
@@ -394,7 +417,8 @@ class GpuHost {
     }
     if (what == "check_drawn") {
       clear_tally();
-      run_each(n, CheckDrawn{draw_of(step.at("draw")), type, reinterpret_cast<unsigned char*>(at(step, "at", bytes)),
+      run_each(n, CheckDrawn{draw_of(step.at("draw")), type,
+                             reinterpret_cast<unsigned char*>(at(step, "at", bytes)),
                              static_cast<int>(capstone::size_of(type)), tally_});
       return {{"wrong", read_tally().wrong}};
     }
@@ -405,8 +429,8 @@ class GpuHost {
     if (what == "compare") {
       clear_tally();
       run_each(n, Compare{type, within(arena_, step.at("got").get<std::size_t>(), bytes),
-                              within(expected_, step.at("expected").get<std::size_t>(), bytes), step.at("rtol").get<float>(),
-                          step.at("atol").get<float>(), tally_});
+                          within(expected_, step.at("expected").get<std::size_t>(), bytes),
+                          step.at("rtol").get<float>(), step.at("atol").get<float>(), tally_});
       Tally tally = read_tally();
       return {{"wrong", tally.wrong}, {"max_abs", capstone::narrow::float_of(tally.max_abs_bits)}};
     }
@@ -415,14 +439,16 @@ class GpuHost {
 
   Json gather(const Json& step, DType type) {
     std::vector<long long> indices = step.at("indices").get<std::vector<long long>>();
-    if (indices.empty() || indices.size() > kMaxGather) throw std::runtime_error("gather takes 1 to 4096 indices");
+    if (indices.empty() || indices.size() > kMaxGather)
+      throw std::runtime_error("gather takes 1 to 4096 indices");
     long long last = 0;
     for (long long i : indices) {
       if (i < 0) throw std::runtime_error("negative index");
       last = std::max(last, i);
     }
     char* tensor = at(step, "at", capstone::size_of(type) * static_cast<std::size_t>(last + 1));
-    CAPSTONE_CUDA(cudaMemcpy(indices_, indices.data(), indices.size() * sizeof(long long), cudaMemcpyHostToDevice));
+    CAPSTONE_CUDA(
+        cudaMemcpy(indices_, indices.data(), indices.size() * sizeof(long long), cudaMemcpyHostToDevice));
     run_each(static_cast<long long>(indices.size()), Gather{type, tensor, indices_, values_});
     std::vector<double> values(indices.size());
     CAPSTONE_CUDA(cudaMemcpy(values.data(), values_, values.size() * sizeof(double), cudaMemcpyDeviceToHost));

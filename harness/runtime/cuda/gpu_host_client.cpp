@@ -10,9 +10,11 @@ namespace capstone {
 namespace {
 
 Error machine_fault(const WorkerFailure& failure) {
-  if (failure.kind == WorkerFailure::Kind::kInterrupted) return {"interrupted", {}, {}, ExitCode::kInterrupted};
+  if (failure.kind == WorkerFailure::Kind::kInterrupted)
+    return {"interrupted", {}, {}, ExitCode::kInterrupted};
   return {"the GPU host failed: " + failure.what, failure.where,
-          failure.hint.empty() ? "run `capstone doctor`; free GPU memory or close other programs on this GPU" : failure.hint,
+          failure.hint.empty() ? "run `capstone doctor`; free GPU memory or close other programs on this GPU"
+                               : failure.hint,
           ExitCode::kEnvironment};
 }
 
@@ -21,13 +23,23 @@ Error machine_fault(const WorkerFailure& failure) {
 Json draw_json(const random::Draw& draw) {
   Json choices = Json::array();
   for (int i = 0; i < draw.choices; ++i) choices.push_back(draw.choice[i]);
-  return {{"kind", static_cast<int>(draw.kind)}, {"twist", static_cast<int>(draw.twist)}, {"stream", draw.stream},
-          {"seed", draw.seed}, {"a", narrow::bits_of(draw.a)}, {"b", narrow::bits_of(draw.b)}, {"min", draw.min},
-          {"max", draw.max}, {"rows", draw.rows}, {"columns", draw.columns}, {"hot", draw.hot}, {"hot_value", narrow::bits_of(draw.hot_value)},
+  return {{"kind", static_cast<int>(draw.kind)},
+          {"twist", static_cast<int>(draw.twist)},
+          {"stream", draw.stream},
+          {"seed", draw.seed},
+          {"a", narrow::bits_of(draw.a)},
+          {"b", narrow::bits_of(draw.b)},
+          {"min", draw.min},
+          {"max", draw.max},
+          {"rows", draw.rows},
+          {"columns", draw.columns},
+          {"hot", draw.hot},
+          {"hot_value", narrow::bits_of(draw.hot_value)},
           {"choice", std::move(choices)}};
 }
 
-Result<std::unique_ptr<GpuHost>> GpuHost::start(const std::filesystem::path& program, const Sandbox& trusted) {
+Result<std::unique_ptr<GpuHost>> GpuHost::start(const std::filesystem::path& program,
+                                                const Sandbox& trusted) {
   WorkerLimits limits;
   limits.start = std::chrono::seconds(60);
   limits.memory = 0;
@@ -61,7 +73,8 @@ Result<void> GpuHost::stage(std::size_t bytes) {
 }
 
 Result<void> GpuHost::transfer(const char* op, std::size_t offset, std::size_t bytes, const char* arena) {
-  auto answer = worker_.ask({{"op", op}, {"arena", arena}, {"at", offset}, {"bytes", bytes}}, std::chrono::seconds(120), staging_fd_);
+  auto answer = worker_.ask({{"op", op}, {"arena", arena}, {"at", offset}, {"bytes", bytes}},
+                            std::chrono::seconds(120), staging_fd_);
   if (!answer) return fail(machine_fault(answer.error()));
   return {};
 }
@@ -86,7 +99,8 @@ Result<Json> GpuHost::batch(Json steps) {
   Json results = Json::array();
   for (std::size_t first = 0; first == 0 || first < steps.size(); first += kMost) {
     Json some = Json::array();
-    for (std::size_t i = first; i < std::min(first + kMost, steps.size()); ++i) some.push_back(std::move(steps[i]));
+    for (std::size_t i = first; i < std::min(first + kMost, steps.size()); ++i)
+      some.push_back(std::move(steps[i]));
     auto answer = worker_.ask({{"op", "batch"}, {"steps", std::move(some)}}, std::chrono::seconds(60));
     if (!answer) return fail(machine_fault(answer.error()));
     for (Json& result : answer->message.at("results")) results.push_back(std::move(result));

@@ -14,9 +14,11 @@ constexpr auto kSetUp = std::chrono::seconds(60);
 
 tl::expected<std::vector<std::byte>, std::string> read_packet(const Packet& answer) {
   auto bytes = answer.message.find("bytes");
-  if (!answer.fd || bytes == answer.message.end() || !bytes->is_number_unsigned()) return tl::unexpected(std::string("it sent none"));
+  if (!answer.fd || bytes == answer.message.end() || !bytes->is_number_unsigned())
+    return tl::unexpected(std::string("it sent none"));
   const auto size = bytes->get<std::size_t>();
-  if (size < 8 || size > (std::size_t{512} << 20)) return tl::unexpected(std::string("its size makes no sense"));
+  if (size < 8 || size > (std::size_t{512} << 20))
+    return tl::unexpected(std::string("its size makes no sense"));
   // read(), not mmap(): the file is the submission's, which may cut it while we look.
   std::vector<std::byte> packet(size);
   for (std::size_t at = 0; at < size;) {
@@ -63,9 +65,12 @@ class ReplayedRunner : public Runner {
       : kernel_(std::move(kernel)), replayer_(std::move(replayer)) {}
 
   const Json& hello() const override { return replayer_->hello(); }
-  tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, std::chrono::seconds(10), -1); }
+  tl::expected<Packet, WorkerFailure> ask(const Json& request) override {
+    return ask(request, std::chrono::seconds(10), -1);
+  }
 
-  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd) override {
+  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout,
+                                          int fd) override {
     const std::string op = request.value("op", "");
     if (op == "workspace" || op == "prepared") {
       auto capture_worker = kernel_->capture_worker();
@@ -97,7 +102,9 @@ class ReplayedRunner : public Runner {
     const std::vector<std::byte> packet = graph_packet((*graph)->document, (*graph)->data);
     Descriptor memory = memory_with(packet);
     if (!memory) return tl::unexpected(our_fault("no memory for a launch plan"));
-    auto taken = replayer_->ask({{"op", "plan"}, {"plan", next_}, {"bytes", packet.size()}, {"seed", random_bits()}}, kSetUp, memory.get());
+    auto taken =
+        replayer_->ask({{"op", "plan"}, {"plan", next_}, {"bytes", packet.size()}, {"seed", random_bits()}},
+                       kSetUp, memory.get());
     if (!taken) return tl::unexpected(taken.error());
     if (auto foreign = taken->message.find("foreign"); foreign != taken->message.end())
       return tl::unexpected(kernel_->refuse(foreign->get<std::string>()));
@@ -113,7 +120,11 @@ class ReplayedRunner : public Runner {
 
 WorkerFailure ReplayedKernel::refuse(std::string why) {
   if (refusal_.empty()) refusal_ = why;
-  return {WorkerFailure::Kind::kReported, "cannot be replayed: " + std::move(why), {}, "measure with --execution in-process", kNotReplayable};
+  return {WorkerFailure::Kind::kReported,
+          "cannot be replayed: " + std::move(why),
+          {},
+          "measure with --execution in-process",
+          kNotReplayable};
 }
 
 tl::expected<Runner*, WorkerFailure> ReplayedKernel::capture_worker() {
@@ -125,7 +136,9 @@ tl::expected<Runner*, WorkerFailure> ReplayedKernel::capture_worker() {
   return capture_worker_.get();
 }
 
-tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::graph(const std::string& key, const Json& request, std::size_t arena_bytes) {
+tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::graph(const std::string& key,
+                                                                        const Json& request,
+                                                                        std::size_t arena_bytes) {
   if (auto known = graphs_.find(key); known != graphs_.end()) return &known->second;
   auto capture_worker = this->capture_worker();
   if (!capture_worker) return tl::unexpected(capture_worker.error());
@@ -134,10 +147,12 @@ tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::graph(const st
   auto answer = (*capture_worker)->ask(request);
   if (!keep_capture_worker_) capture_worker_.reset();
   if (!answer) return tl::unexpected(answer.error());
-  if (auto replayed = answer->message.find("replayed"); replayed == answer->message.end() || *replayed != true) {
+  if (auto replayed = answer->message.find("replayed");
+      replayed == answer->message.end() || *replayed != true) {
     auto because = answer->message.find("because");
-    return tl::unexpected(refuse(because != answer->message.end() && because->is_string() ? because->get<std::string>().substr(0, 300)
-                                                                                          : "the capture worker gave no plan"));
+    return tl::unexpected(refuse(because != answer->message.end() && because->is_string()
+                                     ? because->get<std::string>().substr(0, 300)
+                                     : "the capture worker gave no plan"));
   }
   auto packet = read_packet(*answer);
   if (!packet) return tl::unexpected(refuse("the capture worker's plan cannot be read: " + packet.error()));
@@ -150,7 +165,9 @@ tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::graph(const st
   return &graphs_.emplace(key, std::move(*graph)).first->second;
 }
 
-tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::record(const std::string& what, const Json& request, std::size_t arena_bytes) {
+tl::expected<const CapturedGraph*, WorkerFailure> ReplayedKernel::record(const std::string& what,
+                                                                         const Json& request,
+                                                                         std::size_t arena_bytes) {
   const Json wanted = question(what, request);
   return graph(wanted.dump(), wanted, arena_bytes);
 }

@@ -3,8 +3,8 @@
 // submission's host code. It implements Runner, so that the gates are the same for both ways of execution.
 #include <functional>
 #include <map>
-#include <mutex>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,7 +21,7 @@ class ReplayedKernel {
  public:
   struct Programs {
     std::function<StartedRunner()> capture_worker;  ///< untrusted: sandboxed, loads the submission
-    std::function<StartedRunner()> replayer;  ///< trusted
+    std::function<StartedRunner()> replayer;        ///< trusted
   };
 
   ReplayedKernel(Programs programs, std::vector<std::byte> device_code)
@@ -32,7 +32,8 @@ class ReplayedKernel {
 
   /// What the submission's launch (or `what`: "prepare") puts on the GPU, captured now or earlier.
   /// @param request  args, workspace, prepared, as for a worker's run
-  tl::expected<const CapturedGraph*, WorkerFailure> record(const std::string& what, const Json& request, std::size_t arena_bytes);
+  tl::expected<const CapturedGraph*, WorkerFailure> record(const std::string& what, const Json& request,
+                                                           std::size_t arena_bytes);
 
   /// From now on a capture worker lives only while it records: no code of the submission may run during
   /// timing.
@@ -52,17 +53,18 @@ class ReplayedKernel {
  private:
   friend class ReplayedRunner;
   tl::expected<Runner*, WorkerFailure> capture_worker();
-  tl::expected<const CapturedGraph*, WorkerFailure> graph(const std::string& key, const Json& request, std::size_t arena_bytes);
+  tl::expected<const CapturedGraph*, WorkerFailure> graph(const std::string& key, const Json& request,
+                                                          std::size_t arena_bytes);
   WorkerFailure refuse(std::string why);
 
   Programs programs_;
   std::vector<std::byte> device_code_;
   std::unique_ptr<Runner> capture_worker_;
   bool keep_capture_worker_ = true;
-  std::map<std::string, CapturedGraph> graphs_;         ///< key: the request's arguments and offsets
+  std::map<std::string, CapturedGraph> graphs_;  ///< key: the request's arguments and offsets
   std::string refusal_;
   std::set<std::string> notes_, launched_, defined_;
-  std::mutex starting_;                       ///< guards defined_: several replayers may start at once
+  std::mutex starting_;  ///< guards defined_: several replayers may start at once
 };
 
 /// The `report_kind` of a failure that only means "cannot be replayed".

@@ -26,7 +26,8 @@ using Json = capstone::Json;
 using Clock = std::chrono::steady_clock;
 
 __global__ void poison_bytes(unsigned long long seed, unsigned char* out, long long bytes) {
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < bytes; i += (long long)gridDim.x * blockDim.x)
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < bytes;
+       i += (long long)gridDim.x * blockDim.x)
     out[i] = capstone::random::poison_byte_at(seed, i);
 }
 
@@ -74,7 +75,8 @@ class Code {
     std::size_t size = 0;
     for (CUmodule module : modules_)
       if (CAPSTONE_DRIVER(cuModuleGetGlobal)(&address, &size, module, name.c_str()) == CUDA_SUCCESS) {
-        if (offset > size || bytes > size - offset) throw Foreign("the variable " + name + " is smaller than the plan says");
+        if (offset > size || bytes > size - offset)
+          throw Foreign("the variable " + name + " is smaller than the plan says");
         return address + offset;
       }
     throw Foreign("variable " + name + " is not in the submission's own code");
@@ -114,8 +116,8 @@ struct Step {
   std::vector<CUlaunchAttribute> attributes;
   std::vector<char> bytes;
   std::vector<void*> params;
-  bool early = false;                       // a programmatic launch: it may start before its predecessor has
-                                            // ended
+  bool early = false;  // a programmatic launch: it may start before its predecessor has
+                       // ended
   int max_shared = 0, carveout = -1;
   bool portable = true;
   CUdeviceptr dst = 0, src = 0;
@@ -130,7 +132,8 @@ struct Step {
         config.hStream = stream;
         config.attrs = attributes.data();
         config.numAttrs = static_cast<unsigned>(attributes.size());
-        if (CUresult code = CAPSTONE_DRIVER(cuLaunchKernelEx)(&config, function, params.data(), nullptr); code != CUDA_SUCCESS) {
+        if (CUresult code = CAPSTONE_DRIVER(cuLaunchKernelEx)(&config, function, params.data(), nullptr);
+            code != CUDA_SUCCESS) {
           const char* text = "unknown error";
           CAPSTONE_DRIVER(cuGetErrorString)(code, &text);
           throw Refusal(text);
@@ -138,14 +141,18 @@ struct Step {
         break;
       case kMemset: {
         const CUstream s = stream;
-        if (element == 1) CAPSTONE_CU(cuMemsetD2D8Async, dst, pitch(), static_cast<unsigned char>(value), width, height, s);
-        else if (element == 2) CAPSTONE_CU(cuMemsetD2D16Async, dst, pitch(), static_cast<unsigned short>(value), width, height, s);
-        else CAPSTONE_CU(cuMemsetD2D32Async, dst, pitch(), value, width, height, s);
+        if (element == 1)
+          CAPSTONE_CU(cuMemsetD2D8Async, dst, pitch(), static_cast<unsigned char>(value), width, height, s);
+        else if (element == 2)
+          CAPSTONE_CU(cuMemsetD2D16Async, dst, pitch(), static_cast<unsigned short>(value), width, height, s);
+        else
+          CAPSTONE_CU(cuMemsetD2D32Async, dst, pitch(), value, width, height, s);
         break;
       }
       case kCopy:
         CAPSTONE_CUDA(cudaMemcpy2DAsync(reinterpret_cast<void*>(dst), height > 1 ? dst_pitch : width,
-                                        host ? host : reinterpret_cast<const void*>(src), height > 1 ? src_pitch : width, width, height,
+                                        host ? host : reinterpret_cast<const void*>(src),
+                                        height > 1 ? src_pitch : width, width, height,
                                         host ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToDevice, stream));
         break;
     }
@@ -188,14 +195,17 @@ class Sequence {
     static std::map<CUfunction, std::pair<int, int>> now;
     auto& [shared, carveout] = now.emplace(step.function, std::make_pair(-1, -1)).first->second;
     if (shared != step.max_shared) {
-      CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, step.max_shared);
+      CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                  step.max_shared);
       shared = step.max_shared;
     }
     if (carveout != step.carveout) {
-      CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, step.carveout);
+      CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                  step.carveout);
       carveout = step.carveout;
     }
-    if (!step.portable) CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    if (!step.portable)
+      CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
   }
 
   // Puts each step on a separate stream, ordered by events, and captures them into a graph.
@@ -212,7 +222,8 @@ class Sequence {
       CAPSTONE_CUDA(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
       CAPSTONE_CUDA(cudaEventCreateWithFlags(&ends[i], cudaEventDisableTiming));
       CAPSTONE_CUDA(cudaStreamWaitEvent(streams[i], begin, 0));
-      for (int before : steps_[i].after) CAPSTONE_CUDA(cudaStreamWaitEvent(streams[i], ends[static_cast<std::size_t>(before)], 0));
+      for (int before : steps_[i].after)
+        CAPSTONE_CUDA(cudaStreamWaitEvent(streams[i], ends[static_cast<std::size_t>(before)], 0));
       if (steps_[i].kind == Step::kKernel) prepare(steps_[i]);
       steps_[i].enqueue(streams[i]);
       CAPSTONE_CUDA(cudaEventRecord(ends[i], streams[i]));
@@ -270,7 +281,8 @@ class Replayer {
   // and, if the problem has prepare(), prepare.plan; the output is written.bin. Only the steady launch is
   // between the profiler's start and stop.
   void play_once(const std::string& folder) {
-    const std::vector<char> text = read_whole(folder + "/once.json"), image = read_whole(folder + "/arena.bin");
+    const std::vector<char> text = read_whole(folder + "/once.json"),
+                            image = read_whole(folder + "/arena.bin");
     const Json once = Json::parse(text.begin(), text.end());
     arena_.create_private(once.at("arena_bytes").get<std::size_t>());
     if (!arena_.at_fixed_address()) throw std::runtime_error("the address range for tensors is taken");
@@ -287,7 +299,8 @@ class Replayer {
     CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
     for (const Json& part : once.at("written")) {
       const auto at = part.at("at").get<std::size_t>();
-      CAPSTONE_CUDA(cudaMemcpy(arena_.base() + at, image.data() + at, part.at("bytes").get<std::size_t>(), cudaMemcpyHostToDevice));
+      CAPSTONE_CUDA(cudaMemcpy(arena_.base() + at, image.data() + at, part.at("bytes").get<std::size_t>(),
+                               cudaMemcpyHostToDevice));
     }
     CAPSTONE_CUDA(cudaProfilerStart());
     graph->steady->enqueue(stream_);
@@ -297,7 +310,9 @@ class Replayer {
     for (const Json& part : once.at("written")) {
       const auto bytes = part.at("bytes").get<std::size_t>();
       written.resize(written.size() + bytes);
-      CAPSTONE_CUDA(cudaMemcpy(written.data() + written.size() - bytes, arena_.base() + part.at("at").get<std::size_t>(), bytes, cudaMemcpyDeviceToHost));
+      CAPSTONE_CUDA(cudaMemcpy(written.data() + written.size() - bytes,
+                               arena_.base() + part.at("at").get<std::size_t>(), bytes,
+                               cudaMemcpyDeviceToHost));
     }
     std::ofstream out(folder + "/written.bin", std::ios::binary);
     out.write(written.data(), static_cast<std::streamsize>(written.size()));
@@ -308,13 +323,15 @@ class Replayer {
   static std::vector<char> read_whole(const std::string& path) {
     std::ifstream in(path, std::ios::binary | std::ios::ate);
     std::vector<char> bytes(in ? static_cast<std::size_t>(in.tellg()) : 0);
-    if (!in || !in.seekg(0).read(bytes.data(), static_cast<std::streamsize>(bytes.size()))) throw std::runtime_error(path + " cannot be read");
+    if (!in || !in.seekg(0).read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
+      throw std::runtime_error(path + " cannot be read");
     return bytes;
   }
 
   Json take_graph(const Json& request, int fd) try {
     if (!code_) throw std::runtime_error("a captured graph before its module");
-    graphs_[request.at("plan").get<int>()] = load_graph(read_all(fd, request.at("bytes").get<std::size_t>()), request.at("seed").get<std::uint64_t>());
+    graphs_[request.at("plan").get<int>()] = load_graph(read_all(fd, request.at("bytes").get<std::size_t>()),
+                                                        request.at("seed").get<std::uint64_t>());
     return {{"ok", true}};
   } catch (const Code::Foreign& foreign) {
     return {{"ok", true}, {"foreign", foreign.what()}};
@@ -324,14 +341,16 @@ class Replayer {
     std::uint64_t length = 0;
     if (packet.size() < sizeof length) throw std::runtime_error("a captured graph without a header");
     std::memcpy(&length, packet.data(), sizeof length);
-    if (length > packet.size() - sizeof length) throw std::runtime_error("a captured graph longer than its packet");
+    if (length > packet.size() - sizeof length)
+      throw std::runtime_error("a captured graph longer than its packet");
     const char* text = packet.data() + sizeof length;
     const Json document = Json::parse(text, text + length);
     auto graph = std::make_unique<CapturedGraph>();
     graph->data.assign(text + length, text + packet.size() - sizeof length);
     auto [fresh, bytes] = scratch_.grow(std::max<std::size_t>(document.at("scratch").get<std::size_t>(), 1));
     if (bytes) {
-      poison_bytes<<<1024, 256, 0, stream_>>>(seed, reinterpret_cast<unsigned char*>(fresh), static_cast<long long>(bytes));
+      poison_bytes<<<1024, 256, 0, stream_>>>(seed, reinterpret_cast<unsigned char*>(fresh),
+                                              static_cast<long long>(bytes));
       CAPSTONE_CUDA(cudaStreamSynchronize(stream_));
     }
     graph->first = sequence(document.at("first"), *graph);
@@ -345,8 +364,11 @@ class Replayer {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       steps.push_back(step(nodes[i], graph));
       Step& made = steps.back();
-      auto follows = [&](const std::vector<int>& list) { return list.size() == 1 && list[0] == static_cast<int>(i) - 1; };
-      std::vector<int> early = nodes[i].contains("early") ? nodes[i]["early"].get<std::vector<int>>() : std::vector<int>{};
+      auto follows = [&](const std::vector<int>& list) {
+        return list.size() == 1 && list[0] == static_cast<int>(i) - 1;
+      };
+      std::vector<int> early =
+          nodes[i].contains("early") ? nodes[i]["early"].get<std::vector<int>>() : std::vector<int>{};
       made.early = early.size() == 1 && made.after.empty() && follows(early);
       if (i > 0 && !made.early && !(early.empty() && follows(made.after))) chain = false;
       if (i == 0 && !made.after.empty()) chain = false;
@@ -365,8 +387,10 @@ class Replayer {
   CUdeviceptr address(const Json& at, std::size_t bytes) const {
     if (at.contains("global")) return code_->global(at["global"], at["offset"].get<std::size_t>(), bytes);
     const bool tensor = at.contains("arena");
-    const std::size_t offset = at[tensor ? "arena" : "scratch"], space = tensor ? arena_.size() : scratch_.size();
-    if (offset > space || bytes > space - offset) throw Code::Foreign("the plan leaves the memory of the case");
+    const std::size_t offset = at[tensor ? "arena" : "scratch"],
+                      space = tensor ? arena_.size() : scratch_.size();
+    if (offset > space || bytes > space - offset)
+      throw Code::Foreign("the plan leaves the memory of the case");
     return reinterpret_cast<CUdeviceptr>(tensor ? arena_.base() : scratch_.base()) + offset;
   }
 
@@ -396,7 +420,8 @@ class Replayer {
     const Json& src = node.at("src");
     if (src.contains("data")) {
       std::size_t at = src["data"];
-      if (at > graph.data.size() || from > graph.data.size() - at) throw Code::Foreign("the plan leaves its data");
+      if (at > graph.data.size() || from > graph.data.size() - at)
+        throw Code::Foreign("the plan leaves its data");
       s.host = graph.data.data() + at;
     } else {
       s.src = address(src, from);
@@ -409,7 +434,8 @@ class Replayer {
     s.function = code_->function(node.at("function"));
     const std::string hex = node.at("params");
     s.bytes.resize(hex.size() / 2);
-    for (std::size_t i = 0; i < s.bytes.size(); ++i) s.bytes[i] = static_cast<char>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
+    for (std::size_t i = 0; i < s.bytes.size(); ++i)
+      s.bytes[i] = static_cast<char>(std::stoi(hex.substr(2 * i, 2), nullptr, 16));
     if (node.contains("relocations"))
       for (const Json& relocation : node["relocations"]) {
         CUdeviceptr value = code_->global(relocation["global"], relocation["offset"].get<std::size_t>(), 0);
@@ -419,7 +445,8 @@ class Replayer {
     for (std::size_t i = 0;; ++i) {
       std::size_t offset = 0, size = 0;
       bool has = CAPSTONE_DRIVER(cuFuncGetParamInfo)(s.function, i, &offset, &size) == CUDA_SUCCESS;
-      if (has != (i < sizes.size()) || (has && (sizes[i][0] != offset || sizes[i][1] != size || offset + size > s.bytes.size())))
+      if (has != (i < sizes.size()) ||
+          (has && (sizes[i][0] != offset || sizes[i][1] != size || offset + size > s.bytes.size())))
         throw Code::Foreign("the parameters of a kernel are not those of the submission's code");
       if (!has) break;
       s.params.push_back(s.bytes.data() + offset);  // the vector's buffer moves with the step
@@ -477,19 +504,25 @@ class Replayer {
     }
     auto t1 = Clock::now();
     cudaEventRecord(end_, stream_);
-    cudaError_t finished = CAPSTONE_DRIVER(cuCtxSynchronize)() == CUDA_SUCCESS ? cudaSuccess : cudaGetLastError();
+    cudaError_t finished =
+        CAPSTONE_DRIVER(cuCtxSynchronize)() == CUDA_SUCCESS ? cudaSuccess : cudaGetLastError();
     auto t2 = Clock::now();
     if (finished == cudaSuccess) finished = cudaGetLastError();
     if (finished != cudaSuccess) return launch_failure(cudaSuccess, finished);
     float ms = 0;
     CAPSTONE_CUDA(cudaEventElapsedTime(&ms, begin_, end_));
     const double launch_ns = std::chrono::duration<double, std::nano>(t1 - t0).count() / repeat;
-    return {{"ok", true}, {"ms", double(ms) / repeat}, {"launch_ns", launch_ns},
+    return {{"ok", true},
+            {"ms", double(ms) / repeat},
+            {"launch_ns", launch_ns},
             {"host_ms", std::chrono::duration<double, std::milli>(t2 - t0).count() / repeat}};
   } catch (const Step::Refusal& refusal) {
-    return {{"ok", false}, {"kind", "launch_error"}, {"message", std::string("the launch failed: ") + refusal.what()},
-            {"hint", "too many threads or registers a block, or more than 48 KB of dynamic shared memory without "
-                     "cudaFuncSetAttribute(…MaxDynamicSharedMemorySize…)"}};
+    return {{"ok", false},
+            {"kind", "launch_error"},
+            {"message", std::string("the launch failed: ") + refusal.what()},
+            {"hint",
+             "too many threads or registers a block, or more than 48 KB of dynamic shared memory without "
+             "cudaFuncSetAttribute(…MaxDynamicSharedMemorySize…)"}};
   }
 
   std::unique_ptr<Code> code_;
@@ -504,12 +537,12 @@ class Replayer {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--once") == 0) try {
-    Replayer().play_once(argv[2]);
-    return 0;
-  } catch (const std::exception& problem) {
-    std::fprintf(stderr, "capstone-replayer: %s\n", problem.what());
-    return 1;
-  }
+      Replayer().play_once(argv[2]);
+      return 0;
+    } catch (const std::exception& problem) {
+      std::fprintf(stderr, "capstone-replayer: %s\n", problem.what());
+      return 1;
+    }
   std::unique_ptr<Replayer> replayer;
   return serve([&](const Json& request, int fd, int&) {
     if (!replayer) replayer = std::make_unique<Replayer>();

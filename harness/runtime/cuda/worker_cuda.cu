@@ -33,9 +33,14 @@ class Runner {
       expected_.import(fd, request.at("bytes").get<std::size_t>());
       return {{"ok", true}};
     }
-    if (op == "workspace") return {{"ok", true}, {"bytes", submission_.workspace(Slots(request.at("args"), arena_.base()).data())}};
+    if (op == "workspace")
+      return {{"ok", true},
+              {"bytes", submission_.workspace(Slots(request.at("args"), arena_.base()).data())}};
     if (op == "prepared")
-      return {{"ok", true}, {"bytes", submission_.prepared ? submission_.prepared(Slots(request.at("args"), arena_.base()).data()) : 0}};
+      return {
+          {"ok", true},
+          {"bytes",
+           submission_.prepared ? submission_.prepared(Slots(request.at("args"), arena_.base()).data()) : 0}};
     if (op == "prepare") return prepare(request);
     if (op == "run") return run(request);
     return {{"ok", false}, {"kind", "exception"}, {"message", "unknown request: " + op}};
@@ -55,7 +60,8 @@ class Runner {
     if (!submission_.prepare) throw std::runtime_error("the problem has no prepare()");
     Slots slots(request.at("args"), arena_.base(), expected_.base());
     cudaGetLastError();
-    submission_.prepare(slots.data(), at_offset(request, "prepared", arena_.base(), expected_.base()), cudaStreamPerThread);
+    submission_.prepare(slots.data(), at_offset(request, "prepared", arena_.base(), expected_.base()),
+                        cudaStreamPerThread);
     cudaError_t left = cudaGetLastError(), finished = cudaDeviceSynchronize();
     if (left != cudaSuccess || finished != cudaSuccess) return launch_failure(left, finished);
     return {{"ok", true}};
@@ -82,7 +88,9 @@ class Runner {
     float ms = 0;
     CAPSTONE_CUDA(cudaEventElapsedTime(&ms, begin_, end_));
     const double launch_ns = std::chrono::duration<double, std::nano>(t1 - t0).count() / repeat;
-    return {{"ok", true}, {"ms", double(ms) / repeat}, {"launch_ns", launch_ns},
+    return {{"ok", true},
+            {"ms", double(ms) / repeat},
+            {"launch_ns", launch_ns},
             {"host_ms", std::chrono::duration<double, std::milli>(t2 - t0).count() / repeat}};
   }
 
@@ -96,7 +104,8 @@ class Runner {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: capstone-worker-cuda SUBMISSION.so (started by capstone; speaks on descriptor 3)\n");
+    std::fprintf(stderr,
+                 "usage: capstone-worker-cuda SUBMISSION.so (started by capstone; speaks on descriptor 3)\n");
     return 2;
   }
   std::unique_ptr<Runner> runner;

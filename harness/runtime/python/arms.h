@@ -10,7 +10,8 @@ namespace capstone {
 /// Every arm that the Python worker knows: "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn".
 const std::vector<std::string>& python_arms();
 
-/// The arms that a problem is timed against where there is PyTorch: eager first, then what its `baselines` name, at least compile.
+/// The arms that a problem is timed against where there is PyTorch: eager first, then what its `baselines`
+/// name, at least compile.
 std::vector<std::string> python_arms_of(const Problem& problem);
 
 }  // namespace capstone

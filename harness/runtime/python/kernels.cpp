@@ -19,11 +19,39 @@ struct Origin {
 // The first that fits counts: PyTorch instantiates CUTLASS and FlashAttention in namespaces of its own.
 const std::array<Origin, 3>& origins() {
   static const std::array<Origin, 3> all{{
-      {"library: it launched", {"cublas", "cutlass", "cudnn", "_xmma_", "nvjet_", "ampere_sgemm", "volta_sgemm", "maxwell_sgemm", "turing_sgemm", "_s16816gemm",
-                                "_h16816gemm", "_s1688gemm", "_h1688gemm", "_s884gemm", "gemmSN_", "gemv2T", "gemvNSP", "splitKreduce", "implicit_convolve",
-                                "explicit_convolve", "flash_fwd", "pytorch_flash", "fmha_", "cub::", "thrust::", "vector_fft", "regular_fft", "ncclDevKernel"}},
+      {"library: it launched",
+       {"cublas",
+        "cutlass",
+        "cudnn",
+        "_xmma_",
+        "nvjet_",
+        "ampere_sgemm",
+        "volta_sgemm",
+        "maxwell_sgemm",
+        "turing_sgemm",
+        "_s16816gemm",
+        "_h16816gemm",
+        "_s1688gemm",
+        "_h1688gemm",
+        "_s884gemm",
+        "gemmSN_",
+        "gemv2T",
+        "gemvNSP",
+        "splitKreduce",
+        "implicit_convolve",
+        "explicit_convolve",
+        "flash_fwd",
+        "pytorch_flash",
+        "fmha_",
+        "cub::",
+        "thrust::",
+        "vector_fft",
+        "regular_fft",
+        "ncclDevKernel"}},
       {"PyTorch operators: it launched", {"at::native", "at_cuda_detail", "c10::", "at::cuda"}},
-      {"torch.compile: it launched", {"triton_poi_fused", "triton_red_fused", "triton_per_fused", "triton_tem_fused", "triton_mm", "triton_for_fused"}},
+      {"torch.compile: it launched",
+       {"triton_poi_fused", "triton_red_fused", "triton_per_fused", "triton_tem_fused", "triton_mm",
+        "triton_for_fused"}},
   }};
   return all;
 }
@@ -36,13 +64,16 @@ std::string short_name(std::string name) {
 }
 
 bool is_of(const Origin& origin, const std::string& name) {
-  return std::any_of(origin.marks.begin(), origin.marks.end(), [&](std::string_view mark) { return name.find(mark) != std::string::npos; });
+  return std::any_of(origin.marks.begin(), origin.marks.end(),
+                     [&](std::string_view mark) { return name.find(mark) != std::string::npos; });
 }
 
 }  // namespace
 
 std::vector<std::string> labels_of_kernels(const std::vector<std::string>& kernels) {
-  if (kernels.empty()) return {"note: which kernels it launches could not be seen (the profiler saw none: no CUPTI, or no kernel)"};
+  if (kernels.empty())
+    return {
+        "note: which kernels it launches could not be seen (the profiler saw none: no CUPTI, or no kernel)"};
   std::array<std::vector<std::string>, 3> found;
   for (const std::string& name : kernels)
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -56,7 +87,8 @@ std::vector<std::string> labels_of_kernels(const std::vector<std::string>& kerne
     if (found[i].empty()) continue;
     const std::size_t more = found[i].size() > 4 ? found[i].size() - 4 : 0;
     found[i].resize(found[i].size() - more);
-    labels.push_back(fmt::format("{} {}{}", origins()[i].label, join(found[i], ", "), more ? fmt::format(" and {} more", more) : std::string()));
+    labels.push_back(fmt::format("{} {}{}", origins()[i].label, join(found[i], ", "),
+                                 more ? fmt::format(" and {} more", more) : std::string()));
   }
   return labels;
 }

@@ -49,7 +49,8 @@ Result<Python> examine(const fs::path& program) {
   if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
   const Json said = Json::parse(last_line(to_utf8(ran.out)), nullptr, false);
   if (!ran.ok() || !said.is_object())
-    return fail("this is no Python that runs: " + last_line(to_utf8(ran.err)).substr(0, 200), program.string(), "give --python the path of a python3", ExitCode::kEnvironment);
+    return fail("this is no Python that runs: " + last_line(to_utf8(ran.err)).substr(0, 200),
+                program.string(), "give --python the path of a python3", ExitCode::kEnvironment);
   Python python;
   python.program = said.value("program", program.string());
   python.version = said.value("version", "");
@@ -59,29 +60,33 @@ Result<Python> examine(const fs::path& program) {
   python.roots.insert(python.roots.end(), python.paths.begin(), python.paths.end());
   if (python.torch.empty())
     return fail(fmt::format("Python {} has no PyTorch", python.version), program.string(),
-                "install it there (https://pytorch.org/get-started), or give --python another python3", ExitCode::kEnvironment);
+                "install it there (https://pytorch.org/get-started), or give --python another python3",
+                ExitCode::kEnvironment);
   return python;
 }
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> Python::environment(const fs::path& builds, const std::string& path_variable) const {
+std::vector<std::pair<std::string, std::string>> Python::environment(const fs::path& builds,
+                                                                     const std::string& path_variable) const {
   std::string programs = program.parent_path().string() + ":" + path_variable;
-  return {{"PYTHONPATH", packages_of(*this)},
-          {"PYTHONNOUSERSITE", "1"},
-          {"PYTHONDONTWRITEBYTECODE", "1"},
-          {"PATH", programs},
-          // Everything loaded at once would take a second and a gigabyte; what is used is loaded by the warm-up.
-          {"CUDA_MODULE_LOADING", "LAZY"},
-          {"TORCH_EXTENSIONS_DIR", (builds / "extensions").string()},
-          {"TORCHINDUCTOR_CACHE_DIR", (builds / "inductor").string()},
-          {"TORCHINDUCTOR_COMPILE_THREADS", "4"},
-          {"TRITON_CACHE_DIR", (builds / "triton").string()},
-          {"USER", "capstone"}};  // PyTorch asks for the name, and a sandbox has no list of users
+  return {
+      {"PYTHONPATH", packages_of(*this)},
+      {"PYTHONNOUSERSITE", "1"},
+      {"PYTHONDONTWRITEBYTECODE", "1"},
+      {"PATH", programs},
+      // Everything loaded at once would take a second and a gigabyte; what is used is loaded by the warm-up.
+      {"CUDA_MODULE_LOADING", "LAZY"},
+      {"TORCH_EXTENSIONS_DIR", (builds / "extensions").string()},
+      {"TORCHINDUCTOR_CACHE_DIR", (builds / "inductor").string()},
+      {"TORCHINDUCTOR_COMPILE_THREADS", "4"},
+      {"TRITON_CACHE_DIR", (builds / "triton").string()},
+      {"USER", "capstone"}};  // PyTorch asks for the name, and a sandbox has no list of users
 }
 
 Error broken_torch(const Python& python, const std::string& said) {
-  return {"PyTorch cannot be imported: " + said.substr(0, 300), python.program.string(), "repair it there, or give --python another python3", ExitCode::kEnvironment};
+  return {"PyTorch cannot be imported: " + said.substr(0, 300), python.program.string(),
+          "repair it there, or give --python another python3", ExitCode::kEnvironment};
 }
 
 Result<ImportedTorch> import_torch(const Python& python) {
@@ -99,10 +104,14 @@ Result<ImportedTorch> import_torch(const Python& python) {
 
 Result<Python> find_python(const std::string& wanted, const Resources& resources) {
   if (wanted != "auto") {
-    const auto program = wanted.find('/') == std::string::npos ? find_program(wanted, resources.path_variable) : std::optional<fs::path>(fs::absolute(wanted));
+    const auto program = wanted.find('/') == std::string::npos
+                             ? find_program(wanted, resources.path_variable)
+                             : std::optional<fs::path>(fs::absolute(wanted));
     std::error_code code;
     if (!program || !fs::exists(*program, code))
-      return fail("no such Python: " + wanted, {}, "give --python the path of a python3 that has PyTorch, auto or none", ExitCode::kEnvironment);
+      return fail("no such Python: " + wanted, {},
+                  "give --python the path of a python3 that has PyTorch, auto or none",
+                  ExitCode::kEnvironment);
     return examine(*program);
   }
   std::string seen;
@@ -114,8 +123,10 @@ Result<Python> find_python(const std::string& wanted, const Resources& resources
     if (python || python.error().code == ExitCode::kInterrupted) return python;
     if (seen.empty()) seen = python.error().what;
   }
-  return fail("no python3 on PATH has PyTorch", seen.empty() ? "there is no python3 on PATH" : seen,
-              "install PyTorch (https://pytorch.org/get-started), or give --python the path of a python3 that has it", ExitCode::kEnvironment);
+  return fail(
+      "no python3 on PATH has PyTorch", seen.empty() ? "there is no python3 on PATH" : seen,
+      "install PyTorch (https://pytorch.org/get-started), or give --python the path of a python3 that has it",
+      ExitCode::kEnvironment);
 }
 
 }  // namespace capstone

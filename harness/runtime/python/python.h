@@ -10,7 +10,8 @@
 
 namespace capstone {
 
-/// An interpreter with PyTorch, found without importing it (which takes seconds): whether it runs is seen when a worker starts.
+/// An interpreter with PyTorch, found without importing it (which takes seconds): whether it runs is seen
+/// when a worker starts.
 struct Python {
   std::filesystem::path program;             ///< the interpreter itself, behind wrappers of version managers
   std::string version;                       ///< "3.12.3"
@@ -18,9 +19,10 @@ struct Python {
   std::vector<std::filesystem::path> paths;  ///< sys.path: where its packages lie
   std::vector<std::filesystem::path> roots;  ///< what an isolated process must be able to read
 
-  /// What a process of it is given: its packages, and folders for what PyTorch and Triton build. `path_variable`: programs that
-  /// builds need beside those of the system.
-  std::vector<std::pair<std::string, std::string>> environment(const std::filesystem::path& builds, const std::string& path_variable) const;
+  /// What a process of it is given: its packages, and folders for what PyTorch and Triton build.
+  /// `path_variable`: programs that builds need beside those of the system.
+  std::vector<std::pair<std::string, std::string>> environment(const std::filesystem::path& builds,
+                                                               const std::string& path_variable) const;
 };
 
 /// `wanted`: a program, or "auto" for the first python3 on PATH that has PyTorch.
@@ -32,8 +34,8 @@ Error broken_torch(const Python& python, const std::string& said);
 
 /// What an import of PyTorch told.
 struct ImportedTorch {
-  std::string built_for;   ///< "CUDA 13.0", "the CPU"
-  bool computes = false;   ///< on this machine's GPU
+  std::string built_for;  ///< "CUDA 13.0", "the CPU"
+  bool computes = false;  ///< on this machine's GPU
 };
 /// Imports it once, which takes seconds. @error what the import said; exit code kEnvironment.
 Result<ImportedTorch> import_torch(const Python& python);

@@ -12,8 +12,8 @@ WorkerLimits limits_of_python() {
   WorkerLimits limits;
   limits.start = kImport;
   limits.memory = std::size_t{16} << 30;
-  limits.tasks = 4096;                      // thread pools, and compilers beside them
-  limits.file = std::size_t{1} << 30;       // objects that nvcc writes
+  limits.tasks = 4096;                 // thread pools, and compilers beside them
+  limits.file = std::size_t{1} << 30;  // objects that nvcc writes
   return limits;
 }
 
@@ -23,7 +23,8 @@ WorkerFailure bad_request(const std::string& what) {
 
 class PythonRunner : public Runner {
  public:
-  PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker) : problem_(problem), worker_(std::move(worker)) {}
+  PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker)
+      : problem_(problem), worker_(std::move(worker)) {}
 
   const Json& hello() const override { return worker_->hello(); }
   // PyTorch brings cuBLAS and cuDNN along, used or not: kernels() tells what ran.
@@ -40,9 +41,12 @@ class PythonRunner : public Runner {
         if (name.is_string()) names.push_back(name.get<std::string>());
     return names;
   }
-  tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, std::chrono::seconds(10), -1); }
+  tl::expected<Packet, WorkerFailure> ask(const Json& request) override {
+    return ask(request, std::chrono::seconds(10), -1);
+  }
 
-  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd) override {
+  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout,
+                                          int fd) override {
     const std::string op = request.value("op", "");
     if (op == "workspace" || op == "prepared") return Packet{{{"ok", true}, {"bytes", 0u}}, {}};
     if (op == "prepare") return Packet{{{"ok", true}}, {}};
@@ -57,16 +61,22 @@ class PythonRunner : public Runner {
       (*call)["rtol"] = problem_.tolerance.rtol;
     }
     if (op == "exact")
-      for (std::size_t i = 0; i < (*call)["outputs"].size(); ++i) (*call)["outputs"][i].update(request.at("places").at(i));
+      for (std::size_t i = 0; i < (*call)["outputs"].size(); ++i)
+        (*call)["outputs"][i].update(request.at("places").at(i));
     return worker_->ask(*call, timeout);
   }
 
  private:
-  // A request of the gates with names, shapes and types. An inout is not expected elsewhere than it is read: PyTorch's arms have none.
+  // A request of the gates with names, shapes and types. An inout is not expected elsewhere than it is read:
+  // PyTorch's arms have none.
   Result<Json> translated(const Json& request) const {
     const Json& args = request.at("args");
     const std::size_t first_size = problem_.signature.size();
-    Json call{{"op", "run"}, {"sizes", Json::object()}, {"inputs", Json::array()}, {"parameters", Json::array()}, {"outputs", Json::array()}};
+    Json call{{"op", "run"},
+              {"sizes", Json::object()},
+              {"inputs", Json::array()},
+              {"parameters", Json::array()},
+              {"outputs", Json::array()}};
     Sizes sizes;
     for (std::size_t i = 0; i < problem_.symbols.size(); ++i) {
       sizes.emplace_back(problem_.symbols[i], args.at(first_size + i).at("i64").get<std::int64_t>());
@@ -81,7 +91,11 @@ class PythonRunner : public Runner {
       }
       CAPSTONE_TRY(auto shape, shape_at(p, sizes));
       const bool expected = args.at(i).contains("expected");
-      Json tensor{{"name", p.name}, {"at", args.at(i).at(expected ? "expected" : "at")}, {"shape", shape}, {"dtype", name_of(p.dtype)}, {"python", p.python}};
+      Json tensor{{"name", p.name},
+                  {"at", args.at(i).at(expected ? "expected" : "at")},
+                  {"shape", shape},
+                  {"dtype", name_of(p.dtype)},
+                  {"python", p.python}};
       const bool is_attribute = p.role == Role::kParameter && !p.python.empty();
       if (p.role != Role::kOutput) call[is_attribute ? "parameters" : "inputs"].push_back(tensor);
       if (expected) tensor["expected"] = true;
@@ -102,12 +116,20 @@ class PythonRunner : public Runner {
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
   std::error_code code;
   fs::create_directories(work.builds / "tmp", code);
-  const fs::path scripts = fs::weakly_canonical(work.resources->share / "harness" / "runtime" / "python" / "worker", code);
-  std::vector<std::string> argv{work.python->program.string(), (scripts / "worker.py").string(), "--device", work.cuda ? "cuda" : "cpu",
-                                "--precision", std::string(name_of(work.problem->precision)),
-                                "--reference", fs::absolute(work.problem->folder / "reference.py").string()};
-  if (work.candidate.empty()) argv.insert(argv.end(), {"--arm", work.arm});
-  else argv.insert(argv.end(), {"--candidate", fs::absolute(work.candidate).string()});
+  const fs::path scripts =
+      fs::weakly_canonical(work.resources->share / "harness" / "runtime" / "python" / "worker", code);
+  std::vector<std::string> argv{work.python->program.string(),
+                                (scripts / "worker.py").string(),
+                                "--device",
+                                work.cuda ? "cuda" : "cpu",
+                                "--precision",
+                                std::string(name_of(work.problem->precision)),
+                                "--reference",
+                                fs::absolute(work.problem->folder / "reference.py").string()};
+  if (work.candidate.empty())
+    argv.insert(argv.end(), {"--arm", work.arm});
+  else
+    argv.insert(argv.end(), {"--candidate", fs::absolute(work.candidate).string()});
   Surroundings surroundings;
   surroundings.read = work.python->roots;
   surroundings.read.push_back(scripts);

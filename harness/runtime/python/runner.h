@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <string>
 
+#include "harness/model/problem.h"
 #include "harness/runtime/python/python.h"
 #include "harness/runtime/worker/worker.h"
-#include "harness/model/problem.h"
 
 namespace capstone {
 
@@ -14,21 +14,23 @@ struct PythonWork {
   const Problem* problem = nullptr;
   const Resources* resources = nullptr;
   const Python* python = nullptr;
-  std::string arm = "eager";            ///< of the problem's own reference.py
-  std::filesystem::path candidate;      ///< a .py with ModelNew instead; empty: the arm
-  std::filesystem::path builds;         ///< a folder for what PyTorch and Triton compile; made on demand
+  std::string arm = "eager";        ///< of the problem's own reference.py
+  std::filesystem::path candidate;  ///< a .py with ModelNew instead; empty: the arm
+  std::filesystem::path builds;     ///< a folder for what PyTorch and Triton compile; made on demand
   bool cuda = false;
-  std::filesystem::path toolkit;        ///< of CUDA, for extensions that are compiled; empty: none
+  std::filesystem::path toolkit;  ///< of CUDA, for extensions that are compiled; empty: none
 };
 
-/// `report_kind` of failures before anything ran: the source does not load; there is no such arm; PyTorch does not work here. And of one at any time.
+/// `report_kind` of failures before anything ran: the source does not load; there is no such arm; PyTorch
+/// does not work here. And of one at any time.
 inline constexpr const char* kDoesNotLoad = "build";
 inline constexpr const char* kNoSuchArm = "no_such_arm";
 inline constexpr const char* kNoPyTorch = "environment";
 inline constexpr const char* kOutOfMemory = "out_of_memory";
 
-/// Starts harness/runtime/python/worker/worker.py, which imports PyTorch and loads the sources. Requests of the gates name tensors by
-/// their place alone; shapes, types and names are added on the way. There is no workspace and nothing to prepare().
+/// Starts harness/runtime/python/worker/worker.py, which imports PyTorch and loads the sources. Requests of
+/// the gates name tensors by their place alone; shapes, types and names are added on the way. There is no
+/// workspace and nothing to prepare().
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox);
 
 }  // namespace capstone

@@ -1,7 +1,10 @@
 // capstone-confine [--read PATH | --write FOLDER | --device PATH]… -- PROGRAM [ARGUMENT]…
-// capstone-confine --only-calls yes -- PROGRAM [ARGUMENT]…   inside bubblewrap, which has restricted the files
-// Gives up what an untrusted program must not have, then becomes that program. The filter of system calls is the same with
-// bubblewrap and with Landlock. Exit code 125 and one line on stderr when the kernel cannot do it.
+// capstone-confine --only-calls yes -- PROGRAM [ARGUMENT]…   inside bubblewrap, which has restricted the
+// files Gives up what an untrusted program must not have, then becomes that program. The filter of system
+// calls is the same with bubblewrap and with Landlock. Exit code 125 and one line on stderr when the kernel
+// cannot do it.
+#include "harness/runtime/sandbox/confine.h"
+
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -11,8 +14,6 @@
 #include <cstdio>
 #include <cstring>
 #include <string_view>
-
-#include "harness/runtime/sandbox/confine.h"
 
 namespace {
 
@@ -27,7 +28,8 @@ int fail(const std::string& why) {
 bool drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  return ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 && ::syscall(SYS_capset, &header, none) == 0;
+  return ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 &&
+         ::syscall(SYS_capset, &header, none) == 0;
 }
 
 }  // namespace
@@ -39,15 +41,22 @@ int main(int argc, char** argv) {
   int at = 1;
   for (; at + 1 < argc && std::string_view(argv[at]) != "--"; at += 2) {
     const std::string_view flag = argv[at];
-    if (flag == "--read") paths.read.push_back(argv[at + 1]);
-    else if (flag == "--write") paths.write.push_back(argv[at + 1]);
-    else if (flag == "--device") paths.device.push_back(argv[at + 1]);
-    else if (flag == "--only-calls") only_calls = true;
-    else return fail("unknown option " + std::string(flag));
+    if (flag == "--read")
+      paths.read.push_back(argv[at + 1]);
+    else if (flag == "--write")
+      paths.write.push_back(argv[at + 1]);
+    else if (flag == "--device")
+      paths.device.push_back(argv[at + 1]);
+    else if (flag == "--only-calls")
+      only_calls = true;
+    else
+      return fail("unknown option " + std::string(flag));
   }
   if (at + 1 >= argc) return fail("no program to run");
-  if (!only_calls && !drop_capabilities()) return fail(std::string("capabilities cannot be dropped: ") + std::strerror(errno));
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail(std::string("no_new_privs is refused: ") + std::strerror(errno));
+  if (!only_calls && !drop_capabilities())
+    return fail(std::string("capabilities cannot be dropped: ") + std::strerror(errno));
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return fail(std::string("no_new_privs is refused: ") + std::strerror(errno));
   if (!only_calls)
     if (std::string why = restrict_files(paths); !why.empty()) return fail(why);
   if (std::string why = restrict_system_calls(); !why.empty()) return fail(why);

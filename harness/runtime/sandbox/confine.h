@@ -12,14 +12,14 @@ struct Paths {
   std::vector<const char*> device;  ///< device nodes and folders of them: read, write, ioctl
 };
 
-/// Landlock: nothing but `paths`; no TCP, no signals and no abstract sockets beyond this process's own kind, as far as the
-/// kernel knows these. Needs no_new_privs.
+/// Landlock: nothing but `paths`; no TCP, no signals and no abstract sockets beyond this process's own kind,
+/// as far as the kernel knows these. Needs no_new_privs.
 /// @return what failed; empty when done.
 std::string restrict_files(const Paths& paths);
 
-/// seccomp: refuses, with EPERM, sockets other than Unix streams and all connections; access to other processes and their
-/// schedules; IPC that outlives the process; leaving the process group; namespaces, keyrings, and calls that need more rights.
-/// Needs no_new_privs.
+/// seccomp: refuses, with EPERM, sockets other than Unix streams and all connections; access to other
+/// processes and their schedules; IPC that outlives the process; leaving the process group; namespaces,
+/// keyrings, and calls that need more rights. Needs no_new_privs.
 /// @return what failed; empty when done.
 std::string restrict_system_calls();
 

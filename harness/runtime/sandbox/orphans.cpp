@@ -25,7 +25,10 @@ std::string read_proc(const std::string& pid, const char* file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-struct Kin { std::string name; std::string parent; };
+struct Kin {
+  std::string name;
+  std::string parent;
+};
 
 Kin kin_of(const std::string& pid) {
   const std::string stat = read_proc(pid, "stat");
@@ -48,7 +51,8 @@ bool lives_in_a_namespace(const std::string& pid) {
 bool is_ours(const std::string& pid) {
   struct stat owner {};
   const std::vector<std::string> words = split(read_proc(pid, "cmdline"), '\0');
-  return words.size() > kSandboxOpening.size() && std::equal(kSandboxOpening.begin(), kSandboxOpening.end(), words.begin() + 1) &&
+  return words.size() > kSandboxOpening.size() &&
+         std::equal(kSandboxOpening.begin(), kSandboxOpening.end(), words.begin() + 1) &&
          ::stat(("/proc/" + pid).c_str(), &owner) == 0 && (owner.st_uid == ::getuid() || ::getuid() == 0);
 }
 
@@ -61,7 +65,9 @@ int end_orphaned_sandboxes() {
     const std::string pid = entry.path().filename();
     if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
     const Kin kin = kin_of(pid);
-    if (kin.name != "bwrap" || kin_of(kin.parent).name == "bwrap" || !is_ours(pid) || !lives_in_a_namespace(pid)) continue;
+    if (kin.name != "bwrap" || kin_of(kin.parent).name == "bwrap" || !is_ours(pid) ||
+        !lives_in_a_namespace(pid))
+      continue;
     ended += ::kill(std::atoi(pid.c_str()), SIGKILL) == 0;
   }
   return ended;

@@ -9,7 +9,8 @@ namespace capstone {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kTmpfsBytes = "268435456";  // [B] of the private /tmp and of the private /dev/shm: they are memory
+constexpr const char* kTmpfsBytes =
+    "268435456";  // [B] of the private /tmp and of the private /dev/shm: they are memory
 
 const std::vector<fs::path> kSystemFolders{"/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin"};
 // No more of /etc than the loader and the compilers' links need.
@@ -21,7 +22,8 @@ std::vector<std::string> gpu_devices() {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator("/dev", code)) {
     const std::string name = entry.path().filename();
-    if ((name.starts_with("nvidia") && name != "nvidia-modeset") || name == "dxg") devices.push_back(entry.path().string());
+    if ((name.starts_with("nvidia") && name != "nvidia-modeset") || name == "dxg")
+      devices.push_back(entry.path().string());
   }
   return devices;
 }
@@ -34,16 +36,20 @@ bool inside(const fs::path& path, const fs::path& folder) {
 using Paths = std::vector<fs::path>;
 
 bool inside_any(const fs::path& path, const Paths& folders) {
-  return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return inside(path, folder); });
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](const fs::path& folder) { return inside(path, folder); });
 }
 
 // Whether reading `folder` shows the path: not where one of the hidden lies between them.
 bool shows(const fs::path& folder, const fs::path& path, const Paths& hidden) {
-  return inside(path, folder) && std::none_of(hidden.begin(), hidden.end(), [&](const fs::path& h) { return h != folder && inside(h, folder) && inside(path, h); });
+  return inside(path, folder) && std::none_of(hidden.begin(), hidden.end(), [&](const fs::path& h) {
+           return h != folder && inside(h, folder) && inside(path, h);
+         });
 }
 
 bool any_shows(const Paths& folders, const fs::path& path, const Paths& hidden) {
-  return std::any_of(folders.begin(), folders.end(), [&](const fs::path& folder) { return shows(folder, path, hidden); });
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](const fs::path& folder) { return shows(folder, path, hidden); });
 }
 
 // What `access` and the command line add to the system for reading.
@@ -55,11 +61,14 @@ Paths readable(const ProcessSpec& spec, const Access& access, const Paths& alway
     if (argument.starts_with("/") && fs::exists(argument, ignored)) all.emplace_back(argument);
   Paths wanted;
   for (const fs::path& path : all)
-    if (!any_shows(kSystemFolders, path, hidden) && !inside_any(path, access.write) && !any_shows(wanted, path, hidden)) wanted.push_back(path);
+    if (!any_shows(kSystemFolders, path, hidden) && !inside_any(path, access.write) &&
+        !any_shows(wanted, path, hidden))
+      wanted.push_back(path);
   return wanted;
 }
 
-// `folder` for Landlock, which cannot take away again: all that is in it but the hidden. Links need no right, what they lead to has its own place.
+// `folder` for Landlock, which cannot take away again: all that is in it but the hidden. Links need no right,
+// what they lead to has its own place.
 void add_without_hidden(const fs::path& folder, const Paths& hidden, Paths& into) {
   std::error_code code;
   const fs::path real = fs::weakly_canonical(folder, code);
@@ -129,7 +138,8 @@ std::string Sandbox::probe() const {
   if (!result) return result.error().what + " " + result.error().where;
   if (result->ok()) return {};
   std::string why(trim(to_utf8(result->err)));
-  for (const char* advice : {". See", ", likely"}) why = why.substr(0, why.find(advice));  // `doctor` has its own
+  for (const char* advice : {". See", ", likely"})
+    why = why.substr(0, why.find(advice));  // `doctor` has its own
   if (why.starts_with("bwrap: ")) why = why.substr(7);
   return why.empty() ? "it does not start" : split(why, '\n').front();
 }
@@ -140,11 +150,14 @@ std::vector<std::string> Sandbox::bubblewrap_command(ProcessSpec spec, const Acc
   std::vector<std::string> command{program_.string()};
   command.insert(command.end(), kSandboxOpening.begin(), kSandboxOpening.end());
   auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
-  add({"--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--size", kTmpfsBytes, "--tmpfs", "/tmp"});
+  add({"--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--size", kTmpfsBytes, "--tmpfs",
+       "/tmp"});
   for (const fs::path& folder : kSystemFolders) {
     std::error_code ignored;
-    if (fs::is_symlink(folder, ignored)) add({"--symlink", fs::read_symlink(folder, ignored).string(), folder.string()});
-    else add({"--ro-bind-try", folder.string(), folder.string()});
+    if (fs::is_symlink(folder, ignored))
+      add({"--symlink", fs::read_symlink(folder, ignored).string(), folder.string()});
+    else
+      add({"--ro-bind-try", folder.string(), folder.string()});
   }
   for (const fs::path& file : kSystemFiles) add({"--ro-bind-try", file.string(), file.string()});
   // The terminal that we were started from is no way out: a program that holds it could type into it.
@@ -166,7 +179,8 @@ std::vector<std::string> Sandbox::bubblewrap_command(ProcessSpec spec, const Acc
   for (const fs::path& path : access.write) add({"--bind", path.string(), path.string()});
   // Last: these are memory, too, and have no limit on their size.
   for (const fs::path& folder : covered) add({"--remount-ro", folder.string()});
-  add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.cwd.empty() ? "/tmp" : spec.cwd.string(), "--"});
+  add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.cwd.empty() ? "/tmp" : spec.cwd.string(),
+       "--"});
   command.insert(command.end(), spec.argv.begin(), spec.argv.end());
   return command;
 }
@@ -176,18 +190,20 @@ std::vector<std::string> Sandbox::landlock_command(const ProcessSpec& spec, cons
   auto add = [&](const char* flag, const std::string& path) { command.insert(command.end(), {flag, path}); };
   Paths shown = kSystemFolders;
   shown.insert(shown.end(), kSystemFiles.begin(), kSystemFiles.end());
-  for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) add("--device", device);
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+    add("--device", device);
   if (access.gpu) {
     shown.insert(shown.end(), kGpuFolders.begin(), kGpuFolders.end());
-    // The driver reads its settings and this process's own memory map here; another process's secrets stay closed, because
-    // Landlock answers for ptrace's permissions, too.
+    // The driver reads its settings and this process's own memory map here; another process's secrets stay
+    // closed, because Landlock answers for ptrace's permissions, too.
     add("--read", "/proc");
     add("--write", "/proc/self/task");  // it names its threads there, and gives up where it cannot
     add("--write", "/dev/shm");
     for (const std::string& device : gpu_devices()) add("--device", device);
   }
   Paths given;
-  for (const fs::path& path : readable(spec, access, readable_, hidden_)) (inside_any(path, hidden_) ? given : shown).push_back(path);
+  for (const fs::path& path : readable(spec, access, readable_, hidden_))
+    (inside_any(path, hidden_) ? given : shown).push_back(path);
   for (const fs::path& path : shown) add_without_hidden(path, hidden_, given);
   for (const fs::path& path : given) add("--read", path.string());
   for (const fs::path& path : access.write) add("--write", path.string());
@@ -197,7 +213,8 @@ std::vector<std::string> Sandbox::landlock_command(const ProcessSpec& spec, cons
 }
 
 ProcessSpec Sandbox::confine(ProcessSpec spec, const Access& access) const {
-  std::vector<std::pair<std::string, std::string>> env{{"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}, {"HOME", "/tmp"}};
+  std::vector<std::pair<std::string, std::string>> env{
+      {"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"LANG", "C.UTF-8"}, {"HOME", "/tmp"}};
   if (!bwrap_libraries_.empty()) env.emplace_back("LD_LIBRARY_PATH", bwrap_libraries_.string());
   if (access.gpu) env.emplace_back("CUDA_MODULE_LOADING", "EAGER");
   if (access.gpu && !visible_devices_.empty()) env.emplace_back("CUDA_VISIBLE_DEVICES", visible_devices_);
@@ -206,9 +223,14 @@ ProcessSpec Sandbox::confine(ProcessSpec spec, const Access& access) const {
     env.emplace_back(name, value);
   }
   switch (kind_) {
-    case Isolation::kBubblewrap: spec.argv = bubblewrap_command(spec, access); break;
-    case Isolation::kLandlock: spec.argv = landlock_command(spec, access); break;
-    case Isolation::kNone: break;
+    case Isolation::kBubblewrap:
+      spec.argv = bubblewrap_command(spec, access);
+      break;
+    case Isolation::kLandlock:
+      spec.argv = landlock_command(spec, access);
+      break;
+    case Isolation::kNone:
+      break;
   }
   spec.env = std::move(env);
   spec.inherit_env = false;

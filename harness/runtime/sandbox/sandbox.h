@@ -1,6 +1,6 @@
 #pragma once
-// How untrusted processes are kept apart: bubblewrap where it works, else Landlock and seccomp (capstone-confine), else
-// the process limits alone; the verdict says which.
+// How untrusted processes are kept apart: bubblewrap where it works, else Landlock and seccomp
+// (capstone-confine), else the process limits alone; the verdict says which.
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -22,15 +22,16 @@ enum class Isolation { kBubblewrap, kLandlock, kNone };
 
 class Sandbox {
  public:
-  /// Tries bwrap (on PATH, else the copy beside our own programs), then Landlock, each once with a program that does nothing.
-  /// Resources::isolation chooses one of them instead.
+  /// Tries bwrap (on PATH, else the copy beside our own programs), then Landlock, each once with a program
+  /// that does nothing. Resources::isolation chooses one of them instead.
   static Sandbox detect(const Resources& resources);
   /// No isolation beyond limits; `why` goes into every verdict.
   static Sandbox none(const Resources& resources, std::string why);
 
-  /// `spec` isolated: no network, no environment but a fixed one and spec.env, the system read-only, of the rest only what
-  /// `access` names and the absolute paths in spec.argv that exist. Of our own files (problems, reference kernels, oracles) only what is
-  /// named itself, even where a folder above them is the system's. No other process can be seen (Landlock: reached).
+  /// `spec` isolated: no network, no environment but a fixed one and spec.env, the system read-only, of the
+  /// rest only what `access` names and the absolute paths in spec.argv that exist. Of our own files
+  /// (problems, reference kernels, oracles) only what is named itself, even where a folder above them is the
+  /// system's. No other process can be seen (Landlock: reached).
   ProcessSpec confine(ProcessSpec spec, const Access& access) const;
 
   /// Every process may read this, too.
@@ -49,13 +50,14 @@ class Sandbox {
   std::vector<std::string> landlock_command(const ProcessSpec& spec, const Access& access) const;
 
   Isolation kind_ = Isolation::kNone;
-  std::filesystem::path program_;            ///< bwrap or capstone-confine
-  std::filesystem::path confine_;            ///< capstone-confine, which filters the system calls under bwrap, too
-  std::filesystem::path bwrap_libraries_;    ///< set for the copy that the tarball brings along
+  std::filesystem::path program_;  ///< bwrap or capstone-confine
+  std::filesystem::path confine_;  ///< capstone-confine, which filters the system calls under bwrap, too
+  std::filesystem::path bwrap_libraries_;  ///< set for the copy that the tarball brings along
   std::string description_;
   std::string visible_devices_;
   std::vector<std::filesystem::path> readable_;
-  std::vector<std::filesystem::path> hidden_;   ///< our own files: not to be seen because a folder above them may be
+  std::vector<std::filesystem::path>
+      hidden_;  ///< our own files: not to be seen because a folder above them may be
 };
 
 /// What would give this machine better isolation than `sandbox` has, in one line; empty for bubblewrap.

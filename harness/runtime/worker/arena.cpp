@@ -15,10 +15,14 @@ tl::expected<std::size_t, WorkerFailure> ask_bytes(Runner& worker, const char* o
   auto answer = worker.ask({{"op", op}, {"args", args}});
   if (!answer) return tl::unexpected(answer.error());
   auto bytes = answer->message.find("bytes");
-  if (bytes == answer->message.end() || !bytes->is_number_unsigned() || bytes->get<std::uint64_t>() > (1ull << 33))
-    return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported,
-                                        fmt::format("{}_bytes() asks for more than 8 GiB, or for nonsense", op), {},
-                                        "return the bytes that are needed at these sizes", "launch_error"});
+  if (bytes == answer->message.end() || !bytes->is_number_unsigned() ||
+      bytes->get<std::uint64_t>() > (1ull << 33))
+    return tl::unexpected(
+        WorkerFailure{WorkerFailure::Kind::kReported,
+                      fmt::format("{}_bytes() asks for more than 8 GiB, or for nonsense", op),
+                      {},
+                      "return the bytes that are needed at these sizes",
+                      "launch_error"});
   return bytes->get<std::size_t>();
 }
 
@@ -43,7 +47,8 @@ Result<int> MemfdArena::resize(std::size_t bytes) {
                 ExitCode::kEnvironment);
   void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (base == MAP_FAILED)
-    return fail(std::string("cannot map shared memory: ") + std::strerror(errno), {}, {}, ExitCode::kEnvironment);
+    return fail(std::string("cannot map shared memory: ") + std::strerror(errno), {}, {},
+                ExitCode::kEnvironment);
   base_ = static_cast<std::byte*>(base);
   bytes_ = bytes;
   return fd_;
@@ -59,7 +64,8 @@ Result<void> MemfdArena::fetch(std::span<std::byte> image) {
   return {};
 }
 
-tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args) {
+tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem,
+                                                            const Json& args) {
   PrivateBytes bytes;
   auto workspace = ask_bytes(worker, "workspace", args);
   if (!workspace) return tl::unexpected(workspace.error());

@@ -19,7 +19,8 @@ class ArenaHost {
   virtual Result<void> fetch(std::span<std::byte> image) = 0;
 };
 
-/// Host memory (memfd), for the emulated backend. Who is handed its descriptor can change its bytes, never its size.
+/// Host memory (memfd), for the emulated backend. Who is handed its descriptor can change its bytes, never
+/// its size.
 class MemfdArena : public ArenaHost {
  public:
   ~MemfdArena() override;
@@ -34,11 +35,13 @@ class MemfdArena : public ArenaHost {
   std::size_t bytes_ = 0;
 };
 
-/// Bytes that a candidate wants in addition to the tensors at some sizes; both must be known before the arena is laid out.
+/// Bytes that a candidate wants in addition to the tensors at some sizes; both must be known before the arena
+/// is laid out.
 struct PrivateBytes {
   std::size_t workspace = 0, prepared = 0;
 };
 /// @param args  see workspace_arguments(). @error the worker's failure, or a number that makes no sense.
-tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem, const Json& args);
+tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem,
+                                                            const Json& args);
 
 }  // namespace capstone

@@ -24,7 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Waits for `events` until `deadline`, in short steps, so that Ctrl-C is noticed even when the signal went to another thread.
+// Waits for `events` until `deadline`, in short steps, so that Ctrl-C is noticed even when the signal went to
+// another thread.
 // @return the reason to give up, or nothing: then `ready` says whether it is time to try.
 std::optional<ChannelEnd> wait_step(int socket, short events, Clock::time_point deadline, bool& ready) {
   if (interrupted()) return ChannelEnd::kInterrupted;
@@ -56,7 +57,8 @@ tl::expected<void, ChannelEnd> Channel::send(const Json& message, int fd, std::c
   }
 }
 
-tl::expected<Packet, ChannelEnd> Channel::receive(std::chrono::milliseconds timeout, const std::function<bool()>& alive) {
+tl::expected<Packet, ChannelEnd> Channel::receive(std::chrono::milliseconds timeout,
+                                                  const std::function<bool()>& alive) {
   const auto deadline = Clock::now() + timeout;
   for (;;) {
     // Asked before the socket is: what a process said before it died is still read.
@@ -67,10 +69,14 @@ tl::expected<Packet, ChannelEnd> Channel::receive(std::chrono::milliseconds time
     if (!ready) continue;
     Packet packet;
     switch (receive_packet(socket_.get(), packet)) {
-      case PacketStatus::kDone: return packet;
-      case PacketStatus::kRetry: break;
-      case PacketStatus::kClosed: return tl::unexpected(ChannelEnd::kClosed);
-      case PacketStatus::kMalformed: return tl::unexpected(ChannelEnd::kMalformed);
+      case PacketStatus::kDone:
+        return packet;
+      case PacketStatus::kRetry:
+        break;
+      case PacketStatus::kClosed:
+        return tl::unexpected(ChannelEnd::kClosed);
+      case PacketStatus::kMalformed:
+        return tl::unexpected(ChannelEnd::kMalformed);
     }
   }
 }

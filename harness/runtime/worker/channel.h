@@ -24,9 +24,11 @@ class Channel {
   /// Sends one packet; a side that does not read is waited for until the time is up.
   tl::expected<void, ChannelEnd> send(const Json& message, int fd, std::chrono::milliseconds timeout);
 
-  /// Waits for one packet. Packets over 192 KiB, with more than one descriptor, or that are not a JSON object, are kMalformed.
-  /// `alive` is asked now and then: the other side may be dead while somebody else holds its end open.
-  tl::expected<Packet, ChannelEnd> receive(std::chrono::milliseconds timeout, const std::function<bool()>& alive);
+  /// Waits for one packet. Packets over 192 KiB, with more than one descriptor, or that are not a JSON
+  /// object, are kMalformed. `alive` is asked now and then: the other side may be dead while somebody else
+  /// holds its end open.
+  tl::expected<Packet, ChannelEnd> receive(std::chrono::milliseconds timeout,
+                                           const std::function<bool()>& alive);
 
   /// Whether something has come that nobody waited for.
   bool pending() const;

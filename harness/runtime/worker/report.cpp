@@ -15,7 +15,8 @@ Result<Json> load_report(const Packet& answer) {
   if (size > kMaxReport) return fail("the worker's report is larger than 16 MiB", {}, {});
   std::string text(size, '\0');
   std::size_t got = 0;
-  for (ssize_t n; got < size && (n = ::pread(answer.fd.get(), text.data() + got, size - got, static_cast<off_t>(got))) > 0;)
+  for (ssize_t n; got < size &&
+                  (n = ::pread(answer.fd.get(), text.data() + got, size - got, static_cast<off_t>(got))) > 0;)
     got += static_cast<std::size_t>(n);
   Json report = got == size ? Json::parse(text, nullptr, false) : Json();
   if (!report.is_object() || !report.contains("findings") || !report.contains("kernels"))

@@ -5,7 +5,8 @@
 namespace capstone {
 
 /// The report that came with an answer to `"observe":true`.
-/// @error the answer brought none, or one that is no JSON object or larger than 16 MiB: the worker is not to be trusted.
+/// @error the answer brought none, or one that is no JSON object or larger than 16 MiB: the worker is not to
+/// be trusted.
 Result<Json> load_report(const Packet& answer);
 
 }  // namespace capstone

@@ -12,14 +12,22 @@ namespace {
 
 std::string signal_text(int number) {
   switch (number) {
-    case SIGSEGV: return "a segmentation fault (SIGSEGV)";
-    case SIGBUS: return "a bus error (SIGBUS)";
-    case SIGFPE: return "an arithmetic fault (SIGFPE)";
-    case SIGABRT: return "abort() (SIGABRT)";
-    case SIGILL: return "an illegal instruction (SIGILL)";
-    case SIGKILL: return "SIGKILL";
-    case SIGXFSZ: return "writing a file over the size limit (SIGXFSZ)";
-    default: return fmt::format("signal {}", number);
+    case SIGSEGV:
+      return "a segmentation fault (SIGSEGV)";
+    case SIGBUS:
+      return "a bus error (SIGBUS)";
+    case SIGFPE:
+      return "an arithmetic fault (SIGFPE)";
+    case SIGABRT:
+      return "abort() (SIGABRT)";
+    case SIGILL:
+      return "an illegal instruction (SIGILL)";
+    case SIGKILL:
+      return "SIGKILL";
+    case SIGXFSZ:
+      return "writing a file over the size limit (SIGXFSZ)";
+    default:
+      return fmt::format("signal {}", number);
   }
 }
 
@@ -52,8 +60,11 @@ std::string place(const Json& message) {
 }
 
 WorkerFailure malformed() {
-  return {WorkerFailure::Kind::kMalformed, "the process answered something that is not a result", {},
-          "a kernel must not write to descriptors that it did not open", {}};
+  return {WorkerFailure::Kind::kMalformed,
+          "the process answered something that is not a result",
+          {},
+          "a kernel must not write to descriptors that it did not open",
+          {}};
 }
 
 }  // namespace
@@ -63,12 +74,14 @@ tl::expected<Packet, WorkerFailure> read_answer(Packet packet) {
   auto ok = message.find("ok");
   if (ok == message.end() || !ok->is_boolean()) return tl::unexpected(malformed());
   if (*ok) return packet;
-  return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported, text_or(message, "message"), place(message),
-                                      text_or(message, "hint"), text_or(message, "kind"), text_or(message, "traceback")});
+  return tl::unexpected(WorkerFailure{WorkerFailure::Kind::kReported, text_or(message, "message"),
+                                      place(message), text_or(message, "hint"), text_or(message, "kind"),
+                                      text_or(message, "traceback")});
 }
 
 tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv, const Sandbox& sandbox,
-                                                  const WorkerLimits& limits, bool gpu, const Surroundings& more) {
+                                                  const WorkerLimits& limits, bool gpu,
+                                                  const Surroundings& more) {
   using Kind = WorkerFailure::Kind;
   auto pair = Channel::make();
   if (!pair) return tl::unexpected(WorkerFailure{Kind::kDied, pair.error().what, {}, pair.error().hint, {}});
@@ -80,9 +93,11 @@ tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv,
   spec.max_memory = limits.memory;
   spec.max_tasks = limits.tasks;
   spec.env = more.env;
-  auto child = Child::start(sandbox.confine(std::move(spec), {.read = more.read, .write = more.write, .gpu = gpu}));
+  auto child =
+      Child::start(sandbox.confine(std::move(spec), {.read = more.read, .write = more.write, .gpu = gpu}));
   if (!child)
-    return tl::unexpected(WorkerFailure{Kind::kDied, child.error().what, child.error().where, child.error().hint, {}});
+    return tl::unexpected(
+        WorkerFailure{Kind::kDied, child.error().what, child.error().where, child.error().hint, {}});
   pair->second = Descriptor();  // only the child holds its end now, so that its death is seen
   Worker worker(std::move(*child), std::move(pair->first), limits);
   auto hello = worker.ask({{"op", "hello"}}, limits.start);
@@ -91,22 +106,25 @@ tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv,
   return worker;
 }
 
-StartedRunner Worker::start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu,
-                                   const Surroundings& more) {
+StartedRunner Worker::start_runner(std::vector<std::string> argv, const Sandbox& sandbox,
+                                   const WorkerLimits& limits, bool gpu, const Surroundings& more) {
   auto worker = start(std::move(argv), sandbox, limits, gpu, more);
   if (!worker) return tl::unexpected(worker.error());
   return std::make_unique<Worker>(std::move(*worker));
 }
 
-tl::expected<Packet, WorkerFailure> Worker::ask(const Json& request, std::chrono::milliseconds timeout, int fd) {
+tl::expected<Packet, WorkerFailure> Worker::ask(const Json& request, std::chrono::milliseconds timeout,
+                                                int fd) {
   using Kind = WorkerFailure::Kind;
   // An answer to nothing would be taken for the answer to this.
   if (channel_.pending()) return tl::unexpected(explain(ChannelEnd::kMalformed, timeout));
-  if (auto sent = channel_.send(request, fd, timeout); !sent) return tl::unexpected(explain(sent.error(), timeout));
+  if (auto sent = channel_.send(request, fd, timeout); !sent)
+    return tl::unexpected(explain(sent.error(), timeout));
   auto packet = channel_.receive(timeout, [this] { return child_.running(); });
   if (!packet) return tl::unexpected(explain(packet.error(), timeout));
   auto answer = read_answer(std::move(*packet));
-  if (!answer && answer.error().kind == Kind::kMalformed) return tl::unexpected(explain(ChannelEnd::kMalformed, timeout));
+  if (!answer && answer.error().kind == Kind::kMalformed)
+    return tl::unexpected(explain(ChannelEnd::kMalformed, timeout));
   return answer;
 }
 
@@ -121,30 +139,49 @@ WorkerFailure Worker::explain(ChannelEnd end, std::chrono::milliseconds timeout)
   ProcessResult result = child_.finish(std::chrono::milliseconds(end == ChannelEnd::kTimedOut ? 0 : 2000));
   using End = ProcessResult::End;
   if (result.end == End::kTooMuchOutput)
-    return {Kind::kFlooded, fmt::format("it printed more than {}", format_bytes(double(limits_.output))), {},
-            "remove the printf from the kernel", {}};
+    return {Kind::kFlooded,
+            fmt::format("it printed more than {}", format_bytes(double(limits_.output))),
+            {},
+            "remove the printf from the kernel",
+            {}};
   if (result.end == End::kTooMuchMemory)
-    return {Kind::kMemory, fmt::format("it took more than {} of memory", format_bytes(double(limits_.memory))), {},
-            "free what the kernel allocates, or allocate less", {}};
+    return {Kind::kMemory,
+            fmt::format("it took more than {} of memory", format_bytes(double(limits_.memory))),
+            {},
+            "free what the kernel allocates, or allocate less",
+            {}};
   if (result.end == End::kTooManyTasks)
-    return {Kind::kTasks, fmt::format("it started more than {} processes and threads", limits_.tasks), {},
-            "launch() needs no processes of its own, and few threads", {}};
+    return {Kind::kTasks,
+            fmt::format("it started more than {} processes and threads", limits_.tasks),
+            {},
+            "launch() needs no processes of its own, and few threads",
+            {}};
   if (result.end == End::kInterrupted) return {Kind::kInterrupted, "interrupted", {}, {}, {}};
   if (end == ChannelEnd::kTimedOut)
-    return {Kind::kTimedOut, fmt::format("no answer within {} s", double(timeout.count()) / 1000), {},
-            "an endless loop, a barrier that not every thread reaches, or far too much work: try the smallest check "
-            "size first", {}};
+    return {Kind::kTimedOut,
+            fmt::format("no answer within {} s", double(timeout.count()) / 1000),
+            {},
+            "an endless loop, a barrier that not every thread reaches, or far too much work: try the "
+            "smallest check "
+            "size first",
+            {}};
   if (result.end == End::kTimedOut)
-    return {Kind::kDied, "it closed its channel to the judge and ran on", {},
-            "a kernel must not close descriptors that it did not open", {}};
+    return {Kind::kDied,
+            "it closed its channel to the judge and ran on",
+            {},
+            "a kernel must not close descriptors that it did not open",
+            {}};
   std::string said(trim(printable(result.err)));
   if (said.size() > 600) said = "… " + to_utf8(said.substr(said.size() - 600));
   // The sandbox's own process hands a signal on as a shell does: 128 + its number.
   const bool through_sandbox = result.end == End::kExited && result.status > 128 && result.status < 128 + 32;
   const bool signalled = result.end == End::kSignalled || through_sandbox;
-  std::string how = signalled ? "the process was ended by " + signal_text(result.status - (through_sandbox ? 128 : 0))
-                              : fmt::format("the process ended with exit code {} before it gave a result", result.status);
-  return {Kind::kDied, how, said,
+  std::string how =
+      signalled ? "the process was ended by " + signal_text(result.status - (through_sandbox ? 128 : 0))
+                : fmt::format("the process ended with exit code {} before it gave a result", result.status);
+  return {Kind::kDied,
+          how,
+          said,
           signalled ? "look for an index that leaves its array, on the host side of launch() too"
                     : "launch() must return; it must not call exit()",
           {}};

@@ -24,16 +24,17 @@ struct WorkerFailure {
   std::string trace{};      ///< a Python traceback, where there is one
 };
 
-/// What a packet means: the packet itself where it says "ok", kReported where it says why not, kMalformed where it is no answer.
+/// What a packet means: the packet itself where it says "ok", kReported where it says why not, kMalformed
+/// where it is no answer.
 tl::expected<Packet, WorkerFailure> read_answer(Packet packet);
 
 struct WorkerLimits {
-  std::chrono::milliseconds start{20000};      ///< until it answers hello
-  std::chrono::milliseconds request{10000};    ///< one run
-  std::size_t memory = std::size_t{4} << 30;   ///< [B] resident, without device memory
-  int tasks = 256;                             ///< processes and threads
-  std::size_t output = 1u << 20;               ///< [B] of stdout, of stderr
-  std::size_t file = 64u << 20;                ///< [B] a file it writes may have
+  std::chrono::milliseconds start{20000};     ///< until it answers hello
+  std::chrono::milliseconds request{10000};   ///< one run
+  std::size_t memory = std::size_t{4} << 30;  ///< [B] resident, without device memory
+  int tasks = 256;                            ///< processes and threads
+  std::size_t output = 1u << 20;              ///< [B] of stdout, of stderr
+  std::size_t file = 64u << 20;               ///< [B] a file it writes may have
 };
 
 /// What a process is given beyond the usual.
@@ -43,17 +44,21 @@ struct Surroundings {
   std::vector<std::filesystem::path> write;  ///< folders of its own
 };
 
-/// Something that runs one candidate and answers the protocol's requests: one worker process, or several behind one face.
+/// Something that runs one candidate and answers the protocol's requests: one worker process, or several
+/// behind one face.
 class Runner {
  public:
   virtual ~Runner() = default;
   /// Sends a request and waits for the answer; a failure that the runner reports itself is kReported.
-  virtual tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1) = 0;
+  virtual tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout,
+                                                  int fd = -1) = 0;
   virtual tl::expected<Packet, WorkerFailure> ask(const Json& request) = 0;
   virtual const Json& hello() const = 0;
-  /// Shared objects in the memory of the candidate's process now, by name; none where its host code runs nowhere.
+  /// Shared objects in the memory of the candidate's process now, by name; none where its host code runs
+  /// nowhere.
   virtual std::set<std::string> libraries() { return {}; }
-  /// Names of the kernels that the last run launches, seen by running it once more; nothing where it cannot tell.
+  /// Names of the kernels that the last run launches, seen by running it once more; nothing where it cannot
+  /// tell.
   virtual std::optional<std::vector<std::string>> kernels() { return std::nullopt; }
 };
 using StartedRunner = tl::expected<std::unique_ptr<Runner>, WorkerFailure>;
@@ -63,13 +68,17 @@ class Worker : public Runner {
  public:
   /// Starts `argv` under the sandbox and waits for its hello. The failure says why it did not come.
   static tl::expected<Worker, WorkerFailure> start(std::vector<std::string> argv, const Sandbox& sandbox,
-                                                   const WorkerLimits& limits, bool gpu, const Surroundings& more = {});
+                                                   const WorkerLimits& limits, bool gpu,
+                                                   const Surroundings& more = {});
   /// The same behind the interface.
-  static StartedRunner start_runner(std::vector<std::string> argv, const Sandbox& sandbox, const WorkerLimits& limits, bool gpu,
-                                    const Surroundings& more = {});
+  static StartedRunner start_runner(std::vector<std::string> argv, const Sandbox& sandbox,
+                                    const WorkerLimits& limits, bool gpu, const Surroundings& more = {});
 
-  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout, int fd = -1) override;
-  tl::expected<Packet, WorkerFailure> ask(const Json& request) override { return ask(request, limits_.request); }
+  tl::expected<Packet, WorkerFailure> ask(const Json& request, std::chrono::milliseconds timeout,
+                                          int fd = -1) override;
+  tl::expected<Packet, WorkerFailure> ask(const Json& request) override {
+    return ask(request, limits_.request);
+  }
 
   const Json& hello() const override { return hello_; }
   std::set<std::string> libraries() override { return child_.libraries(); }

@@ -1,7 +1,7 @@
 // The advice on a line follows from its counts.
-#include <gtest/gtest.h>
-
 #include "harness/analysis/explain/advice.h"
+
+#include <gtest/gtest.h>
 
 namespace capstone {
 namespace {
@@ -12,7 +12,8 @@ Advice advice(LineCounts counts) {
   counts.line = 7;
   return advice_on(counts, {"k", 1, 1, 32, {}}, kCompulsory);
 }
-LineCounts global(std::uint64_t sectors, std::uint64_t ideal, std::uint64_t bytes = 128000, std::uint64_t lanes = 32000) {
+LineCounts global(std::uint64_t sectors, std::uint64_t ideal, std::uint64_t bytes = 128000,
+                  std::uint64_t lanes = 32000) {
   LineCounts c;
   c.global = {1000, sectors, ideal, bytes, lanes};
   return c;
@@ -26,13 +27,17 @@ LineCounts shared(std::uint64_t wavefronts, std::uint64_t lanes = 32000) {
 TEST(Advice, StridedLoadIsUncoalescedAndSaysHowMuch) {
   const Advice r = advice(global(32000, 4000));
   EXPECT_EQ(r.pattern, "uncoalesced");
-  EXPECT_NE(r.what.find("32.0 sectors of 32 bytes where 4.0 would do: 8.0 times the traffic"), std::string::npos) << r.what;
+  EXPECT_NE(r.what.find("32.0 sectors of 32 bytes where 4.0 would do: 8.0 times the traffic"),
+            std::string::npos)
+      << r.what;
   EXPECT_NE(r.remedy.find("threadIdx.x"), std::string::npos);
 }
 TEST(Advice, ColumnOfASharedTileIsABankConflict) {
   const Advice r = advice(shared(32000));
   EXPECT_EQ(r.pattern, "bank conflict");
-  EXPECT_NE(r.what.find("32.0 wavefronts of shared memory where 1.0 would do: 32 times as long"), std::string::npos) << r.what;
+  EXPECT_NE(r.what.find("32.0 wavefronts of shared memory where 1.0 would do: 32 times as long"),
+            std::string::npos)
+      << r.what;
   EXPECT_NE(r.remedy.find("pad"), std::string::npos);
 }
 TEST(Advice, FewActiveLanesAreDivergence) {

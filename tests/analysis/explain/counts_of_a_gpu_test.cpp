@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
+#include "harness/analysis/explain/explain.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
-#include "harness/analysis/explain/explain.h"
 #include "tests/resources.h"
 
 namespace capstone::test {
@@ -47,15 +47,18 @@ TEST_P(CountsOfAGpu, AreTheEmulatorsWithinTwoPercent) {
   const Json recorded = record();
   for (const Json& measured : recorded["kernels"]) {
     if (measured["file"] != GetParam()) continue;
-    const auto ours = std::find_if(explained->kernels.begin(), explained->kernels.end(),
-                                   [&](const KernelCounts& kernel) { return kernel.kernel == measured["kernel"].get<std::string>(); });
+    const auto ours = std::find_if(
+        explained->kernels.begin(), explained->kernels.end(),
+        [&](const KernelCounts& kernel) { return kernel.kernel == measured["kernel"].get<std::string>(); });
     ASSERT_NE(ours, explained->kernels.end()) << measured["kernel"];
     ++compared;
     for (const Json& counter : measured["counters"]) {
       const auto mine = count_of(ours->total(), counter["counter"]);
       const double gpus = counter["measured"];
-      EXPECT_LE(std::abs(static_cast<double>(mine) - gpus), 0.02 * gpus) << measured["kernel"] << ": " << counter["counter"] << ", here " << mine;
-      EXPECT_EQ(mine, counter["emulated"]) << measured["kernel"] << ": " << counter["counter"] << " was another when it was recorded";
+      EXPECT_LE(std::abs(static_cast<double>(mine) - gpus), 0.02 * gpus)
+          << measured["kernel"] << ": " << counter["counter"] << ", here " << mine;
+      EXPECT_EQ(mine, counter["emulated"])
+          << measured["kernel"] << ": " << counter["counter"] << " was another when it was recorded";
     }
   }
   EXPECT_EQ(compared, explained->kernels.size()) << "every kernel of the file is in the record";
@@ -65,12 +68,14 @@ TEST(RecordOfAGpu, CoversEveryFileOfKernels) {
   std::set<std::string> recorded, present;
   const Json whole = record();
   for (const Json& kernel : whole["kernels"]) recorded.insert(kernel["file"].get<std::string>());
-  for (const auto& entry : fs::directory_iterator(kSources / "tests/gpu/counts/kernels")) present.insert(entry.path().filename());
+  for (const auto& entry : fs::directory_iterator(kSources / "tests/gpu/counts/kernels"))
+    present.insert(entry.path().filename());
   EXPECT_EQ(recorded, present);
 }
 
 INSTANTIATE_TEST_SUITE_P(H200, CountsOfAGpu,
-                         testing::Values("copy.cu", "divergent.cu", "gather.cu", "histogram.cu", "sgemm.cu", "shared.cu", "transpose.cu"),
+                         testing::Values("copy.cu", "divergent.cu", "gather.cu", "histogram.cu", "sgemm.cu",
+                                         "shared.cu", "transpose.cu"),
                          [](const auto& info) { return info.param.substr(0, info.param.size() - 3); });
 
 }  // namespace

@@ -15,7 +15,8 @@ class Interpret : public testing::Test {
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("capstone-interpret-" + std::to_string(::getpid()));
     fs::create_directories(folder_);
-    std::ofstream(folder_ / "kernel.cu") << "// one\n  float a = x[i * 32];  // <strided>\n  s[i] = a;\n  y[i] = s[j];\n";
+    std::ofstream(folder_ / "kernel.cu")
+        << "// one\n  float a = x[i * 32];  // <strided>\n  s[i] = a;\n  y[i] = s[j];\n";
     request_ = {&problem_, folder_ / "kernel.cu", problem_.emulate, std::nullopt};
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -93,7 +94,8 @@ TEST_F(Interpret, AModelledFloorIsTheLargestOfThreeAndNeverCalledMeasured) {
 TEST_F(Interpret, AKernelThatAVariableNamesIsCalledByItsFunction) {
   Json report = sample();
   report["kernels"][0]["function"] = "_Z5sgemmILi16EEvPKfPf";
-  for (const auto& [launched, shown] : std::vector<std::pair<std::string, std::string>>{{"kernel", "sgemm<16>"}, {"sgemm<kTile>", "sgemm<kTile>"}}) {
+  for (const auto& [launched, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"kernel", "sgemm<16>"}, {"sgemm<kTile>", "sgemm<kTile>"}}) {
     report["kernels"][0]["kernel"] = launched;
     const auto e = interpret(report, request_);
     ASSERT_TRUE(e);

@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 TEST(ExplanationPage, ShowsEveryLineEscapedAndHeatsTheDearOnes) {
   const fs::path folder = fs::temp_directory_path() / ("capstone-page-" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  std::ofstream(folder / "kernel.cu") << "// <script>alert(1)</script>\nfloat a = x[i * 32];\n\n// last line\n";
+  std::ofstream(folder / "kernel.cu")
+      << "// <script>alert(1)</script>\nfloat a = x[i * 32];\n\n// last line\n";
   const Problem problem = stream_problem();
   ExplainRequest request{&problem, folder / "kernel.cu", problem.emulate, *find_device_like("h100")};
   auto e = interpret(report({line(2, global(32, 1024, 128, 4096, 1024), shared(0, 0, 0, 0, 0))}), request);
@@ -31,7 +32,8 @@ TEST(ExplanationPage, ShowsEveryLineEscapedAndHeatsTheDearOnes) {
   EXPECT_NE(page->find("// last line"), std::string::npos);
   EXPECT_NE(page->find("32.0 / 4.0"), std::string::npos);
   EXPECT_NE(page->find("</strong> on NVIDIA H100"), std::string::npos);
-  for (const char* outside : {"http://", "https://", "src=", "@import"}) EXPECT_EQ(page->find(outside), std::string::npos) << outside;
+  for (const char* outside : {"http://", "https://", "src=", "@import"})
+    EXPECT_EQ(page->find(outside), std::string::npos) << outside;
 }
 
 }  // namespace

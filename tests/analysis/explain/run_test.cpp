@@ -1,4 +1,5 @@
-// Whole explanations of reference kernels: the numbers are pinned, because they are the same on every machine.
+// Whole explanations of reference kernels: the numbers are pinned, because they are the same on every
+// machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,9 @@ namespace fs = std::filesystem;
 class ExplainRun : public testing::Test {
  protected:
   static Resources resources() { return suite_resources_and_headers(); }
-  static Problem problem(const char* id) { return *load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id); }
+  static Problem problem(const char* id) {
+    return *load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id);
+  }
   static fs::path rung(const char* path) { return fs::path(CAPSTONE_SOURCES) / "reference_kernels" / path; }
   /// The only line that holds `text`.
   static const LineCounts& line_with(const Explanation& e, const std::string& text) {
@@ -34,7 +37,8 @@ class ExplainRun : public testing::Test {
 
 TEST_F(ExplainRun, SharedTileSgemmAt128IsPinned) {
   const Problem sgemm = problem("sgemm");
-  const ExplainRequest request{&sgemm, rung("L4_gemm_ladder_one/sgemm/03_shared_tile.cu"), {{"m", 128}, {"k", 128}, {"n", 128}}, {}};
+  const ExplainRequest request{
+      &sgemm, rung("L4_gemm_ladder_one/sgemm/03_shared_tile.cu"), {{"m", 128}, {"k", 128}, {"n", 128}}, {}};
   const auto e = explain(request, resources(), silent);
   ASSERT_EXPLAINED(e);
   ASSERT_EQ(e->kernels.size(), 1u);
@@ -65,12 +69,15 @@ TEST_F(ExplainRun, SharedTileSgemmAt128IsPinned) {
 
 TEST_F(ExplainRun, NaiveSgemmIsUncoalescedAtTheProduct) {
   const Problem sgemm = problem("sgemm");
-  const ExplainRequest request{&sgemm, rung("L4_gemm_ladder_one/sgemm/01_naive.cu"), {{"m", 64}, {"k", 32}, {"n", 64}}, *find_device_like("h100")};
+  const ExplainRequest request{&sgemm,
+                               rung("L4_gemm_ladder_one/sgemm/01_naive.cu"),
+                               {{"m", 64}, {"k", 32}, {"n", 64}},
+                               *find_device_like("h100")};
   const auto e = explain(request, resources(), silent);
   ASSERT_EXPLAINED(e);
   const LineCounts& product = line_with(*e, "sum += a[row * k + i]");
-  EXPECT_EQ(product.global.requests, 2u * 32 * 128);                // 128 warps
-  EXPECT_EQ(product.global.units, 32u * 128 * (32 + 1));            // a column of A, one word of B
+  EXPECT_EQ(product.global.requests, 2u * 32 * 128);      // 128 warps
+  EXPECT_EQ(product.global.units, 32u * 128 * (32 + 1));  // a column of A, one word of B
   EXPECT_EQ(line_with(*e, "c[row * n + column] = sum").global.units, 128u * 32);
   ASSERT_FALSE(e->advice.empty());
   EXPECT_EQ(e->advice[0].pattern, "uncoalesced");
@@ -80,7 +87,8 @@ TEST_F(ExplainRun, NaiveSgemmIsUncoalescedAtTheProduct) {
 
 TEST_F(ExplainRun, SaysTheSameTwice) {
   const Problem softmax = problem("softmax");
-  const ExplainRequest request{&softmax, rung("L8_attention/softmax/02_online.cu"), softmax.check.front(), {}};
+  const ExplainRequest request{
+      &softmax, rung("L8_attention/softmax/02_online.cu"), softmax.check.front(), {}};
   ASSERT_TRUE(fs::exists(request.source));
   const auto once = explain(request, resources(), silent), again = explain(request, resources(), silent);
   ASSERT_EXPLAINED(once);
@@ -91,7 +99,8 @@ TEST_F(ExplainRun, SaysTheSameTwice) {
 TEST_F(ExplainRun, WhatDoesNotBuildIsToldWithItsLine) {
   const fs::path folder = fs::temp_directory_path() / ("capstone-explain-" + std::to_string(::getpid()));
   fs::create_directories(folder);
-  std::ofstream(folder / "kernel.cu") << "#include <cuda_runtime.h>\n__global__ void k() { int broken = ; }\n";
+  std::ofstream(folder / "kernel.cu")
+      << "#include <cuda_runtime.h>\n__global__ void k() { int broken = ; }\n";
   const Problem softmax = problem("softmax");
   const auto e = explain({&softmax, folder / "kernel.cu", softmax.check.front(), {}}, resources(), silent);
   fs::remove_all(folder);

@@ -1,4 +1,6 @@
 // Ladders: the rungs and their order, the text of a ladder view, and results files.
+#include "harness/analysis/ladder/ladder.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,7 +9,6 @@
 #include <set>
 
 #include "harness/base/files.h"
-#include "harness/analysis/ladder/ladder.h"
 
 namespace capstone {
 namespace {
@@ -48,14 +49,16 @@ Ladder ladder_view() {
 class Results : public testing::Test {
  protected:
   void SetUp() override { fs::remove_all(file_.parent_path()), fs::create_directories(file_.parent_path()); }
-  fs::path file_ = fs::path(testing::TempDir()) / ("capstone-ladder-results-" + std::to_string(::getpid())) / "h200.json";
+  fs::path file_ =
+      fs::path(testing::TempDir()) / ("capstone-ladder-results-" + std::to_string(::getpid())) / "h200.json";
 };
 
 TEST(Ladder, RungsOfAProblemComeInOrderOverAllSessions) {
   const auto rungs = rungs_of(shipped(), "sgemm");
   ASSERT_TRUE(rungs) << render(rungs.error());
   ASSERT_GE(rungs->size(), 8u);
-  EXPECT_TRUE(std::is_sorted(rungs->begin(), rungs->end(), [](const Rung& a, const Rung& b) { return a.name < b.name; }));
+  EXPECT_TRUE(std::is_sorted(rungs->begin(), rungs->end(),
+                             [](const Rung& a, const Rung& b) { return a.name < b.name; }));
   EXPECT_EQ(rungs->front().session, "L4");
   EXPECT_EQ(rungs->back().session, "L5");
 }
@@ -68,14 +71,17 @@ TEST(Ladder, EveryRungSaysWhatItIsAndEveryLaterOneWhatChanged) {
       const Rung& rung = (*rungs)[i];
       EXPECT_FALSE(rung.title.empty()) << rung.source;
       EXPECT_EQ(rung.title.find("Rung"), std::string::npos) << rung.source;
-      if (i > 0) { EXPECT_FALSE(rung.changed.empty()) << rung.source; }
+      if (i > 0) {
+        EXPECT_FALSE(rung.changed.empty()) << rung.source;
+      }
     }
   }
 }
 
 TEST(Ladder, SessionsAreInOrderAndHoldTheirProblems) {
   const auto all = ladders_of(shipped(), "");
-  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size()) << "a problem of two sessions is named once";
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size())
+      << "a problem of two sessions is named once";
   const auto two = ladders_of(shipped(), "L5");
   EXPECT_NE(std::find(two.begin(), two.end(), "sgemm"), two.end());
   EXPECT_TRUE(ladders_of(shipped(), "L99").empty());

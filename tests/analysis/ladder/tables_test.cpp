@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
+#include "harness/analysis/ladder/ladder.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
-#include "harness/analysis/ladder/ladder.h"
 
 namespace capstone {
 namespace {
@@ -33,9 +33,13 @@ class MadeUp : public testing::Test {
   void SetUp() override {
     fs::remove_all(root_);
     write("reference_kernels/README.md", "<!-- measured -->\n<!-- end of measured -->\n");
-    write("reference_kernels/L3_memory/transpose/README.md", "# Transpose\n<!-- measured -->\n<!-- end of measured -->\nmore\n");
-    for (const char* rung : {"01_naive", "02_shared", "03_padded"}) write(std::string("reference_kernels/L3_memory/transpose/") + rung + ".cu", rung);
-    write("docs/reference/handbook_numbers.md", "## 50–100×\n- **Said**: so.\n- **Measured here**: old\n\n## 67 million\n- **Measured here**: typed\n");
+    write("reference_kernels/L3_memory/transpose/README.md",
+          "# Transpose\n<!-- measured -->\n<!-- end of measured -->\nmore\n");
+    for (const char* rung : {"01_naive", "02_shared", "03_padded"})
+      write(std::string("reference_kernels/L3_memory/transpose/") + rung + ".cu", rung);
+    write("docs/reference/handbook_numbers.md",
+          "## 50–100×\n- **Said**: so.\n- **Measured here**: old\n\n## 67 million\n- **Measured here**: "
+          "typed\n");
     Ladder ladder;
     ladder.problem = "transpose";
     ladder.sizes = {{"rows", 8192}, {"cols", 8192}};
@@ -76,17 +80,23 @@ TEST_F(MadeUp, TableHasEveryRungAndTypesNone) {
   ASSERT_TRUE(tables({"--root", root_.string()}).ok());
   const std::string readme = text("reference_kernels/L3_memory/transpose/README.md");
   EXPECT_TRUE(holds(readme, "| 01_naive | 800 µs | 625 | 40.0 % | 25.0 % | 50.0 % |  |")) << readme;
-  EXPECT_TRUE(holds(readme, "| 02_shared (of an earlier version) | 250 µs | 2000 | 40.0 % | 80.0 % | 50.0 % | 3.20× |")) << readme;
+  EXPECT_TRUE(holds(
+      readme, "| 02_shared (of an earlier version) | 250 µs | 2000 | 40.0 % | 80.0 % | 50.0 % | 3.20× |"))
+      << readme;
   EXPECT_TRUE(holds(readme, "| 03_padded | not measured |")) << readme;
   EXPECT_TRUE(holds(readme, "NVIDIA Abacus, driver 1.2, 2026-01-01")) << readme;
-  EXPECT_TRUE(readme.starts_with("# Transpose\n") && readme.ends_with("\nmore\n")) << "what a person wrote stays";
-  EXPECT_TRUE(holds(text("reference_kernels/README.md"), "| NVIDIA Abacus, rows=8192 cols=8192 | 02_shared | 250 µs | 2000 GB/s |"));
+  EXPECT_TRUE(readme.starts_with("# Transpose\n") && readme.ends_with("\nmore\n"))
+      << "what a person wrote stays";
+  EXPECT_TRUE(holds(text("reference_kernels/README.md"),
+                    "| NVIDIA Abacus, rows=8192 cols=8192 | 02_shared | 250 µs | 2000 GB/s |"));
   EXPECT_TRUE(tables({"--check", "--root", root_.string()}).ok());
 }
 
 TEST_F(MadeUp, NumbersOfTheHandbookAreFilledInWhereRecordsSayThem) {
   ASSERT_TRUE(tables({"--root", root_.string()}).ok());
-  EXPECT_EQ(text("docs/reference/handbook_numbers.md"), "## 50–100×\n- **Said**: so.\n- **Measured here**: not measured\n\n## 67 million\n- **Measured here**: typed\n");
+  EXPECT_EQ(text("docs/reference/handbook_numbers.md"),
+            "## 50–100×\n- **Said**: so.\n- **Measured here**: not measured\n\n## 67 million\n- **Measured "
+            "here**: typed\n");
 }
 
 TEST_F(MadeUp, MissingPlaceForATableIsAnError) {

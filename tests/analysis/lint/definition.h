@@ -91,9 +91,12 @@ class Definition {
     write("reference.py", kReference);
     write("statement.md", "`x` times `w` plus `shift` gives `y`.\n");
   }
-  void write(const std::string& name, const std::string& text) const { scratch_.write("scaled/" + name, text); }
+  void write(const std::string& name, const std::string& text) const {
+    scratch_.write("scaled/" + name, text);
+  }
   /// Replaces the only occurrence of `from` in a text.
-  void change(const std::string& name, const std::string& text, const std::string& from, const std::string& to) const {
+  void change(const std::string& name, const std::string& text, const std::string& from,
+              const std::string& to) const {
     std::string changed = text;
     const std::size_t at = changed.find(from);
     if (at == std::string::npos) throw std::logic_error("not in the text: " + from);

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
+#include "harness/analysis/lint/reference.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
-#include "harness/analysis/lint/reference.h"
-
 #include "tests/analysis/lint/definition.h"
 
 namespace capstone {
@@ -50,7 +49,8 @@ TEST(Lint, AWholeDefinitionPassesEveryCheck) {
     EXPECT_NE(check.state, State::kFailed) << check.name << ": " << check.what;
     if (check.name != "reference") EXPECT_EQ(check.state, State::kOk) << check.name << ": " << check.what;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"loads", "statement", "cost", "memory", "hidden sizes", "tolerance", "triviality", "baseline", "reference"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"loads", "statement", "cost", "memory", "hidden sizes",
+                                             "tolerance", "triviality", "baseline", "reference"}));
 }
 
 TEST(Lint, WhatDoesNotLoadIsNamedWithLineAndColumn) {
@@ -74,7 +74,9 @@ TEST(Lint, AnOracleThatDoesNotCompileDoesNotLoad) {
 
 TEST(Lint, StatementThatForgetsAParameter) {
   const Definition definition;
-  definition.write("statement.md", "`x` becomes `y`, weighted; shifted.\n");  // words that only contain the names do not count
+  definition.write(
+      "statement.md",
+      "`x` becomes `y`, weighted; shifted.\n");  // words that only contain the names do not count
   expect_failure(definition, "statement", "does not mention w, shift");
 }
 
@@ -98,13 +100,15 @@ TEST(Lint, ARunThatDoesNotFitAStudentsCard) {
 
 TEST(Lint, HiddenSizesThatAKernelCouldList) {
   const Definition definition;
-  definition.change("problem.yaml", kYaml, "rows: {range: [1, 60]}, cols: {range: [1, 60]}", "rows: {one_of: [3, 8]}, cols: {one_of: [17, 32]}");
+  definition.change("problem.yaml", kYaml, "rows: {range: [1, 60]}, cols: {range: [1, 60]}",
+                    "rows: {one_of: [3, 8]}, cols: {one_of: [17, 32]}");
   expect_failure(definition, "hidden sizes", "only 4 different sizes");
 }
 
 TEST(Lint, HiddenSizesThatNeverFitTheCaps) {
   const Definition definition;
-  definition.change("problem.yaml", kYaml, "rows: {range: [1, 60]}", "rows: {range: [1000000000, 1000000060]}");
+  definition.change("problem.yaml", kYaml, "rows: {range: [1, 60]}",
+                    "rows: {range: [1000000000, 1000000060]}");
   expect_failure(definition, "hidden sizes", "no sizes of `scaled` under");
 }
 
@@ -113,7 +117,8 @@ TEST(Lint, CostThatHidesHowMuchIsAllocated) {
   std::string yaml = kYaml;
   yaml.replace(yaml.find("bytes: 4 * (2 * rows * cols + cols)"), 35, "bytes: rows");
   yaml.replace(yaml.find("flops: 2 * rows * cols"), 22, "flops: rows");
-  definition.change("problem.yaml", yaml, "rows: {range: [1, 60]}, cols: {range: [1, 60]}", "rows: {range: [1, 60]}, cols: {range: [3000000, 4000000]}");
+  definition.change("problem.yaml", yaml, "rows: {range: [1, 60]}, cols: {range: [1, 60]}",
+                    "rows: {range: [1, 60]}, cols: {range: [3000000, 4000000]}");
   expect_failure(definition, "hidden sizes", "four times the cap");
 }
 
@@ -149,7 +154,8 @@ TEST(Lint, AReasonExcusesWhatPasses) {
   const auto checks = lint(definition.path());
   EXPECT_TRUE(passes(checks));
   for (const LintCheck& check : checks)
-    if (check.name == "triviality") EXPECT_NE(check.what.find("because: the weights are one"), std::string::npos) << check.what;
+    if (check.name == "triviality")
+      EXPECT_NE(check.what.find("because: the weights are one"), std::string::npos) << check.what;
 }
 
 TEST(Lint, BaselineThatComputesSomethingElse) {
@@ -176,18 +182,25 @@ class Reference : public ::testing::Test {
  protected:
   static LintCheck check(const Definition& definition, const std::string& python_path) {
     Resources resources = test::suite_resources();
-    const std::filesystem::path tools = definition.path().parent_path() / "tools", scratch = definition.path().parent_path() / "scratch";
+    const std::filesystem::path tools = definition.path().parent_path() / "tools",
+                                scratch = definition.path().parent_path() / "scratch";
     std::filesystem::create_directories(tools);
     std::filesystem::create_directories(scratch);
     const Problem problem = load_problem(definition.path()).value();
     const Oracle oracle = Oracle::load(problem, resources).value();
-    if (const auto python = find_program("python3", resources.path_variable); python && !python_path.empty()) {
-      EXPECT_TRUE(write_file_atomic(tools / "python3", "#!/bin/sh\nPYTHONDONTWRITEBYTECODE=1 PYTHONPATH='" + python_path + "' exec '" + python->string() + "' \"$@\"\n", 0755));
+    if (const auto python = find_program("python3", resources.path_variable);
+        python && !python_path.empty()) {
+      EXPECT_TRUE(write_file_atomic(tools / "python3",
+                                    "#!/bin/sh\nPYTHONDONTWRITEBYTECODE=1 PYTHONPATH='" + python_path +
+                                        "' exec '" + python->string() + "' \"$@\"\n",
+                                    0755));
     }
     resources.path_variable = tools.string();
     return check_reference(problem, oracle, resources, scratch).value();
   }
-  static bool has_python() { return find_program("python3", test::suite_resources().path_variable).has_value(); }
+  static bool has_python() {
+    return find_program("python3", test::suite_resources().path_variable).has_value();
+  }
   const std::string torch_ = std::string(CAPSTONE_SOURCES) + "/tests/analysis/lint/small_torch";
 };
 
@@ -242,18 +255,21 @@ TEST(Lint, AFolderThatIsNotThere) {
 
 std::vector<std::string> shipped() {
   std::vector<std::string> ids;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(CAPSTONE_SOURCES) / "problems"))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(CAPSTONE_SOURCES) / "problems"))
     if (std::filesystem::exists(entry.path() / "problem.yaml")) ids.push_back(entry.path().filename());
   std::sort(ids.begin(), ids.end());
   return ids;
 }
 
 class ShippedProblem : public ::testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Lint, ShippedProblem, ::testing::ValuesIn(shipped()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Lint, ShippedProblem, ::testing::ValuesIn(shipped()),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(ShippedProblem, PassesItsOwnLint) {
   for (const LintCheck& check : lint(std::filesystem::path(CAPSTONE_SOURCES) / "problems" / GetParam()))
-    EXPECT_NE(check.state, State::kFailed) << check.name << ": " << check.what << "\n  --> " << check.where << "\n  hint: " << check.hint;
+    EXPECT_NE(check.state, State::kFailed)
+        << check.name << ": " << check.what << "\n  --> " << check.where << "\n  hint: " << check.hint;
 }
 
 }  // namespace

@@ -31,10 +31,12 @@ TEST(Triviality, TriesEveryTrickAndNamesIt) {
     tried.insert(trick.what);
     EXPECT_TRUE(trick.caught) << trick.what;
   }
-  EXPECT_EQ(tried, (std::set<std::string>{"y = all zeros", "y = a copy of x", "y = a copy of w", "y = a copy of w, each element repeated",
-                                          "y = the mean of the expected values",
-                                          "y = the median of the expected values", "y = the first expected value everywhere", "y = ones",
-                                          "y = 99 % of the rows right, the rest zero", "y = operands rounded to tf32 or f16"}));
+  EXPECT_EQ(tried, (std::set<std::string>{
+                       "y = all zeros", "y = a copy of x", "y = a copy of w",
+                       "y = a copy of w, each element repeated", "y = the mean of the expected values",
+                       "y = the median of the expected values", "y = the first expected value everywhere",
+                       "y = ones", "y = 99 % of the rows right, the rest zero",
+                       "y = operands rounded to tf32 or f16"}));
 }
 
 TEST(Triviality, AToleranceThatTakesAnythingIsSeenByAll) {
@@ -53,11 +55,12 @@ TEST(Triviality, EachPrecisionClassIsToldFromTheNextDifferentOne) {
     const char* what;
     double refused, admitted;  // tolerances on either side of that class's rounding
   };
-  for (const auto& [precision, what, refused, admitted] : {Expected{Precision::kFp32, "y = operands rounded to tf32 or f16", 1e-5, 1e-2},
-                                                           {Precision::kTf32, "y = operands rounded to bf16", 1e-3, 5e-2},
-                                                           {Precision::kFp16, "y = operands rounded to bf16", 1e-3, 5e-2},
-                                                           {Precision::kBf16, "y = operands rounded to fp8", 1e-2, 0.5},
-                                                           {Precision::kFp8, "y = operands rounded to fp4", 0.1, 2}}) {
+  for (const auto& [precision, what, refused, admitted] :
+       {Expected{Precision::kFp32, "y = operands rounded to tf32 or f16", 1e-5, 1e-2},
+        {Precision::kTf32, "y = operands rounded to bf16", 1e-3, 5e-2},
+        {Precision::kFp16, "y = operands rounded to bf16", 1e-3, 5e-2},
+        {Precision::kBf16, "y = operands rounded to fp8", 1e-2, 0.5},
+        {Precision::kFp8, "y = operands rounded to fp4", 0.1, 2}}) {
     problem.precision = precision;
     problem.tolerance = {0, refused};
     EXPECT_FALSE(passing(audit(problem)).contains(what)) << what;
@@ -70,7 +73,8 @@ TEST(Triviality, EachPrecisionClassIsToldFromTheNextDifferentOne) {
 
 TEST(Triviality, ACopyIsAlsoTriedStretched) {
   const Definition definition;
-  definition.change("problem.yaml", testing::kYaml, "dtype: f32, shape: [cols], python", "dtype: f32, shape: [rows], python");
+  definition.change("problem.yaml", testing::kYaml, "dtype: f32, shape: [cols], python",
+                    "dtype: f32, shape: [rows], python");
   definition.change("oracle.cpp", testing::kOracle, "% c->sizes[1]", "/ c->sizes[1]");
   std::set<std::string> tried;
   for (const Trick& trick : audit(load_problem(definition.path()).value())) tried.insert(trick.what);

@@ -52,7 +52,8 @@ TEST(Answers, SayTheirNumbers) {
   EXPECT_TRUE(holds(answer(k, "global memory"), "21.7 sectors"));
   EXPECT_TRUE(holds(answer(k, "shared memory"), "6.10 times the ideal wavefronts: bank conflicts"));
   EXPECT_TRUE(holds(answer(k, "divergence"), "31.9 of 32 lanes are active in an instruction"));
-  EXPECT_EQ(answer(k, "top stall"), "long scoreboard, 62 % of the waiting time: waiting for global or local memory");
+  EXPECT_EQ(answer(k, "top stall"),
+            "long scoreboard, 62 % of the waiting time: waiting for global or local memory");
 }
 
 TEST(Answers, BoundIsWhatIsBusyAndElseLatency) {
@@ -104,13 +105,16 @@ KernelProfile compiled_kernel(const std::string& name, double registers) {
 TEST(Complete, TellsInstantiationsApartAsProfilersWriteThem) {
   std::vector<KernelProfile> kernels(1);
   kernels[0].kernel = "fused<(bool)0, (int)4>";
-  EXPECT_TRUE(complete(kernels, {compiled_kernel("fused<true, 4>", 128), compiled_kernel("fused<false, 4>", 96)}).empty());
+  EXPECT_TRUE(
+      complete(kernels, {compiled_kernel("fused<true, 4>", 128), compiled_kernel("fused<false, 4>", 96)})
+          .empty());
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_EQ(*kernels[0].registers, 96);
 }
 
 TEST(Complete, NamesAllThatAKernelMayBeWhereItsNameDoesNotTell) {
-  const std::vector<KernelProfile> compiled{compiled_kernel("fused<true>", 128), compiled_kernel("fused<false>", 96), compiled_kernel("turn", 28)};
+  const std::vector<KernelProfile> compiled{compiled_kernel("fused<true>", 128),
+                                            compiled_kernel("fused<false>", 96), compiled_kernel("turn", 28)};
   for (const std::string name : {"fused<kAligned>", "kernel"}) {
     std::vector<KernelProfile> kernels(2);
     kernels[0].kernel = "turn", kernels[1].kernel = name;

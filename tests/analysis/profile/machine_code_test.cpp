@@ -35,10 +35,14 @@ TEST(Ptxas, SaysRegistersSharedMemoryAndSpillsOfEachKernel) {
 
 TEST(Sass, InstructionsAreCountedByWidthAndKernel) {
   auto kernels = read_ptxas(kPtxas);
-  read_sass("Function : _Z5sgemmILi16EEvPKfPf\n LDG.E.128.CONSTANT\n LDG.E.128\n LDG.E\n LDS.128\n STG.E.64\n LDG.E.U8\n HMMA.16816.F32\n HMMA.16816.F32\n"
-            "Function : _Z7unknownv\n LDG.E\nFunction : _Z7advancePKfPKiS0_Pffll\n LDL\n",
-            kernels);
-  EXPECT_EQ(kernels[1].memory_instructions, (std::map<std::string, int>{{"LDG.128", 2}, {"LDG.32", 1}, {"LDG.8", 1}, {"LDS.128", 1}, {"STG.64", 1}}));
+  read_sass(
+      "Function : _Z5sgemmILi16EEvPKfPf\n LDG.E.128.CONSTANT\n LDG.E.128\n LDG.E\n LDS.128\n STG.E.64\n "
+      "LDG.E.U8\n HMMA.16816.F32\n HMMA.16816.F32\n"
+      "Function : _Z7unknownv\n LDG.E\nFunction : _Z7advancePKfPKiS0_Pffll\n LDL\n",
+      kernels);
+  EXPECT_EQ(kernels[1].memory_instructions,
+            (std::map<std::string, int>{
+                {"LDG.128", 2}, {"LDG.32", 1}, {"LDG.8", 1}, {"LDS.128", 1}, {"STG.64", 1}}));
   EXPECT_EQ(kernels[1].tensor_instructions, (std::map<std::string, int>{{"HMMA", 2}}));
   EXPECT_EQ(kernels[0].memory_instructions, (std::map<std::string, int>{{"LDL.32", 1}}));
   EXPECT_TRUE(kernels[0].machine_code_seen);
@@ -48,12 +52,23 @@ TEST(Sass, InstructionsAreCountedByWidthAndKernel) {
 // cores, LDGDEPBAR moves nothing.
 TEST(Sass, InstructionsWhoseNamesBeginAlikeAreToldApart) {
   auto kernels = read_ptxas(kPtxas);
-  read_sass("Function : _Z5sgemmILi16EEvPKfPf\n LDGSTS.E.BYPASS.LTC128B.128\n LDGSTS.E.LTC128B\n LDGDEPBAR\n LDSM.16.MT88.4\n LDSM.16.M88.2\n STSM.16.M88\n LDC.64\n"
-            " LD.E\n ST.E.128\n ATOMG.E.ADD.STRONG.GPU\n ATOMS.POPC.INC.32\n REDG.E.ADD.F64.RN.STRONG.GPU\n UTMALDG.2D\n HGMMA.64x256x16.F32.BF16\n IMMA.16832.S8.S8\n HFMA2.MMA\n",
-            kernels);
-  EXPECT_EQ(kernels[1].memory_instructions,
-            (std::map<std::string, int>{{"LDGSTS.128", 1}, {"LDGSTS.32", 1}, {"LDSM.128", 1}, {"LDSM.64", 1}, {"STSM.32", 1}, {"LD.32", 1}, {"ST.128", 1},
-                                        {"ATOMG.32", 1}, {"ATOMS.32", 1}, {"REDG.64", 1}, {"UTMALDG", 1}}));
+  read_sass(
+      "Function : _Z5sgemmILi16EEvPKfPf\n LDGSTS.E.BYPASS.LTC128B.128\n LDGSTS.E.LTC128B\n LDGDEPBAR\n "
+      "LDSM.16.MT88.4\n LDSM.16.M88.2\n STSM.16.M88\n LDC.64\n"
+      " LD.E\n ST.E.128\n ATOMG.E.ADD.STRONG.GPU\n ATOMS.POPC.INC.32\n REDG.E.ADD.F64.RN.STRONG.GPU\n "
+      "UTMALDG.2D\n HGMMA.64x256x16.F32.BF16\n IMMA.16832.S8.S8\n HFMA2.MMA\n",
+      kernels);
+  EXPECT_EQ(kernels[1].memory_instructions, (std::map<std::string, int>{{"LDGSTS.128", 1},
+                                                                        {"LDGSTS.32", 1},
+                                                                        {"LDSM.128", 1},
+                                                                        {"LDSM.64", 1},
+                                                                        {"STSM.32", 1},
+                                                                        {"LD.32", 1},
+                                                                        {"ST.128", 1},
+                                                                        {"ATOMG.32", 1},
+                                                                        {"ATOMS.32", 1},
+                                                                        {"REDG.64", 1},
+                                                                        {"UTMALDG", 1}}));
   EXPECT_EQ(kernels[1].tensor_instructions, (std::map<std::string, int>{{"HGMMA", 1}, {"IMMA", 1}}));
 }
 

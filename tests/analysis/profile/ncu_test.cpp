@@ -6,14 +6,16 @@
 
 #include <algorithm>
 
+#include "harness/analysis/profile/verified_launch.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/analysis/profile/verified_launch.h"
 
 namespace capstone {
 namespace {
 
-std::string table() { return read_file(fs::path(CAPSTONE_SOURCES) / "tests/analysis/profile/ncu_raw.csv").value_or(""); }
+std::string table() {
+  return read_file(fs::path(CAPSTONE_SOURCES) / "tests/analysis/profile/ncu_raw.csv").value_or("");
+}
 
 std::vector<KernelProfile> kernels_of(const std::string& csv) {
   const auto kernels = read_ncu(csv, "table.csv");
@@ -35,9 +37,12 @@ TEST(Ncu, ATailOfOneBlockIsCountedFromWholeNumbers) {
   const std::string csv =
       R"x("ID","Kernel Name","Block Size","Grid Size","gpu__time_duration.sum","launch__block_size","launch__grid_size","launch__occupancy_limit_barriers",)x"
       R"x("launch__occupancy_limit_blocks","launch__occupancy_limit_registers","launch__occupancy_limit_shared_mem","launch__occupancy_limit_warps",)x"
-      R"x("launch__sm_count","launch__waves_per_multiprocessor")x" "\n"
-      R"x("","","","","ns","","","block","block","block","block","block","SM","")x" "\n"
-      R"x("0","advance(const float *)","(32, 8, 1)","(1057, 1, 1)","261,504","256","1,057","32","32","8","19","8","132","1.00")x" "\n";
+      R"x("launch__sm_count","launch__waves_per_multiprocessor")x"
+      "\n"
+      R"x("","","","","ns","","","block","block","block","block","block","SM","")x"
+      "\n"
+      R"x("0","advance(const float *)","(32, 8, 1)","(1057, 1, 1)","261,504","256","1,057","32","32","8","19","8","132","1.00")x"
+      "\n";
   const auto kernels = kernels_of(csv);
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_DOUBLE_EQ(*kernels[0].waves, 1057.0 / (8 * 132));
@@ -65,8 +70,10 @@ TEST(Ncu, OccupancyNamesWhatLimitsItAndTheLongestWaitIsTheTopStall) {
 }
 
 TEST(Ncu, MetricThatIsNotAvailableIsUnknownAndNeverZero) {
-  for (const KernelProfile& k : kernels_of(table())) EXPECT_FALSE(k.tensor_percent) << k.kernel << ": n/a in the table";
-  const auto bare = kernels_of("\"Kernel Name\",\"gpu__time_duration.sum\"\n\"\",\"ns\"\n\"k(int)\",\"1,000\"\n");
+  for (const KernelProfile& k : kernels_of(table()))
+    EXPECT_FALSE(k.tensor_percent) << k.kernel << ": n/a in the table";
+  const auto bare =
+      kernels_of("\"Kernel Name\",\"gpu__time_duration.sum\"\n\"\",\"ns\"\n\"k(int)\",\"1,000\"\n");
   ASSERT_EQ(bare.size(), 1u);
   EXPECT_DOUBLE_EQ(*bare[0].time_us, 1);
   EXPECT_FALSE(bare[0].sectors_per_load);
@@ -76,7 +83,9 @@ TEST(Ncu, MetricThatIsNotAvailableIsUnknownAndNeverZero) {
 }
 
 TEST(Ncu, TableIsFoundAmongWhatElseIsPrinted) {
-  const std::string output = "==PROF== Connected to process 6846\n==PROF== Profiling \"k\" - 0: 0%....100% - 10 passes\n" + table() + "==PROF== Disconnected\n";
+  const std::string output =
+      "==PROF== Connected to process 6846\n==PROF== Profiling \"k\" - 0: 0%....100% - 10 passes\n" + table() +
+      "==PROF== Disconnected\n";
   EXPECT_EQ(ncu_table(output), table());
   EXPECT_TRUE(ncu_table("==ERROR== no kernels were profiled\n").empty());
 }
@@ -88,14 +97,25 @@ TEST(Ncu, TableWithoutAKernelIsAnError) {
 }
 
 TEST(Ncu, UnknownMetricsAreThoseThatItNames) {
-  const std::vector<std::string> asked{"gpu__time_duration.sum", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "launch__grid_size"};
-  EXPECT_EQ(unknown_metrics("==ERROR== Failed to find metric sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active\n", asked), std::vector<std::string>{asked[1]});
-  EXPECT_EQ(unknown_metrics("==ERROR== Failed to find metrics: launch__grid_size, gpu__time_duration\n", asked), (std::vector<std::string>{asked[0], asked[2]}));
+  const std::vector<std::string> asked{"gpu__time_duration.sum",
+                                       "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
+                                       "launch__grid_size"};
+  EXPECT_EQ(
+      unknown_metrics(
+          "==ERROR== Failed to find metric sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active\n",
+          asked),
+      std::vector<std::string>{asked[1]});
+  EXPECT_EQ(
+      unknown_metrics("==ERROR== Failed to find metrics: launch__grid_size, gpu__time_duration\n", asked),
+      (std::vector<std::string>{asked[0], asked[2]}));
   EXPECT_TRUE(unknown_metrics("==PROF== gpu__time_duration.sum\n", asked).empty()) << "only what is an error";
 }
 
 TEST(Ncu, RefusalSaysWhatToDoAboutThePermission) {
-  EXPECT_NE(ncu_refusal("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters").find("administrator"), std::string::npos);
+  EXPECT_NE(ncu_refusal("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU "
+                        "Performance Counters")
+                .find("administrator"),
+            std::string::npos);
   EXPECT_EQ(ncu_refusal("==ERROR== Unknown option --cache\n"), "ncu: Unknown option --cache");
 }
 

@@ -25,14 +25,17 @@ TEST(Occupancy, IsLimitedByWhateverIsScarcest) {
 }
 
 TEST(Occupancy, DiffersFromChipToChip) {
-  EXPECT_DOUBLE_EQ(theoretical_occupancy(*sm_limits("sm_86"), 1024, 32, 0).percent, 100.0 * 32 / 48) << "one block of 1024 in 1536 threads";
+  EXPECT_DOUBLE_EQ(theoretical_occupancy(*sm_limits("sm_86"), 1024, 32, 0).percent, 100.0 * 32 / 48)
+      << "one block of 1024 in 1536 threads";
   EXPECT_DOUBLE_EQ(theoretical_occupancy(*sm_limits("sm_80"), 1024, 32, 0).percent, 100);
   EXPECT_DOUBLE_EQ(theoretical_occupancy(*sm_limits("sm_75"), 256, 64, 0).percent, 100);
   EXPECT_FALSE(sm_limits("sm_13"));
   EXPECT_FALSE(sm_limits("nonsense"));
 }
 
-TEST(Occupancy, BlockThatNeverFitsIsNone) { EXPECT_EQ(theoretical_occupancy(*sm_limits("sm_90"), 1024, 255, 0).blocks, 0); }
+TEST(Occupancy, BlockThatNeverFitsIsNone) {
+  EXPECT_EQ(theoretical_occupancy(*sm_limits("sm_90"), 1024, 255, 0).blocks, 0);
+}
 
 }  // namespace
 }  // namespace capstone

@@ -20,13 +20,21 @@ Headline headline_of(const std::string& specimen) {
   const std::filesystem::path sources = CAPSTONE_SOURCES;
   const auto problem = load_problem(sources / "problems/damped_steps");
   EXPECT_TRUE(problem) << render(problem.error());
-  const auto explained = explain({&*problem, sources / "reference_kernels/L7_profiling/damped_steps" / (specimen + ".cu"), problem->emulate, {}}, test::suite_resources(), [](const std::string&) {});
+  const auto explained =
+      explain({&*problem,
+               sources / "reference_kernels/L7_profiling/damped_steps" / (specimen + ".cu"),
+               problem->emulate,
+               {}},
+              test::suite_resources(), [](const std::string&) {});
   EXPECT_TRUE(explained) << render(explained.error());
   if (!explained) return {};
   const auto kernels = counts_of(*explained);
   EXPECT_EQ(kernels.size(), 1u);
   const KernelProfile& k = kernels.front();
-  return {{"sectors a request", *k.sectors_per_request}, {"wavefronts over ideal", *k.wavefronts_over_ideal}, {"lanes that wait", 32 / *k.lanes_per_instruction}, {"launches", *k.launches}};
+  return {{"sectors a request", *k.sectors_per_request},
+          {"wavefronts over ideal", *k.wavefronts_over_ideal},
+          {"lanes that wait", 32 / *k.lanes_per_instruction},
+          {"launches", *k.launches}};
 }
 
 class Specimens : public testing::Test {
@@ -38,8 +46,13 @@ class Specimens : public testing::Test {
   void expect_only(const std::string& specimen, const std::string& own) {
     for (const auto& [counter, value] : headline_of(specimen)) {
       const double factor = value / sound_.at(counter);
-      if (counter == own) { EXPECT_GE(factor, 5) << specimen << ": " << counter << " is " << value << ", sound " << sound_.at(counter); }
-      else { EXPECT_TRUE(factor <= 2 && factor >= 0.5) << specimen << ": " << counter << " is " << value << ", sound " << sound_.at(counter); }
+      if (counter == own) {
+        EXPECT_GE(factor, 5) << specimen << ": " << counter << " is " << value << ", sound "
+                             << sound_.at(counter);
+      } else {
+        EXPECT_TRUE(factor <= 2 && factor >= 0.5)
+            << specimen << ": " << counter << " is " << value << ", sound " << sound_.at(counter);
+      }
     }
   }
 
@@ -55,7 +68,9 @@ TEST_F(Specimens, SoundOneIsSound) {
 }
 
 TEST_F(Specimens, UncoalescedMovesItsSectors) { expect_only("01_uncoalesced", "sectors a request"); }
-TEST_F(Specimens, BankConflictMovesItsWavefronts) { expect_only("02_bank_conflict", "wavefronts over ideal"); }
+TEST_F(Specimens, BankConflictMovesItsWavefronts) {
+  expect_only("02_bank_conflict", "wavefronts over ideal");
+}
 TEST_F(Specimens, SpillMovesNoCounterOfTheCpus) { expect_only("03_spill", ""); }
 TEST_F(Specimens, DivergenceMovesItsLanes) { expect_only("04_divergence", "lanes that wait"); }
 TEST_F(Specimens, LowOccupancyMovesNoCounterOfTheCpus) { expect_only("05_low_occupancy", ""); }

@@ -9,7 +9,9 @@ namespace {
 
 using Kind = Expectation::Kind;
 
-Expectation promise(Kind kind, std::vector<GateOne> verdicts = {}, std::string text = {}) { return {kind, std::move(verdicts), std::move(text), {}}; }
+Expectation promise(Kind kind, std::vector<GateOne> verdicts = {}, std::string text = {}) {
+  return {kind, std::move(verdicts), std::move(text), {}};
+}
 
 CorpusCase corpus_case(int row, const Expectation& everywhere) {
   CorpusCase one;
@@ -36,8 +38,12 @@ Measurement timed(GateTwo verdict) {
   return m;
 }
 
-RowState on_cpu(const CorpusCase& one, const Measurement& m) { return assess(one, Backend::kEmulated, Execution::kAuto, m).state; }
-RowState on_gpu(const CorpusCase& one, const Measurement& m, Execution execution = Execution::kAuto) { return assess(one, Backend::kCuda, execution, m).state; }
+RowState on_cpu(const CorpusCase& one, const Measurement& m) {
+  return assess(one, Backend::kEmulated, Execution::kAuto, m).state;
+}
+RowState on_gpu(const CorpusCase& one, const Measurement& m, Execution execution = Execution::kAuto) {
+  return assess(one, Backend::kCuda, execution, m).state;
+}
 
 TEST(Assess, TrickThatPassesEscaped) {
   const CorpusCase trick = corpus_case(3, promise(Kind::kCaught, {GateOne::kWrong}));
@@ -96,16 +102,20 @@ TEST(Assess, FallingBackIsPartOfThePromise) {
   trick.cuda_replayed = promise(Kind::kFallsBack);
   EXPECT_EQ(on_gpu(trick, said(GateOne::kWrong, "in-process")), RowState::kOk);
   EXPECT_EQ(on_gpu(trick, said(GateOne::kPassed, "in-process")), RowState::kEscaped);
-  const RowResult replayed = assess(trick, Backend::kCuda, Execution::kAuto, said(GateOne::kWrong, "replayed"));
+  const RowResult replayed =
+      assess(trick, Backend::kCuda, Execution::kAuto, said(GateOne::kWrong, "replayed"));
   EXPECT_EQ(replayed.state, RowState::kDiffers);
   EXPECT_EQ(replayed.why, "it was replayed, and should not have been");
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "replayed"), Execution::kReplayed), RowState::kOk) << "asked for replayed alone, it is refused";
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "replayed"), Execution::kReplayed), RowState::kOk)
+      << "asked for replayed alone, it is refused";
   trick.cuda_replayed = promise(Kind::kCaught, {GateOne::kWrong});
-  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "replayed"), Execution::kReplayed), RowState::kNotRun) << "it should have been recorded";
+  EXPECT_EQ(on_gpu(trick, said(GateOne::kNotJudgeable, "replayed"), Execution::kReplayed), RowState::kNotRun)
+      << "it should have been recorded";
 }
 
 TEST(Assess, RecordHoldsEverythingButTheSamples) {
-  const RowResult row = assess(corpus_case(4, promise(Kind::kNotFooled)), Backend::kCuda, Execution::kAuto, timed(GateTwo::kTie));
+  const RowResult row = assess(corpus_case(4, promise(Kind::kNotFooled)), Backend::kCuda, Execution::kAuto,
+                               timed(GateTwo::kTie));
   EXPECT_EQ(row.got, "PASS, TIE 1.50x (in-process)");
   EXPECT_EQ(row.measurement["gate_two"], "tie");
   EXPECT_FALSE(row.measurement["measured"]["arms"][0].contains("samples_ms"));
@@ -113,9 +123,13 @@ TEST(Assess, RecordHoldsEverythingButTheSamples) {
 
 TEST(Assess, HonestKernelsThatLeaveTheReplayedExecutionAreCounted) {
   const CorpusCase honest = corpus_case(0, promise(Kind::kPasses));
-  auto row = [&](GateOne verdict, const char* execution, Execution asked) { return assess(honest, Backend::kCuda, asked, said(verdict, execution)); };
-  const std::vector<RowResult> rows{row(GateOne::kPassed, "replayed", Execution::kAuto), row(GateOne::kPassed, "in-process", Execution::kAuto),
-                                    row(GateOne::kNotJudgeable, "replayed", Execution::kReplayed), row(GateOne::kPassed, "in-process", Execution::kInProcess)};
+  auto row = [&](GateOne verdict, const char* execution, Execution asked) {
+    return assess(honest, Backend::kCuda, asked, said(verdict, execution));
+  };
+  const std::vector<RowResult> rows{row(GateOne::kPassed, "replayed", Execution::kAuto),
+                                    row(GateOne::kPassed, "in-process", Execution::kAuto),
+                                    row(GateOne::kNotJudgeable, "replayed", Execution::kReplayed),
+                                    row(GateOne::kPassed, "in-process", Execution::kInProcess)};
   const Rate rate = rate_of(rows);
   EXPECT_EQ(rate.replayed, 1);
   EXPECT_EQ(rate.in_process, 2) << "nothing was asked of replayed execution in the last";
@@ -128,7 +142,8 @@ TEST(Assess, RecordKeepsTheCasesThatFailed) {
   m.cases[0].passed = true;
   m.cases[1].id = "hidden-1";
   m.cases[2].passed = true;
-  const RowResult row = assess(corpus_case(3, promise(Kind::kCaught, {GateOne::kWrong})), Backend::kEmulated, Execution::kAuto, m);
+  const RowResult row = assess(corpus_case(3, promise(Kind::kCaught, {GateOne::kWrong})), Backend::kEmulated,
+                               Execution::kAuto, m);
   EXPECT_EQ(row.measurement["cases_run"], 3);
   ASSERT_EQ(row.measurement["cases"].size(), 1u);
   EXPECT_EQ(row.measurement["cases"][0]["id"], "hidden-1");
@@ -141,7 +156,8 @@ TEST(Rate, CountsOnlyWhatRan) {
     result.state = state;
     return result;
   };
-  std::vector<RowResult> rows{row(1, RowState::kOk), row(2, RowState::kNotRun), row(0, RowState::kOk), row(0, RowState::kNotRun)};
+  std::vector<RowResult> rows{row(1, RowState::kOk), row(2, RowState::kNotRun), row(0, RowState::kOk),
+                              row(0, RowState::kNotRun)};
   Rate rate = rate_of(rows);
   EXPECT_EQ(rate.tricks, 1);
   EXPECT_EQ(rate.caught, 1);

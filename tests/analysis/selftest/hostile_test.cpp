@@ -23,8 +23,8 @@ TEST(HostileInput, HarmlessReplyIsRead) {
 
 TEST(HostileInput, ArchivesAreRefusedForWhatTheyAre) {
   const auto reader = input_readers().at("submission");
-  for (auto [kind, why] : {std::pair{"climbs", "climbs out"}, std::pair{"absolute", "absolute path"}, std::pair{"link", "a link"},
-                           std::pair{"bomb", "larger than"}}) {
+  for (auto [kind, why] : {std::pair{"climbs", "climbs out"}, std::pair{"absolute", "absolute path"},
+                           std::pair{"link", "a link"}, std::pair{"bomb", "larger than"}}) {
     HostileInput input;
     input.archive = kind;
     const auto refused = reader(input);
@@ -86,7 +86,8 @@ TEST(Selftest, NothingIsSaidOfPythonWhereOnlyTheReplayedExecutionWasAskedFor) {
   request.execution = Execution::kReplayed;
   auto rows = run_group({corpus_case}, request, Resources{}, [](const std::string&) {});
   ASSERT_TRUE(rows);
-  EXPECT_EQ(rows->front().state, RowState::kNotRun) << "a refusal that every Python file meets catches nobody";
+  EXPECT_EQ(rows->front().state, RowState::kNotRun)
+      << "a refusal that every Python file meets catches nobody";
   EXPECT_EQ(rows->front().why, "a Python process cannot be captured");
 }
 
@@ -98,19 +99,22 @@ TEST(Selftest, OnAGpuHonestKernelsOfAProblemRaceTogetherAndTricksAlone) {
     made.problem = std::move(problem);
     return made;
   };
-  const std::vector<CorpusCase> all{corpus_case("a", 0, "softmax"), corpus_case("b", 3, "softmax"), corpus_case("c", 0, "sgemm"), corpus_case("d", 0, "softmax")};
+  const std::vector<CorpusCase> all{corpus_case("a", 0, "softmax"), corpus_case("b", 3, "softmax"),
+                                    corpus_case("c", 0, "sgemm"), corpus_case("d", 0, "softmax")};
   const auto groups = groups_of(all, Backend::kCuda);
   ASSERT_EQ(groups.size(), 3u);
   ASSERT_EQ(groups[0].size(), 2u);
   EXPECT_EQ(groups[0][1].name, "d");
   EXPECT_EQ(groups_of(all, Backend::kEmulated).size(), 4u);
-  EXPECT_EQ(groups_of(std::vector<CorpusCase>(20, all[0]), Backend::kCuda).size(), 3u) << "a race has its limits";
+  EXPECT_EQ(groups_of(std::vector<CorpusCase>(20, all[0]), Backend::kCuda).size(), 3u)
+      << "a race has its limits";
 }
 
 TEST(Selftest, FaultOfTheMachineIsAFailureOfItsRow) {
   CorpusCase corpus_case;
   corpus_case.row = 3;
-  const RowResult row = faulty_row(corpus_case, {"the GPU fell off the bus", "GPU-1", {}, ExitCode::kEnvironment});
+  const RowResult row =
+      faulty_row(corpus_case, {"the GPU fell off the bus", "GPU-1", {}, ExitCode::kEnvironment});
   EXPECT_FALSE(rate_of({row}).good());
   EXPECT_EQ(row.why, "the GPU fell off the bus (GPU-1)");
 }

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "harness/analysis/selftest/corpus.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/analysis/selftest/corpus.h"
 
 namespace capstone {
 namespace {
@@ -30,7 +30,8 @@ cuda-replayed: {falls_back: in-process, because: "it reads back"}
 
 // The manifest above with one part replaced.
 Result<std::vector<CorpusCase>> loaded(const std::string& part = {}, const std::string& replacement = {}) {
-  const fs::path folder = fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
+  const fs::path folder =
+      fs::path(testing::TempDir()) / testing::UnitTest::GetInstance()->current_test_info()->name();
   fs::remove_all(folder);
   fs::create_directories(folder);
   std::string text = kGood;
@@ -99,7 +100,9 @@ TEST(Corpus, HasEveryRowAndItsFolderNamesSayWhich) {
   std::set<int> rows;
   for (const CorpusCase& corpus_case : *corpus) {
     rows.insert(corpus_case.row);
-    const std::string prefix = corpus_case.honest() ? "honest_" : std::string(corpus_case.row < 10 ? "0" : "") + std::to_string(corpus_case.row) + "_";
+    const std::string prefix = corpus_case.honest() ? "honest_"
+                                                    : std::string(corpus_case.row < 10 ? "0" : "") +
+                                                          std::to_string(corpus_case.row) + "_";
     EXPECT_TRUE(corpus_case.name.starts_with(prefix)) << corpus_case.name;
   }
   for (int row = 0; row <= 28; ++row) EXPECT_EQ(rows.count(row), 1u) << "row " << row << " has no case";
@@ -110,8 +113,9 @@ TEST(Corpus, HasEveryHonestKindAndAllReferenceKernels) {
   ASSERT_TRUE(corpus) << render(corpus.error());
   std::set<std::string> names;
   for (const CorpusCase& corpus_case : *corpus) names.insert(corpus_case.name);
-  for (const char* kind : {"other_summation_order", "benign_atomics", "malloc_async", "static_scratch", "grid_stride", "large_shared_memory",
-                           "joined_streams", "graph_per_call", "warp_specialised", "prepare"})
+  for (const char* kind :
+       {"other_summation_order", "benign_atomics", "malloc_async", "static_scratch", "grid_stride",
+        "large_shared_memory", "joined_streams", "graph_per_call", "warp_specialised", "prepare"})
     EXPECT_EQ(names.count(std::string("honest_") + kind), 1u) << kind;
   EXPECT_EQ(names.count("honest_reference_kernels/softmax/01_three_pass"), 1u);
   EXPECT_EQ(names.count("honest_reference_kernels/sgemm/09_warp_tile"), 1u);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "harness/analysis/selftest/corpus.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
-#include "harness/analysis/selftest/corpus.h"
 
 namespace capstone {
 namespace {
@@ -19,7 +19,9 @@ std::vector<CorpusCase> for_a_gpu_alone() {
   std::vector<CorpusCase> chosen;
   if (corpus)
     for (const CorpusCase& corpus_case : *corpus)
-      if (corpus_case.source.extension() == ".cu" && corpus_case.emulated.kind == Expectation::Kind::kCannotShow) chosen.push_back(corpus_case);
+      if (corpus_case.source.extension() == ".cu" &&
+          corpus_case.emulated.kind == Expectation::Kind::kCannotShow)
+        chosen.push_back(corpus_case);
   return chosen;
 }
 
@@ -38,8 +40,15 @@ TEST_P(GpuCorpusCase, CompilesForAGpu) {
   ASSERT_TRUE(write_file_atomic(folder / "launch.h", launch_header(*problem)));
   ProcessSpec spec;
   // Only up to PTX: the front end also reads host code, and a machine without a GPU needs no more.
-  spec.argv = {nvcc->string(), "-std=c++17", "-arch=sm_90", "-ptx", "-include", (folder / "launch.h").string(), GetParam().source.string(),
-               "-o", (folder / "kernel.ptx").string()};
+  spec.argv = {nvcc->string(),
+               "-std=c++17",
+               "-arch=sm_90",
+               "-ptx",
+               "-include",
+               (folder / "launch.h").string(),
+               GetParam().source.string(),
+               "-o",
+               (folder / "kernel.ptx").string()};
   spec.timeout = std::chrono::seconds(100);
   auto result = run_process(spec);
   ASSERT_TRUE(result) << render(result.error());
@@ -48,7 +57,8 @@ TEST_P(GpuCorpusCase, CompilesForAGpu) {
 
 INSTANTIATE_TEST_SUITE_P(Corpus, GpuCorpusCase, testing::ValuesIn(for_a_gpu_alone()), [](const auto& info) {
   std::string name = info.param.name;
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 });
 

@@ -33,7 +33,7 @@ TEST(WeightedKappa, AgreesWithValuesWorkedOutByHand) {
 }
 
 TEST_F(Double, NobodyIsGivenWhatTheyMarkedAndNothingTwice) {
-  ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));   // by "mentor"
+  ASSERT_TRUE(book().mark(rubric, {give("ada", "depth", 20)}));  // by "mentor"
   auto for_mentor = agreement().assign(5, "mentor");
   ASSERT_TRUE(for_mentor);
   ASSERT_EQ(for_mentor->size(), 1u);
@@ -56,7 +56,9 @@ TEST_F(Double, SecondMarksCountForNothingAndStandInHistory) {
   EXPECT_EQ(rows()[0].marks[1]->points, 20);
   auto history = book().history("ada");
   ASSERT_TRUE(history);
-  EXPECT_TRUE(std::any_of(history->begin(), history->end(), [](const HistoryEntry& e) { return e.text == "second mark: depth 12 by second: as the levels say"; }));
+  EXPECT_TRUE(std::any_of(history->begin(), history->end(), [](const HistoryEntry& e) {
+    return e.text == "second mark: depth 12 by second: as the levels say";
+  }));
   EXPECT_FALSE(agreement().merge(rubric, {second("ada", "honesty", 5), second("ada", "depth", 31)}));
   auto pairs = agreement().pairs();
   ASSERT_TRUE(pairs);
@@ -67,7 +69,10 @@ TEST_F(Double, SecondMarksCountForNothingAndStandInHistory) {
 }
 
 TEST_F(Double, AgreementIsByLevelsAndNamesWhatToReconcile) {
-  std::vector<MarkPair> pairs{{"a", "depth", "x", "y", 28, 22}, {"b", "depth", "x", "y", 28, 27}, {"c", "depth", "x", "y", 12, 2}, {"d", "honesty", "x", "y", 10, 10}};
+  std::vector<MarkPair> pairs{{"a", "depth", "x", "y", 28, 22},
+                              {"b", "depth", "x", "y", 28, 27},
+                              {"c", "depth", "x", "y", 12, 2},
+                              {"d", "honesty", "x", "y", 10, 10}};
   AgreementReport report = agreement_of(pairs, rubric);
   ASSERT_EQ(report.criteria.size(), 4u);
   EXPECT_EQ(report.criteria[1].pairs, 3);
@@ -88,9 +93,11 @@ TEST_F(Double, MarksOfAnEarlierVersionAreNotCompared) {
 TEST(NameMask, TakesOutNamesTheirPartsIdsAndAddresses) {
   NameMask mask({{"Ada King Lovelace", "1815", "ada.l@example.org"}}, {"lovelaceada"});
   EXPECT_EQ(mask.apply("by Ada King Lovelace (1815), ada.l@example.org"), "by [author] ([author]), [author]");
-  EXPECT_EQ(mask.apply("ADA's kernel; lovelaceada.cu; // Lovelace"), "[author]'s kernel; [author].cu; // [author]");
+  EXPECT_EQ(mask.apply("ADA's kernel; lovelaceada.cu; // Lovelace"),
+            "[author]'s kernel; [author].cu; // [author]");
   EXPECT_EQ(mask.apply("adaptive 18150 parking"), "adaptive 18150 parking");
-  EXPECT_EQ(NameMask({{"Ludwig van the Younger", "", ""}}, {}).apply("leave the editor, Younger"), "leave the editor, [author]");
+  EXPECT_EQ(NameMask({{"Ludwig van the Younger", "", ""}}, {}).apply("leave the editor, Younger"),
+            "leave the editor, [author]");
   EXPECT_EQ(NameMask({{"", "", ""}}, {""}).apply("text"), "text");
 }
 
@@ -100,13 +107,20 @@ TEST_F(Double, ABlindCopyShowsNoNameNoSuggestionAndNoMark) {
   ASSERT_TRUE(make_folders(project / "human"));
   ASSERT_TRUE(write_file_atomic(project / "worklog.md", "I, Ada, wrote this.\n"));
   ASSERT_TRUE(write_file_atomic(project / "human" / "kernel.cu", "// ada@example.org\n"));
-  Json evidence{{"criteria", {{{"id", "depth"}, {"suggested", 22.5}, {"because", "5 of 7"}, {"evidence", {{{"standing", "met"}, {"looks_for", "versions"}, {"found", "Ada's v1"}}}}}}}};
-  ASSERT_TRUE(write_blind_copy(folder / "blind", "copy-1", project, rows()[0], rubric, evidence, {}, NameMask({rows()[0].person}, {"ada"})));
+  Json evidence{
+      {"criteria",
+       {{{"id", "depth"},
+         {"suggested", 22.5},
+         {"because", "5 of 7"},
+         {"evidence", {{{"standing", "met"}, {"looks_for", "versions"}, {"found", "Ada's v1"}}}}}}}};
+  ASSERT_TRUE(write_blind_copy(folder / "blind", "copy-1", project, rows()[0], rubric, evidence, {},
+                               NameMask({rows()[0].person}, {"ada"})));
   EXPECT_EQ(*read_file(folder / "blind" / "worklog.md"), "I, [author], wrote this.\n");
   EXPECT_EQ(*read_file(folder / "blind" / "human" / "kernel.cu"), "// [author]\n");
   const std::string sheet = *read_file(folder / "blind" / "marks.yaml");
   EXPECT_NE(sheet.find("[met] versions: [author]'s v1"), std::string::npos) << sheet;
-  for (const char* secret : {"22.5", "secret", "Ada", "20 by"}) EXPECT_EQ(sheet.find(secret), std::string::npos) << secret;
+  for (const char* secret : {"22.5", "secret", "Ada", "20 by"})
+    EXPECT_EQ(sheet.find(secret), std::string::npos) << secret;
   auto marks = read_sheet(sheet, "marks.yaml", "ada", "second", {});
   ASSERT_TRUE(marks) << marks.error().what;
   EXPECT_TRUE(marks->empty());

@@ -17,11 +17,14 @@ class GradebookTest : public ::testing::Test {
     auto loaded = load_rubric(fs::path(CAPSTONE_SOURCE_DIR) / "rubric" / "rubric.yaml");
     ASSERT_TRUE(loaded);
     rubric = *loaded;
-    ASSERT_TRUE(book().take({result("ada", "first", {{"Ada", "1", "ada@example.org"}}), result("team", "t1", {{"Bob", "2", ""}, {"Eve", "3", ""}})}));
+    ASSERT_TRUE(book().take({result("ada", "first", {{"Ada", "1", "ada@example.org"}}),
+                             result("team", "t1", {{"Bob", "2", ""}, {"Eve", "3", ""}})}));
   }
   void TearDown() override { fs::remove_all(folder); }
 
-  static SubmissionResult result(const std::string& name, const std::string& digest, std::vector<Person> members, const std::string& time = "2026-03-01T09:30:00Z") {
+  static SubmissionResult result(const std::string& name, const std::string& digest,
+                                 std::vector<Person> members,
+                                 const std::string& time = "2026-03-01T09:30:00Z") {
     SubmissionResult r;
     r.name = name;
     r.problem = "softmax";
@@ -31,7 +34,8 @@ class GradebookTest : public ::testing::Test {
     r.finished = time;
     return r;
   }
-  static Mark give(const std::string& submission, const std::string& criterion, double points, const std::string& reason = "as the levels say") {
+  static Mark give(const std::string& submission, const std::string& criterion, double points,
+                   const std::string& reason = "as the levels say") {
     Mark mark;
     mark.submission = submission;
     mark.criterion = criterion;

@@ -15,7 +15,7 @@ namespace capstone {
 namespace {
 
 const fs::path kExamples = fs::path(CAPSTONE_SOURCE_DIR) / "examples";
-using Marks = std::map<std::string, double>;   // criterion → points
+using Marks = std::map<std::string, double>;  // criterion → points
 
 double total(const Marks& marks) {
   double sum = 0;
@@ -30,7 +30,8 @@ class AgreementExamples : public ::testing::Test {
     ASSERT_TRUE(loaded) << loaded.error().what;
     rubric = *loaded;
     for (const auto& entry : fs::directory_iterator(kExamples))
-      if (fs::exists(entry.path() / "capstone.yaml")) suggested[entry.path().filename()] = suggestions(entry.path());
+      if (fs::exists(entry.path() / "capstone.yaml"))
+        suggested[entry.path().filename()] = suggestions(entry.path());
     auto text = read_file(kExamples / "agreed_marks.csv");
     ASSERT_TRUE(text) << text.error().what;
     auto marks = read_marks(*text, "agreed_marks.csv", "agreed", {});
@@ -46,7 +47,8 @@ class AgreementExamples : public ::testing::Test {
     auto worklog = read_file(project->worklog());
     EXPECT_TRUE(worklog) << worklog.error().what;
     Marks marks;
-    for (const CriterionScore& c : score(rubric, *project, *ledger, parse_worklog(*worklog)).criteria) marks[c.criterion->id] = c.suggested;
+    for (const CriterionScore& c : score(rubric, *project, *ledger, parse_worklog(*worklog)).criteria)
+      marks[c.criterion->id] = c.suggested;
     return marks;
   }
   // Below both honest losses, in the analysis and in total, and below the honest win.
@@ -72,9 +74,12 @@ TEST_F(AgreementExamples, AreFourAndAllHaveAgreedMarks) {
   EXPECT_EQ(marked, names);
   EXPECT_EQ(given.size(), names.size() * rubric.criteria.size()) << "each mark appears once";
   for (const Mark& mark : given) {
-    auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [&](const Criterion& c) { return c.id == mark.criterion; });
+    auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(),
+                                  [&](const Criterion& c) { return c.id == mark.criterion; });
     ASSERT_NE(criterion, rubric.criteria.end()) << mark.criterion;
-    EXPECT_TRUE(mark.points >= 0 && mark.points <= criterion->weight && mark.points * 2 == std::floor(mark.points * 2)) << mark.submission << " " << mark.criterion;
+    EXPECT_TRUE(mark.points >= 0 && mark.points <= criterion->weight &&
+                mark.points * 2 == std::floor(mark.points * 2))
+        << mark.submission << " " << mark.criterion;
     EXPECT_GT(mark.reason.size(), 60u)
         << "too short a reason to learn from: " << mark.submission << " " << mark.criterion;
     EXPECT_EQ(mark.grader, "agreed");
@@ -85,7 +90,8 @@ TEST_F(AgreementExamples, AreSuggestedInTheOrderOfUnderstanding) { expect_order(
 TEST_F(AgreementExamples, WereAgreedOnInTheOrderOfUnderstanding) { expect_order(agreed); }
 
 TEST_F(AgreementExamples, OfTheAgreedMarksTheSuspiciousWinIsNotYetAnAnalysis) {
-  auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(), [](const Criterion& c) { return c.id == "head_to_head"; });
+  auto criterion = std::find_if(rubric.criteria.begin(), rubric.criteria.end(),
+                                [](const Criterion& c) { return c.id == "head_to_head"; });
   ASSERT_NE(criterion, rubric.criteria.end());
   EXPECT_LE(agreed["unexplained_win"]["head_to_head"], criterion->levels.back().to);
   EXPECT_LE(suggested["unexplained_win"]["head_to_head"], criterion->levels.back().to)

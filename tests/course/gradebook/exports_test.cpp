@@ -10,8 +10,10 @@ class Export : public testing::GradebookTest {
  protected:
   // Ada has 85.5, the team 40, and its member Eve 39.
   std::vector<OutgoingMark> marks() {
-    std::vector<Mark> given{give("ada", "correctness", 30), give("ada", "depth", 20, "=cmd(), \"why\"?"), give("ada", "head_to_head", 25.5), give("ada", "honesty", 10)};
-    for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"}) given.push_back(give("team", criterion, 10));
+    std::vector<Mark> given{give("ada", "correctness", 30), give("ada", "depth", 20, "=cmd(), \"why\"?"),
+                            give("ada", "head_to_head", 25.5), give("ada", "honesty", 10)};
+    for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
+      given.push_back(give("team", criterion, 10));
     given.push_back(give("team", "depth", 9));
     given.back().member = "3";
     EXPECT_TRUE(book().mark(rubric, given));
@@ -27,18 +29,22 @@ class Export : public testing::GradebookTest {
 };
 
 TEST_F(Export, CanvasGetsTheColumnAndKeepsEveryOtherByte) {
-  const std::string before = "\xEF\xBB\xBFStudent,ID,SIS User ID,SIS Login ID,Section,Lab 1 (11),\"Capstone, final (12)\",Final Score\r\n"
-                             "    Points Possible,,,,,10.00,50.00,(read only)\r\n"
-                             "\"Lovelace, Ada\",901,1,ada@example.org,\"L1, \"\"A\"\"\",  9 ,,90\n"
-                             "Bob,902,2,bob,L1,8,3,80\r\n"
-                             "Nobody,904,4,nobody,L1,,,\r\n";
+  const std::string before =
+      "\xEF\xBB\xBFStudent,ID,SIS User ID,SIS Login ID,Section,Lab 1 (11),\"Capstone, final (12)\",Final "
+      "Score\r\n"
+      "    Points Possible,,,,,10.00,50.00,(read only)\r\n"
+      "\"Lovelace, Ada\",901,1,ada@example.org,\"L1, \"\"A\"\"\",  9 ,,90\n"
+      "Bob,902,2,bob,L1,8,3,80\r\n"
+      "Nobody,904,4,nobody,L1,,,\r\n";
   auto filled = fill_canvas(before, "c.csv", "Capstone, final", marks());
   ASSERT_TRUE(filled) << filled.error().what << filled.error().hint;
-  EXPECT_EQ(filled->text, "\xEF\xBB\xBFStudent,ID,SIS User ID,SIS Login ID,Section,Lab 1 (11),\"Capstone, final (12)\",Final Score\r\n"
-                          "    Points Possible,,,,,10.00,50.00,(read only)\r\n"
-                          "\"Lovelace, Ada\",901,1,ada@example.org,\"L1, \"\"A\"\"\",  9 ,42.75,90\n"
-                          "Bob,902,2,bob,L1,8,20,80\r\n"
-                          "Nobody,904,4,nobody,L1,,,\r\n");
+  EXPECT_EQ(filled->text,
+            "\xEF\xBB\xBFStudent,ID,SIS User ID,SIS Login ID,Section,Lab 1 (11),\"Capstone, final "
+            "(12)\",Final Score\r\n"
+            "    Points Possible,,,,,10.00,50.00,(read only)\r\n"
+            "\"Lovelace, Ada\",901,1,ada@example.org,\"L1, \"\"A\"\"\",  9 ,42.75,90\n"
+            "Bob,902,2,bob,L1,8,20,80\r\n"
+            "Nobody,904,4,nobody,L1,,,\r\n");
   EXPECT_EQ(filled->filled, 2);
   EXPECT_NE(notes(*filled).find("no row for Eve (team)"), std::string::npos) << notes(*filled);
   EXPECT_NE(notes(*filled).find("no mark for Nobody"), std::string::npos);
@@ -50,9 +56,11 @@ TEST_F(Export, TheNumberInCanvasFileNamesFindsTheRow) {
   r.origin = {"Canvas", "lovelaceada", "901", "", "", false};
   ASSERT_TRUE(book().take({r}));
   std::vector<Mark> given;
-  for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"}) given.push_back(give("lovelaceada", criterion, 5));
+  for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
+    given.push_back(give("lovelaceada", criterion, 5));
   ASSERT_TRUE(book().mark(rubric, given));
-  auto filled = fill_canvas("Student,ID,Capstone (12)\nSomebody Else,901,\n", "c.csv", "Capstone", outgoing_marks(rows(), rubric, *book().summaries(), left_out));
+  auto filled = fill_canvas("Student,ID,Capstone (12)\nSomebody Else,901,\n", "c.csv", "Capstone",
+                            outgoing_marks(rows(), rubric, *book().summaries(), left_out));
   ASSERT_TRUE(filled);
   EXPECT_EQ(filled->text, "Student,ID,Capstone (12)\nSomebody Else,901,20\n");
 }
@@ -70,15 +78,19 @@ TEST_F(Export, AnUnknownColumnIsAnsweredWithTheNearest) {
 }
 
 TEST_F(Export, MoodleGetsGradeAndCommentAndKeepsWhatIsLocked) {
-  const std::string before = "Identifier;Full name;Email address;Status;Grade;Maximum Grade;Grade can be changed;Feedback comments\n"
-                             "Participant 71;Ada;ada@example.org;Submitted;;100.00;Yes;\n"
-                             "Participant 72;Bob;;Submitted;12;100.00;No;\"kept; as is\"\n"
-                             "Participant 73;Eve;;Submitted;;100.00;Yes;\n";
+  const std::string before =
+      "Identifier;Full name;Email address;Status;Grade;Maximum Grade;Grade can be changed;Feedback comments\n"
+      "Participant 71;Ada;ada@example.org;Submitted;;100.00;Yes;\n"
+      "Participant 72;Bob;;Submitted;12;100.00;No;\"kept; as is\"\n"
+      "Participant 73;Eve;;Submitted;;100.00;Yes;\n";
   auto filled = fill_moodle(before, "m.csv", marks());
   ASSERT_TRUE(filled) << filled.error().what;
-  EXPECT_NE(filled->text.find("Participant 71;Ada;ada@example.org;Submitted;85.5;100.00;Yes;\"Correctness"), std::string::npos) << filled->text;
+  EXPECT_NE(filled->text.find("Participant 71;Ada;ada@example.org;Submitted;85.5;100.00;Yes;\"Correctness"),
+            std::string::npos)
+      << filled->text;
   EXPECT_NE(filled->text.find("=cmd(), \"\"why\"\"?"), std::string::npos);
-  EXPECT_NE(filled->text.find("Participant 72;Bob;;Submitted;12;100.00;No;\"kept; as is\"\n"), std::string::npos);
+  EXPECT_NE(filled->text.find("Participant 72;Bob;;Submitted;12;100.00;No;\"kept; as is\"\n"),
+            std::string::npos);
   EXPECT_NE(filled->text.find("Participant 73;Eve;;Submitted;39;"), std::string::npos)
       << "Eve's individual mark";
   EXPECT_NE(notes(*filled).find("Bob: the platform does not allow changes to this grade"), std::string::npos);
@@ -87,7 +99,8 @@ TEST_F(Export, MoodleGetsGradeAndCommentAndKeepsWhatIsLocked) {
 TEST_F(Export, TwoMarksForOneRowLeaveItAlone) {
   ASSERT_TRUE(book().take({result("ada~2", "other", {{"Ada", "1", "ada@example.org"}})}));
   std::vector<Mark> given;
-  for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"}) given.push_back(give("ada~2", criterion, 5));
+  for (const char* criterion : {"correctness", "depth", "head_to_head", "honesty"})
+    given.push_back(give("ada~2", criterion, 5));
   ASSERT_TRUE(book().mark(rubric, given));
   auto filled = fill_canvas("Student,ID,SIS User ID,Capstone (12)\nAda,9,1,\n", "c.csv", "Capstone", marks());
   ASSERT_TRUE(filled);
@@ -125,7 +138,8 @@ TEST_F(Export, GradescopeAndCsvAreWholeAndHarmless) {
   ASSERT_TRUE(book().take({result("x", "d", {{"=cmd()", "", ""}})}));
   std::string csv = marks_csv(rows(), rubric);
   EXPECT_NE(csv.find("'=cmd(),"), std::string::npos) << csv;
-  auto table = CsvTable::read(csv, "x.csv", {"name", "id", "email", "submission", "depth", "total", "comment"});
+  auto table =
+      CsvTable::read(csv, "x.csv", {"name", "id", "email", "submission", "depth", "total", "comment"});
   ASSERT_TRUE(table);
   EXPECT_EQ(table->at(0, "total"), "85.5");
 }

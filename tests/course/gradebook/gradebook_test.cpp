@@ -1,7 +1,7 @@
-#include "tests/course/gradebook/cohort_fixture.h"
-
 #include <ctime>
 #include <fstream>
+
+#include "tests/course/gradebook/cohort_fixture.h"
 
 namespace capstone {
 namespace {
@@ -38,7 +38,8 @@ TEST_F(Book, HandedInAgainKeepsEveryMarkAndFlagsIt) {
   auto history = book().history("ada");
   ASSERT_TRUE(history);
   bool told = false;
-  for (const HistoryEntry& entry : *history) told |= entry.text.find("given for an earlier version, first") != std::string::npos;
+  for (const HistoryEntry& entry : *history)
+    told |= entry.text.find("given for an earlier version, first") != std::string::npos;
   EXPECT_TRUE(told);
   ASSERT_TRUE(book().mark(rubric, {give("ada", "honesty", 9)}));
   EXPECT_FALSE(rows()[0].marks[3]->earlier_version);
@@ -117,12 +118,16 @@ TEST_F(Book, SummariesTellWhatTablesNeed) {
 }
 
 TEST_F(Book, OneBadMarkLeavesAllOut) {
-  struct Bad { Mark mark; std::string hint; };
-  for (const Bad& bad : {Bad{give("adda", "depth", 1), "did you mean 'ada'?"},
-                         Bad{give("ada", "dept", 1), "did you mean 'depth'?"},
-                         Bad{give("ada", "depth", 31), "give 0 to 30"}, Bad{give("ada", "depth", -1), "give 0 to 30"},
-                         Bad{give("ada", "depth", 1, " "),
-                             "add --reason TEXT: the student reads it, and you need it when they ask"}}) {
+  struct Bad {
+    Mark mark;
+    std::string hint;
+  };
+  for (const Bad& bad :
+       {Bad{give("adda", "depth", 1), "did you mean 'ada'?"},
+        Bad{give("ada", "dept", 1), "did you mean 'depth'?"}, Bad{give("ada", "depth", 31), "give 0 to 30"},
+        Bad{give("ada", "depth", -1), "give 0 to 30"},
+        Bad{give("ada", "depth", 1, " "),
+            "add --reason TEXT: the student reads it, and you need it when they ask"}}) {
     auto refused = book().mark(rubric, {give("ada", "honesty", 10), bad.mark});
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().hint, bad.hint);
@@ -131,7 +136,8 @@ TEST_F(Book, OneBadMarkLeavesAllOut) {
 }
 
 TEST_F(Book, DraftsAreSeenByNobodyUntilPublishedAndAnEditIsADraftAgain) {
-  ASSERT_TRUE(book().mark(rubric, {give("ada", "correctness", 30), give("ada", "depth", 20), give("ada", "head_to_head", 25.5), give("ada", "honesty", 10)}));
+  ASSERT_TRUE(book().mark(rubric, {give("ada", "correctness", 30), give("ada", "depth", 20),
+                                   give("ada", "head_to_head", 25.5), give("ada", "honesty", 10)}));
   EXPECT_EQ(rows()[0].total(), 85.5);
   EXPECT_FALSE(rows()[0].published);
   auto people = book().publish(rubric, "mentor");
@@ -150,7 +156,9 @@ TEST_F(Book, DraftsAreSeenByNobodyUntilPublishedAndAnEditIsADraftAgain) {
 
 TEST_F(Book, TenThousandSubmissionsAreATableWithinThreeSeconds) {
   std::vector<SubmissionResult> many;
-  for (int i = 0; i < 10'000; ++i) many.push_back(result("s" + std::to_string(i), "d", {{"Student " + std::to_string(i), std::to_string(i), ""}}));
+  for (int i = 0; i < 10'000; ++i)
+    many.push_back(
+        result("s" + std::to_string(i), "d", {{"Student " + std::to_string(i), std::to_string(i), ""}}));
   ASSERT_TRUE(book().take(many));
   // CPU time of this process, so that other work on the machine does not matter.
   const std::clock_t begun = std::clock();

@@ -27,7 +27,8 @@ TEST(Lateness, IsToldBesideTheDaysOfGrace) {
 }
 
 TEST_F(GradebookTest, TimesStayUntilTheyAreToldAnew) {
-  ASSERT_TRUE(book().keep_times({{"ada", "2026-03-02T18:00:00Z", "2026-03-01T12:00:00Z"}, {"nobody", "2026-03-02T18:00:00Z", ""}}));
+  ASSERT_TRUE(book().keep_times(
+      {{"ada", "2026-03-02T18:00:00Z", "2026-03-01T12:00:00Z"}, {"nobody", "2026-03-02T18:00:00Z", ""}}));
   EXPECT_EQ(lateness_text(rows()[0]), "1.3 d late");
   EXPECT_EQ(lateness_text(rows()[1]), "");
   ASSERT_TRUE(book().take({result("ada", "again", {{"Ada", "1", ""}}, "2026-03-03T09:30:00Z")}));

@@ -7,7 +7,9 @@ namespace {
 
 class Boards : public testing::GradebookTest {
  protected:
-  static SubmissionResult timed(const std::string& name, double human, std::optional<double> model = {}, const std::string& device = "NVIDIA H200", std::optional<double> predicted = {}) {
+  static SubmissionResult timed(const std::string& name, double human, std::optional<double> model = {},
+                                const std::string& device = "NVIDIA H200",
+                                std::optional<double> predicted = {}) {
     SubmissionResult r = result(name, "digest of " + name, {{"Name of " + name, name, ""}});
     auto add = [&](const char* candidate, double speedup) {
       Measurement m;
@@ -24,7 +26,9 @@ class Boards : public testing::GradebookTest {
     if (predicted) r.prediction = Prediction{"memory", *predicted, "bytes", true};
     return r;
   }
-  std::vector<Board> boards(bool names = false) { return leaderboards(rows(), rubric, *book().summaries(), names); }
+  std::vector<Board> boards(bool names = false) {
+    return leaderboards(rows(), rubric, *book().summaries(), names);
+  }
 };
 
 TEST_F(Boards, RanksAreSharedWhereIntervalsOverlap) {
@@ -58,8 +62,10 @@ TEST_F(Boards, PseudonymsTellNobodyAndAreTheSameEveryTime) {
 }
 
 TEST_F(Boards, AwardsGoToTheClosestPredictionAndTheBestExplainedLoss) {
-  ASSERT_TRUE(book().take({timed("a", 2.0, 1.0, "NVIDIA H200", 4.0), timed("b", 0.6, 1.4, "NVIDIA H200", 0.62), timed("c", 0.7)}));
-  ASSERT_TRUE(book().mark(rubric, {give("a", "head_to_head", 30), give("b", "head_to_head", 27), give("c", "head_to_head", 12)}));
+  ASSERT_TRUE(book().take({timed("a", 2.0, 1.0, "NVIDIA H200", 4.0),
+                           timed("b", 0.6, 1.4, "NVIDIA H200", 0.62), timed("c", 0.7)}));
+  ASSERT_TRUE(book().mark(
+      rubric, {give("a", "head_to_head", 30), give("b", "head_to_head", 27), give("c", "head_to_head", 12)}));
   auto all = boards(true);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].closest_prediction, "Name of b: 0.620x predicted, 0.600x measured");

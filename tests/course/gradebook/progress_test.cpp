@@ -8,7 +8,8 @@ namespace {
 CheckIn checkin(const std::string& name, const std::string& id, const std::string& time) {
   CheckIn c;
   c.members = {{name, id, ""}};
-  c.problem = "softmax", c.time = time, c.head = "head of " + name, c.records = 10, c.versions = 2, c.last_version = "v2", c.last_verdict = "PASS", c.last_time = time;
+  c.problem = "softmax", c.time = time, c.head = "head of " + name, c.records = 10, c.versions = 2,
+  c.last_version = "v2", c.last_verdict = "PASS", c.last_time = time;
   return c;
 }
 
@@ -23,20 +24,26 @@ const ProgressRow& row_of(const std::vector<ProgressRow>& rows, const std::strin
 using Needs = std::vector<std::string>;
 
 TEST(Progress, SaysWhoNeedsHelpAndWhy) {
-  CheckIn well = checkin("Ada", "1", "2026-03-09T12:00:00Z"), stuck = checkin("Bob", "2", "2026-03-09T12:00:00Z"), idle = checkin("Eve", "3", "2026-03-02T12:00:00Z");
-  stuck.stuck = "the last tile", stuck.failures = 3, stuck.failing_since = "2026-03-05T08:00:00Z", stuck.last_verdict = "WRONG";
+  CheckIn well = checkin("Ada", "1", "2026-03-09T12:00:00Z"),
+          stuck = checkin("Bob", "2", "2026-03-09T12:00:00Z"),
+          idle = checkin("Eve", "3", "2026-03-02T12:00:00Z");
+  stuck.stuck = "the last tile", stuck.failures = 3, stuck.failing_since = "2026-03-05T08:00:00Z",
+  stuck.last_verdict = "WRONG";
   idle.versions = 0, idle.last_time.clear();
-  auto rows = progress_of({well, stuck, idle}, {{"Ada", "1", "", 2, {}, {}}, {"Mallory", "4", "", 3, {}, {}}}, {}, kNow);
+  auto rows = progress_of({well, stuck, idle}, {{"Ada", "1", "", 2, {}, {}}, {"Mallory", "4", "", 3, {}, {}}},
+                          {}, kNow);
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(row_of(rows, "Ada").needs, Needs{});
-  EXPECT_EQ(row_of(rows, "Bob").needs, (Needs{"stuck: the last tile", "WRONG since 2026-03-05 (3 measurements)"}));
+  EXPECT_EQ(row_of(rows, "Bob").needs,
+            (Needs{"stuck: the last tile", "WRONG since 2026-03-05 (3 measurements)"}));
   EXPECT_EQ(row_of(rows, "Eve").needs, (Needs{"nothing measured yet", "no check-in for 8 days"}));
   EXPECT_EQ(row_of(rows, "Mallory").needs, Needs{"never checked in"});
   EXPECT_EQ(rows.back().person, "Ada") << "who needs no help comes last";
 }
 
 TEST(Progress, ComparesACheckInWithTheOneBefore) {
-  CheckIn first = checkin("Ada", "1", "2026-03-02T12:00:00Z"), second = checkin("Ada", "1", "2026-03-09T12:00:00Z");
+  CheckIn first = checkin("Ada", "1", "2026-03-02T12:00:00Z"),
+          second = checkin("Ada", "1", "2026-03-09T12:00:00Z");
   second.last_time = first.last_time, second.records = 4;
   auto rows = progress_of({second, first}, {}, {}, kNow);
   ASSERT_EQ(rows.size(), 1u);
@@ -48,8 +55,13 @@ TEST(Progress, ComparesACheckInWithTheOneBefore) {
 }
 
 TEST(Progress, TheLedgerThatIsHandedInHoldsTheHeadThatWasCheckedIn) {
-  CheckIn ada = checkin("Ada", "1", "2026-03-01T12:00:00Z"), bob = checkin("Bob", "2", "2026-03-01T12:00:00Z");
-  auto rows = progress_of({ada, bob}, {{"Eve", "3", "", 2, {}, {}}}, {{"s-ada", ada.members, {"head of Ada", "more"}}, {"s-bob", bob.members, {"another"}}, {"s-eve", {{"Eve", "3", ""}}, {}}}, kNow);
+  CheckIn ada = checkin("Ada", "1", "2026-03-01T12:00:00Z"),
+          bob = checkin("Bob", "2", "2026-03-01T12:00:00Z");
+  auto rows = progress_of({ada, bob}, {{"Eve", "3", "", 2, {}, {}}},
+                          {{"s-ada", ada.members, {"head of Ada", "more"}},
+                           {"s-bob", bob.members, {"another"}},
+                           {"s-eve", {{"Eve", "3", ""}}, {}}},
+                          kNow);
   EXPECT_EQ(row_of(rows, "Ada").handed_in, "s-ada");
   EXPECT_EQ(row_of(rows, "Ada").needs, Needs{}) << "no check-in is needed after submission";
   EXPECT_EQ(row_of(rows, "Bob").needs, Needs{"the submitted ledger is not the one that was checked in"});
@@ -57,7 +69,8 @@ TEST(Progress, TheLedgerThatIsHandedInHoldsTheHeadThatWasCheckedIn) {
 }
 
 TEST(Progress, AProjectWithoutMembersHasARowThatSaysSo) {
-  CheckIn first = checkin("Ada", "1", "2026-03-09T12:00:00Z"), second = checkin("Ada", "1", "2026-03-09T13:00:00Z");
+  CheckIn first = checkin("Ada", "1", "2026-03-09T12:00:00Z"),
+          second = checkin("Ada", "1", "2026-03-09T13:00:00Z");
   first.members.clear(), second.members.clear();
   first.head = "0123456789abcdef", second.head = "fedcba9876543210", first.stuck = "the first tile";
   auto rows = progress_of({first, second}, {{"Eve", "3", "", 2, {}, {}}}, {}, kNow);
@@ -80,7 +93,9 @@ TEST(Progress, TablesAreSafeInSpreadsheets) {
   CheckIn c = checkin("=cmd()", "1", "2026-03-09T12:00:00Z");
   c.stuck = "a, \"b\"\nc";
   auto rows = progress_of({c}, {}, {}, kNow);
-  EXPECT_NE(progress_csv(rows).find("'=cmd(),1,softmax,2026-03-09T12:00:00Z,1,10,2,0,,PASS,"), std::string::npos) << progress_csv(rows);
+  EXPECT_NE(progress_csv(rows).find("'=cmd(),1,softmax,2026-03-09T12:00:00Z,1,10,2,0,,PASS,"),
+            std::string::npos)
+      << progress_csv(rows);
   EXPECT_NE(progress_csv(rows).find("\"a, \"\"b\"\"\nc\""), std::string::npos);
   EXPECT_EQ(progress_json(rows)["rows"][0]["last"]["stuck"], c.stuck);
 }
@@ -96,7 +111,9 @@ TEST(CheckIn, ComesBackAsItWasWrittenAndNotOtherwise) {
   std::string changed = text;
   changed.replace(changed.find("\"versions\": 2"), 13, "\"versions\": 9");
   EXPECT_EQ(parse_checkin(changed, "a.json").error().what, "the check-in was changed after it was made");
-  for (const char* other : {"", "{}", "[1]", "{\"kind\": \"capstone check-in\", \"schema_version\": 1}", "not json"}) EXPECT_FALSE(parse_checkin(other, "a.json")) << other;
+  for (const char* other :
+       {"", "{}", "[1]", "{\"kind\": \"capstone check-in\", \"schema_version\": 1}", "not json"})
+    EXPECT_FALSE(parse_checkin(other, "a.json")) << other;
 }
 
 }  // namespace

@@ -10,11 +10,21 @@ namespace {
 class Sheet : public testing::GradebookTest {
  protected:
   const Comments comments{{"clear", "A clear chain of versions: each follows from an observation."}};
-  Result<std::vector<Mark>> read(const std::string& text) { return read_sheet(text, "s.yaml", "ada", "mentor", comments); }
+  Result<std::vector<Mark>> read(const std::string& text) {
+    return read_sheet(text, "s.yaml", "ada", "mentor", comments);
+  }
 };
 
 TEST_F(Sheet, AsMadeItGivesNoMarkAndFilledInItGivesThem) {
-  Json evidence{{"criteria", {{{"id", "depth"}, {"suggested", 22.5}, {"because", "5 of 7"}, {"evidence", {{{"standing", "met"}, {"looks_for", "two\nversions"}, {"found", "v1, v2"}, {"ask", "Why\ntwo?"}}}}}}}};
+  Json evidence{{"criteria",
+                 {{{"id", "depth"},
+                   {"suggested", 22.5},
+                   {"because", "5 of 7"},
+                   {"evidence",
+                    {{{"standing", "met"},
+                      {"looks_for", "two\nversions"},
+                      {"found", "v1, v2"},
+                      {"ask", "Why\ntwo?"}}}}}}}};
   std::string sheet = marking_sheet(rows()[0], rubric, evidence, comments);
   EXPECT_NE(sheet.find("#   suggested: 22.5 (5 of 7)"), std::string::npos) << sheet;
   EXPECT_NE(sheet.find("#   [met] two versions: v1, v2"), std::string::npos)
@@ -23,7 +33,8 @@ TEST_F(Sheet, AsMadeItGivesNoMarkAndFilledInItGivesThem) {
   auto none = read(sheet);
   ASSERT_TRUE(none) << none.error().what << none.error().where;
   EXPECT_TRUE(none->empty());
-  sheet = replace_all(sheet, "  depth:\n    points: \n    reason: ", "  depth:\n    points: 21.5\n    reason: \"@clear\"");
+  sheet = replace_all(
+      sheet, "  depth:\n    points: \n    reason: ", "  depth:\n    points: 21.5\n    reason: \"@clear\"");
   auto marks = read(sheet);
   ASSERT_TRUE(marks) << marks.error().what;
   ASSERT_EQ(marks->size(), 1u);
@@ -45,7 +56,9 @@ TEST_F(Sheet, MarksOfThisVersionAreFilledInAndEarlierOnesOnlyShown) {
 }
 
 TEST_F(Sheet, MistakesNameTheLine) {
-  struct Bad { std::string text, where, what; };
+  struct Bad {
+    std::string text, where, what;
+  };
   for (const Bad& bad : {Bad{"marks:\n  depth:\n    points: many\n    reason: x\n", "s.yaml:3",
                              "the points 'many' are not a number"},
                          Bad{"marks:\n  depth:\n    point: 3\n", "s.yaml:3", "unknown key 'point'"},
@@ -62,7 +75,10 @@ TEST_F(Sheet, MistakesNameTheLine) {
 }
 
 TEST_F(Sheet, ATableOfMarksIsReadWithGradersAndMembers) {
-  auto marks = read_marks("name,criterion,points,reason,member,grader\nada,depth,20,\"good, and brief\",,\nteam,depth,12,@clear,3,Grace\n", "m.csv", "mentor", comments);
+  auto marks = read_marks(
+      "name,criterion,points,reason,member,grader\nada,depth,20,\"good, and "
+      "brief\",,\nteam,depth,12,@clear,3,Grace\n",
+      "m.csv", "mentor", comments);
   ASSERT_TRUE(marks) << marks.error().what;
   EXPECT_EQ((*marks)[0].grader, "mentor");
   EXPECT_EQ((*marks)[0].reason, "good, and brief");

@@ -13,8 +13,8 @@ namespace {
 class ArchiveFromStrangers : public ::testing::Test {
  protected:
   ArchiveFromStrangers() {
-    base = fs::path(::testing::TempDir()) /
-           ("capstone-archive-" + std::to_string(::getpid()) + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    base = fs::path(::testing::TempDir()) / ("capstone-archive-" + std::to_string(::getpid()) +
+                                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(base);
     fs::create_directories(base);
   }
@@ -27,8 +27,10 @@ class ArchiveFromStrangers : public ::testing::Test {
   };
   fs::path make(const std::vector<Item>& items, bool zip = false) {
     ArchiveWriter writer(archive_write_new(), archive_write_free);
-    if (zip) archive_write_set_format_zip(writer.get());
-    else archive_write_set_format_gnutar(writer.get());
+    if (zip)
+      archive_write_set_format_zip(writer.get());
+    else
+      archive_write_set_format_gnutar(writer.get());
     fs::path file = base / (zip ? "x.zip" : "x.tar");
     EXPECT_EQ(archive_write_open_filename(writer.get(), file.c_str()), ARCHIVE_OK);
     for (const Item& item : items) {
@@ -76,9 +78,11 @@ TEST_F(ArchiveFromStrangers, LinksAndDevicesAreRefused) {
 }
 
 TEST_F(ArchiveFromStrangers, LimitsCountWhatComesOut) {
-  expect_refused(make({{"a", std::string(1000, 'a'), ""}, {"b", std::string(1000, 'a'), ""}}), "unpacked", {10, 1500, 1500, 4});
+  expect_refused(make({{"a", std::string(1000, 'a'), ""}, {"b", std::string(1000, 'a'), ""}}), "unpacked",
+                 {10, 1500, 1500, 4});
   expect_refused(make({{"a", std::string(1000, 'a'), ""}}), "larger than", {10, 1500, 500, 4});
-  expect_refused(make({{"a", "", ""}, {"b", "", ""}, {"c", "", ""}}), "more than 2 entries", {2, 1500, 500, 4});
+  expect_refused(make({{"a", "", ""}, {"b", "", ""}, {"c", "", ""}}), "more than 2 entries",
+                 {2, 1500, 500, 4});
   expect_refused(make({{"a/b/c/d/e", "", ""}}), "folders deep", {10, 1500, 500, 4});
 }
 

@@ -18,33 +18,41 @@ class BundleTest : public ScratchProject {
 };
 
 TEST_F(BundleTest, HoldsWhatJudgingNeedsAndNoMore) {
-  EXPECT_EQ(unpacked_files({}), (std::vector<std::string>{
-                                    ".capstone/bundle.json", ".capstone/ledger.jsonl", "capstone.yaml", "human/kernel.cu",
-                                    "human/tile.cuh", "llm/attempt-1/kernel.cu", "llm/attempt-1/meta.json",
-                                    "llm/attempt-2/kernel.cu", "problem/launch.h", "problem/problem.yaml"}));
+  EXPECT_EQ(unpacked_files({}),
+            (std::vector<std::string>{".capstone/bundle.json", ".capstone/ledger.jsonl", "capstone.yaml",
+                                      "human/kernel.cu", "human/tile.cuh", "llm/attempt-1/kernel.cu",
+                                      "llm/attempt-1/meta.json", "llm/attempt-2/kernel.cu",
+                                      "problem/launch.h", "problem/problem.yaml"}));
 }
 
 TEST_F(BundleTest, OneAttemptAlone) {
-  EXPECT_EQ(unpacked_files({{"attempt-2"}, {}, ""}),
-            (std::vector<std::string>{".capstone/bundle.json", ".capstone/ledger.jsonl", "capstone.yaml",
-                                      "llm/attempt-2/kernel.cu", "problem/launch.h", "problem/problem.yaml"}));
+  EXPECT_EQ(
+      unpacked_files({{"attempt-2"}, {}, ""}),
+      (std::vector<std::string>{".capstone/bundle.json", ".capstone/ledger.jsonl", "capstone.yaml",
+                                "llm/attempt-2/kernel.cu", "problem/launch.h", "problem/problem.yaml"}));
 }
 
 TEST_F(BundleTest, WhateverAKernelIncludesComesAlongAndWhatDoesNotIsNamed) {
-  for (const char* path : {"human/add.inl", "human/table.inc", "human/steps/one", "human/old/kernel.cu", "llm/attempt-2/part.def"}) put(path, "int x;\n");
+  for (const char* path : {"human/add.inl", "human/table.inc", "human/steps/one", "human/old/kernel.cu",
+                           "llm/attempt-2/part.def"})
+    put(path, "int x;\n");
   put("human/weights.bin", std::string("a\0b", 3));
   put("human/huge.inc", std::string((16u << 20) + 1, ' '));
   put("human/.hidden.h", "int y;\n");
   put("human/table.out", "1, 2\n");
   auto receipt = pack_bundle(project, {{"human", "attempt-2"}, {}, ""}, base / "b.tar");
   ASSERT_TRUE(receipt) << render(receipt.error());
-  EXPECT_EQ(unpacked_files({{"human", "attempt-2"}, {}, ""}),
-            (std::vector<std::string>{".capstone/bundle.json", ".capstone/ledger.jsonl", "capstone.yaml", "human/add.inl", "human/kernel.cu",
-                                      "human/old/kernel.cu", "human/steps/one", "human/table.inc", "human/tile.cuh", "llm/attempt-2/kernel.cu",
-                                      "llm/attempt-2/part.def", "problem/launch.h", "problem/problem.yaml"}));
+  EXPECT_EQ(
+      unpacked_files({{"human", "attempt-2"}, {}, ""}),
+      (std::vector<std::string>{".capstone/bundle.json", ".capstone/ledger.jsonl", "capstone.yaml",
+                                "human/add.inl", "human/kernel.cu", "human/old/kernel.cu", "human/steps/one",
+                                "human/table.inc", "human/tile.cuh", "llm/attempt-2/kernel.cu",
+                                "llm/attempt-2/part.def", "problem/launch.h", "problem/problem.yaml"}));
   std::vector<std::string> left_out;
   for (const SkippedFile& file : receipt->left_out) left_out.push_back(file.path + ": " + file.reason);
-  EXPECT_EQ(left_out, (std::vector<std::string>{"human/.hidden.h: a hidden file", "human/table.out: a build product", "human/huge.inc: larger than 16 MiB", "human/weights.bin: not a text file"}));
+  EXPECT_EQ(left_out, (std::vector<std::string>{
+                          "human/.hidden.h: a hidden file", "human/table.out: a build product",
+                          "human/huge.inc: larger than 16 MiB", "human/weights.bin: not a text file"}));
 }
 
 TEST_F(BundleTest, AKernelInAFolderBelowIsNotTheCandidates) {
@@ -102,17 +110,26 @@ TEST_F(BundleTest, AnotherArchiveOrAFilledLedgerIsRefusedAndLeavesNothing) {
   auto bundle = unpack_bundle(base / "x.tar", base / "there");
   ASSERT_FALSE(bundle);
   EXPECT_NE(bundle.error().what.find("not a bundle"), std::string::npos);
-  tar = pack_archive({{"capstone.yaml", "a"}, {"problem/problem.yaml", "a"}, {".capstone/bundle.json", "{}"},
-                      {".capstone/ledger.jsonl", "{\"seq\":0}\n"}}, Packing::kTar, 0).value();
+  tar = pack_archive({{"capstone.yaml", "a"},
+                      {"problem/problem.yaml", "a"},
+                      {".capstone/bundle.json", "{}"},
+                      {".capstone/ledger.jsonl", "{\"seq\":0}\n"}},
+                     Packing::kTar, 0)
+            .value();
   ASSERT_TRUE(write_file_atomic(base / "x.tar", tar));
-  EXPECT_EQ(unpack_bundle(base / "x.tar", base / "there").error().what, "not a bundle: its ledger is not empty");
+  EXPECT_EQ(unpack_bundle(base / "x.tar", base / "there").error().what,
+            "not a bundle: its ledger is not empty");
   EXPECT_FALSE(fs::exists(base / "there"));
   EXPECT_FALSE(fs::exists(base / "there.bundle"));
 }
 
 TEST_F(BundleTest, ANewerFormatSaysUpdate) {
-  auto tar = pack_archive({{"capstone.yaml", "a"}, {"problem/problem.yaml", "a"}, {".capstone/bundle.json", "{\"schema\": 2}"},
-                           {".capstone/ledger.jsonl", ""}}, Packing::kTar, 0).value();
+  auto tar = pack_archive({{"capstone.yaml", "a"},
+                           {"problem/problem.yaml", "a"},
+                           {".capstone/bundle.json", "{\"schema\": 2}"},
+                           {".capstone/ledger.jsonl", ""}},
+                          Packing::kTar, 0)
+                 .value();
   ASSERT_TRUE(write_file_atomic(base / "x.tar", tar));
   EXPECT_EQ(unpack_bundle(base / "x.tar", base / "there").error().code, ExitCode::kEnvironment);
 }

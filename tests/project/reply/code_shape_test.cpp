@@ -35,7 +35,8 @@ void after() {}
 )");
   for (const char* name : {"TILE", "kWarps", "weights", "Pair", "Vector", "sum", "rows", "make", "after"})
     EXPECT_TRUE(s.defines.count(name)) << name;
-  for (const char* name : {"local", "inner", "__launch_bounds__", "a", "T"}) EXPECT_FALSE(s.defines.count(name)) << name;
+  for (const char* name : {"local", "inner", "__launch_bounds__", "a", "T"})
+    EXPECT_FALSE(s.defines.count(name)) << name;
   EXPECT_TRUE(s.has_kernel);
   EXPECT_FALSE(s.unfinished);
 }

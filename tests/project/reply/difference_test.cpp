@@ -1,9 +1,10 @@
 #include "harness/project/reply/difference.h"
-#include "tests/cpu_seconds.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "tests/cpu_seconds.h"
 
 namespace capstone {
 namespace {
@@ -20,7 +21,8 @@ TEST(Difference, IsWhatDiffPrints) {
 }
 
 TEST(Difference, AMissingLastNewlineIsADifference) {
-  EXPECT_EQ(unified_diff("a\n", "a"), "--- before\n+++ after\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n");
+  EXPECT_EQ(unified_diff("a\n", "a"),
+            "--- before\n+++ after\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n");
 }
 
 TEST(Difference, EmptySides) {
@@ -32,7 +34,8 @@ TEST(Difference, IsShortest) {
   std::string diff = unified_diff("a\nb\nc\na\nb\nb\na\n", "c\nb\na\nb\na\nc\n");
   auto count = [&](const std::string& mark) {
     int n = 0;
-    for (std::size_t at = diff.find(mark, diff.find("@@")); at != diff.npos; at = diff.find(mark, at + 1)) ++n;
+    for (std::size_t at = diff.find(mark, diff.find("@@")); at != diff.npos; at = diff.find(mark, at + 1))
+      ++n;
     return n;
   };
   EXPECT_EQ(count("\n-") + count("\n+"), 5);  // the example of Myers' paper

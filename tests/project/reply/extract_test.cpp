@@ -17,10 +17,13 @@ const std::string& kernel() {
   return text;
 }
 bool has_note(const Extraction& out, std::string_view part) {
-  return std::any_of(out.notes.begin(), out.notes.end(), [&](const std::string& n) { return n.find(part) != n.npos; });
+  return std::any_of(out.notes.begin(), out.notes.end(),
+                     [&](const std::string& n) { return n.find(part) != n.npos; });
 }
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-std::string all(const Extraction& out) { return out.how + " | " + out.why_not + " | " + join(out.notes, " | "); }
+std::string all(const Extraction& out) {
+  return out.how + " | " + out.why_not + " | " + join(out.notes, " | ");
+}
 
 TEST(Extract, OneBlockIsTakenByteForByte) {
   Extraction out = extract("one_block.md");
@@ -54,7 +57,8 @@ TEST(Extract, SpreadCodeIsJoinedWithLaunchLast) {
 
 TEST(Extract, HelpersThatComeAfterLaunchAreJoinedBeforeIt) {
   Extraction out = extract_code(
-      "```cuda\n#include <cstdint>\nextern \"C\" void launch(float* y, int64_t n, void*, cudaStream_t s) { fill<<<n, 1, 0, s>>>(y); }\n```\n"
+      "```cuda\n#include <cstdint>\nextern \"C\" void launch(float* y, int64_t n, void*, cudaStream_t s) { "
+      "fill<<<n, 1, 0, s>>>(y); }\n```\n"
       "where\n```cuda\n__global__ void fill(float* y) { y[blockIdx.x] = 1.0f; }\n```\n");
   EXPECT_LT(out.code.find("__global__ void fill"), out.code.find("extern \"C\""));
   EXPECT_TRUE(contains(out.how, "joined: 2 and 1, launch() last")) << out.how;
@@ -158,7 +162,9 @@ TEST(Extract, LoadInlineWithoutModelNewIsExplained) {
   for (std::size_t at; (at = reply.find("ModelNew")) != std::string::npos;) reply.replace(at, 8, "Kernel");
   Extraction out = extract_code(reply);
   EXPECT_TRUE(out.code.empty());
-  EXPECT_TRUE(contains(out.why_not, "Python file that builds its kernel with torch.utils.cpp_extension.load_inline")) << out.why_not;
+  EXPECT_TRUE(
+      contains(out.why_not, "Python file that builds its kernel with torch.utils.cpp_extension.load_inline"))
+      << out.why_not;
   EXPECT_TRUE(contains(out.why_not, "\"cuda_source\"")) << out.why_not;
   EXPECT_TRUE(contains(out.why_not, ".cu file")) << out.why_not;
 }
@@ -172,10 +178,13 @@ TEST(Extract, APythonStringThatKeepsTheContractIsTaken) {
 TEST(Extract, NoCodeSaysWhatWasThere) {
   EXPECT_EQ(extract_code("").why_not, "the reply is empty");
   EXPECT_EQ(extract_code(" \n\t\n").why_not, "the reply is empty");
-  EXPECT_EQ(extract("refusal.md").why_not,
-            "no code; the reply reads as a refusal: \"I'm sorry, but I can't help with optimising this kernel.\"");
-  EXPECT_TRUE(extract("prose_only.md").why_not.starts_with("no code: 35 words of prose")) << extract("prose_only.md").why_not;
-  EXPECT_TRUE(extract("only_shell.md").why_not.starts_with("no CUDA code: 1 code block (bash)")) << extract("only_shell.md").why_not;
+  EXPECT_EQ(
+      extract("refusal.md").why_not,
+      "no code; the reply reads as a refusal: \"I'm sorry, but I can't help with optimising this kernel.\"");
+  EXPECT_TRUE(extract("prose_only.md").why_not.starts_with("no code: 35 words of prose"))
+      << extract("prose_only.md").why_not;
+  EXPECT_TRUE(extract("only_shell.md").why_not.starts_with("no CUDA code: 1 code block (bash)"))
+      << extract("only_shell.md").why_not;
 }
 
 TEST(Extract, APatchNeedsItsBase) {

@@ -27,8 +27,9 @@ void expect_fast(const std::string& reply, const char* name) {
 }
 
 TEST(HostileReply, InlineMarkupIsLinear) {
-  for (const char* unit : {"`", "``` ` ", "[", "[a](", "![", "*a _b ", "**x", "<", "<a ", "<!--", "<?", "&lt;", "\\", "](", "*_~`[",
-                           "<![CDATA[", "a<b@", "[]: x\n", "[a]: <b\n", "`a``b```c````d"})
+  for (const char* unit :
+       {"`",  "``` ` ", "[",  "[a](", "![",    "*a _b ",    "**x",  "<",       "<a ",       "<!--",
+        "<?", "&lt;",   "\\", "](",   "*_~`[", "<![CDATA[", "a<b@", "[]: x\n", "[a]: <b\n", "`a``b```c````d"})
     expect_fast(repeat(unit), unit);
 }
 
@@ -41,20 +42,28 @@ TEST(HostileReply, NestingIsLinear) {
 }
 
 TEST(HostileReply, FencesAreLinear) {
-  for (const char* unit : {"```\n", "```cuda\nx\n", "~~~\n```\n", "````\n```\n", "```cuda\nvoid f() {\n```\n", "\t", "\n", "    a\n\n",
-                           "<pre>\n", "</pre", "<pre></pre>\n\n"})
+  for (const char* unit : {"```\n", "```cuda\nx\n", "~~~\n```\n", "````\n```\n", "```cuda\nvoid f() {\n```\n",
+                           "\t", "\n", "    a\n\n", "<pre>\n", "</pre", "<pre></pre>\n\n"})
     expect_fast(repeat(unit), unit);
 }
 
 TEST(HostileReply, CodeIsLinear) {
-  for (const char* unit : {"{", "}", "(", "\"", "'", "/*", "//", "#if\n", "#else\n", "#define a a\\\n", "R\"(", "R\"x\n", "u8R\"",
-                           "extern \"C\" {", "a ", "<",
-                           "launch(", "namespace a {", "\"\"\"", "@@ -1 +1 @@\n-a\n"})
+  for (const char* unit : {"{",       "}",
+                           "(",       "\"",
+                           "'",       "/*",
+                           "//",      "#if\n",
+                           "#else\n", "#define a a\\\n",
+                           "R\"(",    "R\"x\n",
+                           "u8R\"",   "extern \"C\" {",
+                           "a ",      "<",
+                           "launch(", "namespace a {",
+                           "\"\"\"",  "@@ -1 +1 @@\n-a\n"})
     expect_fast("```cuda\n" + repeat(unit) + "\n```\n", unit);
 }
 
 TEST(HostileReply, BareCodeIsLinear) {
-  for (const char* unit : {"#include <a>\n", "__global__ void f() {\n", "// c\n", "}\n", "import torch\n\"\"\"", "@@ -1 +1 @@\n-a\n"})
+  for (const char* unit : {"#include <a>\n", "__global__ void f() {\n", "// c\n", "}\n",
+                           "import torch\n\"\"\"", "@@ -1 +1 @@\n-a\n"})
     expect_fast("__global__ void k() {}\n" + repeat(unit), unit);
 }
 
@@ -66,7 +75,8 @@ TEST(HostileReply, APatchAgainstARepetitiveBaseIsLinear) {
 }
 
 TEST(HostileReply, SizeAndBlockLimits) {
-  EXPECT_NE(extract_code(std::string(kMaxReplyBytes + 1, 'a')).why_not.find("more than the 4.00 MiB"), std::string::npos);
+  EXPECT_NE(extract_code(std::string(kMaxReplyBytes + 1, 'a')).why_not.find("more than the 4.00 MiB"),
+            std::string::npos);
   std::string blocks;
   for (std::size_t i = 0; i <= kMaxCodeBlocks; ++i) blocks += "```c\nint a;\n```\n";
   EXPECT_NE(extract_code(blocks).why_not.find("1001 code blocks"), std::string::npos);
@@ -75,7 +85,8 @@ TEST(HostileReply, SizeAndBlockLimits) {
 // Every fixture, with bytes changed and pieces removed, doubled and moved.
 TEST(HostileReply, MutatedRepliesGiveCodeOrAReason) {
   std::vector<std::string> replies;
-  for (const auto& entry : fs::directory_iterator(CAPSTONE_REPLIES)) replies.push_back(read_file(entry.path()).value());
+  for (const auto& entry : fs::directory_iterator(CAPSTONE_REPLIES))
+    replies.push_back(read_file(entry.path()).value());
   std::mt19937 random(11);
   auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
   for (int round = 0; round < 1500; ++round) {
@@ -83,10 +94,18 @@ TEST(HostileReply, MutatedRepliesGiveCodeOrAReason) {
     for (int edit = 0; edit < 6; ++edit) {
       std::size_t at = below(text.size()), length = below(80);
       switch (random() % 4) {
-        case 0: if (!text.empty()) text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, length); break;
-        case 2: text.insert(at, text.substr(below(text.size()), length)); break;
-        default: text.insert(at, std::string_view("```\n{}\"'/*\r\0<", 13).substr(below(13))); break;
+        case 0:
+          if (!text.empty()) text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, length);
+          break;
+        case 2:
+          text.insert(at, text.substr(below(text.size()), length));
+          break;
+        default:
+          text.insert(at, std::string_view("```\n{}\"'/*\r\0<", 13).substr(below(13)));
+          break;
       }
     }
     Extraction out = extract_code(text, round % 2 ? std::optional<std::string>(replies[0]) : std::nullopt);
@@ -97,7 +116,8 @@ TEST(HostileReply, MutatedRepliesGiveCodeOrAReason) {
 }
 
 TEST(HostileReply, Utf16IsExplained) {
-  EXPECT_EQ(extract_code(std::string("\xFF\xFE#\0i\0", 6)).why_not, "the reply is a UTF-16 file; save it as UTF-8");
+  EXPECT_EQ(extract_code(std::string("\xFF\xFE#\0i\0", 6)).why_not,
+            "the reply is a UTF-16 file; save it as UTF-8");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "harness/project/archive/privacy.h"
-#include "tests/cpu_seconds.h"
 
 #include <gtest/gtest.h>
 
+#include "tests/cpu_seconds.h"
 
 namespace capstone {
 namespace {
@@ -17,8 +17,9 @@ std::string key(const std::string& prefix, std::size_t length) {
 
 TEST(Secrets, PublishedPrefixesAreFoundAndNeverShown) {
   const std::string upper = "IOSF0DNN7EXAMPL1";
-  for (const std::string& secret : {key("sk-", 48), key("sk-proj-", 60), key("sk-ant-", 90), "AKIA" + upper, key("ghp_", 36),
-                                    key("github_pat_", 40), key("hf_", 34), key("AIza", 35), key("nvapi-", 60), key("gsk_", 52)}) {
+  for (const std::string& secret :
+       {key("sk-", 48), key("sk-proj-", 60), key("sk-ant-", 90), "AKIA" + upper, key("ghp_", 36),
+        key("github_pat_", 40), key("hf_", 34), key("AIza", 35), key("nvapi-", 60), key("gsk_", 52)}) {
     auto hits = find_secrets("first line\nkey is " + secret + " there\n");
     ASSERT_EQ(hits.size(), 1u) << secret;
     EXPECT_EQ(hits[0].line, 2);
@@ -34,17 +35,20 @@ TEST(Secrets, PrivateKeys) {
 }
 
 TEST(Secrets, AssignmentsOfRandomValues) {
-  for (std::string line : {"api_key = \"" + kRandom + "\"", "\"api-key\": \"" + kRandom + "\"", "PASSWORD=" + kRandom,
-                           "os.environ['OPENAI_API_KEY'] = '" + kRandom + "'", "token: " + kRandom})
+  for (std::string line :
+       {"api_key = \"" + kRandom + "\"", "\"api-key\": \"" + kRandom + "\"", "PASSWORD=" + kRandom,
+        "os.environ['OPENAI_API_KEY'] = '" + kRandom + "'", "token: " + kRandom})
     EXPECT_EQ(find_secrets(line).size(), 1u) << line;
 }
 
 TEST(Secrets, OrdinaryTextIsNone) {
-  for (const char* line : {"max_tokens = 4096", "the token embedding has 768 columns", "api_key = os.environ[\"OPENAI_API_KEY\"]",
-                           "password = \"\"", "token = blockIdx.x * blockDim.x + threadIdx.x;", "sk-learn-is-a-library-of-python",
-                           "risk-a8Zq0Lw93kXv5Rt7Yb2Nc6Md", "secret: aaaaaaaaaaaaaaaaaaaaaaaa1",
-                           "\"source_sha256\": \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"",
-                           "-----BEGIN PUBLIC KEY-----"})
+  for (const char* line :
+       {"max_tokens = 4096", "the token embedding has 768 columns",
+        "api_key = os.environ[\"OPENAI_API_KEY\"]", "password = \"\"",
+        "token = blockIdx.x * blockDim.x + threadIdx.x;", "sk-learn-is-a-library-of-python",
+        "risk-a8Zq0Lw93kXv5Rt7Yb2Nc6Md", "secret: aaaaaaaaaaaaaaaaaaaaaaaa1",
+        "\"source_sha256\": \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"",
+        "-----BEGIN PUBLIC KEY-----"})
     EXPECT_TRUE(find_secrets(line).empty()) << line;
 }
 

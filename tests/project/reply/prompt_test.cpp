@@ -159,7 +159,8 @@ TEST(FeedbackText, TimesOfACorrectKernel) {
   std::string text = describe_verdict(faster());
   EXPECT_NE(text.find("Gate two: **FASTER**."), std::string::npos) << text;
   EXPECT_NE(text.find("| native | 100 µs | 99.0 µs to 101 µs |"), std::string::npos) << text;
-  EXPECT_NE(text.find("Speedup over the baseline: 2.00x (95 % interval 1.95x to 2.05x)."), std::string::npos) << text;
+  EXPECT_NE(text.find("Speedup over the baseline: 2.00x (95 % interval 1.95x to 2.05x)."), std::string::npos)
+      << text;
   EXPECT_NE(text.find("81.2 % of 3.35 TB/s HBM3 (data sheet); bound by memory."), std::string::npos) << text;
 }
 
@@ -167,7 +168,8 @@ TEST(FeedbackText, EmulatedTimesAreNotShown) {
   Measurement m = faster();
   m.gate_two = GateTwo::kNotJudged;
   m.gate_two_reason = "no GPU";
-  EXPECT_EQ(describe_verdict(m), "Gate one: **PASS**, correct in every case.\n\nGate two: **NOT JUDGED**: no GPU.\n");
+  EXPECT_EQ(describe_verdict(m),
+            "Gate one: **PASS**, correct in every case.\n\nGate two: **NOT JUDGED**: no GPU.\n");
 }
 
 TEST(FeedbackText, ALongLogIsCut) {

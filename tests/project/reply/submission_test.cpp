@@ -21,7 +21,8 @@ class Submission : public ScratchProject {
     return planned.value_or(SubmissionPlan{});
   }
   static const SubmissionFile* find(const SubmissionPlan& plan, const std::string& path) {
-    auto it = std::find_if(plan.files.begin(), plan.files.end(), [&](const auto& f) { return f.path == path; });
+    auto it =
+        std::find_if(plan.files.begin(), plan.files.end(), [&](const auto& f) { return f.path == path; });
     return it == plan.files.end() ? nullptr : &*it;
   }
   static std::string reason(const SubmissionPlan& plan, const std::string& path) {
@@ -72,7 +73,8 @@ TEST_F(Submission, UnpacksToWhatWasPlanned) {
   EXPECT_EQ(unpacked->files.size(), kFiles.size() + 1);
   for (const auto& [path, text] : kFiles)
     EXPECT_EQ(read_file(base / "out" / "s1234567-scale-rows" / path).value_or("?"), text) << path;
-  EXPECT_EQ(read_file(base / "out" / "s1234567-scale-rows" / "human" / "größe.md").value_or("?"), "Notizen\n");
+  EXPECT_EQ(read_file(base / "out" / "s1234567-scale-rows" / "human" / "größe.md").value_or("?"),
+            "Notizen\n");
 }
 
 TEST_F(Submission, LeavesOutWithAReason) {
@@ -81,7 +83,9 @@ TEST_F(Submission, LeavesOutWithAReason) {
   put("human/kernel.cu~", "a");
   put("human/.env", "a");
   put(".git/config", "a");
-  put("human/run", std::string("\x7f" "ELF\2\1\1", 7));
+  put("human/run", std::string("\x7f"
+                               "ELF\2\1\1",
+                               7));
   put("thesis.pdf", "a");
   put(".capstone/ledger.jsonl.lock", "");
   put("report/__pycache__/x.py", "a");
@@ -131,7 +135,8 @@ TEST_F(Submission, NamesAreMaskedInCopiesOnly) {
   SubmissionPlan planned = plan();
   EXPECT_EQ(find(planned, "worklog.md")->content, "Built in ~/capstone on [host] by [user].\n");
   EXPECT_EQ(find(planned, "worklog.md")->masked, 3);
-  EXPECT_EQ(read_file(project.root / "worklog.md").value(), "Built in /home/jdoe42/capstone on lab7 by jdoe42.\n");
+  EXPECT_EQ(read_file(project.root / "worklog.md").value(),
+            "Built in /home/jdoe42/capstone on lab7 by jdoe42.\n");
 }
 
 TEST_F(Submission, WhatADigestBindsIsReportedNotChanged) {
@@ -156,7 +161,9 @@ TEST_F(Submission, WhatADigestBindsIsReportedNotChanged) {
 }
 
 TEST_F(Submission, ASecretStopsItUnlessAllowed) {
-  const std::string secret = "sk-" "a8Zq0Lw93kXv5Rt7Yb2Nc6Md1Pf4GhJ";
+  const std::string secret =
+      "sk-"
+      "a8Zq0Lw93kXv5Rt7Yb2Nc6Md1Pf4GhJ";
   put("llm/attempt-1/meta.json", "{\n \"note\": \"" + secret + "\"}\n");
   SubmissionPlan planned = plan();
   auto written = write_submission(planned, base / "a.tar.gz");
@@ -169,11 +176,16 @@ TEST_F(Submission, ASecretStopsItUnlessAllowed) {
 }
 
 TEST_F(Submission, FilesThatAreNotUtf8AreHandedInAsTheyAre) {
-  std::string latin = "Gr\xfc\xdf" "e von /home/jdoe42\n", binary("\x89PNG\0/home/jdoe42", 17);
+  std::string latin =
+                  "Gr\xfc\xdf"
+                  "e von /home/jdoe42\n",
+              binary("\x89PNG\0/home/jdoe42", 17);
   put("human/notes.md", latin);
   put("report/plot.png", binary);
   SubmissionPlan planned = plan();
-  EXPECT_EQ(find(planned, "human/notes.md")->content, "Gr\xfc\xdf" "e von ~\n");
+  EXPECT_EQ(find(planned, "human/notes.md")->content,
+            "Gr\xfc\xdf"
+            "e von ~\n");
   EXPECT_EQ(find(planned, "report/plot.png")->content, binary);
 }
 

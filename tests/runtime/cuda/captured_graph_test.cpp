@@ -1,4 +1,5 @@
-// read_plan(): the capture worker that writes captured graphs holds the submission, so every field of a captured graph may be a lie.
+// read_plan(): the capture worker that writes captured graphs holds the submission, so every field of a
+// captured graph may be a lie.
 #include "harness/runtime/cuda/captured_graph.h"
 
 #include <gmock/gmock.h>
@@ -13,8 +14,8 @@ namespace capstone {
 namespace {
 
 using testing::sample_data;
-using testing::sample_limits;
 using testing::sample_graph;
+using testing::sample_limits;
 
 constexpr int kMemset = 0, kCopyIn = 1, kKernel = 2, kCopy = 3, kLast = 4;  // nodes of sample_graph()
 
@@ -48,7 +49,8 @@ TEST(ReadPlan, AValidPlanSurvivesTheRoundTrip) {
   EXPECT_EQ(graph->document, sample_graph());
   EXPECT_EQ(graph->data, sample_data());
   EXPECT_EQ(graph->scratch_bytes, testing::kScratch);
-  EXPECT_THAT(graph->kernels, ::testing::ElementsAre("_Z4rowsPKfPfi"));  // twice in the captured graph, once here
+  EXPECT_THAT(graph->kernels,
+              ::testing::ElementsAre("_Z4rowsPKfPfi"));  // twice in the captured graph, once here
   EXPECT_THAT(graph->notes, ::testing::ElementsAre(::testing::HasSubstr("waits for the GPU")));
   auto again = read_graph(graph_packet(graph->document, graph->data), sample_limits());
   ASSERT_TRUE(again) << again.error();
@@ -56,7 +58,11 @@ TEST(ReadPlan, AValidPlanSurvivesTheRoundTrip) {
 }
 
 TEST(ReadPlan, ALaunchThatDoesNothingIsAPlan) {
-  const Json document{{"plan", 1}, {"scratch", 0}, {"notes", Json::array()}, {"first", Json::array()}, {"steady", Json::array()}};
+  const Json document{{"plan", 1},
+                      {"scratch", 0},
+                      {"notes", Json::array()},
+                      {"first", Json::array()},
+                      {"steady", Json::array()}};
   auto graph = read_graph(graph_packet(document, {}), GraphLimits{});
   ASSERT_TRUE(graph) << graph.error();
   EXPECT_TRUE(graph->kernels.empty());
@@ -95,10 +101,14 @@ TEST(ReadPlan, RefusesUnknownFieldsEverywhere) {
   EXPECT_EQ(refusal_of(document), "plan: has an unknown field");
   for (int node : {kMemset, kCopyIn, kKernel})
     EXPECT_THAT(refusal_of_setting(node, "host", "f"), ::testing::EndsWith(": has an unknown field")) << node;
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["x"] = 1; }), "steady[2].window: has an unknown field");
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["x"] = 1; }), "steady[2].relocations: has an unknown field");
-  EXPECT_EQ(refusal_of(kMemset, [](Json& n) { n["dst"]["arena"] = 0; }), "steady[0].dst: has an unknown field");
-  EXPECT_EQ(refusal_of(kCopyIn, [](Json& n) { n["src"]["arena"] = 0; }), "steady[1].src: has an unknown field");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["x"] = 1; }),
+            "steady[2].window: has an unknown field");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["x"] = 1; }),
+            "steady[2].relocations: has an unknown field");
+  EXPECT_EQ(refusal_of(kMemset, [](Json& n) { n["dst"]["arena"] = 0; }),
+            "steady[0].dst: has an unknown field");
+  EXPECT_EQ(refusal_of(kCopyIn, [](Json& n) { n["src"]["arena"] = 0; }),
+            "steady[1].src: has an unknown field");
 }
 
 TEST(ReadPlan, RefusesEachMissingField) {
@@ -106,9 +116,10 @@ TEST(ReadPlan, RefusesEachMissingField) {
     const Json whole = sample_graph()["steady"][static_cast<std::size_t>(node)];
     for (const auto& field : whole.items()) {
       const std::string& key = field.key();
-      const bool may_lack = key == "relocations" || key.starts_with("cluster") || key == "portable" || key == "cooperative" ||
-                            key == "carveout" || key == "window";
-      EXPECT_EQ(refusal_of(node, [&](Json& n) { n.erase(key); }) == "accepted", may_lack) << node << " " << key;
+      const bool may_lack = key == "relocations" || key.starts_with("cluster") || key == "portable" ||
+                            key == "cooperative" || key == "carveout" || key == "window";
+      EXPECT_EQ(refusal_of(node, [&](Json& n) { n.erase(key); }) == "accepted", may_lack)
+          << node << " " << key;
     }
   }
   for (const char* key : {"plan", "scratch", "notes", "first", "steady"}) {
@@ -122,8 +133,10 @@ TEST(ReadPlan, RefusesAFieldOfAnotherType) {
   for (int node : {kMemset, kCopy, kKernel, kLast}) {
     const Json whole = sample_graph()["steady"][static_cast<std::size_t>(node)];
     for (const auto& field : whole.items())
-      for (const Json& other : {Json(nullptr), Json("two words"), Json(-1), Json(1e300), Json(Json::array({Json::array()})), Json{{"a", 1}}})
-        EXPECT_NE(refusal_of_setting(node, field.key().c_str(), other), "accepted") << node << " " << field.key() << " " << other;
+      for (const Json& other : {Json(nullptr), Json("two words"), Json(-1), Json(1e300),
+                                Json(Json::array({Json::array()})), Json{{"a", 1}}})
+        EXPECT_NE(refusal_of_setting(node, field.key().c_str(), other), "accepted")
+            << node << " " << field.key() << " " << other;
   }
   EXPECT_EQ(refusal_of_setting(kMemset, "kind", "host"), "steady[0]: unknown kind");
   EXPECT_EQ(refusal_of_setting(kMemset, "kind", 1), "steady[0]: no kind");
@@ -146,14 +159,17 @@ TEST(ReadPlan, RefusesNotesThatAreLongOrMany) {
 TEST(ReadPlan, RefusesNamesThatAreNoSymbols) {
   for (const char* name : {"", "a b", "a;b", "../x", "a\nb", "k\xc3\xa4rnel", "a\"b"})
     EXPECT_EQ(refusal_of_setting(kKernel, "function", name), "steady[2].function: not a symbol") << name;
-  EXPECT_EQ(refusal_of_setting(kKernel, "function", std::string(4097, 'a')), "steady[2].function: not a symbol");
+  EXPECT_EQ(refusal_of_setting(kKernel, "function", std::string(4097, 'a')),
+            "steady[2].function: not a symbol");
   EXPECT_EQ(refusal_of_setting(kKernel, "function", "_ZN3foo$bar.part_1E"), "accepted");
-  EXPECT_EQ(refusal_of(kCopyIn, [](Json& n) { n["dst"]["global"] = "a b"; }), "steady[1].dst.global: not a symbol");
+  EXPECT_EQ(refusal_of(kCopyIn, [](Json& n) { n["dst"]["global"] = "a b"; }),
+            "steady[1].dst.global: not a symbol");
 }
 
 TEST(ReadPlan, RefusesLaunchShapesThatNoGpuTakes) {
   using Shape = std::vector<std::uint64_t>;
-  for (const Shape& grid : {Shape{0, 1, 1}, Shape{1, 0, 1}, Shape{0x80000000u, 1, 1}, Shape{1, 65536, 1}, Shape{1, 1, 65536}, Shape{1, ~0ull, 1}})
+  for (const Shape& grid : {Shape{0, 1, 1}, Shape{1, 0, 1}, Shape{0x80000000u, 1, 1}, Shape{1, 65536, 1},
+                            Shape{1, 1, 65536}, Shape{1, ~0ull, 1}})
     EXPECT_EQ(refusal_of_setting(kKernel, "grid", grid), "steady[2].grid: out of range");
   EXPECT_EQ(refusal_of_setting(kKernel, "grid", Shape{0x7fffffff, 65535, 65535}), "accepted");
   EXPECT_EQ(refusal_of_setting(kKernel, "grid", Shape{1, 1}), "steady[2].grid: not three numbers");
@@ -170,8 +186,10 @@ TEST(ReadPlan, RefusesLaunchShapesThatNoGpuTakes) {
 
 TEST(ReadPlan, RefusesParametersThatAreNotBytes) {
   for (const char* params : {"0", "0g", "0A", "  ", "0x"})
-    EXPECT_EQ(refusal_of_setting(kKernel, "params", params), "steady[2].params: not hexadecimal bytes") << params;
-  EXPECT_EQ(refusal_of_setting(kKernel, "params", std::string(2 * 32764 + 2, '0')), "steady[2].params: not hexadecimal bytes");
+    EXPECT_EQ(refusal_of_setting(kKernel, "params", params), "steady[2].params: not hexadecimal bytes")
+        << params;
+  EXPECT_EQ(refusal_of_setting(kKernel, "params", std::string(2 * 32764 + 2, '0')),
+            "steady[2].params: not hexadecimal bytes");
   EXPECT_EQ(refusal_of_setting(kKernel, "sizes", {{0, 25}}), "steady[2].sizes: outside the parameters");
   EXPECT_EQ(refusal_of_setting(kKernel, "sizes", {{25, 0}}), "steady[2].sizes: outside the parameters");
   EXPECT_EQ(refusal_of_setting(kKernel, "sizes", {{8, ~0ull}}), "steady[2].sizes: outside the parameters");
@@ -179,18 +197,25 @@ TEST(ReadPlan, RefusesParametersThatAreNotBytes) {
 }
 
 TEST(ReadPlan, RefusesARelocationOutsideTheParameters) {
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["at"] = 17; }), "steady[2].at: out of range");
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["at"] = ~0ull; }), "steady[2].at: out of range");
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["offset"] = ~0ull; }), "steady[2].offset: out of range");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["at"] = 17; }),
+            "steady[2].at: out of range");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["at"] = ~0ull; }),
+            "steady[2].at: out of range");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["relocations"][0]["offset"] = ~0ull; }),
+            "steady[2].offset: out of range");
   EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["params"] = "00", n["sizes"] = Json::array(); }),
             "steady[2].relocations: outside the parameters");
 }
 
 TEST(ReadPlan, RefusesAWindowThatIsNotOnTheTensors) {
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["bytes"] = testing::kArena + 1; }), "steady[2].window: leaves the tensors");
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["base"]["arena"] = 1; }), "steady[2].window: leaves the tensors");
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["ratio"] = 1.5; }), "steady[2].window: ratio out of range");
-  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["ratio"] = -0.5; }), "steady[2].window: ratio out of range");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["bytes"] = testing::kArena + 1; }),
+            "steady[2].window: leaves the tensors");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["base"]["arena"] = 1; }),
+            "steady[2].window: leaves the tensors");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["ratio"] = 1.5; }),
+            "steady[2].window: ratio out of range");
+  EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["ratio"] = -0.5; }),
+            "steady[2].window: ratio out of range");
   EXPECT_EQ(refusal_of(kKernel, [](Json& n) { n["window"]["hit"] = 3; }), "steady[2].hit: out of range");
 }
 
@@ -213,7 +238,9 @@ TEST(ReadPlan, RefusesACopyThatLeavesWhereItMayGo) {
 
 TEST(ReadPlan, RefusesRowsThatOverflowOrOverlap) {
   auto rows = [](std::uint64_t width, std::uint64_t height, std::uint64_t pitch) {
-    return refusal_of(kCopy, [&](Json& n) { n["width"] = width, n["height"] = height, n["dst_pitch"] = n["src_pitch"] = pitch; });
+    return refusal_of(kCopy, [&](Json& n) {
+      n["width"] = width, n["height"] = height, n["dst_pitch"] = n["src_pitch"] = pitch;
+    });
   };
   EXPECT_EQ(rows(64, 4, 128), "accepted");
   EXPECT_EQ(rows(64, 4, 63), "steady[3]: rows overlap");
@@ -240,10 +267,12 @@ TEST(ReadPlan, RefusesAMemsetBeyondItsMemory) {
 
 TEST(ReadPlan, RefusesEdgesThatNameALaterNode) {
   for (const char* key : {"after", "early"}) {
-    EXPECT_EQ(refusal_of_setting(kLast, key, {4}), std::string("steady[4].") + key + ": names a later node") << "itself";
+    EXPECT_EQ(refusal_of_setting(kLast, key, {4}), std::string("steady[4].") + key + ": names a later node")
+        << "itself";
     EXPECT_EQ(refusal_of_setting(kLast, key, {5}), std::string("steady[4].") + key + ": names a later node");
     EXPECT_EQ(refusal_of_setting(kLast, key, {-1}), std::string("steady[4].") + key + ": names a later node");
-    EXPECT_EQ(refusal_of_setting(kLast, key, {0, 0, 0, 0, 0}), std::string("steady[4].") + key + ": not a list of earlier nodes");
+    EXPECT_EQ(refusal_of_setting(kLast, key, {0, 0, 0, 0, 0}),
+              std::string("steady[4].") + key + ": not a list of earlier nodes");
   }
 }
 

@@ -14,11 +14,18 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Json kernel(const std::string& params) {
-  return {{"kind", "kernel"}, {"function", "_Z5fusedILb1EEvPKf8Epilogue"}, {"grid", {4, 1, 1}}, {"block", {128, 1, 1}}, {"shared", 0},
-          {"params", params},  {"sizes", {{0, 8}, {8, 16}, {24, 4}}}, {"after", Json::array()}};
+  return {{"kind", "kernel"},
+          {"function", "_Z5fusedILb1EEvPKf8Epilogue"},
+          {"grid", {4, 1, 1}},
+          {"block", {128, 1, 1}},
+          {"shared", 0},
+          {"params", params},
+          {"sizes", {{0, 8}, {8, 16}, {24, 4}}},
+          {"after", Json::array()}};
 }
 Json copy(std::size_t at) {
-  return {{"kind", "copy"}, {"dst", {{"arena", 0}}}, {"src", {{"data", at}}}, {"width", 4}, {"height", 1}, {"after", Json::array()}};
+  return {{"kind", "copy"}, {"dst", {{"arena", 0}}}, {"src", {{"data", at}}},
+          {"width", 4},     {"height", 1},           {"after", Json::array()}};
 }
 // A pointer, a struct of 16 bytes, an int: 28 bytes, of which `byte` is not 0.
 std::string parameters(int byte = -1) {
@@ -27,14 +34,16 @@ std::string parameters(int byte = -1) {
   return text;
 }
 
-std::string difference_of(const Json& a, const Json& b, const std::string& a_data = {}, const std::string& b_data = {}) {
+std::string difference_of(const Json& a, const Json& b, const std::string& a_data = {},
+                          const std::string& b_data = {}) {
   const Json one = Json::array({a}), two = Json::array({b});
   return difference({one, a_data}, {two, b_data});
 }
 
 TEST(Recordings, ThatAreTheSameHaveNoDifference) {
   EXPECT_EQ(difference_of(kernel(parameters(3)), kernel(parameters(3))), "");
-  EXPECT_EQ(difference_of(copy(0), copy(8), "same", "xxxxxxxxsame"), "") << "where the data lies does not count";
+  EXPECT_EQ(difference_of(copy(0), copy(8), "same", "xxxxxxxxsame"), "")
+      << "where the data lies does not count";
 }
 
 TEST(Recordings, BytesOfAStructAreNamedWithWhatToDoAboutPadding) {
@@ -55,8 +64,10 @@ TEST(Recordings, OtherStepsKernelsShapesAndDataAreNamed) {
   other["function"] = "plain";
   wider["grid"] = {8, 1, 1};
   cooperative["cooperative"] = true;
-  EXPECT_EQ(difference_of(kernel(parameters()), other), "step 1: void fused<true>(float const*, Epilogue), then plain");
-  EXPECT_EQ(difference_of(kernel(parameters()), wider), "step 1: its grid. Kernel: void fused<true>(float const*, Epilogue)");
+  EXPECT_EQ(difference_of(kernel(parameters()), other),
+            "step 1: void fused<true>(float const*, Epilogue), then plain");
+  EXPECT_EQ(difference_of(kernel(parameters()), wider),
+            "step 1: its grid. Kernel: void fused<true>(float const*, Epilogue)");
   EXPECT_EQ(difference_of(kernel(parameters()), cooperative), "step 1: its attributes");
   EXPECT_EQ(difference_of(kernel(parameters()), copy(0), {}, "data"), "step 1: a kernel, then a copy");
   EXPECT_EQ(difference_of(copy(0), copy(0), "1234", "1235"), "step 1: it copies other data of the host");
@@ -72,8 +83,12 @@ __attribute__((noinline)) void leave_behind(char what) {
   volatile char junk[8192];
   for (volatile char& byte : junk) byte = what;
 }
-__attribute__((noinline)) void bytes_of(Padded argument, std::string& bytes) { bytes.assign(reinterpret_cast<const char*>(&argument), sizeof argument); }
-__attribute__((noinline)) void pass_a_struct(const float* values, std::string& bytes) { bytes_of(Padded{values, values, values, 1.5f}, bytes); }
+__attribute__((noinline)) void bytes_of(Padded argument, std::string& bytes) {
+  bytes.assign(reinterpret_cast<const char*>(&argument), sizeof argument);
+}
+__attribute__((noinline)) void pass_a_struct(const float* values, std::string& bytes) {
+  bytes_of(Padded{values, values, values, 1.5f}, bytes);
+}
 
 TEST(WipedStack, MakesThePaddingOfAnArgumentTheSame) {
   const float values = 0;
@@ -85,7 +100,8 @@ TEST(WipedStack, MakesThePaddingOfAnArgumentTheSame) {
     wipe_stack();
     pass_a_struct(&values, wiped[i]);
   }
-  if (dirty[0] == dirty[1]) GTEST_SKIP() << "this build's frames keep arguments away from what was there before";
+  if (dirty[0] == dirty[1])
+    GTEST_SKIP() << "this build's frames keep arguments away from what was there before";
   EXPECT_EQ(wiped[0], wiped[1]);
 }
 

@@ -1,10 +1,11 @@
 // The judge's side of replayed execution, and of the memory that it shares with a candidate.
+#include "tests/runtime/cuda/hostile_capture_worker.h"
+
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/judge/gate_one.h"
-#include "tests/runtime/cuda/hostile_capture_worker.h"
 
 namespace capstone {
 namespace {
@@ -22,7 +23,8 @@ std::string refusal(const Json& message, const std::vector<std::byte>& bytes = {
 TEST(HostileCaptureWorker, AGoodPlanIsPlayed) {
   const auto packet = graph_packet(testing::sample_graph(), testing::sample_data());
   std::shared_ptr<ReplayedKernel> kernel;
-  auto answer = testing::run_sealed({{"ok", true}, {"replayed", true}, {"bytes", packet.size()}}, packet, &kernel);
+  auto answer =
+      testing::run_sealed({{"ok", true}, {"replayed", true}, {"bytes", packet.size()}}, packet, &kernel);
   ASSERT_TRUE(answer) << answer.error().what;
   EXPECT_THAT(kernel->launched(), ::testing::ElementsAre("_Z4rowsPKfPfi"));
   EXPECT_THAT(kernel->refusal(), "");
@@ -31,17 +33,24 @@ TEST(HostileCaptureWorker, AGoodPlanIsPlayed) {
 TEST(HostileCaptureWorker, AnswersOfAnotherTypeAreRefusedWithAReason) {
   const auto packet = graph_packet(testing::sample_graph(), testing::sample_data());
   for (const Json& replayed : {Json("yes"), Json(1), Json(nullptr), Json::array(), Json(false)})
-    EXPECT_EQ(refusal({{"ok", true}, {"replayed", replayed}, {"bytes", packet.size()}}, packet), "the capture worker gave no plan") << replayed;
+    EXPECT_EQ(refusal({{"ok", true}, {"replayed", replayed}, {"bytes", packet.size()}}, packet),
+              "the capture worker gave no plan")
+        << replayed;
   EXPECT_EQ(refusal({{"ok", true}, {"replayed", false}, {"because", 7}}), "the capture worker gave no plan");
-  EXPECT_EQ(refusal({{"ok", true}, {"replayed", false}, {"because", "it uses textures"}}), "it uses textures");
+  EXPECT_EQ(refusal({{"ok", true}, {"replayed", false}, {"because", "it uses textures"}}),
+            "it uses textures");
   for (const Json& bytes : {Json(nullptr), Json("9"), Json(-1), Json(1e30), Json(3), Json(~0ull)})
-    EXPECT_THAT(refusal({{"ok", true}, {"replayed", true}, {"bytes", bytes}}, packet), HasSubstr("cannot be read")) << bytes;
+    EXPECT_THAT(refusal({{"ok", true}, {"replayed", true}, {"bytes", bytes}}, packet),
+                HasSubstr("cannot be read"))
+        << bytes;
 }
 
 TEST(HostileCaptureWorker, APlanThatIsNotThereOrCutShortIsRefused) {
   const auto packet = graph_packet(testing::sample_graph(), testing::sample_data());
-  EXPECT_THAT(refusal({{"ok", true}, {"replayed", true}, {"bytes", packet.size()}}), HasSubstr("it sent none"));
-  EXPECT_THAT(refusal({{"ok", true}, {"replayed", true}, {"bytes", packet.size() + 1}}, packet), HasSubstr("shorter than it says"));
+  EXPECT_THAT(refusal({{"ok", true}, {"replayed", true}, {"bytes", packet.size()}}),
+              HasSubstr("it sent none"));
+  EXPECT_THAT(refusal({{"ok", true}, {"replayed", true}, {"bytes", packet.size() + 1}}, packet),
+              HasSubstr("shorter than it says"));
   Json wild = testing::sample_graph();
   wild["steady"][3]["dst"]["arena"] = testing::kArena;
   const auto outside = graph_packet(wild, testing::sample_data());

@@ -8,22 +8,29 @@ namespace {
 using Labels = std::vector<std::string>;
 
 TEST(LabelsOfKernels, KernelsOfItsOwnHaveNone) {
-  EXPECT_EQ(labels_of_kernels({"my_gemm(float*, float*)", "void fused<4>(int)", "add_kernel_0d1d2d", "Memset (Device)"}), Labels{});
+  EXPECT_EQ(labels_of_kernels(
+                {"my_gemm(float*, float*)", "void fused<4>(int)", "add_kernel_0d1d2d", "Memset (Device)"}),
+            Labels{});
 }
 
 TEST(LabelsOfKernels, ALibraryIsNamedOnce) {
-  EXPECT_EQ(labels_of_kernels({"void cutlass::Kernel2<cutlass_80_simt_sgemm>(int)", "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n", "void cutlass::Kernel2<other>(int)"}),
+  EXPECT_EQ(labels_of_kernels({"void cutlass::Kernel2<cutlass_80_simt_sgemm>(int)",
+                               "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n", "void cutlass::Kernel2<other>(int)"}),
             Labels{"library: it launched cutlass::Kernel2, sm80_xmma_gemm_f32f32_f32f32_f32_tn_n"});
 }
 
 TEST(LabelsOfKernels, OperatorsAndCompiledKernelsAreToldApart) {
-  EXPECT_EQ(labels_of_kernels({"void at::native::vectorized_elementwise_kernel<4, add>(int)", "triton_poi_fused_add_relu_0", "mine"}),
-            (Labels{"PyTorch operators: it launched at::native::vectorized_elementwise_kernel", "torch.compile: it launched triton_poi_fused_add_relu_0"}));
+  EXPECT_EQ(labels_of_kernels({"void at::native::vectorized_elementwise_kernel<4, add>(int)",
+                               "triton_poi_fused_add_relu_0", "mine"}),
+            (Labels{"PyTorch operators: it launched at::native::vectorized_elementwise_kernel",
+                    "torch.compile: it launched triton_poi_fused_add_relu_0"}));
 }
 
 TEST(LabelsOfKernels, AtMostFourNames) {
-  EXPECT_EQ(labels_of_kernels({"at::native::a", "at::native::b", "at::native::c", "at::native::d", "at::native::e", "at::native::f"}),
-            Labels{"PyTorch operators: it launched at::native::a, at::native::b, at::native::c, at::native::d and 2 more"});
+  EXPECT_EQ(labels_of_kernels({"at::native::a", "at::native::b", "at::native::c", "at::native::d",
+                               "at::native::e", "at::native::f"}),
+            Labels{"PyTorch operators: it launched at::native::a, at::native::b, at::native::c, "
+                   "at::native::d and 2 more"});
 }
 
 TEST(LabelsOfKernels, NothingSeenIsSaid) {

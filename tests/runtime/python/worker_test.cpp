@@ -1,4 +1,5 @@
-// The Python worker on the CPU: the reference of every problem as an arm, and candidates in Python, right and wrong ones.
+// The Python worker on the CPU: the reference of every problem as an arm, and candidates in Python, right and
+// wrong ones.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +15,9 @@
 namespace capstone {
 namespace {
 
-Problem problem_of(const std::string& id) { return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value(); }
+Problem problem_of(const std::string& id) {
+  return load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / id).value();
+}
 
 class Torch : public testing::Test {
  protected:
@@ -26,7 +29,9 @@ class Torch : public testing::Test {
 
   /// Judges `source` as a candidate, without hidden sizes.
   Measurement judged(const std::string& id, const std::string& source) {
-    const fs::path file = fs::path(testing::TempDir()) / (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".py");
+    const fs::path file =
+        fs::path(testing::TempDir()) /
+        (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".py");
     EXPECT_TRUE(write_file_atomic(file, source));
     const Problem problem = problem_of(id);
     JudgeRequest request;
@@ -52,7 +57,8 @@ std::string first_problem(const Measurement& m) {
 
 TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
   const Sandbox trusted = Sandbox::none(resources_, "trusted");
-  for (const char* id : {"sgemm", "bias_gelu_layernorm", "conv_bias_scale_relu", "histogram", "rgb_to_gray", "transpose"}) {
+  for (const char* id :
+       {"sgemm", "bias_gelu_layernorm", "conv_bias_scale_relu", "histogram", "rgb_to_gray", "transpose"}) {
     const Problem problem = problem_of(id);
     const Oracle oracle = Oracle::load(problem, resources_).value();
     PythonWork work;
@@ -61,11 +67,18 @@ TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
     work.python = &python_;
     work.builds = resources_.cache / "arms";
     MemfdArena arena;
-    GateOneSetup setup{&problem, &oracle, &arena, {""}, [&] { return start_python(work, trusted); }, std::chrono::seconds(60),
-                       [](const std::string&) {}, "eager"};
+    GateOneSetup setup{&problem,
+                       &oracle,
+                       &arena,
+                       {""},
+                       [&] { return start_python(work, trusted); },
+                       std::chrono::seconds(60),
+                       [](const std::string&) {},
+                       "eager"};
     std::vector<CasePlan> plans;
     for (std::size_t i = 0; i < 2; ++i) plans.push_back({"check", problem.check[i], 7 + i, Battery::kPlain});
-    plans.push_back(plans.front());  // the first sizes again: the module is made anew, the tensors lie where they lay
+    plans.push_back(
+        plans.front());  // the first sizes again: the module is made anew, the tensors lie where they lay
     Measurement m;
     ASSERT_TRUE(gate_one(setup, bind_cases(problem, plans).value(), m));
     EXPECT_EQ(m.gate_one, GateOne::kPassed) << id << ": " << first_problem(m);
@@ -82,7 +95,8 @@ TEST_F(Torch, AParameterMayBeTheTransposeOfTheModules) {
   const std::string before = "{name: b, role: input,  dtype: f32, shape: [k, n], init";
   const std::size_t at = yaml.find(before);
   ASSERT_NE(at, std::string::npos);
-  yaml.replace(at, before.size(), "{name: b, role: parameter, python: fc.weight.T, dtype: f32, shape: [k, n], init");
+  yaml.replace(at, before.size(),
+               "{name: b, role: parameter, python: fc.weight.T, dtype: f32, shape: [k, n], init");
   ASSERT_TRUE(write_file_atomic(folder / "problem.yaml", yaml));
   ASSERT_TRUE(write_file_atomic(folder / "reference.py", R"(import torch.nn as nn
 
@@ -106,11 +120,18 @@ def get_init_inputs():
   const Sandbox trusted = Sandbox::none(resources_, "trusted");
   PythonWork work{&problem, &resources_, &python_, "eager", {}, resources_.cache / "arms", false, {}};
   MemfdArena arena;
-  GateOneSetup setup{&problem, &oracle, &arena, {"", ""}, [&] { return start_python(work, trusted); }, std::chrono::seconds(60),
-                     [](const std::string&) {}, "eager"};
+  GateOneSetup setup{&problem,
+                     &oracle,
+                     &arena,
+                     {"", ""},
+                     [&] { return start_python(work, trusted); },
+                     std::chrono::seconds(60),
+                     [](const std::string&) {},
+                     "eager"};
   Measurement m;
   // Twice at the same sizes with other values: the copy follows the judge's tensor.
-  const auto cases = bind_cases(problem, {{"one", problem.check[1], 3, Battery::kPlain}, {"two", problem.check[1], 4, Battery::kPlain}});
+  const auto cases = bind_cases(problem, {{"one", problem.check[1], 3, Battery::kPlain},
+                                          {"two", problem.check[1], 4, Battery::kPlain}});
   ASSERT_TRUE(gate_one(setup, cases.value(), m));
   EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
 }
@@ -131,16 +152,19 @@ TEST_F(Torch, AnArmThatTheProblemLacksIsNamed) {
   auto runner = start_python(work, Sandbox::none(resources_, "trusted"));
   ASSERT_FALSE(runner);
   EXPECT_EQ(runner.error().report_kind, kNoSuchArm);
-  EXPECT_EQ(runner.error().what, "the problem's reference.py defines no class Sdpa, which the arm sdpa-flash runs");
+  EXPECT_EQ(runner.error().what,
+            "the problem's reference.py defines no class Sdpa, which the arm sdpa-flash runs");
 }
 
 // As much of PyTorch as is asked before anything runs, on a machine with a GPU.
 TEST(WrongBuildOfPyTorch, IsTheEnvironmentsFaultInOneLineWithAHint) {
   const Resources resources = test::suite_resources();
-  const fs::path folder = fs::path(testing::TempDir()) / "wrong_build", real = find_program("python3", "/usr/local/bin:/usr/bin:/bin").value_or(fs::path());
+  const fs::path folder = fs::path(testing::TempDir()) / "wrong_build",
+                 real = find_program("python3", "/usr/local/bin:/usr/bin:/bin").value_or(fs::path());
   if (real.empty()) GTEST_SKIP() << "no python3";
   ASSERT_TRUE(make_folders(folder / "torch"));
-  ASSERT_TRUE(write_file_atomic(folder / "python3", "#!/bin/sh\nPYTHONPATH=" + folder.string() + " exec " + real.string() + " \"$@\"\n"));
+  ASSERT_TRUE(write_file_atomic(folder / "python3", "#!/bin/sh\nPYTHONPATH=" + folder.string() + " exec " +
+                                                        real.string() + " \"$@\"\n"));
   fs::permissions(folder / "python3", fs::perms::owner_all);
   ASSERT_TRUE(write_file_atomic(folder / "candidate.py", "raise RuntimeError('is not loaded')\n"));
   struct Build {
@@ -150,13 +174,19 @@ TEST(WrongBuildOfPyTorch, IsTheEnvironmentsFaultInOneLineWithAHint) {
       {"2.11.0+cpu", "None", "False", "PyTorch 2.11.0+cpu sees no GPU: it is a build without CUDA"},
       {"2.11.0+cu130", "'13.0'", "False", "PyTorch 2.11.0+cu130 sees no GPU: it is built for CUDA 13.0"},
       {"2.4.0+cu118", "'11.8'", "True",
-       "PyTorch 2.4.0+cu118, a build for CUDA 11.8, cannot use this GPU: RuntimeError: CUDA error: no kernel image is available for execution on the device"}};
+       "PyTorch 2.4.0+cu118, a build for CUDA 11.8, cannot use this GPU: RuntimeError: CUDA error: no kernel "
+       "image is available for execution on the device"}};
   for (const Build& build : builds) {
-    ASSERT_TRUE(write_file_atomic(folder / "torch" / "version.py", "__version__ = '" + build.version + "'\ncuda = " + build.cuda + "\n"));
+    ASSERT_TRUE(write_file_atomic(folder / "torch" / "version.py",
+                                  "__version__ = '" + build.version + "'\ncuda = " + build.cuda + "\n"));
     ASSERT_TRUE(write_file_atomic(folder / "torch" / "__init__.py",
-                                  "from . import cuda, version\nfrom .version import __version__\n\n\ndef set_grad_enabled(on):\n    pass\n\n\ndef zeros(n, device):\n"
-                                  "    raise RuntimeError('CUDA error: no kernel image is available for execution on the device\\nFor debugging …')\n"));
-    ASSERT_TRUE(write_file_atomic(folder / "torch" / "cuda.py", "def is_available():\n    return " + build.sees + "\n\n\ndef init():\n    pass\n"));
+                                  "from . import cuda, version\nfrom .version import __version__\n\n\ndef "
+                                  "set_grad_enabled(on):\n    pass\n\n\ndef zeros(n, device):\n"
+                                  "    raise RuntimeError('CUDA error: no kernel image is available for "
+                                  "execution on the device\\nFor debugging …')\n"));
+    ASSERT_TRUE(
+        write_file_atomic(folder / "torch" / "cuda.py",
+                          "def is_available():\n    return " + build.sees + "\n\n\ndef init():\n    pass\n"));
     const Python python = find_python((folder / "python3").string(), resources).value();
     EXPECT_EQ(python.torch, build.version);
     const Problem problem = problem_of("sgemm");
@@ -264,7 +294,9 @@ class ModelNew(nn.Module):
         return self.norm(residual + F.gelu(x))
 )");
   EXPECT_EQ(m.gate_one, GateOne::kCrashed);
-  EXPECT_EQ(first_problem(m), "AttributeError: ModelNew has no parameter bias; the problem's Model has bias, norm.weight, norm.bias");
+  EXPECT_EQ(
+      first_problem(m),
+      "AttributeError: ModelNew has no parameter bias; the problem's Model has bias, norm.weight, norm.bias");
 }
 
 TEST_F(Torch, WhatItKeepsFromTheConstructorIsStale) {
@@ -302,7 +334,8 @@ TEST_F(Torch, WhatDoesNotLoadIsABuildFailureAtItsLine) {
   EXPECT_EQ(syntax.build.first_error->line, 2);
   const Measurement nothing = judged("softmax", "import torch\n");
   EXPECT_EQ(nothing.gate_one, GateOne::kBuildFailed);
-  EXPECT_NE(first_problem(nothing).find("defines no class ModelNew"), std::string::npos) << first_problem(nothing);
+  EXPECT_NE(first_problem(nothing).find("defines no class ModelNew"), std::string::npos)
+      << first_problem(nothing);
 }
 
 TEST_F(Torch, WhatNeedsAGpuIsNotJudgeableOnTheCpu) {
@@ -316,10 +349,14 @@ class ModelNew(nn.Module):
 
 TEST_F(Torch, OutputsOfAnotherShapeTypeOrNumberAreWrong) {
   auto softmax = [&](const std::string& result) {
-    return judged("softmax", std::string(kHead) + "class ModelNew(nn.Module):\n    def forward(self, x):\n        y = torch.softmax(x, -1)\n        return " + result + "\n");
+    return judged("softmax", std::string(kHead) +
+                                 "class ModelNew(nn.Module):\n    def forward(self, x):\n        y = "
+                                 "torch.softmax(x, -1)\n        return " +
+                                 result + "\n");
   };
   const Measurement shape = softmax("y.t()"), type = softmax("y.double()"), number = softmax("y, y");
-  for (const Measurement* m : {&shape, &type, &number}) EXPECT_EQ(m->gate_one, GateOne::kWrong) << first_problem(*m);
+  for (const Measurement* m : {&shape, &type, &number})
+    EXPECT_EQ(m->gate_one, GateOne::kWrong) << first_problem(*m);
   EXPECT_EQ(first_problem(type), "y has the type torch.float64, the problem says torch.float32");
   EXPECT_EQ(first_problem(number), "forward() returns 2 tensors, the problem has 1 outputs");
 }

@@ -11,7 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kLaunch = "extern \"C\" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {}\n";
+const std::string kLaunch =
+    "extern \"C\" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) {}\n";
 
 class ConfinedBuild : public InPlace {
  protected:
@@ -42,8 +43,8 @@ TEST_P(ConfinedBuild, IncludesNothingFromOutsideItsFolder) {
   put(scratch_ / "secret.h", "#error the secret was read\n");
   fs::create_directories(scratch_ / "human");
   fs::create_symlink(scratch_ / "secret.h", scratch_ / "human/secret_link.h");
-  for (const std::string& path : {std::string("/etc/passwd"), std::string("../secret.h"), std::string("secret_link.h"),
-                                  (scratch_ / "secret.h").string()}) {
+  for (const std::string& path : {std::string("/etc/passwd"), std::string("../secret.h"),
+                                  std::string("secret_link.h"), (scratch_ / "secret.h").string()}) {
     const EmulatedArtifact artifact = build("#include \"" + path + "\"\n" + kLaunch);
     EXPECT_FALSE(artifact.result.ok) << path;
     for (const char* read : {"the secret was read", "root:", "does not name a type"})
@@ -53,12 +54,14 @@ TEST_P(ConfinedBuild, IncludesNothingFromOutsideItsFolder) {
 
 TEST_P(ConfinedBuild, TheAssemblerReadsNothingEither) {
   put(scratch_ / "secret.bin", "secret");
-  const EmulatedArtifact artifact = build("asm(\".incbin \\\"" + (scratch_ / "secret.bin").string() + "\\\"\");\n" + kLaunch);
+  const EmulatedArtifact artifact =
+      build("asm(\".incbin \\\"" + (scratch_ / "secret.bin").string() + "\\\"\");\n" + kLaunch);
   EXPECT_FALSE(artifact.result.ok);
 }
 
 TEST_P(ConfinedBuild, NvccFindsItsPartsAndNothingElse) {
-  if (!find_program("nvcc", resources_.path_variable + ":/usr/local/cuda/bin")) GTEST_SKIP() << "no nvcc here";
+  if (!find_program("nvcc", resources_.path_variable + ":/usr/local/cuda/bin"))
+    GTEST_SKIP() << "no nvcc here";
   put(scratch_ / "secret.h", "#error the secret was read\n");
   const Problem problem = vector_problem();
   BuildRequest request;
@@ -66,8 +69,10 @@ TEST_P(ConfinedBuild, NvccFindsItsPartsAndNothingElse) {
   request.source = scratch_ / "human/kernel.cu";
   request.resources = &test_resources();
   request.sandbox = &sandbox_;
-  put(request.source, "#include <cuda_runtime.h>\n__global__ void k(float* y) { *y = 1; }\n"
-                      "extern \"C\" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) { k<<<1, 1>>>(y); }\n");
+  put(request.source,
+      "#include <cuda_runtime.h>\n__global__ void k(float* y) { *y = 1; }\n"
+      "extern \"C\" void launch(const float* x, float* y, int64_t n, void*, cudaStream_t) { k<<<1, 1>>>(y); "
+      "}\n");
   auto honest = build_cuda(request, "sm_90a", {});
   ASSERT_TRUE(honest) << render(honest.error());
   EXPECT_TRUE(honest->result.ok) << honest->result.log;
@@ -82,9 +87,13 @@ TEST_P(ConfinedBuild, ACompilerWritesOnlyToItsWorkFolder) {
   put(scratch_ / "human/kernel.cu", "honest");
   fs::create_directories(scratch_ / "work");
   const std::string work = (scratch_ / "work").string();
-  CompilerStep step{.argv = {"/bin/sh", "-c", "echo kept > " + work + "/out; echo evil > kernel.cu; echo evil > ../beside; echo evil > " +
-                                                  (test_resources().cache / "evil").string() + "; ls $TMPDIR; env"},
-                    .cwd = scratch_ / "human", .work = scratch_ / "work", .read = {scratch_ / "human"}};
+  CompilerStep step{
+      .argv = {"/bin/sh", "-c",
+               "echo kept > " + work + "/out; echo evil > kernel.cu; echo evil > ../beside; echo evil > " +
+                   (test_resources().cache / "evil").string() + "; ls $TMPDIR; env"},
+      .cwd = scratch_ / "human",
+      .work = scratch_ / "work",
+      .read = {scratch_ / "human"}};
   ::setenv("CAPSTONE_TEST_SECRET", "secret", 1);
   auto result = run_compiler(step, &sandbox_, test_resources());
   ASSERT_TRUE(result);
@@ -99,7 +108,10 @@ TEST_P(ConfinedBuild, ACompilerWritesOnlyToItsWorkFolder) {
 
 TEST_P(ConfinedBuild, AStepThatNeverEndsIsStoppedAndTheLimitNamed) {
   fs::create_directories(scratch_ / "work");
-  const CompilerStep step{.argv = {"/bin/sleep", "600"}, .cwd = scratch_ / "work", .work = scratch_ / "work", .read = {},
+  const CompilerStep step{.argv = {"/bin/sleep", "600"},
+                          .cwd = scratch_ / "work",
+                          .work = scratch_ / "work",
+                          .read = {},
                           .timeout = std::chrono::seconds(1)};
   auto result = run_compiler(step, &sandbox_, test_resources());
   ASSERT_TRUE(result);

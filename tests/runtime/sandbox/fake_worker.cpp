@@ -1,4 +1,5 @@
-// fake_worker BEHAVIOUR MARKER: speaks harness/runtime/worker/protocol.md on descriptor 3, up to a point. MARKER is only there to be found.
+// fake_worker BEHAVIOUR MARKER: speaks harness/runtime/worker/protocol.md on descriptor 3, up to a point.
+// MARKER is only there to be found.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

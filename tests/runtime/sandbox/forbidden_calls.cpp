@@ -1,5 +1,5 @@
-// Prints the name of every system call that a confined process should not be able to make and that was not refused, and of
-// every call that it needs and that was refused.
+// Prints the name of every system call that a confined process should not be able to make and that was not
+// refused, and of every call that it needs and that was refused.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -48,7 +48,8 @@ void expect_no_ipc() {
 }  // namespace
 
 int main() {
-  if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2) {  // made for real, these calls would stop the parent and mount over /tmp
+  if (::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) !=
+      2) {  // made for real, these calls would stop the parent and mount over /tmp
     std::puts("no seccomp filter is in force");
     return 1;
   }
@@ -65,10 +66,13 @@ int main() {
   expect_refused("socket(AF_NETLINK)", ::socket(AF_NETLINK, SOCK_RAW, 0));
   expect_refused("socket(AF_UNIX, SOCK_DGRAM)", ::socket(AF_UNIX, SOCK_DGRAM, 0));
   sockaddr_un address{AF_UNIX, "/run/nobody"};
-  expect_refused("connect", ::connect(::socket(AF_UNIX, SOCK_STREAM, 0), reinterpret_cast<sockaddr*>(&address), sizeof address));
+  expect_refused("connect", ::connect(::socket(AF_UNIX, SOCK_STREAM, 0),
+                                      reinterpret_cast<sockaddr*>(&address), sizeof address));
   expect_refused("unshare", ::unshare(CLONE_NEWUSER));
-  expect_refused("clone(CLONE_NEWUSER)", ::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
-  expect_refused("clone(CLONE_PARENT)", ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  expect_refused("clone(CLONE_NEWUSER)",
+                 ::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+  expect_refused("clone(CLONE_PARENT)",
+                 ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   expect_refused("clone3", ::syscall(SYS_clone3, nullptr, 0));
   expect_refused("mount", ::syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, nullptr));
   expect_refused("setsid", ::setsid());
@@ -89,19 +93,23 @@ int main() {
   cpu_set_t processors;
   CPU_ZERO(&processors);
   CPU_SET(0, &processors);
-  expect_refused("sched_setaffinity of another process", ::sched_setaffinity(parent, sizeof processors, &processors));
+  expect_refused("sched_setaffinity of another process",
+                 ::sched_setaffinity(parent, sizeof processors, &processors));
   sched_param usual{};
   expect_refused("sched_setscheduler of another process", ::sched_setscheduler(parent, SCHED_OTHER, &usual));
   expect_refused("sched_setparam of another process", ::sched_setparam(parent, &usual));
   for (int bit = 0; bit < 31; ++bit) {  // numbers that share bits with its own
     const pid_t self = ::getpid(), one = 1 << bit;
     for (const pid_t other : {self ^ one, self & (one - 1), self & ~(one - 1)})
-      if (other != 0 && other != self) expect_refused("sched_setparam of another number", ::sched_setparam(other, &usual));
+      if (other != 0 && other != self)
+        expect_refused("sched_setparam of another number", ::sched_setparam(other, &usual));
   }
   std::uint32_t attributes[12] = {sizeof attributes, SCHED_OTHER};
   expect_refused("sched_setattr of another process", ::syscall(SYS_sched_setattr, parent, attributes, 0));
-  if (::sched_getaffinity(0, sizeof processors, &processors) != 0 || ::sched_setaffinity(0, sizeof processors, &processors) != 0 ||
-      ::sched_setaffinity(::getpid(), sizeof processors, &processors) != 0 || ::sched_setscheduler(0, SCHED_OTHER, &usual) != 0)
+  if (::sched_getaffinity(0, sizeof processors, &processors) != 0 ||
+      ::sched_setaffinity(0, sizeof processors, &processors) != 0 ||
+      ::sched_setaffinity(::getpid(), sizeof processors, &processors) != 0 ||
+      ::sched_setscheduler(0, SCHED_OTHER, &usual) != 0)
     std::puts("its own schedule is refused");
   expect_refused("PR_SET_DUMPABLE", ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
   // And what must work: its own threads, children, limits, sockets in pairs.

@@ -20,7 +20,8 @@ inline Resources sandbox_resources(const std::string& isolation) {
   return r;
 }
 
-/// A test for each of "bubblewrap", "landlock" (and "none" where it says so); skipped where the machine has not got it.
+/// A test for each of "bubblewrap", "landlock" (and "none" where it says so); skipped where the machine has
+/// not got it.
 class InPlace : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -49,7 +50,8 @@ inline int processes_with(const std::string& word) {
 }
 
 inline bool gone_soon(const std::string& word) {
-  for (int i = 0; i < 300 && processes_with(word); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 300 && processes_with(word); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return processes_with(word) == 0;
 }
 

@@ -35,7 +35,9 @@ INSTANTIATE_TEST_SUITE_P(Sandbox, Confined, ::testing::Values("bubblewrap", "lan
 
 TEST_P(Confined, SaysWhichItIs) {
   const std::string kind = GetParam();
-  EXPECT_TRUE(sandbox_.description().starts_with(kind == "landlock" ? "Landlock + seccomp (bubblewrap: " : "bubblewrap")) << sandbox_.description();
+  EXPECT_TRUE(sandbox_.description().starts_with(kind == "landlock" ? "Landlock + seccomp (bubblewrap: "
+                                                                    : "bubblewrap"))
+      << sandbox_.description();
   EXPECT_EQ(isolation_advice(sandbox_, resources_).empty(), kind == "bubblewrap");
 }
 
@@ -50,20 +52,25 @@ TEST_P(Confined, ReadsTheSystemAndWhatItWasGivenAndNothingElse) {
   fs::create_symlink(scratch_ / "secret", scratch_ / "given/link");
   const Access access{{scratch_ / "given"}, {}, false};
   EXPECT_EQ(shell("cat " + (scratch_ / "given/file").string(), access).out, "given");
-  for (const std::string& path : {(scratch_ / "secret").string(), (scratch_ / "given/link").string(), (scratch_ / "given/../secret").string(),
-                                  std::string("/etc/passwd"), std::string("/etc/shadow"), fs::absolute(__FILE__).string()}) {
+  for (const std::string& path : {(scratch_ / "secret").string(), (scratch_ / "given/link").string(),
+                                  (scratch_ / "given/../secret").string(), std::string("/etc/passwd"),
+                                  std::string("/etc/shadow"), fs::absolute(__FILE__).string()}) {
     ProcessResult result = shell("cat < " + path, access);
     EXPECT_NE(result.status, 0) << path;
     EXPECT_EQ(result.out, "") << path;
   }
-  EXPECT_EQ(shell("ls /root /home " + scratch_.path().string() + " 2>/dev/null", access).out.find("secret"), std::string::npos);
+  EXPECT_EQ(shell("ls /root /home " + scratch_.path().string() + " 2>/dev/null", access).out.find("secret"),
+            std::string::npos);
 }
 
 // As below /usr/local: a folder above our own files is open to every process, and they are not.
 TEST_P(Confined, OurOwnFilesAreHiddenWhereverTheyLie) {
-  const fs::path prefix = scratch_ / "prefix", share = prefix / "share/capstone", libexec = prefix / "libexec/capstone";
-  for (const char* file : {"share/capstone/problems/p/oracle.cpp", "share/capstone/reference_kernels/best.cu", "share/capstone/harness/emulator/shim.h",
-                           "share/capstone/harness/emulator/secret", "share/other/file", "libexec/capstone/oracles/p.so", "libexec/capstone/worker", "lib/library"})
+  const fs::path prefix = scratch_ / "prefix", share = prefix / "share/capstone",
+                 libexec = prefix / "libexec/capstone";
+  for (const char* file :
+       {"share/capstone/problems/p/oracle.cpp", "share/capstone/reference_kernels/best.cu",
+        "share/capstone/harness/emulator/shim.h", "share/capstone/harness/emulator/secret",
+        "share/other/file", "libexec/capstone/oracles/p.so", "libexec/capstone/worker", "lib/library"})
     put(prefix / file, "found");
   fs::create_symlink(share, prefix / "link");
   resources_.share = share;
@@ -73,30 +80,41 @@ TEST_P(Confined, OurOwnFilesAreHiddenWhereverTheyLie) {
   ASSERT_TRUE(sandbox_.isolated()) << sandbox_.description();
   sandbox_.allow_reading(prefix);
   const Access access{{share / "harness/emulator/shim.h", libexec / "worker"}, {}, false};
-  for (const char* open : {"share/capstone/harness/emulator/shim.h", "share/other/file", "libexec/capstone/worker", "lib/library"})
+  for (const char* open : {"share/capstone/harness/emulator/shim.h", "share/other/file",
+                           "libexec/capstone/worker", "lib/library"})
     EXPECT_EQ(shell("cat " + (prefix / open).string(), access).out, "found") << open;
-  for (const char* closed : {"share/capstone/problems/p/oracle.cpp", "share/capstone/reference_kernels/best.cu", "share/capstone/harness/emulator/secret",
-                             "libexec/capstone/oracles/p.so", "link/problems/p/oracle.cpp"})
+  for (const char* closed :
+       {"share/capstone/problems/p/oracle.cpp", "share/capstone/reference_kernels/best.cu",
+        "share/capstone/harness/emulator/secret", "libexec/capstone/oracles/p.so",
+        "link/problems/p/oracle.cpp"})
     EXPECT_EQ(shell("cat " + (prefix / closed).string(), access).out, "") << closed;
-  EXPECT_NE(shell("echo x > " + (share / "new").string(), access).status, 0) << "what covers them is no place to write to";
-  EXPECT_EQ(shell("cat " + (share / "problems/p/oracle.cpp").string(), {{share}, {}, false}).out, "found") << "named itself";
+  EXPECT_NE(shell("echo x > " + (share / "new").string(), access).status, 0)
+      << "what covers them is no place to write to";
+  EXPECT_EQ(shell("cat " + (share / "problems/p/oracle.cpp").string(), {{share}, {}, false}).out, "found")
+      << "named itself";
 }
 
 TEST_P(Confined, WritesOnlyToItsOwnFolder) {
   fs::create_directories(scratch_ / "own");
   put(scratch_ / "given/file", "given");
   const Access access{{scratch_ / "given"}, {scratch_ / "own"}, false};
-  EXPECT_EQ(shell("mkdir " + (scratch_ / "own/deep").string() + " && echo x > " + (scratch_ / "own/deep/file").string(), access).status, 0);
+  EXPECT_EQ(shell("mkdir " + (scratch_ / "own/deep").string() + " && echo x > " +
+                      (scratch_ / "own/deep/file").string(),
+                  access)
+                .status,
+            0);
   EXPECT_EQ(slurp(scratch_ / "own/deep/file"), "x\n");
-  for (const std::string& path : {(scratch_ / "given/file").string(), (scratch_ / "given/new").string(), std::string("/usr/capstone-test"), std::string("/capstone-test"),
+  for (const std::string& path : {(scratch_ / "given/file").string(), (scratch_ / "given/new").string(),
+                                  std::string("/usr/capstone-test"), std::string("/capstone-test"),
                                   std::string("/dev/capstone-test")}) {
     EXPECT_NE(shell("echo x > " + path, access).status, 0) << path;
     EXPECT_TRUE(path.ends_with("/file") || !fs::exists(path)) << path;
   }
   EXPECT_EQ(slurp(scratch_ / "given/file"), "given");
   // A private /tmp and /dev/shm may be there; what is written to them must not be seen outside.
-  for (const std::string& path : {std::string("/tmp/capstone-test-outside"), std::string("/dev/shm/capstone-test-outside"),
-                                  (scratch_ / "beside").string()}) {
+  for (const std::string& path :
+       {std::string("/tmp/capstone-test-outside"), std::string("/dev/shm/capstone-test-outside"),
+        (scratch_ / "beside").string()}) {
     shell("echo x > " + path);
     EXPECT_FALSE(fs::exists(path)) << path;
   }
@@ -129,7 +147,8 @@ TEST_P(Confined, HasNoNetwork) {
   ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(::listen(listener, 4), 0);
   ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  const std::string script = "exec 5<>/dev/tcp/127.0.0.1/" + std::to_string(ntohs(address.sin_port)) + " && echo connected";
+  const std::string script =
+      "exec 5<>/dev/tcp/127.0.0.1/" + std::to_string(ntohs(address.sin_port)) + " && echo connected";
   ProcessSpec open;
   open.argv = {"/bin/bash", "-c", script};
   EXPECT_EQ(run_process(open)->out, "connected\n") << "the test itself is sound";
@@ -141,7 +160,8 @@ TEST_P(Confined, CannotReachTheJudge) {
   const std::string pid = std::to_string(::getpid());
   EXPECT_NE(shell("kill -0 " + pid).status, 0);
   EXPECT_EQ(shell("cat /proc/" + pid + "/environ").out, "");
-  EXPECT_EQ(shell("cat /proc/" + pid + "/environ", {{}, {}, true}).out, "") << "with /proc at hand, for the GPU's driver";
+  EXPECT_EQ(shell("cat /proc/" + pid + "/environ", {{}, {}, true}).out, "")
+      << "with /proc at hand, for the GPU's driver";
 }
 
 TEST_P(Confined, KeepsNoCapabilities) {
@@ -165,7 +185,8 @@ TEST(Landlock, AGpuWorkerMayNameItsThreads) {
   const Sandbox sandbox = Sandbox::detect(sandbox_resources("landlock"));
   if (!sandbox.isolated()) GTEST_SKIP() << sandbox.description();
   ProcessSpec spec;
-  spec.argv = {"/bin/sh", "-c", "echo named > /proc/self/task/$$/comm && read name < /proc/self/task/$$/comm && echo $name"};
+  spec.argv = {"/bin/sh", "-c",
+               "echo named > /proc/self/task/$$/comm && read name < /proc/self/task/$$/comm && echo $name"};
   spec.timeout = std::chrono::seconds(20);
   const auto with = run_process(sandbox.confine(spec, {{}, {}, true}));
   ASSERT_TRUE(with);
@@ -201,10 +222,13 @@ TEST(Isolation, ABwrapThatFailsIsNotTakenAndItsReasonIsKept) {
   resources.libexec = scratch / "no confine here";
   const Sandbox sandbox = Sandbox::detect(resources);
   EXPECT_FALSE(sandbox.isolated());
-  EXPECT_TRUE(sandbox.description().starts_with("none: bubblewrap: setting up uid map: Permission denied; Landlock: cannot start")) << sandbox.description();
+  EXPECT_TRUE(sandbox.description().starts_with(
+      "none: bubblewrap: setting up uid map: Permission denied; Landlock: cannot start"))
+      << sandbox.description();
 }
 
-// bubblewrap is held where its outer half has not yet told the inner one to go on, and the outer half is killed there.
+// bubblewrap is held where its outer half has not yet told the inner one to go on, and the outer half is
+// killed there.
 TEST(Orphans, AnInnerHalfWithoutAnOuterOneIsEndedAndLivingSandboxesAreNot) {
   if (!find_program("bwrap", std::getenv("PATH"))) GTEST_SKIP() << "no bubblewrap";
   ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
@@ -219,8 +243,9 @@ TEST(Orphans, AnInnerHalfWithoutAnOuterOneIsEndedAndLivingSandboxesAreNot) {
   int ready[2], info[2];
   ASSERT_EQ(::pipe(ready), 0);
   ASSERT_EQ(::pipe(info), 0);
-  ProcessSpec held = bubblewrap({"--unshare-user", "--userns-block-fd", "10", "--info-fd", "11", "--", "true"});
-  const pid_t outer = ::fork();   // without our own handle, which would end the inner half as well
+  ProcessSpec held =
+      bubblewrap({"--unshare-user", "--userns-block-fd", "10", "--info-fd", "11", "--", "true"});
+  const pid_t outer = ::fork();  // without our own handle, which would end the inner half as well
   ASSERT_GE(outer, 0);
   if (outer == 0) {
     ::dup2(ready[0], 10);
@@ -231,7 +256,7 @@ TEST(Orphans, AnInnerHalfWithoutAnOuterOneIsEndedAndLivingSandboxesAreNot) {
     ::execvp("bwrap", words.data());
     ::_exit(127);
   }
-  ::close(info[1]);   // so that a bubblewrap which does not start ends the wait
+  ::close(info[1]);  // so that a bubblewrap which does not start ends the wait
   char answer[512] = {};
   ASSERT_GT(::read(info[0], answer, sizeof answer - 1), 0);
   const std::string text = answer;

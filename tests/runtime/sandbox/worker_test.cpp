@@ -1,9 +1,10 @@
-// A worker that dies, lies, floods or falls silent: always a failure with its reason, soon, and nothing left behind.
-#include <gtest/gtest.h>
+// A worker that dies, lies, floods or falls silent: always a failure with its reason, soon, and nothing left
+// behind.
+#include "harness/runtime/worker/worker.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "harness/runtime/worker/worker.h"
 #include "tests/runtime/sandbox/places.h"
 
 namespace capstone::test {
@@ -26,7 +27,9 @@ class BadWorker : public InPlace {
     EXPECT_EQ(entries_in("/proc/self/fd"), descriptors_) << "descriptors were left open";
   }
 
-  auto start(const std::string& how) { return Worker::start({CAPSTONE_FAKE_WORKER, how, marker_}, sandbox_, limits_, false); }
+  auto start(const std::string& how) {
+    return Worker::start({CAPSTONE_FAKE_WORKER, how, marker_}, sandbox_, limits_, false);
+  }
 
   // Starts, asks `questions` times and returns the failure, which one of these must end in.
   WorkerFailure failure(const std::string& how, int questions = 1, const Json& question = {{"op", "run"}}) {
@@ -51,7 +54,8 @@ class BadWorker : public InPlace {
   std::size_t descriptors_ = 0;
   static inline int count_ = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Worker, BadWorker, ::testing::Values("bubblewrap", "landlock", "none"), name_of_place);
+INSTANTIATE_TEST_SUITE_P(Worker, BadWorker, ::testing::Values("bubblewrap", "landlock", "none"),
+                         name_of_place);
 
 TEST_P(BadWorker, AGoodOneAnswers) {
   auto worker = start("good");
@@ -73,7 +77,8 @@ TEST_P(BadWorker, DiesInARequest) {
 }
 
 TEST_P(BadWorker, AnswersGarbage) {
-  for (const char* how : {"garbage for hello", "garbage", "no ok", "deep", "huge", "100 descriptors", "2 descriptors"})
+  for (const char* how :
+       {"garbage for hello", "garbage", "no ok", "deep", "huge", "100 descriptors", "2 descriptors"})
     EXPECT_EQ(failure(how).kind, Kind::kMalformed) << how;
 }
 

@@ -1,1 +1,3 @@
-capstone_emu_global void k( { asm volatile("mma.sync" : : ); k<<<1,
+capstone_emu_global void k( {
+  asm volatile("mma.sync" : :);
+k < < < 1,
