@@ -39,10 +39,11 @@ const CLI::App* chosen(const CLI::App* app, const std::vector<std::string>& word
   return app;
 }
 
-// CLI11's message about a value, rewritten: it prints limits with all their digits.
+// CLI11's message about a value, rewritten: it prints limits with all their digits. Version 2.2 and before say
+// "1 to 3", later ones "[1 - 3]".
 std::string plain(const std::string& what) {
   std::smatch m;
-  static const std::regex range(R"(^(\S+): Value (.*) not in range (\S+) to (\S+)$)"),
+  static const std::regex range(R"(^(\S+): Value (.*) not in range \[?(\S+) (?:to|-) ([^\s\]]+)\]?$)"),
       conversion(R"(^Could not convert: (\S+) = (.*)$)");
   if (std::regex_match(what, m, conversion))
     return fmt::format("{} takes a number, not \"{}\"", m[1].str(), m[2].str());

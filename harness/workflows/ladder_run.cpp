@@ -144,12 +144,12 @@ bool all_passed(const Ladder& ladder) {
 Result<std::vector<Ladder>> run_ladders(const LadderRun& run, const Workspace& workspace,
                                         const ProgressSink& progress) {
   CAPSTONE_TRY(const auto problems, ladder_problems(run, workspace));
-  CAPSTONE_CHECK(expect_times(run, workspace, problems.front()));
   fs::path record;
   if (!run.record.empty()) {
     CAPSTONE_TRY(record, output_path(workspace, run.record, Output::kLadders));
     CAPSTONE_CHECK(expect_writable(record));
   }
+  CAPSTONE_CHECK(expect_times(run, workspace, problems.front()));
   std::vector<Ladder> ladders;
   for (const std::string& id : problems) {
     CAPSTONE_TRY(Ladder climbed, climb_one(run, id, true, workspace, progress));

@@ -95,7 +95,7 @@ TEST_F(BadInput, AValueOutsideItsChoicesIsToldWhichThereAre) {
     EXPECT_TRUE(says(answer.err,
                      "error: --backend: emulate is none of auto, cuda, emulated; did you mean emulated?"));
   }
-  Outcome answer = capstone({"measure", "--tier", "open"});
+  Outcome answer = capstone({"measure", "--execution", "open"});
   EXPECT_EQ(answer.code, 2) << answer;
   EXPECT_TRUE(says(answer.err, "error: --execution: open is none of auto, in-process, replayed"));
   EXPECT_TRUE(says(capstone({"measure", "--help"}).out, "--backend auto|cuda|emulated"));

@@ -274,7 +274,7 @@ TEST_F(BadKernel, EmptyReplyOfTheModelIsFiledWithItsReason) {
   EXPECT_EQ(added.code, 1) << added;
   EXPECT_TRUE(says(added.err, "error: the reply holds no kernel: the reply is empty"));
   EXPECT_TRUE(says(added.err, "--> " + (root / "llm" / "attempt-1" / "reply.md").string()));
-  EXPECT_TRUE(says(added.err, "hint: that is a result, too"));
+  EXPECT_TRUE(says(added.err, "hint: this is a result, too"));
   auto attempts = records(root, "attempt");
   ASSERT_EQ(attempts.size(), 1u);
   EXPECT_EQ(attempts.front()["body"]["no_code_because"], "the reply is empty");

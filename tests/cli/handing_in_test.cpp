@@ -208,7 +208,7 @@ TEST_F(Bundle, AKernelInSeveralFilesBuildsElsewhere) {
   Outcome packed = capstone({"measure", "--bundle", "own.bundle"}, {.cwd = root});
   ASSERT_EQ(packed.code, 0) << packed;
   EXPECT_TRUE(says(packed.err,
-                   "note: human/picture.png is not packed: not a text; a kernel that includes it will not "
+                   "note: human/picture.png is not packed: not a text file; a kernel that includes it will not "
                    "build elsewhere"));
   Outcome judged = judge_here(root / "own.bundle");
   EXPECT_EQ(judged.code, 0) << judged;
@@ -298,7 +298,7 @@ TEST_F(Bundle, AProblemChangedSinceItWasPinnedIsRefused) {
 TEST_F(Bundle, AManifestOfOtherShapesIsRefused) {
   const fs::path root = project("project", "01", "vector_add");
   for (const auto& [from, to] :
-       {std::pair<std::string, std::string>{"\"candidates\": [", "\"candidates\": [7,"},
+       {std::pair<std::string, std::string>{"\"candidates\": [\n      {", "\"candidates\": [7,{"},
         {"\"candidate\": \"human\"", "\"candidate\": \"../x\""},
         {"\"options\": {", "\"options\": 7, \"other\": {"}}) {
     ASSERT_EQ(capstone({"measure", "--bundle", "bad.bundle"}, {.cwd = root}).code, 0);

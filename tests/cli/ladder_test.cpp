@@ -161,7 +161,7 @@ TEST_F(Ladders, HaveRoomOnANarrowTerminal) {
   for (int columns : {80, 120})
     for (const char* words :
          {"ladder sgemm --recorded h200", "ladder softmax --recorded h200", "demo mountain",
-          "demo flash-traffic", "map L5", "explain 03 --problem sgemm"}) {
+          "demo flash-traffic", "syllabus L5", "explain 03 --problem sgemm"}) {
       Outcome shown = program(
           {"/usr/bin/script", "-qec",
            fmt::format("stty cols {}; NO_COLOR=1 {} {}; echo exit=$?", columns, CAPSTONE_BINARY, words),

@@ -27,7 +27,7 @@ class Grade : public ProjectTest {
 
 TEST_F(Grade, TaskTravelsAsJson) {
   GradingTask task = task_for(workspace_.cwd);
-  task.judge.check_races = true;
+  task.judge.quick = true;
   task.submission.rivals = {"a.zip", "b.zip"};
   const auto back = Json::parse(Json(task).dump()).get<GradingTask>();
   EXPECT_EQ(back.submission.name, "ada");
@@ -62,7 +62,7 @@ TEST_F(Grade, AProjectIsJudgedAndScored) {
 
 TEST_F(Grade, FaultsAreResults) {
   const fs::path damaged = place_.path() / "damaged.tar.gz";
-  ASSERT_TRUE(write_file_atomic(damaged, std::string(2000, '\0')));
+  ASSERT_TRUE(write_file_atomic(damaged, std::string("\x1f\x8b\x08", 3) + std::string(2000, 'x')));
   EXPECT_EQ(grade_submission(task_for(damaged), workspace_, {})->fault, GradingFault::kDamaged);
   ASSERT_TRUE(make_folders(place_.path() / "empty"));
   EXPECT_EQ(grade_submission(task_for(place_.path() / "empty"), workspace_, {})->fault,

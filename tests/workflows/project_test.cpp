@@ -35,7 +35,7 @@ TEST_F(OneProject, CheckInWritesAFileAndARecord) {
 
 TEST_F(OneProject, SubmissionWithAKeyIsRefused) {
   ASSERT_TRUE(write_file_atomic(workspace_.cwd / "notes.md",
-                                "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzSECRETKEY\n"));
+                                "the key is AKIAIOSFODNN7EXAMPLF\n"));
   auto plan = plan_submission_here(false, workspace_);
   ASSERT_TRUE(plan) << render(plan.error());
   ASSERT_NE(first_secret(*plan), nullptr);

@@ -39,7 +39,7 @@ bool is_record(const std::vector<std::string>& parts) {
   if (parts.size() == 1) return true;
   if (parts[1] == "sources") return parts.size() <= 3;
   bool torn = parts[1].starts_with("ledger.torn-") && parts[1].ends_with(".jsonl");
-  return parts.size() == 2 && (parts[1] == "ledger.jsonl" || torn);
+  return parts.size() == 2 && (parts[1] == "ledger.jsonl" || parts[1] == "ledger.jsonl.gz" || torn);
 }
 
 std::string why_by_place(const std::vector<std::string>& parts, bool is_folder) {
