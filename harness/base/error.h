@@ -1,4 +1,5 @@
-#pragma once
+#ifndef CAPSTONE_BASE_ERROR_H
+#define CAPSTONE_BASE_ERROR_H
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -56,3 +57,4 @@ std::string render(const Error& error);
     if (!tmp) return ::tl::unexpected(std::move(tmp).error()); \
   } while (false)
 #define CAPSTONE_CHECK(...) CAPSTONE_CHECK_(CAPSTONE_CONCAT(check_, __LINE__), __VA_ARGS__)
+#endif

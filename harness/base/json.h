@@ -1,4 +1,5 @@
-#pragma once
+#ifndef CAPSTONE_BASE_JSON_H
+#define CAPSTONE_BASE_JSON_H
 #include <nlohmann/json.hpp>
 
 namespace capstone {
@@ -10,4 +11,5 @@ using Json = nlohmann::ordered_json;
 // use this header alone (the emulator, programs that nvcc builds) compile their own.
 #if defined(CAPSTONE_JSON_COMPILED_ONCE)
 extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+#endif
 #endif
