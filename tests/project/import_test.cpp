@@ -61,7 +61,7 @@ TEST_F(Import, AnotherProjectOfTheSameProblemIsRefused) {
   const std::string before = slurp(ours);
   auto refused = import_records(ours, theirs, kTwice);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().what.find("the beginning of another project"), std::string::npos) << refused.error().what;
+  EXPECT_NE(refused.error().what.find("the first record of another project"), std::string::npos) << refused.error().what;
   EXPECT_EQ(slurp(ours), before);
 }
 

@@ -81,7 +81,7 @@ TEST(Stub, ATitleCannotBreakOutOfItsComment) {
 TEST(Stub, AShapeThatIsNotPlainArithmeticIsLeftToTheStudent) {
   const std::string stub = stub_kernel(with_prepare());
   EXPECT_EQ(stub.find("n ^ 2;"), std::string::npos) << "in C++ that is an exclusive or";
-  EXPECT_NE(stub.find("work that out here"), std::string::npos);
+  EXPECT_NE(stub.find("compute it here"), std::string::npos);
   EXPECT_NE(stub.find("prepared_bytes(int64_t n) {"), std::string::npos) << stub;
 }
 

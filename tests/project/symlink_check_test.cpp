@@ -43,7 +43,7 @@ TEST_F(Unlinked, ALinkThatLeadsOutIsNamed) {
 TEST_F(Unlinked, SoIsOneThatLeadsOutInSteps) {
   fs::create_symlink(place_ / "secret.txt", root_ / "b");
   fs::create_symlink("b", root_ / "a");
-  EXPECT_THAT(refusal(), HasSubstr("leads out of the submission"));
+  EXPECT_THAT(refusal(), HasSubstr("a link to a place outside of the submission"));
 }
 
 TEST_F(Unlinked, FoldersAndTheLedgersToo) {

@@ -79,7 +79,7 @@ TEST(View, ANewerSchemaIsNotGuessedAt) {
   Scratch scratch;
   const fs::path ledger = scratch / "ledger.jsonl";
   ASSERT_TRUE(append_record(ledger, "measurement", measurement("v1"), kLaptop));
-  put(ledger, replace_all(slurp(ledger), "\"schema_version\":1", "\"schema_version\":2"));
+  put(ledger, replace_all(slurp(ledger), "\"schema_version\":2", "\"schema_version\":3"));
   ASSERT_TRUE(append_record(ledger, "checkin", {}, kLaptop));
   auto view = read_ledger(ledger);
   EXPECT_TRUE(view->human.empty());
