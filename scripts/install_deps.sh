@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Installs from the distribution what building (and with --tests, testing) capstone needs, if it is missing.
+# Installs from the distribution what building capstone needs, if it is missing.
+#   scripts/install_deps.sh [--tests | --package]   also what its tests need, or static libraries for a package
 # Debian 12 or newer, Ubuntu 24.04 or newer; root or sudo.
 set -euo pipefail
 
-tests=no
+tests=no package=no
 [ "${1:-}" = --tests ] && tests=yes
+[ "${1:-}" = --package ] && package=yes
 
 build=(g++ cmake ninja-build pkg-config ccache
   libcli11-dev libyaml-cpp-dev libcmark-gfm-dev libcmark-gfm-extensions-dev nlohmann-json3-dev libfmt-dev
@@ -16,13 +18,15 @@ if [ $tests = yes ] || ! { [ -e /usr/local/cuda/include/cuda_runtime.h ] || comm
   python3 -m pip --version >/dev/null 2>&1 || run+=(python3 python3-pip ca-certificates)
 fi
 packages=("${build[@]}" "${run[@]}")
+# A package links libarchive statically, with what it needs itself.
+[ $package = yes ] && packages+=(libacl1-dev libattr1-dev libzstd-dev liblz4-dev libbz2-dev liblzma-dev nettle-dev zlib1g-dev)
 
 . /etc/os-release 2>/dev/null || true
 case "${ID:-}:${VERSION_ID:-0}" in
-  debian:1[2-9]*|debian:[2-9][0-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema chromium python3-torch) ;;
+  debian:1[2-9]*|debian:[2-9][0-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema python3-yaml chromium python3-torch) ;;
   # Ubuntu's chromium is a snap, which neither containers nor scripts can use: the browser test skips there. So do PyTorch's, unless
   # a python3 on PATH has one: Debian's (CPU, 50 MB to fetch) is not packaged there.
-  ubuntu:2[4-9].*|ubuntu:[3-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema) ;;
+  ubuntu:2[4-9].*|ubuntu:[3-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema python3-yaml) ;;
   *)
     echo "capstone's scripts support Debian 12+ and Ubuntu 24.04+; this is ${PRETTY_NAME:-an unknown system}. docs/building.md lists the libraries to install by hand." >&2
     exit 3 ;;

@@ -14,7 +14,7 @@ for word in "$@"; do
     *) echo "usage: scripts/package.sh [--student] [--deb]" >&2; exit 2 ;;
   esac
 done
-scripts/install_deps.sh
+scripts/install_deps.sh --package
 BUILD=build/package scripts/build.sh -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF -DCAPSTONE_STATIC_DEPS=ON -DCAPSTONE_STUDENT=$student
 mkdir -p dist
 if [ $deb = yes ]; then
