@@ -89,7 +89,7 @@ TEST_F(BadInput, MistypedFlagGetsTheNearestName) {
 }
 
 TEST_F(BadInput, AValueOutsideItsChoicesIsToldWhichThereAre) {
-  for (const std::string& command : {"measure", "ladder", "selftest"}) {
+  for (const char* command : {"measure", "ladder", "selftest"}) {
     Outcome answer = capstone({command, "--backend", "emulate"});
     EXPECT_EQ(answer.code, 2) << answer;
     EXPECT_TRUE(says(answer.err,

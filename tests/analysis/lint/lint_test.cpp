@@ -47,7 +47,8 @@ TEST(Lint, AWholeDefinitionPassesEveryCheck) {
   for (const LintCheck& check : checks) {
     names.push_back(check.name);
     EXPECT_NE(check.state, State::kFailed) << check.name << ": " << check.what;
-    if (check.name != "reference") EXPECT_EQ(check.state, State::kOk) << check.name << ": " << check.what;
+    if (check.name == "reference") continue;  // it needs PyTorch
+    EXPECT_EQ(check.state, State::kOk) << check.name << ": " << check.what;
   }
   EXPECT_EQ(names, (std::vector<std::string>{"loads", "statement", "cost", "memory", "hidden sizes",
                                              "tolerance", "triviality", "baseline", "reference"}));
@@ -154,8 +155,9 @@ TEST(Lint, AReasonExcusesWhatPasses) {
   const auto checks = lint(definition.path());
   EXPECT_TRUE(passes(checks));
   for (const LintCheck& check : checks)
-    if (check.name == "triviality")
+    if (check.name == "triviality") {
       EXPECT_NE(check.what.find("because: the weights are one"), std::string::npos) << check.what;
+    }
 }
 
 TEST(Lint, BaselineThatComputesSomethingElse) {

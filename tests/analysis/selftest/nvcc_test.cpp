@@ -27,7 +27,7 @@ std::vector<CorpusCase> for_a_gpu_alone() {
 
 class GpuCorpusCase : public testing::TestWithParam<CorpusCase> {};
 
-void PrintTo(const CorpusCase& corpus_case, std::ostream* out) { *out << corpus_case.name; }
+[[maybe_unused]] void PrintTo(const CorpusCase& corpus_case, std::ostream* out) { *out << corpus_case.name; }
 
 TEST_P(GpuCorpusCase, CompilesForAGpu) {
   const char* path = std::getenv("PATH");
