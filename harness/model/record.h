@@ -102,7 +102,7 @@ struct Arm {
 struct Measured {
   std::string clock;  ///< "GPU-cold events", "emulated (CPU time; counts for nothing)"
   std::vector<Arm> arms;
-  std::optional<Interval> speedup;  ///< against the first baseline; absent when not judged
+  std::optional<Interval> speedup = {};  ///< against the first baseline; absent when not judged
   double floor = 0;                 ///< f of the verdict
   double flops = 0, bytes = 0;      ///< cost model at the measured size
   double percent_of_peak = 0;       ///< [%]; 0: unknown
