@@ -65,8 +65,8 @@ struct SubmissionResult {
   std::vector<Measurement> judged;
   std::vector<Claim> claims;
   std::optional<Prediction> prediction;  ///< the first one in its ledger
-  std::vector<std::string>
-      left_out;  ///< versions that failed or were slower, and that the worklog does not name
+  /// Versions that failed or were slower, and that the worklog does not name
+  std::vector<std::string> left_out;
   std::vector<std::string> notes;
   std::vector<SuggestedMark> suggested;
   std::string started, finished;                              ///< UTC, ISO 8601

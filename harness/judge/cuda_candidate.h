@@ -14,11 +14,11 @@ namespace capstone {
 struct CudaProgram : Program {
   Artifact artifact;
   std::shared_ptr<ReplayedKernel> replayed;  ///< null: in-process execution
-  std::shared_ptr<ScratchFolder>
-      builds;  ///< of one candidate in Python, not handed on to another judgement; null: a .cu
+  /// Of one candidate in Python, not handed on to another judgement; null: a .cu
+  std::shared_ptr<ScratchFolder> builds;
   std::optional<PythonWork> python;
-  std::shared_ptr<std::unique_ptr<Runner>>
-      loaded;  ///< a candidate in Python: the process that loaded it, until gate one takes it
+  /// A candidate in Python: the process that loaded it, until gate one takes it
+  std::shared_ptr<std::unique_ptr<Runner>> loaded;
 
   std::function<StartedRunner()> start(const CudaSession& session) const;
 };

@@ -22,8 +22,8 @@ struct JudgeOptions {
   int hidden_cases = 3;                    ///< sizes drawn from `vary`, after the build
   std::string python = "auto";  ///< whose PyTorch runs candidates in Python and, on a GPU, the reference:
                                 ///< "auto", a program, or "none": on a GPU the native baseline is gate two's
-  std::vector<std::string>
-      baselines;  ///< CUDA: arms of PyTorch, see python_arms(); the first is gate two's; empty: the problem's
+  /// CUDA: arms of PyTorch, see python_arms(); the first is gate two's; empty: the problem's
+  std::vector<std::string> baselines;
   bool quick =
       false;  ///< emulated: outputs alone; false: what passes is built and run again with instruments
   bool check_races = false;  ///< CUDA: what passes is also run on the CPU, with instruments

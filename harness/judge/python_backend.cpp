@@ -8,8 +8,8 @@ namespace {
 
 struct PythonProgram : Program {
   Python python;
-  std::unique_ptr<ScratchFolder>
-      builds;  ///< what one candidate compiles is not handed on to another judgement
+  /// What one candidate compiles is not handed on to another judgement
+  std::unique_ptr<ScratchFolder> builds;
   PythonWork work;
   std::unique_ptr<Runner> loaded;
 };

@@ -47,10 +47,10 @@ struct KernelCounts {
   std::string kernel;  ///< as in the launch, "sgemm<kTile>"; the function's name if the launch
                        ///< uses a variable
   std::uint64_t launches = 0, blocks = 0, threads = 0;
-  std::uint64_t dynamic_shared = 0;  ///< [B] per block, the maximum over its launches
+  std::uint64_t dynamic_shared = 0;    ///< [B] per block, the maximum over its launches
   std::vector<LineCounts> lines = {};  ///< by file and line
-  std::string function = {};             ///< with its template arguments, "sgemm<16>"; empty: unknown
-  LineCounts total() const;          ///< file, line and text empty
+  std::string function = {};           ///< with its template arguments, "sgemm<16>"; empty: unknown
+  LineCounts total() const;            ///< file, line and text empty
 };
 
 /// A line with a high cost, described in words.

@@ -128,8 +128,8 @@ struct Problem {
   std::vector<std::string> link;  ///< toolkit libraries that the native baseline may use: cublas,
                                   ///< cudnn
   std::map<std::string, std::string> because;  ///< triviality-audit exceptions: trick → reason
-  std::map<std::string, std::string>
-      outside_domain;  ///< variations of the inputs that are not judged: name → reason
+  /// Variations of the inputs that are not judged: name → reason
+  std::map<std::string, std::string> outside_domain;
 
   std::filesystem::path folder;  ///< of the definition
   std::string digest;            ///< SHA-256 over every file of the folder, names included

@@ -93,16 +93,16 @@ struct Arm {
   std::string label;                ///< what it is: "cuBLAS 13.0 sgemm, TF32 off"
   Interval median_ms;               ///< GPU-cold; on the emulated backend CPU time
   double warm_ms = 0, host_ms = 0;  ///< GPU-warm and host-inclusive medians; 0: not measured
-  std::vector<std::vector<double>>
-      samples_ms;  ///< [restart][sample], launch order; what the graded number is made of
-  std::optional<Interval>
-      speedup;  ///< of the candidate over this baseline; absent for the baseline, whose ratio is Measured's
+  /// [restart][sample], launch order; what the graded number is made of
+  std::vector<std::vector<double>> samples_ms;
+  /// Of the candidate over this baseline; absent for the baseline, whose ratio is Measured's
+  std::optional<Interval> speedup = {};
 };
 
 struct Measured {
   std::string clock;  ///< "GPU-cold events", "emulated (CPU time; counts for nothing)"
   std::vector<Arm> arms;
-  std::optional<Interval> speedup = {};  ///< against the first baseline; absent when not judged
+  std::optional<Interval> speedup;  ///< against the first baseline; absent when not judged
   double floor = 0;                 ///< f of the verdict
   double flops = 0, bytes = 0;      ///< cost model at the measured size
   double percent_of_peak = 0;       ///< [%]; 0: unknown
@@ -130,8 +130,8 @@ struct Measurement {
   std::vector<CaseResult> cases;
   GateTwo gate_two = GateTwo::kNotJudged;
   std::string gate_two_reason;  ///< why not judged, or why unresolved
-  std::vector<std::string>
-      labels;  ///< what a mentor should know, whatever the verdict: "needs an explanation: …", "library: …"
+  /// What a mentor should know, whatever the verdict: "needs an explanation: …", "library: …"
+  std::vector<std::string> labels;
   std::optional<Measured> measured;
   double seconds = 0;  ///< wall time of the judgement
   const CaseResult* first_failure() const;
@@ -150,8 +150,8 @@ struct Attempt {
   std::string model, settings;
   std::string prompt_sha256, reply_sha256;  ///< contents under llm/attempt-N/
   std::string prompt_difference;            ///< unified diff against the rendered template; empty: verbatim
-  std::string
-      extracted;  ///< how the code was found: "one fenced block", "two blocks, the one with launch()", …
+  /// How the code was found: "one fenced block", "two blocks, the one with launch()", …
+  std::string extracted;
   std::string no_code_because;  ///< set when no code could be taken out
 };
 

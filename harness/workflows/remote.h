@@ -15,8 +15,8 @@ struct Destination {
   enum class Kind { kSsh, kSlurm } kind = Kind::kSsh;
   std::string place;  ///< ssh: the host ("lab", "ada@lab", "ssh://ada@lab:2222"). Slurm: the partition;
                       ///< empty: the default
-  std::string
-      program;  ///< ssh: capstone on the remote machine, a name on PATH or a path; "~/" is the remote home
+  /// Ssh: capstone on the remote machine, a name on PATH or a path; "~/" is the remote home
+  std::string program;
   std::string gres;  ///< Slurm: what the job needs ("gpu:1"); empty: nothing
 };
 

@@ -34,8 +34,7 @@ TEST_F(OneProject, CheckInWritesAFileAndARecord) {
 }
 
 TEST_F(OneProject, SubmissionWithAKeyIsRefused) {
-  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "notes.md",
-                                "the key is AKIAIOSFODNN7EXAMPLF\n"));
+  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "notes.md", "the key is AKIAIOSFODNN7EXAMPLF\n"));
   auto plan = plan_submission_here(false, workspace_);
   ASSERT_TRUE(plan) << render(plan.error());
   ASSERT_NE(first_secret(*plan), nullptr);

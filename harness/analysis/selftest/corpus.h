@@ -42,8 +42,8 @@ struct HostileInput {
 };
 
 struct CorpusCase {
-  std::string
-      name;  ///< the folder: "03_caches_by_pointer"; a rung: "honest_reference_kernels/softmax/01_three_pass"
+  /// The folder: "03_caches_by_pointer"; a rung: "honest_reference_kernels/softmax/01_three_pass"
+  std::string name;
   std::filesystem::path manifest;
   int row = 0;  ///< 1 … 28; 0: honest
   std::string what, fools;

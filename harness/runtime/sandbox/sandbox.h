@@ -56,8 +56,8 @@ class Sandbox {
   std::string description_;
   std::string visible_devices_;
   std::vector<std::filesystem::path> readable_;
-  std::vector<std::filesystem::path>
-      hidden_;  ///< our own files: not to be seen because a folder above them may be
+  /// Our own files: not to be seen because a folder above them may be
+  std::vector<std::filesystem::path> hidden_;
 };
 
 /// What would give this machine better isolation than `sandbox` has, in one line; empty for bubblewrap.
