@@ -63,7 +63,8 @@ include(CMakePackageConfigHelpers)
 set(package lib/cmake/capstone)
 install(TARGETS ${libraries} capstone_all EXPORT capstoneTargets ARCHIVE DESTINATION lib COMPONENT library)
 install(EXPORT capstoneTargets NAMESPACE capstone:: DESTINATION ${package} COMPONENT library)
-install(DIRECTORY harness rubric templates problems DESTINATION include/capstone COMPONENT library FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY harness rubric templates problems DESTINATION include/capstone COMPONENT library FILES_MATCHING
+  PATTERN "*.h" PATTERN "*.inc")
 configure_package_config_file(cmake/capstoneConfig.cmake.in "${CMAKE_BINARY_DIR}/install/capstoneConfig.cmake"
   INSTALL_DESTINATION ${package})
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/capstoneConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
