@@ -22,12 +22,18 @@ struct Sums {
   alignas(64) Lanes max_abs{}, max_rel{}, squares{}, wrong{};
 };
 
+// The tolerance rule: how far a result may be from the expected value. `magnitude`: |expected|.
+inline __attribute__((always_inline)) double allowed_error(double magnitude, double scale,
+                                                           Tolerance tolerance) {
+  return tolerance.atol * scale + tolerance.rtol * magnitude;
+}
+
 // Checks one element by the quick rule and adds it to lane l; `wrong` counts the elements that the careful
 // rule must check. Every step is a select, so that the compiler can vectorise it.
 inline __attribute__((always_inline)) void add(Sums& sums, int l, double got, double expected, double scale,
                                                Tolerance tolerance) {
   const double error = std::fabs(got - expected), magnitude = std::fabs(expected);
-  const double bound = tolerance.atol * scale + tolerance.rtol * magnitude;
+  const double bound = allowed_error(magnitude, scale, tolerance);
   const double reference = magnitude > scale ? magnitude : scale;
   const double relative = error / (reference > 0 ? reference : 1.0);
   sums.wrong[l] += (error <= bound && bound < kInfinity) ? 0.0 : 1.0;  // NaN compares false, so it is checked
@@ -96,7 +102,7 @@ struct Tally {
     if (std::isnan(got)) ++result.nans;
     ++result.wrong;
     if (result.first < 0) result.first = i;
-    const double bound = tolerance.atol * scale + tolerance.rtol * std::fabs(expected);
+    const double bound = allowed_error(std::fabs(expected), scale, tolerance);
     const double excess = std::isfinite(error) ? (bound > 0 ? error / bound : error * 1e300) : kInfinity;
     if (excess > worst_excess) {
       worst_excess = excess;
@@ -145,7 +151,7 @@ bool is_right(DType type, double got, double expected, double scale, Tolerance t
   if (!is_float(type)) return got == expected;
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isnan(got)) return false;
-  const double bound = tolerance.atol * scale + tolerance.rtol * std::fabs(expected);
+  const double bound = allowed_error(std::fabs(expected), scale, tolerance);
   if (std::isfinite(got) && std::isfinite(expected) && std::fabs(got - expected) <= bound) return true;
   if (got == rounded_to(type, expected)) return true;
   // Infinite although the exact value is finite: correct if some value within the tolerance rounds to
