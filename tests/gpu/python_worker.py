@@ -77,8 +77,8 @@ NAMES = {getattr(torch, kind): name for name, kind in memory.DTYPES.items() if h
 
 
 def places_of(folder):
-    """A request for the problem's own sizes, which are the constants of reference.py, and the size of its tensors
-    in bytes."""
+    """A request for the problem's own sizes, which are the constants of reference.py, and the size of its
+    tensors in bytes."""
     path = os.path.join(folder, "reference.py")
     with open(path, encoding="utf-8") as text:
         reference = constants.module_at(ast.parse(text.read(), path), path, {})
