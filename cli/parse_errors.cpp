@@ -39,8 +39,8 @@ const CLI::App* chosen(const CLI::App* app, const std::vector<std::string>& word
   return app;
 }
 
-// CLI11's message about a value, rewritten: it prints limits with all their digits. Version 2.2 and before say
-// "1 to 3", later ones "[1 - 3]".
+// CLI11's message about a value, rewritten: it prints limits with all their digits. Version 2.2 and before
+// say "1 to 3", later ones "[1 - 3]".
 std::string plain(const std::string& what) {
   std::smatch m;
   static const std::regex range(R"(^(\S+): Value (.*) not in range \[?(\S+) (?:to|-) ([^\s\]]+)\]?$)"),

@@ -1,8 +1,8 @@
 #pragma once
 // Precompiled once for all libraries and the command line (cmake/CapstoneTarget.cmake): headers that most
 // sources include and that take long to parse. Sources still include what they use, so they also compile
-// without this file. Headers of ours in this list have include guards instead of #pragma once: ccache may restore
-// the precompiled header of another checkout, and GCC recognizes a #pragma once file by its time.
+// without this file. Headers of ours in this list have include guards instead of #pragma once: ccache may
+// restore the precompiled header of another checkout, and GCC recognizes a #pragma once file by its time.
 #include <fmt/format.h>
 
 #include <algorithm>

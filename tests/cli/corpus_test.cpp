@@ -121,7 +121,8 @@ class LyingMuseum : public CliTest {
     fs::copy_file(kCorpus / of / "kernel.cu", folder / "kernel.cu");
     spit(folder / "manifest.yaml", "schema: 1\nrow: " + row + "\nwhat: a lie\nproblem: softmax\n" +
                                        (row == "honest" ? "" : "fools: nobody\n") + "emulated: " + promise +
-                                       "\ncuda-in-process: " + promise + "\ncuda-replayed: " + promise + "\n");
+                                       "\ncuda-in-process: " + promise + "\ncuda-replayed: " + promise +
+                                       "\n");
   }
   Outcome selftest() {
     return program({(home_ / "tree" / "bin" / "capstone").string(), "selftest", "--backend", "emulated"});

@@ -208,8 +208,8 @@ TEST_F(Bundle, AKernelInSeveralFilesBuildsElsewhere) {
   Outcome packed = capstone({"measure", "--bundle", "own.bundle"}, {.cwd = root});
   ASSERT_EQ(packed.code, 0) << packed;
   EXPECT_TRUE(says(packed.err,
-                   "note: human/picture.png is not packed: not a text file; a kernel that includes it will not "
-                   "build elsewhere"));
+                   "note: human/picture.png is not packed: not a text file; a kernel that includes it will "
+                   "not build elsewhere"));
   Outcome judged = judge_here(root / "own.bundle");
   EXPECT_EQ(judged.code, 0) << judged;
 }
