@@ -1,5 +1,6 @@
 # Third-party libraries, all from the distribution. Each becomes one target `dep::<name>`, so that the
-# static and the shared variant differ in this file alone. The CMake package (capstoneConfig.cmake) includes it, too.
+# static and the shared variant differ in this file alone. The CMake package (capstoneConfig.cmake) includes
+# it, too.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 

@@ -67,15 +67,18 @@ install(DIRECTORY harness rubric templates problems DESTINATION include/capstone
   PATTERN "*.h" PATTERN "*.inc")
 configure_package_config_file(cmake/capstoneConfig.cmake.in "${CMAKE_BINARY_DIR}/install/capstoneConfig.cmake"
   INSTALL_DESTINATION ${package})
-write_basic_package_version_file("${CMAKE_BINARY_DIR}/capstoneConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${CMAKE_BINARY_DIR}/install/capstoneConfig.cmake" "${CMAKE_BINARY_DIR}/capstoneConfigVersion.cmake"
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/capstoneConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/install/capstoneConfig.cmake"
+  "${CMAKE_BINARY_DIR}/capstoneConfigVersion.cmake"
   cmake/CapstoneDependencies.cmake DESTINATION ${package} COMPONENT library)
 export(EXPORT capstoneTargets NAMESPACE capstone:: FILE "${CMAKE_BINARY_DIR}/capstoneTargets.cmake")
 configure_file(cmake/CapstoneDependencies.cmake "${CMAKE_BINARY_DIR}/CapstoneDependencies.cmake" COPYONLY)
 configure_package_config_file(cmake/capstoneConfig.cmake.in "${CMAKE_BINARY_DIR}/capstoneConfig.cmake"
   INSTALL_DESTINATION "${CMAKE_BINARY_DIR}" INSTALL_PREFIX "${CMAKE_BINARY_DIR}")
 
-# scripts/package.sh makes both packages. All that has no archive is bundled, so that one .deb serves Debian 12 and Ubuntu 24.04.
+# scripts/package.sh makes both packages. All that has no archive is bundled, so that one .deb serves Debian
+# 12 and Ubuntu 24.04.
 set(CPACK_PACKAGE_NAME capstone)
 set(CPACK_PACKAGE_VENDOR "The capstone authors")
 set(CPACK_PACKAGE_CONTACT "The capstone authors <capstone@localhost>")
@@ -86,7 +89,8 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL tool bundled)
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-execute_process(COMMAND dpkg --print-architecture OUTPUT_VARIABLE architecture OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+execute_process(COMMAND dpkg --print-architecture OUTPUT_VARIABLE architecture
+  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE "${architecture}")
 set(student_suffix "")
 if(CAPSTONE_STUDENT)
@@ -95,8 +99,8 @@ endif()
 set(CPACK_DEBIAN_FILE_NAME "capstone${student_suffix}_${PROJECT_VERSION}_${architecture}.deb")
 set(CPACK_PACKAGE_FILE_NAME "capstone_${PROJECT_VERSION}_${architecture}")
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
-# The C library of the machine where the package is made is the oldest that it runs with. g++ compiles emulated kernels;
-# pip fetches CUDA's headers where there is no Toolkit.
+# The C library of the machine where the package is made is the oldest that it runs with. g++ compiles
+# emulated kernels; pip fetches CUDA's headers where there is no Toolkit.
 execute_process(COMMAND ldd --version OUTPUT_VARIABLE glibc ERROR_QUIET)
 string(REGEX MATCH "[0-9]+\\.[0-9]+" glibc "${glibc}")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${glibc}), g++, bubblewrap, python3-pip")

@@ -4,12 +4,14 @@
 function(capstone_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC 12 warns of std::string itself (GCC bug 105329)
-    $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>  # takes a source for a header there
+    # A unity build makes GCC take a source for a header.
+    $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
     $<$<BOOL:${CAPSTONE_WERROR}>:-Werror> ${ARGN})
 endfunction()
 
-# capstone_precompiled(<target> [<header> …]): sources of the target begin with harness/base/precompiled.h, compiled once. Libraries share
-# one; a target with headers of its own besides, and a program (-fPIE instead of -fPIC), has its own.
+# capstone_precompiled(<target> [<header> …]): sources of the target begin with harness/base/precompiled.h,
+# compiled once. Libraries share one; a target with headers of its own besides, and a program (-fPIE instead
+# of -fPIC), has its own.
 function(capstone_precompiled target)
   if(NOT CAPSTONE_PRECOMPILED_HEADERS)
     return()
@@ -22,8 +24,8 @@ function(capstone_precompiled target)
   endif()
 endfunction()
 
-# Where CMAKE_UNITY_BUILD is ON (preset release): up to eight sources of one folder are compiled as one. Names in anonymous namespaces
-# are therefore unique within a folder.
+# Where CMAKE_UNITY_BUILD is ON (preset release): up to eight sources of one folder are compiled as one. Names
+# in anonymous namespaces are therefore unique within a folder.
 function(capstone_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)
@@ -36,7 +38,8 @@ function(capstone_unity target)
   endforeach()
 endfunction()
 
-# capstone_own_options(OPTIONS <options> SOURCES …): these sources are compiled one by one, with these options besides.
+# capstone_own_options(OPTIONS <options> SOURCES …): these sources are compiled one by one, with these options
+# besides.
 function(capstone_own_options options)
   set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "${options}"
     SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
@@ -58,14 +61,16 @@ function(capstone_library name)
   endif()
 endfunction()
 
-# capstone_test(<name> SOURCES … DEPS … [LABELS …] [TIMEOUT …]): one GoogleTest program, its cases found at test time. Each case has the name of its
-# folder below tests/ (its room) as a label, and "fast" where the program is in CAPSTONE_FAST_TESTS.
+# capstone_test(<name> SOURCES … DEPS … [LABELS …] [TIMEOUT …]): one GoogleTest program, its cases found at
+# test time. Each case has the name of its folder below tests/ (its room) as a label, and "fast" where the
+# program is in CAPSTONE_FAST_TESTS.
 function(capstone_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   capstone_warnings(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests"
+    UNITY_BUILD OFF)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -80,5 +85,6 @@ function(capstone_test name)
   # Properties above cannot hold a list; this file is read after the tests were found.
   file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake"
     "if(${name}_TESTS)\n  set_tests_properties(\${${name}_TESTS} PROPERTIES LABELS \"${ARG_LABELS}\")\nendif()\n")
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
+  set_property(DIRECTORY APPEND PROPERTY
+    TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
 endfunction()

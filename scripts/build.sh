@@ -16,5 +16,6 @@ while sleep 10 >/dev/null 2>&1; do
 done &
 ticker=$!
 trap 'kill "$ticker" 2>/dev/null' EXIT
-NINJA_STATUS='%f of %t  ' cmake --build "$build" -j "$(nproc)" >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
+NINJA_STATUS='%f of %t  ' cmake --build "$build" -j "$(nproc)" >"$log" 2>&1 ||
+  { tail -n 40 "$log" >&2; exit 1; }
 tail -n 1 "$log"

@@ -34,7 +34,8 @@ if [ "$kind" = aarch64 ]; then
       missing "no compiler for aarch64, or no qemu-aarch64, and apt-get could not install them" \
               "apt-get install ${packages[*]}"
   fi
-  options+=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++
+  options+=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
+    -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++
             "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-cpu;max;-L;/usr/aarch64-linux-gnu")
 fi
 rewriter=$build/libexec/capstone/capstone-rewrite
@@ -54,14 +55,17 @@ for switch in "${switches[@]}"; do
   esac
   folder=$build/context_switch/$kind-$switch
   mkdir -p "$folder"
-  if ! cmake -S harness/emulator -B "$folder" "${options[@]}" "${chosen[@]}" > "$folder/configure.log" 2>&1; then
+  if ! cmake -S harness/emulator -B "$folder" "${options[@]}" "${chosen[@]}" \
+      > "$folder/configure.log" 2>&1; then
     ! grep -q "CUDA's headers were not found" "$folder/configure.log" ||
-      missing "CUDA's headers were not found" "scripts/fetch_cuda_headers.sh, or name their folder in CAPSTONE_CUDA_HEADERS"
+      missing "CUDA's headers were not found" \
+        "scripts/fetch_cuda_headers.sh, or name their folder in CAPSTONE_CUDA_HEADERS"
     cat "$folder/configure.log" >&2
     exit 1
   fi
   cmake --build "$folder" -j "$(nproc)" > "$folder/build.log" 2>&1 || { cat "$folder/build.log" >&2; exit 1; }
   echo "$kind, switch $switch:"
-  ctest --test-dir "$folder" -L programs -R "Programs\.$programs" --no-tests=error --output-on-failure || failed=1
+  ctest --test-dir "$folder" -L programs -R "Programs\.$programs" --no-tests=error --output-on-failure ||
+    failed=1
 done
 exit $failed

@@ -9,7 +9,8 @@
 # Exit codes: 0 the page is correct · 1 something is wrong with the page · 2 usage · 3 no Chromium.
 set -euo pipefail
 
-[ $# -ge 3 ] && [ -f "$1" ] || { echo "usage: scripts/check_gradebook.sh GRADEBOOK.html SUBMISSION ROWS [SCREENSHOT.png]" >&2; exit 2; }
+[ $# -ge 3 ] && [ -f "$1" ] ||
+  { echo "usage: scripts/check_gradebook.sh GRADEBOOK.html SUBMISSION ROWS [SCREENSHOT.png]" >&2; exit 2; }
 page=$(realpath "$1") wanted=$2 rows=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -54,8 +55,10 @@ page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
 print(page.replace("</body>", f"<script>{probe}</script></body>"), end="")
 PY
 browse "$work" --window-size=1400,1600 --dump-dom "file://$work/probed.html" > "$work/dom"
-sed -n '/<pre id="probe">/,/<\/pre>/p' "$work/dom" | sed 's/.*<pre id="probe">//; s/<\/pre>.*//' > "$work/facts"
-[ -s "$work/facts" ] || { echo "error: Chromium did not render the page" >&2; tail -3 "$work/browser.log" >&2; exit 3; }
+sed -n '/<pre id="probe">/,/<\/pre>/p' "$work/dom" | sed 's/.*<pre id="probe">//; s/<\/pre>.*//' \
+  > "$work/facts"
+[ -s "$work/facts" ] ||
+  { echo "error: Chromium did not render the page" >&2; tail -3 "$work/browser.log" >&2; exit 3; }
 for fact in "rows $rows" "found $wanted" "none 0" "rising true" "falling true" "names true" "scripts 2"; do
   grep -qx "$fact" "$work/facts" || wrong "expected \"$fact\", found: $(tr '\n' ';' < "$work/facts")"
 done

@@ -28,13 +28,15 @@ performance.getEntriesByType("resource").forEach(r => out.push("request " + r.na
 out.push("overflow " + (document.documentElement.scrollWidth - document.documentElement.clientWidth));
 const pre = document.createElement("pre"); pre.id = "probe"; pre.textContent = out.join("\n"); document.body.append(pre);
 </script>'
-{ sed 's/<meta http-equiv="Content-Security-Policy"[^>]*>//' "$page"; printf '%s' "$probe"; } > "$work/probed.html"
+{ sed 's/<meta http-equiv="Content-Security-Policy"[^>]*>//' "$page"; printf '%s' "$probe"; } \
+  > "$work/probed.html"
 
 browse "$work" --window-size=1200,3000 --dump-dom "file://$work/probed.html" > "$work/wide.dom"
 browse "$work" --window-size=500,3000 --dump-dom "file://$work/probed.html" > "$work/narrow.dom"
 facts() { sed -n '/<pre id="probe">/,/<\/pre>/p' "$1" | sed 's/.*<pre id="probe">//; s/<\/pre>.*//'; }
 facts "$work/wide.dom" > "$work/facts"
-[ -s "$work/facts" ] || { echo "error: Chromium did not render the page" >&2; tail -3 "$work/browser.log" >&2; exit 3; }
+[ -s "$work/facts" ] ||
+  { echo "error: Chromium did not render the page" >&2; tail -3 "$work/browser.log" >&2; exit 3; }
 
 order=$(awk '$1 == "section" { printf "%s ", $2 }' "$work/facts")
 [ "$order" = "section-1 section-2 section-3 section-4 section-5 " ] || wrong "sections are: ${order:-none}"
@@ -48,10 +50,13 @@ else
   awk '$1 == "plot" && ($2 ~ /(^0x|x0$)/ || $3 < 5) { exit 1 }' "$work/facts" || wrong "a plot is empty"
 fi
 if grep '^request ' "$work/facts"; then wrong "the page makes requests"; fi
-facts "$work/narrow.dom" | awk '$1 == "overflow" && $2 > 0 { exit 1 }' || wrong "the page is wider than a phone"
+facts "$work/narrow.dom" | awk '$1 == "overflow" && $2 > 0 { exit 1 }' ||
+  wrong "the page is wider than a phone"
 
 grep -q "Content-Security-Policy\" content=\"default-src 'none'" "$page" || wrong "no content security policy"
-if grep -qiE '<(script|iframe|object|embed|img|link)[ >]' "$page"; then wrong "the page has an element that runs code or loads a file"; fi
+if grep -qiE '<(script|iframe|object|embed|img|link)[ >]' "$page"; then
+  wrong "the page has an element that runs code or loads a file"
+fi
 
 browse "$work" --window-size=1200,3000 --screenshot="$shot" "file://$page" >/dev/null
 [ "$(stat -c %s "$shot" 2>/dev/null || echo 0)" -gt 20000 ] || wrong "the screenshot is blank"

@@ -15,6 +15,7 @@ need_chromium() {
 browse() {
   local work=$1
   shift
-  timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --disable-extensions --disable-background-networking \
+  timeout 60 "$chromium" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
+    --disable-extensions --disable-background-networking \
     --disable-component-update --disable-sync --user-data-dir="$work/profile" "$@" 2>>"$work/browser.log"
 }

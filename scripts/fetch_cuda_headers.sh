@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fetches CUDA's headers, without a CUDA Toolkit, for the emulated backend. They come from NVIDIA's own packages on PyPI
-# (pinned versions and hashes) and go into the user's cache; about 2.4 MB. Running it again does nothing.
+# Fetches CUDA's headers, without a CUDA Toolkit, for the emulated backend. They come from NVIDIA's own
+# packages on PyPI (pinned versions and hashes) and go into the user's cache; about 2.4 MB. Running it again
+# does nothing.
 #
 #   scripts/fetch_cuda_headers.sh [CACHE_FOLDER]
 #
@@ -39,7 +40,8 @@ trap 'rm -rf "$work"' EXIT
 printf '%s\n' "$requirements" >"$work/requirements.txt"
 
 echo "fetching CUDA 13.0 headers from PyPI …"
-if ! "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+if ! "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+  --only-binary=:all: \
     --platform manylinux2014_x86_64 --dest "$work/wheels" --requirement "$work/requirements.txt"; then
   echo "error: the download failed" >&2
   echo "  hint: check the network or pip's proxy settings, or install the CUDA Toolkit instead" >&2

@@ -21,12 +21,14 @@ trap 'rm -rf "$work"' EXIT
 extra=0
 for start in softmax:04 sgemm:05 transpose:04; do
   extra=$((extra + 1))
-  "$capstone" init "${start%:*}" "$work/c/submissions/${start%:*}" --from "${start#*:}" --member "Student of ${start%:*} (id e$extra)" >/dev/null || exit 2
+  "$capstone" init "${start%:*}" "$work/c/submissions/${start%:*}" --from "${start#*:}" \
+    --member "Student of ${start%:*} (id e$extra)" >/dev/null || exit 2
   printf 'Student of %s,e%d\r\n' "${start%:*}" "$extra" >> "$work/c/submissions/roster.csv"
   printf '%s,first version,graded,\r\n' "${start%:*}" >> "$work/c/expected.csv"
 done
 cp "$work/c/expected.csv" "$out/"
-grade=("$capstone" grade "$work/c/submissions" --out "$work/out" --backend cuda --python none --budget 1.5 --timeout 5 --hidden 2 -j 4)
+grade=("$capstone" grade "$work/c/submissions" --out "$work/out" --backend cuda --python none --budget 1.5
+  --timeout 5 --hidden 2 -j 4)
 
 begun=$SECONDS
 "${grade[@]}" > /dev/null 2> "$out/grade.log" &

@@ -23,7 +23,8 @@ trap 'rm -rf "$work"' EXIT
 missing() { printf 'error: %s\n  hint: %s\n' "$1" "$2" >&2; exit 2; }
 "$ncu" --version >/dev/null 2>&1 || missing "Nsight Compute (ncu) was not found" "put it on PATH"
 "$nvcc" --version >/dev/null 2>&1 || missing "nvcc was not found" "put it on PATH"
-"$capstone" --version >/dev/null 2>&1 || missing "$capstone does not run" "scripts/gpu_counts.sh OUT PATH/TO/capstone"
+"$capstone" --version >/dev/null 2>&1 ||
+  missing "$capstone does not run" "scripts/gpu_counts.sh OUT PATH/TO/capstone"
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d '. ')
 [ -n "$capability" ] || missing "no NVIDIA GPU" "run this on a machine with one"
 [ "$capability" -ge 90 ] && capability=${capability}a
@@ -32,8 +33,11 @@ capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 
 # difference.
 known=$("$ncu" --query-metrics 2>/dev/null | awk '{print $1}')
 metrics=thread_inst_executed_true,inst_executed
-for name in l1tex__t_{requests,sectors}_pipe_lsu_mem_global_op_{ld,st,red,atom} l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{ld,st,atom} \
-  l1tex__data_pipe_lsu_wavefronts_mem_shared smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared{,_op_ld,_op_st} smsp__inst_executed_op_shared_{ld,st,atom}; do
+for name in l1tex__t_{requests,sectors}_pipe_lsu_mem_global_op_{ld,st,red,atom} \
+  l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{ld,st,atom} \
+  l1tex__data_pipe_lsu_wavefronts_mem_shared \
+  smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared{,_op_ld,_op_st} \
+  smsp__inst_executed_op_shared_{ld,st,atom}; do
   if ! grep -qx l1tex__t_requests_pipe_lsu_mem_global_op_ld <<<"$known" || grep -qx "$name" <<<"$known"; then
     metrics+=,$name.sum
   else
@@ -41,8 +45,10 @@ for name in l1tex__t_{requests,sectors}_pipe_lsu_mem_global_op_{ld,st,red,atom} 
   fi
 done
 
-python3 - "$("$capstone" --version)" "$("$ncu" --version | grep -i '^version')" "$("$nvcc" --version | grep -o 'V[0-9.]*')" \
-  "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1)" >"$work/machine.json" <<'E'
+python3 - "$("$capstone" --version)" "$("$ncu" --version | grep -i '^version')" \
+  "$("$nvcc" --version | grep -o 'V[0-9.]*')" \
+  "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1)" \
+  >"$work/machine.json" <<'E'
 import datetime, json, sys
 tool, ncu, nvcc, gpu = sys.argv[1:]
 device, driver = gpu.rsplit(", ", 1)
@@ -51,9 +57,11 @@ E
 
 # First everything that needs no GPU, in parallel; then the profiler, alone on the GPU.
 prepare() {  # file name
-  "$capstone" explain "$1" --problem "$counts/problem" --format json >"$work/$2.emulated.json" 2>"$work/$2.log" ||
+  "$capstone" explain "$1" --problem "$counts/problem" --format json \
+    >"$work/$2.emulated.json" 2>"$work/$2.log" ||
     { cat "$work/$2.log" >&2; missing "$2.cu cannot be explained" "see above"; }
-  "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" "-DKERNEL_FILE=\"$1\"" "$counts/launch.cu" -o "$work/launch-$2" ||
+  "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" \
+    "-DKERNEL_FILE=\"$1\"" "$counts/launch.cu" -o "$work/launch-$2" ||
     missing "$2.cu does not compile" "see above"
 }
 preparing=()
@@ -64,7 +72,8 @@ done
 for process in "${preparing[@]}"; do wait "$process" || exit 2; done
 for file in "$counts"/kernels/*.cu; do
   name=$(basename "$file" .cu)
-  "$ncu" --clock-control none --section SourceCounters --metrics "$metrics" --force-overwrite -o "$work/$name" "$work/launch-$name" >"$work/$name.log" 2>&1 ||
+  "$ncu" --clock-control none --section SourceCounters --metrics "$metrics" \
+    --force-overwrite -o "$work/$name" "$work/launch-$name" >"$work/$name.log" 2>&1 ||
     { cat "$work/$name.log" >&2; missing "ncu could not profile $name.cu" "see above"; }
   "$ncu" --import "$work/$name.ncu-rep" --csv --page raw --print-units base >"$work/$name.raw.csv"
   "$ncu" --import "$work/$name.ncu-rep" --csv --page source --print-source sass >"$work/$name.source.csv"

@@ -13,7 +13,8 @@
 # Exit codes: 0 every problem was correct and TIE · 1 at least one was not, or could not be judged · 2
 # something is missing.
 set -uo pipefail
-out=$(mkdir -p "${1:?usage: scripts/gpu_kernelbench.sh OUT PROBLEMS [CAPSTONE [SECONDS]]}" && cd "$1" && pwd) || exit 2
+out=$(mkdir -p "${1:?usage: scripts/gpu_kernelbench.sh OUT PROBLEMS [CAPSTONE [SECONDS]]}" &&
+  cd "$1" && pwd) || exit 2
 problems=$(cd "${2:?which problems?}" && pwd) || exit 2
 capstone=$(readlink -f "$(command -v "${3:-capstone}")")
 [ -x "$capstone" ] || { echo "error: no ${3:-capstone}" >&2; exit 2; }
@@ -32,7 +33,8 @@ judge() {  # FILE
   own=$work/$level/$name
   [ ! -s "$out/${level}_$name.jsonl" ] || return 0
   mkdir -p "$own/$level" && cp "$file" "$own/$level/"
-  "$capstone" kernelbench run --self --problems "$own" --out "$own/results" --baselines eager --budget "$budget" >"$out/${level}_$name.log" 2>&1
+  "$capstone" kernelbench run --self --problems "$own" --out "$own/results" --baselines eager \
+    --budget "$budget" >"$out/${level}_$name.log" 2>&1
   local code=$?
   if [ -s "$own/results/records.jsonl" ]; then cp "$own/results/records.jsonl" "$out/${level}_$name.jsonl"; fi
   echo "${level}/$name: $(grep -oE 'sample 0: .*' "$out/${level}_$name.log" || grep -m 1 -E '^(error|left out|not )' "$out/${level}_$name.log" || echo "exit code $code"), $SECONDS s"

@@ -34,7 +34,8 @@ find_cudnn() {
   local toolkit include library
   toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
   for include in "$toolkit/include" /usr/include /usr/include/x86_64-linux-gnu \
-                 $(python3 -c 'import nvidia.cudnn as c; print(list(c.__path__)[0] + "/include")' 2>/dev/null || true); do
+                 $(python3 -c 'import nvidia.cudnn as c; print(list(c.__path__)[0] + "/include")' \
+                 2>/dev/null || true); do
     [ -f "$include/cudnn.h" ] || continue
     for library in "$include/../lib" "$include/../lib64" /usr/lib/x86_64-linux-gnu; do
       [ -f "$library/libcudnn.so.9" ] || continue
@@ -78,7 +79,8 @@ xargs -P "$(nproc)" -L 1 bash -c 'build_one "$@"' build_one < "$jobs" > "$out/ke
 
 # The measure size from the problem's definition: "rows=16384 cols=4096".
 measure_size() {
-  sed -n 's/^  measure: {\(.*\)}.*/\1/p' "$root/problems/$1/problem.yaml" 2>/dev/null | tr -d ' ' | tr ':,' '= '
+  sed -n 's/^  measure: {\(.*\)}.*/\1/p' "$root/problems/$1/problem.yaml" 2>/dev/null | tr -d ' ' |
+    tr ':,' '= '
 }
 
 failed=0

@@ -13,7 +13,8 @@ shift $(($# < 2 ? $# : 2))
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 problems=("$@")
 if [ ${#problems[@]} -eq 0 ]; then
-  mapfile -t problems < <(find "$root/reference_kernels" -mindepth 3 -name '*.cu' -printf '%h\n' | xargs -n 1 basename | sort -u)
+  mapfile -t problems < <(find "$root/reference_kernels" -mindepth 3 -name '*.cu' -printf '%h\n' |
+    xargs -n 1 basename | sort -u)
 fi
 name=$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)
 [ -n "$name" ] || { echo "error: no NVIDIA GPU here" >&2; exit 2; }
@@ -21,7 +22,8 @@ file=$out/$(sed 's/^NVIDIA //; s/[^A-Za-z0-9]/_/g' <<<"$name" | tr '[:upper:]' '
 status=0
 climb() {  # problem [size]
   local label=$1${2:+-$2}
-  "$capstone" ladder "$1" ${2:+--size "$2"} --record "$file" >"$out/$label.txt" 2>"$out/$label.log" || { status=1; echo "error: $label: $(tail -n 1 "$out/$label.log")" >&2; }
+  "$capstone" ladder "$1" ${2:+--size "$2"} --record "$file" >"$out/$label.txt" 2>"$out/$label.log" ||
+    { status=1; echo "error: $label: $(tail -n 1 "$out/$label.log")" >&2; }
   cat "$out/$label.txt"
 }
 for problem in "${problems[@]}"; do

@@ -26,19 +26,24 @@ status=0
 compare() {  # problem rung-number
   local problem=$1 rung=$2 file sizes
   file=$(ls "$root"/reference_kernels/*/"$problem/$rung"_*.cu)
-  sizes=$(sed -n 's/^  measure: {\(.*\)}.*/\1/p' "$root/problems/$problem/problem.yaml" | tr -d ' ' | tr ':,' '= ')
+  sizes=$(sed -n 's/^  measure: {\(.*\)}.*/\1/p' "$root/problems/$problem/problem.yaml" | tr -d ' ' |
+    tr ':,' '= ')
   "$capstone" init "$problem" "$work/$problem-$rung" --from "$rung" >/dev/null 2>&1 || return 1
-  ( cd "$work/$problem-$rung" && "$capstone" predict memory >/dev/null 2>&1; "$capstone" measure --python none >/dev/null 2>"$out/ncu-$problem-$rung.log" ) || return 1
-  "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" "-DPROBLEM_${problem^^}" \
+  ( cd "$work/$problem-$rung" && "$capstone" predict memory >/dev/null 2>&1
+    "$capstone" measure --python none >/dev/null 2>"$out/ncu-$problem-$rung.log" ) || return 1
+  "$nvcc" -std=c++17 -O3 -lineinfo -gencode "arch=compute_$capability,code=sm_$capability" \
+    "-DPROBLEM_${problem^^}" \
     "-DKERNEL_FILE=\"$file\"" "$root/tests/gpu/kernels_smoke.cu" -o "$work/smoke" 2>/dev/null || return 1
   local control
   for control in none all; do
     # shellcheck disable=SC2086  # one argument per size
-    "$ncu" --clock-control none --cache-control $control --metrics gpu__time_duration.sum,launch__grid_size --csv --page raw \
+    "$ncu" --clock-control none --cache-control $control \
+      --metrics gpu__time_duration.sum,launch__grid_size --csv --page raw \
       "$work/smoke" kernel $sizes >"$work/ncu.csv" 2>/dev/null
     grep '^"' "$work/ncu.csv" >"$out/ncu-$problem-$rung-$control.csv"
   done
-  python3 - "$problem" "$rung" "$out/ncu-$problem-$rung" "$work/$problem-$rung/.capstone/ledger.jsonl" >>"$out/ncu.jsonl" <<'P'
+  python3 - "$problem" "$rung" "$out/ncu-$problem-$rung" "$work/$problem-$rung/.capstone/ledger.jsonl" \
+    >>"$out/ncu.jsonl" <<'P'
 import csv, json, statistics, sys
 problem, rung, table, ledger = sys.argv[1:]
 measured = [json.loads(line) for line in open(ledger)]

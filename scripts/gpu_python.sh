@@ -20,7 +20,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export NO_COLOR=1
-for needed in nvcc ninja; do command -v $needed >/dev/null || { echo "error: no $needed on PATH" >&2; exit 2; }; done
+for needed in nvcc ninja; do
+  command -v $needed >/dev/null || { echo "error: no $needed on PATH" >&2; exit 2; }
+done
 
 # Writes a rung as a module: its launch(), called with the tensors' addresses on PyTorch's stream.
 module() {  # RUNG_FILE DECLARATION BODY FORWARD_CLASS
@@ -76,7 +78,8 @@ module "$(of bias_gelu_layernorm 03)" \
         self.norm = nn.LayerNorm(cols, eps=eps)
 
     def forward(self, x, residual):
-        return inline.forward(x, residual, self.bias, self.norm.weight, self.norm.bias, self.norm.eps)" > "$work/bias_gelu_layernorm.py"
+        return inline.forward(x, residual, self.bias, self.norm.weight, self.norm.bias, self.norm.eps)" \
+  > "$work/bias_gelu_layernorm.py"
 
 task() {  # timers | PROBLEM RUNG: both ways on one GPU
   if [ "$1" = timers ]; then
@@ -93,7 +96,8 @@ task() {  # timers | PROBLEM RUNG: both ways on one GPU
     cp "$project/.capstone/ledger.jsonl" "$out/$1-$kind.jsonl"
   done
 }
-printf '%s\n' "bias_gelu_layernorm 03" "softmax 04" "vector_add 03" timers | grep -- "${3:-}" | on_every_gpu task
+printf '%s\n' "bias_gelu_layernorm 03" "softmax 04" "vector_add 03" timers | grep -- "${3:-}" |
+  on_every_gpu task
 
 [ ! -e "$out/timers.txt" ] || cat "$out/timers.txt"
 python3 - "$out" <<'P'

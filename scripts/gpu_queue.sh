@@ -13,7 +13,8 @@ on_every_gpu() {
     (
       export CUDA_VISIBLE_DEVICES=$gpu
       well=0
-      while read -ra words < <(flock "$folder/lock" sh -c "head -n 1 '$folder/lines'; sed -i 1d '$folder/lines'") && [ "${#words[@]}" -gt 0 ]; do
+      while read -ra words < <(flock "$folder/lock" \
+        sh -c "head -n 1 '$folder/lines'; sed -i 1d '$folder/lines'") && [ "${#words[@]}" -gt 0 ]; do
         "$command" "${words[@]}" || well=1
       done
       exit $well

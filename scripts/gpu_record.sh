@@ -41,7 +41,8 @@ at_published() {
   local size
   cp -r "$root/problems/$1" "$3"
   size=$(sed -n "/^  published:/,/^[^ ]/s|^    $2: \({.*}\).*|\1|p" "$3/problem.yaml")
-  sed -i "s|^  measure: {.*|  measure: $size|; /^  published:/,/^[^ ]/{/^  published:\|^    /d}" "$3/problem.yaml"
+  sed -i "s|^  measure: {.*|  measure: $size|; /^  published:/,/^[^ ]/{/^  published:\|^    /d}" \
+    "$3/problem.yaml"
   [ -n "$size" ] && grep -qxF "  measure: $size" "$3/problem.yaml"
 }
 
@@ -55,11 +56,14 @@ record() {  # problem, or problem/published size
   if [ "$1" != "$problem" ]; then
     definition=$work/definitions/$name/$problem
     mkdir -p "$work/definitions/$name"
-    at_published "$problem" "${1#*/}" "$definition" || { echo "$1: its definition does not have that size"; return 1; }
+    at_published "$problem" "${1#*/}" "$definition" ||
+      { echo "$1: its definition does not have that size"; return 1; }
   fi
-  "$capstone" init "$definition" "$work/$name" --from "${rungs[-1]}" >"$out/$name.log" 2>&1 || { echo "$1: init failed"; return 1; }
+  "$capstone" init "$definition" "$work/$name" --from "${rungs[-1]}" >"$out/$name.log" 2>&1 ||
+    { echo "$1: init failed"; return 1; }
   ( cd "$work/$name" &&
-    "$capstone" measure human -m "reference kernel $rung" --baselines eager,compile --budget "$budget" >"$out/$name.txt" 2>>"$out/$name.log" )
+    "$capstone" measure human -m "reference kernel $rung" --baselines eager,compile --budget "$budget" \
+      >"$out/$name.txt" 2>>"$out/$name.log" )
   local code=$?
   cp "$work/$name/.capstone/ledger.jsonl" "$out/$name.jsonl"
   echo "$1 ($rung): exit code $code, $((SECONDS)) s"

@@ -26,7 +26,8 @@ sanitizer=$(command -v compute-sanitizer || true)
 capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d '. ')
 [ -n "$capability" ] || { echo "error: nvidia-smi names no GPU" >&2; exit 3; }
 [ "$capability" -ge 90 ] && capability=${capability}a
-export root build nvcc sanitizer flags="-std=c++20 -O3 -lineinfo -gencode arch=compute_$capability,code=sm_$capability"
+export root build nvcc sanitizer \
+  flags="-std=c++20 -O3 -lineinfo -gencode arch=compute_$capability,code=sm_$capability"
 
 (cd "$root" && for rung in reference_kernels/*/*/*.cu; do
   [ -f "problems/$(basename "$(dirname "$rung")")/problem.yaml" ] && [[ $rung == *"$only"* ]] && echo "$rung"
@@ -39,7 +40,8 @@ judge_one() {
   problem=$(basename "$(dirname "$rung")")
   program=$build/$(tr / . <<< "$rung")
   # shellcheck disable=SC2086  # the flags are a list
-  if ! "$nvcc" $flags "-DPROBLEM=$problem" "-DKERNEL_FILE=\"$root/$rung\"" "$root/tests/gpu/launch_small.cu" -o "$program" \
+  if ! "$nvcc" $flags "-DPROBLEM=$problem" "-DKERNEL_FILE=\"$root/$rung\"" \
+    "$root/tests/gpu/launch_small.cu" -o "$program" \
     > "$program.log" 2>&1; then
     printf '%-80s %-10s FAILED (does not build)\n' "$rung" -
     tail -n 15 "$program.log"

@@ -14,8 +14,10 @@ set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 capstone=${2:-capstone}
 "$capstone" --version >/dev/null 2>&1 || { echo "error: $capstone does not run" >&2; exit 2; }
-for name in 01_uncoalesced 02_bank_conflict 03_spill 04_divergence 05_low_occupancy 06_tail_wave 07_launch_bound 08_sound; do
-  "$capstone" profile "$name" --problem damped_steps --csv "$out/$name.csv" --format json >"$out/$name.json" 2>"$out/$name.log" ||
+for name in 01_uncoalesced 02_bank_conflict 03_spill 04_divergence 05_low_occupancy 06_tail_wave \
+  07_launch_bound 08_sound; do
+  "$capstone" profile "$name" --problem damped_steps --csv "$out/$name.csv" --format json \
+    >"$out/$name.json" 2>"$out/$name.log" ||
     { echo "error: $name: $(grep -m 1 -A 2 error: "$out/$name.log")" >&2; exit 2; }
 done
 python3 - "$out" "$("$capstone" --version)" <<'P'

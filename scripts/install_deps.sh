@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs from the distribution what building capstone needs, if it is missing.
-#   scripts/install_deps.sh [--tests | --package]   also what its tests need, or static libraries for a package
+#   scripts/install_deps.sh [--tests | --package]
+# --tests: also what its tests need. --package: also static libraries for a package.
 # Debian 12 or newer, Ubuntu 24.04 or newer; root or sudo.
 set -euo pipefail
 
@@ -14,19 +15,23 @@ build=(g++ cmake ninja-build pkg-config ccache
   libseccomp-dev libdtl-dev libboost-dev libutfcpp-dev)
 run=(bubblewrap gnuplot-nox)
 # CUDA's headers are fetched with pip: always for the tests, else only where there is no Toolkit.
-if [ $tests = yes ] || ! { [ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null; }; then
+if [ $tests = yes ] || ! {
+    [ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null; }; then
   python3 -m pip --version >/dev/null 2>&1 || run+=(python3 python3-pip ca-certificates)
 fi
 packages=("${build[@]}" "${run[@]}")
 # A package links libarchive statically, with what it needs itself.
-[ $package = yes ] && packages+=(libacl1-dev libattr1-dev libzstd-dev liblz4-dev libbz2-dev liblzma-dev nettle-dev zlib1g-dev)
+[ $package = yes ] && packages+=(libacl1-dev libattr1-dev libzstd-dev liblz4-dev libbz2-dev liblzma-dev
+  nettle-dev zlib1g-dev)
 
 . /etc/os-release 2>/dev/null || true
 case "${ID:-}:${VERSION_ID:-0}" in
-  debian:1[2-9]*|debian:[2-9][0-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema python3-yaml chromium python3-torch) ;;
-  # Ubuntu's chromium is a snap, which neither containers nor scripts can use: the browser test skips there. So do PyTorch's, unless
-  # a python3 on PATH has one: Debian's (CPU, 50 MB to fetch) is not packaged there.
-  ubuntu:2[4-9].*|ubuntu:[3-9]*) [ $tests = yes ] && packages+=(libgtest-dev python3-jsonschema python3-yaml) ;;
+  debian:1[2-9]*|debian:[2-9][0-9]*) [ $tests = yes ] &&
+    packages+=(libgtest-dev python3-jsonschema python3-yaml chromium python3-torch) ;;
+  # Ubuntu's chromium is a snap, which neither containers nor scripts can use: the browser test skips there.
+  # So do PyTorch's, unless a python3 on PATH has one: Debian's (CPU, 50 MB to fetch) is not packaged there.
+  ubuntu:2[4-9].*|ubuntu:[3-9]*) [ $tests = yes ] &&
+    packages+=(libgtest-dev python3-jsonschema python3-yaml) ;;
   *)
     echo "capstone's scripts support Debian 12+ and Ubuntu 24.04+; this is ${PRETTY_NAME:-an unknown system}. docs/building.md lists the libraries to install by hand." >&2
     exit 3 ;;
@@ -46,7 +51,9 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "installing: ${missing[*]}" >&2
 log=$(mktemp)
-if ! { "${as_root[@]}" apt-get update -q && "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+if ! { "${as_root[@]}" apt-get update -q &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   echo "error: apt-get could not install ${missing[*]} (its whole output: $log)" >&2
   exit 3

@@ -3,11 +3,12 @@
 
 scripts/ladder_tables.py [--check] [--root FOLDER]
 
-Reads reference_kernels/results/*.json (and, for the comparison with PyTorch, tests/gpu/records/*/pytorch.json).
-Writes, between `<!-- measured -->` and `<!-- end of measured -->`, the table of every ladder's README, the
-overview in reference_kernels/README.md, and the measured values in docs/reference/handbook_numbers.md. A rung that
-the results lack is "not measured"; a rung whose source has changed since is marked. --check writes nothing and
-exits 1 if a file would change. Exit code 2: a file or a marker is missing.
+Reads reference_kernels/results/*.json (and, for the comparison with PyTorch,
+tests/gpu/records/*/pytorch.json). Writes, between `<!-- measured -->` and `<!-- end of measured -->`, the
+table of every ladder's README, the overview in reference_kernels/README.md, and the measured values in
+docs/reference/handbook_numbers.md. A rung that the results lack is "not measured"; a rung whose source has
+changed since is marked. --check writes nothing and exits 1 if a file would change. Exit code 2: a file or a
+marker is missing.
 """
 import argparse
 import hashlib
@@ -36,7 +37,8 @@ def percent(value):
 
 
 def code_digest(source):
-    """The digest described in harness/analysis/ladder/ladder.h: comment lines and empty lines do not count."""
+    """The digest described in harness/analysis/ladder/ladder.h: comment lines and empty lines do
+    not count."""
     lines = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("//")]
     return hashlib.sha256("".join(line + "\n" for line in lines).encode()).hexdigest()
 
@@ -56,7 +58,8 @@ class Results:
 
     def of(self, problem):
         """Ladders of a problem on every device, the tool's own size first."""
-        return [(device, ladder) for device, ladders in self.devices for ladder in ladders if ladder["problem"] == problem]
+        return [(device, ladder) for device, ladders in self.devices for ladder in ladders
+                if ladder["problem"] == problem]
 
 
 def is_compute(ladder):
@@ -85,7 +88,8 @@ def ladder_table(ladder, rungs):
     """One table: the rungs that the folder holds now, each with its recorded result."""
     compute = is_compute(ladder)
     recorded = {step["rung"]: step for step in ladder.get("steps", [])}
-    head = ["rung", "time", "TFLOP/s" if compute else "GB/s", "of peak"] + ([] if compute else ["of a copy"]) + ["of the library", "over the last"]
+    head = (["rung", "time", "TFLOP/s" if compute else "GB/s", "of peak"]
+            + ([] if compute else ["of a copy"]) + ["of the library", "over the last"])
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     below = None
     for rung in rungs:
@@ -94,11 +98,13 @@ def ladder_table(ladder, rungs):
             lines.append(f"| {rung.stem} | not measured |" + " |" * (len(head) - 2))
             continue
         if "ms" not in step:
-            lines.append(f"| {rung.stem} | no time: {step.get('trouble') or step['gate_one']} |" + " |" * (len(head) - 2))
+            lines.append(f"| {rung.stem} | no time: {step.get('trouble') or step['gate_one']} |"
+                         + " |" * (len(head) - 2))
             continue
         ms = step["ms"][0]
         changed = code_digest(rung.read_text()) != step["code_sha256"]
-        cells = [rung.stem + (" (of an earlier version)" if changed else ""), time_text(ms), figure(ladder, ms), percent(step.get("percent_of_peak"))]
+        cells = [rung.stem + (" (of an earlier version)" if changed else ""), time_text(ms),
+                 figure(ladder, ms), percent(step.get("percent_of_peak"))]
         cells += [] if compute else [percent(copy_percent(ladder, ms))]
         cells += [percent(100 * step["of_library"][0]), f"{below / ms:.2f}×" if below else ""]
         lines.append("| " + " | ".join(cells) + " |")
@@ -109,7 +115,8 @@ def ladder_table(ladder, rungs):
 def ladder_section(results, problem, rungs):
     parts = []
     for device, ladder in results.of(problem):
-        note = f"{device}, driver {ladder['driver']}, {ladder['time'][:10]}, capstone {ladder['tool']}; {sizes_text(ladder['sizes'])}; cold L2."
+        note = (f"{device}, driver {ladder['driver']}, {ladder['time'][:10]}, capstone {ladder['tool']}; "
+                f"{sizes_text(ladder['sizes'])}; cold L2.")
         if ladder.get("library_ms"):
             note += f" The library: {ladder['library']}, {time_text(ladder['library_ms'])}."
         if ladder.get("copy_bytes_per_second"):
@@ -119,41 +126,53 @@ def ladder_section(results, problem, rungs):
 
 
 def overview(results, ladders):
-    lines = ["| ladder | session | rungs | measured on | best rung | time | TFLOP/s or GB/s | of peak | of the library |", "|" + "---|" * 9]
+    lines = ["| ladder | session | rungs | measured on | best rung | time | TFLOP/s or GB/s | "
+             "of peak | of the library |", "|" + "---|" * 9]
     for (session, problem), rungs in ladders.items():
         link = f"[{problem}]({rungs[0].parent.parent.name}/{problem})"
         measured = results.of(problem)
         if not measured:
             lines.append(f"| {link} | {session} | {len(rungs)} | not measured | | | | | |")
         for device, ladder in measured:
-            best = best_of({**ladder, "steps": [s for s in ladder.get("steps", []) if s["rung"] in {r.stem for r in rungs}]})
+            best = best_of({
+                **ladder, "steps": [s for s in ladder.get("steps", [])
+                                    if s["rung"] in {r.stem for r in rungs}]})
             if best is None:
-                lines.append(f"| {link} | {session} | {len(rungs)} | {device}, {sizes_text(ladder['sizes'])} | none has a time | | | | |")
+                lines.append(f"| {link} | {session} | {len(rungs)} | {device}, "
+                             f"{sizes_text(ladder['sizes'])} | none has a time | | | | |")
                 continue
             ms = best["ms"][0]
             unit = "TFLOP/s" if is_compute(ladder) else "GB/s"
-            lines.append(f"| {link} | {session} | {len(rungs)} | {device}, {sizes_text(ladder['sizes'])} | {best['rung']} | {time_text(ms)} | {figure(ladder, ms)} {unit} | "
+            lines.append(f"| {link} | {session} | {len(rungs)} | {device}, {sizes_text(ladder['sizes'])} | "
+                         f"{best['rung']} | {time_text(ms)} | {figure(ladder, ms)} {unit} | "
                          f"{percent(best.get('percent_of_peak'))} | {percent(100 * best['of_library'][0])} |")
     return "\n".join(lines)
 
 
 def against_pytorch(root):
-    """The last rung of each problem against PyTorch, one run each: tests/gpu/records/<device>/pytorch.json, written by
-    scripts/gpu_record.sh."""
+    """The last rung of each problem against PyTorch, one run each: tests/gpu/records/<device>/pytorch.json,
+    written by scripts/gpu_record.sh."""
     lines = []
     for path in sorted(root.glob("tests/gpu/records/*/pytorch.json")):
         rows = json.loads(path.read_text())
         if not rows:
             continue
-        lines += ["", f"The last rung beside PyTorch, each in a run of its own on {rows[0]['device']} ({rows[0]['time'][:10]}, capstone {rows[0]['tool']}, "
-                  f"{next(a['label'] for a in rows[0]['arms'] if a['name'] == 'eager').split(' eager')[0]}); the verdict is against eager.", "",
-                  "| problem | at | kernel | time | eager | torch.compile | over eager | over torch.compile | verdict |", "|" + "---|" * 9]
+        lines += ["",
+                  f"The last rung beside PyTorch, each in a run of its own on {rows[0]['device']} "
+                  f"({rows[0]['time'][:10]}, capstone {rows[0]['tool']}, "
+                  f"{next(a['label'] for a in rows[0]['arms'] if a['name'] == 'eager').split(' eager')[0]}); "
+                  "the verdict is against eager.", "",
+                  "| problem | at | kernel | time | eager | torch.compile | over eager | "
+                  "over torch.compile | verdict |", "|" + "---|" * 9]
         for row in rows:
             ms = {arm["name"]: arm["median_ms"]["point"] for arm in row["arms"]}
             human = next(value for name, value in ms.items() if name.startswith("human"))
             compiled = ms.get("compile")
-            lines.append(f"| {row['problem']} | {sizes_text(row['sizes'])} | {row['kernel'].removeprefix('reference kernel ')} | {time_text(human)} | {time_text(ms['eager'])} | "
-                         f"{time_text(compiled) if compiled else 'n/a'} | {ms['eager'] / human:.2f}× | {f'{compiled / human:.2f}×' if compiled else 'n/a'} | {row['gate_two'].upper()} |")
+            lines.append(f"| {row['problem']} | {sizes_text(row['sizes'])} | "
+                         f"{row['kernel'].removeprefix('reference kernel ')} | {time_text(human)} | "
+                         f"{time_text(ms['eager'])} | "
+                         f"{time_text(compiled) if compiled else 'n/a'} | {ms['eager'] / human:.2f}× | "
+                         f"{f'{compiled / human:.2f}×' if compiled else 'n/a'} | {row['gate_two'].upper()} |")
     return "\n".join(lines)
 
 
@@ -161,23 +180,28 @@ def against_pytorch(root):
 def library_share(results, problem, which):
     found = []
     for device, ladder in results.of(problem):
-        step = best_of(ladder) if which == "best" else next((s for s in ladder.get("steps", []) if "ms" in s), None)
+        step = (best_of(ladder) if which == "best"
+                else next((s for s in ladder.get("steps", []) if "ms" in s), None))
         if step:
             found.append(f"{100 * step['of_library'][0]:.1f} % ({device}, {step['rung']})")
     return "; ".join(found) or None
 
 
 def mountain(results):
-    return "; ".join(f"{1 / step['of_library'][0]:.0f}× ({device})" for device, ladder in results.of("sgemm") for step in ladder.get("steps", [])[:1] if "ms" in step) or None
+    return "; ".join(f"{1 / step['of_library'][0]:.0f}× ({device})"
+                     for device, ladder in results.of("sgemm") for step in ladder.get("steps", [])[:1]
+                     if "ms" in step) or None
 
 
 def peak_share(results, problem):
-    return "; ".join(f"{best['percent_of_peak']:.1f} % ({device}, {best['rung']})" for device, ladder in results.of(problem) if (best := best_of(ladder))) or None
+    return "; ".join(f"{best['percent_of_peak']:.1f} % ({device}, {best['rung']})"
+                     for device, ladder in results.of(problem) if (best := best_of(ladder))) or None
 
 
 MEASURED = {
     "93.7 %": lambda r: library_share(r, "sgemm", "best"),
-    "1 % → 94 %": lambda r: " → ".join(x for x in (library_share(r, "sgemm", "first"), library_share(r, "sgemm", "best")) if x) or None,
+    "1 % → 94 %": lambda r: " → ".join(
+        x for x in (library_share(r, "sgemm", "first"), library_share(r, "sgemm", "best")) if x) or None,
     "50–100×": mountain,
     "101 %": lambda r: library_share(r, "sgemm", "best"),
     "4 → 37 → 72 %": lambda r: peak_share(r, "attention"),
@@ -189,7 +213,8 @@ def numbers(results, text):
     def fill(match):
         measure = MEASURED.get(match.group(1))
         said = measure(results) if measure else None
-        return match.group(0) if measure is None else f"## {match.group(1)}{match.group(2)}- **Measured here**: {said or 'not measured'}\n"
+        return match.group(0) if measure is None else (
+            f"## {match.group(1)}{match.group(2)}- **Measured here**: {said or 'not measured'}\n")
     return re.sub(r"## ([^\n]+)(\n(?:(?!## )[^\n]*\n)*?)- \*\*Measured here\*\*:[^\n]*\n", fill, text)
 
 
@@ -218,13 +243,16 @@ def main():
         readme = rungs[0].parent / "README.md"
         wanted[readme] = with_section(readme, ladder_section(results, problem, rungs))
     readme = root / "reference_kernels/README.md"
-    wanted[readme] = with_section(readme, "\n".join(part for part in (overview(results, ladders), against_pytorch(root)) if part))
-    for handbook in filter(pathlib.Path.exists, [root / "docs/reference/handbook_numbers.md", root / "docs/handbook_numbers.md"]):
+    wanted[readme] = with_section(
+        readme, "\n".join(part for part in (overview(results, ladders), against_pytorch(root)) if part))
+    for handbook in filter(pathlib.Path.exists, [
+            root / "docs/reference/handbook_numbers.md", root / "docs/handbook_numbers.md"]):
         wanted[handbook] = numbers(results, handbook.read_text())
     stale = [path for path, text in wanted.items() if path.read_text() != text]
     for path in stale:
         if arguments.check:
-            print(f"{path.relative_to(root)} does not match the results; run scripts/ladder_tables.py", file=sys.stderr)
+            print(f"{path.relative_to(root)} does not match the results; run scripts/ladder_tables.py",
+                  file=sys.stderr)
         else:
             path.write_text(wanted[path])
             print(path.relative_to(root))

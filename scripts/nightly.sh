@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# What is too heavy for the test suite, one after the other; needs no GPU. About eight hours on two cores, seven of them
-# fuzzing.
+# What is too heavy for the test suite, one after the other; needs no GPU. About eight hours on two cores,
+# seven of them fuzzing.
 #
 #   scripts/nightly.sh [OUT_FOLDER, default build/nightly]
 #
 #   suite      every test, each once (scripts/test.sh also installs what is missing)
 #   lint       `capstone problems lint` of every problem that ships, with reference.py where PyTorch is there
-#   ladders    every rung of every ladder, 20 hidden sizes instead of 2, under all schedules and in the instrumented builds
+#   ladders    every rung of every ladder, 20 hidden sizes instead of 2, under all schedules and in the
+#              instrumented builds
 #   barriers   each barrier of each reference kernel deleted, one at a time: is it noticed?
 #   cohort     a generated cohort of 300 submissions graded in 15 minutes and 500 MB a process
 #   odr        the program linked with -flto -Wodr: no two types of one name differ
@@ -52,7 +53,8 @@ measure_rungs() {
     echo "== $rung"
     project=$(mktemp -d "$out/rung.XXXXXX")
     { "$capstone" init "$problem" "$project/p" --from "$(basename "$rung" .cu)" --member nightly &&
-      (cd "$project/p" && "$capstone" measure -m nightly --backend emulated --hidden 20 --timeout 120); } || bad=1
+      (cd "$project/p" && "$capstone" measure -m nightly --backend emulated --hidden 20 --timeout 120); } ||
+        bad=1
     rm -rf "$project"
   done
   return "$bad"
@@ -68,7 +70,8 @@ import resource, subprocess, sys
 code = subprocess.call(sys.argv[1:])
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 print("exit code", code, "peak of the largest process", peak, "MB")
-sys.exit(0 if code == 4 and peak <= 500 else 1)' "$capstone" grade "$place/c/submissions" --out "$place/out" --backend emulated --quick -j "$(nproc)") || return 1
+sys.exit(0 if code == 4 and peak <= 500 else 1)' "$capstone" grade "$place/c/submissions" --out "$place/out" \
+  --backend emulated --quick -j "$(nproc)") || return 1
   echo "$((SECONDS - start)) s"
   scripts/make_cohort "$place/c" --check "$place/out" && [ $((SECONDS - start)) -le 900 ] && rm -rf "$place"
 }
@@ -79,7 +82,8 @@ link_whole() {
     -DCAPSTONE_PRECOMPILED_HEADERS=OFF -DCMAKE_CXX_FLAGS="-flto=auto -Wodr -Werror=odr"
 }
 
-scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON > "$out/build.log" 2>&1 || { echo "build FAILED, see $out/build.log"; exit 1; }
+scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON > "$out/build.log" 2>&1 ||
+  { echo "build FAILED, see $out/build.log"; exit 1; }
 step suite ctest --preset release -j "$(nproc)"
 step lint lint_all
 step ladders measure_rungs

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Makes a package in dist/: capstone-VERSION-MACHINE.tar.gz, a folder that runs anywhere with a C library (glibc) as new as this
-# machine's, without root; or, with --deb, capstone_VERSION_ARCHITECTURE.deb for `apt install ./capstone_*.deb`.
+# Makes a package in dist/: capstone-VERSION-MACHINE.tar.gz, a folder that runs anywhere with a C library
+# (glibc) as new as this machine's, without root; or, with --deb, capstone_VERSION_ARCHITECTURE.deb for `apt
+# install ./capstone_*.deb`.
 #   scripts/package.sh [--student] [--deb]
-# --student: leaves out what would solve a graded problem (scripts/package_files.sh says which files); the name gets "-student".
-# Third-party libraries are linked statically or bundled. CUDA programs are built on the target by its own nvcc on first use.
+# --student: leaves out what would solve a graded problem (scripts/package_files.sh says which files); the
+# name gets "-student".
+# Third-party libraries are linked statically or bundled. CUDA programs are built on the target by its own
+# nvcc on first use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 student=OFF deb=no
@@ -15,7 +18,8 @@ for word in "$@"; do
   esac
 done
 scripts/install_deps.sh --package
-BUILD=build/package scripts/build.sh -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF -DCAPSTONE_STATIC_DEPS=ON -DCAPSTONE_STUDENT=$student
+BUILD=build/package scripts/build.sh -DCAPSTONE_TESTS=OFF -DCAPSTONE_BENCHMARKS=OFF \
+  -DCAPSTONE_STATIC_DEPS=ON -DCAPSTONE_STUDENT=$student
 mkdir -p dist
 if [ $deb = yes ]; then
   cpack --config build/package/CPackConfig.cmake -G DEB -B build/package/cpack >build/package/cpack.log ||

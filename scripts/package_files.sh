@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The files of the repository that a package carries, one a line.
 #   scripts/package_files.sh [--student]
-# --student leaves out what would solve a problem that counts for a grade (`graded: true` in its problem.yaml): every rung of its ladders but the first, which is where
-# `init --from` may begin, the ladders' own pages, and the finished capstones of it.
+# --student leaves out what would solve a problem that counts for a grade (`graded: true` in its
+# problem.yaml): every rung of its ladders but the first, which is where `init --from` may begin, the ladders'
+# own pages, and the finished capstones of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 student=no
@@ -22,7 +23,8 @@ if [ $student = yes ]; then
       grep -F "$(dirname "$finished")/" <<< "$files" >> "$leave" || true
     done
   done
-  grep -q '^examples/' "$leave" && printf '%s\n' examples/README.md examples/agreed_marks.csv >> "$leave"   # they tell of them, marks and all
+  # They tell of the examples, marks and all.
+  grep -q '^examples/' "$leave" && printf '%s\n' examples/README.md examples/agreed_marks.csv >> "$leave"
   files=$(grep -vxFf "$leave" <<< "$files")
 fi
 printf '%s\n' "$files"

@@ -5,7 +5,8 @@ cd "$(dirname "$0")/.."
 root=$PWD
 
 scripts/install_deps.sh
-# The emulated backend needs CUDA's headers: those of a Toolkit, else NVIDIA's own from PyPI, fetched while the build runs.
+# The emulated backend needs CUDA's headers: those of a Toolkit, else NVIDIA's own from PyPI, fetched while
+# the build runs.
 headers=
 if ! { [ -e /usr/local/cuda/include/cuda_runtime.h ] || command -v nvcc >/dev/null; }; then
   scripts/fetch_cuda_headers.sh >&2 &

@@ -6,5 +6,6 @@ cd "$(dirname "$0")/.."
 scripts/install_deps.sh --tests
 scripts/build.sh -DCAPSTONE_TESTS=ON -DCAPSTONE_BENCHMARKS=ON -DCAPSTONE_WERROR="${CAPSTONE_WERROR:-OFF}"
 # Some tests hide the Toolkit; without a network they skip and say so.
-scripts/fetch_cuda_headers.sh || echo "note: CUDA's headers could not be fetched; the tests without a Toolkit skip" >&2
+scripts/fetch_cuda_headers.sh ||
+  echo "note: CUDA's headers could not be fetched; the tests without a Toolkit skip" >&2
 ctest --preset release -j "$(nproc)" "$@"

@@ -9,7 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 capstone=$(realpath "${1:-build/release/bin/capstone}")
-sshd=$(PATH=$PATH:/usr/sbin:/sbin command -v sshd) || { echo "error: no sshd" >&2; echo "  hint: apt-get install openssh-server" >&2; exit 3; }
+sshd=$(PATH=$PATH:/usr/sbin:/sbin command -v sshd) ||
+  { echo "error: no sshd" >&2; echo "  hint: apt-get install openssh-server" >&2; exit 3; }
 work=$(mktemp -d)
 daemon=
 finish() {
@@ -51,7 +52,8 @@ for _ in $(seq 50); do
   if ssh -T -o BatchMode=yes "$place" true 2> "$work/try"; then up=yes; break; fi
   sleep 0.2
 done
-[ $up = yes ] || { echo "error: sshd does not start: $(cat "$work/try")" >&2; tail -n 5 "$work/sshd.log" >&2; exit 3; }
+[ $up = yes ] ||
+  { echo "error: sshd does not start: $(cat "$work/try")" >&2; tail -n 5 "$work/sshd.log" >&2; exit 3; }
 
 failed=0
 wrong() { echo "wrong: $1" >&2; failed=1; }
@@ -73,13 +75,16 @@ for _ in $(seq 200); do [ -s "$work/calls" ] && break; sleep 0.1; done
 kill -KILL "$pid"; wait "$pid" 2>/dev/null || true
 "${measure[@]}" "$work/counted" > ../resumed 2>&1 || wrong "not resumed: $(cat ../resumed)"
 [ "$(wc -l < "$work/calls")" -eq 1 ] || wrong "judged $(wc -l < "$work/calls") times"
-[ "$("$capstone" ledger | grep -c 'measurement.*PASS')" -eq 2 ] || wrong "not two records: $("$capstone" ledger)"
+[ "$("$capstone" ledger | grep -c 'measurement.*PASS')" -eq 2 ] ||
+  wrong "not two records: $("$capstone" ledger)"
 "$capstone" ledger --verify >/dev/null || wrong "the ledger is not whole"
 # A port without a server; a key that is refused.
-"$capstone" measure --on "ssh://$(id -un)@127.0.0.1:1" > ../refused 2>&1 && wrong "the port has no server" || [ $? -eq 3 ] || wrong "exit code"
+"$capstone" measure --on "ssh://$(id -un)@127.0.0.1:1" > ../refused 2>&1 &&
+  wrong "the port has no server" || [ $? -eq 3 ] || wrong "exit code"
 grep -q 'error: no connection to' ../refused || wrong "refused: $(cat ../refused)"
 : > "$work/authorized"
-"${measure[@]}" "$capstone" > ../denied 2>&1 && wrong "the key must be refused" || [ $? -eq 3 ] || wrong "exit code"
+"${measure[@]}" "$capstone" > ../denied 2>&1 && wrong "the key must be refused" || [ $? -eq 3 ] ||
+  wrong "exit code"
 grep -q 'Permission denied' ../denied || wrong "denied: $(cat ../denied)"
 [ "$failed" -eq 0 ] && echo "ok: measured over a real ssh, resumed after a kill, and refusals reported"
 exit "$failed"

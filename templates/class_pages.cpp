@@ -31,10 +31,9 @@ void fill_side(Dictionary& slide, const char* kind, const char* label, const Out
   }
   const bool timed = o->correct && o->speedup;
   side->SetValue("BIG", timed ? format_speedup(o->speedup->point) : o->gate_one);
-  side->SetValue("SMALL", timed        ? fmt::format("{}, {}{}", o->gate_two, interval_text(*o->speedup),
-                                              o->percent_of_peak > 0
-                                                         ? fmt::format(", {:.0f} % of the peak", o->percent_of_peak)
-                                                         : "")
+  const std::string of_peak =
+      timed && o->percent_of_peak > 0 ? fmt::format(", {:.0f} % of the peak", o->percent_of_peak) : "";
+  side->SetValue("SMALL", timed ? fmt::format("{}, {}{}", o->gate_two, interval_text(*o->speedup), of_peak)
                           : o->correct ? "correct; not timed here"
                                        : "did not pass gate one");
 }

@@ -10,7 +10,8 @@ CONTEXTS = 4 * 0.5e9 + 2 * 128e6      # [B] of the processes on the GPU, and of 
 
 
 def tensor_bytes(signature, sizes, role=None):
-    return sum(WIDTHS[p["dtype"]] * extent_of(p["shape"], sizes) for p in signature if "shape" in p and (role is None or p["role"] == role))
+    return sum(WIDTHS[p["dtype"]] * extent_of(p["shape"], sizes) for p in signature
+               if "shape" in p and (role is None or p["role"] == role))
 
 
 def needed(signature, sizes, parallel, intermediates):
@@ -27,7 +28,8 @@ def fitting(signature, sizes, memory, parallel, intermediates):
     while needed(signature, now, parallel, intermediates) > memory:
         for symbol in sorted(sizes.symbols, key=lambda s: ("batch" not in s.lower(), -now[s])):
             smaller = dict(now, **{symbol: now[symbol] // 2})
-            if now[symbol] % 2 == 0 and smaller[symbol] >= sizes.base[symbol] and (tensor_bytes(signature, smaller) < tensor_bytes(signature, now)):
+            if now[symbol] % 2 == 0 and smaller[symbol] >= sizes.base[symbol] and (
+                    tensor_bytes(signature, smaller) < tensor_bytes(signature, now)):
                 now = smaller
                 break
         else:
@@ -67,7 +69,8 @@ def grouped_bytes(signature):
                     number *= int(part)
                 else:
                     factors.append(part)
-        key = " * ".join(factor if factors.count(factor) == 1 else f"{factor}^{factors.count(factor)}" for factor in sorted(set(factors)))
+        key = " * ".join(factor if factors.count(factor) == 1 else f"{factor}^{factors.count(factor)}"
+                         for factor in sorted(set(factors)))
         terms[key] = terms.get(key, 0) + number
     return " + ".join(f"{number} * {key}" if key else str(number) for key, number in terms.items())
 

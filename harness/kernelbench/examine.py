@@ -37,7 +37,8 @@ CHECK_FLOPS, CHECK_BYTES = 5e7, 64e6  # upper limits for the hidden sizes that t
 
 def degenerate_notes(run):
     notes = []
-    dropouts = [name for name, module in run.model.named_modules() if type(module).__name__.startswith("Dropout") and getattr(module, "p", 0) > 0]
+    dropouts = [name for name, module in run.model.named_modules()
+                if type(module).__name__.startswith("Dropout") and getattr(module, "p", 0) > 0]
     if dropouts:
         notes.append(f"Dropout ({', '.join(dropouts[:3])}) is off here, as in inference; KernelBench keeps "
                      "it on, so its own check compares random numbers")
@@ -63,11 +64,13 @@ def examine(options):
     run = Run(file, sizes.complete(sizes.base))
     if run.changed:
         raise Refused("forward() changes its own input "
-                      f"({argument_names(run.model, len(run.inputs))[run.changed[0]]}), which a judged kernel must not do")
+                      f"({argument_names(run.model, len(run.inputs))[run.changed[0]]}), "
+                       "which a judged kernel must not do")
     again = run.model(*run.inputs)
     again = list(again) if isinstance(again, (tuple, list)) else [again]
     for a, b in zip(run.outputs, again):
-        if isinstance(a, torch.Tensor) and not torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-5, equal_nan=True):
+        if isinstance(a, torch.Tensor) and not torch.allclose(
+                a.double(), b.double(), rtol=1e-3, atol=1e-5, equal_nan=True):
             raise Refused("forward() gives different results for the same inputs when it is called again "
                           "(random numbers, or kept state), so there is no correct answer to compare with")
     signature, notes = signature_of(run, sizes, {})
@@ -77,7 +80,8 @@ def examine(options):
         fresh = Run(file, sizes.complete(where))
         _, count = counted(lambda: fresh.model(*fresh.before))
         # Every input is read at least once and every output is written, whatever is computed.
-        least = max(sum(t.numel() for t in side if isinstance(t, torch.Tensor)) for side in (fresh.inputs, fresh.outputs))
+        least = max(sum(t.numel() for t in side if isinstance(t, torch.Tensor))
+                    for side in (fresh.inputs, fresh.outputs))
         return count.products if sum(count.products) >= least else [least], count.largest
 
     products, largest = count_at(sizes.base)
@@ -90,7 +94,8 @@ def examine(options):
 
     measure = fitting(signature, sizes, options.memory, options.parallel, intermediates)
     if measure is None:
-        whole = needed(signature, {s: sizes.original[s] for s in sizes.symbols}, options.parallel, intermediates)
+        whole = needed(signature, {s: sizes.original[s] for s in sizes.symbols}, options.parallel,
+                       intermediates)
         raise Refused(f"a run takes about {whole / 1e9:.1f} GB of GPU memory, and its sizes cannot be made "
                       "smaller")
     # Values of parameters from the model at the measured sizes, if that model can be created quickly.

@@ -9,7 +9,8 @@ def affine(symbols, samples):
     base, extent = samples[0]
     slopes = {}
     for symbol in symbols:
-        points = {sizes[symbol]: value for sizes, value in samples if all(sizes[s] == base[s] for s in symbols if s != symbol)}
+        points = {sizes[symbol]: value for sizes, value in samples
+                  if all(sizes[s] == base[s] for s in symbols if s != symbol)}
         points.pop(base[symbol], None)
         if not points:
             return None
@@ -42,7 +43,8 @@ def floors(symbols, samples):
         return []
     s = symbols[0]
     base, extent = samples[0]
-    found = [(q, r) for r in range(2, 65) for q in range(extent * r - base[s], extent * r - base[s] + r) if all((sizes[s] + q) // r == value for sizes, value in samples)]
+    found = [(q, r) for r in range(2, 65) for q in range(extent * r - base[s], extent * r - base[s] + r)
+             if all((sizes[s] + q) // r == value for sizes, value in samples)]
     return sorted(found, key=lambda pair: (abs(pair[0]), pair))
 
 
@@ -61,7 +63,8 @@ def floored(symbols, samples):
     if not found:
         return None
     q, r = found[0]
-    return f"floor(({symbols[0]} {'+' if q > 0 else '-'} {abs(q)}) / {r})" if q else f"floor({symbols[0]} / {r})"
+    return (f"floor(({symbols[0]} {'+' if q > 0 else '-'} {abs(q)}) / {r})" if q
+            else f"floor({symbols[0]} / {r})")
 
 
 def formula(symbols, samples):

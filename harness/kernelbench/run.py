@@ -28,7 +28,8 @@ class Draws:
     KINDS = {
         "rand": lambda a, k: {"uniform": [0.0, 1.0]},
         "randn": lambda a, k: {"normal": [0.0, 1.0]},
-        "randint": lambda a, k: {"integer": [a[0], a[1] - 1] if len(a) > 1 and isinstance(a[1], int) else [0, a[0] - 1]},
+        "randint": lambda a, k: {
+            "integer": [a[0], a[1] - 1] if len(a) > 1 and isinstance(a[1], int) else [0, a[0] - 1]},
     }
 
     def __enter__(self):
@@ -77,7 +78,8 @@ class Count:
             self.products.append(2 * result.numel() * shapes[1][-1])
         elif name in ("convolution", "_convolution", "mkldnn_convolution") and len(shapes) >= 2:
             transposed = len(arguments) > 6 and arguments[6] is True
-            places = torch.Size(shapes[0]).numel() // shapes[0][1] if transposed else result.numel() // result.shape[1]
+            places = (torch.Size(shapes[0]).numel() // shapes[0][1] if transposed
+                      else result.numel() // result.shape[1])
             self.products.append(2 * places * torch.Size(shapes[1]).numel())
 
 
@@ -118,7 +120,8 @@ class Run:
         self.model = self.module.Model(*self.module.get_init_inputs()).eval()
         before = [x.clone() if isinstance(x, torch.Tensor) else x for x in self.inputs]
         result = self.model(*self.inputs)
-        self.changed = [i for i, (a, b) in enumerate(zip(before, self.inputs)) if isinstance(a, torch.Tensor) and not torch.equal(a, b)]
+        self.changed = [i for i, (a, b) in enumerate(zip(before, self.inputs))
+                        if isinstance(a, torch.Tensor) and not torch.equal(a, b)]
         self.before = before
         self.outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         self.seconds = time.perf_counter() - begun
@@ -127,7 +130,8 @@ class Run:
         """Every tensor of the signature by name → its shape."""
         named = {f"in{i}": tuple(x.shape) for i, x in enumerate(self.inputs) if isinstance(x, torch.Tensor)}
         named.update({"p." + name: tuple(p.shape) for name, p in self.state().items()})
-        named.update({f"out{i}": tuple(y.shape) for i, y in enumerate(self.outputs) if isinstance(y, torch.Tensor)})
+        named.update({f"out{i}": tuple(y.shape) for i, y in enumerate(self.outputs)
+                      if isinstance(y, torch.Tensor)})
         return named
 
     def state(self):

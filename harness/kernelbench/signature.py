@@ -9,14 +9,18 @@ import torch
 from run import Refused
 from values import drawn_as, spread
 
-DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int32: "i32", torch.int64: "i64", torch.uint8: "u8", torch.bool: "u8"}
+DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int32: "i32",
+          torch.int64: "i64", torch.uint8: "u8", torch.bool: "u8"}
 RESERVED = {
-    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "default", "delete", "do",
-    "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace",
-    "new", "not", "nullptr", "operator", "or", "private", "protected", "public", "register", "requires", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void",
-    "volatile", "wchar_t", "while", "xor", "size_t", "int32_t", "int64_t", "uint8_t", "launch", "prepare", "prepared", "prepared_bytes", "stream",
-    "workspace", "workspace_bytes", "slots", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "cudaStream_t", "main", "min", "max", "abs", "sqrt",
+    "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const",
+    "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export",
+    "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable",
+    "namespace", "new", "not", "nullptr", "operator", "or", "private", "protected", "public", "register",
+    "requires", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
+    "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual",
+    "void", "volatile", "wchar_t", "while", "xor", "size_t", "int32_t", "int64_t", "uint8_t", "launch",
+    "prepare", "prepared", "prepared_bytes", "stream", "workspace", "workspace_bytes", "slots", "threadIdx",
+    "blockIdx", "blockDim", "gridDim", "warpSize", "cudaStream_t", "main", "min", "max", "abs", "sqrt",
     "log2", "floor", "ceil", "ceil_div", "round_up",
 }
 
@@ -37,7 +41,8 @@ class Names:
 
 def argument_names(model, count):
     try:
-        names = [p.name for p in inspect.signature(model.forward).parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+        names = [p.name for p in inspect.signature(model.forward).parameters.values()
+                 if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     except (TypeError, ValueError):
         names = []
     return [names[i] if i < len(names) else f"x{i}" for i in range(count)]
@@ -55,18 +60,22 @@ def signature_of(run, sizes, state):
             init, note = drawn_as(value, run.draws)
             if note:
                 notes.append(f"{name}: {note}")
-            entry = {"name": name, "role": "input", "dtype": dtype, "shape": sizes.shapes[f"in{i}"], "init": init}
+            entry = {"name": name, "role": "input", "dtype": dtype, "shape": sizes.shapes[f"in{i}"],
+                     "init": init}
             if value.dtype == torch.bool:
                 entry["python"] = "bool"
             signature.append(entry)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            signature.append({"name": name, "role": "scalar", "dtype": "f32" if isinstance(value, float) else "i64", "value": repr(value), "python": "forward"})
+            signature.append({"name": name, "role": "scalar",
+                              "dtype": "f32" if isinstance(value, float) else "i64",
+                              "value": repr(value), "python": "forward"})
         else:
             raise Refused(f"get_inputs() gives a {type(value).__name__} for {wanted}: only tensors and "
                           "numbers can be judged")
     for path, tensor in run.state().items():
         dtype = type_of(tensor, f"the parameter {path}")
-        signature.append({"name": names.fresh(path.replace(".", "_")), "role": "parameter", "dtype": dtype, "shape": sizes.shapes["p." + path],
+        signature.append({"name": names.fresh(path.replace(".", "_")), "role": "parameter", "dtype": dtype,
+                          "shape": sizes.shapes["p." + path],
                           "init": spread(state.get(path, tensor)), "python": path})
     for i, value in enumerate(run.outputs):
         if not isinstance(value, torch.Tensor):
@@ -74,7 +83,8 @@ def signature_of(run, sizes, state):
                           "be judged")
         if value.dtype == torch.bool:
             raise Refused("forward() returns Boolean values (torch.bool): only numbers can be judged")
-        signature.append({"name": names.fresh("y" if len(run.outputs) == 1 else f"y{i}"), "role": "output", "dtype": type_of(value, "an output"), "shape": sizes.shapes[f"out{i}"]})
+        signature.append({"name": names.fresh("y" if len(run.outputs) == 1 else f"y{i}"), "role": "output",
+                          "dtype": type_of(value, "an output"), "shape": sizes.shapes[f"out{i}"]})
     return signature, notes
 
 

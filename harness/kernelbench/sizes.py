@@ -11,7 +11,9 @@ from run import Refused, Run, one_line
 
 # Names of constants that say how something is computed: whatever their value, or as long as it is small.
 NO_SIZE = re.compile(r"kernel|stride|pad|dilat|groups", re.I)
-HARDLY_A_SIZE = re.compile(r"head|layer|block|step|scal|factor|eps|slope|expan|reduction|stage|ratio|rate|depth|cluster|expert", re.I)
+HARDLY_A_SIZE = re.compile(
+    r"head|layer|block|step|scal|factor|eps|slope|expan|reduction|stage|ratio|rate|depth|cluster|expert",
+    re.I)
 LEAST_SIZE = 8        # smaller constants are parameters of the computation, except batch sizes
 LEAST_DOUBTFUL = 65
 CAPS = (16, 32, 64, 128)
@@ -68,7 +70,8 @@ class Sizes:
         def could_be(name, value):
             if "batch" in name.lower():
                 return value > 1
-            return value >= (LEAST_DOUBTFUL if HARDLY_A_SIZE.search(name) else LEAST_SIZE) and not NO_SIZE.search(name)
+            return (value >= (LEAST_DOUBTFUL if HARDLY_A_SIZE.search(name) else LEAST_SIZE)
+                    and not NO_SIZE.search(name))
 
         return [name for name, value in self.original.items() if could_be(name, value)]
 
@@ -128,7 +131,8 @@ class Sizes:
             return drop
         # No other value works: perhaps another constant with the same value has to change with it.
         for other in self.base:
-            if other != name and other not in self.ties and self.original[other] == self.original[name] and self.base[other] == self.base[name] and other not in self.symbols:
+            if (other != name and other not in self.ties and self.original[other] == self.original[name]
+                    and self.base[other] == self.base[name] and other not in self.symbols):
                 self.ties[other] = name
                 if not self.vary(name, here):
                     return None
@@ -147,7 +151,8 @@ class Sizes:
             if not there:
                 continue
             self.points_tried = True
-            if there[1] != here[1] or {n: len(s) for n, s in there[0].items()} != {n: len(s) for n, s in here[0].items()}:
+            if there[1] != here[1] or (
+                    {n: len(s) for n, s in there[0].items()} != {n: len(s) for n, s in here[0].items()}):
                 return name  # ranges of integers are numbers in a definition; another number of tensors is
                              # another problem
             points.append((value, there[0]))
@@ -176,7 +181,8 @@ class Sizes:
                 for s in self.symbols:
                     if any(shapes[name][axis] != shape[axis] for _, shapes in self.points[s]):
                         used.append(s)
-                    samples += [(dict(self.base, **{s: value}), shapes[name][axis]) for value, shapes in self.points[s]]
+                    samples += [(dict(self.base, **{s: value}), shapes[name][axis])
+                                for value, shapes in self.points[s]]
                 samples += [(sizes, shapes[name][axis]) for sizes, shapes in joint]
                 text = formula(used, self.sharpened(used, samples, name, axis, here))
                 if text is None:
@@ -192,7 +198,8 @@ class Sizes:
         patience = 9 if here[2] < QUICK else 4 if here[2] < SLOW else 1
         while len(found := floors(symbols, samples)) > 1 and len(tried) < patience:
             s = symbols[0]
-            at = telling(found, [v for v in range(max(1, self.base[s] // 2), 4 * self.base[s]) if v not in tried])
+            at = telling(found, [v for v in range(max(1, self.base[s] // 2), 4 * self.base[s])
+                                 if v not in tried])
             if at is None:
                 break
             tried.add(at)

@@ -33,7 +33,8 @@ def drawn_as(tensor, draws):
             return {"generator": "lower_triangular"}, None
         if torch.equal(x, x.t()):
             return {"generator": "symmetric"}, None
-    if x.dim() >= 1 and x.shape[-1] > 1 and bool((x >= 0).all()) and bool(((x.sum(-1) - 1).abs() < 1e-4).all()):
+    if (x.dim() >= 1 and x.shape[-1] > 1 and bool((x >= 0).all())
+            and bool(((x.sum(-1) - 1).abs() < 1e-4).all())):
         return {"generator": "rows_sum_to_one"}, None
     return spread(x), "the way its values are made is unknown: they are drawn with the same spread"
 
@@ -56,4 +57,5 @@ def spread(x):
     bound = max(abs(low), abs(high))
     if low < 0 < high and abs(mean) < 0.5 * bound:
         return {"uniform": [-rounded(bound), rounded(bound)]}
-    return {"uniform": [rounded(low), rounded(high)] if rounded(low) < rounded(high) else [rounded(low), rounded(low) + rounded(std) + 1e-6]}
+    return {"uniform": [rounded(low), rounded(high)] if rounded(low) < rounded(high)
+            else [rounded(low), rounded(low) + rounded(std) + 1e-6]}

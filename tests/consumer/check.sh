@@ -13,8 +13,10 @@ for file in main.cpp CMakeLists.txt; do
   diff -u "$source/tests/consumer/$file" "$scratch/shown"
 done
 
-cmake --install "$build" --prefix "$scratch/prefix" --component tool > "$scratch/log" || { tail "$scratch/log"; exit 1; }
-cmake --install "$build" --prefix "$scratch/prefix" --component library > "$scratch/log" || { tail "$scratch/log"; exit 1; }
+cmake --install "$build" --prefix "$scratch/prefix" --component tool > "$scratch/log" ||
+  { tail "$scratch/log"; exit 1; }
+cmake --install "$build" --prefix "$scratch/prefix" --component library > "$scratch/log" ||
+  { tail "$scratch/log"; exit 1; }
 cmake -S "$source/tests/consumer" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix"
 cmake --build "$scratch/build"
 

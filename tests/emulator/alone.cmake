@@ -17,7 +17,8 @@ file(GLOB programs CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/programs/*.cu")
 foreach(source ${programs})
   cmake_path(GET source STEM name)
   add_test(NAME Programs.${name}
-    COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/check_program.sh" "${CMAKE_BINARY_DIR}/bin/capstone-emulate" "${source}"
+    COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/check_program.sh" "${CMAKE_BINARY_DIR}/bin/capstone-emulate"
+            "${source}"
             ${CMAKE_CROSSCOMPILING_EMULATOR})
   set_tests_properties(Programs.${name} PROPERTIES LABELS programs TIMEOUT 1200)
 endforeach()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Does the emulator build, run and install without the rest of the repository?  check_alone.sh REPOSITORY SCRATCH
+# Does the emulator build, run and install without the rest of the repository?
+#   check_alone.sh REPOSITORY SCRATCH
 # Only harness/emulator is copied to SCRATCH/source, and configured there. Everything that it builds is in
 # SCRATCH/build; both folders are kept, so that the next run builds what changed.
 # Exit codes: 0 yes · 1 no · 3 not tried: CUDA's headers are missing here.
@@ -32,4 +33,5 @@ ctest --test-dir "$build" -L example --output-on-failure --no-tests=error || exi
 rm -rf "$installed" "$scratch/moved"
 cmake --install "$build" > /dev/null
 mv "$installed" "$scratch/moved"
-"$scratch/moved/bin/capstone-emulate" --schedule all "$source/harness/emulator/example/sum_of_squares.cu" || exit 1
+"$scratch/moved/bin/capstone-emulate" --schedule all "$source/harness/emulator/example/sum_of_squares.cu" ||
+  exit 1

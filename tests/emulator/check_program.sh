@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Does a program that checks itself pass under every schedule?  check_program.sh CAPSTONE-EMULATE FILE.cu [RUN WITH…]
+# Does a program that checks itself pass under every schedule?
+#   check_program.sh CAPSTONE-EMULATE FILE.cu [RUN WITH…]
 set -euo pipefail
 driver=$1 source=$2
 shift 2

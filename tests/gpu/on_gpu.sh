@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command; where there is no GPU, or no PyTorch for a Python program, exits 77, which ctest takes for "skipped".
+# Runs a command; where there is no GPU, or no PyTorch for a Python program, exits 77, which ctest takes for
+# "skipped".
 set -u
 nvidia-smi -L 2>/dev/null | grep -q '^GPU' || { echo "skipped: no GPU here"; exit 77; }
 if [ "$1" = python3 ] && ! python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null; then

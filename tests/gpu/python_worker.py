@@ -31,9 +31,12 @@ class Worker:
     def __init__(self, reference, precision, arm):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
-        argv = [sys.executable, os.path.join(WORKER, "worker.py"), "--device", "cuda", "--precision", precision, "--reference", reference, "--arm", arm]
+        argv = [sys.executable, os.path.join(WORKER, "worker.py"), "--device", "cuda",
+                "--precision", precision, "--reference", reference, "--arm", arm]
         # Bash puts the socket at descriptor 3.
-        self._process = subprocess.Popen(["/bin/bash", "-c", f'exec "$@" 3<&{theirs.fileno()}', "bash", *argv], pass_fds=[theirs.fileno()])
+        self._process = subprocess.Popen(
+            ["/bin/bash", "-c", f'exec "$@" 3<&{theirs.fileno()}', "bash", *argv],
+            pass_fds=[theirs.fileno()])
         theirs.close()
 
     def ask(self, request, descriptor=None):
@@ -58,10 +61,13 @@ def shared_memory(driver, size):
     location = memory._Location(arena.ON_DEVICE, 0)
     properties = memory._Properties(arena.PINNED, arena.BY_DESCRIPTOR, location)
     granule, handle, descriptor = ctypes.c_size_t(), ctypes.c_ulonglong(), ctypes.c_int()
-    driver.call("cuMemGetAllocationGranularity", ctypes.byref(granule), ctypes.byref(properties), arena.RECOMMENDED)
+    driver.call("cuMemGetAllocationGranularity", ctypes.byref(granule), ctypes.byref(properties),
+                arena.RECOMMENDED)
     whole = -(-size // granule.value) * granule.value
-    driver.call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(whole), ctypes.byref(properties), ctypes.c_ulonglong(0))
-    driver.call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, arena.BY_DESCRIPTOR, ctypes.c_ulonglong(0))
+    driver.call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(whole), ctypes.byref(properties),
+                ctypes.c_ulonglong(0))
+    driver.call("cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, arena.BY_DESCRIPTOR,
+                ctypes.c_ulonglong(0))
     arena.map(os.dup(descriptor.value), size)
     driver.call("cuMemRelease", handle)
     return descriptor.value, arena
@@ -71,7 +77,8 @@ NAMES = {getattr(torch, kind): name for name, kind in memory.DTYPES.items() if h
 
 
 def places_of(folder):
-    """A request for the problem's own sizes, which are the constants of reference.py, and the size of its tensors in bytes."""
+    """A request for the problem's own sizes, which are the constants of reference.py, and the size of its
+    tensors in bytes."""
     path = os.path.join(folder, "reference.py")
     with open(path, encoding="utf-8") as text:
         reference = constants.module_at(ast.parse(text.read(), path), path, {})
@@ -84,9 +91,11 @@ def places_of(folder):
     outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
     call = {"op": "run", "sizes": sizes, "inputs": [], "parameters": [], "outputs": []}
     at = 0
-    for kind, named in (("inputs", enumerate(inputs)), ("parameters", parameters.items()), ("outputs", enumerate(outputs))):
+    for kind, named in (("inputs", enumerate(inputs)), ("parameters", parameters.items()),
+                        ("outputs", enumerate(outputs))):
         for name, tensor in named:
-            place = {"name": f"{kind}-{name}", "at": at, "shape": list(tensor.shape), "dtype": NAMES[tensor.dtype]}
+            place = {"name": f"{kind}-{name}", "at": at, "shape": list(tensor.shape),
+                     "dtype": NAMES[tensor.dtype]}
             call[kind].append({**place, "python": name if kind == "parameters" else ""})
             at += -(-tensor.numel() * tensor.element_size() // 256) * 256
     return call, at
@@ -136,7 +145,8 @@ def examine(driver, name):
     same = all(torch.equal(a, b) for a, b in zip(got, expected))
     import torch.utils.benchmark as benchmark
 
-    timer = benchmark.Timer("run(*inputs)", globals={"run": run, "inputs": inputs}).blocked_autorange(min_run_time=0.5).median * 1e3
+    timer = benchmark.Timer("run(*inputs)", globals={"run": run, "inputs": inputs}).blocked_autorange(
+        min_run_time=0.5).median * 1e3
     try:
         from triton.testing import do_bench
 
@@ -145,8 +155,10 @@ def examine(driver, name):
         cold = float("nan")
     ours = statistics.median(times)
     agree = ours < 0.1 or not abs(ours / cold - 1) > 0.05
-    print(f"{name:28} {label}: worker {ours:.4f} ms, do_bench {cold:.4f} ms, torch.utils.benchmark {timer:.4f} ms (warm), launch {launch / 1e3:.0f} us, "
-          f"outputs {'the same bits' if same else 'DIFFER'}{'' if agree else '  MORE THAN 5 % APART'}", flush=True)
+    print(f"{name:28} {label}: worker {ours:.4f} ms, do_bench {cold:.4f} ms, "
+          f"torch.utils.benchmark {timer:.4f} ms (warm), launch {launch / 1e3:.0f} us, "
+          f"outputs {'the same bits' if same else 'DIFFER'}{'' if agree else '  MORE THAN 5 % APART'}",
+          flush=True)
     return same and agree
 
 

@@ -1,7 +1,7 @@
 """Runs a problem's reference.py in float64 on the CPU. Called by lint: run_reference.py REQUESTS.json
 
-The file holds a list with one request for each set of sizes. Tensors are exchanged as raw files: float64, or int64 for
-integers. Exit code 3: PyTorch cannot be imported.
+The file holds a list with one request for each set of sizes. Tensors are exchanged as raw files: float64, or
+int64 for integers. Exit code 3: PyTorch cannot be imported.
 """
 
 import importlib.util
@@ -44,10 +44,12 @@ def run(reference, request):
     if not isinstance(results, (tuple, list)):
         results = [results]
     if len(results) != len(request["outputs"]):
-        sys.exit(f"forward() returns {len(results)} tensors, the signature has {len(request['outputs'])} outputs")
+        sys.exit(f"forward() returns {len(results)} tensors, "
+                 f"the signature has {len(request['outputs'])} outputs")
     for result, output in zip(results, request["outputs"]):
         if list(result.shape) != output["shape"]:
-            sys.exit(f"{output['name']} has the shape {list(result.shape)}, the signature says {output['shape']}")
+            sys.exit(f"{output['name']} has the shape {list(result.shape)}, "
+                     f"the signature says {output['shape']}")
         with open(output["file"], "wb") as file:
             file.write(bytes(result.double().contiguous().reshape(-1).view(torch.uint8).tolist()))
 

@@ -1,4 +1,5 @@
-# What only a build of the emulator alone has: the driver capstone-emulate, the example, tests and an installation.
+# What only a build of the emulator alone has: the driver capstone-emulate, the example, tests and an
+# installation.
 
 # The part of the runtime that needs CUDA's headers. (capstone compiles it beside each kernel instead.)
 add_library(capstone_emulator_cuda STATIC
@@ -7,7 +8,8 @@ target_include_directories(capstone_emulator_cuda PRIVATE "${CMAKE_CURRENT_SOURC
 target_compile_options(capstone_emulator_cuda PRIVATE -O1 -w -fno-pie -fno-pic)
 set_target_properties(capstone_emulator_cuda PROPERTIES CXX_STANDARD 17 CXX_EXTENSIONS ON
   UNITY_BUILD OFF ARCHIVE_OUTPUT_DIRECTORY "${CAPSTONE_LIBEXEC_DIR}")
-if(NOT CAPSTONE_EMULATOR_CUDA_HEADERS STREQUAL "/usr/include")  # would change the order of the compiler's own folders
+# "/usr/include" would change the order of the compiler's own folders.
+if(NOT CAPSTONE_EMULATOR_CUDA_HEADERS STREQUAL "/usr/include")
   target_include_directories(capstone_emulator_cuda SYSTEM PRIVATE "${CAPSTONE_EMULATOR_CUDA_HEADERS}")
 endif()
 

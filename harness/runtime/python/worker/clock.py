@@ -70,7 +70,8 @@ class DeviceClock:
         ended = self._now()
         ms = ctypes.c_float()
         record("cuEventElapsedTime", ctypes.byref(ms), self._begin, self._end)
-        times = {"ms": ms.value / repeat, "launch_ns": (launched - begun) / repeat, "host_ms": (ended - begun) / 1e6 / repeat}
+        times = {"ms": ms.value / repeat, "launch_ns": (launched - begun) / repeat,
+                 "host_ms": (ended - begun) / 1e6 / repeat}
         return result, times
 
 

@@ -34,12 +34,14 @@ def names_set_by(tree):
 
 def is_size(value):
     """A whole number, or several."""
-    return type(value) is int or (isinstance(value, (tuple, list)) and all(type(each) is int for each in value))
+    return type(value) is int or (isinstance(value, (tuple, list))
+                                  and all(type(each) is int for each in value))
 
 
 def _targets(statement):
     """Names that a top-level statement sets."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target] if isinstance(statement, ast.AnnAssign) else []
+    targets = (statement.targets if isinstance(statement, ast.Assign)
+               else [statement.target] if isinstance(statement, ast.AnnAssign) else [])
     names = []
     for target in targets:
         for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
@@ -50,7 +52,10 @@ def _targets(statement):
 
 def _whole_number(node):
     """The value of an expression that contains only numbers, else None."""
-    if node is None or any(not isinstance(part, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)) for part in ast.walk(node)):
+    if node is None or any(
+            not isinstance(part, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop,
+                                  ast.expr_context))
+            for part in ast.walk(node)):
         return None
     try:
         value = eval(compile(ast.Expression(body=node), "constant", "eval"), {"__builtins__": {}})
@@ -105,7 +110,8 @@ class Constants:
                 numbers = [_whole_number(part) for part in statement.value.elts]
                 if None not in numbers:  # a tuple of other constants changes with them
                     kind = list if isinstance(statement.value, ast.List) else tuple
-                    settings[name] = kind(sizes.get(symbol, number) for symbol, number in zip(symbols, numbers))
+                    settings[name] = kind(sizes.get(symbol, number)
+                                          for symbol, number in zip(symbols, numbers))
         return settings
 
     def _tuple_of(self, symbol):
@@ -115,12 +121,14 @@ class Constants:
         """The module's text in which each of these symbols is a separate constant, and those in `ties` are
         set to another one."""
         lines = text.splitlines()
-        edits = [(self._statements[follower].end_lineno, self._statements[follower].end_lineno, [f"{follower} = {leader}"])
+        edits = [(self._statements[follower].end_lineno, self._statements[follower].end_lineno,
+                  [f"{follower} = {leader}"])
                  for follower, leader in ties.items() if not self._tuple_of(follower)]
         for name, (statement, places) in self._tuples.items():
             if not any(symbol in symbols or symbol in ties for symbol in places if symbol):
                 continue
-            parts = [ties.get(symbol) or ast.get_source_segment(text, part) for symbol, part in zip(places, statement.value.elts)]
+            parts = [ties.get(symbol) or ast.get_source_segment(text, part)
+                     for symbol, part in zip(places, statement.value.elts)]
             new = [f"{symbol} = {part}" for symbol, part in zip(places, parts) if symbol in symbols]
             inside = ", ".join(symbol if symbol in symbols else part for symbol, part in zip(places, parts))
             whole = f"[{inside}]" if isinstance(statement.value, ast.List) else f"({inside},)"

@@ -148,15 +148,18 @@ class DeviceArena(Arena):
         location = _Location(self.ON_DEVICE, 0)
         properties = _Properties(self.PINNED, self.BY_DESCRIPTOR, location)
         granule, handle, address = ctypes.c_size_t(), ctypes.c_ulonglong(), ctypes.c_ulonglong()
-        call("cuMemGetAllocationGranularity", ctypes.byref(granule), ctypes.byref(properties), self.RECOMMENDED)
+        call("cuMemGetAllocationGranularity", ctypes.byref(granule), ctypes.byref(properties),
+             self.RECOMMENDED)
         whole = -(-size // granule.value) * granule.value
         try:
-            call("cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(descriptor), self.BY_DESCRIPTOR)
+            call("cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(descriptor),
+                 self.BY_DESCRIPTOR)
         finally:
             os.close(descriptor)
         reserved = max(whole, self.LEAST_RESERVED)
         sizes = ctypes.c_size_t(whole), ctypes.c_size_t(reserved), ctypes.c_size_t(0)
-        call("cuMemAddressReserve", ctypes.byref(address), sizes[1], sizes[2], ctypes.c_ulonglong(self._address), ctypes.c_ulonglong(0))
+        call("cuMemAddressReserve", ctypes.byref(address), sizes[1], sizes[2],
+             ctypes.c_ulonglong(self._address), ctypes.c_ulonglong(0))
         call("cuMemMap", address, sizes[0], sizes[2], handle, ctypes.c_ulonglong(0))
         access = _Access(location, self.READ_WRITE)
         call("cuMemSetAccess", address, sizes[0], ctypes.byref(access), ctypes.c_size_t(1))

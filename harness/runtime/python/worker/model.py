@@ -23,7 +23,8 @@ class Candidate:
         # A constant with the same name and value belongs to the problem, whether it is a symbol or tied to
         # one.
         self._shared = {name for name in names_set_by(self._tree)
-                        if is_size(getattr(self.module, name, None)) and getattr(self.module, name) == getattr(reference, name, None)}
+                        if is_size(getattr(self.module, name, None))
+                        and getattr(self.module, name) == getattr(reference, name, None)}
 
     def _executed(self, values):
         specification = importlib.util.spec_from_file_location("candidate", self._path)
@@ -115,7 +116,8 @@ def in_double(model, inputs):
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return model(*[x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs])
+        return model(*[x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+                       for x in inputs])
     finally:
         torch.set_default_dtype(before)
 
@@ -158,7 +160,8 @@ class Subject:
         """A callable at these sizes. `parameters`: (python name, tensor) pairs; they become the model's
         parameters without a copy."""
         self._reference = module_at(self._tree, self._path, sizes)
-        kind = self._candidate.at(sizes, self._reference) if self._candidate else getattr(self._reference, self._name)
+        kind = (self._candidate.at(sizes, self._reference) if self._candidate
+                else getattr(self._reference, self._name))
         arguments = self._reference.get_init_inputs()
         torch.manual_seed(0)  # other random values of the constructor are the same in every arm
         model = kind(*arguments).to(self._device).eval()

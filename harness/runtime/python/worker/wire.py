@@ -23,7 +23,8 @@ class Wire:
     def send(self, message):
         data = json.dumps(message).encode()
         if len(data) >= LARGEST:
-            data = json.dumps({"ok": False, "kind": "exception", "message": "the answer is too long"}).encode()
+            data = json.dumps({"ok": False, "kind": "exception",
+                               "message": "the answer is too long"}).encode()
         try:
             self._socket.send(data)
         except BrokenPipeError:

@@ -66,9 +66,11 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     if memory := memory_that_ran_out(problem):
         answer.update(kind="out_of_memory", message=f"out of {memory}: {ALLOCATORS_OWN.sub('', message)}")
         if of_candidate:
-            answer["hint"] = f"use smaller intermediate tensors, or a machine with more {memory}; other programs on this machine also use some"
+            answer["hint"] = (f"use smaller intermediate tensors, or a machine with more {memory}; "
+                              "other programs on this machine also use some")
         else:
-            answer["hint"] = f"use a machine with more {memory}, or smaller sizes (for an imported problem: capstone init --kernelbench FILE --memory GB)"
+            answer["hint"] = (f"use a machine with more {memory}, or smaller sizes "
+                              "(for an imported problem: capstone init --kernelbench FILE --memory GB)")
     elif on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
@@ -95,7 +97,8 @@ class Worker:
             import torch
         except Exception as problem:  # a missing shared library raises OSError
             raise Refusal("environment", "PyTorch cannot be imported: "
-                                         f"{one_line(problem)}", f"repair it for {sys.executable}, or {ANOTHER}", problem) from None
+                                         f"{one_line(problem)}",
+                          f"repair it for {sys.executable}, or {ANOTHER}", problem) from None
         import clock
         import memory
         from model import ARMS
@@ -106,26 +109,31 @@ class Worker:
         torch.set_grad_enabled(False)
         if self._options.device == "cuda":
             if not torch.cuda.is_available():
-                built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is a build without CUDA"
+                built = (f"is built for CUDA {torch.version.cuda}" if torch.version.cuda
+                         else "is a build without CUDA")
                 raise Refusal("environment", f"PyTorch {torch.__version__} sees no GPU: it {built}",
-                              f"install a build for this driver (https://pytorch.org/get-started), or {ANOTHER}")
+                              "install a build for this driver (https://pytorch.org/get-started), "
+                              f"or {ANOTHER}")
             try:
                 driver = clock.Driver()
             except Exception as problem:
                 built = f", a build for CUDA {torch.version.cuda}," if torch.version.cuda else ""
                 raise Refusal("environment", f"PyTorch {torch.__version__}{built} cannot use this GPU: "
                                              f"{one_line(problem)}",
-                              f"install a build for this GPU and its driver (https://pytorch.org/get-started), or {ANOTHER}", problem) from None
+                              "install a build for this GPU and its driver "
+                              f"(https://pytorch.org/get-started), or {ANOTHER}", problem) from None
             self._arena, self._clock = memory.DeviceArena(driver), clock.DeviceClock(driver)
             self._expected = memory.DeviceArena(driver, memory.DeviceArena.EXPECTED)
         else:
             torch.set_num_threads(min(4, os.cpu_count() or 1))
-            self._arena, self._expected, self._clock = memory.HostArena(), memory.HostArena(), clock.HostClock()
+            self._arena, self._expected, self._clock = (
+                memory.HostArena(), memory.HostArena(), clock.HostClock())
         allow_tf32 = self._options.precision != "fp32"
         torch.backends.cuda.matmul.allow_tf32 = allow_tf32
         torch.backends.cudnn.allow_tf32 = allow_tf32
         what = "ModelNew" if self._options.candidate else ARMS[self._options.arm][2]
-        return {"ok": True, "protocol": 1, "backend": "torch", "torch": torch.__version__, "cuda": torch.version.cuda or "",
+        return {"ok": True, "protocol": 1, "backend": "torch", "torch": torch.__version__,
+                "cuda": torch.version.cuda or "",
                 "python": sys.version.split()[0],
                 "label": f"PyTorch {torch.__version__} {what}, TF32 {'on' if allow_tf32 else 'off'}"}
 
@@ -133,11 +141,13 @@ class Worker:
         from model import NoSuchArm, Subject
 
         try:
-            self._subject = Subject(self._options.reference, self._options.candidate, self._options.arm, self._options.device)
+            self._subject = Subject(self._options.reference, self._options.candidate, self._options.arm,
+                                    self._options.device)
         except NoSuchArm as problem:
             raise Refusal("no_such_arm", str(problem)) from None
         except Exception as problem:
-            return failure_of(problem, self._files, self._options.device == "cpu", bool(self._options.candidate), kind="build")
+            return failure_of(problem, self._files, self._options.device == "cpu",
+                              bool(self._options.candidate), kind="build")
         gc.freeze()  # loaded objects stay; later collections skip them
         return {"ok": True}
 
@@ -225,7 +235,8 @@ class Worker:
             # An element is as exact as the size of its neighbours allows, or as the reference's own type
             # allows: intermediate results may be larger than both.
             typical = float(finite.square().mean().sqrt())
-            own = max(NOISE_RMS * float(noise.square().mean().sqrt()), NOISE_MOST * float(noise.max())) / max(request["atol"], 1e-12)
+            own = (max(NOISE_RMS * float(noise.square().mean().sqrt()), NOISE_MOST * float(noise.max()))
+                   / max(request["atol"], 1e-12))
             scale = finite.abs().clamp(min=max(typical, own))
             self._arena.tensor(place["value_at"], place["shape"], "f64").copy_(value)
             self._arena.tensor(place["scale_at"], place["shape"], "f64").copy_(scale)
@@ -234,8 +245,10 @@ class Worker:
     def run(self, request):
         call, refresh, inputs = self._prepared(request)
         refresh()
-        result, times = self._clock.time(lambda: call(*inputs), max(1, request.get("repeat", 1)), request.get("hide_ns", 0))
-        self._store(result, self._tensors(request["outputs"]), [place["name"] for place in request["outputs"]])
+        result, times = self._clock.time(lambda: call(*inputs), max(1, request.get("repeat", 1)),
+                                         request.get("hide_ns", 0))
+        self._store(result, self._tensors(request["outputs"]),
+                    [place["name"] for place in request["outputs"]])
         return {"ok": True, **times}
 
     def kernels(self, request):
@@ -249,7 +262,8 @@ class Worker:
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
             call(*inputs)
             self._clock.wait()
-        names = dict.fromkeys(event.name[:200] for event in seen.events() if event.device_type == DeviceType.CUDA)
+        names = dict.fromkeys(event.name[:200] for event in seen.events()
+                              if event.device_type == DeviceType.CUDA)
         return {"ok": True, "kernels": list(names)[:100]}
 
     def _store(self, result, outputs, names):
@@ -301,7 +315,8 @@ class Worker:
         try:
             return self.handle(request, descriptor)
         except Exception as problem:
-            return failure_of(problem, self._files, self._options.device == "cpu", bool(self._options.candidate))
+            return failure_of(problem, self._files, self._options.device == "cpu",
+                              bool(self._options.candidate))
 
 
 def main():

@@ -1,4 +1,5 @@
-"""The part of PyTorch's interface that the tests of run_reference.py need, so that they run without PyTorch."""
+"""The part of PyTorch's interface that the tests of run_reference.py need, so that they run without
+PyTorch."""
 
 import array
 import contextlib
