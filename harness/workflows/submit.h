@@ -13,7 +13,8 @@ namespace capstone::workflows {
 /// @param allow_secrets  pack files that look like keys
 Result<SubmissionPlan> plan_submission_here(bool allow_secrets, const Workspace& workspace);
 
-/// Writes the archive. @param out  a file; empty: named after the project
+/// Writes the archive of a plan that was made with the same `allow_secrets`.
+/// @param out  a file; empty: named after the project
 /// @error the plan has a file that looks like a key, and `allow_secrets` is false.
 Result<Receipt> submit(const SubmissionPlan& plan, bool allow_secrets, const std::string& out,
                        const Workspace& workspace);

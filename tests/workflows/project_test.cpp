@@ -39,7 +39,9 @@ TEST_F(OneProject, SubmissionWithAKeyIsRefused) {
   ASSERT_TRUE(plan) << render(plan.error());
   ASSERT_NE(first_secret(*plan), nullptr);
   EXPECT_FALSE(submit(*plan, false, "", workspace_));
-  auto receipt = submit(*plan, true, (place_.path() / "out.tar.gz").string(), workspace_);
+  auto allowed = plan_submission_here(true, workspace_);
+  ASSERT_TRUE(allowed) << render(allowed.error());
+  auto receipt = submit(*allowed, true, (place_.path() / "out.tar.gz").string(), workspace_);
   ASSERT_TRUE(receipt) << render(receipt.error());
   EXPECT_TRUE(fs::exists(receipt->file));
 }
