@@ -91,91 +91,64 @@ Result<void> Gradebook::record_rejudgement(const SubmissionResult& result, const
 Result<std::vector<HistoryEntry>> Gradebook::history(const std::string& submission) const {
   CAPSTONE_CHECK(require(submission));
   std::vector<HistoryEntry> entries;
+  // One entry for each row; the first column is its time, `text` describes the others.
+  auto collect = [&](const char* query, auto text) -> Result<void> {
+    CAPSTONE_TRY(Statement rows, database_->prepare(query));
+    rows.bind(submission);
+    for (;;) {
+      CAPSTONE_TRY(bool more, rows.step());
+      if (!more) return {};
+      entries.push_back({rows.text(0), text(rows)});
+    }
+  };
   std::string present;
-  CAPSTONE_TRY(Statement attempts,
-               database_->prepare("SELECT a.time, a.state, a.fault, a.why, a.digest, s.digest FROM attempt a "
-                                  "JOIN submission s ON s.name = a.submission "
-                                  "WHERE a.submission=? ORDER BY a.id"));
-  attempts.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, attempts.step());
-    if (!row) break;
-    present = attempts.text(5);
-    entries.push_back(
-        {attempts.text(0), fmt::format("judged: {}{}{} (handed in: {})", attempts.text(1),
-                                       attempts.text(2).empty() ? "" : " (" + attempts.text(2) + ")",
-                                       attempts.text(3).empty() ? "" : ": " + attempts.text(3),
-                                       attempts.text(4).substr(0, 12))});
-  }
-  CAPSTONE_TRY(Statement given, database_->prepare("SELECT time, criterion, points, grader, reason, member, "
-                                                   "digest FROM mark WHERE submission=? ORDER BY id"));
-  given.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, given.step());
-    if (!row) break;
-    entries.push_back(
-        {given.text(0),
-         fmt::format("{} {} by {}{}: {}{}", given.text(1), points_text(given.number(2)), given.text(3),
-                     given.is_null(5) ? "" : " for " + given.text(5), given.text(4),
-                     given.text(6) == present
-                         ? ""
-                         : " (given for an earlier version, " + given.text(6).substr(0, 12) + ")")});
-  }
-  CAPSTONE_TRY(Statement published,
-               database_->prepare("SELECT p.time, p.publisher, x.person, sum(x.points) FROM published x JOIN "
-                                  "publication p ON p.id = x.publication "
-                                  "WHERE x.submission=? GROUP BY p.id, x.person ORDER BY p.id"));
-  published.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, published.step());
-    if (!row) break;
-    entries.push_back({published.text(0), fmt::format("published by {}: {} sees {}", published.text(1),
-                                                      published.text(2), points_text(published.number(3)))});
-  }
-  CAPSTONE_TRY(
-      Statement second,
-      database_->prepare(
-          "SELECT time, criterion, points, grader, reason FROM second_mark WHERE submission=? ORDER BY id"));
-  second.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, second.step());
-    if (!row) break;
-    entries.push_back(
-        {second.text(0), fmt::format("second mark: {} {} by {}: {}", second.text(1),
-                                     points_text(second.number(2)), second.text(3), second.text(4))});
-  }
-  CAPSTONE_TRY(Statement grace,
-               database_->prepare(
-                   "SELECT time, days, grader, reason, member FROM grace WHERE submission=? ORDER BY id"));
-  grace.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, grace.step());
-    if (!row) break;
-    entries.push_back({grace.text(0), fmt::format("{:g} days of grace{} by {}: {}", grace.number(1),
-                                                  grace.is_null(4) ? "" : " for " + grace.text(4),
-                                                  grace.text(2), grace.text(3))});
-  }
-  CAPSTONE_TRY(Statement again,
-               database_->prepare(
-                   "SELECT time, verdict, file, digest FROM rejudgement WHERE submission=? ORDER BY id"));
-  again.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, again.step());
-    if (!row) break;
-    entries.push_back(
-        {again.text(0), fmt::format("judged again on appeal: {} ({}; handed in: {})", again.text(1),
-                                    again.text(2), again.text(3).substr(0, 12))});
-  }
-  CAPSTONE_TRY(Statement decided,
-               database_->prepare(
-                   "SELECT time, decision, grader, reason FROM decision WHERE submission=? ORDER BY id"));
-  decided.bind(submission);
-  for (;;) {
-    CAPSTONE_TRY(bool row, decided.step());
-    if (!row) break;
-    entries.push_back({decided.text(0), fmt::format("appeal {} by {}: {}", decided.text(1), decided.text(2),
-                                                    decided.text(3))});
-  }
+  CAPSTONE_CHECK(
+      collect("SELECT a.time, a.state, a.fault, a.why, a.digest, s.digest FROM attempt a JOIN submission s "
+              "ON s.name = a.submission WHERE a.submission=? ORDER BY a.id",
+              [&present](const Statement& row) {
+                present = row.text(5);
+                return fmt::format("judged: {}{}{} (handed in: {})", row.text(1),
+                                   row.text(2).empty() ? "" : " (" + row.text(2) + ")",
+                                   row.text(3).empty() ? "" : ": " + row.text(3), row.text(4).substr(0, 12));
+              }));
+  CAPSTONE_CHECK(
+      collect("SELECT time, criterion, points, grader, reason, member, digest FROM mark WHERE submission=? "
+              "ORDER BY id",
+              [&present](const Statement& row) {
+                const std::string digest = row.text(6);
+                return fmt::format(
+                    "{} {} by {}{}: {}{}", row.text(1), points_text(row.number(2)), row.text(3),
+                    row.is_null(5) ? "" : " for " + row.text(5), row.text(4),
+                    digest == present ? "" : " (given for an earlier version, " + digest.substr(0, 12) + ")");
+              }));
+  CAPSTONE_CHECK(
+      collect("SELECT p.time, p.publisher, x.person, sum(x.points) FROM published x JOIN publication p "
+              "ON p.id = x.publication WHERE x.submission=? GROUP BY p.id, x.person ORDER BY p.id",
+              [](const Statement& row) {
+                return fmt::format("published by {}: {} sees {}", row.text(1), row.text(2),
+                                   points_text(row.number(3)));
+              }));
+  CAPSTONE_CHECK(collect(
+      "SELECT time, criterion, points, grader, reason FROM second_mark WHERE submission=? ORDER BY id",
+      [](const Statement& row) {
+        return fmt::format("second mark: {} {} by {}: {}", row.text(1), points_text(row.number(2)),
+                           row.text(3), row.text(4));
+      }));
+  CAPSTONE_CHECK(
+      collect("SELECT time, days, grader, reason, member FROM grace WHERE submission=? ORDER BY id",
+              [](const Statement& row) {
+                return fmt::format("{:g} days of grace{} by {}: {}", row.number(1),
+                                   row.is_null(4) ? "" : " for " + row.text(4), row.text(2), row.text(3));
+              }));
+  CAPSTONE_CHECK(collect("SELECT time, verdict, file, digest FROM rejudgement WHERE submission=? ORDER BY id",
+                         [](const Statement& row) {
+                           return fmt::format("judged again on appeal: {} ({}; handed in: {})", row.text(1),
+                                              row.text(2), row.text(3).substr(0, 12));
+                         }));
+  CAPSTONE_CHECK(collect("SELECT time, decision, grader, reason FROM decision WHERE submission=? ORDER BY id",
+                         [](const Statement& row) {
+                           return fmt::format("appeal {} by {}: {}", row.text(1), row.text(2), row.text(3));
+                         }));
   std::stable_sort(entries.begin(), entries.end(),
                    [](const HistoryEntry& a, const HistoryEntry& b) { return a.time < b.time; });
   return entries;

@@ -425,6 +425,28 @@ class Translator : OperandCode {
     const std::string a = in.operands.size() > 1 ? get(1, type) : "",
                       b = in.operands.size() > 2 ? get(2, type) : "",
                       c = in.operands.size() > 3 ? get(3, type) : "";
+    switch (in.operands.size()) {
+      case 2:
+        return of_one(type, a);
+      case 3:
+        return of_two(type, unsigned_type, a, b);
+      case 4:
+        return of_three(type, unsigned_type, a, b, c);
+      default:
+        break;
+    }
+    if (in.is("bfi") && in.operands.size() == 5)
+      return put(type, "capstone_emu::ptx::insert_bits<" + type + ">(" + a + ", " + b + ", " +
+                           get(3, "std::uint32_t") + ", " + get(4, "std::uint32_t") + ")");
+    if (in.is("lop3") && in.operands.size() == 5)
+      return put(type,
+                 "capstone_emu::ptx::lop3(" + a + ", " + b + ", " + c + ", " + get(4, "std::uint32_t") + ")");
+    throw Unsupported{};
+  }
+
+  /// An instruction with one source operand.
+  std::string of_one(const std::string& type, const std::string& a) const {
+    const Instruction& in = *in_;
     static const std::pair<std::string_view, std::string_view> kUnary[] = {{"ex2", "std::exp2(#)"},
                                                                            {"lg2", "std::log2(#)"},
                                                                            {"rcp", "1 / #"},
@@ -439,91 +461,93 @@ class Translator : OperandCode {
                                                                            {"abs", "std::abs(#)"},
                                                                            {"cnot", "# == 0"}};
     const bool wide = type.find("64") != std::string::npos;
-    if (in.operands.size() == 2) {
-      if (in.is("popc")) return put("std::uint32_t", "__popcll(" + a + ")");
-      if (in.is("brev")) return put(type, (wide ? "__brevll(" : "__brev(") + a + ")");
-      if (in.is("clz"))
-        return put("std::uint32_t",
-                   (wide ? "__clzll(static_cast<long long>(" : "__clz(static_cast<int>(") + a + "))");
-      if (in.is("bfind"))
-        return put("std::uint32_t", "capstone_emu::ptx::find_leading<" + type + ">(" + a +
-                                        (in.has("shiftamt") ? ", true)" : ", false)"));
-      if (in.is("testp")) return test_property(a);
-      for (auto& [opcode, pattern] : kUnary)
-        if (in.is(opcode)) {
-          const std::size_t hole = pattern.find('#');
-          return put(
-              type, ranged(std::string(pattern.substr(0, hole)) + a + std::string(pattern.substr(hole + 1))));
-        }
-    }
+    if (in.is("popc")) return put("std::uint32_t", "__popcll(" + a + ")");
+    if (in.is("brev")) return put(type, (wide ? "__brevll(" : "__brev(") + a + ")");
+    if (in.is("clz"))
+      return put("std::uint32_t",
+                 (wide ? "__clzll(static_cast<long long>(" : "__clz(static_cast<int>(") + a + "))");
+    if (in.is("bfind"))
+      return put("std::uint32_t", "capstone_emu::ptx::find_leading<" + type + ">(" + a +
+                                      (in.has("shiftamt") ? ", true)" : ", false)"));
+    if (in.is("testp")) return test_property(a);
+    for (auto& [opcode, pattern] : kUnary)
+      if (in.is(opcode)) {
+        const std::size_t hole = pattern.find('#');
+        return put(type,
+                   ranged(std::string(pattern.substr(0, hole)) + a + std::string(pattern.substr(hole + 1))));
+      }
+    throw Unsupported{};
+  }
+
+  /// An instruction with two source operands.
+  std::string of_two(const std::string& type, const std::string& unsigned_type, const std::string& a,
+                     const std::string& b) const {
+    const Instruction& in = *in_;
     static const std::pair<std::string_view, std::string_view> kBinary[] = {
         {"add", "+"}, {"sub", "-"}, {"div", "/"}, {"and", "&"}, {"or", "|"}, {"xor", "^"}, {"rem", "%"}};
-    if (in.operands.size() == 3) {
-      if (in.has("cc") || in.is("addc") || in.is("subc")) return carrying(unsigned_type);
-      if (in.has("sat") && type == "std::int32_t" && (in.is("add") || in.is("sub")))
-        return put(type, std::string("capstone_emu::ptx::saturated_") +
-                             (in.is("add") ? "sum<" : "difference<") + type + ">(" + a + ", " + b + ")");
-      for (auto& [opcode, symbol] : kBinary)
-        if (in.is(opcode)) return put(type, ranged(a + " " + std::string(symbol) + " " + b));
-      if (in.is("min") || in.is("max")) {
-        if (in.has("xorsign")) throw Unsupported{};
-        return put(type, std::string("capstone_emu::ptx::") + (in.is("min") ? "least<" : "greatest<") +
-                             (in.has("NaN") ? "true>(" : "false>(") + a + ", " + b + ")");
-      }
-      if (in.is("mul24")) return put(type, product24(type, a, b));
-      if (in.is("copysign")) return put(type, "std::copysign(" + b + ", " + a + ")");
-      if (in.is("shl"))
-        return put(type,
-                   "capstone_emu::ptx::shift_left<" + type + ">(" + a + ", " + get(2, "std::uint32_t") + ")");
-      if (in.is("shr"))
-        return put(
-            type, "capstone_emu::ptx::shift_right<" + type + ">(" + a + ", " + get(2, "std::uint32_t") + ")");
-      if (in.is("mul") && in.has("wide"))
-        return put(in.type()[0] == 's' ? "std::int64_t" : "std::uint64_t",
-                   std::string(in.type()[0] == 's' ? "std::int64_t{" : "std::uint64_t{") + a + "} * " + b);
-      if (in.is("mul") && in.has("hi"))
-        return put(type, "capstone_emu::ptx::high_product<" + type + ">(" + a + ", " + b + ")");
-      if (in.is("mul")) return put(type, ranged(a + " * " + b));
+    if (in.has("cc") || in.is("addc") || in.is("subc")) return carrying(unsigned_type);
+    if (in.has("sat") && type == "std::int32_t" && (in.is("add") || in.is("sub")))
+      return put(type, std::string("capstone_emu::ptx::saturated_") +
+                           (in.is("add") ? "sum<" : "difference<") + type + ">(" + a + ", " + b + ")");
+    for (auto& [opcode, symbol] : kBinary)
+      if (in.is(opcode)) return put(type, ranged(a + " " + std::string(symbol) + " " + b));
+    if (in.is("min") || in.is("max")) {
+      if (in.has("xorsign")) throw Unsupported{};
+      return put(type, std::string("capstone_emu::ptx::") + (in.is("min") ? "least<" : "greatest<") +
+                           (in.has("NaN") ? "true>(" : "false>(") + a + ", " + b + ")");
     }
-    if (in.operands.size() == 4) {
-      if (in.has("cc") || in.is("madc")) return carrying(unsigned_type);
-      if (in.is("fma")) return put(type, ranged("std::fma(" + a + ", " + b + ", " + c + ")"));
-      if (in.is("mad") && in.has("wide")) {
-        const std::string product = in.type()[0] == 's' ? "std::int64_t" : "std::uint64_t";
-        return put(product, product + "{" + a + "} * " + b + " + " +
-                                get(3, in.type().ends_with("16")
-                                           ? (in.type()[0] == 's' ? "std::int32_t" : "std::uint32_t")
-                                           : product));
-      }
-      if (in.is("mad") && in.has("hi") && !in.has("sat"))
-        return put(type, "static_cast<" + unsigned_type + ">(capstone_emu::ptx::high_product<" + type + ">(" +
-                             a + ", " + b + ")) + static_cast<" + unsigned_type + ">(" + c + ")");
-      if (in.is("mad24"))
-        return put(type, "static_cast<" + unsigned_type + ">(" + product24(type, a, b) + ") + static_cast<" +
-                             unsigned_type + ">(" + c + ")");
-      if (in.is("sad"))
-        return put(type, c + " + capstone_emu::ptx::distance<" + type + ">(" + a + ", " + b + ")");
-      if (in.is("dp4a") || in.is("dp2a")) return dot_product();
-      if (in.is("slct")) return select_by_sign();
-      if (in.is("fns"))
-        return put("std::uint32_t", "__fns(" + get(1, "std::uint32_t") + ", " + get(2, "std::uint32_t") +
-                                        ", " + get(3, "std::int32_t") + ")");
-      if (in.is("mad") && (in.type()[0] == 'f' || in.has("lo"))) return put(type, a + " * " + b + " + " + c);
-      if (in.is("selp")) return put(type, get(3, "std::uint32_t") + " & 1 ? " + a + " : " + b);
-      if (in.is("prmt")) return put(type, "__byte_perm(" + a + ", " + b + ", " + c + ")");
-      if (in.is("bfe"))
-        return put(type, "capstone_emu::ptx::extract_bits<" + type + ">(" + a + ", " +
-                             get(2, "std::uint32_t") + ", " + get(3, "std::uint32_t") + ")");
-      if (in.is("shf") && (in.has("l") || in.has("r")))
-        return put(type, std::string("__funnelshift_") + (in.has("l") ? "l" : "r") +
-                             (in.has("clamp") ? "c(" : "(") + a + ", " + b + ", " + c + ")");
-    }
-    if (in.is("bfi") && in.operands.size() == 5)
-      return put(type, "capstone_emu::ptx::insert_bits<" + type + ">(" + a + ", " + b + ", " +
-                           get(3, "std::uint32_t") + ", " + get(4, "std::uint32_t") + ")");
-    if (in.is("lop3") && in.operands.size() == 5)
+    if (in.is("mul24")) return put(type, product24(type, a, b));
+    if (in.is("copysign")) return put(type, "std::copysign(" + b + ", " + a + ")");
+    if (in.is("shl"))
       return put(type,
-                 "capstone_emu::ptx::lop3(" + a + ", " + b + ", " + c + ", " + get(4, "std::uint32_t") + ")");
+                 "capstone_emu::ptx::shift_left<" + type + ">(" + a + ", " + get(2, "std::uint32_t") + ")");
+    if (in.is("shr"))
+      return put(type,
+                 "capstone_emu::ptx::shift_right<" + type + ">(" + a + ", " + get(2, "std::uint32_t") + ")");
+    if (in.is("mul") && in.has("wide"))
+      return put(in.type()[0] == 's' ? "std::int64_t" : "std::uint64_t",
+                 std::string(in.type()[0] == 's' ? "std::int64_t{" : "std::uint64_t{") + a + "} * " + b);
+    if (in.is("mul") && in.has("hi"))
+      return put(type, "capstone_emu::ptx::high_product<" + type + ">(" + a + ", " + b + ")");
+    if (in.is("mul")) return put(type, ranged(a + " * " + b));
+    throw Unsupported{};
+  }
+
+  /// An instruction with three source operands.
+  std::string of_three(const std::string& type, const std::string& unsigned_type, const std::string& a,
+                       const std::string& b, const std::string& c) const {
+    const Instruction& in = *in_;
+    if (in.has("cc") || in.is("madc")) return carrying(unsigned_type);
+    if (in.is("fma")) return put(type, ranged("std::fma(" + a + ", " + b + ", " + c + ")"));
+    if (in.is("mad") && in.has("wide")) {
+      const std::string product = in.type()[0] == 's' ? "std::int64_t" : "std::uint64_t";
+      return put(product, product + "{" + a + "} * " + b + " + " +
+                              get(3, in.type().ends_with("16")
+                                         ? (in.type()[0] == 's' ? "std::int32_t" : "std::uint32_t")
+                                         : product));
+    }
+    if (in.is("mad") && in.has("hi") && !in.has("sat"))
+      return put(type, "static_cast<" + unsigned_type + ">(capstone_emu::ptx::high_product<" + type + ">(" +
+                           a + ", " + b + ")) + static_cast<" + unsigned_type + ">(" + c + ")");
+    if (in.is("mad24"))
+      return put(type, "static_cast<" + unsigned_type + ">(" + product24(type, a, b) + ") + static_cast<" +
+                           unsigned_type + ">(" + c + ")");
+    if (in.is("sad"))
+      return put(type, c + " + capstone_emu::ptx::distance<" + type + ">(" + a + ", " + b + ")");
+    if (in.is("dp4a") || in.is("dp2a")) return dot_product();
+    if (in.is("slct")) return select_by_sign();
+    if (in.is("fns"))
+      return put("std::uint32_t", "__fns(" + get(1, "std::uint32_t") + ", " + get(2, "std::uint32_t") + ", " +
+                                      get(3, "std::int32_t") + ")");
+    if (in.is("mad") && (in.type()[0] == 'f' || in.has("lo"))) return put(type, a + " * " + b + " + " + c);
+    if (in.is("selp")) return put(type, get(3, "std::uint32_t") + " & 1 ? " + a + " : " + b);
+    if (in.is("prmt")) return put(type, "__byte_perm(" + a + ", " + b + ", " + c + ")");
+    if (in.is("bfe"))
+      return put(type, "capstone_emu::ptx::extract_bits<" + type + ">(" + a + ", " + get(2, "std::uint32_t") +
+                           ", " + get(3, "std::uint32_t") + ")");
+    if (in.is("shf") && (in.has("l") || in.has("r")))
+      return put(type, std::string("__funnelshift_") + (in.has("l") ? "l" : "r") +
+                           (in.has("clamp") ? "c(" : "(") + a + ", " + b + ", " + c + ")");
     throw Unsupported{};
   }
 
