@@ -93,6 +93,7 @@ def split_head(head):
     names, _, value = " ".join(head.split()).partition(" ")
     value = re.sub(r"^(?:TEXT|INT|UINT|FLOAT):(\{[^}]*\})", r"\1", value)
     value = re.sub(r"^([A-Z]+):(?:INT|FLOAT|UINT) in \[(\S+) - (\S+)\]", r"\1 from \2 to \3", value)
+    value = re.sub(r"=(\S+)$", r" [\1]", value)  # CLI11 before 2.4 writes a default as "=8"
     value = re.sub(r"^([A-Z]+):POSITIVE", r"\1 above 0", value)
     value = re.sub(r"^([A-Z]+):DIR", r"DIR", value)
     return names.split(","), value, notes

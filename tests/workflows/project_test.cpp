@@ -34,7 +34,8 @@ TEST_F(OneProject, CheckInWritesAFileAndARecord) {
 }
 
 TEST_F(OneProject, SubmissionWithAKeyIsRefused) {
-  ASSERT_TRUE(write_file_atomic(workspace_.cwd / "notes.md", "the key is AKIAIOSFODNN7EXAMPLF\n"));
+  const fs::path worklog = workspace_.cwd / "worklog.md";
+  ASSERT_TRUE(write_file_atomic(worklog, read_file(worklog).value() + "\nthe key is AKIAIOSFODNN7EXAMPLF\n"));
   auto plan = plan_submission_here(false, workspace_);
   ASSERT_TRUE(plan) << render(plan.error());
   ASSERT_NE(first_secret(*plan), nullptr);

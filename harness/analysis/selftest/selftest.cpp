@@ -299,7 +299,7 @@ void to_json(Json& json, const Rate& rate) {
               {"passed", rate.passed},
               {"not_run", rate.not_run}};
   if (rate.replayed + rate.in_process)
-    json.update({{"honest_sealed", rate.replayed}, {"honest_not_sealed", rate.in_process}});
+    json.update({{"honest_replayed", rate.replayed}, {"honest_in_process", rate.in_process}});
 }
 
 }  // namespace capstone

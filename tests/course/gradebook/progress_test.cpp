@@ -75,7 +75,7 @@ TEST(Progress, AProjectWithoutMembersHasARowThatSaysSo) {
   first.head = "0123456789abcdef", second.head = "fedcba9876543210", first.stuck = "the first tile";
   auto rows = progress_of({first, second}, {{"Eve", "3", "", 2, {}, {}}}, {}, kNow);
   ASSERT_EQ(rows.size(), 3u) << "two projects without members stay two rows";
-  const ProgressRow& row = row_of(rows, "(no member named, softmax 2026-03-09, ledger 01234567)");
+  const ProgressRow row = row_of(rows, "(no member named, softmax 2026-03-09, ledger 01234567)");
   EXPECT_EQ(row.needs, (Needs{"no member is named: fill in `members` in capstone.yaml, then check in again",
                               "stuck: the first tile"}));
   EXPECT_EQ(row_of(rows, "Eve").needs, Needs{"never checked in"});
