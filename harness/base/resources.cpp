@@ -10,7 +10,7 @@ Result<Resources> locate_resources(const fs::path& executable, const fs::path& c
   fs::path root = executable.parent_path().parent_path();
   Resources found{root / "share" / "capstone",
                   root / "libexec" / "capstone",
-                  cache,
+                  fs::absolute(cache),  // compilers run in folders of their own
                   path_variable,
                   kToolVersion,
                   false,
