@@ -66,7 +66,7 @@ else()
   target_link_libraries(dep::fmt INTERFACE fmt::fmt)
 endif()
 
-# The CUDA player and worker are ordinary programs: nvcc is called by a custom command, so that a machine
+# The GPU host and the CUDA worker are ordinary programs: nvcc is called by a custom command, so that a machine
 # without a Toolkit configures the same tree.
 set(CAPSTONE_NVCC "")
 if(NOT CAPSTONE_LIBRARIES_ONLY AND NOT CAPSTONE_CUDA STREQUAL "OFF")

@@ -92,14 +92,14 @@ TEST_F(Selftest, WithoutAGpuTheGpuBackendIsRefusedAtOnce) {
   EXPECT_EQ(refused.out, "");
 }
 
-TEST_F(Selftest, UnknownExhibitIsSaid) {
+TEST_F(Selftest, UnknownCaseIsSaid) {
   Outcome shown = capstone({"selftest", "--only", "nosuch"});
   EXPECT_EQ(shown.code, 2) << shown;
   EXPECT_TRUE(says(shown.err, "error: no case matches nosuch"));
 }
 
 // A capstone whose corpus is another one.
-class LyingMuseum : public CliTest {
+class LyingCorpus : public CliTest {
  protected:
   void SetUp() override {
     CliTest::SetUp();
@@ -129,7 +129,7 @@ class LyingMuseum : public CliTest {
   }
 };
 
-TEST_F(LyingMuseum, EscapeRefusalAndDifferenceFail) {
+TEST_F(LyingCorpus, EscapeRefusalAndDifferenceFail) {
   lie("01_right", "honest_grid_stride", "1", "{caught: [WRONG]}");
   lie("01_wrong", "01_writes_nothing", "1", "{caught: [CRASH]}");
   lie("honest_wrong", "01_writes_nothing", "honest", "{passes: true}");
@@ -141,7 +141,7 @@ TEST_F(LyingMuseum, EscapeRefusalAndDifferenceFail) {
   EXPECT_TRUE(says(shown.out, "tricks caught: 0 of 2 (0 %); honest kernels passed: 0 of 1 (0 %)"));
 }
 
-TEST_F(LyingMuseum, BrokenManifestIsNamedWithItsLine) {
+TEST_F(LyingCorpus, BrokenManifestIsNamedWithItsLine) {
   lie("01_right", "honest_grid_stride", "1", "{cought: [WRONG]}");
   Outcome shown = selftest();
   EXPECT_EQ(shown.code, 2) << shown;

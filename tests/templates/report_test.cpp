@@ -71,14 +71,14 @@ TEST_F(ReportTest, HasFiveSectionsInOrder) {
   EXPECT_EQ(count(page, "<section "), 5);
 }
 
-TEST_F(ReportTest, EveryExhibitIsShownOnce) {
+TEST_F(ReportTest, EveryFigureIsShownOnce) {
   std::string page = html();
   for (const SectionSpec& spec : worklog_sections())
     for (std::string_view name : spec.figures)
       EXPECT_EQ(count(page, "id=\"figure-" + std::string(name) + "\""), 1) << name;
 }
 
-TEST_F(ReportTest, ExhibitsWhoseMarkersWereDeletedStandAtTheEndOfTheirSection) {
+TEST_F(ReportTest, FiguresWhoseMarkersWereDeletedStandAtTheEndOfTheirSection) {
   std::string text =
       std::regex_replace(testing::fixture_worklog(Where::kGpu), std::regex("<!-- capstone:[a-z-]+ -->"), "");
   std::string page = html_of(text);

@@ -85,8 +85,8 @@ TEST(Manifest, EveryMistakeHasItsPlace) {
   EXPECT_EQ(complaint("schema: 1", "schema: 2"), "1:9 this capstone reads schema 1");
 }
 
-TEST(Manifest, ExhibitWithoutKernelIsNamed) {
-  const fs::path folder = fs::path(testing::TempDir()) / "empty_exhibit";
+TEST(Manifest, CaseWithoutKernelIsNamed) {
+  const fs::path folder = fs::path(testing::TempDir()) / "empty_case";
   fs::create_directories(folder);
   ASSERT_TRUE(write_file_atomic(folder / "manifest.yaml", kGood));
   auto result = load_manifest(folder, resources());

@@ -83,7 +83,7 @@ TEST_F(BundleTest, IsTheSameBytesASecondTime) {
   EXPECT_EQ(read_file(base / "a.tar").value(), read_file(base / "b.tar").value());
 }
 
-TEST_F(BundleTest, ContestantsMustExist) {
+TEST_F(BundleTest, CandidatesMustExist) {
   for (const char* name : {"attempt-3", "attempt-", "robot", "attempt-2x"}) {
     auto packed = pack_bundle(project, {{name}, {}, ""}, base / "b.tar");
     ASSERT_FALSE(packed) << name;
