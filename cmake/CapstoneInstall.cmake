@@ -103,7 +103,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 # emulated kernels; pip fetches CUDA's headers where there is no Toolkit.
 execute_process(COMMAND ldd --version OUTPUT_VARIABLE glibc ERROR_QUIET)
 string(REGEX MATCH "[0-9]+\\.[0-9]+" glibc "${glibc}")
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${glibc}), g++, bubblewrap, python3-pip")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${glibc}), g++, bubblewrap, python3-pip, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gnuplot-nox")
 set(CPACK_STRIP_FILES OFF)  # the emulator's archives carry the line tables of its own functions
 set(CPACK_GENERATOR DEB)
