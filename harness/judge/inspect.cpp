@@ -13,11 +13,12 @@ namespace {
 
 struct Instrument {
   BuildVariant variant;
-  const char *name, *finds;
+  const char* name;  // in records
+  const char *title, *finds;
 };
 constexpr std::array kInstruments{
-    Instrument{BuildVariant::kAsan, "asan", "accesses out of bounds"},
-    Instrument{BuildVariant::kInstrumented, "hooks", "races and memory that nobody wrote"},
+    Instrument{BuildVariant::kAsan, "asan", "asan", "accesses out of bounds"},
+    Instrument{BuildVariant::kInstrumented, "hooks", "instrumented", "races and unwritten memory"},
 };
 
 constexpr std::size_t kSmallCases = 3;
@@ -49,7 +50,7 @@ Result<void> run(const InspectSetup& setup, const Building& building, const Emul
       [&] { return Worker::start_runner({artifact.program.string()}, *setup.sandbox, limits, false); },
       setup.run_timeout * kSlowdown,
       [&](StageEvent event) {
-        event.build = fmt::format("{} build: {}", building.instrument->name, building.instrument->finds);
+        event.build = fmt::format("{} build: {}", building.instrument->title, building.instrument->finds);
         setup.say(event);
       },
       m.candidate};
