@@ -1,7 +1,7 @@
 #pragma once
 // Precompiled once for all libraries and the command line (cmake/CapstoneTarget.cmake): headers that most
 // sources include and that take long to parse. Sources still include what they use, so they also compile
-// without this file. Headers of ours in this list have include guards instead of #pragma once: ccache may
+// without this file. Our own headers in this list have include guards instead of #pragma once: ccache may
 // restore the precompiled header of another checkout, and GCC recognizes a #pragma once file by its time.
 #include <fmt/format.h>
 

@@ -471,7 +471,7 @@ class TimedRun {
     double slack = 0.03 * together.point;
     if (together.low - slack <= alone.high && alone.low <= together.high + slack) return {};
     return fmt::format(
-        "the reference took {} alone and {} beside the candidates: something ran in the background",
+        "the reference took {} alone and {} with the candidates: something ran in the background",
         format_time_ms(alone.point), format_time_ms(together.point));
   }
 

@@ -59,7 +59,7 @@ Result<void> extract_device_code(const fs::path& folder, const Resources& resour
                        folder, resources, sandbox, {}));
   if (!run.ok())
     return fail("cannot take the device code out of a build: " + std::string(trim(run.err)), folder.string(),
-                "objcopy (package binutils) is needed beside the compiler", ExitCode::kEnvironment);
+                "objcopy (package binutils) is needed in addition to the compiler", ExitCode::kEnvironment);
   return {};
 }
 

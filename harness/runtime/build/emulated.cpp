@@ -62,7 +62,7 @@ VariantParts parts_of(BuildVariant variant) {
   switch (variant) {
     case BuildVariant::kFast:
       return {"libcapstone_emulator.a", {}};
-    // The checks call functions of ours (runtime/asan.cpp, ubsan.cpp) instead of libasan's and libubsan's.
+    // The checks call our own functions (runtime/asan.cpp, ubsan.cpp) instead of libasan's and libubsan's.
     // Left out: what CUDA code does on purpose (shifting negative numbers, flattening `tile[0][i]`, float to
     // int of any value).
     case BuildVariant::kAsan:
@@ -70,9 +70,9 @@ VariantParts parts_of(BuildVariant variant) {
               {"-fsanitize=address,signed-integer-overflow,integer-divide-by-zero,shift-exponent,null,"
                "alignment,return,unreachable",
                "-fsanitize-recover=all", "--param=asan-use-after-return=0"}};
-    // Each access calls a function of ours instead of libtsan's, each basic block one that counts it. A
+    // Each access calls our function instead of libtsan's, each basic block one that counts it. A
     // float4 stays one access, loads stay in the order of the source, and arithmetic stays scalar, so that it
-    // can be counted. GCC tells nobody of the store in `tile[i] = combine(a, b)` if that is a call and the
+    // can be counted. GCC does not report the store in `tile[i] = combine(a, b)` if that is a call and the
     // result a structure: nearly nothing stays one.
     case BuildVariant::kInstrumented:
       return {"libcapstone_emulator_hooks.a",
@@ -572,8 +572,8 @@ class EmulatedBuild {
     const fs::path program = scratch_.path() / "worker";
     std::vector<std::string> argv = {tools_.compiler.string(), "-no-pie", object().string()};
     for (const fs::path& part : objects) argv.push_back(part.string());
-    // With a main() of its own the program leaves the worker's in the library, and takes the report at its
-    // end along. The C++ library comes first: what it has is not looked for in ours, beside the worker's
+    // A program that has a main() does not need the worker's, only the report at its end. The C++ library
+    // comes first, so that the linker does not take its symbols from our library, together with the worker's
     // main().
     if (!request_.problem) argv.insert(argv.end(), {"-Wl,-u,capstone_emu_program", "-lstdc++"});
     argv.insert(argv.end(), {tools_.library.string(), "-o", program.string(), "-lpthread"});

@@ -20,7 +20,7 @@ struct Python {
   std::vector<std::filesystem::path> roots;  ///< what an isolated process must be able to read
 
   /// What a process of it is given: its packages, and folders for what PyTorch and Triton build.
-  /// `path_variable`: programs that builds need beside those of the system.
+  /// `path_variable`: programs that builds need, in addition to those of the system.
   std::vector<std::pair<std::string, std::string>> environment(const std::filesystem::path& builds,
                                                                const std::string& path_variable) const;
 };

@@ -12,7 +12,7 @@ WorkerLimits limits_of_python() {
   WorkerLimits limits;
   limits.start = kImport;
   limits.memory = std::size_t{16} << 30;
-  limits.tasks = 4096;                 // thread pools, and compilers beside them
+  limits.tasks = 4096;                 // thread pools, and compilers
   limits.file = std::size_t{1} << 30;  // objects that nvcc writes
   return limits;
 }

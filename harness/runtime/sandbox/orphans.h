@@ -4,7 +4,7 @@
 
 namespace capstone {
 
-/// How every sandbox of ours begins, after the program's name.
+/// How each of our sandboxes begins, after the program's name.
 inline constexpr std::array kSandboxOpening{
     "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc"};
 

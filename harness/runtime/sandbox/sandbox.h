@@ -22,7 +22,7 @@ enum class Isolation { kBubblewrap, kLandlock, kNone };
 
 class Sandbox {
  public:
-  /// Tries bwrap (on PATH, else the copy beside our own programs), then Landlock, each once with a program
+  /// Tries bwrap (on PATH, else the copy next to our own programs), then Landlock, each once with a program
   /// that does nothing. Resources::isolation chooses one of them instead.
   static Sandbox detect(const Resources& resources);
   /// No isolation beyond limits; `why` goes into every verdict.

@@ -30,7 +30,7 @@ class Channel {
   tl::expected<Packet, ChannelEnd> receive(std::chrono::milliseconds timeout,
                                            const std::function<bool()>& alive);
 
-  /// Whether something has come that nobody waited for.
+  /// Whether a packet has arrived that was not requested.
   bool pending() const;
 
  private:
