@@ -237,7 +237,8 @@ Result<std::vector<Measurement>> judged(const Context& context, const std::vecto
   request.restarts = 2;
   request.options.hidden_cases = 1;
   request.options.python = "none";
-  request.options.quick = true;
+  request.options.quick = choose_backend(Backend::kAuto, context.resources).backend != Backend::kCuda;
+  request.extra_checks = ExtraChecks::kNever;
   for (const std::string& name : names)
     request.candidates.push_back({name, context.resources.share / "examples" / "demos" / (name + ".cu")});
   auto measurements =

@@ -77,6 +77,7 @@ Result<bool> check_replayed(const CudaSession& session, const Oracle& oracle, co
   CudaProgram& program = cuda_program(candidate);
   GateOneSetup setup = setup_of(session, oracle, candidate);
   CAPSTONE_TRY(program.replayed, capture(session, program.artifact));
+  program.replayed->start_capture_worker();
   setup.start_worker = program.start(session);
   CAPSTONE_TRY(candidate.wants, gate_one(setup, bound.cases, m));
   m.execution = Execution::kReplayed;

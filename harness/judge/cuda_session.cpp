@@ -130,6 +130,12 @@ Result<void> open_device(CudaSession& session, const fs::path& gpu_host_program,
   CAPSTONE_TRY(session.gpu_host, GpuHost::start(gpu_host_program, session.trusted));
   session.peaks = peaks_of(attributes_of(session.gpu_host->device()));
   session.sandbox.allow_reading(session.toolkit.root);  // the CUDA runtime that both programs load
+  if (is_timed(session.request()) && session.has_native())
+    session.native_wants = std::async(std::launch::async, [&session] {
+                             return wants_of(session.problem(), [&session] {
+                               return session.start_worker(session.native.program, true);
+                             });
+                           }).share();
   const auto& candidates = session.request().candidates;
   const bool any_python = std::any_of(candidates.begin(), candidates.end(),
                                       [](const Candidate& each) { return is_python(each.source); });

@@ -1,6 +1,7 @@
 #pragma once
 // What a judgement on a GPU has at hand: the GPU, capstone's own programs, the GPU host that owns the
 // tensors, the baselines.
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ struct CudaSession {
   std::optional<FileLock> gpu_lock;  ///< held while anything runs on the GPU
   std::unique_ptr<GpuHost> gpu_host;
   DevicePeaks peaks;
+  /// What the native baseline needs at the measured size; asked while gate one runs. Nothing: it is not timed
+  std::shared_future<Result<PrivateBytes>> native_wants;
   double building = 0;  ///< [s]
 
   const JudgeRequest& request() const { return *context.request; }

@@ -24,6 +24,10 @@ std::string StageEvent::line() const {
     case Stage::kGateTwo:
       return fmt::format("gate two: restart {} of at least {}, {:.0f} s of about {:.0f} s", number, total,
                          seconds, budget_seconds);
+    case Stage::kSustained:
+      return "gate two: launches back to back on a warm chip";
+    case Stage::kExtraChecks:
+      return candidate + ": more checks, off the clock";
   }
   return detail;
 }

@@ -14,6 +14,8 @@ enum class Stage {
   kEmulatedTimes,
   kBuildInstrumented,
   kGateTwo,  ///< restart `number` of at least `total`; `seconds` of about `budget_seconds`
+  kSustained,
+  kExtraChecks,
 };
 
 struct StageEvent {

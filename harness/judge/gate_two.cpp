@@ -1,19 +1,17 @@
 #include "harness/judge/gate_two.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <future>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "harness/base/text.h"
-#include "harness/judge/gate_one.h"
+#include "harness/judge/disturbance.h"
 #include "harness/runtime/cuda/device_buffers.h"
 #include "harness/timing/statistics.h"
 
@@ -21,39 +19,29 @@ namespace capstone {
 namespace {
 
 constexpr int kMaxRestarts = 12;
-constexpr int kBlocks = 4;   // per restart
+constexpr int kBlocks = 6;   // per restart
 constexpr int kDropped = 2;  // samples after a switch of arms
 constexpr double kLong =
     20;  // ms; a launch this long has forgotten what ran before it: one sample is dropped
+constexpr int kLeast = 3, kMost = 5;  // samples of a block under each state of the cache
 constexpr int kWarmUpMost = 30;
-constexpr double kWarmAfter = 500;  // ms of launches, three at least
-constexpr int kHostTimed = 3;       // launches a block that the judge times itself
-constexpr int kAgain = 3;           // times that a disturbed block is run again
-// A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up
-// to here: during the spin it could work unseen.
-constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3;  // ns
-// Python takes longer to launch the same; its launches are hidden from the judge's own clock, too.
-constexpr std::int64_t kHidePython = 300'000;  // ns
+constexpr double kWarmAfter = 500;                     // ms of launches, three at least
+constexpr int kHostTimed = 3;                          // launches a block that the judge times itself
+constexpr int kAgain = 3;                              // times that a disturbed block is run again
+constexpr double kHidePython = 300e3;                  // ns; hidden from the judge's own clock, too
+constexpr double kNarrow = 0.01, kNarrowQuick = 0.03;  // half-widths that end the sampling
+// Checks off the clock: launches, their random gaps, and when slow kernels have had enough of them.
+constexpr int kExtraChecks = 200, kExtraChecksLeast = 10;
+constexpr int kWatched = 20;  // of them, with a look at the guard bands during the run
+constexpr double kLongestGap = 10, kExtraSeconds = 3;  // ms, s
+// Sustained runs: the chip gets warm for a while, then the same for the record.
+constexpr int kSustainedRounds = 3;
+constexpr double kHeat = 400, kSustained = 400;  // ms a round
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begun) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
-}
-
-// Whether a process is this one or was started by it, however many steps down. A number that /proc does not
-// know belongs to another namespace; its owner cannot be determined.
-bool is_ours(long pid) {
-  for (int depth = 0; depth < 64 && pid > 1; ++depth) {
-    if (pid == ::getpid()) return true;
-    std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-    std::string text;
-    if (!std::getline(stat, text)) return depth == 0;
-    const std::size_t after = text.rfind(')');
-    if (after == std::string::npos || std::sscanf(text.c_str() + after + 1, " %*c %ld", &pid) != 1)
-      return true;
-  }
-  return false;
 }
 
 CaseResult failed(const Problem& problem, std::string what, std::string where, std::string hint) {
@@ -88,20 +76,16 @@ class TimedRun {
       announce(restart + 1, seconds_since(begun), budget);
       CAPSTONE_CHECK(one_restart(restart, budget));
       if (restart + 1 < setup_.restarts) continue;
-      if (all_narrow()) break;
-      if (seconds_since(begun) > budget) {
-        outcome.budget_spent = true;
-        break;
-      }
+      if (all_narrow() || seconds_since(begun) > budget) break;
     }
-    if (!all_narrow()) outcome.budget_spent = true;
+    outcome.budget_spent = !all_narrow();
+    if (setup_.sustained) CAPSTONE_CHECK(run_sustained());
+    if (setup_.extra_checks) CAPSTONE_CHECK(check_off_the_clock());
     CAPSTONE_TRY(Json after, setup_.gpu_host->telemetry());
     outcome.telemetry["after"] = after;
     outcome.telemetry["run_again"] = run_again_;
-    outcome.telemetry["seconds"] = {{"starting", spent_.starting},
-                                    {"warming_up", spent_.warming_up},
-                                    {"sampling", spent_.sampling},
-                                    {"warm", spent_.warm}};
+    outcome.telemetry["blocks"] = blocks();
+    outcome.telemetry["seconds"] = seconds_;
     outcome.void_because = solo_difference();
     if (!disturbed_.empty()) outcome.void_because = disturbed_;
     outcome.seconds = seconds_since(begun);
@@ -118,16 +102,34 @@ class TimedRun {
     setup_.say(event);
   }
 
+  void spend(const char* stage, Clock::time_point begun) {
+    seconds_[stage] = seconds_.value(stage, 0.0) + seconds_since(begun);
+  }
+
+  // Every arm's clock and power after each of its blocks.
+  Json blocks() const {
+    Json all = Json::array();
+    for (const TimedArm& arm : arms_) {
+      Json mhz = Json::array(), watts = Json::array();
+      for (const PowerReading& reading : arm.power) {
+        mhz.push_back(reading.sm_mhz);
+        watts.push_back(std::round(reading.watts));
+      }
+      all.push_back({{"arm", arm.name}, {"sm_mhz", std::move(mhz)}, {"watts", std::move(watts)}});
+    }
+    return all;
+  }
+
   bool alive(std::size_t arm) const { return !arms_[arm].failure && !arms_[arm].left_out; }
 
   Result<void> one_restart(int restart, double budget) {
     workers_.resize(arms_.size());
-    // Optional baselines live on: torch.compile takes longer than all samples of a restart, and nothing is
-    // decided by their times.
-    for (std::size_t a = 0; a < arms_.size(); ++a)
-      if (!arms_[a].optional) workers_[a].reset();
     auto begun = Clock::now();
+    stop_workers();
+    spend("stopping", begun);
+    begun = Clock::now();
     CAPSTONE_CHECK(buffers_.map());
+    spend("of_starting_memory", begun);
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (workers_[a])
         if (auto mapped = buffers_.share(*workers_[a], false); !mapped)
@@ -147,7 +149,7 @@ class TimedRun {
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (alive(a) && !workers_[a]) others.push_back(a);
     CAPSTONE_CHECK(start(others));
-    spent_.starting += seconds_since(begun);
+    spend("starting", begun);
     begun = Clock::now();
     double slowest = 0;
     for (std::size_t a = 0; a < arms_.size(); ++a)
@@ -156,15 +158,17 @@ class TimedRun {
         CAPSTONE_TRY(int samples, warm_up(a));
         slowest = std::max(slowest, seconds_since(t) / std::max(1, samples));
       }
-    spent_.warming_up += seconds_since(begun);
+    spend("warming_up", begun);
     begun = Clock::now();
-    // As many samples a block as the budget of one restart allows, 3 to 12.
-    double runs = budget / setup_.restarts * 0.8 / std::max(1e-4, slowest * double(arms_.size()) * kBlocks);
-    int count = std::clamp(static_cast<int>(runs) - kDropped, 3, 12);
-    for (TimedArm& arm : arms_) {
-      arm.samples.emplace_back();
-      arm.block_medians.emplace_back();
-    }
+    // As many samples a block as the budget of one restart allows.
+    const double runs =
+        budget / setup_.restarts * 0.8 / std::max(1e-4, slowest * double(arms_.size()) * kBlocks);
+    const int count = std::clamp((static_cast<int>(runs) - kDropped) / 2, kLeast, kMost);
+    for (TimedArm& arm : arms_)
+      for (CacheState state : kCacheStates) {
+        arm.series(state).samples.emplace_back();
+        arm.series(state).block_medians.emplace_back();
+      }
     for (int block = 0; block < kBlocks; ++block)
       for (int attempt = 0;; ++attempt) {
         CAPSTONE_TRY(std::string disturbance, one_block(count));
@@ -176,11 +180,11 @@ class TimedRun {
         }
         for (TimedArm& arm : arms_) drop_block(arm, count);
       }
-    spent_.sampling += seconds_since(begun);
+    spend("sampling", begun);
     begun = Clock::now();
     for (std::size_t a = 0; a < arms_.size(); ++a)
       if (alive(a)) CAPSTONE_CHECK(warm(a));
-    spent_.warm += seconds_since(begun);
+    spend("warm", begun);
     return {};
   }
 
@@ -189,57 +193,65 @@ class TimedRun {
     std::vector<std::size_t> order(arms_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), random_);
-    std::vector<double> clocks;
+    std::vector<PowerReading> readings;
     std::string disturbance;
     for (std::size_t a : order) {
+      if (alive(a)) CAPSTONE_CHECK(part_of_block(a, count));
       if (!alive(a)) continue;
-      std::vector<double> kept;
-      int dropped = kDropped;
-      for (int i = 0; i < count + dropped && alive(a); ++i) {
-        CAPSTONE_TRY(double ms, sample(a));
-        if (i == 0 && ms > kLong) dropped = 1;
-        if (i >= dropped && alive(a)) kept.push_back(ms);
-      }
-      if (alive(a) && any_claims())
-        for (int i = 0; i < kHostTimed && alive(a); ++i) CAPSTONE_CHECK(host_timer_sample(a));
-      if (!alive(a)) continue;
-      arms_[a].block_medians.back().push_back(median(kept));
-      auto& all = arms_[a].samples.back();
-      all.insert(all.end(), kept.begin(), kept.end());
+      const auto begun = Clock::now();
       CAPSTONE_TRY(Json seen, setup_.gpu_host->telemetry());
-      if (seen.contains("sm_mhz")) clocks.push_back(seen["sm_mhz"].get<double>());
-      if (std::string why = trouble_in(seen); !why.empty()) disturbance = why;
+      spend("of_samples_telemetry", begun);
+      arms_[a].power.push_back(power_of(seen));
+      readings.push_back(arms_[a].power.back());
+      if (std::string why = disturbance_in(seen); !why.empty()) disturbance = why;
     }
-    if (disturbance.empty() && clocks.size() > 1) {
-      auto [low, high] = std::minmax_element(clocks.begin(), clocks.end());
-      if (*high > 1.02 * *low)
-        disturbance = fmt::format("the SM clock went from {:.0f} to {:.0f} MHz between arms", *low, *high);
+    return disturbance.empty() ? clock_change(readings) : disturbance;
+  }
+  // `count` samples under each state of the cache, in turn, then those that the judge times itself.
+  Result<void> part_of_block(std::size_t a, int count) {
+    int dropped = kDropped;
+    for (int i = 0; i < dropped && alive(a); ++i) {
+      CAPSTONE_TRY(const double ms, sample(a, CacheState::kClean));
+      if (ms > kLong) dropped = 1;
     }
-    return disturbance;
-  }
-  static void drop_block(TimedArm& arm, int count) {
-    if (!arm.block_medians.back().empty()) arm.block_medians.back().pop_back();
-    auto& all = arm.samples.back();
-    all.resize(all.size() - std::min(all.size(), static_cast<std::size_t>(count)));
-  }
-  // Slowdowns that no kernel is to blame for, and others at work on the GPU. A power cap is recorded, not
-  // mended: it is how fast this GPU is.
-  std::string trouble_in(const Json& seen) const {
-    constexpr std::uint64_t kHardware = 0x8, kThermalSoftware = 0x20, kThermalHardware = 0x40,
-                            kPowerBrake = 0x80;
-    const std::uint64_t throttle = seen.value("throttle", std::uint64_t{0});
-    if (throttle & (kThermalSoftware | kThermalHardware)) return "the GPU slowed down because it was hot";
-    if (throttle & (kHardware | kPowerBrake)) return "the GPU slowed down because of its power supply";
-    if (auto busy = seen.find("busy"); busy != seen.end() && busy->is_array())
-      for (const Json& process : *busy)
-        if (!is_ours(process.value("pid", 0)))
-          return fmt::format("another process ({}) computes on this GPU", process.value("pid", 0));
+    std::vector<double> kept[kCacheStates.size()];
+    for (int i = 0; i < count && alive(a); ++i)
+      for (CacheState state : kCacheStates) {
+        if (!alive(a)) continue;
+        CAPSTONE_TRY(const double ms, sample(a, state));
+        kept[static_cast<std::size_t>(state)].push_back(ms);
+      }
+    if (any_claims())
+      for (int i = 0; i < kHostTimed && alive(a); ++i) CAPSTONE_CHECK(host_timer_sample(a));
+    if (!alive(a)) return {};
+    for (CacheState state : kCacheStates) {
+      const std::vector<double>& times = kept[static_cast<std::size_t>(state)];
+      Series& series = arms_[a].series(state);
+      series.block_medians.back().push_back(median(times));
+      series.samples.back().insert(series.samples.back().end(), times.begin(), times.end());
+    }
     return {};
   }
+  static void drop_block(TimedArm& arm, int count) {
+    for (CacheState state : kCacheStates) {
+      Series& series = arm.series(state);
+      if (!series.block_medians.back().empty()) series.block_medians.back().pop_back();
+      auto& all = series.samples.back();
+      all.resize(all.size() - std::min(all.size(), static_cast<std::size_t>(count)));
+    }
+  }
   bool any_claims() const {
-    return std::any_of(arms_.begin(), arms_.end(), [](const TimedArm& arm) {
-      return !arm.trusted && !arm.trusted_clock && !arm.failure;
-    });
+    return std::any_of(arms_.begin(), arms_.end(),
+                       [](const TimedArm& arm) { return arm.is_claim() && !arm.failure; });
+  }
+
+  // All at once: taking a CUDA context down takes a while, too. Optional baselines live on: torch.compile
+  // takes longer than all samples of a restart, and nothing is decided by their times.
+  void stop_workers() {
+    std::vector<std::future<void>> stopping;
+    for (std::size_t a = 0; a < arms_.size(); ++a)
+      if (!arms_[a].optional && workers_[a])
+        stopping.push_back(std::async(std::launch::async, [&worker = workers_[a]] { worker.reset(); }));
   }
 
   // All at once: making a CUDA context takes most of a second, and nothing is timed now.
@@ -297,8 +309,8 @@ class TimedRun {
   }
 
   // One sample; NaN (and a recorded failure) when the candidate broke.
-  Result<double> sample(std::size_t a) {
-    CAPSTONE_TRY(auto timed, verified_run(a, hide_ns(a)));
+  Result<double> sample(std::size_t a, CacheState state = CacheState::kClean) {
+    CAPSTONE_TRY(auto timed, verified_run(a, hide_ns(a), state));
     if (!timed) return std::nan("");
     arms_[a].launch_ms =
         arms_[a].launch_ms == 0 ? timed->launch_ms : 0.7 * arms_[a].launch_ms + 0.3 * timed->launch_ms;
@@ -307,7 +319,7 @@ class TimedRun {
   // One launch that nothing hides, by the judge's own clock: from the request to the answer, which is sent
   // after the whole device has come to rest.
   Result<void> host_timer_sample(std::size_t a) {
-    CAPSTONE_TRY(auto timed, verified_run(a, arms_[a].python ? kHidePython : 0));
+    CAPSTONE_TRY(auto timed, verified_run(a, arms_[a].python ? static_cast<std::int64_t>(kHidePython) : 0));
     if (!timed) return {};
     arms_[a].plain.push_back(timed->ms);
     arms_[a].host_timer.push_back(timed->host_timer_ms);
@@ -322,7 +334,9 @@ class TimedRun {
     double ms, launch_ms, host_timer_ms;
   };
   // Fresh inputs, the run, and whether it was right. Empty when the candidate broke.
-  Result<std::optional<Timed>> verified_run(std::size_t a, std::int64_t hide) {
+  // `watched`: with a look at the guard bands while it runs.
+  Result<std::optional<Timed>> verified_run(std::size_t a, std::int64_t hide,
+                                            CacheState state = CacheState::kClean, bool watched = false) {
     using Nothing = std::optional<Timed>;
     const bool first = !strictly_checked_.contains(a);
     // What the oracle is asked about each arm are the same inputs, so that it is asked once.
@@ -338,10 +352,16 @@ class TimedRun {
         }
       }
     }
-    CAPSTONE_CHECK(buffers_.fill(seed));
     auto begun = Clock::now();
-    auto answer = workers_[a]->ask(buffers_.run_request(false, 1, hide), setup_.run_timeout);
+    CAPSTONE_CHECK(buffers_.fill(seed, state == CacheState::kDirty));
+    spend("of_samples_filling", begun);
+    begun = Clock::now();
+    Json request = buffers_.run_request(false, 1, hide);
+    if (watched) request["watch"] = buffers_.guard_bands();
+    auto answer = workers_[a]->ask(request, setup_.run_timeout);
     const double host_timer_ms = seconds_since(begun) * 1000;
+    spend("of_samples_running", begun);
+    begun = Clock::now();
     if (!answer) {
       CAPSTONE_CHECK(take_failure(a, answer.error()));
       return Nothing();
@@ -374,6 +394,9 @@ class TimedRun {
       if (setup_.problem->oracle_is_reference) CAPSTONE_CHECK(check_reference_in_double());
     }
     CAPSTONE_TRY(std::string wrong, buffers_.verify(fingerprints));
+    spend("of_samples_checking", begun);
+    if (watched && said.value("touched", false))
+      wrong = "memory outside the tensors was written during a run, and put back";
     if (wrong.empty() && first && (!arms_[a].trusted || arms_[a].python)) {
       CAPSTONE_TRY(wrong, buffers_.probe(false));
     }
@@ -430,7 +453,7 @@ class TimedRun {
   Result<void> warm(std::size_t a) {
     CAPSTONE_TRY(auto right, verified_run(a, 0));  // leaves inputs, and for prepare() its result, in place
     if (!right) return {};
-    double ms = arms_[a].samples.back().empty() ? 1 : median(arms_[a].samples.back());
+    double ms = arms_[a].clean.samples.back().empty() ? 1 : median(arms_[a].clean.samples.back());
     int repeat = std::clamp(static_cast<int>(100 / std::max(ms, 0.01)), 1, 50);
     auto answer = workers_[a]->ask(buffers_.run_request(false, repeat, 0), setup_.run_timeout);
     if (!answer) return take_failure(a, answer.error());
@@ -441,31 +464,76 @@ class TimedRun {
     return {};
   }
 
+  // Launches back to back, the chip kept warm: every arm in each round, in random order. Shown, never graded.
+  Result<void> run_sustained() {
+    const auto begun = Clock::now();
+    setup_.say({Stage::kSustained, {}});
+    for (int round = 0; round < kSustainedRounds; ++round) {
+      std::vector<std::size_t> order(arms_.size());
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::shuffle(order.begin(), order.end(), random_);
+      for (std::size_t a : order)
+        if (alive(a)) CAPSTONE_CHECK(sustain(a));
+    }
+    spend("sustained", begun);
+    return {};
+  }
+  Result<void> sustain(std::size_t a) {
+    CAPSTONE_TRY(auto right, verified_run(a, 0));  // leaves inputs, and for prepare() its result, in place
+    if (!right) return {};
+    const double ms = std::max(arms_[a].warm.empty() ? right->ms : arms_[a].warm.back(), 1e-3);
+    double sustained_ms = 0;
+    for (const double length : {kHeat, kSustained}) {
+      const int repeat = std::max(1, static_cast<int>(length / ms));
+      auto answer = workers_[a]->ask(buffers_.run_request(false, repeat, 0), setup_.run_timeout);
+      if (!answer) return take_failure(a, answer.error());
+      sustained_ms = answer->number("ms").value_or(0);  // the second, of the warm chip, stays
+    }
+    CAPSTONE_TRY(const Json seen, setup_.gpu_host->telemetry());
+    arms_[a].sustained.push_back({sustained_ms, power_of(seen)});
+    return {};
+  }
+
+  // A kernel may be honest as long as a judge usually looks. So each candidate runs on for a while, with
+  // fresh inputs and random gaps; the results are checked, the times are not used.
+  Result<void> check_off_the_clock() {
+    const auto begun = Clock::now();
+    std::uniform_real_distribution<double> gap(0, kLongestGap);
+    for (std::size_t a = setup_.first_candidate; a < arms_.size(); ++a) {
+      if (!alive(a)) continue;
+      setup_.say({Stage::kExtraChecks, arms_[a].name});
+      const auto start = Clock::now();
+      for (int& i = arms_[a].extra_checks; alive(a) && i < kExtraChecks; ++i) {
+        if (i >= kExtraChecksLeast && seconds_since(start) > kExtraSeconds) break;
+        std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(gap(random_)));
+        const bool watched = arms_[a].trusted_clock && i < kWatched;
+        CAPSTONE_TRY(const auto right, verified_run(a, hide_ns(a), CacheState::kClean, watched));
+        (void)right;
+      }
+      if (arms_[a].failure && arms_[a].extra_checks > kWatched)
+        arms_[a].failure->hint =
+            "right while it was timed, and wrong afterwards: results must not depend on how often or for how "
+            "long the kernel has run";
+    }
+    spend("extra_checks", begun);
+    return {};
+  }
+
   bool all_narrow() const {
     for (std::size_t a = setup_.reference + 1; a < arms_.size(); ++a)
-      if (alive(a) && (a == setup_.reference + 1 || a >= setup_.first_candidate) && !narrow_enough(ratio(a)))
-        return false;
+      if (alive(a) && (a == setup_.reference + 1 || a >= setup_.first_candidate))
+        for (CacheState state : kCacheStates)
+          if (!narrow_enough(ratio(a, state), setup_.quick ? kNarrowQuick : kNarrow)) return false;
     return true;
   }
-  Interval ratio(std::size_t a) const {
-    return bootstrap_ratio(log_ratios(arms_[setup_.reference], arms_[a]), 1000, 1);
+  Interval ratio(std::size_t a, CacheState state) const {
+    return bootstrap_ratio(log_ratios(arms_[setup_.reference].series(state), arms_[a].series(state)), 1000,
+                           1);
   }
 
- public:
-  static std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {
-    std::vector<std::vector<double>> logs;
-    for (std::size_t r = 0; r < arm.block_medians.size(); ++r) {
-      logs.emplace_back();
-      for (std::size_t b = 0; b < arm.block_medians[r].size() && b < reference.block_medians[r].size(); ++b)
-        logs.back().push_back(std::log(reference.block_medians[r][b] / arm.block_medians[r][b]));
-    }
-    return logs;
-  }
-
- private:
   // The reference alone against the reference in company.
   std::string solo_difference() const {
-    const std::vector<double> company = arms_[setup_.reference].all_samples();
+    const std::vector<double> company = arms_[setup_.reference].clean.all();
     if (solo_.empty() || company.empty()) return {};
     Interval alone = median_interval(solo_), together = median_interval(company);
     double slack = 0.03 * together.point;
@@ -485,58 +553,14 @@ class TimedRun {
   std::vector<std::string> run_again_;
   std::string disturbed_;
   bool probed_ = false;
-  struct {
-    double starting = 0, warming_up = 0, sampling = 0, warm = 0;  // s
-  } spent_;
+  Json seconds_ = Json::object();  ///< [s] by stage; those of samples are parts of warming up and sampling
   std::mt19937_64 random_{fresh_seed()};
 };
 
 }  // namespace
 
-std::vector<double> TimedArm::all_samples() const {
-  std::vector<double> all;
-  for (const auto& restart : samples) all.insert(all.end(), restart.begin(), restart.end());
-  return all;
-}
-
 Result<GateTwoOutcome> gate_two(const GateTwoSetup& setup, std::vector<TimedArm>& arms) {
   return TimedRun(setup, arms).run();
-}
-
-std::optional<HostTimerView> host_timer_view(const TimedArm& reference, const TimedArm& arm) {
-  std::vector<double> way;
-  for (std::size_t i = 0; i < reference.host_timer.size(); ++i)
-    way.push_back(reference.host_timer[i] - reference.plain[i]);
-  const std::vector<double> samples = arm.all_samples();
-  if (way.size() < 6 || arm.host_timer.size() < 6 || samples.empty()) return std::nullopt;
-  const Interval overhead = median_interval(way), outside = median_interval(arm.host_timer);
-  HostTimerView view;
-  view.ms = outside.point - overhead.point;
-  view.slack_ms = overhead.high - overhead.low + outside.high - outside.low;
-  const double allowed = 1.05 * median(samples) + 0.003 + view.slack_ms;
-  view.agrees = view.ms <= allowed;
-  view.host_bound = !view.agrees && view.ms <= allowed + arm.launch_ms;
-  return view;
-}
-
-double longest_hidden_ns(const std::vector<TimedArm>& arms, std::size_t a) {
-  const auto is_claim = [](const TimedArm& arm) { return !arm.trusted && !arm.trusted_clock; };
-  const bool beside_python =
-      std::any_of(arms.begin(), arms.end(), [&](const TimedArm& arm) { return arm.python && is_claim(arm); });
-  if (is_claim(arms[a])) return arms[a].python ? double(kHidePython) : kHideClaimed;
-  return beside_python ? double(kHidePython) : kHideTrusted;
-}
-
-std::string bound_by_launches(const std::vector<TimedArm>& arms, std::size_t a) {
-  const std::vector<double> samples = arms[a].all_samples();
-  const double hidden_ms = longest_hidden_ns(arms, a) / 1e6;
-  if (samples.empty() || arms[a].launch_ms - hidden_ms <= 0.5 * median(samples)) return {};
-  return fmt::format("bound by its launches: the host takes {} for one, {} of it hidden",
-                     format_time_ms(arms[a].launch_ms), format_time_ms(hidden_ms));
-}
-
-std::vector<std::vector<double>> log_ratios(const TimedArm& reference, const TimedArm& arm) {
-  return TimedRun::log_ratios(reference, arm);
 }
 
 }  // namespace capstone

@@ -1,5 +1,6 @@
 #include "harness/judge/judge.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "harness/judge/decide.h"
@@ -89,17 +90,28 @@ void revoke_gate_two(std::vector<Measurement>& measurements, const std::vector<G
   }
 }
 
+// What a first look on a GPU leaves out. Whatever needs PyTorch keeps it.
+JudgeRequest first_look(JudgeRequest request) {
+  request.options.hidden_cases = std::min(request.options.hidden_cases, 1);
+  if (!request.problem->oracle_is_reference) request.options.python = "none";
+  request.options.budget_seconds = std::min(request.options.budget_seconds, 1.0);
+  request.restarts = 1;
+  request.extra_checks = ExtraChecks::kNever;
+  return request;
+}
+
 }  // namespace
 
-Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resources& resources,
+Result<std::vector<Measurement>> judge(const JudgeRequest& wanted, const Resources& resources,
                                        const Narration& say) {
   const auto begun = std::chrono::steady_clock::now();
-  const BackendChoice choice = choose_backend(request.options.backend, resources);
+  const BackendChoice choice = choose_backend(wanted.options.backend, resources);
   const bool on_gpu = choice.backend == Backend::kCuda;
+  const JudgeRequest request =
+      on_gpu && wanted.options.quick && is_timed(wanted) ? first_look(wanted) : wanted;
   const Sandbox sandbox = Sandbox::detect(resources);
   const JudgeContext context{&request, &resources, &say, &sandbox};
-  const OracleInWaiting oracle(request, resources,
-                               on_gpu ? OracleInWaiting::When::kOnDemand : OracleInWaiting::When::kNow);
+  const OracleInWaiting oracle(request, resources);
   CAPSTONE_TRY(auto measurements, run(request, parts_of(context, choice, oracle), oracle));
   if (on_gpu ? request.options.check_races : !request.options.quick) {
     std::vector<GateOne> before;

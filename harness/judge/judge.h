@@ -23,15 +23,23 @@ struct Candidate {
   std::filesystem::path source;  ///< the .cu, or a .py with ModelNew
 };
 
+/// Whether candidates are checked 200 times more, off the clock, after they were timed.
+enum class ExtraChecks {
+  kNever,      ///< of the tool's own kernels
+  kSometimes,  ///< at random: no candidate can know
+  kAlways
+};
+
 struct JudgeRequest {
   const Problem* problem = nullptr;
   std::vector<Candidate> candidates;
   JudgeOptions options;
   std::filesystem::path baseline;  ///< CUDA: the native baseline; empty: the problem's own
   int restarts =
-      5;  ///< CUDA: of every process, at least; fewer say less about what varies from process to process
-  bool timing = true;  ///< false: gate one only
-  int arms = 1;        ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
+      3;  ///< CUDA: of every process, at least; fewer say less about what varies from process to process
+  bool timing = true;                                  ///< false: gate one only
+  ExtraChecks extra_checks = ExtraChecks::kSometimes;  ///< CUDA
+  int arms = 1;  ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
   std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
 };
 

@@ -117,8 +117,12 @@ std::vector<JudgeOption> make_table() {
              &JudgeOptions::hidden_cases, 0, 100),
       python_option(),
       baselines_option(),
-      flag("quick", "on the CPU: outputs alone, without the builds that look for bad accesses and races",
+      flag("quick",
+           "a first look: on the CPU outputs alone, without the builds that look for bad accesses and races; "
+           "on a GPU fewer cases and samples, never a verdict",
            &JudgeOptions::quick),
+      flag("sustained", "on a GPU: also time launches back to back on a warm chip (shown, never graded)",
+           &JudgeOptions::sustained, "quick"),
       flag("check_races",
            "on a GPU: also run the instrumented builds on the CPU, which find bad accesses and races",
            &JudgeOptions::check_races, "quick"),

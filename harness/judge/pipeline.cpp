@@ -11,11 +11,10 @@
 
 namespace capstone {
 
-OracleInWaiting::OracleInWaiting(const JudgeRequest& request, const Resources& resources, When when)
-    : pending_(
-          std::async(when == When::kNow ? std::launch::async : std::launch::deferred, [&request, &resources] {
-            return load_oracle(*request.problem, resources, request.options.python);
-          }).share()) {}
+OracleInWaiting::OracleInWaiting(const JudgeRequest& request, const Resources& resources)
+    : pending_(std::async(std::launch::async, [&request, &resources] {
+                 return load_oracle(*request.problem, resources, request.options.python);
+               }).share()) {}
 
 Result<const Oracle*> OracleInWaiting::get() const {
   const Result<Oracle>& loaded = pending_.get();

@@ -62,6 +62,7 @@ struct Race {
       0;  ///< the arm whose time is gate two's measure; the one behind it is the same again
   std::size_t first_candidate = 0;
   DevicePeaks peaks;
+  bool quick = false;  ///< times for a first look; no verdict follows from them
 };
 
 struct Timed {
@@ -79,12 +80,11 @@ struct JudgeContext {
   const Problem& problem() const { return *request->problem; }
 };
 
-/// The oracle of a problem, loaded while candidates are built, or when it is first asked for.
+/// The oracle of a problem, loaded while candidates are built.
 class OracleInWaiting {
  public:
-  enum class When { kNow, kOnDemand };
   /// The request and the resources must outlive every copy.
-  OracleInWaiting(const JudgeRequest& request, const Resources& resources, When when);
+  OracleInWaiting(const JudgeRequest& request, const Resources& resources);
   /// @error see load_oracle()
   Result<const Oracle*> get() const;
 

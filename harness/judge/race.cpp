@@ -22,7 +22,7 @@ Result<std::vector<TimedArm>> baseline_arms(const CudaSession& session) {
   if (session.has_native()) {
     arms.push_back(trusted_arm(
         "native", [&session] { return session.start_worker(session.native.program, true); }, false));
-    CAPSTONE_TRY(arms[0].wants, wants_of(session.problem(), arms[0].start_worker));
+    CAPSTONE_TRY(arms[0].wants, Result<PrivateBytes>(session.native_wants.get()));
   }
   const std::vector<std::string>& python = session.baselines.arms;
   for (std::size_t i = 0; i < python.size(); ++i) {
@@ -53,6 +53,13 @@ TimedArm candidate_arm(const CudaSession& session, const Checked& candidate) {
   return arm;
 }
 
+// At random, so that no candidate can know.
+bool wants_extra_checks(const JudgeRequest& request) {
+  constexpr std::uint64_t kOneIn = 4;
+  return request.extra_checks == ExtraChecks::kAlways ||
+         (request.extra_checks == ExtraChecks::kSometimes && fresh_seed() % kOneIn == 0);
+}
+
 // All arms once. `racing`: which candidates; arms[first_candidate + k] is racing[k].
 Result<Race> race_once(const CudaSession& session, const Oracle& oracle,
                        const std::vector<Checked*>& racing) {
@@ -66,31 +73,38 @@ Result<Race> race_once(const CudaSession& session, const Oracle& oracle,
   for (const Checked* candidate : racing) race.arms.push_back(candidate_arm(session, *candidate));
   const auto timeout =
       run_timeout(request) + std::chrono::seconds(python ? 300 : 60);  // torch.compile takes its time
-  const GateTwoSetup setup{&session.problem(),
-                           &oracle,
-                           session.gpu_host.get(),
-                           request.options.budget_seconds,
-                           timeout,
-                           *session.context.say,
-                           request.restarts,
-                           race.reference,
-                           race.first_candidate};
+  GateTwoSetup setup{&session.problem(),
+                     &oracle,
+                     session.gpu_host.get(),
+                     request.options.budget_seconds,
+                     timeout,
+                     *session.context.say,
+                     request.restarts,
+                     race.reference,
+                     race.first_candidate};
+  setup.extra_checks = wants_extra_checks(request);
+  setup.sustained = request.options.sustained;
+  setup.quick = race.quick = request.options.quick;
   CAPSTONE_TRY(race.outcome, gate_two(setup, race.arms));
   return race;
 }
 
-// A launch that did something else at the measured size than was captured is judged again, all arms together,
-// where it can run.
+// A launch that did something else at the measured size than was captured, or that crashed when it was
+// replayed, is judged again, all arms together, where it can run.
 Result<bool> check_changed(const CudaSession& session, const Oracle& oracle, const Bound& bound,
                            const Race& race, const std::vector<Checked*>& racing) {
   bool again = false;
   if (session.request().options.execution != Execution::kAuto) return again;
   for (std::size_t k = 0; k < racing.size(); ++k) {
     const CudaProgram& program = cuda_program(*racing[k]);
-    if (!race.arms[race.first_candidate + k].failure || !program.replayed ||
-        program.replayed->refusal().empty())
-      continue;
-    run_in_process(*racing[k], std::string(program.replayed->refusal()));
+    const TimedArm& arm = race.arms[race.first_candidate + k];
+    if (!arm.failure || !program.replayed) continue;
+    const bool crashed = arm.failed_as == GateOne::kCrashed || arm.failed_as == GateOne::kUndefined;
+    std::string why = program.replayed->refusal();
+    if (why.empty() && crashed)
+      why = "the recorded launch fails at the measured size: " + arm.failure->problem;
+    if (why.empty()) continue;
+    run_in_process(*racing[k], why);
     CAPSTONE_CHECK(check_candidate(session, oracle, bound, *racing[k]));
     again = true;
   }

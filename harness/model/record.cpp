@@ -267,6 +267,13 @@ Json to(const Arm& a) {
             {"host_ms", number(a.host_ms)},
             {"samples_ms", to(a.samples_ms)}};
   if (a.speedup) json["speedup"] = to(*a.speedup);
+  if (a.dirty_ms) json["dirty_ms"] = to(*a.dirty_ms);
+  if (!a.dirty_samples_ms.empty()) json["dirty_samples_ms"] = to(a.dirty_samples_ms);
+  if (a.dirty_speedup) json["dirty_speedup"] = to(*a.dirty_speedup);
+  if (a.sustained_ms)
+    json.update({{"sustained_ms", to(*a.sustained_ms)},
+                 {"sustained_watts", number(a.sustained_watts)},
+                 {"sustained_sm_mhz", number(a.sustained_sm_mhz)}});
   return json;
 }
 Arm arm_from(const Json& json) {
@@ -278,6 +285,12 @@ Arm arm_from(const Json& json) {
   read(json, "host_ms", a.host_ms);
   if (const Json* samples = field(json, "samples_ms")) a.samples_ms = samples_from(*samples);
   if (const Json* speedup = field(json, "speedup")) a.speedup = interval_from(*speedup);
+  if (const Json* median = field(json, "dirty_ms")) a.dirty_ms = interval_from(*median);
+  if (const Json* samples = field(json, "dirty_samples_ms")) a.dirty_samples_ms = samples_from(*samples);
+  if (const Json* speedup = field(json, "dirty_speedup")) a.dirty_speedup = interval_from(*speedup);
+  if (const Json* sustained = field(json, "sustained_ms")) a.sustained_ms = interval_from(*sustained);
+  read(json, "sustained_watts", a.sustained_watts);
+  read(json, "sustained_sm_mhz", a.sustained_sm_mhz);
   return a;
 }
 
@@ -286,6 +299,11 @@ Json to(const Measured& m) {
   for (const Arm& arm : m.arms) json["arms"].push_back(to(arm));
   if (m.speedup) json["speedup"] = to(*m.speedup);
   json["floor"] = number(m.floor);
+  if (m.dirty_speedup) {
+    json["dirty_speedup"] = to(*m.dirty_speedup);
+    json["dirty_floor"] = number(m.dirty_floor);
+  }
+  json["blocks"] = m.blocks;
   json["flops"] = number(m.flops);
   json["bytes"] = number(m.bytes);
   json["percent_of_peak"] = number(m.percent_of_peak);
@@ -301,6 +319,9 @@ Measured measured_from(const Json& json) {
     for (const Json& arm : *arms) m.arms.push_back(arm_from(arm));
   if (const Json* speedup = field(json, "speedup")) m.speedup = interval_from(*speedup);
   read(json, "floor", m.floor);
+  if (const Json* speedup = field(json, "dirty_speedup")) m.dirty_speedup = interval_from(*speedup);
+  read(json, "dirty_floor", m.dirty_floor);
+  read(json, "blocks", m.blocks);
   read(json, "flops", m.flops);
   read(json, "bytes", m.bytes);
   read(json, "percent_of_peak", m.percent_of_peak);

@@ -93,21 +93,31 @@ struct Arm {
   std::string label;                ///< what it is: "cuBLAS 13.0 sgemm, TF32 off"
   Interval median_ms;               ///< GPU-cold; on the emulated backend CPU time
   double warm_ms = 0, host_ms = 0;  ///< GPU-warm and host-inclusive medians; 0: not measured
-  /// [restart][sample], launch order; what the graded number is made of
+  /// [restart][sample], launch order; what the graded number is made of. Each restart's samples are
+  /// Measured::blocks equal parts
   std::vector<std::vector<double>> samples_ms;
   /// Of the candidate over this baseline; absent for the baseline, whose ratio is Measured's
   std::optional<Interval> speedup = {};
+  /// The same with an L2 cache that is full of written lines when a launch begins; absent in old records
+  std::optional<Interval> dirty_ms = {}, dirty_speedup = {};
+  std::vector<std::vector<double>> dirty_samples_ms = {};
+  /// Launches back to back on a warm chip, with the GPU's power and clock then; absent: not asked for
+  std::optional<Interval> sustained_ms = {};
+  double sustained_watts = 0, sustained_sm_mhz = 0;
 };
 
 struct Measured {
   std::string clock;  ///< "GPU-cold events", "emulated (CPU time; counts for nothing)"
   std::vector<Arm> arms;
-  std::optional<Interval> speedup;  ///< against the first baseline; absent when not judged
-  double floor = 0;                 ///< f of the verdict
-  double flops = 0, bytes = 0;      ///< cost model at the measured size
-  double percent_of_peak = 0;       ///< [%]; 0: unknown
-  std::string peak;                 ///< of what: "3.35 TB/s HBM3 (data sheet)"
-  std::string bound_by;             ///< "memory", "compute" or "latency"
+  std::optional<Interval> speedup;        ///< against the first baseline; absent when not judged
+  double floor = 0;                       ///< f of the verdict
+  std::optional<Interval> dirty_speedup;  ///< the same with a dirty cache; absent in old records
+  double dirty_floor = 0;
+  int blocks = 4;               ///< of each restart
+  double flops = 0, bytes = 0;  ///< cost model at the measured size
+  double percent_of_peak = 0;   ///< [%]; 0: unknown
+  std::string peak;             ///< of what: "3.35 TB/s HBM3 (data sheet)"
+  std::string bound_by;         ///< "memory", "compute" or "latency"
   Json sizes;
 };
 

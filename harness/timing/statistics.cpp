@@ -119,6 +119,15 @@ RatioVerdict decide(Interval speedup, Interval a_over_a, bool budget_spent) {
   return result;
 }
 
+GateTwo of_both_states(GateTwo clean, GateTwo dirty) {
+  if (clean == dirty) return clean;
+  const auto decided = [](GateTwo verdict) {
+    return verdict == GateTwo::kFaster || verdict == GateTwo::kSlower || verdict == GateTwo::kTie;
+  };
+  const bool one_ties = clean == GateTwo::kTie || dirty == GateTwo::kTie;
+  return decided(clean) && decided(dirty) && one_ties ? GateTwo::kTie : GateTwo::kUnresolved;
+}
+
 bool narrow_enough(Interval speedup, double share) {
   return speedup.point > 0 && (speedup.high - speedup.low) / 2 <= share * speedup.point;
 }

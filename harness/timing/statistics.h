@@ -36,6 +36,10 @@ struct RatioVerdict {
 /// UNRESOLVED when the budget is spent, and NOT JUDGED while more blocks can be measured.
 RatioVerdict decide(Interval speedup, Interval a_over_a, bool budget_spent);
 
+/// The verdict from those under two states of the cache. FASTER and SLOWER need both. Where one state says
+/// TIE, it is TIE; where they contradict each other, or one is open, it is UNRESOLVED.
+GateTwo of_both_states(GateTwo clean, GateTwo dirty);
+
 /// The stop rule: the interval's half-width is at most `share` of its point. It never looks at who is ahead.
 bool narrow_enough(Interval speedup, double share = 0.01);
 

@@ -110,6 +110,7 @@ class CalibrationRun {
     request.options.python = "none";
     request.baseline = series.kernel;
     request.candidates = {{"self", candidate}};
+    request.extra_checks = ExtraChecks::kNever;
     request.arms = std::min(request_.together, series.wanted - series.done);
     return judge(request, workspace_.resources, narration_to(progress_));
   }
@@ -134,7 +135,7 @@ class CalibrationRun {
   }
 
   Json line_of(const Series& series, const Measurement& m, std::size_t together) const {
-    const Interval s = *m.measured->speedup;
+    const Interval s = *m.measured->speedup, dirty = *m.measured->dirty_speedup;
     return {{"kind", series.kind},
             {"size", series.name},
             {"problem", series.problem},
@@ -143,7 +144,9 @@ class CalibrationRun {
             {"reason", m.gate_two_reason},
             {"execution", recorded_name(m.execution)},
             {"speedup", {s.point, s.low, s.high}},
+            {"dirty_speedup", {dirty.point, dirty.low, dirty.high}},
             {"half_width", (s.high - s.low) / 2 / s.point},
+            {"dirty_half_width", (dirty.high - dirty.low) / 2 / dirty.point},
             {"floor", m.measured->floor},
             {"ms", m.measured->arms.back().median_ms.point},
             {"reference_ms", m.measured->arms.front().median_ms.point},

@@ -49,6 +49,8 @@ GradingState state_of(Stage stage) {
     case Stage::kBuildInstrumented:
       return GradingState::kBuilding;
     case Stage::kGateTwo:
+    case Stage::kSustained:
+    case Stage::kExtraChecks:
       return GradingState::kMeasuring;
     case Stage::kNote:
     case Stage::kLoad:
@@ -204,6 +206,7 @@ class Grading {
 
   Step<void> judge_kernels(const Project& project, const Problem& problem, const LedgerView& ledger) {
     JudgeRequest request = request_of(problem, task_.judge);
+    request.extra_checks = ExtraChecks::kAlways;
     std::error_code code;
     if (fs::is_regular_file(project.human_kernel(), code))
       request.candidates.push_back({"human", project.human_kernel()});

@@ -29,8 +29,10 @@ TimedArm arm_of(const std::string& name, double ms, bool trusted) {
       medians.push_back(ms * (1 + 0.0005 * ((r + b) % 3)));
       for (int s = 0; s < 3; ++s) samples.push_back(ms * (1 + 0.0005 * ((r + b + s) % 3)));
     }
-    arm.samples.push_back(samples);
-    arm.block_medians.push_back(medians);
+    for (CacheState state : kCacheStates) {
+      arm.series(state).samples.push_back(samples);
+      arm.series(state).block_medians.push_back(medians);
+    }
   }
   arm.warm = {ms * 0.9, ms * 0.8, ms};
   return arm;

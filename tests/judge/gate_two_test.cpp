@@ -1,5 +1,5 @@
 // How long launches may hide, and when a time is the host's.
-#include "harness/judge/gate_two.h"
+#include "harness/judge/timed_arm.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ TimedArm arm_of(bool trusted, bool python, double launch_ms = 0, double sample_m
   arm.trusted = trusted;
   arm.python = python;
   arm.launch_ms = launch_ms;
-  if (sample_ms > 0) arm.samples = {{sample_ms, sample_ms}, {sample_ms}};
+  if (sample_ms > 0) arm.clean.samples = {{sample_ms, sample_ms}, {sample_ms}};
   return arm;
 }
 

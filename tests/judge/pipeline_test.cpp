@@ -74,7 +74,7 @@ TEST(EmulatedBackend, ASourceThatDoesNotBuildHasAVerdictAndNothingToRun) {
   const Narration say = [](const StageEvent&) {};
   const JudgeContext context{&request, &resources, &say, &sandbox};
   const auto backend = make_emulated_backend(
-      context, OracleInWaiting(request, resources, OracleInWaiting::When::kOnDemand), "no GPU wanted");
+      context, OracleInWaiting(request, resources), "no GPU wanted");
   const auto built = backend->build();
   ASSERT_TRUE(built) << built.error().what;
   ASSERT_EQ(built->size(), 1u);

@@ -85,6 +85,12 @@ LadderStep step_of(const Rung& rung, const Measurement& m) {
   step.peak = m.measured->peak;
   step.bound_by = m.measured->bound_by;
   step.of_library = *m.measured->speedup;
+  step.dirty_ms = arm.dirty_ms;
+  step.dirty_of_library = m.measured->dirty_speedup;
+  step.sustained_ms = arm.sustained_ms;
+  step.sustained_watts = arm.sustained_watts;
+  step.sustained_sm_mhz = arm.sustained_sm_mhz;
+  step.verdict = label_of(m.gate_two);
   return step;
 }
 
@@ -156,7 +162,9 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   judged.restarts = request.restarts;
   judged.options.hidden_cases = 1;
   judged.options.python = "none";
-  judged.options.quick = true;
+  judged.options.quick = choose_backend(request.backend, resources).backend != Backend::kCuda;
+  judged.options.sustained = request.sustained;
+  judged.extra_checks = ExtraChecks::kNever;
   judged.timing = request.timing;
   for (const Rung& rung : request.rungs) judged.candidates.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));
@@ -185,8 +193,11 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
     if (m.measured && m.backend == Backend::kCuda) {
       for (const char* what : {"seconds", "run_again"})
         ladder.telemetry[what] = m.environment["telemetry"][what];
-      ladder.library = m.measured->arms.front().label;
-      ladder.library_ms = m.measured->arms.front().median_ms.point;
+      const Arm& library = m.measured->arms.front();
+      ladder.library = library.label;
+      ladder.library_ms = library.median_ms.point;
+      if (library.dirty_ms) ladder.library_dirty_ms = library.dirty_ms->point;
+      if (library.sustained_ms) ladder.library_sustained_ms = library.sustained_ms->point;
     }
   }
   ladder.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

@@ -37,6 +37,7 @@ struct LadderRequest {
   int restarts = 1;           ///< of all processes; one is enough for a ladder view, which shows
                               ///< gains of tens of percent; verdicts need more
   bool timing = true;         ///< false: only build and check
+  bool sustained = false;     ///< also launches back to back on a warm chip
 };
 
 /// SHA-256 of a source without empty lines and lines that hold only a comment. A comment may be changed and
@@ -53,10 +54,15 @@ struct LadderStep {
   std::vector<std::string> labels;
   Interval ms;  ///< cold GPU caches; all 0 if nothing was timed
   double warm_ms = 0;
+  std::optional<Interval> dirty_ms;      ///< with an L2 cache full of written lines; absent in old results
+  std::optional<Interval> sustained_ms;  ///< back to back on a warm chip; absent: not asked for
+  double sustained_watts = 0, sustained_sm_mhz = 0;
   std::vector<double> samples_ms;  ///< cold GPU caches; not stored in results files
   double percent_of_peak = 0;      ///< [%] 0: unknown
   std::string peak, bound_by;
-  Interval of_library;  ///< the library's time divided by this step's
+  Interval of_library;                       ///< the library's time divided by this step's
+  std::optional<Interval> dirty_of_library;  ///< the same with a dirty cache; absent in old results
+  std::string verdict;                       ///< of gate two against the library; empty in old results
 
   /// Without a GPU: counts of one observed run at the `emulate` sizes.
   struct Counts {
@@ -77,9 +83,10 @@ struct Ladder {
   double flops = 0, bytes = 0;       ///< of the best possible algorithm
   std::string library;               ///< name of the native baseline
   double library_ms = 0;
-  double seconds = 0;  ///< [s] of the whole climb()
-  Json telemetry;      ///< "seconds" by stage (building, checking, starting …), "run_again":
-                       ///< why blocks were repeated; null: nothing was timed
+  double library_dirty_ms = 0, library_sustained_ms = 0;  ///< 0: not measured
+  double seconds = 0;                                     ///< [s] of the whole climb()
+  Json telemetry;  ///< "seconds" by stage (building, checking, starting …), "run_again":
+                   ///< why blocks were repeated; null: nothing was timed
   std::vector<LadderStep> steps;
 
   /// Whether both the lowest step and the library have a time.

@@ -14,6 +14,13 @@ Interval interval_from(const Json& json) {
   return {json.at(0).get<double>(), json.at(1).get<double>(), json.at(2).get<double>()};
 }
 
+void put(Json& json, const char* key, const std::optional<Interval>& interval) {
+  if (interval) json[key] = interval_json(*interval);
+}
+std::optional<Interval> optional_interval(const Json& json, const char* key) {
+  return json.contains(key) ? std::optional(interval_from(json[key])) : std::nullopt;
+}
+
 }  // namespace
 
 void to_json(Json& json, const Ladder& l) {
@@ -25,6 +32,8 @@ void to_json(Json& json, const Ladder& l) {
               {"flops", l.flops},     {"bytes", l.bytes},
               {"library", l.library}, {"library_ms", l.library_ms},
               {"seconds", l.seconds}};
+  if (l.library_dirty_ms > 0) json["library_dirty_ms"] = l.library_dirty_ms;
+  if (l.library_sustained_ms > 0) json["library_sustained_ms"] = l.library_sustained_ms;
   if (!l.telemetry.is_null()) json["telemetry"] = l.telemetry;
   for (const LadderStep& s : l.steps) {
     Json step{{"rung", s.rung.name},       {"session", s.rung.session},    {"title", s.rung.title},
@@ -39,6 +48,12 @@ void to_json(Json& json, const Ladder& l) {
                    {"peak", s.peak},
                    {"bound_by", s.bound_by},
                    {"of_library", interval_json(s.of_library)}});
+    put(step, "dirty_ms", s.dirty_ms);
+    put(step, "dirty_of_library", s.dirty_of_library);
+    put(step, "sustained_ms", s.sustained_ms);
+    if (s.sustained_ms)
+      step.update({{"sustained_watts", s.sustained_watts}, {"sustained_sm_mhz", s.sustained_sm_mhz}});
+    if (s.timed() && !s.verdict.empty()) step["verdict"] = s.verdict;
     if (s.counts)
       step["counts"] = {{"sectors_per_request", s.counts->sectors_per_request},
                         {"wavefronts_over_ideal", s.counts->wavefronts_over_ideal},
@@ -62,6 +77,8 @@ void from_json(const Json& json, Ladder& l) {
   l.bytes = json.at("bytes");
   l.library = json.value("library", "");
   l.library_ms = json.value("library_ms", 0.0);
+  l.library_dirty_ms = json.value("library_dirty_ms", 0.0);
+  l.library_sustained_ms = json.value("library_sustained_ms", 0.0);
   l.seconds = json.value("seconds", 0.0);
   l.telemetry = json.value("telemetry", Json());
   for (const Json& step : json.value("steps", Json::array())) {
@@ -80,6 +97,12 @@ void from_json(const Json& json, Ladder& l) {
       s.peak = step.value("peak", "");
       s.bound_by = step.value("bound_by", "");
       s.of_library = interval_from(step.at("of_library"));
+      s.dirty_ms = optional_interval(step, "dirty_ms");
+      s.dirty_of_library = optional_interval(step, "dirty_of_library");
+      s.sustained_ms = optional_interval(step, "sustained_ms");
+      s.sustained_watts = step.value("sustained_watts", 0.0);
+      s.sustained_sm_mhz = step.value("sustained_sm_mhz", 0.0);
+      s.verdict = step.value("verdict", "");
     }
     l.steps.push_back(std::move(s));
   }

@@ -189,7 +189,7 @@ RowResult assess(const CorpusCase& corpus_case, Backend backend, Execution execu
   row.measurement.erase("environment");  // stored once, in the whole record
   for (const char* key : {"log", "command"}) row.measurement["build"].erase(key);
   if (measurement.measured)
-    for (Json& arm : row.measurement["measured"]["arms"]) arm.erase("samples_ms");
+    for (Json& arm : row.measurement["measured"]["arms"]) for (const char* key : {"samples_ms", "dirty_samples_ms"}) arm.erase(key);
   return row;
 }
 
@@ -231,6 +231,7 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
   if (shown.empty()) return rows;
   CAPSTONE_TRY(const Problem problem, load_problem(shown.front()->problem));
   JudgeRequest judged;
+  judged.extra_checks = ExtraChecks::kAlways;
   judged.problem = &problem;
   for (const CorpusCase* corpus_case : shown)
     judged.candidates.push_back({fmt::format("case-{}", judged.candidates.size() + 1), corpus_case->source});

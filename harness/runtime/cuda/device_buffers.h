@@ -29,22 +29,28 @@ class DeviceBuffers {
   /// Parameters only, and poison everywhere else: the state that prepare() may see. Only if the problem has
   /// `prepare`.
   Result<void> fill_parameters(std::uint64_t seed);
-  /// New inputs from `seed`; outputs, workspace and guard bands poisoned; caches flushed.
-  Result<void> fill(std::uint64_t seed);
+  /// New inputs from `seed`; outputs, workspace and guard bands poisoned; caches flushed. `dirty`: the L2
+  /// cache is left full of written lines, else of lines that were only read.
+  Result<void> fill(std::uint64_t seed, bool dirty = false);
 
   /// Requests for an arm, or for the reference with its own memory for outputs.
   Json run_request(bool into_expected, int repeat, std::int64_t hide_ns) const;
   Json prepare_request(bool into_expected) const;
+  /// The guard bands with what they hold since the last fill(): for a run that is watched while it lasts.
+  Json guard_bands() const;
 
   /// One fingerprint of the current contents of all outputs.
   Result<std::vector<std::uint64_t>> fingerprints();
   /// After the runs of the candidate and the reference: checks guard bands, inputs, outputs, and whether the
-  /// outputs changed since `before` was taken. Returns an empty text if everything is correct.
+  /// outputs changed since `before` was taken. An element's error is measured by the scale of its own part of
+  /// the tensor. Those that fail that but might pass by a scale of their own are put to the oracle. Returns
+  /// an empty text if everything is correct.
   Result<std::string> verify(const std::vector<std::uint64_t>& before);
-  /// Compares 2,048 random elements of every output with the oracle: in the reference's copy or in the
-  /// candidate's. The first call also sets the scale for comparisons on the device. Making gigabytes of
-  /// inputs on the host takes seconds, so probes with one seed share the oracle's answers. If the oracle is
-  /// the reference itself, nothing can be asked at this size: the reference's copy gives only the scale.
+  /// Compares 2,048 random elements of every output with the oracle, one in each of as many equal parts: in
+  /// the reference's copy or in the candidate's. The first call also sets the scales for comparisons on the
+  /// device. Making gigabytes of inputs on the host takes seconds, so probes with one seed share the oracle's
+  /// answers. If the oracle is the reference itself, nothing can be asked at this size: the reference's copy
+  /// gives only one scale.
   /// Returns an empty text if everything is correct.
   Result<std::string> probe(bool expected_copy);
 
@@ -55,9 +61,15 @@ class DeviceBuffers {
   Result<void> fill_tensor_on_device(Json& steps, const TensorSlot& slot, const char* arena,
                                      std::size_t place, std::uint64_t seed);
   void add_fingerprints(Json& steps) const;
+  /// The inputs of the current seed, made on the host; empty for outputs.
+  Result<std::vector<std::vector<std::byte>>> inputs_on_host() const;
   Result<void> ask_oracle();
   /// The root mean square of random elements of the reference's outputs.
   Result<void> take_scale_of_reference();
+  Result<void> send_scales(std::size_t tensor);
+  /// Elements that their part's scale does not allow: whether the oracle does. What it allows, their part
+  /// allows from now on. Returns an empty text if all are right.
+  Result<std::string> decide_suspects(std::size_t tensor, const std::vector<std::int64_t>& indices);
 
   struct Probe {
     std::vector<std::int64_t> indices;  ///< ascending
@@ -75,7 +87,7 @@ class DeviceBuffers {
   std::uint64_t seed_ = 0, probe_seed_ = 0, hash_seed_ = 0;
   std::vector<Probe> probes_;  ///< [tensor] for the inputs made from probe_seed_; empty for tensors that are
                                ///< not outputs
-  std::vector<double> scale_;
+  std::vector<std::vector<double>> scales_;  ///< [tensor][part]; empty for tensors that are not outputs
   std::map<std::size_t, std::uint64_t> host_made_;  ///< tensor → fingerprint of an input that the device
                                                     ///< cannot generate again
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -79,9 +80,12 @@ struct PoisonBytes {
   __device__ void operator()(long long i) const { out[i] = random::poison_byte_at(seed, i); }
 };
 
+constexpr int kSuspects = 64;
 struct Tally {
   unsigned long long wrong;
-  unsigned int max_abs_bits;  // non-negative floats have the same order as their bits
+  unsigned int max_abs_bits;    // non-negative floats have the same order as their bits
+  unsigned long long suspects;  // elements that only their own scale can decide about
+  long long suspect[kSuspects];
 };
 
 struct CheckBytes {
@@ -130,15 +134,29 @@ __device__ float load(DType type, const void* tensor, long long i) {
   }
   return 0;
 }
+// What an element's error may be grows with its scale: rounding in a sum of a million terms is larger than in
+// a sum of two. Scales are known at some elements only, one in each of `parts` equal parts of the tensor.
 struct Compare {
   DType type;
   const void *got, *expected;
-  float rtol, atol;
+  float rtol, atol;     // atol: without the scale
+  const float* scales;  // [parts]
+  int parts;
+  long long elements;
+  float largest;  // of all scales
   Tally* tally;
   __device__ void operator()(long long i) const {
     float g = load(type, got, i), e = load(type, expected, i);
     float error = fabsf(g - e);
-    if (!(error <= atol + rtol * fabsf(e))) atomicAdd(&tally->wrong, 1ull);  // NaN fails
+    if (!(error <= atol * largest + rtol * fabsf(e))) {  // NaN fails
+      atomicAdd(&tally->wrong, 1ull);
+    } else {
+      const long long part = static_cast<long long>((double)i * parts / elements);
+      if (error > atol * scales[part < parts ? part : parts - 1] + rtol * fabsf(e)) {
+        const unsigned long long place = atomicAdd(&tally->suspects, 1ull);
+        if (place < kSuspects) tally->suspect[place] = i;
+      }
+    }
     // Check before the atomic: 67 million threads must not queue for one word.
     const unsigned bits = __float_as_uint(error);
     if (error == error && bits > *static_cast<volatile unsigned*>(&tally->max_abs_bits))
@@ -213,6 +231,7 @@ class Telemetry {
     temperature_ =
         reinterpret_cast<int (*)(void*, int, unsigned*)>(::dlsym(library, "nvmlDeviceGetTemperature"));
     power_ = reinterpret_cast<int (*)(void*, unsigned*)>(::dlsym(library, "nvmlDeviceGetPowerUsage"));
+    fields_ = reinterpret_cast<int (*)(void*, int, Field*)>(::dlsym(library, "nvmlDeviceGetFieldValues"));
     utilisation_ = reinterpret_cast<int (*)(void*, Utilisation*, unsigned*, unsigned long long)>(
         ::dlsym(library, "nvmlDeviceGetProcessUtilization"));
     reasons_ = reinterpret_cast<int (*)(void*, unsigned long long*)>(
@@ -227,7 +246,7 @@ class Telemetry {
     if (clock_ && clock_(device_, 1, &value) == 0) json["sm_mhz"] = value;
     if (clock_ && clock_(device_, 2, &value) == 0) json["memory_mhz"] = value;
     if (temperature_ && temperature_(device_, 0, &value) == 0) json["celsius"] = value;
-    if (power_ && power_(device_, &value) == 0) json["watts"] = value / 1000.0;
+    if (const double watts = power(); watts > 0) json["watts"] = watts;
     if (reasons_ && reasons_(device_, &reasons) == 0) json["throttle"] = reasons;
     json["busy"] = busy();
     return json;
@@ -239,6 +258,25 @@ class Telemetry {
     unsigned long long time;
     unsigned sm, memory, encoder, decoder;
   };
+  struct Field {  // nvmlFieldValue_t
+    unsigned id, scope;
+    long long time, latency;
+    int type, code;
+    union {
+      unsigned value;
+      double widest;
+    };
+  };
+  // Of this moment, where the driver says it; else the average of the last second.
+  double power() {
+    constexpr unsigned kInstant = 186;  // NVML_FI_DEV_POWER_INSTANT [mW]
+    Field field{};
+    field.id = kInstant;
+    if (fields_ && fields_(device_, 1, &field) == 0 && field.code == 0 && field.value > 0)
+      return field.value / 1000.0;
+    unsigned value = 0;
+    return power_ && power_(device_, &value) == 0 ? value / 1000.0 : 0;
+  }
   // The processes that used the GPU since the last call.
   Json busy() {
     Json list = Json::array();
@@ -258,6 +296,7 @@ class Telemetry {
   int (*clock_)(void*, int, unsigned*) = nullptr;
   int (*temperature_)(void*, int, unsigned*) = nullptr;
   int (*power_)(void*, unsigned*) = nullptr;
+  int (*fields_)(void*, int, Field*) = nullptr;
   int (*reasons_)(void*, unsigned long long*) = nullptr;
 };
 
@@ -273,6 +312,7 @@ class GpuHost {
     CAPSTONE_CUDA(cudaMalloc(&clean_, words_ * 4));
     CAPSTONE_CUDA(cudaMemset(clean_, 0, words_ * 4));
     CAPSTONE_CUDA(cudaMalloc(&tally_, sizeof(Tally)));
+    CAPSTONE_CUDA(cudaMalloc(&scales_on_device_, kMaxGather * sizeof(float)));
     CAPSTONE_CUDA(cudaMalloc(&indices_, kMaxGather * sizeof(long long)));
     CAPSTONE_CUDA(cudaMalloc(&values_, kMaxGather * sizeof(double)));
   }
@@ -385,7 +425,8 @@ class GpuHost {
 
   Json perform(const Json& step) {
     const std::string what = step.at("do").get<std::string>();
-    if (what == "flush") return flush();
+    if (what == "flush") return flush(step.at("dirty").get<bool>());
+    if (what == "scales") return take_scales(step);
     if (what == "poison_bytes" || what == "check_bytes") {
       long long n = step.at("bytes").get<long long>();
       auto* bytes = reinterpret_cast<unsigned char*>(at(step, "at", n));
@@ -428,11 +469,21 @@ class GpuHost {
     }
     if (what == "compare") {
       clear_tally();
+      const std::vector<float>& scales = scales_.at(step.at("scales").get<std::size_t>());
+      CAPSTONE_CUDA(cudaMemcpy(scales_on_device_, scales.data(), scales.size() * sizeof(float),
+                               cudaMemcpyHostToDevice));
       run_each(n, Compare{type, within(arena_, step.at("got").get<std::size_t>(), bytes),
                           within(expected_, step.at("expected").get<std::size_t>(), bytes),
-                          step.at("rtol").get<float>(), step.at("atol").get<float>(), tally_});
-      Tally tally = read_tally();
-      return {{"wrong", tally.wrong}, {"max_abs", capstone::narrow::float_of(tally.max_abs_bits)}};
+                          step.at("rtol").get<float>(), step.at("atol").get<float>(), scales_on_device_,
+                          static_cast<int>(scales.size()), n, *std::max_element(scales.begin(), scales.end()),
+                          tally_});
+      const Tally tally = read_tally();
+      Json suspects = Json::array();
+      for (unsigned long long k = 0; k < std::min<unsigned long long>(tally.suspects, kSuspects); ++k)
+        suspects.push_back(tally.suspect[k]);
+      return {{"wrong", tally.wrong},
+              {"max_abs", capstone::narrow::float_of(tally.max_abs_bits)},
+              {"suspects", std::move(suspects)}};
     }
     throw std::runtime_error("unknown step: " + what);
   }
@@ -457,12 +508,21 @@ class GpuHost {
     return {{"values", std::move(list)}};
   }
 
-  // Evicts everything from L2 and ends with reads of clean lines, so that no write-back falls into the next
-  // sample.
-  Json flush() {
+  // Evicts everything from L2. It ends with lines that were only read, so that no write-back falls into the
+  // next sample; or with lines that were written, as after a kernel with large outputs.
+  Json flush(bool dirty) {
     cudaCtxResetPersistingL2Cache();
+    if (dirty) run_each(words_, Read{clean_, dirty_});
     run_each(words_, Touch{dirty_, ++turn_});
-    run_each(words_, Read{clean_, dirty_});
+    if (!dirty) run_each(words_, Read{clean_, dirty_});
+    return nullptr;
+  }
+
+  // The scales of one output, for comparisons.
+  Json take_scales(const Json& step) {
+    std::vector<float> values = step.at("values").get<std::vector<float>>();
+    if (values.empty() || values.size() > kMaxGather) throw std::runtime_error("1 to 4096 scales");
+    scales_[step.at("id").get<std::size_t>()] = std::move(values);
     return nullptr;
   }
 
@@ -473,6 +533,8 @@ class GpuHost {
   long long words_ = 0;
   unsigned *dirty_ = nullptr, *clean_ = nullptr, turn_ = 0;
   Tally* tally_ = nullptr;
+  std::map<std::size_t, std::vector<float>> scales_;
+  float* scales_on_device_ = nullptr;
   long long* indices_ = nullptr;
   double* values_ = nullptr;
 };

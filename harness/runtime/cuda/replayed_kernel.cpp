@@ -86,7 +86,7 @@ class ReplayedRunner : public Runner {
     auto id = loaded(request);
     if (!id) return tl::unexpected(id.error());
     Json play{{"op", "run"}, {"plan", *id}};
-    for (const char* key : {"repeat", "hide_ns"})
+    for (const char* key : {"repeat", "hide_ns", "watch"})
       if (auto at = request.find(key); at != request.end()) play[key] = *at;
     return replayer_->ask(play, timeout);
   }
@@ -127,9 +127,14 @@ WorkerFailure ReplayedKernel::refuse(std::string why) {
           kNotReplayable};
 }
 
+void ReplayedKernel::start_capture_worker() {
+  if (!capture_worker_ && !coming_.valid())
+    coming_ = std::async(std::launch::async, programs_.capture_worker);
+}
+
 tl::expected<Runner*, WorkerFailure> ReplayedKernel::capture_worker() {
   if (!capture_worker_) {
-    auto started = programs_.capture_worker();
+    auto started = coming_.valid() ? coming_.get() : programs_.capture_worker();
     if (!started) return tl::unexpected(started.error());
     capture_worker_ = std::move(*started);
   }

@@ -2,6 +2,7 @@
 // Replayed execution: a capture worker records what launch() does; a replayer repeats it without the
 // submission's host code. It implements Runner, so that the gates are the same for both ways of execution.
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,9 @@ class ReplayedKernel {
   ReplayedKernel(Programs programs, std::vector<std::byte> device_code)
       : programs_(std::move(programs)), device_code_(std::move(device_code)) {}
 
+  /// Starts the capture worker in the background; the first question to it waits.
+  void start_capture_worker();
+
   /// Starts a new replayer that holds the device code.
   StartedRunner start(const std::shared_ptr<ReplayedKernel>& self);
 
@@ -39,6 +43,7 @@ class ReplayedKernel {
   /// timing.
   void close_capture_worker() {
     keep_capture_worker_ = false;
+    if (coming_.valid()) coming_.get();
     capture_worker_.reset();
   }
 
@@ -59,6 +64,7 @@ class ReplayedKernel {
 
   Programs programs_;
   std::vector<std::byte> device_code_;
+  std::future<StartedRunner> coming_;  ///< the capture worker, while it starts
   std::unique_ptr<Runner> capture_worker_;
   bool keep_capture_worker_ = true;
   std::map<std::string, CapturedGraph> graphs_;  ///< key: the request's arguments and offsets

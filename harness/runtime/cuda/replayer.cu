@@ -31,6 +31,29 @@ __global__ void poison_bytes(unsigned long long seed, unsigned char* out, long l
     out[i] = capstone::random::poison_byte_at(seed, i);
 }
 
+// Memory that must stay as it was poisoned while a kernel runs.
+struct Watched {
+  const unsigned char* bytes;
+  long long size;
+  unsigned long long seed;
+};
+
+// Looks at guard bands again and again until `stop`: a kernel that borrows them and puts back what was there
+// is seen. It ends by itself, because a cooperative launch may have to wait for its place.
+__global__ void watch(const Watched* ranges, int count, volatile int* stop, int* touched,
+                      long long nanoseconds) {
+  long long begin, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do {
+    for (int r = 0; r < count; ++r)
+      for (long long i = threadIdx.x; i < ranges[r].size; i += blockDim.x)
+        if (static_cast<const volatile unsigned char*>(ranges[r].bytes)[i] !=
+            capstone::random::poison_byte_at(ranges[r].seed, i))
+          *touched = 1;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (!*stop && now - begin < nanoseconds);
+}
+
 std::vector<char> read_all(int fd, std::size_t bytes) {
   std::vector<char> text(bytes);
   void* mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
@@ -167,14 +190,18 @@ struct Step {
   std::size_t pitch() const { return height > 1 ? dst_pitch : width * element; }
 };
 
-// A captured call: its steps in order on one stream if they form a chain, else as a graph.
+// A captured call: its steps in order on one stream if they form a chain, else as a graph. A chain with a
+// programmatic launch is a graph, too: on a stream, what follows such a kernel waits for that kernel alone,
+// and that kernel need not wait for the one before it. The graph ends when every step has ended.
 class Sequence {
  public:
   Sequence(std::vector<Step> steps, bool chain) : steps_(std::move(steps)) {
-    if (!chain) instantiate();
+    const bool early = std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.early; });
+    if (!chain || early) instantiate(chain);
   }
   ~Sequence() {
     if (graph_) cudaGraphExecDestroy(graph_);
+    if (end_of_graph_) cudaEventDestroy(end_of_graph_);
   }
   Sequence(const Sequence&) = delete;
 
@@ -208,27 +235,33 @@ class Sequence {
       CAPSTONE_CU(cuFuncSetAttribute, step.function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
   }
 
-  // Puts each step on a separate stream, ordered by events, and captures them into a graph.
-  void instantiate() {
-    cudaStream_t origin{};
-    CAPSTONE_CUDA(cudaStreamCreateWithFlags(&origin, cudaStreamNonBlocking));
-    std::vector<cudaStream_t> streams(steps_.size());
+  // Captures the steps into a graph: a chain on one stream, else each step on a stream of its own, ordered by
+  // events. An event at the end waits for each of them.
+  void instantiate(bool chain) {
+    std::vector<cudaStream_t> streams(chain ? 1 : steps_.size() + 1);
+    for (cudaStream_t& stream : streams)
+      CAPSTONE_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const cudaStream_t origin = streams.back();
     std::vector<cudaEvent_t> ends(steps_.size());
-    cudaEvent_t begin{};
-    CAPSTONE_CUDA(cudaEventCreateWithFlags(&begin, cudaEventDisableTiming));
+    cudaEvent_t begin{}, all{};
+    for (cudaEvent_t* event : {&begin, &all})
+      CAPSTONE_CUDA(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     CAPSTONE_CUDA(cudaStreamBeginCapture(origin, cudaStreamCaptureModeRelaxed));
     CAPSTONE_CUDA(cudaEventRecord(begin, origin));
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      CAPSTONE_CUDA(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+      const cudaStream_t stream = chain ? origin : streams[i];
       CAPSTONE_CUDA(cudaEventCreateWithFlags(&ends[i], cudaEventDisableTiming));
-      CAPSTONE_CUDA(cudaStreamWaitEvent(streams[i], begin, 0));
-      for (int before : steps_[i].after)
-        CAPSTONE_CUDA(cudaStreamWaitEvent(streams[i], ends[static_cast<std::size_t>(before)], 0));
+      if (!chain) {
+        CAPSTONE_CUDA(cudaStreamWaitEvent(stream, begin, 0));
+        for (int before : steps_[i].after)
+          CAPSTONE_CUDA(cudaStreamWaitEvent(stream, ends[static_cast<std::size_t>(before)], 0));
+      }
       if (steps_[i].kind == Step::kKernel) prepare(steps_[i]);
-      steps_[i].enqueue(streams[i]);
-      CAPSTONE_CUDA(cudaEventRecord(ends[i], streams[i]));
+      steps_[i].enqueue(stream);
+      CAPSTONE_CUDA(cudaEventRecord(ends[i], stream));
     }
     for (cudaEvent_t end : ends) CAPSTONE_CUDA(cudaStreamWaitEvent(origin, end, 0));
+    CAPSTONE_CUDA(cudaEventRecordWithFlags(all, origin, cudaEventRecordExternal));
     cudaGraph_t graph{};
     CAPSTONE_CUDA(cudaStreamEndCapture(origin, &graph));
     CAPSTONE_CUDA(cudaGraphInstantiate(&graph_, graph, 0));
@@ -236,11 +269,12 @@ class Sequence {
     for (cudaEvent_t end : ends) cudaEventDestroy(end);
     for (cudaStream_t stream : streams) cudaStreamDestroy(stream);
     cudaEventDestroy(begin);
-    cudaStreamDestroy(origin);
+    end_of_graph_ = all;
   }
 
   std::vector<Step> steps_;
   cudaGraphExec_t graph_ = nullptr;
+  cudaEvent_t end_of_graph_ = nullptr;  ///< recorded by the graph: it must outlive it
 };
 
 struct CapturedGraph {
@@ -495,6 +529,8 @@ class Replayer {
     CapturedGraph& graph = *found->second;
     int repeat = std::max(1, request.value("repeat", 1));
     cudaGetLastError();
+    const bool watched = request.contains("watch");
+    if (watched) begin_watch(request["watch"]);
     if (long long hide = request.value("hide_ns", 0ll); hide > 0) spin<<<1, 1, 0, stream_>>>(hide);
     CAPSTONE_CUDA(cudaEventRecord(begin_, stream_));
     auto t0 = Clock::now();
@@ -504,6 +540,10 @@ class Replayer {
     }
     auto t1 = Clock::now();
     cudaEventRecord(end_, stream_);
+    if (watched) {
+      cudaStreamSynchronize(stream_);
+      flags_[0] = 1;  // the watcher may end
+    }
     cudaError_t finished =
         CAPSTONE_DRIVER(cuCtxSynchronize)() == CUDA_SUCCESS ? cudaSuccess : cudaGetLastError();
     auto t2 = Clock::now();
@@ -515,7 +555,8 @@ class Replayer {
     return {{"ok", true},
             {"ms", double(ms) / repeat},
             {"launch_ns", launch_ns},
-            {"host_ms", std::chrono::duration<double, std::milli>(t2 - t0).count() / repeat}};
+            {"host_ms", std::chrono::duration<double, std::milli>(t2 - t0).count() / repeat},
+            {"touched", watched && flags_[1] != 0}};
   } catch (const Step::Refusal& refusal) {
     return {{"ok", false},
             {"kind", "launch_error"},
@@ -525,6 +566,37 @@ class Replayer {
              "cudaFuncSetAttribute(…MaxDynamicSharedMemorySize…)"}};
   }
 
+  // Starts a watcher of guard bands on a stream of its own, next to the run that follows.
+  void begin_watch(const Json& ranges) {
+    constexpr long long kLongest = 50'000'000;  // ns
+    if (!flags_) {
+      CAPSTONE_CUDA(cudaStreamCreateWithFlags(&watching_, cudaStreamNonBlocking));
+      int* flags = nullptr;
+      CAPSTONE_CUDA(cudaHostAlloc(&flags, 2 * sizeof(int), cudaHostAllocMapped));
+      flags_ = flags;
+    }
+    std::vector<Watched> list;
+    for (const Json& range : ranges) {
+      const auto at = range.at("at").get<std::size_t>(), bytes = range.at("bytes").get<std::size_t>();
+      if (at > arena_.size() || bytes > arena_.size() - at) throw std::runtime_error("outside the arena");
+      list.push_back({reinterpret_cast<const unsigned char*>(arena_.base() + at),
+                      static_cast<long long>(bytes), range.at("seed").get<std::uint64_t>()});
+    }
+    if (!watched_) CAPSTONE_CUDA(cudaMalloc(&watched_, kMostWatched * sizeof(Watched)));
+    if (list.size() > kMostWatched) list.resize(kMostWatched);
+    CAPSTONE_CUDA(cudaMemcpy(watched_, list.data(), list.size() * sizeof(Watched), cudaMemcpyHostToDevice));
+    flags_[0] = flags_[1] = 0;
+    int* on_device = nullptr;
+    CAPSTONE_CUDA(cudaHostGetDevicePointer(&on_device, const_cast<int*>(flags_), 0));
+    watch<<<1, 256, 0, watching_>>>(watched_, static_cast<int>(list.size()), on_device, on_device + 1,
+                                    kLongest);
+    CAPSTONE_CUDA(cudaGetLastError());
+  }
+
+  static constexpr std::size_t kMostWatched = 256;
+  volatile int* flags_ = nullptr;  ///< [0]: the watcher may end; [1]: it saw a change
+  Watched* watched_ = nullptr;
+  cudaStream_t watching_{};
   std::unique_ptr<Code> code_;
   Arena arena_;
   Scratch scratch_;
