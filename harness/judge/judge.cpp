@@ -98,8 +98,10 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resour
   const bool on_gpu = choice.backend == Backend::kCuda;
   const Sandbox sandbox = Sandbox::detect(resources);
   const JudgeContext context{&request, &resources, &say, &sandbox};
+  // A reference imports PyTorch, which takes as long as nvcc does.
+  const bool later = on_gpu && !request.problem->oracle_is_reference;
   const OracleInWaiting oracle(request, resources,
-                               on_gpu ? OracleInWaiting::When::kOnDemand : OracleInWaiting::When::kNow);
+                               later ? OracleInWaiting::When::kOnDemand : OracleInWaiting::When::kNow);
   CAPSTONE_TRY(auto measurements, run(request, parts_of(context, choice, oracle), oracle));
   if (on_gpu ? request.options.check_races : !request.options.quick) {
     std::vector<GateOne> before;

@@ -36,14 +36,13 @@ tl::expected<Worker, WorkerFailure> PythonParent::fork(const std::vector<std::st
     const std::lock_guard lock(mutex_);
     if (!greeted_) greeted_ = process_.greet();
     if (!*greeted_) return tl::unexpected(greeted_->error());
-    auto answer =
-        process_.ask({{"op", "fork"}, {"arguments", arguments}, {"ended", std::exchange(ended_, {})}}, kFork,
-                     channel->second.get());
+    const Json request{{"op", "fork"}, {"arguments", arguments}, {"ended", std::exchange(ended_, {})}};
+    auto answer = process_.ask(request, kFork, channel->second.get());
     if (!answer) return tl::unexpected(answer.error());
     forked.pid = static_cast<int>(answer->number("pid").value_or(0));
+    if (forked.pid <= 1 || !answer->fd) return tl::unexpected(no_process());
     forked.output = answer->fd.release();
   }
-  if (forked.pid <= 1 || forked.output < 0) return tl::unexpected(no_process());
   channel->second = Descriptor();  // only the child holds its end now, so that its death is seen
   forked.reap = [self = shared_from_this(), pid = forked.pid](bool wanted) {
     return self->reap(pid, wanted);

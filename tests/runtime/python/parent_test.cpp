@@ -180,9 +180,8 @@ TEST_F(Parent, AWorkerThatHangsIsKilledAtItsTimeLimitWithAllThatItStarted) {
       "note = os.path.join(os.path.dirname(__file__), 'far')\n"
       "if os.path.exists(note):\n"
       "    time.sleep(600)\n"
-      "far = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
-      "with open(note, 'w') as log:\n"
-      "    log.write(str(far.pid))\n");
+      "# An orphan in a session of its own.\n"
+      "subprocess.run(['sh', '-c', f'sleep 600 & echo $! >{note}'], start_new_session=True)\n");
   start();
   auto hanging = unloaded();
   ASSERT_TRUE(hanging) << hanging.error().what;
