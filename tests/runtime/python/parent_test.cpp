@@ -13,6 +13,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/judge/baselines.h"
 #include "harness/runtime/python/runner.h"
 #include "tests/base/scratch.h"
 #include "tests/resources.h"
@@ -350,6 +351,35 @@ TEST_F(Parent, ImportsForTorchCompileHappenOnceAndOnlyWhereAnArmNeedsThem) {
   auto one = worker(), two = worker();
   ASSERT_TRUE(one && two) << one.error().what;
   EXPECT_EQ(split(std::string(trim(test::slurp(log))), '\n').size(), 1u);
+}
+
+// Before nvcc's builds, a judgement on a GPU starts the parent where an arm or a candidate will need PyTorch.
+TEST_F(Parent, AJudgementStartsItOnlyWhereSomethingNeedsPyTorch) {
+  JudgeRequest request;
+  request.problem = &problem_;
+  request.candidates = {{"human", folder_ / "kernel.cu"}};
+  const Narration say = [](const StageEvent&) {};
+  const CudaSession session({&request, &resources_, &say, &trusted_});
+  request.options.python = "none";
+  EXPECT_FALSE(start_pytorch(session).valid()) << "the native baseline is the only one";
+  request.options.python = (folder_ / "python3").string();
+  request.timing = false;
+  EXPECT_FALSE(start_pytorch(session).valid()) << "no arm is timed";
+  request.candidates[0].source = folder_ / "kernel.py";
+  EXPECT_TRUE(start_pytorch(session).valid()) << "a candidate in Python";
+  request.timing = true;
+  auto starting = start_pytorch(session);
+  ASSERT_TRUE(starting.valid());
+  const auto pytorch = starting.get();
+  ASSERT_TRUE(pytorch) << render(pytorch.error());
+  EXPECT_EQ(pytorch->python.torch, "2.99.0");
+  ASSERT_TRUE(pytorch->parent);
+  work_.parent = pytorch->parent;
+  EXPECT_TRUE(worker());
+  request.options.python = (folder_ / "no_python").string();
+  const auto none = start_pytorch(session).get();
+  ASSERT_FALSE(none);
+  EXPECT_TRUE(none.error().what.starts_with("no such Python")) << none.error().what;
 }
 
 }  // namespace
