@@ -115,6 +115,18 @@ void add_children(pid_t pid, const std::vector<pid_t>& threads, std::vector<pid_
 
 }  // namespace
 
+ProcessTree::ProcessTree(pid_t root) : root_(root), began_(start_of(root)) {}
+
+bool ProcessTree::has_root() const { return start_of(root_) == began_; }
+
+bool ProcessTree::ended() const {
+  const auto stat = text_of(proc(root_, "stat"));
+  const std::size_t name = stat ? stat->rfind(") ") : std::string::npos;
+  if (name == std::string::npos || name + 2 >= stat->size() || !has_root()) return true;
+  const char state = (*stat)[name + 2];
+  return state == 'Z' || state == 'X';
+}
+
 ProcessTree::Usage ProcessTree::look_locked() {
   Usage usage;
   std::vector<pid_t> waiting{root_};
@@ -172,7 +184,7 @@ void ProcessTree::kill() {
   // Kill the root last: when it is gone, orphans are no longer its children and cannot be found.
   for (const auto& [pid, start] : seen_)
     if (pid != root_ && start_of(pid) == start) ::kill(pid, SIGKILL);
-  ::kill(-root_, SIGKILL);
+  if (has_root()) ::kill(-root_, SIGKILL);
 }
 
 }  // namespace capstone

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,7 +22,10 @@ class ProcessTree {
     int tasks = 0;           ///< processes and threads
   };
 
-  explicit ProcessTree(pid_t root) : root_(root) {}
+  explicit ProcessTree(pid_t root);
+
+  /// Whether the root has ended, reaped or not. It need not be a child of this process.
+  bool ended() const;
 
   /// Current use of the whole tree. Also remembers the processes for kill().
   Usage look();
@@ -36,7 +40,10 @@ class ProcessTree {
 
  private:
   Usage look_locked();
+  /// Whether the root's number is still its own.
+  bool has_root() const;
   pid_t root_;
+  std::optional<std::uint64_t> began_;  ///< the root's start time
   std::mutex mutex_;
   std::map<pid_t, std::uint64_t> seen_;  ///< process → start time, which distinguishes it from a later
                                          ///< process with the same number

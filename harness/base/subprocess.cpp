@@ -180,9 +180,21 @@ struct Child::State {
   std::optional<ProcessResult> result;
   Clock::time_point begun = Clock::now();
 
-  std::optional<ProcessTree> tree;  // set when the child runs
+  std::optional<ProcessTree> tree;          // set when the child runs
+  std::function<int(bool)> reap_elsewhere;  // set where another process forked it
+  std::atomic<bool> killed{false};
 
-  void kill_all() { tree->kill(); }
+  void kill_all() {
+    killed = true;
+    tree->kill();
+  }
+
+  bool ended() const {
+    if (reap_elsewhere) return tree->ended();
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+  }
 
   // Appends the available data to `into`; closes `fd` at end of file.
   void take(const pollfd& ready, int& fd, std::string& into) {
@@ -251,14 +263,15 @@ struct Child::State {
   // reaped, no other process can get its number.
   bool try_reap() {
     if (reaped) return true;
-    siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(process.pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == 0)
-      return false;
+    if (!ended()) return false;
+    const bool by_itself = !killed;
     kill_all();
     int status = 0;
-    while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    if (reap_elsewhere)
+      status = reap_elsewhere(by_itself);
+    else
+      while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
+      }
     wait_status = status;
     reaped = true;
     done = true;
@@ -295,6 +308,16 @@ Result<Child> Child::start(const ProcessSpec& spec) {
     state->drain.join();
     return fail(process.error());
   }
+  return Child(std::move(state));
+}
+
+Child Child::adopt(ForkedProcess process, const ProcessSpec& spec) {
+  auto state = std::make_unique<State>();
+  state->spec = spec;
+  state->process = {process.pid, -1, -1, process.output};
+  state->tree.emplace(process.pid);
+  state->reap_elsewhere = std::move(process.reap);
+  state->drain = std::thread([raw = state.get()] { raw->pump(); });
   return Child(std::move(state));
 }
 

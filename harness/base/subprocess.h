@@ -1,6 +1,7 @@
 #pragma once
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -52,11 +53,23 @@ struct ProcessResult {
 /// Runs a child to its end. @error the program does not exist or cannot be started.
 Result<ProcessResult> run_process(const ProcessSpec& spec);
 
+/// A process that another process forked for this one. It leads its own process group, adopts orphans
+/// (PR_SET_CHILD_SUBREAPER) and dies with the process that forked it.
+struct ForkedProcess {
+  int pid = -1;
+  int output = -1;  ///< the end to read of the pipe that its stdout and stderr go to; owned
+  /// Has it reaped; only then another process can get its number. Called once, after it has ended.
+  /// `wanted`: whether the wait status that it returns is looked at.
+  std::function<int(bool wanted)> reap;
+};
+
 /// A running child that is used over a channel (see harness/runtime/worker/channel.h).
 class Child {
  public:
   /// A thread drains stdout and stderr into bounded buffers; `timeout` is not used.
   static Result<Child> start(const ProcessSpec& spec);
+  /// Of `spec`, the limits of output, memory and tasks are used.
+  static Child adopt(ForkedProcess process, const ProcessSpec& spec);
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
   ~Child();  ///< kills the process group

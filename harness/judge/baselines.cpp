@@ -10,9 +10,11 @@ namespace {
 
 // Whether eager runs the problem's first case on the GPU host's memory.
 Result<tl::expected<Packet, WorkerFailure>> try_eager(const CudaSession& session, const Oracle& oracle,
-                                                      const Python& python) {
+                                                      const PyTorch& pytorch) {
   const Problem& problem = session.problem();
-  auto eager = start_python(session.python_work(python), session.trusted);
+  PythonWork work = session.python_work(pytorch.python);
+  work.parent = pytorch.parent;
+  auto eager = start_python(work, session.trusted);
   if (!eager) return tl::expected<Packet, WorkerFailure>(tl::unexpect, eager.error());
   CAPSTONE_TRY(const auto trial,
                bind_cases(problem, {{"trial", problem.check.front(), fresh_seed(), Battery::kPlain}}));
@@ -27,7 +29,35 @@ Result<tl::expected<Packet, WorkerFailure>> try_eager(const CudaSession& session
                        -1);
 }
 
+bool any_python(const JudgeRequest& request) {
+  return std::any_of(request.candidates.begin(), request.candidates.end(),
+                     [](const Candidate& candidate) { return is_python(candidate.source); });
+}
+
+std::vector<std::string> arms_of(const JudgeRequest& request) {
+  return request.options.baselines.empty() ? python_arms_of(*request.problem) : request.options.baselines;
+}
+
+// What --python says; `none` leaves out the baselines alone.
+std::string wanted_python(const JudgeRequest& request) {
+  return request.options.python == "none" ? "auto" : request.options.python;
+}
+
 }  // namespace
+
+std::future<Result<PyTorch>> start_pytorch(const CudaSession& session) {
+  const JudgeRequest& request = session.request();
+  const bool candidates = any_python(request);
+  if (!is_timed(request) && !candidates) return {};
+  if (request.options.python == "none" && session.has_native() && !candidates) return {};
+  return std::async(std::launch::async, [&session, &request]() -> Result<PyTorch> {
+    PyTorch pytorch;
+    CAPSTONE_TRY(pytorch.python, find_python(wanted_python(request), session.resources()));
+    pytorch.parent = start_python_parent(session.python_work(pytorch.python), session.trusted,
+                                         is_timed(request) ? arms_of(request) : std::vector<std::string>{});
+    return pytorch;
+  });
+}
 
 Result<PrivateBytes> wants_of(const Problem& problem, const std::function<StartedRunner()>& start) {
   auto failed = [](const WorkerFailure& failure) {
@@ -41,38 +71,34 @@ Result<PrivateBytes> wants_of(const Problem& problem, const std::function<Starte
   return *bytes;
 }
 
-Result<Baselines> find_baselines(const CudaSession& session, const Oracle& oracle) {
+Result<Baselines> find_baselines(CudaSession& session, const Oracle& oracle) {
   const JudgeRequest& request = session.request();
   Baselines found;
-  const bool needed = request.problem->oracle_is_reference ||
-                      std::any_of(request.candidates.begin(), request.candidates.end(),
-                                  [](const Candidate& candidate) { return is_python(candidate.source); });
   if (request.options.python == "none") found.why_native = "PyTorch was not asked for";
-  if (request.options.python == "none" && !needed) return found;
-  auto python =
-      find_python(request.options.python == "none" ? "auto" : request.options.python, session.resources());
+  if (!session.pytorch.valid()) return found;
+  auto pytorch = session.pytorch.get();
   const bool asked_for = request.problem->oracle_is_reference ||
                          (request.options.python != "none" && request.options.python != "auto");
-  if (!python) {
-    if (asked_for || python.error().code == ExitCode::kInterrupted) return fail(python.error());
-    found.why_native = python.error().what;
+  if (!pytorch) {
+    if (asked_for || pytorch.error().code == ExitCode::kInterrupted) return fail(pytorch.error());
+    found.why_native = pytorch.error().what;
     return found;
   }
-  session.say({Stage::kLoad, {}, "PyTorch " + python->torch});
-  CAPSTONE_TRY(auto eager, try_eager(session, oracle, *python));
+  session.say({Stage::kLoad, {}, "PyTorch " + pytorch->python.torch});
+  CAPSTONE_TRY(auto eager, try_eager(session, oracle, *pytorch));
   if (!eager) {
     const WorkerFailure& failure = eager.error();
     if (failure.kind == WorkerFailure::Kind::kInterrupted)
       return fail("interrupted", {}, {}, ExitCode::kInterrupted);
     if (asked_for)
-      return fail({failure.what, failure.where.empty() ? python->program.string() : failure.where,
+      return fail({failure.what, failure.where.empty() ? pytorch->python.program.string() : failure.where,
                    failure.hint, ExitCode::kEnvironment, failure.trace});
     found.why_native = failure.what;
     return found;
   }
-  found.python = std::move(*python);
-  found.arms =
-      request.options.baselines.empty() ? python_arms_of(*request.problem) : request.options.baselines;
+  found.python = std::move(pytorch->python);
+  found.parent = std::move(pytorch->parent);
+  found.arms = arms_of(request);
   found.why_native.clear();
   return found;
 }

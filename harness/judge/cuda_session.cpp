@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <future>
 
@@ -85,6 +84,7 @@ PythonWork CudaSession::python_work(const Python& python) const {
 std::function<StartedRunner()> CudaSession::python_arm(const std::string& name) const {
   PythonWork work = python_work(*baselines.python);
   work.arm = name;
+  work.parent = baselines.parent;
   return [this, work] { return start_python(work, trusted); };
 }
 
@@ -97,6 +97,7 @@ Result<std::vector<Artifact>> build_all(CudaSession& session, fs::path& gpu_host
   CAPSTONE_TRY(session.gpu, find_gpu(session.resources()));
   const std::string arch = session.gpu.arch();
   CAPSTONE_TRY(session.toolkit, find_toolkit(session.resources()));
+  session.pytorch = start_pytorch(session);
   const auto begun = std::chrono::steady_clock::now();
   std::vector<std::string> names;
   for (const Candidate& candidate : session.request().candidates) names.push_back(candidate.name);
@@ -136,12 +137,7 @@ Result<void> open_device(CudaSession& session, const fs::path& gpu_host_program,
                                return session.start_worker(session.native.program, true);
                              });
                            }).share();
-  const auto& candidates = session.request().candidates;
-  const bool any_python = std::any_of(candidates.begin(), candidates.end(),
-                                      [](const Candidate& each) { return is_python(each.source); });
-  if (is_timed(session.request()) || any_python) {
-    CAPSTONE_TRY(session.baselines, find_baselines(session, oracle));
-  }
+  CAPSTONE_TRY(session.baselines, find_baselines(session, oracle));
   return {};
 }
 

@@ -16,9 +16,16 @@
 
 namespace capstone {
 
+/// A Python with PyTorch, and the process of it that forks the arms' workers.
+struct PyTorch {
+  Python python;
+  std::shared_ptr<PythonParent> parent;  ///< null: it does not start
+};
+
 /// The baselines that run in gate two, and why there are no more.
 struct Baselines {
-  std::optional<Python> python;   ///< whose PyTorch the arms and the candidates in Python run in
+  std::optional<Python> python;          ///< whose PyTorch the arms and the candidates in Python run in
+  std::shared_ptr<PythonParent> parent;  ///< forks the workers of `arms`
   std::vector<std::string> arms;  ///< of PyTorch; the first is gate two's. Empty: the native baseline is
   std::string why_native;         ///< why not PyTorch's
 };
@@ -34,6 +41,8 @@ struct CudaSession {
   CudaToolkit toolkit;
   std::filesystem::path worker_program, capture_worker_program, replayer_program;
   Artifact native;  ///< the problem's baseline.cu; nothing where the oracle is reference.py
+  /// Looked for, and imported, from before the builds on. Not valid: nothing needs it.
+  std::future<Result<PyTorch>> pytorch;
   Baselines baselines;
   std::optional<FileLock> gpu_lock;  ///< held while anything runs on the GPU
   std::unique_ptr<GpuHost> gpu_host;

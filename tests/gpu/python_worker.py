@@ -76,16 +76,16 @@ def shared_memory(driver, size):
 NAMES = {getattr(torch, kind): name for name, kind in memory.DTYPES.items() if hasattr(torch, kind)}
 
 
-def places_of(folder):
+def places_of(folder, device="cuda"):
     """A request for the problem's own sizes, which are the constants of reference.py, and the size of its
     tensors in bytes."""
     path = os.path.join(folder, "reference.py")
     with open(path, encoding="utf-8") as text:
         reference = constants.module_at(ast.parse(text.read(), path), path, {})
     sizes = {name: value for name, value in vars(reference).items() if type(value) is int}
-    run = reference.Model(*reference.get_init_inputs()).cuda()
+    run = reference.Model(*reference.get_init_inputs()).to(device)
     parameters = dict(run.named_parameters())
-    inputs = [tensor.cuda() for tensor in reference.get_inputs()]
+    inputs = [tensor.to(device) for tensor in reference.get_inputs()]
     with torch.no_grad():
         outputs = run(*inputs)
     outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]

@@ -1,5 +1,7 @@
 #include "harness/runtime/python/runner.h"
 
+#include <algorithm>
+
 #include "harness/base/files.h"
 
 namespace capstone {
@@ -111,28 +113,29 @@ class PythonRunner : public Runner {
   Json last_;  ///< the run that was asked for last
 };
 
-}  // namespace
+fs::path scripts_of(const PythonWork& work) {
+  std::error_code code;
+  return fs::weakly_canonical(work.resources->share / "harness" / "runtime" / "python" / "worker", code);
+}
 
-StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
+std::vector<std::string> arguments_of(const PythonWork& work) {
+  std::vector<std::string> arguments{
+      "--device",    work.cuda ? "cuda" : "cpu",
+      "--precision", std::string(name_of(work.problem->precision)),
+      "--reference", fs::absolute(work.problem->folder / "reference.py").string()};
+  if (work.candidate.empty())
+    arguments.insert(arguments.end(), {"--arm", work.arm});
+  else
+    arguments.insert(arguments.end(), {"--candidate", fs::absolute(work.candidate).string()});
+  return arguments;
+}
+
+Surroundings surroundings_of(const PythonWork& work) {
   std::error_code code;
   fs::create_directories(work.builds / "tmp", code);
-  const fs::path scripts =
-      fs::weakly_canonical(work.resources->share / "harness" / "runtime" / "python" / "worker", code);
-  std::vector<std::string> argv{work.python->program.string(),
-                                (scripts / "worker.py").string(),
-                                "--device",
-                                work.cuda ? "cuda" : "cpu",
-                                "--precision",
-                                std::string(name_of(work.problem->precision)),
-                                "--reference",
-                                fs::absolute(work.problem->folder / "reference.py").string()};
-  if (work.candidate.empty())
-    argv.insert(argv.end(), {"--arm", work.arm});
-  else
-    argv.insert(argv.end(), {"--candidate", fs::absolute(work.candidate).string()});
   Surroundings surroundings;
   surroundings.read = work.python->roots;
-  surroundings.read.push_back(scripts);
+  surroundings.read.push_back(scripts_of(work));
   surroundings.write = {work.builds};
   std::string programs = "/usr/local/bin:/usr/bin:/bin";
   if (!work.toolkit.empty()) {
@@ -142,7 +145,40 @@ StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
   surroundings.env = work.python->environment(work.builds, programs);
   surroundings.env.emplace_back("TMPDIR", (work.builds / "tmp").string());
   if (!work.toolkit.empty()) surroundings.env.emplace_back("CUDA_HOME", work.toolkit.string());
-  auto worker = Worker::start_runner(std::move(argv), sandbox, limits_of_python(), work.cuda, surroundings);
+  return surroundings;
+}
+
+StartedRunner start_worker(const PythonWork& work, const Sandbox& sandbox) {
+  std::vector<std::string> arguments = arguments_of(work);
+  if (work.parent && work.candidate.empty()) {
+    auto worker = work.parent->fork(arguments, limits_of_python());
+    if (worker) return std::make_unique<Worker>(std::move(*worker));
+    if (worker.error().report_kind != kCannotFork) return tl::unexpected(worker.error());
+  }
+  arguments.insert(arguments.begin(),
+                   {work.python->program.string(), (scripts_of(work) / "worker.py").string()});
+  return Worker::start_runner(std::move(arguments), sandbox, limits_of_python(), work.cuda,
+                              surroundings_of(work));
+}
+
+}  // namespace
+
+std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const Sandbox& trusted,
+                                                  const std::vector<std::string>& arms) {
+  std::vector<std::string> argv{work.python->program.string(), (scripts_of(work) / "parent.py").string(),
+                                "--device", work.cuda ? "cuda" : "cpu"};
+  if (std::any_of(arms.begin(), arms.end(),
+                  [](const std::string& arm) { return arm.starts_with("compile"); }))
+    argv.emplace_back("--compile");
+  WorkerLimits limits = limits_of_python();
+  limits.memory = 0;  // its children are its own, and have limits of theirs
+  limits.tasks = 0;
+  auto parent = PythonParent::start(std::move(argv), trusted, limits, surroundings_of(work));
+  return parent ? *parent : nullptr;
+}
+
+StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
+  auto worker = start_worker(work, sandbox);
   if (!worker) return worker;
   if (auto loaded = (*worker)->ask({{"op", "load"}}, kLoad); !loaded) return tl::unexpected(loaded.error());
   return std::make_unique<PythonRunner>(*work.problem, std::move(*worker));

@@ -1,9 +1,12 @@
 #pragma once
 // The Python worker as a Runner.
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "harness/model/problem.h"
+#include "harness/runtime/python/parent.h"
 #include "harness/runtime/python/python.h"
 #include "harness/runtime/worker/worker.h"
 
@@ -19,6 +22,8 @@ struct PythonWork {
   std::filesystem::path builds;     ///< a folder for what PyTorch and Triton compile; made on demand
   bool cuda = false;
   std::filesystem::path toolkit;  ///< of CUDA, for extensions that are compiled; empty: none
+  /// Forks the workers of arms; null: a process for each. Candidates always have a process of their own.
+  std::shared_ptr<PythonParent> parent{};
 };
 
 /// `report_kind` of failures before anything ran: the source does not load; there is no such arm; PyTorch
@@ -32,5 +37,10 @@ inline constexpr const char* kOutOfMemory = "out_of_memory";
 /// the gates name tensors by their place alone; shapes, types and names are added on the way. There is no
 /// workspace and nothing to prepare().
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox);
+
+/// A parent for the workers of `arms`, with the interpreter, the folders and the device of `work`. Null: it
+/// does not start.
+std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const Sandbox& trusted,
+                                                  const std::vector<std::string>& arms);
 
 }  // namespace capstone

@@ -59,6 +59,15 @@ std::string place(const Json& message) {
   return join(parts, ", ");
 }
 
+ProcessSpec limited(const WorkerLimits& limits) {
+  ProcessSpec spec;
+  spec.max_output = limits.output;
+  spec.max_file = limits.file;
+  spec.max_memory = limits.memory;
+  spec.max_tasks = limits.tasks;
+  return spec;
+}
+
 WorkerFailure malformed() {
   return {WorkerFailure::Kind::kMalformed,
           "the process answered something that is not a result",
@@ -82,16 +91,21 @@ tl::expected<Packet, WorkerFailure> read_answer(Packet packet) {
 tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv, const Sandbox& sandbox,
                                                   const WorkerLimits& limits, bool gpu,
                                                   const Surroundings& more) {
+  auto worker = launch(std::move(argv), sandbox, limits, gpu, more);
+  if (!worker) return worker;
+  if (auto greeted = worker->greet(); !greeted) return tl::unexpected(greeted.error());
+  return worker;
+}
+
+tl::expected<Worker, WorkerFailure> Worker::launch(std::vector<std::string> argv, const Sandbox& sandbox,
+                                                   const WorkerLimits& limits, bool gpu,
+                                                   const Surroundings& more) {
   using Kind = WorkerFailure::Kind;
   auto pair = Channel::make();
   if (!pair) return tl::unexpected(WorkerFailure{Kind::kDied, pair.error().what, {}, pair.error().hint, {}});
-  ProcessSpec spec;
+  ProcessSpec spec = limited(limits);
   spec.argv = std::move(argv);
   spec.fds = {{pair->second.get(), 3}};
-  spec.max_output = limits.output;
-  spec.max_file = limits.file;
-  spec.max_memory = limits.memory;
-  spec.max_tasks = limits.tasks;
   spec.env = more.env;
   auto child =
       Child::start(sandbox.confine(std::move(spec), {.read = more.read, .write = more.write, .gpu = gpu}));
@@ -99,11 +113,21 @@ tl::expected<Worker, WorkerFailure> Worker::start(std::vector<std::string> argv,
     return tl::unexpected(
         WorkerFailure{Kind::kDied, child.error().what, child.error().where, child.error().hint, {}});
   pair->second = Descriptor();  // only the child holds its end now, so that its death is seen
-  Worker worker(std::move(*child), std::move(pair->first), limits);
-  auto hello = worker.ask({{"op", "hello"}}, limits.start);
-  if (!hello) return tl::unexpected(hello.error());
-  worker.hello_ = std::move(hello->message);
+  return Worker(std::move(*child), std::move(pair->first), limits);
+}
+
+tl::expected<Worker, WorkerFailure> Worker::adopt(ForkedProcess process, Channel channel,
+                                                  const WorkerLimits& limits) {
+  Worker worker(Child::adopt(std::move(process), limited(limits)), std::move(channel), limits);
+  if (auto greeted = worker.greet(); !greeted) return tl::unexpected(greeted.error());
   return worker;
+}
+
+tl::expected<void, WorkerFailure> Worker::greet() {
+  auto hello = ask({{"op", "hello"}}, limits_.start);
+  if (!hello) return tl::unexpected(hello.error());
+  hello_ = std::move(hello->message);
+  return {};
 }
 
 StartedRunner Worker::start_runner(std::vector<std::string> argv, const Sandbox& sandbox,

@@ -70,7 +70,14 @@ class Worker : public Runner {
   static tl::expected<Worker, WorkerFailure> start(std::vector<std::string> argv, const Sandbox& sandbox,
                                                    const WorkerLimits& limits, bool gpu,
                                                    const Surroundings& more = {});
-  /// The same behind the interface.
+  /// The same without waiting for it; greet() does.
+  static tl::expected<Worker, WorkerFailure> launch(std::vector<std::string> argv, const Sandbox& sandbox,
+                                                    const WorkerLimits& limits, bool gpu,
+                                                    const Surroundings& more = {});
+  /// A process that another one forked, and its channel; waits for its hello.
+  static tl::expected<Worker, WorkerFailure> adopt(ForkedProcess process, Channel channel,
+                                                   const WorkerLimits& limits);
+  /// The same as start(), behind the interface.
   static StartedRunner start_runner(std::vector<std::string> argv, const Sandbox& sandbox,
                                     const WorkerLimits& limits, bool gpu, const Surroundings& more = {});
 
@@ -79,6 +86,9 @@ class Worker : public Runner {
   tl::expected<Packet, WorkerFailure> ask(const Json& request) override {
     return ask(request, limits_.request);
   }
+
+  /// Waits for its hello. Once, before anything else is asked.
+  tl::expected<void, WorkerFailure> greet();
 
   const Json& hello() const override { return hello_; }
   std::set<std::string> libraries() override { return child_.libraries(); }

@@ -86,6 +86,35 @@ TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
   }
 }
 
+// With the parent that has imported PyTorch, and several workers of it alive at once.
+TEST_F(Torch, ForkedArmsAreRightToo) {
+  const Sandbox trusted = Sandbox::none(resources_, "trusted");
+  const Problem problem = problem_of("bias_gelu_layernorm");
+  const Oracle oracle = Oracle::load(problem, resources_).value();
+  PythonWork work{&problem, &resources_, &python_, "eager", {}, resources_.cache / "arms", false, {}};
+  work.parent = start_python_parent(work, trusted, {"eager"});
+  ASSERT_TRUE(work.parent);
+  const auto forked = work.parent->fork(
+      {"--device", "cpu", "--precision", "fp32", "--reference", (problem.folder / "reference.py").string()},
+      WorkerLimits{});
+  ASSERT_TRUE(forked) << forked.error().what << " " << forked.error().where;
+  for (int arm = 0; arm < 2; ++arm) {
+    MemfdArena arena;
+    GateOneSetup setup{&problem,
+                       &oracle,
+                       &arena,
+                       {""},
+                       [&] { return start_python(work, trusted); },
+                       std::chrono::seconds(60),
+                       [](const std::string&) {},
+                       "eager"};
+    Measurement m;
+    ASSERT_TRUE(
+        gate_one(setup, bind_cases(problem, {{"one", problem.check[1], 3, Battery::kPlain}}).value(), m));
+    EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
+  }
+}
+
 TEST_F(Torch, AParameterMayBeTheTransposeOfTheModules) {
   const fs::path folder = fs::path(testing::TempDir()) / "sgemm";
   std::error_code code;

@@ -2,6 +2,7 @@
 descriptor."""
 
 import json
+import select
 import socket
 
 DESCRIPTOR = 3
@@ -20,12 +21,23 @@ class Wire:
             return None, -1
         return json.loads(data), descriptors[0] if descriptors else -1
 
-    def send(self, message):
+    def waiting(self):
+        """Whether a request has arrived, or the judge has closed the channel."""
+        return bool(select.select([self._socket], [], [], 0)[0])
+
+    def forget(self):
+        """Leaves the descriptor to somebody else."""
+        self._socket.detach()
+
+    def send(self, message, descriptor=-1):
         data = json.dumps(message).encode()
         if len(data) >= LARGEST:
             data = json.dumps({"ok": False, "kind": "exception",
                                "message": "the answer is too long"}).encode()
         try:
-            self._socket.send(data)
+            if descriptor >= 0:
+                socket.send_fds(self._socket, [data], [descriptor])
+            else:
+                self._socket.send(data)
         except BrokenPipeError:
             pass

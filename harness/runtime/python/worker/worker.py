@@ -85,6 +85,22 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     return answer
 
 
+def import_torch():
+    """PyTorch, and our modules that need it."""
+    try:
+        import torch
+    except Exception as problem:  # a missing shared library raises OSError
+        raise Refusal("environment", f"PyTorch cannot be imported: {one_line(problem)}",
+                      f"repair it for {sys.executable}, or {ANOTHER}", problem) from None
+    import clock  # noqa: F401
+    import memory  # noqa: F401
+    import model  # noqa: F401
+
+    if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]  # a candidate's imports must not find our files
+    return torch
+
+
 class Worker:
     def __init__(self, options):
         self._options = options
@@ -93,18 +109,11 @@ class Worker:
         self._ready = {}  # request → (callable, function that updates its parameters, inputs)
 
     def hello(self):
-        try:
-            import torch
-        except Exception as problem:  # a missing shared library raises OSError
-            raise Refusal("environment", "PyTorch cannot be imported: "
-                                         f"{one_line(problem)}",
-                          f"repair it for {sys.executable}, or {ANOTHER}", problem) from None
+        torch = import_torch()
         import clock
         import memory
         from model import ARMS
 
-        if sys.path and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
-            del sys.path[0]  # a candidate's imports must not find our files
         self._torch = torch
         torch.set_grad_enabled(False)
         if self._options.device == "cuda":
@@ -319,14 +328,18 @@ class Worker:
                               bool(self._options.candidate))
 
 
-def main():
+def options_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
     parser.add_argument("--precision", required=True)
     parser.add_argument("--reference", required=True)
     parser.add_argument("--arm", default="eager")
     parser.add_argument("--candidate", default="")
-    worker = Worker(parser.parse_args())
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    worker = Worker(options_of(arguments))
     wire = Wire()
     while True:
         request, descriptor = wire.receive()
@@ -339,4 +352,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,163 @@
+"""parent.py --device cpu|cuda [--compile]
+
+Imports PyTorch once and forks a worker (worker.py) for each request, which then needs no import. Started by
+capstone; uses descriptor 3 (protocol.md). Only for trusted arms: children share what the parent has loaded.
+
+A child makes its own CUDA context. That is possible only as long as the parent has not initialised CUDA, and a
+copy of a process with several threads lacks all threads but one. Both are checked before each fork.
+"""
+
+import argparse
+import ctypes
+import gc
+import importlib
+import os
+import signal
+import sys
+
+# While the parent imports: no threads of NumPy's BLAS, no processes of Inductor, no CUDA for a look at
+# devices.
+os.environ.update({"OPENBLAS_NUM_THREADS": "1", "TORCH_WARM_POOL": "0", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"})
+
+import worker  # noqa: E402
+from wire import DESCRIPTOR, Wire  # noqa: E402
+
+# What the first call of a compiled module imports; this takes as long as the import of PyTorch itself.
+FOR_COMPILE = ["torch._dynamo", "torch._inductor.compile_fx",
+               "torch._inductor.codegen.cuda_combined_scheduling", "triton.backends.nvidia.compiler"]
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+CUDA_ERROR_NOT_INITIALIZED = 3
+
+
+def cuda_is_initialised():
+    try:
+        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD)
+    except OSError:
+        return False  # the library is not loaded
+    return driver.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != CUDA_ERROR_NOT_INITIALIZED
+
+
+def why_not_fork():
+    if len(os.listdir("/proc/self/task")) > 1:
+        return "the import of PyTorch started threads"
+    if cuda_is_initialised():
+        return "the import of PyTorch initialised CUDA"
+    return None
+
+
+def import_quietly(name):
+    try:
+        importlib.import_module(name)
+    except Exception:  # another version of PyTorch: the worker imports what it needs
+        pass
+
+
+def compiles(arguments):
+    return worker.options_of(arguments).arm.startswith("compile")
+
+
+def start_compilers():
+    """What the import of Inductor starts in a process that will not fork."""
+    inductor = sys.modules.get("torch._inductor.async_compile")
+    warm_pool = getattr(getattr(inductor, "AsyncCompile", None), "warm_pool", None)
+    if warm_pool:
+        warm_pool()
+
+
+class Parent:
+    def __init__(self, options):
+        self._later = list(FOR_COMPILE) if options.compile else []
+        self._wire = Wire()
+        self._pid = os.getpid()
+
+    def serve(self):
+        """Answers requests. Returns the arguments of a worker in a child, None at the end of the parent."""
+        ready = False
+        while True:
+            while ready and self._later and not self._wire.waiting():
+                import_quietly(self._later.pop(0))
+            request, descriptor = self._wire.receive()
+            if request is None:
+                return None
+            operation = request.get("op")
+            if operation == "hello":
+                ready = self.hello()
+            elif operation == "fork":
+                arguments = self.fork(request, descriptor)
+                if arguments is not None:
+                    return arguments
+            elif operation == "reap":
+                self._wire.send({"ok": True, "status": os.waitpid(request["pid"], 0)[1]})
+            else:
+                self._wire.send({"ok": False, "kind": "exception",
+                                 "message": f"unknown request: {operation}"})
+
+    def hello(self):
+        try:
+            torch = worker.import_torch()
+        except worker.Refusal as problem:
+            self._wire.send(worker.failure_of(problem, [], False, False))
+            return False
+        self._wire.send({"ok": True, "protocol": 1, "backend": "torch", "torch": torch.__version__})
+        return True
+
+    def fork(self, request, channel):
+        for pid in request["ended"]:
+            os.waitpid(pid, 0)
+        if compiles(request["arguments"]):
+            while self._later:
+                import_quietly(self._later.pop(0))
+        if because := why_not_fork():
+            os.close(channel)
+            self._wire.send({"ok": False, "kind": "cannot_fork", "message": because})
+            return None
+        gc.freeze()  # children share these objects: a collection would copy them
+        sys.stdout.flush()
+        sys.stderr.flush()
+        output, printed = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(output)
+            self._become_worker(channel, printed)
+            return request["arguments"]
+        os.close(printed)
+        os.close(channel)
+        try:
+            os.setpgid(pid, pid)  # the child also calls it; the first call wins
+        except OSError:
+            pass  # it has ended
+        self._wire.send({"ok": True, "pid": pid}, output)
+        os.close(output)
+        return None
+
+    def _become_worker(self, channel, printed):
+        os.setpgid(0, 0)
+        libc = ctypes.CDLL(None)
+        libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+        if os.getppid() != self._pid:
+            os._exit(127)  # the parent died before that took effect
+        libc.prctl(PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1))
+        self._wire.forget()
+        os.dup2(channel, DESCRIPTOR, inheritable=False)  # the parent's channel ends here
+        for stream in (1, 2):
+            os.dup2(printed, stream)
+        os.close(channel)
+        os.close(printed)
+        for name in ("TORCH_WARM_POOL", "PYTORCH_NVML_BASED_CUDA_CHECK"):
+            del os.environ[name]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=["cpu", "cuda"], required=True)
+    parser.add_argument("--compile", action="store_true", help="import what torch.compile needs, too")
+    arguments = Parent(parser.parse_args()).serve()
+    if arguments is None:
+        return 0
+    if compiles(arguments):
+        start_compilers()
+    return worker.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
