@@ -53,8 +53,11 @@ std::future<Result<PyTorch>> start_pytorch(const CudaSession& session) {
   return std::async(std::launch::async, [&session, &request]() -> Result<PyTorch> {
     PyTorch pytorch;
     CAPSTONE_TRY(pytorch.python, find_python(wanted_python(request), session.resources()));
-    pytorch.parent = start_python_parent(session.python_work(pytorch.python), session.trusted,
-                                         is_timed(request) ? arms_of(request) : std::vector<std::string>{});
+    const PythonWork work = session.python_work(pytorch.python);
+    pytorch.parent = start_python_parent(work, session.trusted);
+    if (is_timed(request))
+      for (const std::string& arm : arms_of(request))
+        if (arm.starts_with("compile")) pytorch.first[arm] = start_python_parent(work, session.trusted, true);
     return pytorch;
   });
 }
@@ -96,8 +99,7 @@ Result<Baselines> find_baselines(CudaSession& session, const Oracle& oracle) {
     found.why_native = failure.what;
     return found;
   }
-  found.python = std::move(pytorch->python);
-  found.parent = std::move(pytorch->parent);
+  found.pytorch = std::move(*pytorch);
   found.arms = arms_of(request);
   found.why_native.clear();
   return found;

@@ -32,7 +32,7 @@ Result<std::shared_ptr<ReplayedKernel>> capture(const CudaSession& session, cons
 // What a build is for a .cu. The program stays null where it cannot run; the record says why.
 Result<std::shared_ptr<CudaProgram>> load_python(const CudaSession& session, const Candidate& candidate,
                                                  Measurement& m) {
-  if (!session.baselines.python) {
+  if (!session.baselines.pytorch) {
     not_judgeable_here(m, {session.baselines.why_native,
                            {},
                            "give --python the path of a python3 with PyTorch for CUDA",
@@ -42,7 +42,7 @@ Result<std::shared_ptr<CudaProgram>> load_python(const CudaSession& session, con
   session.say({Stage::kLoad, candidate.name});
   auto program = std::make_shared<CudaProgram>();
   program->builds = std::make_shared<ScratchFolder>(session.resources().cache / "python" / "candidate");
-  program->python = session.python_work(*session.baselines.python);
+  program->python = session.python_work(session.baselines.pytorch->python);
   program->python->candidate = candidate.source;
   program->python->builds = program->builds->path();
   CAPSTONE_TRY(std::unique_ptr<Runner> loaded, load_candidate(*program->python, session.sandbox, m));
@@ -169,9 +169,10 @@ void add_build_labels(const Problem& problem, Checked& candidate) {
   if (!candidate.program) return;
   const CudaProgram& program = cuda_program(candidate);
   std::vector<std::string>& labels = candidate.record.labels;
-  if (problem.precision == Precision::kFp32 && !program.artifact.tensor_instructions.empty())
-    labels.push_back(fmt::format("{}tensor-core instructions ({}) in a problem that is judged in fp32",
-                                 kNeedsExplanation, program.artifact.tensor_instructions));
+  if (problem.precision == Precision::kFp32 && program.artifact.tensor_instructions.valid())
+    if (const std::string& names = program.artifact.tensor_instructions.get(); !names.empty())
+      labels.push_back(fmt::format("{}tensor-core instructions ({}) in a problem that is judged in fp32",
+                                   kNeedsExplanation, names));
   if (!program.replayed || program.replayed->launched().empty()) return;
   for (const std::string& note : program.replayed->notes()) labels.push_back("note: " + note);
   std::vector<std::string> unused;

@@ -82,9 +82,11 @@ PythonWork CudaSession::python_work(const Python& python) const {
 }
 
 std::function<StartedRunner()> CudaSession::python_arm(const std::string& name) const {
-  PythonWork work = python_work(*baselines.python);
+  PythonWork work = python_work(baselines.pytorch->python);
   work.arm = name;
-  work.parent = baselines.parent;
+  work.parent = baselines.pytorch->parent;
+  if (auto first = baselines.pytorch->first.find(name); first != baselines.pytorch->first.end())
+    work.first = first->second;
   return [this, work] { return start_python(work, trusted); };
 }
 
@@ -154,7 +156,7 @@ Result<Json> describe(CudaSession& session) {
   environment["sm_count"] = device.value("sm_count", 0);
   environment["l2_bytes"] = device.value("l2_bytes", std::size_t{0});
   environment["peaks"] = session.peaks.source;
-  if (session.baselines.python) environment["torch"] = session.baselines.python->torch;
+  if (session.baselines.pytorch) environment["torch"] = session.baselines.pytorch->python.torch;
   if (!is_timed(session.request())) return environment;
   if (!session.baselines.why_native.empty()) environment["native_because"] = session.baselines.why_native;
   CAPSTONE_TRY(environment["copy_bytes_per_second"], session.gpu_host->copy_bandwidth());

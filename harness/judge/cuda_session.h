@@ -2,6 +2,7 @@
 // What a judgement on a GPU has at hand: the GPU, capstone's own programs, the GPU host that owns the
 // tensors, the baselines.
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,14 +21,15 @@ namespace capstone {
 struct PyTorch {
   Python python;
   std::shared_ptr<PythonParent> parent;  ///< null: it does not start
+  /// Those that become the workers of arms that compile, by arm: they import for longer.
+  std::map<std::string, std::shared_ptr<PythonParent>> first;
 };
 
 /// The baselines that run in gate two, and why there are no more.
 struct Baselines {
-  std::optional<Python> python;          ///< whose PyTorch the arms and the candidates in Python run in
-  std::shared_ptr<PythonParent> parent;  ///< forks the workers of `arms`
-  std::vector<std::string> arms;  ///< of PyTorch; the first is gate two's. Empty: the native baseline is
-  std::string why_native;         ///< why not PyTorch's
+  std::optional<PyTorch> pytorch;  ///< which the arms and the candidates in Python run in
+  std::vector<std::string> arms;   ///< of PyTorch; the first is gate two's. Empty: the native baseline is
+  std::string why_native;          ///< why not PyTorch's
 };
 
 struct CudaSession {

@@ -1,6 +1,7 @@
 #pragma once
 // From a submission's source to something a worker runs.
 #include <filesystem>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ struct Artifact {
   BuildResult result;
   std::filesystem::path program;      ///< emulated: the worker program; cuda: the .so; empty when !result.ok
   std::filesystem::path device_code;  ///< cuda: the fat binaries inside the .so
-  std::string tensor_instructions;    ///< cuda: "HMMA, IMMA", as far as the machine code has any
+  /// cuda: "HMMA, IMMA", as far as the machine code has any. Listing it takes a second, in the background;
+  /// not valid for the tool's own baselines
+  std::shared_future<std::string> tensor_instructions{};
 };
 
 /// Builds for the CPU: preprocess → rewrite → compile → link with the emulator and the generated adapter.

@@ -64,20 +64,34 @@ Result<void> extract_device_code(const fs::path& folder, const Resources& resour
 }
 
 // Tensor-core instructions in the machine code, "HMMA, IMMA"; empty: none. Nothing to say without cuobjdump.
-Result<std::string> tensor_instructions_of(const fs::path& folder, const CudaToolkit& toolkit,
-                                           const Resources& resources, const Sandbox* sandbox) {
+std::string tensor_instructions_of(const fs::path& folder, const CudaToolkit& toolkit,
+                                   const Resources& resources, const Sandbox& sandbox) {
+  if (auto known = read_file(folder / "tensor.txt")) return *known;
   std::error_code ignored;
   const fs::path tool = toolkit.nvcc.parent_path() / "cuobjdump";
-  if (!fs::exists(tool, ignored)) return std::string();
+  if (!fs::exists(tool, ignored)) return {};
   // A listing of all instructions may be huge: only the names come back.
   const std::string pipeline = "'" + replace_all(tool.string(), "'", "") +
                                "' -sass kernel.so | grep -oE "
                                "' (HMMA|HGMMA|IMMA|IGMMA|QMMA|QGMMA|DMMA|BMMA|UTC[HQIO]MMA)\\b' | sort -u";
-  CAPSTONE_TRY(auto run, compile({"/bin/sh", "-c", pipeline}, folder, resources, sandbox, {toolkit.root}));
+  auto run = compile({"/bin/sh", "-c", pipeline}, folder, resources, &sandbox, {toolkit.root});
+  if (!run) return {};
   std::vector<std::string> found;
-  for (const std::string& line : split(run.out, '\n'))
+  for (const std::string& line : split(run->out, '\n'))
     if (!trim(line).empty()) found.emplace_back(trim(line));
-  return join(found, ", ");
+  const std::string names = join(found, ", ");
+  (void)write_file_atomic(folder / "tensor.txt", names);  // else it is looked for again
+  return names;
+}
+
+void look_for_tensor_instructions(Artifact& artifact, const BuildRequest& request,
+                                  const CudaToolkit& toolkit) {
+  if (!request.sandbox) return;
+  artifact.tensor_instructions =
+      std::async(std::launch::async, [folder = artifact.program.parent_path(), toolkit,
+                                      resources = request.resources, sandbox = *request.sandbox] {
+        return tensor_instructions_of(folder, toolkit, *resources, sandbox);
+      }).share();
 }
 
 struct Cudnn {
@@ -196,9 +210,9 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
     artifact.result.ok = artifact.result.cached = true;
     artifact.program = library;
     artifact.device_code = folder / "kernel.fatbin";
-    if (auto tensor = read_file(folder / "tensor.txt")) artifact.tensor_instructions = *tensor;
     if (auto command = read_file(folder / "command.txt")) artifact.result.command = *command;
     if (auto log = read_file(folder / "log.txt")) artifact.result.log = *log;
+    look_for_tensor_instructions(artifact, request, toolkit);
     return artifact;
   }
   const fs::path work = temporary_beside(folder);
@@ -234,12 +248,10 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   CAPSTONE_CHECK(write_file_atomic(work / "command.txt", artifact.result.command));
   CAPSTONE_CHECK(write_file_atomic(work / "log.txt", artifact.result.log));
   CAPSTONE_CHECK(extract_device_code(work, *request.resources, request.sandbox));
-  CAPSTONE_TRY(artifact.tensor_instructions,
-               tensor_instructions_of(work, toolkit, *request.resources, request.sandbox));
-  CAPSTONE_CHECK(write_file_atomic(work / "tensor.txt", artifact.tensor_instructions));
   CAPSTONE_TRY(auto kept, publish(work, folder));
   artifact.program = kept / "kernel.so";
   artifact.device_code = kept / "kernel.fatbin";
+  look_for_tensor_instructions(artifact, request, toolkit);
   return artifact;
 }
 

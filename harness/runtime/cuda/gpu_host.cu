@@ -142,27 +142,33 @@ struct Compare {
   float rtol, atol;     // atol: without the scale
   const float* scales;  // [parts]
   int parts;
-  long long elements;
   float largest;  // of all scales
   Tally* tally;
-  __device__ void operator()(long long i) const {
-    float g = load(type, got, i), e = load(type, expected, i);
-    float error = fabsf(g - e);
-    if (!(error <= atol * largest + rtol * fabsf(e))) {  // NaN fails
-      atomicAdd(&tally->wrong, 1ull);
+};
+__global__ void compare(long long n, Compare c) {
+  const double parts_per_element = static_cast<double>(c.parts) / static_cast<double>(n);
+  unsigned wrong = 0, most = 0;  // of this thread: millions of threads must not queue for one word
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n;
+       i += (long long)gridDim.x * blockDim.x) {
+    const float g = load(c.type, c.got, i), e = load(c.type, c.expected, i);
+    const float error = fabsf(g - e), relative = c.rtol * fabsf(e);
+    if (!(error <= c.atol * c.largest + relative)) {  // NaN fails
+      ++wrong;
     } else {
-      const long long part = static_cast<long long>((double)i * parts / elements);
-      if (error > atol * scales[part < parts ? part : parts - 1] + rtol * fabsf(e)) {
-        const unsigned long long place = atomicAdd(&tally->suspects, 1ull);
-        if (place < kSuspects) tally->suspect[place] = i;
+      const int part = min(static_cast<int>(static_cast<double>(i) * parts_per_element), c.parts - 1);
+      if (error > c.atol * c.scales[part] + relative) {
+        const unsigned long long place = atomicAdd(&c.tally->suspects, 1ull);
+        if (place < kSuspects) c.tally->suspect[place] = i;
       }
     }
-    // Check before the atomic: 67 million threads must not queue for one word.
-    const unsigned bits = __float_as_uint(error);
-    if (error == error && bits > *static_cast<volatile unsigned*>(&tally->max_abs_bits))
-      atomicMax(&tally->max_abs_bits, bits);
+    if (error == error) most = max(most, __float_as_uint(error));
   }
-};
+  wrong = __reduce_add_sync(0xffffffffu, wrong);
+  most = __reduce_max_sync(0xffffffffu, most);
+  if (threadIdx.x % 32 != 0) return;
+  if (wrong) atomicAdd(&c.tally->wrong, static_cast<unsigned long long>(wrong));
+  if (most) atomicMax(&c.tally->max_abs_bits, most);
+}
 struct Gather {
   DType type;
   const void* tensor;
@@ -472,11 +478,13 @@ class GpuHost {
       const std::vector<float>& scales = scales_.at(step.at("scales").get<std::size_t>());
       CAPSTONE_CUDA(cudaMemcpy(scales_on_device_, scales.data(), scales.size() * sizeof(float),
                                cudaMemcpyHostToDevice));
-      run_each(n, Compare{type, within(arena_, step.at("got").get<std::size_t>(), bytes),
-                          within(expected_, step.at("expected").get<std::size_t>(), bytes),
-                          step.at("rtol").get<float>(), step.at("atol").get<float>(), scales_on_device_,
-                          static_cast<int>(scales.size()), n, *std::max_element(scales.begin(), scales.end()),
-                          tally_});
+      compare<<<blocks_for(n), kThreads>>>(
+          n,
+          Compare{type, within(arena_, step.at("got").get<std::size_t>(), bytes),
+                  within(expected_, step.at("expected").get<std::size_t>(), bytes),
+                  step.at("rtol").get<float>(), step.at("atol").get<float>(), scales_on_device_,
+                  static_cast<int>(scales.size()), *std::max_element(scales.begin(), scales.end()), tally_});
+      CAPSTONE_CUDA(cudaGetLastError());
       const Tally tally = read_tally();
       Json suspects = Json::array();
       for (unsigned long long k = 0; k < std::min<unsigned long long>(tally.suspects, kSuspects); ++k)

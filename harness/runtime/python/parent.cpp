@@ -10,6 +10,10 @@ namespace {
 // Also as long as an import lasts, which the parent does not interrupt.
 constexpr auto kFork = std::chrono::seconds(120);
 
+WorkerFailure became_a_worker() {
+  return {WorkerFailure::Kind::kReported, "it has become a worker itself", {}, {}, kCannotFork};
+}
+
 WorkerFailure no_process() {
   return {WorkerFailure::Kind::kMalformed, "the process that forks Python workers named none", {}, {}, {}};
 }
@@ -34,10 +38,11 @@ tl::expected<Worker, WorkerFailure> PythonParent::fork(const std::vector<std::st
   ForkedProcess forked;
   {
     const std::lock_guard lock(mutex_);
-    if (!greeted_) greeted_ = process_.greet();
+    if (!process_) return tl::unexpected(became_a_worker());
+    if (!greeted_) greeted_ = process_->greet();
     if (!*greeted_) return tl::unexpected(greeted_->error());
     const Json request{{"op", "fork"}, {"arguments", arguments}, {"ended", std::exchange(ended_, {})}};
-    auto answer = process_.ask(request, kFork, channel->second.get());
+    auto answer = process_->ask(request, kFork, channel->second.get());
     if (!answer) return tl::unexpected(answer.error());
     forked.pid = static_cast<int>(answer->number("pid").value_or(0));
     if (forked.pid <= 1 || !answer->fd) return tl::unexpected(no_process());
@@ -50,13 +55,26 @@ tl::expected<Worker, WorkerFailure> PythonParent::fork(const std::vector<std::st
   return Worker::adopt(std::move(forked), std::move(channel->first), limits);
 }
 
+tl::expected<Worker, WorkerFailure> PythonParent::become(const std::vector<std::string>& arguments) {
+  const std::lock_guard lock(mutex_);
+  if (!process_) return tl::unexpected(became_a_worker());
+  if (auto greeted = process_->greet(); !greeted) return tl::unexpected(greeted.error());
+  if (auto answer = process_->ask({{"op", "become"}, {"arguments", arguments}}, kFork); !answer)
+    return tl::unexpected(answer.error());
+  Worker worker = std::move(*process_);
+  process_.reset();
+  if (auto greeted = worker.greet(); !greeted) return tl::unexpected(greeted.error());
+  return worker;
+}
+
 int PythonParent::reap(pid_t child, bool wanted) {
   const std::lock_guard lock(mutex_);
   if (!wanted) {  // the parent may be in the middle of an import: nobody waits for that
     ended_.push_back(child);
     return SIGKILL;
   }
-  auto answer = process_.ask({{"op", "reap"}, {"pid", child}}, kFork, -1);
+  if (!process_) return SIGKILL;
+  auto answer = process_->ask({{"op", "reap"}, {"pid", child}}, kFork, -1);
   // Without an answer the parent is gone, and took its children along.
   return answer ? static_cast<int>(answer->number("status").value_or(SIGKILL)) : SIGKILL;
 }

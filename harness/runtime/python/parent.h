@@ -1,6 +1,6 @@
 #pragma once
 // The Python parent: one trusted process that has imported PyTorch and forks the workers of trusted arms, so
-// that these need no import.
+// that these need no import. Or it becomes the only worker of an arm.
 #include <sys/types.h>
 
 #include <memory>
@@ -31,13 +31,16 @@ class PythonParent : public std::enable_shared_from_this<PythonParent> {
   tl::expected<Worker, WorkerFailure> fork(const std::vector<std::string>& arguments,
                                            const WorkerLimits& limits);
 
+  /// The parent itself goes on as worker.py with these arguments. Once; after that it refuses as in fork().
+  tl::expected<Worker, WorkerFailure> become(const std::vector<std::string>& arguments);
+
  private:
   explicit PythonParent(Worker process) : process_(std::move(process)) {}
   /// The wait status of a child that has ended.
   int reap(pid_t child, bool wanted);
 
   std::mutex mutex_;
-  Worker process_;
+  std::optional<Worker> process_;  ///< empty: it has become a worker
   std::optional<tl::expected<void, WorkerFailure>> greeted_;
   std::vector<pid_t> ended_;  ///< children to be reaped with the next request
 };

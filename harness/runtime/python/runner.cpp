@@ -150,8 +150,10 @@ Surroundings surroundings_of(const PythonWork& work) {
 
 StartedRunner start_worker(const PythonWork& work, const Sandbox& sandbox) {
   std::vector<std::string> arguments = arguments_of(work);
-  if (work.parent && work.candidate.empty()) {
-    auto worker = work.parent->fork(arguments, limits_of_python());
+  for (const auto& parent : {work.first, work.parent}) {
+    if (!parent || !work.candidate.empty()) continue;
+    auto worker =
+        parent == work.first ? parent->become(arguments) : parent->fork(arguments, limits_of_python());
     if (worker) return std::make_unique<Worker>(std::move(*worker));
     if (worker.error().report_kind != kCannotFork) return tl::unexpected(worker.error());
   }
@@ -164,15 +166,16 @@ StartedRunner start_worker(const PythonWork& work, const Sandbox& sandbox) {
 }  // namespace
 
 std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const Sandbox& trusted,
-                                                  const std::vector<std::string>& arms) {
+                                                  bool compile) {
   std::vector<std::string> argv{work.python->program.string(), (scripts_of(work) / "parent.py").string(),
                                 "--device", work.cuda ? "cuda" : "cpu"};
-  if (std::any_of(arms.begin(), arms.end(),
-                  [](const std::string& arm) { return arm.starts_with("compile"); }))
-    argv.emplace_back("--compile");
   WorkerLimits limits = limits_of_python();
-  limits.memory = 0;  // its children are its own, and have limits of theirs
-  limits.tasks = 0;
+  if (compile) {
+    argv.emplace_back("--compile");
+  } else {  // its children are its own, and have limits of theirs
+    limits.memory = 0;
+    limits.tasks = 0;
+  }
   auto parent = PythonParent::start(std::move(argv), trusted, limits, surroundings_of(work));
   return parent ? *parent : nullptr;
 }

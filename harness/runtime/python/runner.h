@@ -24,6 +24,8 @@ struct PythonWork {
   std::filesystem::path toolkit;  ///< of CUDA, for extensions that are compiled; empty: none
   /// Forks the workers of arms; null: a process for each. Candidates always have a process of their own.
   std::shared_ptr<PythonParent> parent{};
+  /// Becomes the arm's first worker; null: none does.
+  std::shared_ptr<PythonParent> first{};
 };
 
 /// `report_kind` of failures before anything ran: the source does not load; there is no such arm; PyTorch
@@ -38,9 +40,9 @@ inline constexpr const char* kOutOfMemory = "out_of_memory";
 /// workspace and nothing to prepare().
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox);
 
-/// A parent for the workers of `arms`, with the interpreter, the folders and the device of `work`. Null: it
-/// does not start.
+/// A parent for workers of arms, with the interpreter, the folders and the device of `work`. `compile`: it
+/// also imports what torch.compile needs, and can only become a worker. Null: it does not start.
 std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const Sandbox& trusted,
-                                                  const std::vector<std::string>& arms);
+                                                  bool compile = false);
 
 }  // namespace capstone

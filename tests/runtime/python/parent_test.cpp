@@ -93,8 +93,8 @@ class Parent : public testing::Test {
 
   void reference(const std::string& code) { test::put(problem_.folder / "reference.py", code + kModel); }
 
-  void start(const std::vector<std::string>& arms = {"eager"}) {
-    work_.parent = start_python_parent(work_, trusted_, arms);
+  void start() {
+    work_.parent = start_python_parent(work_, trusted_);
     ASSERT_TRUE(work_.parent);
   }
 
@@ -333,9 +333,8 @@ TEST_F(Parent, ACandidateNeverComesFromIt) {
   EXPECT_NE(imported.find(candidate + "\n"), std::string::npos) << "it imported PyTorch itself";
 }
 
-// What torch.compile imports is imported by the parent, between requests or at the latest before the first
-// worker that compiles.
-TEST_F(Parent, ImportsForTorchCompileHappenOnceAndOnlyWhereAnArmNeedsThem) {
+// What torch.compile imports may start threads: a parent that has imported it becomes the worker itself.
+TEST_F(Parent, OneForTorchCompileImportsMoreAndBecomesTheWorkerOnce) {
   const fs::path dynamo = folder_ / "packages" / "torch" / "_dynamo.py";
   test::put(dynamo,
             "import os\nwith open(os.path.join(os.path.dirname(__file__), 'dynamo'), 'a') as log:\n"
@@ -345,12 +344,16 @@ TEST_F(Parent, ImportsForTorchCompileHappenOnceAndOnlyWhereAnArmNeedsThem) {
   const fs::path log = folder_ / "packages" / "torch" / "dynamo";
   start();
   ASSERT_TRUE(worker());
-  EXPECT_FALSE(fs::exists(log));
-  start({"eager", "compile"});
+  EXPECT_FALSE(fs::exists(log)) << "eager does not need it";
   work_.arm = "compile";
-  auto one = worker(), two = worker();
-  ASSERT_TRUE(one && two) << one.error().what;
+  work_.first = start_python_parent(work_, trusted_, true);
+  auto one = worker();
+  ASSERT_TRUE(one) << one.error().what;
   EXPECT_EQ(split(std::string(trim(test::slurp(log))), '\n').size(), 1u);
+  EXPECT_EQ(imports(), 2u) << "the forking parent's, and that of the one that became a worker";
+  auto two = worker();
+  ASSERT_TRUE(two) << "the second is forked: " << two.error().what;
+  EXPECT_EQ(imports(), 2u);
 }
 
 // Before nvcc's builds, a judgement on a GPU starts the parent where an arm or a candidate will need PyTorch.

@@ -1,7 +1,8 @@
 """parent.py --device cpu|cuda [--compile]
 
-Imports PyTorch once and forks a worker (worker.py) for each request, which then needs no import. Started by
-capstone; uses descriptor 3 (protocol.md). Only for trusted arms: children share what the parent has loaded.
+Imports PyTorch as soon as it starts. Then it forks a worker (worker.py) for each request, which needs no
+import; or it becomes a worker itself. Started by capstone; uses descriptor 3 (protocol.md). Only for trusted
+arms: children share what the parent has loaded.
 
 A child makes its own CUDA context. That is possible only as long as the parent has not initialised CUDA, and a
 copy of a process with several threads lacks all threads but one. Both are checked before each fork.
@@ -22,7 +23,8 @@ os.environ.update({"OPENBLAS_NUM_THREADS": "1", "TORCH_WARM_POOL": "0", "PYTORCH
 import worker  # noqa: E402
 from wire import DESCRIPTOR, Wire  # noqa: E402
 
-# What the first call of a compiled module imports; this takes as long as the import of PyTorch itself.
+# What the first call of a compiled module imports; this takes longer than the import of PyTorch itself. Some of
+# it starts threads, so a process that has imported it does not fork any more: it becomes the worker.
 FOR_COMPILE = ["torch._dynamo", "torch._inductor.compile_fx",
                "torch._inductor.codegen.cuda_combined_scheduling", "triton.backends.nvidia.compiler"]
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -66,47 +68,45 @@ def start_compilers():
 
 class Parent:
     def __init__(self, options):
-        self._later = list(FOR_COMPILE) if options.compile else []
         self._wire = Wire()
         self._pid = os.getpid()
+        try:
+            torch = worker.import_torch()
+            self._hello = {"ok": True, "protocol": 1, "backend": "torch", "torch": torch.__version__}
+        except worker.Refusal as problem:
+            self._hello = worker.failure_of(problem, [], False, False)
+            return
+        for name in FOR_COMPILE if options.compile else []:
+            import_quietly(name)
 
     def serve(self):
-        """Answers requests. Returns the arguments of a worker in a child, None at the end of the parent."""
-        ready = False
+        """Answers requests. Returns the arguments of a worker: in a child, or in this process if it is to become
+        one. None at the end of the parent."""
         while True:
-            while ready and self._later and not self._wire.waiting():
-                import_quietly(self._later.pop(0))
             request, descriptor = self._wire.receive()
             if request is None:
                 return None
             operation = request.get("op")
             if operation == "hello":
-                ready = self.hello()
+                self._wire.send(self._hello)
             elif operation == "fork":
                 arguments = self.fork(request, descriptor)
                 if arguments is not None:
                     return arguments
+            elif operation == "become":
+                self._forget_own_environment()
+                self._wire.send({"ok": True})
+                self._wire.forget()
+                return request["arguments"]
             elif operation == "reap":
                 self._wire.send({"ok": True, "status": os.waitpid(request["pid"], 0)[1]})
             else:
                 self._wire.send({"ok": False, "kind": "exception",
                                  "message": f"unknown request: {operation}"})
 
-    def hello(self):
-        try:
-            torch = worker.import_torch()
-        except worker.Refusal as problem:
-            self._wire.send(worker.failure_of(problem, [], False, False))
-            return False
-        self._wire.send({"ok": True, "protocol": 1, "backend": "torch", "torch": torch.__version__})
-        return True
-
     def fork(self, request, channel):
         for pid in request["ended"]:
             os.waitpid(pid, 0)
-        if compiles(request["arguments"]):
-            while self._later:
-                import_quietly(self._later.pop(0))
         if because := why_not_fork():
             os.close(channel)
             self._wire.send({"ok": False, "kind": "cannot_fork", "message": because})
@@ -143,8 +143,12 @@ class Parent:
             os.dup2(printed, stream)
         os.close(channel)
         os.close(printed)
+        self._forget_own_environment()
+
+    @staticmethod
+    def _forget_own_environment():
         for name in ("TORCH_WARM_POOL", "PYTORCH_NVML_BASED_CUDA_CHECK"):
-            del os.environ[name]
+            os.environ.pop(name, None)
 
 
 def main():

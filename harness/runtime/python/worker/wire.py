@@ -2,7 +2,6 @@
 descriptor."""
 
 import json
-import select
 import socket
 
 DESCRIPTOR = 3
@@ -20,10 +19,6 @@ class Wire:
         if not data:
             return None, -1
         return json.loads(data), descriptors[0] if descriptors else -1
-
-    def waiting(self):
-        """Whether a request has arrived, or the judge has closed the channel."""
-        return bool(select.select([self._socket], [], [], 0)[0])
 
     def forget(self):
         """Leaves the descriptor to somebody else."""
