@@ -6,6 +6,7 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/spelling.h"
+#include "harness/base/text.h"
 #include "harness/model/yaml.h"
 #include "harness/project/project.h"
 
@@ -68,7 +69,7 @@ class ConfigReader {
     if (!node->is_scalar())
       return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
     if (required && node->text.empty()) return refuse(*node, fmt::format("`{}` is empty", key));
-    return node->text;
+    return replace_all(printable(node->text), "\n", " ");  // names are shown in lists, on terminals
   }
 
   Result<void> read_problem(const YamlNode& root, ProjectConfig& config) const {
