@@ -6,7 +6,6 @@
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/spelling.h"
-#include "harness/base/text.h"
 #include "harness/model/yaml.h"
 #include "harness/project/project.h"
 
@@ -69,7 +68,7 @@ class ConfigReader {
     if (!node->is_scalar())
       return refuse(*node, fmt::format("`{}` must be text, not {}", key, describe(*node)));
     if (required && node->text.empty()) return refuse(*node, fmt::format("`{}` is empty", key));
-    return replace_all(printable(node->text), "\n", " ");  // names are shown in lists, on terminals
+    return node->text;
   }
 
   Result<void> read_problem(const YamlNode& root, ProjectConfig& config) const {

@@ -305,7 +305,7 @@ TEST_F(BadInput, APinnedProblemWithoutAnyDimensionIsAnAnswer) {
   spit(yaml, text);
   const Outcome checked = capstone({"check"}, {.cwd = root});
   EXPECT_EQ(checked.code, 2) << checked;
-  EXPECT_TRUE(says(checked.err, "error: the signature has no size symbol"));
+  EXPECT_TRUE(says(checked.err, "the signature has no size symbol"));
   EXPECT_TRUE(says(checked.err, "problem.yaml:"));
   const Outcome graded =
       capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});

@@ -226,9 +226,10 @@ TEST_F(Signatures, SayWhichMachineMeasured) {
       "measurements: 1 signed by an unknown machine (" + brief + ")"));
   const std::vector<std::string> grade{"grade",    "in",       "--out", "graded", "--backend",
                                        "emulated", "--hidden", "0",     "--quick"};
-  Outcome graded = capstone(grade);
+  Outcome graded = capstone(grade, {.env = {{"XDG_STATE_HOME", (home_ / "other").string()}}});
   EXPECT_EQ(graded.code, 0) << graded;
   EXPECT_TRUE(says(graded.out, "unknown " + brief));
+  EXPECT_TRUE(says(capstone(grade).out, "this machine"));
   // Naming the machine changes no result and no digest: nothing is judged again.
   spit(home_ / "in" / "judges.csv", "key,name\n" + key + ",gpu-lab\n");
   graded = capstone(grade);

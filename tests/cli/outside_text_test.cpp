@@ -39,7 +39,7 @@ std::string printed(const std::function<void(const Terminal&)>& print) {
   return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
 }
 
-TEST(OutsideText, EveryWayToPrintMakesItPrintable) {
+TEST(Printing, EveryWayToPrintMakesItPrintable) {
   const std::string evil = "a" + kTitle + kClear + kHidden + kC1 + "\x7f\rz\xff";
   for (const auto& text :
        {printed([&](const Terminal& t) { t.out(evil); }), printed([&](const Terminal& t) { t.say(evil); }),
@@ -55,7 +55,7 @@ TEST(OutsideText, EveryWayToPrintMakesItPrintable) {
   })));
 }
 
-TEST(OutsideText, ALineEndInANameMakesNoRow) {
+TEST(Printing, ALineEndInANameMakesNoRow) {
   Table table({"name", "state"});
   table.row({"eve\nada  graded", "failed"});
   EXPECT_EQ(printed([&](const Terminal& t) { t.out(table.text(t)); }),
