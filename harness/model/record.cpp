@@ -377,7 +377,6 @@ void from_json(const Json& json, Measurement& m) {
   read_choice(json, "execution", m.execution, execution_named);
   read(json, "execution_reason", m.execution_reason);
   read(json, "isolation", m.isolation);
-  m.environment = Json::object();
   read_object(json, "environment", m.environment,
               {{"device", "uuid", "driver", "compute_capability", "nvcc", "arch", "tool", "system", "cpu",
                 "peaks", "torch", "native_because"},

@@ -124,7 +124,7 @@ struct Measurement {
   Execution execution = Execution::kAuto;  ///< kAuto: nothing has run
   std::string execution_reason;            ///< why not replayed; empty otherwise
   std::string isolation;                   ///< "bubblewrap", "none: …"
-  Json environment;                        ///< device, uuid, driver, clocks, nvcc, cpu, tool version
+  Json environment = Json::object();       ///< device, uuid, driver, clocks, nvcc, cpu, tool version
   BuildResult build;
   GateOne gate_one = GateOne::kMachineFault;
   std::vector<CaseResult> cases;
