@@ -81,7 +81,6 @@ Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& t,
                 "capstone ladder " + ladder.problem + " says why");
   const std::string mark =
       recorded ? "RECORDED on " + ladder.device + ", not measured here" : "measured now on " + ladder.device;
-  const char* clear = t.interactive() ? "\x1b[2J\x1b[H" : "";
   std::string climbed;
   double worst_guess = 1;
   int guesses = 0;
@@ -90,7 +89,8 @@ Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& t,
     if (!s.timed()) continue;
     ++shown;
     const auto gain = ladder.gain(i);
-    t.out(clear + t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" +
+    t.clear();
+    t.out(t.paint(Tone::kBold, t.fold(ladder_heading(ladder))) + "\n" +
           t.paint(recorded ? Tone::kWarn : Tone::kDim, mark) + "\n" + climbed);
     t.out(t.fold(fmt::format("rung {} of {}: {}", shown, timed, t.paint(Tone::kBold, s.rung.title))));
     if (!s.rung.changed.empty() && gain) t.out(t.fold("  " + s.rung.changed));
@@ -121,7 +121,8 @@ Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& t,
     std::string line;
     if (!std::getline(room, line)) return {};
   }
-  t.out(clear + ladder_text(ladder, t, recorded));
+  t.clear();
+  t.out(ladder_text(ladder, t, recorded));
   if (guesses > 0)
     t.out(fmt::format("\n{} {} of the room; the farthest was off by {:.3g}x", guesses,
                       guesses == 1 ? "guess" : "guesses", worst_guess));

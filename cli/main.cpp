@@ -9,6 +9,7 @@
 #include "cli/context.h"
 #include "cli/parse_errors.h"
 #include "harness/base/subprocess.h"
+#include "harness/base/text.h"
 #include "harness/base/version.h"
 
 namespace capstone::cli {
@@ -127,10 +128,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
+    if (const auto unknown = unknown_command(app, words)) return show_error(*unknown, context);
     return app.exit(success);
   } catch (const CLI::ParseError& problem) {
-    std::cerr << render(explain_parse_error(app, problem, words));
-    return static_cast<int>(ExitCode::kUsage);
+    return show_error(explain_parse_error(app, problem, words), context);
   }
   if (!action) {
     std::cout << app.help();
@@ -155,7 +156,7 @@ int main(int argc, char** argv) {
   try {
     return capstone::cli::run(argc, argv);
   } catch (const std::exception& problem) {
-    std::cerr << capstone::render({std::string("internal error: ") + problem.what(),
+    std::cerr << capstone::render({"internal error: " + capstone::printable(problem.what()),
                                    {},
                                    "this is a defect of capstone; please report it with the command line",
                                    capstone::ExitCode::kInternal});

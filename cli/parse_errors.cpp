@@ -113,4 +113,13 @@ Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem,
   return error;
 }
 
+std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::vector<std::string> unread = app.remaining(true);
+  if (unread.empty() || unread.front().starts_with("-")) return std::nullopt;
+  const CLI::App* at = chosen(&app, words);
+  Error error{{}, {}, "run: " + command_name(at) + " --help", ExitCode::kUsage};
+  if (!explain_unknown(at, unread.front(), error)) return std::nullopt;
+  return error;
+}
+
 }  // namespace capstone::cli

@@ -1,5 +1,6 @@
 #pragma once
 // Errors of the command line in capstone's own words.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,8 @@ namespace capstone::cli {
 /// @return what is wrong, with the nearest command or option where one is unknown
 Error explain_parse_error(const CLI::App& app, const CLI::ParseError& problem,
                           const std::vector<std::string>& words);
+
+/// `capstone NOSUCH --help` asks for the help of a command that does not exist. None: every command exists.
+std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace capstone::cli

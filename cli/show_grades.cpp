@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/base/text.h"
+#include "harness/project/ledger/judge_key.h"
 
 namespace capstone::cli {
 namespace {
@@ -39,6 +40,19 @@ void print_roster(const GradeOutcome& outcome, const Terminal& t) {
   for (const std::string& stranger : outcome.match.strangers) t.out("not in the roster: " + stranger);
 }
 
+// Which machines vouch for what the student measured.
+std::string vouched_by(const GradeItem& item, const GradeOutcome& outcome) {
+  std::vector<std::string> names;
+  if (item.result)
+    for (const Voucher& v : item.result->vouchers) {
+      const auto known = outcome.judges.find(v.key);
+      names.push_back(v.key.empty()                   ? "own word"
+                      : known != outcome.judges.end() ? known->second
+                                                      : "unknown " + v.key.substr(0, kShortKey));
+    }
+  return names.empty() ? "-" : join(names, ", ");
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -67,7 +81,8 @@ void print_grading_plan(const GradeOutcome& outcome, const Terminal& t) {
 }
 
 void print_grades(const GradeOutcome& outcome, const Terminal& t) {
-  Table table({"submission", "state", "human", "model", "suggested"}, {false, false, false, false, true});
+  Table table({"submission", "state", "human", "model", "suggested", "measured by"},
+              {false, false, false, false, true, false});
   std::map<std::string, int> states;
   std::vector<std::string> reasons;  // below the table: they are sentences
   for (const GradeItem& item : outcome.items) {
@@ -77,7 +92,8 @@ void print_grades(const GradeOutcome& outcome, const Terminal& t) {
     const SubmissionResult* r = item.result ? &*item.result : nullptr;
     table.row({item.submission.name, std::string(name_of(state)), r ? cell_of(r->of("human")) : "-",
                r ? cell_of(r->of("llm")) : "-",
-               r && state == GradingState::kGraded ? fmt::format("{:g}", r->suggested_total()) : "-"});
+               r && state == GradingState::kGraded ? fmt::format("{:g}", r->suggested_total()) : "-",
+               vouched_by(item, outcome)});
     if (r && !r->why.empty()) reasons.push_back(fmt::format("{}: {}", item.submission.name, to_utf8(r->why)));
   }
   t.out(table.text(t));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "harness/base/text.h"
 
@@ -23,25 +24,32 @@ Terminal Terminal::detect(bool no_color) {
 
 void Terminal::out(std::string_view line) const {
   end_progress();
-  std::fwrite(line.data(), 1, line.size(), stdout);
+  const std::string text = shown(line, colour_out_);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   std::fputc('\n', stdout);
   std::fflush(stdout);
 }
 
 void Terminal::say(std::string_view line) const {
   end_progress();
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  const std::string text = shown(line, colour_err_);
+  std::fwrite(text.data(), 1, text.size(), stderr);
   std::fputc('\n', stderr);
 }
 
-void Terminal::progress(std::string_view text) const {
+void Terminal::clear() const {
+  if (interactive()) std::fputs("\x1b[2J\x1b[H", stdout);
+}
+
+void Terminal::progress(std::string_view said) const {
+  const std::string text = shown(said, false);
   if (!tty_err_) {
     if (last_ == text) return;
     last_ = text;
-    std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    std::fprintf(stderr, "%s\n", text.c_str());
     return;
   }
-  std::string line(text);
+  std::string line = one_line(text);
   std::size_t room = static_cast<std::size_t>(std::max(20, width_ - 2));
   while (display_width(line) > room) line.pop_back();
   std::fprintf(stderr, "\r\x1b[2K%s", line.c_str());
@@ -82,28 +90,46 @@ bool Terminal::fits(std::string_view text) const {
   });
 }
 
+namespace {
+
+constexpr std::pair<Tone, std::string_view> kColours[] = {{Tone::kGood, "\x1b[32m"},
+                                                          {Tone::kBad, "\x1b[31m"},
+                                                          {Tone::kWarn, "\x1b[33m"},
+                                                          {Tone::kDim, "\x1b[2m"},
+                                                          {Tone::kBold, "\x1b[1m"}};
+constexpr std::string_view kPlain = "\x1b[0m";
+
+// The colour of paint() that the text begins with; empty: none.
+std::string_view colour_at(std::string_view text) {
+  if (text.starts_with(kPlain)) return kPlain;
+  for (const auto& [tone, code] : kColours)
+    if (text.starts_with(code)) return code;
+  return {};
+}
+
+}  // namespace
+
 std::string Terminal::dress(Tone tone, std::string_view text) {
-  const char* code = "";
-  switch (tone) {
-    case Tone::kPlain:
-      return std::string(text);
-    case Tone::kGood:
-      code = "32";
-      break;
-    case Tone::kBad:
-      code = "31";
-      break;
-    case Tone::kWarn:
-      code = "33";
-      break;
-    case Tone::kDim:
-      code = "2";
-      break;
-    case Tone::kBold:
-      code = "1";
-      break;
+  for (const auto& [each, code] : kColours)
+    if (each == tone) return std::string(code) + std::string(text) + std::string(kPlain);
+  return std::string(text);
+}
+
+std::string Terminal::shown(std::string_view text, bool colours) {
+  std::string all;
+  std::size_t done = 0;
+  for (std::size_t at = text.find('\x1b'); at != text.npos && colours; at = text.find('\x1b', at + 1)) {
+    const std::string_view colour = colour_at(text.substr(at));
+    if (colour.empty()) continue;
+    all += printable(text.substr(done, at - done));
+    all += colour;
+    done = at + colour.size();
   }
-  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+  return all + printable(text.substr(done));
+}
+
+std::string one_line(std::string_view text) {
+  return replace_all(replace_all(std::string(text), "\r\n", " "), "\n", " ");
 }
 
 std::size_t display_width(std::string_view text) {
@@ -119,11 +145,21 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+void Table::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = one_line(cell);
+  rows_.push_back(std::move(cells));
+}
+
+void Table::line(std::string text) { rows_.push_back({one_line(text)}); }
+
 std::string Table::text(const Terminal& terminal) const {
   std::vector<std::size_t> widths;
   for (const std::string& cell : header_) widths.push_back(display_width(cell));
+  const auto is_line = [&](const std::vector<std::string>& cells) {
+    return cells.size() == 1 && widths.size() > 1;
+  };
   for (const auto& cells : rows_)
-    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i)
+    for (std::size_t i = 0; i < cells.size() && i < widths.size() && !is_line(cells); ++i)
       widths[i] = std::max(widths[i], display_width(cells[i]));
   auto line = [&](const std::vector<std::string>& cells) {
     std::string text;
@@ -138,7 +174,7 @@ std::string Table::text(const Terminal& terminal) const {
   std::vector<std::string> titles;
   for (const std::string& title : header_) titles.push_back(terminal.paint(Tone::kDim, title));
   std::string all = line(titles);
-  for (const auto& cells : rows_) all += line(cells);
+  for (const auto& cells : rows_) all += is_line(cells) ? cells[0] + '\n' : line(cells);
   if (!all.empty()) all.pop_back();
   return all;
 }

@@ -1,5 +1,7 @@
 #pragma once
-// stdout for results, stderr for narration; colour and the moving progress line only on a terminal.
+// stdout for results, stderr for narration; colour and the moving progress line only on a terminal. Every
+// text is made printable here, whoever wrote it: names, labels and messages come from students, and a
+// terminal obeys control characters. Only the colours of paint() pass.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,6 +24,8 @@ class Terminal {
   /// own.
   void progress(std::string_view text) const;
   void end_progress() const;
+  /// Empties the screen, if this is one.
+  void clear() const;
 
   /// The text in a colour, where stdout (or stderr) is a terminal that shows it.
   std::string paint(Tone tone, std::string_view text) const {
@@ -40,25 +44,32 @@ class Terminal {
 
  private:
   static std::string dress(Tone tone, std::string_view text);
+  static std::string shown(std::string_view text, bool colours);
   bool colour_out_ = false, colour_err_ = false, tty_err_ = false, tty_out_ = false;
   int width_ = 100;
   mutable bool standing_ = false;
   mutable std::string last_;
 };
 
-/// A table with aligned columns. Cells may hold colour codes and UTF-8; widths count what is seen.
+/// A table with aligned columns. Cells may hold colour codes and UTF-8; widths count what is seen. A cell is
+/// one line: a newline in a name cannot make another row.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, std::vector<bool> right_aligned = {})
       : header_(std::move(header)), right_(std::move(right_aligned)) {}
-  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void row(std::vector<std::string> cells);
+  /// A line below the last row, as wide as it is.
+  void line(std::string text);
   std::string text(const Terminal& terminal) const;
 
  private:
   std::vector<std::string> header_;
   std::vector<bool> right_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<std::string>> rows_;  ///< one cell that is not aligned: a line
 };
+
+/// The text for one line: a line end becomes a space.
+std::string one_line(std::string_view text);
 
 /// The number of character cells that a terminal needs for a text; escape sequences count nothing.
 std::size_t display_width(std::string_view text);

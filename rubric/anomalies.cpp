@@ -58,6 +58,7 @@ bool names(std::string_view text, std::string_view word) {
   auto part = [&](std::size_t i) {
     return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
   };
+  if (word.empty()) return false;
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; at += word.size())
     if ((at == 0 || !part(at - 1)) && !part(at + word.size())) return true;
   return false;

@@ -16,8 +16,9 @@ std::vector<LedgerEntry> ledger_entries(const LedgerView& ledger) {
   std::vector<LedgerEntry> entries;
   std::size_t human = 0, llm = 0;
   for (const Record& r : ledger.records) {
-    if (r.kind != "measurement" || !r.body.is_object()) continue;
-    bool by_model = r.body.value("candidate", std::string{}) == "llm";
+    if (r.kind != "measurement") continue;
+    const auto candidate = r.body.find("candidate");
+    const bool by_model = candidate != r.body.end() && *candidate == Json("llm");
     std::size_t& at = by_model ? llm : human;
     const std::vector<Measurement>& list = by_model ? ledger.llm : ledger.human;
     if (at < list.size()) entries.push_back({&list[at++], r.seq, r.time});

@@ -118,7 +118,7 @@ class AppealPage {
   void marks() const {
     out("\n## Marks");
     for (const GradebookRow& row : facts_.rows) {
-      out(fmt::format("- {}: {}{}", row.person.name,
+      out(fmt::format("- {}: {}{}", one_line(row.person.name),
                       row.total() ? fmt::format("{:g}", *row.total()) : "not fully marked",
                       row.published ? "" : " (the present marks are not published)"));
       for (const auto& mark : row.marks)

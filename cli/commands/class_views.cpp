@@ -177,7 +177,7 @@ Result<std::vector<Certificate>> eligible(const Context& context, workflows::Ope
     const int member = ++members[row.submission];
     const auto total = row.total();
     if (!total || *total < arguments.at_least) {
-      context.terminal.out(to_utf8(
+      context.terminal.out(one_line(
           fmt::format("no certificate for {} ({}): {}", row.person.name, row.submission,
                       total ? fmt::format("{:g} of the required {:g} points", *total, arguments.at_least)
                             : "no published marks")));

@@ -83,6 +83,10 @@ std::vector<Row> examine(const Context& context) {
   rows.push_back(code ? Row{"cache", "missing", r.cache.string() + ": " + code.message(),
                             "set CAPSTONE_CACHE to a folder that you can write"}
                       : Row{"cache", "ok", r.cache.string(), {}});
+  auto key = workflows::judge_key(context);
+  rows.push_back(key ? Row{"judge's key", "ok", key->public_key(), {}}
+                     : Row{"judge's key", "missing", key.error().where + ": " + key.error().what,
+                           "nothing can be measured: " + key.error().hint});
   return rows;
 }
 
@@ -98,9 +102,10 @@ Result<ExitCode> doctor(const Context& context) {
   } else {
     t.out("capstone " + context.resources.version);
     Table table({"what", "state", "found"});
-    for (const Row& row : rows)
-      table.row({row.what, t.paint(row.state == "ok" ? Tone::kGood : Tone::kWarn, row.state),
-                 row.found + (row.cost.empty() ? "" : "\n" + std::string(22, ' ') + row.cost)});
+    for (const Row& row : rows) {
+      table.row({row.what, t.paint(row.state == "ok" ? Tone::kGood : Tone::kWarn, row.state), row.found});
+      if (!row.cost.empty()) table.line(std::string(22, ' ') + row.cost);
+    }
     t.out(table.text(t));
     BackendChoice choice = choose_backend(Backend::kAuto, context.resources);
     t.out(choice.backend == Backend::kCuda ? "kernels are judged on the GPU"

@@ -149,8 +149,7 @@ Result<ExitCode> print_progress(const std::vector<ProgressRow>& rows, const Term
       std::count_if(rows.begin(), rows.end(), [](const ProgressRow& row) { return !row.needs.empty(); });
   t.out(waiting ? fmt::format("{} of {} need help:", waiting, rows.size()) : "no student needs help");
   for (const ProgressRow& row : rows)
-    for (const std::string& need : row.needs)
-      t.out(fmt::format("  {}: {}", to_utf8(row.person), replace_all(to_utf8(need), "\n", " ")));
+    for (const std::string& need : row.needs) t.out(one_line(fmt::format("  {}: {}", row.person, need)));
   return ExitCode::kDone;
 }
 

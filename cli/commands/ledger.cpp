@@ -11,6 +11,11 @@
 namespace capstone::cli {
 namespace {
 
+std::string text_at(const Json& body, const char* key) {
+  const auto found = body.find(key);
+  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 std::string line_of(const Record& record, const Terminal& t) {
   std::string text = fmt::format("{:>4}  {}  {:<11}", record.seq, record.time, record.kind);
   const Json& b = record.body;
@@ -22,15 +27,16 @@ std::string line_of(const Record& record, const Terminal& t) {
       text += "  " + format_speedup(m.measured->speedup->point);
     if (!m.reason.empty()) text += t.paint(Tone::kDim, "  " + m.reason);
   } else if (record.kind == "explanation" || record.kind == "profile") {
-    text += fmt::format("  {} {}", b.value("candidate", ""), b.value("version", ""));
+    text += fmt::format("  {} {}", text_at(b, "candidate"), text_at(b, "version"));
   } else if (record.kind == "prediction") {
-    text += "  " + b.value("bottleneck", "");
+    text += "  " + b.get<Prediction>().bottleneck;
   } else if (record.kind == "checkin") {
-    text += "  " + replace_all(b.value("stuck", ""), "\n", " ");
+    text += "  " + text_at(b, "stuck");
   } else if (record.kind == "attempt") {
-    text += fmt::format("  {} by {}", b.value("number", 0), b.value("model", ""));
+    const auto attempt = b.get<Attempt>();
+    text += fmt::format("  {} by {}", attempt.number, attempt.model);
   }
-  return text;
+  return one_line(text);
 }
 
 Result<ExitCode> show(const Context& context) {
@@ -49,8 +55,12 @@ Result<ExitCode> verify(const Context& context) {
   CAPSTONE_TRY(Project project, workflows::project_here(context));
   CAPSTONE_TRY(auto problems, verify_ledger(project.ledger(), project.sources()));
   if (project.problem_changed) problems.push_back("problem/: the pinned copy is not what `init` wrote");
+  CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_TRY(const JudgeKey key, workflows::judge_key(context));
+  if (problems.empty()) context.terminal.out("the chain is intact and every source is what was measured");
+  if (const auto vouchers = ledger.vouchers(); !vouchers.empty())
+    context.terminal.out("measurements: " + text_of(vouchers, {{key.public_key(), "this machine"}}));
   if (problems.empty()) {
-    context.terminal.out("the chain is intact and every source is what was measured");
     context.terminal.out("(this detects accidents; only judging again proves a result)");
     return ExitCode::kDone;
   }

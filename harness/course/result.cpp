@@ -100,6 +100,9 @@ void to_json(Json& json, const SubmissionResult& r) {
   for (const Person& p : r.members)
     json["members"].push_back(
         {{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
+  json["vouchers"] = Json::array();
+  for (const Voucher& v : r.vouchers)
+    json["vouchers"].push_back({{"key", v.key}, {"measurements", v.measurements}});
   json["suggested"] = Json::array();
   for (const SuggestedMark& s : r.suggested)
     json["suggested"].push_back({{"criterion", s.criterion},
@@ -128,6 +131,8 @@ void from_json(const Json& json, SubmissionResult& r) {
   json.at("finished").get_to(r.finished);
   if (json.contains("prediction")) r.prediction = json["prediction"].get<Prediction>();
   for (const Json& p : json.at("members")) r.members.push_back({p.at("name"), p.at("id"), p.at("email")});
+  for (const Json& v : json.value("vouchers", Json::array()))
+    r.vouchers.push_back({v.at("key"), v.at("measurements")});
   for (const Json& s : json.at("suggested"))
     r.suggested.push_back({s.at("criterion"), s.at("weight"), s.at("points"), s.at("because")});
 }

@@ -68,6 +68,7 @@ struct SubmissionResult {
   /// Versions that failed or were slower, and that the worklog does not name
   std::vector<std::string> left_out;
   std::vector<std::string> notes;
+  std::vector<Voucher> vouchers;  ///< who vouches for the measurements in its ledger
   std::vector<SuggestedMark> suggested;
   std::string started, finished;                              ///< UTC, ISO 8601
   const Measurement* of(const std::string& candidate) const;  ///< null when the candidate was not judged

@@ -173,7 +173,8 @@ Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path&
   auto people = gradescope_people(folder);
   for (const fs::path& entry : entries_of(folder)) {
     std::string file = entry.filename();
-    if (file == "roster.csv" || file == "submission_metadata.yml" || fs::equivalent(entry, exclude, code))
+    if (file == "roster.csv" || file == "judges.csv" || file == "submission_metadata.yml" ||
+        fs::equivalent(entry, exclude, code))
       continue;
     const bool is_folder = fs::is_directory(entry, code);
     if (!is_folder && !is_archive_name(file)) {

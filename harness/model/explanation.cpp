@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "harness/model/fields.h"
+
 namespace capstone {
 namespace {
-
-// A missing field keeps its default, so older records stay readable when a structure gets new fields.
-template <class T>
-void read_field(const Json& json, const char* key, T& into) {
-  if (auto found = json.find(key); found != json.end() && !found->is_null()) into = found->get<T>();
-}
 
 Json to(const Traffic& t) {
   return {{"requests", t.requests},
@@ -21,11 +17,11 @@ Json to(const Traffic& t) {
 }
 Traffic traffic_from(const Json& json) {
   Traffic t;
-  read_field(json, "requests", t.requests);
-  read_field(json, "units", t.units);
-  read_field(json, "ideal", t.ideal);
-  read_field(json, "bytes", t.bytes);
-  read_field(json, "active_lanes", t.active_lanes);
+  read(json, "requests", t.requests);
+  read(json, "units", t.units);
+  read(json, "ideal", t.ideal);
+  read(json, "bytes", t.bytes);
+  read(json, "active_lanes", t.active_lanes);
   return t;
 }
 
@@ -44,17 +40,17 @@ Json to(const LineCounts& c) {
 }
 LineCounts line_from(const Json& json) {
   LineCounts c;
-  read_field(json, "file", c.file);
-  read_field(json, "line", c.line);
-  read_field(json, "text", c.text);
-  if (json.contains("global")) c.global = traffic_from(json["global"]);
-  if (json.contains("shared")) c.shared = traffic_from(json["shared"]);
-  read_field(json, "loads", c.loads);
-  read_field(json, "stores", c.stores);
-  read_field(json, "flops", c.flops);
-  read_field(json, "barriers", c.barriers);
-  read_field(json, "atomics", c.atomics);
-  read_field(json, "share", c.share);
+  read(json, "file", c.file);
+  read(json, "line", c.line);
+  read(json, "text", c.text);
+  read_with(json, "global", c.global, traffic_from);
+  read_with(json, "shared", c.shared, traffic_from);
+  read(json, "loads", c.loads);
+  read(json, "stores", c.stores);
+  read(json, "flops", c.flops);
+  read(json, "barriers", c.barriers);
+  read(json, "atomics", c.atomics);
+  read(json, "share", c.share);
   return c;
 }
 
@@ -67,14 +63,13 @@ Json to(const KernelCounts& k) {
 }
 KernelCounts kernel_from(const Json& json) {
   KernelCounts k;
-  read_field(json, "kernel", k.kernel);
-  read_field(json, "function", k.function);
-  read_field(json, "launches", k.launches);
-  read_field(json, "blocks", k.blocks);
-  read_field(json, "threads", k.threads);
-  read_field(json, "dynamic_shared", k.dynamic_shared);
-  if (json.contains("lines"))
-    for (const Json& line : json["lines"]) k.lines.push_back(line_from(line));
+  read(json, "kernel", k.kernel);
+  read(json, "function", k.function);
+  read(json, "launches", k.launches);
+  read(json, "blocks", k.blocks);
+  read(json, "threads", k.threads);
+  read(json, "dynamic_shared", k.dynamic_shared);
+  read_each(json, "lines", k.lines, line_from);
   return k;
 }
 
@@ -84,13 +79,13 @@ Json to(const Advice& r) {
 }
 Advice advice_from(const Json& json) {
   Advice r;
-  read_field(json, "kernel", r.kernel);
-  read_field(json, "file", r.file);
-  read_field(json, "line", r.line);
-  read_field(json, "share", r.share);
-  read_field(json, "pattern", r.pattern);
-  read_field(json, "what", r.what);
-  read_field(json, "remedy", r.remedy);
+  read(json, "kernel", r.kernel);
+  read(json, "file", r.file);
+  read(json, "line", r.line);
+  read(json, "share", r.share);
+  read(json, "pattern", r.pattern);
+  read(json, "what", r.what);
+  read(json, "remedy", r.remedy);
   return r;
 }
 
@@ -106,12 +101,12 @@ Json to(const ModelledFloor& f) {
 }
 ModelledFloor floor_from(const Json& json) {
   ModelledFloor f;
-  read_field(json, "device", f.device);
-  read_field(json, "source", f.source);
-  read_field(json, "bound_by", f.bound_by);
-  read_field(json, "memory_ms", f.memory_ms);
-  read_field(json, "wavefront_ms", f.wavefront_ms);
-  read_field(json, "compute_ms", f.compute_ms);
+  read(json, "device", f.device);
+  read(json, "source", f.source);
+  read(json, "bound_by", f.bound_by);
+  read(json, "memory_ms", f.memory_ms);
+  read(json, "wavefront_ms", f.wavefront_ms);
+  read(json, "compute_ms", f.compute_ms);
   return f;
 }
 
@@ -170,20 +165,18 @@ void to_json(Json& json, const Explanation& e) {
 
 void from_json(const Json& json, Explanation& e) {
   e = Explanation{};
-  read_field(json, "candidate", e.candidate);
-  read_field(json, "version", e.version);
-  read_field(json, "source", e.source);
-  read_field(json, "source_sha256", e.source_sha256);
-  read_field(json, "problem_id", e.problem_id);
-  read_field(json, "sizes", e.sizes);
-  if (json.contains("total")) e.total = line_from(json["total"]);
-  read_field(json, "compulsory_bytes", e.compulsory_bytes);
-  read_field(json, "compulsory_flops", e.compulsory_flops);
-  if (json.contains("advice"))
-    for (const Json& advice : json["advice"]) e.advice.push_back(advice_from(advice));
-  if (json.contains("kernels"))
-    for (const Json& kernel : json["kernels"]) e.kernels.push_back(kernel_from(kernel));
-  if (json.contains("floor")) e.floor = floor_from(json["floor"]);
+  read(json, "candidate", e.candidate);
+  read(json, "version", e.version);
+  read(json, "source", e.source);
+  read(json, "source_sha256", e.source_sha256);
+  read(json, "problem_id", e.problem_id);
+  read_counts(json, "sizes", e.sizes);
+  read_with(json, "total", e.total, line_from);
+  read(json, "compulsory_bytes", e.compulsory_bytes);
+  read(json, "compulsory_flops", e.compulsory_flops);
+  read_each(json, "advice", e.advice, advice_from);
+  read_each(json, "kernels", e.kernels, kernel_from);
+  if (ModelledFloor floor; read_with(json, "floor", floor, floor_from)) e.floor = std::move(floor);
 }
 
 }  // namespace capstone

@@ -548,7 +548,7 @@ class Loader {
             *list.node,
             fmt::format("{} must map every size symbol to a value, not {}", list.name, describe(*list.node)),
             "for example {rows: 64, cols: 512}");
-    CAPSTONE_CHECK(collect_symbols(lists));
+    CAPSTONE_CHECK(collect_symbols(lists, node));
     for (const SizeList& list : lists) {
       CAPSTONE_CHECK(check_symbols(list));
     }
@@ -569,7 +569,7 @@ class Loader {
   /// Symbols are the names in the signature, in order. A symbol that no list of sizes has is a typing mistake
   /// in the signature. A symbol that only some lists lack is a mistake in those lists, which check_symbols()
   /// reports.
-  Result<void> collect_symbols(const std::vector<SizeList>& lists) {
+  Result<void> collect_symbols(const std::vector<SizeList>& lists, const YamlNode& sizes) {
     std::vector<std::string> given;
     for (const SizeList& list : lists)
       for (const auto& [key, value] : list.node->entries)
@@ -582,7 +582,8 @@ class Loader {
         CAPSTONE_CHECK(add_symbol(use, located));
       }
     if (problem_.symbols.empty() && !problem_.oracle_is_reference)
-      return reader_.error(*in_signature_.front().node, "the signature has no size symbol",
+      return reader_.error(in_signature_.empty() ? sizes : *in_signature_.front().node,
+                           "the signature has no size symbol",
                            "at least one dimension must vary: hidden sizes are drawn from `vary`");
     return {};
   }

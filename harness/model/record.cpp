@@ -4,10 +4,10 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "harness/base/text.h"
+#include "harness/model/fields.h"
 
 namespace capstone {
 namespace {
@@ -38,11 +38,21 @@ std::string word_of(const std::array<std::pair<Enum, std::string_view>, N>& word
   throw std::logic_error("an enumerator has no word in the ledger");
 }
 
+// A word of the table.
 template <class Enum, std::size_t N>
-Enum value_of(const std::array<std::pair<Enum, std::string_view>, N>& words, const std::string& word) {
-  for (const auto& [value, each] : words)
-    if (each == word) return value;
-  throw std::invalid_argument("unknown verdict \"" + word + "\"");
+void read_word(const Json& json, const char* key, Enum& into,
+               const std::array<std::pair<Enum, std::string_view>, N>& words) {
+  const Json* value = field(json, key);
+  if (!value) return;
+  std::vector<std::string> known;
+  for (const auto& [each, word] : words) {
+    if (value->is_string() && value->get_ref<const std::string&>() == word) {
+      into = each;
+      return;
+    }
+    known.emplace_back(word);
+  }
+  throw WrongType(key, "one of " + join(known, ", "), *value);
 }
 
 // JSON has no NaN and no infinity, yet "expected 0.5, got NaN" is what a student must see: they travel as
@@ -53,48 +63,15 @@ Json number(double value) {
   return value > 0 ? "Infinity" : "-Infinity";
 }
 
-double as_number(const Json& json) {
-  if (!json.is_string()) return json.get<double>();
-  const std::string word = json.get<std::string>();
-  if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (word == "Infinity") return std::numeric_limits<double>::infinity();
-  if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
-  throw std::invalid_argument("\"" + word + "\" is not a number");
-}
-
-const Json* field(const Json& json, const char* key) {
-  auto found = json.find(key);
-  return found == json.end() || found->is_null() ? nullptr : &*found;
-}
-
-// A missing field keeps its default: older records stay readable when a structure grows.
-template <class T>
-void read(const Json& json, const char* key, T& into) {
-  if (const Json* value = field(json, key)) into = value->get<T>();
-}
-void read(const Json& json, const char* key,
-          std::string& into) {  // a ledger is a student's file, and a terminal obeys
-  if (const Json* value = field(json, key)) into = printable(value->get<std::string>());
-}
-void read(const Json& json, const char* key, double& into) {
-  if (const Json* value = field(json, key)) into = as_number(*value);
-}
-void read(const Json& json, const char* key, Json& into) {
-  if (const Json* value = field(json, key)) into = *value;
-}
-void read(const Json& json, const char* key, std::optional<double>& into) {
-  if (const Json* value = field(json, key)) into = as_number(*value);
-}
-
 // A word that may be empty.
 template <class Choice>
-void read(const Json& json, const char* key, Choice& into, std::optional<Choice> (*named)(std::string_view)) {
-  const Json* value = field(json, key);
-  if (!value) return;
-  const std::string word = value->get<std::string>();
+void read_choice(const Json& json, const char* key, Choice& into,
+                 std::optional<Choice> (*named)(std::string_view)) {
+  std::string word;
+  read(json, key, word);
   if (word.empty()) return;
   const std::optional<Choice> choice = named(word);
-  if (!choice) throw std::invalid_argument(fmt::format("unknown {} \"{}\"", key, printable(word)));
+  if (!choice) throw WrongType(key, "a known word", Json(word));
   into = *choice;
 }
 
@@ -163,8 +140,7 @@ Diagnosis diagnosis_from(const Json& json) {
   read(json, "worst_unwritten", d.worst_unwritten);
   read(json, "first_unwritten", d.first_unwritten);
   read(json, "worst_unwritten", d.worst_unwritten);
-  if (const Json* all = field(json, "mismatches"))
-    for (const Json& one : *all) d.mismatches.push_back(mismatch_from(one));
+  read_each(json, "mismatches", d.mismatches, mismatch_from);
   read(json, "pattern", d.pattern);
   read(json, "hint", d.hint);
   return d;
@@ -191,7 +167,7 @@ Json to(const CaseResult& c) {
 CaseResult case_from(const Json& json) {
   CaseResult c;
   read(json, "id", c.id);
-  read(json, "sizes", c.sizes);
+  read_counts(json, "sizes", c.sizes);
   read(json, "seed", c.seed);
   read(json, "build", c.build);
   read(json, "battery", c.battery);
@@ -204,7 +180,8 @@ CaseResult case_from(const Json& json) {
   read(json, "where", c.where);
   read(json, "hint", c.hint);
   read(json, "traceback", c.traceback);
-  if (const Json* diagnosis = field(json, "diagnosis")) c.diagnosis = diagnosis_from(*diagnosis);
+  if (Diagnosis diagnosis; read_with(json, "diagnosis", diagnosis, diagnosis_from))
+    c.diagnosis = std::move(diagnosis);
   return c;
 }
 
@@ -236,7 +213,8 @@ BuildResult build_from(const Json& json) {
   read(json, "command", b.command);
   read(json, "log", b.log);
   read(json, "cached", b.cached);
-  if (const Json* error = field(json, "first_error")) b.first_error = message_from(*error);
+  if (CompilerMessage error; read_with(json, "first_error", error, message_from))
+    b.first_error = std::move(error);
   return b;
 }
 
@@ -249,16 +227,6 @@ Json to(const std::vector<std::vector<double>>& samples) {
   }
   return restarts;
 }
-std::vector<std::vector<double>> samples_from(const Json& json) {
-  std::vector<std::vector<double>> samples;
-  for (const Json& restart : json) {
-    auto& times = samples.emplace_back();
-    times.reserve(restart.size());
-    for (const Json& time : restart) times.push_back(as_number(time));
-  }
-  return samples;
-}
-
 Json to(const Arm& a) {
   Json json{{"name", a.name},
             {"label", a.label},
@@ -276,19 +244,23 @@ Json to(const Arm& a) {
                  {"sustained_sm_mhz", number(a.sustained_sm_mhz)}});
   return json;
 }
+void read_interval(const Json& json, const char* key, std::optional<Interval>& into) {
+  if (Interval interval; read_with(json, key, interval, interval_from)) into = interval;
+}
+
 Arm arm_from(const Json& json) {
   Arm a;
   read(json, "name", a.name);
   read(json, "label", a.label);
-  if (const Json* median = field(json, "median_ms")) a.median_ms = interval_from(*median);
+  read_with(json, "median_ms", a.median_ms, interval_from);
   read(json, "warm_ms", a.warm_ms);
   read(json, "host_ms", a.host_ms);
-  if (const Json* samples = field(json, "samples_ms")) a.samples_ms = samples_from(*samples);
-  if (const Json* speedup = field(json, "speedup")) a.speedup = interval_from(*speedup);
-  if (const Json* median = field(json, "dirty_ms")) a.dirty_ms = interval_from(*median);
-  if (const Json* samples = field(json, "dirty_samples_ms")) a.dirty_samples_ms = samples_from(*samples);
-  if (const Json* speedup = field(json, "dirty_speedup")) a.dirty_speedup = interval_from(*speedup);
-  if (const Json* sustained = field(json, "sustained_ms")) a.sustained_ms = interval_from(*sustained);
+  read(json, "samples_ms", a.samples_ms);
+  read_interval(json, "speedup", a.speedup);
+  read_interval(json, "dirty_ms", a.dirty_ms);
+  read(json, "dirty_samples_ms", a.dirty_samples_ms);
+  read_interval(json, "dirty_speedup", a.dirty_speedup);
+  read_interval(json, "sustained_ms", a.sustained_ms);
   read(json, "sustained_watts", a.sustained_watts);
   read(json, "sustained_sm_mhz", a.sustained_sm_mhz);
   return a;
@@ -315,11 +287,10 @@ Json to(const Measured& m) {
 Measured measured_from(const Json& json) {
   Measured m;
   read(json, "clock", m.clock);
-  if (const Json* arms = field(json, "arms"))
-    for (const Json& arm : *arms) m.arms.push_back(arm_from(arm));
-  if (const Json* speedup = field(json, "speedup")) m.speedup = interval_from(*speedup);
+  read_each(json, "arms", m.arms, arm_from);
+  read_interval(json, "speedup", m.speedup);
   read(json, "floor", m.floor);
-  if (const Json* speedup = field(json, "dirty_speedup")) m.dirty_speedup = interval_from(*speedup);
+  read_interval(json, "dirty_speedup", m.dirty_speedup);
   read(json, "dirty_floor", m.dirty_floor);
   read(json, "blocks", m.blocks);
   read(json, "flops", m.flops);
@@ -327,8 +298,15 @@ Measured measured_from(const Json& json) {
   read(json, "percent_of_peak", m.percent_of_peak);
   read(json, "peak", m.peak);
   read(json, "bound_by", m.bound_by);
-  read(json, "sizes", m.sizes);
+  read_counts(json, "sizes", m.sizes);
   return m;
+}
+
+Signature signature_from(const Json& json) {
+  Signature signature;
+  read(json, "key", signature.key);
+  read(json, "value", signature.value);
+  return signature;
 }
 
 }  // namespace
@@ -420,23 +398,24 @@ void from_json(const Json& json, Measurement& m) {
   read(json, "source_sha256", m.source_sha256);
   read(json, "problem_id", m.problem_id);
   read(json, "problem_digest", m.problem_digest);
-  read(json, "backend", m.backend, backend_named);
-  read(json, "execution", m.execution, execution_named);
+  read_choice(json, "backend", m.backend, backend_named);
+  read_choice(json, "execution", m.execution, execution_named);
   read(json, "execution_reason", m.execution_reason);
   read(json, "isolation", m.isolation);
-  read(json, "environment", m.environment);
-  if (const Json* build = field(json, "build")) m.build = build_from(*build);
-  if (const Json* gate = field(json, "gate_one"))
-    m.gate_one = value_of(kGateOneWords, gate->get<std::string>());
-  if (const Json* cases = field(json, "cases"))
-    for (const Json& each : *cases) m.cases.push_back(case_from(each));
-  if (const Json* gate = field(json, "gate_two"))
-    m.gate_two = value_of(kGateTwoWords, gate->get<std::string>());
+  read_object(json, "environment", m.environment,
+              {{"device", "uuid", "driver", "compute_capability", "nvcc", "arch", "tool", "system", "cpu",
+                "peaks", "torch", "native_because"},
+               {"sm_count", "cpu_threads", "cuda_runtime"},
+               {"l2_bytes", "copy_bytes_per_second"}});
+  read_with(json, "build", m.build, build_from);
+  read_word(json, "gate_one", m.gate_one, kGateOneWords);
+  read_each(json, "cases", m.cases, case_from);
+  read_word(json, "gate_two", m.gate_two, kGateTwoWords);
   read(json, "gate_two_reason", m.gate_two_reason);
   read(json, "labels", m.labels);
-  if (const Json* measured = field(json, "measured")) {
-    m.measured = measured_from(*measured);
-    if (m.labels.empty()) read(*measured, "labels", m.labels);  // where the first version kept them
+  if (Measured measured; read_with(json, "measured", measured, measured_from)) {
+    m.measured = std::move(measured);
+    if (m.labels.empty()) read(json["measured"], "labels", m.labels);  // where the first version kept them
   }
   read(json, "seconds", m.seconds);
 }
@@ -487,19 +466,30 @@ void to_json(Json& json, const Record& r) {
               {"kind", r.kind},
               {"tool", r.tool},
               {"machine", r.machine},
-              {"previous", r.previous},
-              {"body", r.body}};
+              {"previous", r.previous}};
+  if (r.signature) json["signature"] = {{"key", r.signature->key}, {"value", r.signature->value}};
+  json["body"] = r.body;
 }
 
 void from_json(const Json& json, Record& r) {
   r = Record{};
-  json.at("seq").get_to(r.seq);
+  for (const char* key : {"seq", "kind", "machine"})
+    if (!field(json, key)) throw std::invalid_argument(fmt::format("{} is missing", key));
+  read(json, "seq", r.seq);
   read(json, "time", r.time);
-  json.at("kind").get_to(r.kind);
+  read(json, "kind", r.kind);
   read(json, "tool", r.tool);
-  json.at("machine").get_to(r.machine);
+  read(json, "machine", r.machine);
   read(json, "previous", r.previous);
-  read(json, "body", r.body);
+  if (Signature signature; read_with(json, "signature", signature, signature_from)) r.signature = signature;
+  if (const Json* body = field(json, "body")) r.body = *body;
+}
+
+std::string signed_text(const Json& record) {
+  Json text = Json::object();
+  for (const char* key : {"time", "kind", "tool", "machine", "body"})
+    text[key] = record.contains(key) ? record[key] : Json();
+  return "capstone record 1\n" + text.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace capstone

@@ -134,7 +134,7 @@ struct Measurement {
   Execution execution = Execution::kAuto;  ///< kAuto: nothing has run
   std::string execution_reason;            ///< why not replayed; empty otherwise
   std::string isolation;                   ///< "bubblewrap", "none: …"
-  Json environment;                        ///< device, uuid, driver, clocks, nvcc, cpu, tool version
+  Json environment = Json::object();       ///< device, uuid, driver, clocks, nvcc, cpu, tool version
   BuildResult build;
   GateOne gate_one = GateOne::kMachineFault;
   std::vector<CaseResult> cases;
@@ -165,6 +165,12 @@ struct Attempt {
   std::string no_code_because;  ///< set when no code could be taken out
 };
 
+/// The signature of the machine that judged.
+struct Signature {
+  std::string key;    ///< its public key (ed25519), 64 hexadecimal digits
+  std::string value;  ///< over signed_text(), 128 hexadecimal digits
+};
+
 /// One line of the ledger.
 struct Record {
   std::int64_t seq = 0;
@@ -175,6 +181,8 @@ struct Record {
   std::string machine;   ///< random id of the chain, not the host name
   std::string previous;  ///< SHA-256 of the line before in this chain; empty for the first
   Json body;             ///< one of the structures above
+  /// Absent: no machine vouches for the record. In a LedgerView it has been verified.
+  std::optional<Signature> signature = {};
 };
 
 void to_json(Json&, const Measurement&);
@@ -185,5 +193,9 @@ void to_json(Json&, const Attempt&);
 void from_json(const Json&, Attempt&);
 void to_json(Json&, const Record&);
 void from_json(const Json&, Record&);
+
+/// What a signature covers: time, kind, tool, machine and body of a record as the ledger's line holds them,
+/// but not its place in the chain: a record may be imported into another ledger.
+std::string signed_text(const Json& record);
 
 }  // namespace capstone

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "harness/base/text.h"
 
 namespace capstone {
 namespace {
@@ -52,10 +56,31 @@ void upgrade(Json& document) {
   for (Json& element : document) upgrade(element);
 }
 
-Json parse_recorded(std::string_view text) {
-  Json document = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!document.is_discarded()) upgrade(document);
+Result<Json> parse_strictly(std::string_view text) {
+  constexpr int kDeepest = 64;
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::string wrong;
+  auto look = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end && !keys.empty()) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.empty() &&
+        !keys.back().insert(value.get_ref<const std::string&>()).second && wrong.empty())
+      wrong = "the key \"" + printable(value.get_ref<const std::string&>()) + "\" is there twice";
+    if (depth > kDeepest && wrong.empty())
+      wrong = "it is nested deeper than " + std::to_string(kDeepest) + " levels";
+    return depth <= kDeepest;  // what lies deeper is not kept
+  };
+  Json document = Json::parse(text.begin(), text.end(), look, /*allow_exceptions=*/false);
+  if (!wrong.empty()) return fail(std::move(wrong));
+  if (document.is_discarded()) return fail("it is not JSON");
   return document;
+}
+
+Json parse_recorded(std::string_view text) {
+  auto document = parse_strictly(text);
+  if (!document) return Json(Json::value_t::discarded);
+  upgrade(*document);
+  return *std::move(document);
 }
 
 }  // namespace capstone

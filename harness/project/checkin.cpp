@@ -36,8 +36,9 @@ Json body_of(const CheckIn& c) {
 
 void look_at_measurements(const LedgerView& ledger, CheckIn& c) {
   for (const Record& record : ledger.records) {
-    if (record.kind != "measurement" || record.body.value("candidate", "") != "human") continue;
+    if (record.kind != "measurement") continue;
     const auto m = record.body.get<Measurement>();
+    if (m.candidate != "human") continue;
     c.last_version = m.version, c.last_verdict = label_of(m.gate_one), c.last_time = record.time;
     if (m.gate_one == GateOne::kPassed) {
       c.failures = 0, c.failing_since.clear();

@@ -11,6 +11,7 @@
 #include "harness/base/text.h"
 #include "harness/course/gradebook/gradebook.h"
 #include "harness/course/jobs.h"
+#include "harness/course/judges.h"
 #include "harness/runtime/sandbox/orphans.h"
 #include "harness/runtime/sandbox/sandbox.h"
 #include "harness/workflows/catalogue.h"
@@ -59,6 +60,7 @@ class Batch {
       CAPSTONE_CHECK(grade_all());
     CAPSTONE_CHECK(enter_results(book));
     CAPSTONE_CHECK(write_file_atomic(out_ / "grades.csv", grades_csv(items_, rubric_)));
+    if (auto key = judge_key(workspace_)) judges_.emplace(key->public_key(), "this machine");
     return outcome();
   }
 
@@ -72,6 +74,7 @@ class Batch {
     all.has_roster = has_roster_;
     all.roster = roster_;
     if (has_roster_) all.match = matched();
+    all.judges = judges_;
     all.csv = out_ / "grades.csv";
     return all;
   }
@@ -99,6 +102,9 @@ class Batch {
     has_roster_ = !request_.roster.empty() || fs::is_regular_file(roster, code);
     if (has_roster_) {
       CAPSTONE_TRY(roster_, read_roster(roster));
+    }
+    if (fs::is_regular_file(where / "judges.csv", code)) {
+      CAPSTONE_TRY(judges_, read_judges(where / "judges.csv"));
     }
     CAPSTONE_CHECK(check_names(found.submissions));
     inputs_ = common_inputs(workspace_, request_.judge, rubric_.digest);
@@ -336,6 +342,7 @@ class Batch {
   std::vector<std::string> ignored_;
   std::vector<RosterRow> roster_;
   bool has_roster_ = false;
+  std::map<std::string, std::string> judges_;
   std::optional<Instant> deadline_;
   std::map<std::string, std::string> problems_;  ///< id → digest of the catalogue's
 };

@@ -3,6 +3,7 @@
 // file; one without it is queued, so a batch that was killed continues where it stopped. The gradebook takes
 // the results in.
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,8 +61,9 @@ struct GradeOutcome {
   bool has_roster = false;
   std::vector<RosterRow> roster;
   RosterMatch match;
-  std::filesystem::path csv;  ///< grades.csv
-  bool complete() const;      ///< every submission is graded
+  std::map<std::string, std::string> judges;  ///< the machines that the class trusts: names by public key
+  std::filesystem::path csv;                  ///< grades.csv
+  bool complete() const;                      ///< every submission is graded
 };
 
 /// What grade_cohort() would do: items with `because`. Writes nothing.

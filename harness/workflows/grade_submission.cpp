@@ -126,6 +126,7 @@ class Grading {
     if (problem->digest != config.problem_digest || project.problem_changed)
       result_.notes.push_back("the pinned problem differs from the catalogue's; the catalogue's was used");
     LedgerView ledger = read_records(project);
+    result_.vouchers = ledger.vouchers();
     if (!ledger.predictions.empty()) result_.prediction = ledger.predictions.front();
     if (auto ok = judge_kernels(project, *problem, ledger); !ok) return ok;
     for (const Measurement& m : result_.judged) result_.claims.push_back(compare_claim(ledger, m));

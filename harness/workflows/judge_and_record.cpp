@@ -58,6 +58,7 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project,
                                                   const ProgressSink& progress,
                                                   const std::vector<std::string>& labels) {
   CAPSTONE_TRY(std::string machine, chain_id(workspace));
+  CAPSTONE_TRY(const JudgeKey key, judge_key(workspace));
   JudgeRequest request = request_of(project.problem, options);
   std::vector<std::string> digests;
   for (const CandidateVersion& candidate : candidates) {
@@ -86,8 +87,9 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project,
       add_pending_versions(project, ledger);
       CAPSTONE_TRY(m.version, next_version(ledger, m.candidate, m.source_sha256));
     }
-    CAPSTONE_TRY(Record record, append_record(project.ledger(), "measurement", Json(m), machine));
-    (void)record;
+    // Without isolation a kernel can read the key and write records with it.
+    const JudgeKey* signer = m.isolation.empty() || m.isolation.starts_with("none") ? nullptr : &key;
+    CAPSTONE_CHECK(append_record(project.ledger(), "measurement", Json(m), machine, signer));
   }
   return measurements;
 }

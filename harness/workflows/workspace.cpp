@@ -34,4 +34,6 @@ Result<FileLock> lock_project(const Project& project) {
 
 Result<std::string> chain_id(const Workspace& workspace) { return machine_id(workspace.state); }
 
+Result<JudgeKey> judge_key(const Workspace& workspace) { return JudgeKey::of(workspace.state); }
+
 }  // namespace capstone::workflows

@@ -11,6 +11,7 @@
 #include "harness/base/files.h"
 #include "harness/base/resources.h"
 #include "harness/judge/judge.h"
+#include "harness/project/ledger/judge_key.h"
 #include "harness/project/project.h"
 
 namespace capstone::workflows {
@@ -19,7 +20,7 @@ namespace capstone::workflows {
 struct Workspace {
   Resources resources;
   std::filesystem::path cwd;      ///< relative paths and the project are looked up from here
-  std::filesystem::path state;    ///< per-user state: the id of this machine's ledger chains
+  std::filesystem::path state;    ///< per-user state: the id of this machine's ledger chains, the judge's key
   std::filesystem::path program;  ///< the capstone binary; batches and Slurm jobs start it
   std::string home, user, host;   ///< masked in what is handed in
 };
@@ -50,5 +51,7 @@ Result<Project> pinned_project_here(const Workspace& workspace);
 Result<FileLock> lock_project(const Project& project);
 /// The id of this machine's ledger chains.
 Result<std::string> chain_id(const Workspace& workspace);
+/// The key with which this installation signs its judgements.
+Result<JudgeKey> judge_key(const Workspace& workspace);
 
 }  // namespace capstone::workflows

@@ -31,6 +31,24 @@ TEST_F(BadInput, MistypedSubcommandGetsTheNearestName) {
   EXPECT_TRUE(says(answer.err, "hint: did you mean `prompt`?"));
 }
 
+TEST_F(BadInput, TheHelpOfACommandThatDoesNotExistIsAnError) {
+  for (const auto& words :
+       {std::vector<std::string>{"mesure", "--help"}, {"--help", "mesure"}, {"mesure", "-h"}}) {
+    const Outcome answer = capstone(words);
+    EXPECT_EQ(answer.code, 2) << answer;
+    EXPECT_TRUE(says(answer.err, "error: unknown command mesure"));
+    EXPECT_TRUE(says(answer.err, "hint: did you mean `measure`?"));
+    EXPECT_EQ(answer.out, "");
+  }
+  const Outcome nested = capstone({"llm", "promt", "--help"});
+  EXPECT_EQ(nested.code, 2) << nested;
+  EXPECT_TRUE(says(nested.err, "hint: did you mean `prompt`?"));
+  EXPECT_EQ(capstone({"measure", "--help"}).code, 0);
+  EXPECT_EQ(capstone({"llm", "prompt", "--help"}).code, 0);
+  EXPECT_EQ(capstone({"measure", "human", "--help"}).code, 0);
+  EXPECT_EQ(capstone({"--version"}).code, 0);
+}
+
 TEST_F(BadInput, WhatIsWrongIsSaidInCommandsWithSubcommandsToo) {
   const std::vector<std::pair<std::vector<std::string>, const char*>> cases = {
       {{"problems", "--tier", "5"}, "error: --tier: 5 is not in range 1 to 3"},
@@ -271,6 +289,30 @@ TEST_F(BadInput, ChangedPinnedProblemIsRefusedUntilItIsRestored) {
   EXPECT_EQ(capstone({"ledger", "--verify"}, {.cwd = root}).code, 2);
   spit(root / "problem" / "problem.yaml", before);
   expect_ledger_intact(root);
+}
+
+// A pinned problem without any dimension, in `check` and in `grade`: an answer, not a crash.
+TEST_F(BadInput, APinnedProblemWithoutAnyDimensionIsAnAnswer) {
+  const fs::path root = project("in/eve", "01", "vector_add"), yaml = root / "problem" / "problem.yaml";
+  fs::permissions(yaml, fs::perms::owner_write, fs::perm_options::add);
+  std::string text = slurp(yaml);
+  for (std::size_t at = text.find("shape: ["); at != std::string::npos; at = text.find("shape: [", at + 1))
+    text.replace(at, text.find(']', at) - at + 1, "shape: []");
+  const std::size_t sizes = text.find("\nsizes:"), after = text.find("\ntolerance:");
+  ASSERT_NE(sizes, std::string::npos);
+  ASSERT_NE(after, std::string::npos);
+  text.replace(sizes, after - sizes, "\nsizes: {check: [{}], vary: {}, measure: {}, emulate: {}}");
+  spit(yaml, text);
+  const Outcome checked = capstone({"check"}, {.cwd = root});
+  EXPECT_EQ(checked.code, 2) << checked;
+  EXPECT_TRUE(says(checked.err, "the signature has no size symbol"));
+  EXPECT_TRUE(says(checked.err, "problem.yaml:"));
+  const Outcome graded =
+      capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+  const std::string result = slurp(home_ / "graded" / "submissions" / "eve" / "result.json");
+  EXPECT_TRUE(graded.code == 0 || graded.code == 4) << graded;
+  EXPECT_TRUE(says(result, "the signature has no size symbol"));
+  EXPECT_EQ(result.find("\"fault\": \"machine\""), std::string::npos) << result;
 }
 
 TEST_F(BadInput, BrokenProjectFileIsReportedByLineAndColumn) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/cli/command.h"
+#include "tests/project/mutations.h"
 
 namespace capstone::cli_test {
 namespace {
@@ -159,6 +160,115 @@ TEST_F(Accident, KilledOutrightNoChildLivesOn) {
   EXPECT_EQ(running.finish(std::chrono::seconds(120)).end, ProcessResult::End::kSignalled);
   expect_ledger_intact(root);
   EXPECT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0) << "a dead command's lock is no lock";
+}
+
+using Types = CliTest;
+
+// One ledger in which every value of every record has once had every type: each command answers, names the
+// lines that it cannot read, and counts the others.
+TEST_F(Types, OfEveryValueInEveryRecordAreAnAnswerInEveryCommand) {
+  const fs::path root = project("in/eve", "01", "vector_add");
+  ASSERT_EQ(capstone({"predict", "memory", "--because", "two loads"}, {.cwd = root}).code, 0);
+  ASSERT_EQ(measure(root, {"--quick"}).code, 0);
+  ASSERT_EQ(capstone({"checkin", "--stuck", "nowhere"}, {.cwd = root}).code, 0);
+  spit(root / "reply.md", "no code\n");
+  capstone({"llm", "add", "reply.md", "--model", "m"}, {.cwd = root});
+  const std::string honest = slurp(ledger_of(root));
+  std::string all = honest;
+  std::size_t lines = 0;
+  for (std::size_t at = 0, end; (end = honest.find('\n', at)) != honest.npos; at = end + 1)
+    for (const test::Mutation& mutation : test::mutations_of(Json::parse(honest.substr(at, end - at)))) {
+      all += mutation.document.dump() + "\n";
+      ++lines;
+    }
+  ASSERT_GT(lines, 500u);
+  spit(ledger_of(root), all);
+  const Outcome shown = capstone({"ledger"}, {.cwd = root});
+  EXPECT_EQ(shown.code, 0) << shown.err.substr(0, 4000);
+  EXPECT_TRUE(says(shown.out, "human v1  PASS"));
+  EXPECT_GT(std::count(shown.err.begin(), shown.err.end(), '\n'), static_cast<std::ptrdiff_t>(lines / 2));
+  EXPECT_TRUE(says(shown.err, "its measurement cannot be read: version must be text, not "));
+  EXPECT_EQ(capstone({"ledger", "--verify"}, {.cwd = root}).code, 2);
+  EXPECT_EQ(capstone({"ledger", "--format", "json"}, {.cwd = root}).code, 0);
+  EXPECT_EQ(capstone({"report"}, {.cwd = root}).code, 0);
+  EXPECT_EQ(capstone({"check"}, {.cwd = root}).code, 1);
+  EXPECT_EQ(capstone({"checkin", "--stuck", "still"}, {.cwd = root}).code, 0);
+  const Outcome graded =
+      capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
+  EXPECT_EQ(graded.code, 4) << graded;
+  EXPECT_TRUE(says(graded.out, "needs_mentor"));
+  EXPECT_TRUE(says(slurp(home_ / "graded" / "submissions" / "eve" / "result.json"), "the ledger is damaged"));
+}
+
+using Signatures = CliTest;
+
+TEST_F(Signatures, SayWhichMachineMeasured) {
+  const fs::path root = project("in/eve", "01", "vector_add");
+  const Outcome doctor = capstone({"doctor", "--format", "json"});
+  std::string key;
+  for (const Json& row : Json::parse(doctor.out))
+    if (row["what"] == Json("judge's key")) key = row["found"];
+  ASSERT_EQ(key.size(), 64u) << doctor;
+  ASSERT_EQ(measure(root, {"--quick"}).code, 0);
+  const std::vector<Json> measured = records(root, "measurement");
+  ASSERT_EQ(measured.size(), 1u);
+  if (measured[0]["body"]["isolation"].get<std::string>().starts_with("none")) {
+    EXPECT_FALSE(measured[0].contains("signature")) << "the kernel could have read the key";
+    GTEST_SKIP() << "nothing confines a kernel here: " << measured[0]["body"]["isolation"];
+  }
+  EXPECT_EQ(measured[0]["signature"]["key"], Json(key));
+  const std::string brief = key.substr(0, 16);
+  EXPECT_TRUE(says(capstone({"ledger", "--verify"}, {.cwd = root}).out,
+                   "measurements: 1 signed by this machine (" + brief + ")"));
+  EXPECT_TRUE(says(
+      capstone({"ledger", "--verify"}, {.cwd = root, .env = {{"XDG_STATE_HOME", (home_ / "other").string()}}})
+          .out,
+      "measurements: 1 signed by an unknown machine (" + brief + ")"));
+  const std::vector<std::string> grade{"grade",    "in",       "--out", "graded", "--backend",
+                                       "emulated", "--hidden", "0",     "--quick"};
+  Outcome graded = capstone(grade, {.env = {{"XDG_STATE_HOME", (home_ / "other").string()}}});
+  EXPECT_EQ(graded.code, 0) << graded;
+  EXPECT_TRUE(says(graded.out, "unknown " + brief));
+  EXPECT_TRUE(says(capstone(grade).out, "this machine"));
+  // Naming the machine changes no result and no digest: nothing is judged again.
+  spit(home_ / "in" / "judges.csv", "key,name\n" + key + ",gpu-lab\n");
+  graded = capstone(grade);
+  EXPECT_EQ(graded.code, 0) << graded;
+  EXPECT_TRUE(says(graded.out, "gpu-lab"));
+  EXPECT_TRUE(says(graded.err, "1 unchanged since they were graded"));
+  EXPECT_EQ(graded.out.find("judges.csv"), std::string::npos) << graded;
+  const Json result = Json::parse(slurp(home_ / "graded" / "submissions" / "eve" / "result.json"));
+  EXPECT_EQ(result["vouchers"], (Json::parse(R"([{"key":")" + key + R"(","measurements":1}])")));
+  spit(home_ / "in" / "judges.csv", "key,name\nabc,gpu-lab\n");
+  const Outcome wrong = capstone(grade);
+  EXPECT_EQ(wrong.code, 2) << wrong;
+  EXPECT_TRUE(says(wrong.err, "error: not the public key of a judge: abc"));
+  EXPECT_TRUE(says(wrong.err, "judges.csv:2"));
+}
+
+TEST_F(Signatures, ThatDoNotFitNeedAMentorAndMissingOnesDoNot) {
+  const fs::path root = project("in/eve", "01", "vector_add");
+  ASSERT_EQ(measure(root, {"--quick"}).code, 0);
+  Json measured = records(root, "measurement").at(0);
+  if (!measured.contains("signature")) GTEST_SKIP() << "nothing confines a kernel here";
+  const std::string honest = slurp(ledger_of(root)), first = honest.substr(0, honest.find('\n') + 1);
+  const std::vector<std::string> grade{"grade",    "in",       "--out", "graded", "--backend",
+                                       "emulated", "--hidden", "0",     "--quick"};
+  Json forged = measured;
+  forged["body"]["seconds"] = 0.5;
+  spit(ledger_of(root), first + forged.dump() + "\n");
+  const Outcome verified = capstone({"ledger", "--verify"}, {.cwd = root});
+  EXPECT_EQ(verified.code, 2) << verified;
+  EXPECT_TRUE(says(verified.out, "line 2: its signature (key "));
+  Outcome graded = capstone(grade);
+  EXPECT_EQ(graded.code, 4) << graded;
+  EXPECT_TRUE(says(graded.out, "the record was changed after it was signed"));
+  forged.erase("signature");
+  spit(ledger_of(root), first + forged.dump() + "\n");
+  expect_ledger_intact(root);
+  graded = capstone(grade);
+  EXPECT_EQ(graded.code, 0) << graded;
+  EXPECT_TRUE(says(graded.out, "own word"));
 }
 
 }  // namespace

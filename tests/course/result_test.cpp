@@ -30,6 +30,7 @@ SubmissionResult example() {
   r.judged[0].candidate = "human";
   r.claims = {{"human", Agreement::kContradicts, "2.20x claimed"}};
   r.left_out = {"v2: WRONG"};
+  r.vouchers = {{std::string(64, 'd'), 3}, {"", 1}};
   r.suggested = {{"honesty", 10, 0, "all or nothing"}, {"depth", 30, 12.5, "5 of 12"}};
   r.started = r.finished = "2026-03-01T09:30:00Z";
   return r;

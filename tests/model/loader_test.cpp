@@ -290,6 +290,56 @@ const Mistake kMistakes[] = {
 INSTANTIATE_TEST_SUITE_P(Each, LoaderError, ::testing::ValuesIn(kMistakes),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// No dimension and no scalar: there is no expression that the error could point at.
+TEST(Loader, ASignatureWithoutAnyDimensionIsAnError) {
+  const auto loaded = load(R"(schema: 1
+id: nothing
+title: Nothing
+tier: 1
+sessions: [L1]
+expect: nothing
+signature:
+  - {name: x, role: input, dtype: f32, shape: [], init: {normal: {mean: 0, std: 1}}}
+  - {name: y, role: output, dtype: f32, shape: []}
+sizes: {check: [{}], vary: {}, measure: {}, emulate: {}}
+tolerance: {rtol: 0, atol: 0}
+cost: {flops: 1, bytes: 1}
+precision: fp32
+baselines: [native]
+)");
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().what, "the signature has no size symbol");
+  EXPECT_EQ(loaded.error().where, "DIR/problem.yaml:10:8");
+}
+
+// Where a value written in the text ends: at the line's end, or at a comma or bracket that is not its own.
+std::size_t end_of_value(const std::string& text, std::size_t at) {
+  int depth = 0;
+  for (; at < text.size() && text[at] != '\n'; ++at) {
+    if (text[at] == '[' || text[at] == '{') ++depth;
+    if (text[at] == ']' || text[at] == '}')
+      if (depth-- == 0) break;
+    if (text[at] == ',' && depth == 0) break;
+  }
+  return at;
+}
+
+TEST(Loader, EveryValueMayBeAnythingAndNothingIsEverDereferencedUnseen) {
+  int tried = 0, refused = 0;
+  for (std::size_t at = kDefinition.find(": "); at != std::string::npos;
+       at = kDefinition.find(": ", at + 1)) {
+    const std::size_t begin = at + 2, end = end_of_value(kDefinition, begin);
+    for (const char* value : {"[]", "{}", "~", "\"\"", "[[]]", "[{}]", "-1", "1e400", "x", "{x: []}"}) {
+      const auto loaded = load(kDefinition.substr(0, begin) + value + kDefinition.substr(end));
+      ++tried;
+      refused += !loaded;
+      EXPECT_TRUE(loaded || !loaded.error().what.empty());
+    }
+  }
+  EXPECT_GT(tried, 500);
+  EXPECT_GT(refused, tried / 2);
+}
+
 TEST(Loader, MissingFileIsNamed) {
   Scratch scratch;
   const auto loaded = load_problem(scratch.path());

@@ -10,6 +10,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/base/version.h"
+#include "harness/project/ledger/judge_key.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/ledger_file.h"
 #include "harness/project/ledger/stored.h"
@@ -154,13 +155,14 @@ Result<void> LedgerFile::append(std::string text) {
 }
 
 Result<Record> append_record(const fs::path& ledger, const std::string& kind, const Json& body,
-                             const std::string& machine) {
+                             const std::string& machine, const JudgeKey* signer) {
   CAPSTONE_TRY(LedgerFile file, LedgerFile::open(ledger));
-  Record record{1, utc_now(), kind, kToolVersion, machine, {}, body};
+  Record record{1, utc_now(), kind, kToolVersion, machine, {}, body, {}};
   if (auto last = last_of_machine(file.bytes(), machine)) {
     record.seq = last->seq + 1;
     record.previous = last->digest;
   }
+  if (signer) record.signature = {signer->public_key(), signer->sign(signed_text(Json(record)))};
   // The log of a compiler may hold any byte, but the ledger is UTF-8.
   std::string text = Json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
   CAPSTONE_CHECK(file.append(text + "\n"));

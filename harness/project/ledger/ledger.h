@@ -4,6 +4,7 @@
 // predecessor; a ledger may hold several chains of one machine (from several bundles judged there). Nothing
 // is ever rewritten.
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,16 +14,29 @@
 
 namespace capstone {
 
+class JudgeKey;
+
+/// Whose signatures a ledger's measurements have.
+struct Voucher {
+  std::string key;       ///< public key of the machine that judged; empty: these are not signed
+  int measurements = 0;  ///< whose signatures by this key are right
+};
+
+/// "12 signed by gpu-lab (3f9a1b2c4d5e6f70), 3 by the student's own word".
+/// @param names  of the machines that are known, by their public key
+std::string text_of(const std::vector<Voucher>& vouchers, const std::map<std::string, std::string>& names);
+
 /// The content of a ledger, sorted as the report and the checks need it.
 struct LedgerView {
-  std::vector<Record> records;  ///< in file order
+  std::vector<Record> records;  ///< in file order, without those that cannot be read
   std::vector<Prediction> predictions;
   std::vector<Measurement> human;  ///< every measurement, in order
   std::vector<Measurement> llm;
   std::vector<Attempt> attempts;
   std::vector<Explanation> explanations;  ///< every one, in order
-  std::vector<std::string> damage;        ///< "line 7: broken chain: …"; also partial or unreadable lines
-                                          ///< and newer schemas
+  /// "line 7: broken chain: …"; also partial or unreadable lines, newer schemas, and signatures that do not
+  /// fit
+  std::vector<std::string> damage;
 
   /// The last measurement of each version, in version order. GPU measurements win over emulated ones, and any
   /// verdict wins over a machine fault or "not judgeable". The pointers are valid until this view is copied
@@ -37,6 +51,8 @@ struct LedgerView {
   /// does not change them.
   std::string reason(const std::string& candidate, const std::string& version) const;
   std::optional<double> expected_speedup(const std::string& candidate, const std::string& version) const;
+  /// Who vouches for the measurements, in the order in which they first did.
+  std::vector<Voucher> vouchers() const;
   /// The last explanation of a candidate's version; null if it was never explained.
   const Explanation* explanation(const std::string& candidate, const std::string& version) const;
 };
@@ -49,9 +65,10 @@ Result<LedgerView> read_ledger(const std::filesystem::path& path);
 /// links the chain, writes the whole line, calls fsync. If the disk is full, the ledger stays unchanged (the
 /// partial line is removed).
 /// @param machine  id of this machine's chain.
+/// @param signer   signs the record; null: no machine vouches for it.
 /// @return         the record as written (seq, time, previous filled in).
 Result<Record> append_record(const std::filesystem::path& ledger, const std::string& kind, const Json& body,
-                             const std::string& machine);
+                             const std::string& machine, const JudgeKey* signer = nullptr);
 
 /// Stores `bytes` as `sources`/<sha256>.cu and returns the digest. An existing file is not written again.
 Result<std::string> keep_source(const std::filesystem::path& sources, std::string_view bytes);

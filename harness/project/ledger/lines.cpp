@@ -20,7 +20,9 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t value) override { return integer(value); }
-  bool number_unsigned(number_unsigned_t value) override { return integer(static_cast<std::int64_t>(value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return value > kMost || integer(static_cast<std::int64_t>(value));
+  }
   bool number_float(number_float_t, const string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
   bool string(string_t& value) override {
@@ -44,11 +46,12 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
  private:
   bool integer(std::int64_t value) {
-    if (depth_ != 1) return true;
+    if (depth_ != 1 || value < 0 || value > std::int64_t{kMost}) return true;
     if (key_ == "seq") header.seq = value, seen_seq = true;
     if (key_ == "schema_version") header.schema = static_cast<int>(value);
     return true;
   }
+  static constexpr std::int32_t kMost = 1'000'000'000;  // as the number of a record, and as a schema
   int depth_ = 0;
   std::string key_;
 };

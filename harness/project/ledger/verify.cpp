@@ -2,9 +2,8 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
-#include "harness/model/upgrade.h"
 #include "harness/project/ledger/ledger.h"
-#include "harness/project/ledger/lines.h"
+#include "harness/project/ledger/record_lines.h"
 #include "harness/project/ledger/stored.h"
 
 namespace capstone {
@@ -38,29 +37,23 @@ class SourceCheck {
 }  // namespace
 
 Result<std::vector<std::string>> verify_ledger(const fs::path& ledger, const fs::path& sources) {
-  CAPSTONE_TRY(LedgerView view, read_ledger(ledger));
   CAPSTONE_TRY(const std::string bytes, read_ledger_text(ledger));
-  std::vector<std::string> findings = view.damage;
+  std::vector<std::string> findings;
   SourceCheck check(sources);
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::size_t>> named;
-  for (const Line& line : lines_of(bytes)) {
-    auto header = header_of(line.text);
-    if (!header || header->kind != "measurement" || !is_whole_json(line.text)) continue;
-    const Json body = parse_recorded(line.text).value("body", Json::object());
-    auto text = [&](const char* key) {
-      return body.is_object() && body.contains(key) && body[key].is_string() ? body[key].get<std::string>()
-                                                                             : "";
-    };
-    const std::string digest = text("source_sha256"), at = "line " + std::to_string(line.number) + ": ";
-    if (digest.empty()) {
-      findings.push_back(at + "the measurement does not name its source");
+  for (const RecordLine& each : record_lines(bytes)) {
+    auto find = [&](const std::string& what) { findings.push_back(at_line(each.line, what)); };
+    for (const std::string& damage : each.damage) find(damage);
+    if (!each.content.measurement) continue;
+    const Measurement& m = *each.content.measurement;
+    if (m.source_sha256.empty()) {
+      find("the measurement does not name its source");
       continue;
     }
-    if (const std::string& wrong = check.look(digest); !wrong.empty()) findings.push_back(at + wrong);
-    auto [first, fresh] = named.try_emplace({text("candidate"), text("version")}, digest, line.number);
-    if (!fresh && first->second.first != digest)
-      findings.push_back(at + text("version") + " names another source than on line " +
-                         std::to_string(first->second.second));
+    if (const std::string& wrong = check.look(m.source_sha256); !wrong.empty()) find(wrong);
+    auto [first, fresh] = named.try_emplace({m.candidate, m.version}, m.source_sha256, each.line.number);
+    if (!fresh && first->second.first != m.source_sha256)
+      find(m.version + " names another source than on line " + std::to_string(first->second.second));
   }
   return findings;
 }

@@ -1,19 +1,17 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/model/upgrade.h"
-#include "harness/project/ledger/chain.h"
+#include "harness/project/ledger/judge_key.h"
 #include "harness/project/ledger/ledger.h"
+#include "harness/project/ledger/record_lines.h"
 #include "harness/project/ledger/stored.h"
 
 namespace capstone {
 namespace {
-
-std::string at_line(const Line& line, const std::string& text) {
-  return "line " + std::to_string(line.number) + ": " + text;
-}
 
 // How much a measurement says about its version: 0 nothing, 1 something, 2 everything.
 int weight(const Measurement& m) {
@@ -25,41 +23,6 @@ int weight(const Measurement& m) {
 long number_of(const std::string& version) {
   std::size_t digits = version.find_last_not_of("0123456789") + 1;
   return digits < version.size() && version.size() - digits < 10 ? std::stol(version.substr(digits)) : 0;
-}
-
-void interpret(const Record& record, LedgerView& view) {
-  if (record.kind == "prediction") view.predictions.push_back(record.body.get<Prediction>());
-  if (record.kind == "attempt") view.attempts.push_back(record.body.get<Attempt>());
-  if (record.kind == "explanation") view.explanations.push_back(record.body.get<Explanation>());
-  if (record.kind == "measurement") {
-    auto measurement = record.body.get<Measurement>();
-    auto& list = measurement.candidate == "llm" ? view.llm : view.human;
-    list.push_back(std::move(measurement));
-  }
-}
-
-std::string newer_schema(int schema) {
-  return "written by a newer capstone (schema_version " + std::to_string(schema) + ", this one reads up to " +
-         std::to_string(kLedgerSchema) + "); update capstone to read it";
-}
-
-// The reason why a line cannot be read, if any; readable records are added to the view.
-std::optional<std::string> take_line(const Line& line, ChainFollower& chain, LedgerView& view) {
-  auto header = header_of(line.text);
-  Json json = header ? parse_recorded(line.text) : Json(Json::value_t::discarded);
-  if (json.is_discarded())
-    return line.ended ? "not a record; the line is damaged" : "torn: the last line is incomplete";
-  std::optional<std::string> damage;
-  chain.follow(line, *header, damage);
-  if (header->schema > kLedgerSchema) return newer_schema(header->schema);
-  try {
-    Record record = json.get<Record>();
-    view.records.push_back(std::move(record));
-    interpret(view.records.back(), view);
-  } catch (const std::exception& error) {
-    return "its " + header->kind + " cannot be read: " + error.what();
-  }
-  return damage;
 }
 
 const std::vector<Measurement>& list_of(const LedgerView& view, const std::string& candidate) {
@@ -81,6 +44,21 @@ bool has_speedup(const Measurement& m) {
 
 }  // namespace
 
+std::string text_of(const std::vector<Voucher>& vouchers, const std::map<std::string, std::string>& names) {
+  std::vector<std::string> parts;
+  for (const Voucher& v : vouchers) {
+    if (v.key.empty()) {
+      parts.push_back(fmt::format("{} by the student's own word", v.measurements));
+      continue;
+    }
+    const auto known = names.find(v.key);
+    parts.push_back(fmt::format("{} signed by {} ({})", v.measurements,
+                                known == names.end() ? "an unknown machine" : known->second,
+                                v.key.substr(0, kShortKey)));
+  }
+  return join(parts, ", ");
+}
+
 Result<LedgerView> read_ledger(const fs::path& path) {
   auto bytes = read_ledger_text(path);
   if (!bytes) {
@@ -88,9 +66,19 @@ Result<LedgerView> read_ledger(const fs::path& path) {
     return fail(bytes.error());
   }
   LedgerView view;
-  ChainFollower chain;
-  for (const Line& line : lines_of(*bytes))
-    if (auto damage = take_line(line, chain, view)) view.damage.push_back(at_line(line, *damage));
+  for (RecordLine& each : record_lines(*bytes)) {
+    for (const std::string& damage : each.damage) view.damage.push_back(at_line(each.line, damage));
+    if (!each.record) continue;
+    view.records.push_back(std::move(*each.record));
+    Content& content = each.content;
+    if (content.prediction) view.predictions.push_back(std::move(*content.prediction));
+    if (content.attempt) view.attempts.push_back(std::move(*content.attempt));
+    if (content.explanation) view.explanations.push_back(std::move(*content.explanation));
+    if (content.measurement) {
+      auto& list = content.measurement->candidate == "llm" ? view.llm : view.human;
+      list.push_back(std::move(*content.measurement));
+    }
+  }
   name_explained(view);
   return view;
 }
@@ -131,6 +119,18 @@ std::optional<double> LedgerView::expected_speedup(const std::string& candidate,
   for (const Measurement& each : list_of(*this, candidate))
     if (each.version == version && each.expected_speedup) return each.expected_speedup;
   return std::nullopt;
+}
+
+std::vector<Voucher> LedgerView::vouchers() const {
+  std::vector<Voucher> all;
+  for (const Record& record : records) {
+    if (record.kind != "measurement") continue;
+    const std::string key = record.signature ? record.signature->key : std::string();
+    auto known = std::find_if(all.begin(), all.end(), [&](const Voucher& v) { return v.key == key; });
+    if (known == all.end()) known = all.insert(all.end(), {key, 0});
+    ++known->measurements;
+  }
+  return all;
 }
 
 const Explanation* LedgerView::explanation(const std::string& candidate, const std::string& version) const {

@@ -1,0 +1,151 @@
+// Texts from outside on a terminal: names, labels and messages of students may hold escape sequences, which a
+// terminal obeys. Whatever prints them, none arrives.
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+#include "tests/cli/command.h"
+
+namespace capstone::cli_test {
+namespace {
+
+const std::string kTitle = "\x1b]0;owned\x07", kClear = "\x1b[2J", kHidden = "\x1b[8m",
+                  kC1 =
+                      "\xc2\x9b"
+                      "2J";
+
+using cli::Table;
+using cli::Terminal;
+using cli::Tone;
+
+// Only printable characters, tabs and line ends; in UTF-8 also none of U+0080 to U+009F.
+testing::AssertionResult is_tame(const std::string& text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool c1 = c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if ((c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f || c1)
+      return testing::AssertionFailure() << "byte " << int(c) << " at " << i << " of: " << text.substr(0, i);
+  }
+  return testing::AssertionSuccess();
+}
+
+std::string printed(const std::function<void(const Terminal&)>& print) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  print(Terminal{});
+  return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+}
+
+TEST(Printing, EveryWayToPrintMakesItPrintable) {
+  const std::string evil = "a" + kTitle + kClear + kHidden + kC1 + "\x7f\rz\xff";
+  for (const auto& text :
+       {printed([&](const Terminal& t) { t.out(evil); }), printed([&](const Terminal& t) { t.say(evil); }),
+        printed([&](const Terminal& t) { t.progress(evil); }),
+        printed([&](const Terminal& t) { t.out(t.paint(Tone::kGood, evil)); })}) {
+    EXPECT_TRUE(is_tame(text));
+    EXPECT_TRUE(says(text, "z"));
+  }
+  EXPECT_EQ(printed([](const Terminal& t) { t.out("µs\t→ 1,5\r\n\"x\""); }), "µs\t→ 1,5\r\n\"x\"\n");
+  // The name of a library file that the kernel loaded, as a label has it.
+  EXPECT_TRUE(is_tame(printed([&](const Terminal& t) {
+    t.out("library: libcublas" + kTitle + ".so was loaded by the kernel's process");
+  })));
+}
+
+TEST(Printing, ALineEndInANameMakesNoRow) {
+  Table table({"name", "state"});
+  table.row({"eve\nada  graded", "failed"});
+  EXPECT_EQ(printed([&](const Terminal& t) { t.out(table.text(t)); }),
+            "name             state\neve ada  graded  failed\n");
+}
+
+class OutsideText : public CliTest {
+ protected:
+  // What a command writes to a terminal.
+  std::string on_terminal(std::vector<std::string> words, const fs::path& cwd) const {
+    const ProcessSpec how = spec(std::move(words), {.cwd = cwd});
+    std::vector<std::string> env;
+    for (const auto& [name, value] : how.env) env.push_back(name + "=" + value);
+    std::vector<char*> argv, envp;
+    for (const std::string& word : how.argv) argv.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& entry : env) envp.push_back(const_cast<char*>(entry.c_str()));
+    argv.push_back(nullptr), envp.push_back(nullptr);
+    int master = -1;
+    winsize size{50, 200, 0, 0};
+    const pid_t child = ::forkpty(&master, nullptr, nullptr, &size);
+    if (child == 0) {
+      if (::chdir(cwd.c_str()) == 0) ::execve(argv[0], argv.data(), envp.data());
+      ::_exit(127);
+    }
+    std::string text;
+    char buffer[4096];
+    for (ssize_t n; (n = ::read(master, buffer, sizeof buffer)) > 0;) text.append(buffer, std::size_t(n));
+    ::close(master);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status)) << text;
+    return text;
+  }
+  // The text without what capstone itself writes: its colours, and the erasing of a line.
+  static std::string without_own(std::string text) {
+    for (const char* own : {"\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m", "\r\x1b[2K"})
+      for (std::size_t at = text.find(own); at != text.npos; at = text.find(own, at))
+        text.erase(at, std::string(own).size());
+    return text;
+  }
+  void expect_tame(const std::vector<std::string>& words, const fs::path& cwd,
+                   const std::string& part) const {
+    const Outcome piped = capstone(words, {.cwd = cwd});
+    EXPECT_TRUE(is_tame(piped.both()));
+    EXPECT_TRUE(says(piped.both(), part));
+    EXPECT_NE(piped.code, 70) << piped;
+    EXPECT_TRUE(is_tame(without_own(on_terminal(words, cwd)))) << words.front();
+  }
+};
+
+TEST_F(OutsideText, AMembersNameReachesNoMentorsTerminal) {
+  const fs::path eve = project("in/eve", "01", "vector_add");
+  const std::string name = R"("E\e]0;owned\a\e[2J\u009b2Jve\nada graded")";
+  std::string config = slurp(eve / "capstone.yaml");
+  const std::size_t at = config.find("\"Ada Lovelace\"");
+  ASSERT_NE(at, std::string::npos) << config;
+  spit(eve / "capstone.yaml", config.replace(at, 14, name));
+  fs::create_directories(home_ / "c");
+  ASSERT_EQ(
+      capstone({"checkin", "--stuck", "why" + kTitle + "not", "--out", (home_ / "c" / "eve.json").string()},
+               {.cwd = eve})
+          .code,
+      0);
+  expect_tame({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"}, home_,
+              "graded");
+  expect_tame({"gradebook", "graded"}, home_, "ve ada graded");
+  expect_tame({"gradebook", "graded", "--format", "csv"}, home_, "ve");
+  expect_tame({"gradebook", "graded", "--format", "json"}, home_, "ve");
+  expect_tame({"gradebook", "graded", "--progress", "c"}, home_, "ve");
+  expect_tame({"appeal", "eve"}, home_, "ve");
+  expect_tame({"certificate", "--all", "--course", "GPU", "--signatory", "Grace"}, home_, "ve");
+  expect_tame({"check"}, eve, "worklog");
+}
+
+TEST_F(OutsideText, AModelsNameReachesNoTerminal) {
+  const fs::path root = project();
+  spit(root / "reply.md", "no code" + kTitle + "\n");
+  expect_tame({"llm", "add", "reply.md", "--model", "gpt" + kTitle + kClear + "5"}, root, "gpt");
+  expect_tame({"ledger"}, root, "by gpt");
+  expect_tame({"ledger", "--format", "json"}, root, "gpt");
+}
+
+TEST_F(OutsideText, NamesInAKernelReachNoTerminal) {
+  const fs::path root = project_with(
+      "#line 1 \"a\x1b]0;owned\x07"
+      "b.cu\"\n#error \x1b[2J gone\n#include \"x\x1b]0;owned\x07.h\"\n");
+  expect_tame({"measure", "--backend", "emulated", "--hidden", "0", "--quick", "--verbose"}, root,
+              "DOES NOT BUILD");
+  expect_tame({"ledger"}, root, "DOES NOT BUILD");
+}
+
+}  // namespace
+}  // namespace capstone::cli_test
