@@ -131,7 +131,9 @@ Claim compare_claim(const LedgerView& ledger, const Measurement& fresh) {
     return claim(Agreement::kAgrees, fmt::format("{} in the ledger and now; the ledger claims no speedup",
                                                  label_of(fresh.gate_one)));
   if (!speedup(fresh))
-    return claim(Agreement::kNotComparable, "the ledger claims a speedup, but none was measured here");
+    return claim(
+        Agreement::kNotComparable,
+        fmt::format("the ledger claims {}, but no speedup was measured here", text_of(*speedup(*timed))));
   return compare_speedups(*timed, fresh);
 }
 

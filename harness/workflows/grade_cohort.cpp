@@ -118,12 +118,11 @@ class Batch {
     if (fs::is_directory(where / "checkins", code))
       if (auto read = read_checkins(workspace_, {(where / "checkins").string()}, events_.progress))
         checkins_ = std::move(*read);
-    for (std::size_t i : changed_by_the_cohort())
-      items_[i].because = "the cohort shows something new about it";
+    changed_by_the_cohort();
     return {};
   }
 
-  // Compares all results, and finds those that were graded without what this shows.
+  // Compares all results, and finds those that were graded without what this shows. They are graded again.
   std::vector<std::size_t> changed_by_the_cohort() {
     std::vector<const SubmissionResult*> results;
     for (const GradeItem& item : items_)
@@ -132,8 +131,10 @@ class Batch {
     std::vector<std::size_t> changed;
     for (std::size_t i = 0; i < items_.size(); ++i)
       if (items_[i].chosen && items_[i].result && items_[i].result->fault != GradingFault::kMachine &&
-          items_[i].result->cohort_findings != cohort_findings_of(items_[i]))
+          items_[i].result->cohort_findings != cohort_findings_of(items_[i])) {
+        items_[i].because = "the cohort shows something new about it";
         changed.push_back(i);
+      }
     return changed;
   }
   std::vector<std::string> cohort_findings_of(const GradeItem& item) const {

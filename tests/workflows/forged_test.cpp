@@ -1,13 +1,18 @@
 // Submissions whose ledgers were forged and chained again: --verify finds nothing, grading does.
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <random>
 
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
+#include "harness/base/version.h"
 #include "harness/course/recompute.h"
+#include "harness/judge/decide.h"
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/ledger/stored.h"
 #include "harness/project/stub.h"
+#include "harness/timing/statistics.h"
 #include "harness/workflows/grade_submission.h"
 #include "tests/workflows/fixture.h"
 
@@ -293,6 +298,76 @@ TEST_F(GradeHonest, ExamplesAreGradedAsTheyWere) {
     EXPECT_EQ(Json(recomputed.ledger.attempts), Json(ledger.attempts)) << example;
     EXPECT_EQ(Json(recomputed.ledger.predictions), Json(ledger.predictions)) << example;
   }
+}
+
+// One arm of a race as gate two leaves it: restarts and blocks differ a little, samples a little more.
+TimedArm raced_arm(const std::string& name, double ms, double noise, int restarts, int in_block,
+                   std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  TimedArm arm;
+  arm.name = name;
+  arm.trusted_clock = true;
+  for (int r = 0; r < restarts; ++r) {
+    const double restart = ms * std::exp(0.3 * noise * normal(random));
+    std::vector<double> samples, medians;
+    for (int b = 0; b < 4; ++b) {
+      const double block = restart * std::exp(0.3 * noise * normal(random));
+      std::vector<double> kept;
+      for (int i = 0; i < in_block; ++i) kept.push_back(block * std::exp(noise * normal(random)));
+      medians.push_back(median(kept));
+      samples.insert(samples.end(), kept.begin(), kept.end());
+    }
+    arm.samples.push_back(samples);
+    arm.block_medians.push_back(medians);
+  }
+  return arm;
+}
+
+// What the judge records is never accused, whatever the seeds of its bootstraps: quiet and noisy races, ties,
+// wins, losses, and times below the data sheet's.
+TEST_F(GradeHonest, RecordsOfTheJudgeFollowFromTheirSamples) {
+  std::mt19937_64 random(20261123);
+  const Problem problem = find_problem(workspace_.resources.problems(), "softmax").value();
+  const Project project = open_project(workspace_.cwd).value();
+  DeviceAttributes device;
+  device.name = "NVIDIA H200";
+  device.sm_count = 132;
+  std::map<GateTwo, int> seen;
+  for (int trial = 0; trial < 150; ++trial) {
+    const auto uniform = [&](double low, double high) {
+      return std::uniform_real_distribution<double>(low, high)(random);
+    };
+    const double noise = std::exp(uniform(std::log(2e-4), std::log(0.1))),
+                 ratio = trial % 3 ? std::exp(uniform(-1, 3)) : 1;
+    const int restarts = 5 + trial % 4, in_block = 3 + trial % 10;
+    Timed timed;
+    for (const auto& [name, ms] : {std::pair("native", 0.3), {"A/A", 0.3}, {"human", 0.3 / ratio}})
+      timed.race.arms.push_back(raced_arm(name, ms, noise, restarts, in_block, random));
+    timed.race.first_candidate = 2;
+    timed.race.peaks = peaks_of(device);
+    TimedCandidate candidate;
+    candidate.record.candidate = "human";
+    candidate.record.version = "v1";
+    candidate.record.source_sha256 = "aa";
+    candidate.record.backend = Backend::kCuda;
+    candidate.record.gate_one = GateOne::kPassed;
+    candidate.record.problem_digest = problem.digest;
+    candidate.record.environment = {{"device", device.name}, {"sm_count", 132}, {"tool", kToolVersion}};
+    candidate.arm = 2;
+    timed.candidates.push_back(std::move(candidate));
+    const Measurement m = decide(std::move(timed), problem).value().front();
+    ++seen[m.gate_two];
+    LedgerView ledger;
+    ledger.human = {m};
+    ledger.records.emplace_back();
+    ledger.records.back().kind = "measurement";
+    ledger.records.back().body = Json(m);
+    const Recomputed recomputed = recompute(project, problem, ledger, {});
+    EXPECT_EQ(join(recomputed.contradicted, "; "), "") << "noise " << noise << ", ratio " << ratio;
+    EXPECT_EQ(Json(recomputed.ledger.human.front()), Json(m));
+  }
+  for (GateTwo verdict : {GateTwo::kFaster, GateTwo::kSlower, GateTwo::kTie, GateTwo::kUnresolved})
+    EXPECT_GE(seen[verdict], 3) << label_of(verdict);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GradeForged, testing::ValuesIn(forgeries()),
