@@ -384,7 +384,7 @@ Fact numbers_agree(const Sources& s) {
   std::vector<std::string> wrong, right;
   std::vector<Quotation> agreeing;
   for (const Paragraph& p : s.worklog.paragraphs)
-    for (const Quotation& q : numbers.find(p.text, {p.section, p.column}, &agreeing))
+    for (const Quotation& q : numbers.find(p.text, {p.section, p.column, p.row, p.with_code}, &agreeing))
       if (q.kind == Quotation::Kind::kNotInLedger)
         wrong.push_back(fmt::format("\"{}\" at worklog.md:{}", q.text, p.line));
   for (std::size_t i = 0; i < std::min(agreeing.size(), kShown); ++i)

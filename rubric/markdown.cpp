@@ -30,8 +30,11 @@ std::string as_code_block(std::string_view text) {
   return out;
 }
 
-void blank(std::string& out, const char* literal) {
-  for (const char* c = literal; c != nullptr && *c != '\0'; ++c) out += ' ';
+std::string blank(const std::string& literal) { return std::string(literal.size(), ' '); }
+
+std::string literal_of(cmark_node* node) {
+  const char* literal = cmark_node_get_literal(node);
+  return literal == nullptr ? std::string() : literal;
 }
 
 void collect_inlines(cmark_node* parent, FlatText& flat) {
@@ -39,12 +42,16 @@ void collect_inlines(cmark_node* parent, FlatText& flat) {
     cmark_node_type type = cmark_node_get_type(node);
     if (type == CMARK_NODE_TEXT) {
       std::size_t begin = flat.text.size();
-      flat.text += cmark_node_get_literal(node);
+      flat.text += literal_of(node);
+      flat.with_code += literal_of(node);
       flat.pieces.push_back({node, begin, flat.text.size()});
     } else if (type == CMARK_NODE_CODE || type == CMARK_NODE_HTML_INLINE) {
-      blank(flat.text, cmark_node_get_literal(node));
+      const std::string literal = literal_of(node);
+      flat.text += blank(literal);
+      flat.with_code += type == CMARK_NODE_CODE ? literal : blank(literal);
     } else if (type == CMARK_NODE_SOFTBREAK || type == CMARK_NODE_LINEBREAK) {
       flat.text += ' ';
+      flat.with_code += ' ';
     } else {
       collect_inlines(node, flat);
     }
@@ -68,6 +75,12 @@ std::string column_heading(cmark_node* cell) {
   cmark_node* above = cmark_node_first_child(header);
   while (above != nullptr && index-- > 0) above = cmark_node_next(above);
   return above == nullptr || above == cell ? std::string{} : plain_text(above);
+}
+
+// The text of the first cell in the row of a table cell; empty for that cell itself.
+std::string row_heading(cmark_node* cell) {
+  cmark_node* first = cmark_node_first_child(cmark_node_parent(cell));
+  return first == cell ? std::string{} : plain_text(first);
 }
 
 int line_of(cmark_node* node) {
@@ -139,7 +152,7 @@ std::vector<FlatText> flat_blocks(cmark_node* top) {
     flat.in_quote = quotes > 0;
     flat.in_table = is_type(node, "table_cell");
     flat.is_heading = cmark_node_get_type(node) == CMARK_NODE_HEADING;
-    if (flat.in_table) flat.column = column_heading(node);
+    if (flat.in_table) flat.column = column_heading(node), flat.row = row_heading(node);
     collect_inlines(node, flat);
     result.push_back(std::move(flat));
   }

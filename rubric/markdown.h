@@ -45,8 +45,10 @@ struct TextPiece {
 /// replaced by a space, so that their content does not count as prose.
 struct FlatText {
   std::string text;
+  std::string with_code;  ///< the same bytes, with what code spans say
   std::vector<TextPiece> pieces;
   std::string column;     ///< for a table cell: the heading of its column
+  std::string row;        ///< for a table cell: the first cell of its row
   int line = 0;           ///< first line in the source, counted from 1
   bool in_quote = false;  ///< inside a block quote
   bool in_table = false;

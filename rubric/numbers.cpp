@@ -73,64 +73,9 @@ double relative_error(const Interval& interval) {
   return interval.point > 0 ? error_of(interval) / interval.point : 0;
 }
 
-constexpr std::regex::flag_type kAnyCase = std::regex::ECMAScript | std::regex::icase | std::regex::optimize;
-
-// std::regex recurses once per character, so every repetition below is bounded, and so is the length of every
-// text. Matches "2.1x", "2.1×" and "1.8 times faster": a number and the word that makes it a speedup. "8 × 8"
-// is a size and does not match.
-const std::regex& claim_pattern() {
-  static const std::regex pattern(
-      R"((\d{1,6}(?:[.,]\d{1,6})?)(?:\s?(?:x|×)(?!\s?\d|[a-z_(])|\s{1,3}times\s{1,3}(?:as\sfast|faster|slower|quicker)))",
-      kAnyCase);
-  return pattern;
-}
-
-// Words that show that a sentence is about time.
-bool speaks_of_speed(const std::string& sentence) {
-  static const std::regex pattern(
-      R"(\b(fast|slow|quick|speed|win|won|beat|lost|lose|gain|improv|ahead|behind|time))", kAnyCase);
-  return std::regex_search(sentence, pattern);
-}
-
-// Words that show that a sentence is a prediction, a bound or a rule of thumb, and so not a claim about a
-// measurement.
-bool speaks_of_hope(const std::string& sentence) {
-  static const std::regex pattern(
-      R"(\b(expect|predict|guess|hop(e|ed|ing)\b|estimat|assum|should|would|could|might|may\b|theor|ideal|at most|up to|at best|bound|limit|ceiling|roof|if\b|target|goal|aim|want|need|suppose|in principle|potential|plan|said|says|claim|paper|reported))",
-      kAnyCase);
-  return std::regex_search(sentence, pattern);
-}
-
-bool speaks_of_measuring(const std::string& sentence) {
-  static const std::regex pattern(R"(\b(measured|measurement|got|achieved|reached|came out)\b)", kAnyCase);
-  return std::regex_search(sentence, pattern);
-}
-
-// "4x fewer bytes", "8x unrolled" and "2x the traffic" are factors, but not of time.
-bool counts_something_else(std::string_view after) {
-  static const std::regex pattern(
-      R"(^\s*(-|the\s|as\s(many|much)|few|more|less|larg|small|big|wid|unroll|redund|reuse|read|writ|load|stor|vector|coars|block|tile|thread|warp|byte|memory|traffic|float|higher|lower|register|occup|iteration))",
-      kAnyCase);
-  static const std::regex anyway(R"(^\s*(more|less)\s+(time|speed))", kAnyCase);
-  std::string head(after.substr(0, 40));
-  return std::regex_search(head, pattern) && !std::regex_search(head, anyway);
-}
-
-// The sentence around [begin, end). A full stop inside a number does not end a sentence.
-std::string sentence_around(std::string_view text, std::size_t begin, std::size_t end) {
-  auto ends = [&](std::size_t i) {
-    return (text[i] == '.' || text[i] == '!' || text[i] == '?' || text[i] == ';') &&
-           (i + 1 >= text.size() || text[i + 1] == ' ');
-  };
-  constexpr std::size_t kReach = 300;  // [B] to each side
-  std::size_t first = begin, farthest = std::min(text.size(), end + kReach);
-  while (first > 0 && begin - first < kReach && !ends(first - 1)) --first;
-  while (end < farthest && !ends(end)) ++end;
-  return std::string(text.substr(first, end - first));
-}
-
 std::vector<std::string> versions_named(const std::string& sentence) {
-  static const std::regex pattern(R"(\b(v\d{1,4}|attempt-\d{1,4})\b)", kAnyCase);
+  static const std::regex pattern(R"(\b(v\d{1,4}|attempt-\d{1,4})\b)",
+                                  std::regex::ECMAScript | std::regex::icase | std::regex::optimize);
   std::vector<std::string> names;
   for (std::sregex_iterator it(sentence.begin(), sentence.end(), pattern), last; it != last; ++it) {
     std::string name = it->str();
@@ -272,16 +217,20 @@ void LedgerNumbers::add_ratios(const LedgerView& ledger) {
     add_ratio(*ledger.best("human"), *ledger.best("llm"));
 }
 
-bool LedgerNumbers::Known::agrees(double claim) const {
+bool LedgerNumbers::Known::agrees(double claim, double relative) const {
   if (point <= 0) return false;
-  double slack = std::max(0.05 * point, 3 * error);
+  const double slack = std::max(relative * point, 3 * error);
   // "1.5 times slower" quotes a speedup of 0.67, so the inverse counts too, with the same relative slack.
   return std::fabs(claim - point) <= slack || std::fabs(claim * point - 1) <= slack / point;
 }
 
-std::optional<double> LedgerNumbers::matching(double claim, bool emulated,
+std::optional<double> LedgerNumbers::matching(const SpeedClaim& claim, bool emulated,
                                               const std::vector<std::string>& named) const {
-  auto agrees = [&](const Known& known) { return known.emulated == emulated && known.agrees(claim); };
+  auto agrees = [&](const Known& known) {
+    return known.emulated == emulated &&
+           std::any_of(claim.ratios.begin(), claim.ratios.end(),
+                       [&](double ratio) { return known.agrees(ratio, claim.slack); });
+  };
   if (auto found = std::find_if(ratios_.begin(), ratios_.end(), agrees); found != ratios_.end())
     return found->point;
   // A sentence that names two versions can quote the ratio of their medians.
@@ -307,29 +256,6 @@ std::vector<std::string> LedgerNumbers::names() const {
   return names;
 }
 
-namespace {
-
-bool is_number_inside_word(std::string_view prose, std::size_t begin) {
-  if (begin == 0) return false;
-  unsigned char before = static_cast<unsigned char>(prose[begin - 1]);
-  return std::isalnum(before) != 0 || before == '.' || before == '_' || before == '-' || before == '/' ||
-         before >= 0x80;
-}
-
-// Code spans are already blanked, so their numbers never get here. For the others, the sentence decides.
-bool is_claim(std::string_view prose, std::size_t begin, std::size_t end, const std::string& number,
-              const ProseContext& context) {
-  if (is_number_inside_word(prose, begin)) return false;
-  std::string sentence = context.column + " " + sentence_around(prose, begin, end);
-  if (speaks_of_hope(sentence)) return false;
-  if (context.section == 1 && !speaks_of_measuring(sentence)) return false;
-  if (counts_something_else(prose.substr(end))) return false;
-  bool decimal = number.find_first_of(".,") != std::string::npos;
-  return decimal || speaks_of_speed(sentence);
-}
-
-}  // namespace
-
 std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseContext& context,
                                            std::vector<Quotation>* agreeing) const {
   std::vector<Quotation> found;
@@ -351,25 +277,17 @@ std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseCo
     found.push_back(std::move(q));
     at = close + 2;
   }
-  using Iterator = std::regex_iterator<std::string_view::const_iterator>;
-  for (Iterator it(prose.begin(), prose.end(), claim_pattern()), last; it != last; ++it) {
-    std::size_t begin = static_cast<std::size_t>(it->position(0)),
-                end = begin + static_cast<std::size_t>(it->length(0));
-    std::string number = (*it)[1].str();
-    if (!is_claim(prose, begin, end, number, context)) continue;
-    double claim = std::strtod(replace_all(number, ",", ".").c_str(), nullptr);
-    std::string sentence = sentence_around(prose, begin, end);
-    std::vector<std::string> named = versions_named(sentence);
-    if (claim <= 0) continue;
-    Quotation q{Quotation::Kind::kNotInLedger, begin, end, std::string(prose.substr(begin, end - begin)),
-                "not in the ledger"};
+  for (const SpeedClaim& claim :
+       speed_claims(context.with_code.empty() ? prose : context.with_code, context)) {
+    const std::vector<std::string> named = versions_named(claim.sentence);
+    Quotation q{Quotation::Kind::kNotInLedger, claim.begin, claim.end, claim.text, "not in the ledger"};
     if (auto measured = matching(claim, false, named)) {
       q.note = format_speedup(*measured);
       if (agreeing) agreeing->push_back(std::move(q));
       continue;
     }
     if (matching(claim, true, named)) {
-      if (sentence.find("emulat") != std::string::npos) continue;
+      if (claim.sentence.find("emulat") != std::string::npos) continue;
       q.kind = Quotation::Kind::kEmulated;
       q.note = "an emulated time: it says nothing about speed";
     }

@@ -9,6 +9,7 @@
 
 #include "harness/project/ledger/ledger.h"
 #include "harness/project/project.h"
+#include "rubric/speed_claims.h"
 
 namespace capstone {
 
@@ -43,13 +44,6 @@ struct Quotation {
   std::string note;                ///< why it is marked
 };
 
-/// Where a paragraph is. A number in the plan (section 1), or in a column with the heading "expected", is a
-/// prediction.
-struct ProseContext {
-  int section = 0;
-  std::string column;
-};
-
 /// Everything that a worklog may quote from the ledger.
 class LedgerNumbers {
  public:
@@ -71,15 +65,16 @@ class LedgerNumbers {
   struct Known {
     double point, error;  // a ratio of times, and its standard error
     bool emulated;
-    bool agrees(double claim) const;  // within max(5 %, 3 standard errors)
+    bool agrees(double claim, double slack) const;  // within max(slack, 3 standard errors)
   };
   static std::optional<Known> ratio(const Arm* first, const Arm* second, bool emulated);
   void add_version(const std::string& name, const Measurement& measurement, const LedgerView& ledger);
   void add_counts(const std::string& name, const Explanation& explanation);
   void add_ratios(const LedgerView& ledger);
   void add_ratio(const Measurement& a, const Measurement& b);
-  /// The measured ratio that a claim agrees with; empty when no ratio agrees.
-  std::optional<double> matching(double claim, bool emulated, const std::vector<std::string>& named) const;
+  /// The measured ratio that one of the claim's meanings agrees with; empty when no ratio agrees.
+  std::optional<double> matching(const SpeedClaim& claim, bool emulated,
+                                 const std::vector<std::string>& named) const;
 
   std::map<std::string, std::string> values_;
   std::vector<Known> ratios_;  // speedups, and ratios of neighbouring versions

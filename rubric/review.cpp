@@ -178,7 +178,8 @@ class Reviewer {
   void numbers() {
     LedgerNumbers numbers(project_, ledger_);
     for (const Paragraph& p : worklog_.paragraphs)
-      for (const Quotation& q : numbers.find(p.text, {p.section, p.column})) quotation(p, q);
+      for (const Quotation& q : numbers.find(p.text, {p.section, p.column, p.row, p.with_code}))
+        quotation(p, q);
   }
 
   void quotation(const Paragraph& p, const Quotation& q) {

@@ -201,7 +201,8 @@ class Reader {
   void take_prose(cmark_node* block) {
     for (const FlatText& flat : flat_blocks(block)) {
       if (flat.in_quote) continue;
-      log_.paragraphs.push_back({section_, in_file(flat.line), flat.text, flat.column});
+      log_.paragraphs.push_back(
+          {section_, in_file(flat.line), flat.text, flat.column, flat.row, flat.with_code});
       if (flat.in_table) {
         answered_ = true;
         continue;

@@ -42,7 +42,9 @@ struct Paragraph {
   int section = 0;  ///< 1 … 5; 0 before the first section
   int line = 0;
   std::string text;
-  std::string column;  ///< for a cell of the student's table: the heading of its column
+  std::string column;          ///< for a cell of the student's table: the heading of its column
+  std::string row = {};        ///< for such a cell: the first cell of its row
+  std::string with_code = {};  ///< `text` with what its code spans say
 };
 
 struct WorklogSection {

@@ -17,7 +17,7 @@ capstone=${2:-capstone}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$root/scripts/make_cohort" "$work/c" --count 19 || exit 2
+"$root/scripts/make_cohort" "$work/c" --count 23 || exit 2
 extra=0
 for start in softmax:04 sgemm:05 transpose:04; do
   extra=$((extra + 1))

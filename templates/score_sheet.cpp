@@ -91,17 +91,27 @@ std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audien
     }
     json["criteria"].push_back(std::move(entry));
   }
-  if (audience == Audience::kMentor) json["suggested"] = sheet.suggested;
+  if (audience == Audience::kMentor) {
+    json["suggested"] = sheet.suggested;
+    json["findings"] = Json::array();
+    for (const std::string& finding : sheet.findings) json["findings"].push_back(to_utf8(finding));
+  }
   return json.dump(2) + "\n";
 }
 
 constexpr const char* kNoSpeed =
     "Speed alone earns no marks. A race that is lost and reported honestly can still earn 100.";
 
+constexpr const char* kLookFirst = "Look at this before you mark";
+
 std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Audience audience) {
   std::string out =
       fmt::format("# Score sheet: {}\n\n{}\n\n{}\n", escape_markdown(input.project->problem.title),
                   escape_markdown(who(*input.project)), kNoSpeed);
+  if (audience == Audience::kMentor && !sheet.findings.empty()) {
+    out += fmt::format("\n## {}\n\n", kLookFirst);
+    for (const std::string& finding : sheet.findings) out += fmt::format("- {}\n", escape_markdown(finding));
+  }
   for (const CriterionScore& c : sheet.criteria) {
     out += fmt::format("\n## {} ({} marks)\n\n{}\n\n", escape_markdown(c.criterion->title),
                        c.criterion->weight, escape_markdown(c.criterion->looks_for));
@@ -135,6 +145,12 @@ Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet
   dict.SetValue("RULE", kNoSpeed);
   dict.SetValue("RUBRIC", sheet.rubric_digest.substr(0, 12));
   if (mentor) dict.AddSectionDictionary("TOTAL")->SetValue("MARKS", marks(sheet.suggested));
+  if (mentor && !sheet.findings.empty()) {
+    auto* findings = dict.AddSectionDictionary("FINDINGS");
+    findings->SetValue("TITLE", kLookFirst);
+    for (const std::string& finding : sheet.findings)
+      findings->AddSectionDictionary("FINDING")->SetValue("TEXT", to_utf8(finding));
+  }
   for (const CriterionScore& c : sheet.criteria) {
     auto* criterion = dict.AddSectionDictionary("CRITERION");
     criterion->SetValue("TITLE", c.criterion->title);

@@ -10,14 +10,19 @@ namespace capstone {
 enum class Agreement {
   kAgrees,
   kGateOneDiffers,  ///< one of the ledger and the new judgement says PASS and the other does not
-  /// Under the same conditions, the speedups differ by more than max(5 %, 3 standard errors).
+  /// The claim is no number, or the speedups differ: by more than three standard errors (5 % at least, 25 %
+  /// at most) under the same conditions, by more than half with another driver, nvcc or capstone.
   kContradicts,
-  /// Different GPU model, baseline or version, or nothing to compare: no evidence of dishonesty.
+  /// Different GPU model, baseline or problem, an interval too wide to be a claim, or nothing to compare: no
+  /// evidence of dishonesty. The text gives both numbers.
   kNotComparable,
   kNeverMeasured,  ///< the ledger has no measurement of this source
 };
 /// "agrees", "gate one differs", "contradicts", "not comparable", "never measured".
 std::string_view name_of(Agreement agreement);
+
+/// "2.08x [2.01, 2.15]"
+std::string text_of(const Interval& speedup);
 
 struct Claim {
   std::string candidate;  ///< "human" or "llm"

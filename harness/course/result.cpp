@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::string_view, 7> kStates{"queued", "building", "checking",    "measuring",
                                                   "graded", "failed",   "needs_mentor"};
-constexpr std::array<std::string_view, 11> kFaults{"",
+constexpr std::array<std::string_view, 12> kFaults{"",
                                                    "machine",
                                                    "damaged",
                                                    "refused",
@@ -24,7 +24,8 @@ constexpr std::array<std::string_view, 11> kFaults{"",
                                                    "ambiguous",
                                                    "ledger",
                                                    "contradicted",
-                                                   "not_judgeable"};
+                                                   "not_judgeable",
+                                                   "unsupported"};
 
 template <class Enum, std::size_t N>
 Enum parse(const std::array<std::string_view, N>& names, const std::string& text) {
@@ -52,6 +53,7 @@ GradingState state_of(GradingFault fault) {
     case GradingFault::kLedger:
     case GradingFault::kContradicted:
     case GradingFault::kNotJudgeable:
+    case GradingFault::kUnsupported:
       return GradingState::kNeedsMentor;
     default:
       return GradingState::kFailed;
@@ -68,6 +70,12 @@ double SubmissionResult::suggested_total() const {
   double sum = 0;
   for (const SuggestedMark& mark : suggested) sum += mark.points;
   return sum;
+}
+
+std::vector<std::string> SubmissionResult::all_findings() const {
+  std::vector<std::string> all = findings;
+  all.insert(all.end(), cohort_findings.begin(), cohort_findings.end());
+  return all;
 }
 
 void to_json(Json& json, const SubmissionResult& r) {
@@ -93,6 +101,9 @@ void to_json(Json& json, const SubmissionResult& r) {
           {"claims", r.claims},
           {"left_out", clean(r.left_out)},
           {"notes", clean(r.notes)},
+          {"findings", clean(r.findings)},
+          {"cohort_findings", clean(r.cohort_findings)},
+          {"ledger", {{"lines", r.lines}, {"measurements", r.measurements}}},
           {"started", r.started},
           {"finished", r.finished}};
   if (r.prediction) json["prediction"] = *r.prediction;
@@ -127,6 +138,12 @@ void from_json(const Json& json, SubmissionResult& r) {
   json.at("claims").get_to(r.claims);
   json.at("left_out").get_to(r.left_out);
   json.at("notes").get_to(r.notes);
+  r.findings = json.value("findings", r.findings);  // results of older versions have none of these
+  r.cohort_findings = json.value("cohort_findings", r.cohort_findings);
+  if (json.contains("ledger")) {
+    json["ledger"].at("lines").get_to(r.lines);
+    json["ledger"].at("measurements").get_to(r.measurements);
+  }
   json.at("started").get_to(r.started);
   json.at("finished").get_to(r.finished);
   if (json.contains("prediction")) r.prediction = json["prediction"].get<Prediction>();

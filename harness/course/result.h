@@ -31,6 +31,7 @@ enum class GradingFault {
   kLedger,          ///< the ledger's chain is broken, or a source differs from what was recorded
   kContradicted,    ///< a new measurement contradicts a claim by more than the tolerance of compare_claim()
   kNotJudgeable,    ///< this backend cannot judge it
+  kUnsupported,     ///< a record does not follow from its own samples, counts or files; see recompute.h
 };
 std::string_view name_of(GradingFault fault);  ///< "machine", "damaged", "refused", "not_a_project", …
 /// The state that a fault leads to: needs_mentor when there is a submission that a person must look at, else
@@ -69,10 +70,16 @@ struct SubmissionResult {
   std::vector<std::string> left_out;
   std::vector<std::string> notes;
   std::vector<Voucher> vouchers;  ///< who vouches for the measurements in its ledger
+  /// What does not follow from the submission's own samples, counts and files, and what only the cohort shows
+  std::vector<std::string> findings, cohort_findings;
+  /// SHA-256 of each line of its ledger, and of each measurement without its place in a chain: cohorts are
+  /// compared by them
+  std::vector<std::string> lines, measurements;
   std::vector<SuggestedMark> suggested;
   std::string started, finished;                              ///< UTC, ISO 8601
   const Measurement* of(const std::string& candidate) const;  ///< null when the candidate was not judged
   double suggested_total() const;
+  std::vector<std::string> all_findings() const;  ///< of the submission, then of the cohort
 };
 
 /// Writes the file atomically: completely, or not at all.

@@ -177,6 +177,7 @@ Result<FoundSubmissions> find_submissions(const fs::path& where, const fs::path&
         fs::equivalent(entry, exclude, code))
       continue;
     const bool is_folder = fs::is_directory(entry, code);
+    if (is_folder && file == "checkins" && project_root(entry).empty()) continue;
     if (!is_folder && !is_archive_name(file)) {
       found.ignored.push_back(file);
       continue;

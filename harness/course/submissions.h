@@ -41,8 +41,8 @@ struct FoundSubmissions {
 };
 
 /// Finds the submissions in a folder or in a platform's bulk archive. A bulk archive is first unpacked below
-/// `scratch`; a second call with the same archive uses the unpacked copy. Skips hidden entries, `roster.csv`
-/// and `exclude`.
+/// `scratch`; a second call with the same archive uses the unpacked copy. Skips hidden entries, `roster.csv`,
+/// the folder `checkins` and `exclude`.
 /// @error `where` is neither a folder nor an archive; the bulk archive is damaged or refused; there is no
 ///        submission.
 Result<FoundSubmissions> find_submissions(const std::filesystem::path& where,

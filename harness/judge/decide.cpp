@@ -161,7 +161,8 @@ void decide_one(const Decision& d, std::size_t at, Measurement& m) {
   measured.sizes = sizes_json(d.problem.measure);
   measured.flops = d.cost.flops;
   measured.bytes = d.cost.bytes;
-  measured.blocks = static_cast<int>(arm.clean.block_medians.front().size());
+  if (!arm.clean.block_medians.empty())
+    measured.blocks = static_cast<int>(arm.clean.block_medians.front().size());
   measured.arms = {finished_arm(d.reference()), finished_arm(d.reference_again())};
   add_baselines(d, arm, measured, m.labels);
   measured.arms.push_back(finished_arm(arm));

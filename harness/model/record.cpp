@@ -269,13 +269,13 @@ Arm arm_from(const Json& json) {
 Json to(const Measured& m) {
   Json json = {{"clock", m.clock}, {"arms", Json::array()}};
   for (const Arm& arm : m.arms) json["arms"].push_back(to(arm));
+  if (m.blocks) json["blocks"] = m.blocks;
   if (m.speedup) json["speedup"] = to(*m.speedup);
   json["floor"] = number(m.floor);
   if (m.dirty_speedup) {
     json["dirty_speedup"] = to(*m.dirty_speedup);
     json["dirty_floor"] = number(m.dirty_floor);
   }
-  json["blocks"] = m.blocks;
   json["flops"] = number(m.flops);
   json["bytes"] = number(m.bytes);
   json["percent_of_peak"] = number(m.percent_of_peak);
@@ -370,6 +370,11 @@ void to_json(Json& json, const Measurement& m) {
   write(json, "expected_speedup", m.expected_speedup);
   json["source"] = m.source;
   json["source_sha256"] = m.source_sha256;
+  if (m.included) {
+    json["included"] = Json::array();
+    for (const IncludedFile& file : *m.included)
+      json["included"].push_back({{"path", file.path}, {"sha256", file.sha256}});
+  }
   json["problem_id"] = m.problem_id;
   json["problem_digest"] = m.problem_digest;
   json["backend"] = recorded_name(m.backend);
@@ -396,6 +401,14 @@ void from_json(const Json& json, Measurement& m) {
   read(json, "expected_speedup", m.expected_speedup);
   read(json, "source", m.source);
   read(json, "source_sha256", m.source_sha256);
+  if (const Json* files = field(json, "included")) {
+    m.included.emplace();
+    for (const Json& each : *files) {
+      IncludedFile& file = m.included->emplace_back();
+      read(each, "path", file.path);
+      read(each, "sha256", file.sha256);
+    }
+  }
   read(json, "problem_id", m.problem_id);
   read(json, "problem_digest", m.problem_digest);
   read_choice(json, "backend", m.backend, backend_named);
@@ -444,6 +457,7 @@ void to_json(Json& json, const Attempt& a) {
               {"prompt_difference", a.prompt_difference},
               {"extracted", a.extracted},
               {"no_code_because", a.no_code_because}};
+  if (!a.kernel_sha256.empty()) json["kernel_sha256"] = a.kernel_sha256;
 }
 
 void from_json(const Json& json, Attempt& a) {
@@ -453,6 +467,7 @@ void from_json(const Json& json, Attempt& a) {
   read(json, "settings", a.settings);
   read(json, "prompt_sha256", a.prompt_sha256);
   read(json, "reply_sha256", a.reply_sha256);
+  read(json, "kernel_sha256", a.kernel_sha256);
   read(json, "prompt_difference", a.prompt_difference);
   read(json, "extracted", a.extracted);
   read(json, "no_code_because", a.no_code_because);

@@ -109,16 +109,23 @@ struct Arm {
 struct Measured {
   std::string clock;  ///< "GPU-cold events", "emulated (CPU time; counts for nothing)"
   std::vector<Arm> arms;
-  std::optional<Interval> speedup;        ///< against the first baseline; absent when not judged
-  double floor = 0;                       ///< f of the verdict
+  int blocks = 0;                   ///< of each restart; its samples in as many equal parts; 0: not recorded
+  std::optional<Interval> speedup;  ///< against the first baseline; absent when not judged
+  double floor = 0;                 ///< f of the verdict
   std::optional<Interval> dirty_speedup;  ///< the same with a dirty cache; absent in old records
   double dirty_floor = 0;
-  int blocks = 4;               ///< of each restart
   double flops = 0, bytes = 0;  ///< cost model at the measured size
   double percent_of_peak = 0;   ///< [%]; 0: unknown
   std::string peak;             ///< of what: "3.35 TB/s HBM3 (data sheet)"
   std::string bound_by;         ///< "memory", "compute" or "latency"
   Json sizes;
+};
+
+/// A file of the project that a candidate includes.
+struct IncludedFile {
+  std::string path;  ///< inside the project
+  std::string sha256;
+  bool operator==(const IncludedFile&) const = default;
 };
 
 /// One judgement of one source. What `measure` and `llm add` append.
@@ -129,6 +136,8 @@ struct Measurement {
   std::optional<double> expected_speedup;  ///< --expect
   std::string source,
       source_sha256;  ///< path inside the project; content under .capstone/sources/<sha256>.cu
+  /// What the source includes from the project, sorted by path; absent in older records
+  std::optional<std::vector<IncludedFile>> included;
   std::string problem_id, problem_digest;
   Backend backend = Backend::kAuto;        ///< kAuto: not recorded
   Execution execution = Execution::kAuto;  ///< kAuto: nothing has run
@@ -162,7 +171,8 @@ struct Attempt {
   std::string prompt_difference;            ///< unified diff against the rendered template; empty: verbatim
   /// How the code was found: "one fenced block", "two blocks, the one with launch()", …
   std::string extracted;
-  std::string no_code_because;  ///< set when no code could be taken out
+  std::string no_code_because;     ///< set when no code could be taken out
+  std::string kernel_sha256 = {};  ///< of the code that was taken out; empty: none, or an older record
 };
 
 /// The signature of the machine that judged.

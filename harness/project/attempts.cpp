@@ -65,6 +65,7 @@ Result<Attempt> file_attempt(const Project& project, const LedgerView& ledger, A
   CAPSTONE_TRY(attempt.number, claim_number(project, ledger));
   attempt.prompt_sha256 = sha256_hex(files.prompt);
   attempt.reply_sha256 = sha256_hex(files.reply);
+  if (files.kernel) attempt.kernel_sha256 = sha256_hex(*files.kernel);
   const fs::path folder = project.attempt(attempt.number);
   if (auto written = write_files(folder, attempt, files); !written) {
     std::error_code ignored;

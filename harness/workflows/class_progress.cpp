@@ -14,7 +14,28 @@ namespace {
 
 constexpr std::size_t kMaxCheckIn = 1u << 20;  // [B]
 
-// A file that was named must be a check-in; other files in a folder are skipped with a note.
+// Before the deadline there is no cohort yet.
+Result<std::vector<HandedIn>> handed_in(const Workspace& workspace, const std::string& folder) {
+  std::vector<HandedIn> all;
+  std::error_code code;
+  if (!fs::exists(workspace.cwd / folder / "gradebook.sqlite", code)) return all;
+  CAPSTONE_TRY(OpenCohort cohort, open_cohort(workspace, folder));
+  CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
+  for (const GradebookRow& row : rows) {
+    if (all.empty() || all.back().submission != row.submission) {
+      all.push_back({row.submission, {}, {}});
+      const fs::path project = cohort.project_of(row.submission);
+      if (auto lines = project.empty() ? Result<std::vector<std::string>>()
+                                       : line_digests(project / ".capstone" / "ledger.jsonl"))
+        all.back().lines.insert(lines->begin(), lines->end());
+    }
+    all.back().members.push_back(row.person);
+  }
+  return all;
+}
+
+}  // namespace
+
 Result<std::vector<CheckIn>> read_checkins(const Workspace& workspace, const std::vector<std::string>& places,
                                            const ProgressSink& progress) {
   std::vector<CheckIn> checkins;
@@ -44,28 +65,6 @@ Result<std::vector<CheckIn>> read_checkins(const Workspace& workspace, const std
     return fail("no check-ins there", join(places, ", "), "students make them with `capstone checkin`");
   return checkins;
 }
-
-// Before the deadline there is no cohort yet.
-Result<std::vector<HandedIn>> handed_in(const Workspace& workspace, const std::string& folder) {
-  std::vector<HandedIn> all;
-  std::error_code code;
-  if (!fs::exists(workspace.cwd / folder / "gradebook.sqlite", code)) return all;
-  CAPSTONE_TRY(OpenCohort cohort, open_cohort(workspace, folder));
-  CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
-  for (const GradebookRow& row : rows) {
-    if (all.empty() || all.back().submission != row.submission) {
-      all.push_back({row.submission, {}, {}});
-      const fs::path project = cohort.project_of(row.submission);
-      if (auto lines = project.empty() ? Result<std::vector<std::string>>()
-                                       : line_digests(project / ".capstone" / "ledger.jsonl"))
-        all.back().lines.insert(lines->begin(), lines->end());
-    }
-    all.back().members.push_back(row.person);
-  }
-  return all;
-}
-
-}  // namespace
 
 Result<std::vector<ProgressRow>> class_progress(const ClassProgressRequest& request,
                                                 const Workspace& workspace, const ProgressSink& progress) {

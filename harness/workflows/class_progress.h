@@ -14,6 +14,12 @@ struct ClassProgressRequest {
   std::string roster;                 ///< CSV; empty: none
 };
 
+/// The check-ins in files and folders, sorted by path. Other files in a folder are skipped with a note; a
+/// file that was named must be a check-in.
+/// @error no check-ins there
+Result<std::vector<CheckIn>> read_checkins(const Workspace& workspace, const std::vector<std::string>& places,
+                                           const ProgressSink& progress);
+
 /// Files in a folder that are not check-ins are skipped with a note; a file that was named must be one.
 /// @error no check-ins there; a damaged roster.
 Result<std::vector<ProgressRow>> class_progress(const ClassProgressRequest& request,

@@ -12,9 +12,11 @@
 #include "harness/course/gradebook/gradebook.h"
 #include "harness/course/jobs.h"
 #include "harness/course/judges.h"
+#include "harness/course/recompute.h"
 #include "harness/runtime/sandbox/orphans.h"
 #include "harness/runtime/sandbox/sandbox.h"
 #include "harness/workflows/catalogue.h"
+#include "harness/workflows/class_progress.h"
 
 namespace capstone::workflows {
 namespace {
@@ -119,7 +121,31 @@ class Batch {
                                                        item.submission.name) != request_.only.end();
       items_.push_back(std::move(item));
     }
+    if (fs::is_directory(where / "checkins", code))
+      if (auto read = read_checkins(workspace_, {(where / "checkins").string()}, events_.progress))
+        checkins_ = std::move(*read);
+    changed_by_the_cohort();
     return {};
+  }
+
+  // Compares all results, and finds those that were graded without what this shows. They are graded again.
+  std::vector<std::size_t> changed_by_the_cohort() {
+    std::vector<const SubmissionResult*> results;
+    for (const GradeItem& item : items_)
+      if (item.result) results.push_back(&*item.result);
+    cohort_findings_ = compare_cohort(results, checkins_);
+    std::vector<std::size_t> changed;
+    for (std::size_t i = 0; i < items_.size(); ++i)
+      if (items_[i].chosen && items_[i].result && items_[i].result->fault != GradingFault::kMachine &&
+          items_[i].result->cohort_findings != cohort_findings_of(items_[i])) {
+        items_[i].because = "the cohort shows something new about it";
+        changed.push_back(i);
+      }
+    return changed;
+  }
+  std::vector<std::string> cohort_findings_of(const GradeItem& item) const {
+    auto found = cohort_findings_.find(item.submission.name);
+    return found == cohort_findings_.end() ? std::vector<std::string>() : found->second;
   }
 
   Result<void> check_names(const std::vector<Submission>& submissions) const {
@@ -208,6 +234,12 @@ class Batch {
     if (unchanged)
       report_note(events_.progress,
                   fmt::format("{} unchanged since they were graded (--force grades them again)", unchanged));
+    CAPSTONE_CHECK(grade(queue));
+    if (remote()) return {};  // the next run compares what came back
+    return grade(changed_by_the_cohort());
+  }
+
+  Result<void> grade(const std::vector<std::size_t>& queue) {
     std::vector<Job> jobs;
     for (std::size_t i : queue) jobs.push_back({items_[i].submission.name, process_for(items_[i])});
     if (remote()) return submit(jobs);
@@ -288,7 +320,8 @@ class Batch {
   }
 
   ProcessSpec process_for(const GradeItem& item) const {
-    GradingTask task{item.submission, folder_of(item.submission), rubric_file_, request_.judge};
+    GradingTask task{item.submission, folder_of(item.submission), rubric_file_, request_.judge,
+                     cohort_findings_of(item)};
     ProcessSpec spec;
     spec.argv = {workspace_.program.string(), "grade-one", item.submission.path.string()};
     spec.input = Json(task).dump();
@@ -344,7 +377,9 @@ class Batch {
   bool has_roster_ = false;
   std::map<std::string, std::string> judges_;
   std::optional<Instant> deadline_;
-  std::map<std::string, std::string> problems_;  ///< id → digest of the catalogue's
+  std::vector<CheckIn> checkins_;
+  std::map<std::string, std::vector<std::string>> cohort_findings_;  ///< by submission
+  std::map<std::string, std::string> problems_;                      ///< id → digest of the catalogue's
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/course/recompute.h"
 #include "harness/model/problem.h"
 #include "harness/project/archive/archive.h"
 #include "harness/project/archive/collect.h"
@@ -71,6 +72,7 @@ class Grading {
     result_.origin = task.submission.origin;
     result_.started = utc_now();
     result_.inputs = common_inputs(workspace, task.judge, rubric.digest);
+    result_.cohort_findings = task.cohort_findings;
   }
 
   Result<SubmissionResult> run() {
@@ -127,10 +129,13 @@ class Grading {
       result_.notes.push_back("the pinned problem differs from the catalogue's; the catalogue's was used");
     LedgerView ledger = read_records(project);
     result_.vouchers = ledger.vouchers();
-    if (!ledger.predictions.empty()) result_.prediction = ledger.predictions.front();
     if (auto ok = judge_kernels(project, *problem, ledger); !ok) return ok;
     for (const Measurement& m : result_.judged) result_.claims.push_back(compare_claim(ledger, m));
-    if (auto ok = render(project, ledger); !ok) return ok;
+    Recomputed recomputed = recompute(project, *problem, std::move(ledger), result_.judged);
+    if (!recomputed.ledger.predictions.empty()) result_.prediction = recomputed.ledger.predictions.front();
+    result_.findings = recomputed.contradicted;
+    result_.findings.insert(result_.findings.end(), recomputed.missing.begin(), recomputed.missing.end());
+    if (auto ok = render(project, recomputed); !ok) return ok;
     return weigh();
   }
 
@@ -202,7 +207,13 @@ class Grading {
       result_.notes.push_back("ledger: " + fault);
       if (result_.notes.size() > 20) break;
     }
-    return ledger ? std::move(*ledger) : LedgerView{};
+    if (!ledger) return {};
+    if (auto lines = line_digests(project.ledger())) result_.lines = std::move(*lines);
+    for (const Record& record : ledger->records)
+      if (record.kind == "measurement")
+        result_.measurements.push_back(
+            sha256_hex(record.body.dump(-1, ' ', false, Json::error_handler_t::replace)));
+    return std::move(*ledger);
   }
 
   Step<void> judge_kernels(const Project& project, const Problem& problem, const LedgerView& ledger) {
@@ -238,7 +249,9 @@ class Grading {
     return {};
   }
 
-  Step<void> render(const Project& project, const LedgerView& ledger) {
+  // Marks and pages use the recomputed ledger.
+  Step<void> render(const Project& project, const Recomputed& recomputed) {
+    const LedgerView& ledger = recomputed.ledger;
     std::string text;
     if (auto read = read_file(project.worklog(), kMaxWorklog))
       text = std::move(*read);
@@ -252,7 +265,10 @@ class Grading {
     for (const Claim& claim : result_.claims)
       if (claim.agreement == Agreement::kContradicts)
         rejudged.contradictions.push_back(claim.candidate + ": " + claim.text);
+    for (const std::string& found : recomputed.contradicted) rejudged.contradictions.push_back(found);
+    for (const std::string& found : result_.cohort_findings) rejudged.contradictions.push_back(found);
     ScoreSheet sheet = score(rubric_, project, ledger, worklog, &rejudged);
+    sheet.findings = result_.all_findings();
     for (const CriterionScore& c : sheet.criteria)
       result_.suggested.push_back(
           {c.criterion->id, static_cast<double>(c.criterion->weight), c.suggested, c.because});
@@ -300,6 +316,11 @@ class Grading {
         return stop(
             GradingFault::kContradicted,
             {claim.candidate + ": " + claim.text, {}, "look at the case that failed, and ask the student"});
+    if (const auto found = result_.all_findings(); !found.empty())
+      return stop(GradingFault::kUnsupported,
+                  {found.size() > 1 ? fmt::format("{}, and {} more", found[0], found.size() - 1) : found[0],
+                   {},
+                   "the score sheet lists what was found; ask the student"});
     return {};
   }
 
@@ -321,6 +342,7 @@ void to_json(Json& json, const GradingTask& t) {
           {"rivals", Json::array()},  {"folder", t.folder.string()}, {"rubric", t.rubric.string()},
           {"judge", json_of(t.judge)}};
   for (const std::string& rival : s.rivals) json["rivals"].push_back(to_utf8(rival));
+  json["cohort_findings"] = t.cohort_findings;
 }
 
 void from_json(const Json& json, GradingTask& t) {
@@ -328,6 +350,7 @@ void from_json(const Json& json, GradingTask& t) {
   json.at("shown").get_to(t.submission.shown);
   json.at("origin").get_to(t.submission.origin);
   json.at("rivals").get_to(t.submission.rivals);
+  json.at("cohort_findings").get_to(t.cohort_findings);
   t.folder = json.at("folder").get<std::string>();
   t.rubric = json.at("rubric").get<std::string>();
   auto judge = judge_options_from(json.at("judge"));

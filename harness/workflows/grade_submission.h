@@ -19,6 +19,7 @@ struct GradingTask {
   std::filesystem::path folder;  ///< of this submission: its files go there, result.json last
   std::filesystem::path rubric;
   JudgeOptions judge;
+  std::vector<std::string> cohort_findings;  ///< what other submissions and check-ins say about this one
 };
 void to_json(Json&, const GradingTask&);
 void from_json(const Json&, GradingTask&);

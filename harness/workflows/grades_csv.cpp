@@ -27,6 +27,8 @@ void add_verdict(const Measurement* m, std::vector<std::string>& cells) {
 std::string notes_of(const SubmissionResult& r) {
   std::vector<std::string> notes;
   if (!r.why.empty()) notes.push_back(r.why);
+  for (const std::string& finding : r.all_findings())
+    if (!r.why.starts_with(finding)) notes.push_back(finding);
   for (const Claim& claim : r.claims)
     if (claim.agreement != Agreement::kAgrees) notes.push_back(claim.candidate + ": " + claim.text);
   for (const std::string& version : r.left_out) notes.push_back("the worklog leaves out " + version);

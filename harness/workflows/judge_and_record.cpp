@@ -5,6 +5,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/project/included.h"
 #include "harness/project/versions.h"
 #include "harness/workflows/pending_versions.h"
 
@@ -61,22 +62,27 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project,
   CAPSTONE_TRY(const JudgeKey key, judge_key(workspace));
   JudgeRequest request = request_of(project.problem, options);
   std::vector<std::string> digests;
+  std::vector<std::vector<IncludedFile>> included;
   for (const CandidateVersion& candidate : candidates) {
     CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));
     CAPSTONE_TRY(std::string digest, keep_source(project.sources(), text));
     digests.push_back(digest);
+    CAPSTONE_TRY(auto files, included_files(project.root, candidate.source));
+    included.push_back(std::move(files));
     request.candidates.push_back({candidate.name, candidate.source});
   }
   CAPSTONE_TRY(auto measurements, judge(request, workspace.resources, narration_to(progress)));
   for (std::size_t i = 0; i < measurements.size(); ++i) {
     Measurement& m = measurements[i];
     CAPSTONE_TRY(std::string now, sha256_file(candidates[i].source));
-    if (now != digests[i])
+    CAPSTONE_TRY(const auto included_now, included_files(project.root, candidates[i].source));
+    if (now != digests[i] || included_now != included[i])
       return fail("the source changed while it was being judged; nothing was recorded",
                   candidates[i].source.string(), "run the command again", ExitCode::kUsage);
     std::error_code code;
     m.source = fs::relative(candidates[i].source, project.root, code).string();
     m.source_sha256 = digests[i];
+    m.included = included[i];
     forget_places(m, project.root, workspace.home);
     m.labels.insert(m.labels.begin(), labels.begin(), labels.end());
     m.reason = candidates[i].reason;

@@ -20,7 +20,11 @@
 {{#TOTAL}}<p class="note good">Suggested total: <strong>{{MARKS}} of 100</strong>. The mentor decides the mark.</p>{{/TOTAL}}
 </header>
 <main>
-{{#CRITERION}}<section>
+{{#FINDINGS}}<section>
+<h2>{{TITLE}}</h2>
+<ul>{{#FINDING}}<li>{{TEXT}}</li>{{/FINDING}}</ul>
+</section>
+{{/FINDINGS}}{{#CRITERION}}<section>
 <h2>{{TITLE}} <span class="weight">{{WEIGHT}} marks</span></h2>
 <p>{{LOOKS_FOR}}</p>
 <div class="scroll"><table>

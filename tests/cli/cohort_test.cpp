@@ -68,7 +68,7 @@ class Cohort : public CliTest {
 };
 
 // Every kind at least twice.
-constexpr int kCohort = 40;
+constexpr int kCohort = 46;
 
 TEST_F(Cohort, KilledTwentyTimesItEndsLikeAnUndisturbedOne) {
   make(kCohort);

@@ -73,6 +73,7 @@ TEST(Decide, TwiceAsFastIsFaster) {
   EXPECT_EQ(m.measured->arms[2].name, "human");
   EXPECT_NEAR(m.measured->arms[2].warm_ms, 0.9, 1e-9);
   EXPECT_EQ(m.measured->sizes, sizes_json(problem.measure));
+  EXPECT_EQ(m.measured->blocks, kBlocks);
   EXPECT_TRUE(m.environment.contains("telemetry"));
 }
 

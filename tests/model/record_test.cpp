@@ -60,6 +60,7 @@ Measurement full() {
   Measured t;
   t.clock = "GPU-cold events";
   t.arms.push_back({"native", "cuBLAS", {1.5, 1.4, 1.6}, 1.1, 1.7, {{1.5, 1.4999999999999998}, {}, {kNaN}}});
+  t.blocks = 4;
   t.speedup = Interval{1.02, 0.98, 1.06};
   t.floor = 0.01;
   t.flops = 2e12;
@@ -72,6 +73,16 @@ Measurement full() {
   m.measured = t;
   m.seconds = 3.5;
   return m;
+}
+
+TEST(Record, IncludedFilesAreRecordedAlsoWhenThereAreNone) {
+  Measurement m = full();
+  EXPECT_FALSE(Json(m).contains("included")) << "an older record says nothing about them";
+  m.included.emplace();
+  EXPECT_TRUE(Json(m).get<Measurement>().included->empty());
+  m.included->push_back({"human/rows.cuh", "aa"});
+  EXPECT_EQ(*Json(m).get<Measurement>().included, *m.included);
+  EXPECT_EQ(Json(m).get<Measurement>().measured->blocks, 4);
 }
 
 TEST(Record, ValuesReadAsAPersonWouldSayThem) {

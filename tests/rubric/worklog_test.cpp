@@ -182,6 +182,82 @@ TEST_F(NumbersTest, PredictionsCountsAndCodeAreNotAccused) {
   EXPECT_FALSE(accused("It runs 6.5x faster.", 1)) << "section 1 is the plan";
 }
 
+// However a speedup is said: 5.7x was measured nowhere.
+TEST_F(NumbersTest, AFalseSpeedupIsSeenInAnyPhrasing) {
+  for (const char* text : {"It is faster by a factor of 5.7.",
+                           "The factor is 5.7 against eager.",
+                           "My kernel is 470 % faster.",
+                           "It runs 470 percent faster than eager.",
+                           "It is 5.7-fold faster.",
+                           "A thirtyfold gain in speed.",
+                           "It is thirty times faster than the reference.",
+                           "It has 5.7 times the speed of eager.",
+                           "A speedup of 5.7 over eager.",
+                           "Speedup: 5.7",
+                           "The speed-up was about 5.7.",
+                           "We see a 5.7 speedup.",
+                           "It beats eager by 5.7.",
+                           "It is faster, x5.7 in all.",
+                           "It wins 5.7:1 in time.",
+                           "It runs in 17.5 % of the time.",
+                           "It needs 17.5 % of the baseline's time.",
+                           "It takes 82.5 % less time.",
+                           "It went from 2.85 ms to 0.5 ms.",
+
+                           "It is 5.7\u00a0x faster.",
+                           "It is 5.7\u200bx faster.",
+                           "It is \uff15.\uff17x faster.",
+                           "The memory-bound kernel is 5.7x faster.",
+                           "I expected 2x, but measured 5.7x.",
+                           "As the ledger says, it is 5.7x.",
+                           "It sped up 5.7 times.",
+                           "It has 5.7 times the throughput.",
+                           "It is 5.7x the reference.",
+                           "5.7 times better than eager.",
+                           "In short: 5.7\u0445 faster."})
+    EXPECT_TRUE(accused(text)) << text;
+}
+
+TEST_F(NumbersTest, AMeasuredSpeedupMayBeSaidInAnyPhrasing) {
+  for (const char* text :
+       {"v4 is faster by a factor of 2.31.", "v4 is 131 % faster than the reference.",
+        "v4 is more than twice as fast as the reference.", "v4 needs 43 % of the reference's time.",
+        "v4 takes 57 % less time.", "A speedup of 2.3 over eager.", "It went from 820 us to 355 us.",
+        "v4 is 2.3-fold faster.", "v4 is an order of magnitude faster than v1.", "v4 runs in half the time."})
+    EXPECT_FALSE(accused(text)) << text;
+}
+
+TEST_F(NumbersTest, WhatHappensToBeCountedIsNoSpeedup) {
+  for (const char* text :
+       {"I unrolled by a factor of 8 and it got faster.", "The traffic falls by a factor of 2.25.",
+        "Each element is read 2.25 times.", "It waits half the time at barriers.",
+        "It spends 30 % of its time in the sum.", "The barrier stalls 40 % of the time.",
+        "There is a 30 % improvement in occupancy.", "I ran it 5 times and took the fastest time.",
+        "A fourfold unrolled loop was slower.", "It reaches 83 % of the peak.", "Rows x 4 columns.",
+        "The kernel runs at 61 % of the bandwidth, which is fast.", "It has 8 times as many threads.",
+        "v2 and v3 take the same time.", "v3 takes 2.25 exponentials where the model takes one."})
+    EXPECT_FALSE(accused(text)) << text;
+}
+
+TEST_F(NumbersTest, CodeSpansAndColumnsOfBareNumbersAreRead) {
+  const Worklog worklog = parse_worklog(
+      "## The head-to-head\n\nMy kernel is `5.7x` faster. A tile is `float4x2`.\n\n"
+      "| version | speedup | expected speedup | ms |\n|---|---|---|---|\n"
+      "| v4 | 5.8 | 5.9 | 6 |\n| v4 | 2.31 | 9 | 1 |\n| baseline | 1.0 | 1 | 1 |\n\n"
+      "| | mine |\n|---|---|\n| Speedup | 6.1 |\n| expected speedup | 6.2 |\n");
+  std::vector<std::string> found;
+  for (const Paragraph& p : worklog.paragraphs)
+    for (const Quotation& q : numbers.find(p.text, {p.section, p.column, p.row, p.with_code}))
+      if (q.kind == Quotation::Kind::kNotInLedger) found.push_back(q.text);
+  EXPECT_EQ(found, (std::vector<std::string>{"5.7x", "5.8", "6.1"}));
+}
+
+TEST_F(NumbersTest, AMegabyteOfNumbersIsReadInBoundedTime) {
+  std::string text;
+  while (text.size() < (std::size_t{1} << 20)) text += "faster by 7 7.5x ";
+  EXPECT_LT(testing::cpu_seconds([&] { (void)numbers.find(text, {4, ""}); }), 60);
+}
+
 TEST_F(NumbersTest, AColumnHeadedExpectedHoldsPredictions) {
   EXPECT_TRUE(numbers.find("6.1x", {2, "expected"}).empty());
   EXPECT_FALSE(numbers.find("6.1x", {2, "measured"}).empty());

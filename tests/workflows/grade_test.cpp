@@ -5,6 +5,7 @@
 #include "harness/workflows/class_progress.h"
 #include "harness/workflows/cohort.h"
 #include "harness/workflows/grade_cohort.h"
+#include "harness/workflows/measure.h"
 #include "harness/workflows/submit.h"
 #include "tests/workflows/fixture.h"
 
@@ -58,6 +59,58 @@ TEST_F(Grade, AProjectIsJudgedAndScored) {
   for (const char* file :
        {"result.json", "score_sheet.html", "feedback/verdict.json", "submission/human/kernel.cu"})
     EXPECT_TRUE(fs::exists(folder / file)) << file;
+}
+
+// What `measure` records about included files is what grading compares.
+TEST_F(Grade, AnIncludedFileBelongsToTheKernel) {
+  const fs::path part = workspace_.cwd / "human" / "op.cuh";
+  const std::string kernel = kRightKernel;
+  const std::size_t body = kernel.find("x[i] + y[i]");
+  ASSERT_TRUE(write_file_atomic(part, "#define OP +\n"));
+  write_kernel("#include \"op.cuh\"\n" + kernel.substr(0, body) + "x[i] OP y[i]" + kernel.substr(body + 11));
+  MeasureRequest request;
+  request.reason = "the operation is in a file of its own";
+  request.judge = quick();
+  auto measured = measure(request, workspace_, sink());
+  ASSERT_TRUE(measured) << render(measured.error());
+  ASSERT_TRUE(measured->ledger.human.front().included);
+  ASSERT_EQ(measured->ledger.human.front().included->size(), 1u);
+  EXPECT_EQ(measured->ledger.human.front().included->front().path, "human/op.cuh");
+
+  const auto honest = grade_submission(task_for(workspace_.cwd), workspace_, {});
+  ASSERT_TRUE(honest);
+  EXPECT_EQ(honest->fault, GradingFault::kNone) << honest->why;
+  EXPECT_EQ(honest->lines.size(), read_ledger(workspace_.cwd / ".capstone" / "ledger.jsonl")->records.size());
+  EXPECT_EQ(honest->measurements.size(), 1u);
+
+  ASSERT_TRUE(write_file_atomic(part, "#define OP + 0 +\n"));
+  const auto changed = grade_submission(task_for(workspace_.cwd), workspace_, {});
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->fault, GradingFault::kUnsupported);
+  EXPECT_EQ(changed->why, "human/op.cuh was changed after human/kernel.cu was measured with it");
+}
+
+// A kernel that never passed is looked at by a person, and costs no honesty.
+TEST_F(Grade, WithoutAnyKernelThatPassesAPersonLooks) {
+  write_kernel(wrong_kernel());
+  MeasureRequest request;
+  request.judge = quick();
+  ASSERT_TRUE(measure(request, workspace_, sink()));
+  const auto result = grade_submission(task_for(workspace_.cwd), workspace_, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->fault, GradingFault::kUnsupported);
+  EXPECT_EQ(result->why, "no human kernel has passed gate one, neither in the ledger nor now");
+}
+
+// What the cohort shows about a submission comes with its task.
+TEST_F(Grade, FindingsOfTheCohortCount) {
+  GradingTask task = task_for(workspace_.cwd);
+  task.cohort_findings = {"its ledger holds a measurement that eve holds, too, sample for sample"};
+  const auto result = grade_submission(task, workspace_, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->state, GradingState::kNeedsMentor);
+  EXPECT_EQ(result->why, task.cohort_findings.front());
+  EXPECT_EQ(Json::parse(Json(task).dump()).get<GradingTask>().cohort_findings, task.cohort_findings);
 }
 
 TEST_F(Grade, FaultsAreResults) {
