@@ -109,6 +109,10 @@ void reset(Lane& lane) {
   lane.traced = 0;
   lane.learnt.reset();
   lane.fenced.reset();
+  lane.last_fence = 0;
+  lane.next_fence.reset();
+  lane.loaded = 0;
+  lane.interruptions = 0;
   lane.open.clear();
   lane.committed.clear();
   lane.open_stores.clear();
@@ -136,6 +140,7 @@ void launch_begins(const Grid& grid) {
   running_launch.begin = ++now;
   running_launch.turns.clear();
   forget_flags();
+  forget_relaxed_writes();
   forget_clusters();
 }
 
@@ -148,6 +153,7 @@ void await_newcomers(unsigned count) {
   turn().await_expected();
 }
 void pass_turn() {
+  memory_is_current();
   if (!turn().wanted()) return;
   if (this_block) settle_doubts(*this_block);
   turn().give();
@@ -171,6 +177,7 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
   block.variables.clear();
   block.doubts.clear();
   block.learnt.reset();
+  block.fenced.reset();
   block.count = runner.count();
   begin_turn(block);
   block.begin = block.barrier = now;
@@ -181,6 +188,7 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
 }
 
 void block_ends(bool complete) {
+  memory_is_current();
   Block& block = *this_block;
   this_lane = nullptr;
   if (complete) {
@@ -199,7 +207,10 @@ void shared_begins(const char* begin, std::size_t bytes) {
   this_block->variables.emplace_back(reinterpret_cast<std::uintptr_t>(begin) - this_block->shared, bytes);
 }
 
-void thread_runs(unsigned linear) { this_lane = &this_block->lanes[linear]; }
+void thread_runs(unsigned linear) {
+  memory_is_current();
+  this_lane = &this_block->lanes[linear];
+}
 void warp_ends(unsigned warp) { count_warp(*this_block, warp); }
 
 void barrier_arrives(const void* pc) {
