@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "harness/base/text.h"
+#include "harness/model/labels.h"
 
 namespace capstone {
 
@@ -56,6 +57,14 @@ void blame_the_difference(CaseResult& result) {
       result.hint;
   if (result.diagnosis)
     result.diagnosis->pattern = fmt::format("{}: {}", kPattern, result.diagnosis->pattern);
+}
+
+// What the instrumented build did that may explain a wrong output; empty: nothing.
+std::string early_read_of(const Json& answer) {
+  constexpr std::size_t kLongest = 600;
+  const auto early = answer.find("early_read");
+  if (early == answer.end() || !early->is_string()) return {};
+  return to_utf8(printable(early->get<std::string>()).substr(0, kLongest));
 }
 
 void add_label(Measurement& into, std::string label) {
@@ -122,6 +131,8 @@ class CaseLoop {
     }
     if (std::string label = label_of_libraries(worker_->libraries()); !label.empty())
       add_label(into_, std::move(label));
+    if (counts_kernels_ && !kernels_ && into_.gate_one == GateOne::kPassed)
+      add_label(into_, std::string(kNeedsExplanation) + "launch() started no kernel in any case: the host did the work");
     if (!setup_.ask_ahead || into_.gate_one != GateOne::kPassed) return PrivateBytes{};
     return ask_ahead();
   }
@@ -220,8 +231,17 @@ class CaseLoop {
     CAPSTONE_CHECK(setup_.arena->fetch(after));
     CaseResult result = examine(problem_, prepared, before, after, poison_seed);
     result.schedule = schedule;
+    if (auto kernels = answer->message.find("kernels");
+        kernels != answer->message.end() && kernels->is_number_unsigned()) {
+      kernels_ |= kernels->get<std::uint64_t>() > 0;
+      counts_kernels_ = true;
+    }
     if (!result.passed) {
-      if (!first.empty()) blame_the_difference(result);
+      if (const std::string early = early_read_of(answer->message); !early.empty()) {
+        result.hint = early;
+      } else if (!first.empty()) {
+        blame_the_difference(result);
+      }
       return wrong(std::move(result));
     }
     into_.cases.push_back(std::move(result));
@@ -258,6 +278,8 @@ class CaseLoop {
   std::unique_ptr<Runner> worker_;
   std::optional<WorkerFailure> broken_;  ///< the worker crashed or was stopped
   std::size_t mapped_ = 0;               ///< bytes of the arena that the worker has
+  bool kernels_ = false;                 ///< launch() started one
+  bool counts_kernels_ = false;          ///< the worker says how many
 };
 
 }  // namespace

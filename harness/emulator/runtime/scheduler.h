@@ -370,6 +370,8 @@ inline Thread* BlockRunner::pick() {
   return next;
 }
 
+/// Grids that were run in this process.
+std::uint64_t launches_so_far();
 /// The launch that is being executed; null while none is.
 const LaunchConfig* launch_in_progress();
 /// Runs a prepared grid on the OS threads of the pool and on the calling one.

@@ -126,6 +126,7 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
   const Extents extents(request.value("extents", Json::array()), arena.begin(), arena.bytes());
   const TimeLimit limit(std::chrono::milliseconds(request.value("limit_ms", 0)));
   const auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t launches = launches_so_far();
   g_running = function;
   body();
   g_running = nullptr;
@@ -143,7 +144,7 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
                       {},
                       0,
                       "check the return value of every CUDA call"});
-  return Json{{"ok", true}, {"ms", wall.count()}};
+  return Json{{"ok", true}, {"ms", wall.count()}, {"kernels", launches_so_far() - launches}};
 }
 
 /// As run_guarded, observed by the hooks.
