@@ -59,12 +59,12 @@ void blame_the_difference(CaseResult& result) {
     result.diagnosis->pattern = fmt::format("{}: {}", kPattern, result.diagnosis->pattern);
 }
 
-// What the instrumented build did that may explain a wrong output; empty: nothing.
-std::string early_read_of(const Json& answer) {
+// What a worker says about a run beyond its success: untrusted text; empty where it says nothing.
+std::string text_of(const Json& answer, const char* key) {
   constexpr std::size_t kLongest = 600;
-  const auto early = answer.find("early_read");
-  if (early == answer.end() || !early->is_string()) return {};
-  return to_utf8(printable(early->get<std::string>()).substr(0, kLongest));
+  const auto text = answer.find(key);
+  if (text == answer.end() || !text->is_string()) return {};
+  return to_utf8(printable(text->get<std::string>()).substr(0, kLongest));
 }
 
 void add_label(Measurement& into, std::string label) {
@@ -236,9 +236,16 @@ class CaseLoop {
       kernels_ |= kernels->get<std::uint64_t>() > 0;
       counts_kernels_ = true;
     }
+    const std::string left_behind = text_of(answer->message, "left_behind");
+    if (!left_behind.empty())
+      add_label(into_, fmt::format("{}launch() leaves work behind on a stream that the given stream does not wait for ({})",
+                                   kNeedsExplanation, left_behind));
     if (!result.passed) {
-      if (const std::string early = early_read_of(answer->message); !early.empty()) {
+      if (const std::string early = text_of(answer->message, "early_read"); !early.empty()) {
         result.hint = early;
+      } else if (!left_behind.empty()) {
+        result.hint = "nothing makes the given stream wait for the kernel that was launched at " + left_behind +
+                      " on another stream: record an event there, and let the given stream wait for it";
       } else if (!first.empty()) {
         blame_the_difference(result);
       }

@@ -600,8 +600,8 @@ class Rewriter {
     return true;
   }
 
-  // (sizeof((k(a), 0)), launch(config(…), [&](auto&... v) { k(v...); }, a)): the sizeof makes a one-line
-  // error of wrong arguments. A literal 0 or NULL must stay literal: it may have to become a pointer.
+  // (sizeof((k(a), 0)), launch(config(…), [=](auto&... v) { k(v...); }, a)): the sizeof makes a one-line
+  // error of wrong arguments. A graph, or a late stream, runs the lambda when its variables are gone. A literal 0 or NULL must stay literal: it may have to become a pointer.
   void emit_launch(const Launch& launch) {
     const std::string callee = joined(launch.callee_begin, launch.callee_end);
     emitter_.raw("(");
@@ -627,14 +627,11 @@ class Rewriter {
         values +=
             (i ? ", " : "") + (keep ? joined(launch.arguments[i].first, launch.arguments[i].second) : name);
       }
-      const bool braced = std::any_of(launch.arguments.begin(), launch.arguments.end(),
-                                      [&](const auto& argument) { return is_braced(argument); });
-      // a graph runs it when its variables are gone
-      emitter_.raw((braced ? "[=](" : "[&](") + parameters + ") " + kUnobserved + " {");
+      emitter_.raw("[=](" + parameters + ") " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(" + values + "); }");
     } else {
-      emitter_.raw("[&](auto&... capstone_v) " + kUnobserved + " {");
+      emitter_.raw("[=](auto&... capstone_v) " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(capstone_v...); }");
     }

@@ -200,6 +200,10 @@ void prepare(Grid& grid) {
 }  // namespace
 
 RunSettings& settings() { return g_settings; }
+bool& streams_are_late() {
+  static bool late = false;
+  return late;
+}
 int& last_error() { return g_last_error; }
 std::size_t& dynamic_shared_limit() { return g_dynamic_limit; }
 int emulated_arch() { return capstone_emu_arch; }

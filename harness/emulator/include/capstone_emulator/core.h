@@ -272,8 +272,9 @@ struct LaunchConfig {
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
 
-/// Is the stream being captured into a graph? Then a launch is kept instead of run.
-bool is_capturing(void* stream);
+/// Is a launch on the stream kept instead of run? While the stream is captured into a graph; and where the candidate made
+/// the stream and the schedule lets kernels run as late as their order allows.
+bool keeps_launches(void* stream);
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*));
 
 template <class Body, class... Arguments>
@@ -286,7 +287,7 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
     Frame& frame = *static_cast<Frame*>(raw);
     std::apply(frame.body, frame.values);
   };
-  if (is_capturing(config.stream))
+  if (keeps_launches(config.stream))
     return keep_launch(config, call, new Frame{body, {std::forward<Arguments>(arguments)...}},
                        [](void* raw) { delete static_cast<Frame*>(raw); });
   Frame frame{body, {std::forward<Arguments>(arguments)...}};
@@ -304,6 +305,11 @@ void memory_written(const void* begin, std::size_t bytes);
 void* allocate_device_memory(std::size_t bytes);
 /// @return false when it was not given out by allocate_device_memory(), or was released before.
 bool release_device_memory(void* pointer);
+
+/// Runs what late streams still hold. Returns where the first such kernel was launched; empty: there was none.
+const char* finish_streams();
+/// May kernels of a stream that the candidate made wait until something is ordered behind them?
+bool& streams_are_late();
 
 // ---- state behind the runtime API (see runtime/cuda_api.cpp) ----------------------------------------------
 /// The last error, as a cudaError_t.
