@@ -1,6 +1,7 @@
 // The runtime's reports about the life of launches, blocks and threads.
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -162,7 +163,8 @@ void pass_turn() {
 }
 
 void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena shared, const void* cluster) {
-  static thread_local std::unique_ptr<Block> own;
+  static thread_local std::map<const BlockRunner*, std::unique_ptr<Block>> blocks;
+  std::unique_ptr<Block>& own = blocks[&runner];
   if (!own) own = std::make_unique<Block>();
   Block& block = *own;
   this_block = &block;
@@ -201,6 +203,17 @@ void block_ends(bool complete) {
   std::erase(live_blocks(), &block);
   forget_loads(block);
   this_block = nullptr;
+}
+
+void* block_stands_aside() {
+  memory_is_current();
+  settle_doubts(*this_block);
+  this_lane = nullptr;
+  return std::exchange(this_block, nullptr);
+}
+void block_goes_on(void* block) {
+  this_block = static_cast<Block*>(block);
+  begin_turn(*this_block);
 }
 
 void shared_begins(const char* begin, std::size_t bytes) {
