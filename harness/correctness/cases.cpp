@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "harness/correctness/compare.h"
 #include "harness/correctness/diagnose.h"
@@ -73,6 +74,46 @@ Result<Sizes> cheapest_check(const Problem& problem) {
   return cheapest ? *cheapest : problem.emulate;
 }
 
+// Sizes that have the measured value of these symbols, and drawn ones of the others; nothing where that costs too much.
+std::optional<Sizes> with_measured(const Problem& problem, const std::vector<std::string>& symbols,
+                                   const DrawLimits& limits, const std::function<std::uint64_t()>& random) {
+  Problem fixed = problem;
+  for (const auto& [symbol, value] : problem.measure)
+    if (std::find(symbols.begin(), symbols.end(), symbol) != symbols.end()) fixed.vary[symbol].one_of = {value};
+  auto sizes = draw_sizes(fixed, random, Cost{limits.flops, limits.bytes});
+  if (!sizes) return std::nullopt;
+  return std::move(*sizes);
+}
+
+// A fast path for an extent that is measured, and for no other, shows at no drawn size. So few small cases have, among
+// them, each symbol at its measured value: all symbols but one where that is cheap, else one.
+std::vector<Sizes> measured_extents(const Problem& problem, const DrawLimits& limits,
+                                    const std::function<std::uint64_t()>& random) {
+  std::vector<Sizes> all;
+  std::vector<std::string> left = problem.symbols;
+  const auto add = [&](const std::vector<std::string>& symbols, const DrawLimits& within) {
+    const auto covers = [&](const std::string& symbol) {
+      return std::find(symbols.begin(), symbols.end(), symbol) != symbols.end();
+    };
+    if (std::none_of(left.begin(), left.end(), covers)) return;
+    if (auto sizes = with_measured(problem, symbols, within, random)) {
+      all.push_back(std::move(*sizes));
+      std::erase_if(left, covers);
+    }
+  };
+  if (problem.vary.empty()) return all;
+  for (const std::string& free : problem.symbols) {
+    std::vector<std::string> others = problem.symbols;
+    std::erase(others, free);
+    add(others, kBatteryLimits);
+  }
+  for (const std::string& symbol : problem.symbols) {
+    add({symbol}, kBatteryLimits);
+    add({symbol}, limits);
+  }
+  return all;
+}
+
 // "[3, 7]"
 std::string index_text(const std::vector<std::int64_t>& index) {
   return fmt::format("[{}]", fmt::join(index, ", "));
@@ -98,6 +139,7 @@ Json sizes_json(const Sizes& sizes) {
 Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits,
                                          const std::function<std::uint64_t()>& random) {
   std::vector<CasePlan> plans;
+  int measured = 0;
   for (std::size_t i = 0; i < problem.check.size(); ++i)
     plans.push_back({fmt::format("check-{}", i), problem.check[i], random(), Battery::kPlain});
   // The first one once more, directly behind itself: other inputs of the same sizes at the same addresses.
@@ -108,6 +150,8 @@ Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, con
     CAPSTONE_TRY(Sizes sizes, draw_sizes(problem, random, Cost{limits.flops, limits.bytes}));
     plans.push_back({fmt::format("hidden-{}", i), std::move(sizes), random(), Battery::kPlain});
   }
+  for (Sizes& sizes : measured_extents(problem, limits, random))
+    plans.push_back({fmt::format("measured-{}", measured++), std::move(sizes), random(), Battery::kPlain});
   // Where `vary` has nothing that small, which only a long search shows, the cheapest size under `check`
   // serves all.
   bool drawable = !problem.vary.empty();

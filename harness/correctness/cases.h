@@ -17,7 +17,7 @@ namespace capstone {
 
 /// One set of sizes with the seed of its inputs.
 struct CasePlan {
-  std::string id;  ///< "check-0", "hidden-1", or the battery's name
+  std::string id;  ///< "check-0", "hidden-1", "measured-0", or the battery's name
   Sizes sizes;
   std::uint64_t seed = 0;
   Battery battery = Battery::kPlain;
@@ -42,7 +42,8 @@ struct BoundCase {
 Result<std::vector<BoundCase>> bind_cases(const Problem& problem, std::vector<CasePlan> plans);
 
 /// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`,
-/// then one small draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
+/// then small draws that have the measured value of some symbols, each symbol's in one of them where the limits allow
+/// it, then one small draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
 /// @error `vary` and `where` leave nothing to draw within the limits.
 Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits,
                                          const std::function<std::uint64_t()>& random = fresh_seed);

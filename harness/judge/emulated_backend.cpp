@@ -70,20 +70,25 @@ class EmulatedBackend : public JudgeBackend {
     Json environment = host_environment(*context_.resources);
     environment["device"] = "CPU (emulated CUDA)";
     std::vector<std::future<Result<EmulatedArtifact>>> builds;
+    std::vector<std::future<Result<NvccCheck>>> checks;
     for (const Candidate& candidate : request.candidates) {
       BuildRequest build{request.problem, candidate.source, context_.resources, context_.sandbox,
                          candidate.name};
       builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
+      checks.push_back(std::async(std::launch::async, [build] { return check_with_nvcc(build); }));
     }
     std::vector<Built> all;
     std::optional<Error> broken;
     for (std::size_t i = 0; i < builds.size(); ++i) {
       auto artifact = builds[i].get();  // each is waited for, whatever became of the others
+      auto check = checks[i].get();
       if (!artifact)
         broken = artifact.error();
+      else if (!check)
+        broken = check.error();
       else
         all.push_back(built(
-            *artifact, blank_measurement(request, request.candidates[i], *context_.sandbox, environment)));
+            *artifact, *check, blank_measurement(request, request.candidates[i], *context_.sandbox, environment)));
     }
     if (broken) return fail(*broken);
     return all;
@@ -122,13 +127,24 @@ class EmulatedBackend : public JudgeBackend {
   }
 
  private:
-  Built built(const EmulatedArtifact& artifact, Measurement m) const {
+  Built built(const EmulatedArtifact& artifact, const NvccCheck& nvcc, Measurement m) const {
     m.backend = Backend::kEmulated;
     m.execution = Execution::kEmulated;
     m.build = artifact.result;
     m.build.log = printable(m.build.log);
+    m.environment["checked_with_nvcc"] = nvcc.version.empty() ? "no: " + nvcc.why_not : nvcc.version;
+    for (const std::string& warning : nvcc.warnings) m.labels.push_back("nvcc warns: " + warning);
     if (!artifact.arch_note.empty()) m.labels.push_back(artifact.arch_note);
     m.gate_two_reason = because_.empty() ? "the emulated backend never judges it" : because_;
+    if (nvcc.error && (artifact.result.ok || !artifact.not_judgeable.empty())) {
+      m.build.ok = false;
+      m.build.command = nvcc.command;
+      m.build.log = printable(nvcc.log);
+      m.build.first_error = nvcc.error;
+      m.build.first_error->text = "nvcc: " + nvcc.error->text;
+      m.gate_one = GateOne::kBuildFailed;
+      return {std::move(m), nullptr};
+    }
     if (!artifact.not_judgeable.empty()) {
       m.gate_one = GateOne::kNotJudgeable;
       CaseResult reason;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "harness/base/text.h"
+#include "harness/model/labels.h"
 
 namespace capstone {
 
@@ -56,6 +57,14 @@ void blame_the_difference(CaseResult& result) {
       result.hint;
   if (result.diagnosis)
     result.diagnosis->pattern = fmt::format("{}: {}", kPattern, result.diagnosis->pattern);
+}
+
+// What a worker says about a run beyond its success: untrusted text; empty where it says nothing.
+std::string text_of(const Json& answer, const char* key) {
+  constexpr std::size_t kLongest = 600;
+  const auto text = answer.find(key);
+  if (text == answer.end() || !text->is_string()) return {};
+  return to_utf8(printable(text->get<std::string>()).substr(0, kLongest));
 }
 
 void add_label(Measurement& into, std::string label) {
@@ -122,6 +131,8 @@ class CaseLoop {
     }
     if (std::string label = label_of_libraries(worker_->libraries()); !label.empty())
       add_label(into_, std::move(label));
+    if (counts_kernels_ && !kernels_ && into_.gate_one == GateOne::kPassed)
+      add_label(into_, std::string(kNeedsExplanation) + "launch() started no kernel in any case: the host did the work");
     if (!setup_.ask_ahead || into_.gate_one != GateOne::kPassed) return PrivateBytes{};
     return ask_ahead();
   }
@@ -220,8 +231,24 @@ class CaseLoop {
     CAPSTONE_CHECK(setup_.arena->fetch(after));
     CaseResult result = examine(problem_, prepared, before, after, poison_seed);
     result.schedule = schedule;
+    if (auto kernels = answer->message.find("kernels");
+        kernels != answer->message.end() && kernels->is_number_unsigned()) {
+      kernels_ |= kernels->get<std::uint64_t>() > 0;
+      counts_kernels_ = true;
+    }
+    const std::string left_behind = text_of(answer->message, "left_behind");
+    if (!left_behind.empty())
+      add_label(into_, fmt::format("{}launch() leaves work behind on a stream that the given stream does not wait for ({})",
+                                   kNeedsExplanation, left_behind));
     if (!result.passed) {
-      if (!first.empty()) blame_the_difference(result);
+      if (const std::string early = text_of(answer->message, "early_read"); !early.empty()) {
+        result.hint = early;
+      } else if (!left_behind.empty()) {
+        result.hint = "nothing makes the given stream wait for the kernel that was launched at " + left_behind +
+                      " on another stream: record an event there, and let the given stream wait for it";
+      } else if (!first.empty()) {
+        blame_the_difference(result);
+      }
       return wrong(std::move(result));
     }
     into_.cases.push_back(std::move(result));
@@ -258,6 +285,8 @@ class CaseLoop {
   std::unique_ptr<Runner> worker_;
   std::optional<WorkerFailure> broken_;  ///< the worker crashed or was stopped
   std::size_t mapped_ = 0;               ///< bytes of the arena that the worker has
+  bool kernels_ = false;                 ///< launch() started one
+  bool counts_kernels_ = false;          ///< the worker says how many
 };
 
 }  // namespace

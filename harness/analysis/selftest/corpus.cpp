@@ -245,8 +245,9 @@ Result<std::vector<CorpusCase>> load_manifest(const fs::path& folder, const Reso
     return reader.refuse(root, honest ? "an honest kernel has no `fools`"
                                       : "`fools` is missing: say which judge the trick deceives");
   CAPSTONE_TRY(corpus_case.timeout_seconds, reader.number(root, "timeout", 0.1, 600, 10));
-  CAPSTONE_TRY(const std::string needs, reader.one_of(root, "needs", {"isolation"}, ""));
-  corpus_case.needs_isolation = !needs.empty();
+  CAPSTONE_TRY(const std::string needs, reader.one_of(root, "needs", {"isolation", "nvcc"}, ""));
+  corpus_case.needs_isolation = needs == "isolation";
+  corpus_case.needs_nvcc = needs == "nvcc";
   if (kind == "input") {
     CAPSTONE_TRY(corpus_case.input, read_input(reader, root));
     return std::vector<CorpusCase>{std::move(corpus_case)};

@@ -51,6 +51,7 @@ struct CorpusCase {
   std::filesystem::path source;   ///< .cu or .py; empty for a hostile file
   double timeout_seconds = 10;    ///< one launch, or one hostile file
   bool needs_isolation = false;   ///< cannot be shown if untrusted processes are not isolated
+  bool needs_nvcc = false;        ///< cannot be shown on a CPU without nvcc
   Expectation emulated, cuda_in_process, cuda_replayed;
   std::optional<HostileInput> input;
 

@@ -7,6 +7,7 @@
 
 #include "harness/base/text.h"
 #include "harness/judge/python_candidate.h"
+#include "harness/runtime/build/cuda.h"
 
 namespace capstone {
 namespace {
@@ -224,6 +225,9 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
                corpus_case.needs_isolation && !sandbox.isolated()) {
       rows.push_back(not_run(corpus_case, "needs isolation",
                              "untrusted processes are not isolated here: " + sandbox.description()));
+    } else if (auto toolkit = find_toolkit(resources);
+               corpus_case.needs_nvcc && request.backend != Backend::kCuda && !toolkit) {
+      rows.push_back(not_run(corpus_case, "needs nvcc", toolkit.error().what));
     } else {
       shown.push_back(&corpus_case);
     }

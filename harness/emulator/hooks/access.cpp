@@ -19,6 +19,7 @@ void access_at(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes,
 
 /// Outside of kernels and on stacks there is nothing to see.
 bool visible(std::uintptr_t address) {
+  memory_is_current();
   if (!this_lane || on_a_stack(address)) return false;
   if (!this_block->doubts.empty()) settle_doubts(*this_block);
   return true;
@@ -52,6 +53,7 @@ void host_access(std::uintptr_t address, bool write, std::uint32_t pc) {
 
 void observed_access(const volatile void* pointer, unsigned bytes, unsigned piece, bool write,
                      std::uint32_t pc) {
+  memory_is_current();
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (this_lane && !this_lane->results.empty() && on_a_stack(address))
     require_finished(*this_lane, address, bytes, write, pc);
@@ -72,11 +74,18 @@ void atomic_access(const volatile void* pointer, unsigned bytes, bool reads, boo
   if (address % bytes != 0) misaligned(bytes, writes, pc);
   Block& block = *this_block;
   Lane& lane = *this_lane;
-  if (order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST) fence(block, lane);
+  if (writes && !reads) before_store(lane, address);
+  const bool fences = order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+  const Time ordered = lane.last_fence;
+  if (fences) fence(block, lane);
   pass_flag(block, lane, address, reads, writes);
   // A plain load is the first half of a compare-and-swap loop; the loop is one operation.
-  access_at(block, lane, address, bytes, writes ? bytes : 0, reads, writes, site_at(pc, bytes, writes, true),
-            true);
+  const SiteId site = site_at(pc, bytes, writes, true);
+  access_at(block, lane, address, bytes, writes ? bytes : 0, reads, writes, site, true);
+  if (writes)
+    relaxed_write(lane, address, bytes, stamp_of(lane, site, true), fences);
+  else
+    relaxed_read(block, lane, address, bytes, ordered, pc);
 }
 
 }  // namespace capstone_emu::hooks

@@ -91,6 +91,7 @@ void host_access(std::uintptr_t address, bool write, std::uint32_t pc);
 
 template <unsigned N, bool kWrite, bool kVolatile>
 inline void access(const volatile void* pointer, std::uint32_t pc) {
+  memory_is_current();
   Lane* lane = this_lane;
   if (!lane) {
     if (__builtin_expect(!this_block, 0)) host_access(reinterpret_cast<std::uintptr_t>(pointer), kWrite, pc);
@@ -102,6 +103,7 @@ inline void access(const volatile void* pointer, std::uint32_t pc) {
     return;
   }
   if (kVolatile && !kWrite) spin_hint();  // a loop that polls a flag
+  if (kVolatile && kWrite) before_store(*lane, address);
   if (__builtin_expect(address % N != 0, 0)) misaligned(N, kWrite, pc);
   Block& block = *this_block;
   if (__builtin_expect(!block.doubts.empty(), 0)) settle_doubts(block);
@@ -131,7 +133,12 @@ inline void access(const volatile void* pointer, std::uint32_t pc) {
                                                block.last_turn, allocation->written ? 0 : 1))
       touch_range(block, *lane, {allocation, nullptr, at}, N, !kWrite, kWrite, me);
   }
-  if (kVolatile) pass_flag(block, *lane, address, !kWrite, kWrite);
+  if (!kVolatile) return;
+  pass_flag(block, *lane, address, !kWrite, kWrite);
+  if (kWrite)
+    relaxed_write(*lane, address, N, me, false);
+  else
+    relaxed_read(block, *lane, address, N, lane->last_fence, pc);
 }
 
 inline std::uint32_t number(const void* pc) {

@@ -56,6 +56,10 @@ struct Lane {
   std::unique_ptr<Knowledge> learnt;  ///< through flags; null: nothing
   /// what it knew at its last fence: published by its next atomic write
   std::shared_ptr<const Knowledge> fenced;
+  Time last_fence = 0;               ///< or operation that is ordered like one
+  std::shared_ptr<Time> next_fence;  ///< will hold the time of its next fence; null: nothing waits for that
+  std::uintptr_t loaded = 0;         ///< where it last loaded an atomic or volatile value; 0: it stored since
+  unsigned interruptions = 0;        ///< between such a load and the store
   std::vector<PendingCopy> open;
   std::vector<std::vector<PendingCopy>> committed;
   std::vector<PendingStore> open_stores;
@@ -101,6 +105,8 @@ struct Block {
   Time warp[kMaxThreads / kWarpSize] = {};  ///< as `barrier`, among the lanes of one warp
   unsigned count = 0;                       ///< threads
   std::unique_ptr<Knowledge> learnt;        ///< by all its threads at the last barrier
+  /// what its threads knew at their fences before the last barrier
+  std::shared_ptr<const Knowledge> fenced;
   std::vector<Doubt> doubts;
   std::vector<Arrival> arrivals[kNamedBarriers];
   MultiplierReads multipliers[kMaxThreads / kWarpGroupSize];
@@ -148,6 +154,26 @@ void acquire_through(Block& block, Lane& lane, std::uintptr_t object);
 void publish_engine(Block& block, std::uintptr_t object, unsigned thread, Time before);
 void forget_flags();
 void forget_clusters();
+
+// ---- early_reads.cpp: values from before a write that nothing orders ----------------------------------------
+/// Memory shows an older value to the load that follows; whatever comes next ends that.
+struct EarlyValue {
+  std::uintptr_t address = 0;
+  unsigned bytes = 0;  ///< 0: no place does
+  unsigned char now[16];
+};
+extern EarlyValue early_value;
+void end_early_value();
+inline void memory_is_current() {
+  if (__builtin_expect(early_value.bytes != 0, 0)) end_early_value();
+}
+/// An atomic or volatile load. `ordered`: when the thread made its last fence before it.
+void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, Time ordered, std::uint32_t pc);
+/// An atomic or volatile write, before it is done. `fences`: it is ordered like a fence.
+void relaxed_write(Lane& lane, std::uintptr_t address, unsigned bytes, const Stamp& me, bool fences);
+/// An atomic or volatile store follows: others may run before it.
+void before_store(Lane& lane, std::uintptr_t address);
+void forget_relaxed_writes();
 
 // ---- trace.cpp: grouping the accesses of single threads into warp-wide ones -------------------------------
 void trace_is_full(Block& block, Lane& lane);

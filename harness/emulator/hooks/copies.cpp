@@ -69,6 +69,7 @@ void count_bulk(SiteId id, std::uintptr_t address, unsigned bytes, bool write) {
 /// One side of a bulk copy; its access ends the kernel when it is out of bounds.
 void bulk_access(const void* pointer, unsigned bytes, bool write, bool relaxed, bool unfinished,
                  std::uint32_t pc) {
+  memory_is_current();
   Block& block = *this_block;
   Lane& lane = *this_lane;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);

@@ -11,6 +11,7 @@ using capstone_emu::hooks::access;
 using capstone_emu::hooks::access_range;
 using capstone_emu::hooks::atomic_access;
 using capstone_emu::hooks::block_executed;
+using capstone_emu::hooks::memory_is_current;
 using capstone_emu::hooks::swap_begins;
 using capstone_emu::hooks::this_block;
 using capstone_emu::hooks::this_lane;
@@ -109,6 +110,7 @@ void* capstone_emu_memset(void* to, int value, std::size_t bytes) {
 }
 
 void __sanitizer_cov_trace_pc() {
+  memory_is_current();
   if (this_lane) block_executed(CAPSTONE_PC);
 }
 

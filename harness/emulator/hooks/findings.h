@@ -16,6 +16,7 @@ enum class FindingKind {
   kOutOfBounds,    ///< outside of every allocation and shared variable
   kMisaligned,
   kHostAccess,        ///< host code touches a tensor: device memory
+  kEarlyRead,  ///< a read got the value from before a write that nothing orders: explains a wrong output
   kUnfinishedResult,  ///< an accumulator is accessed before a wait for the wgmma that writes it
 };
 const char* name_of(FindingKind kind);
@@ -44,6 +45,8 @@ bool is_known(FindingKind kind, std::uint32_t pc, std::uint32_t other_pc);
 /// Without the uninitialised reads that a race explains: the read came before the write that it should have
 /// waited for.
 std::vector<Finding> take_findings();
+/// The first few reads that got an older value; no errors.
+std::vector<Finding> take_early_reads();
 
 /// The message of a finding. `where` and `other` are places in the source such as "kernel.cu:12".
 std::string message_of(const Finding& finding, const std::string& where, const std::string& other);

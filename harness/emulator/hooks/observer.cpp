@@ -1,6 +1,7 @@
 // The runtime's reports about the life of launches, blocks and threads.
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -109,6 +110,10 @@ void reset(Lane& lane) {
   lane.traced = 0;
   lane.learnt.reset();
   lane.fenced.reset();
+  lane.last_fence = 0;
+  lane.next_fence.reset();
+  lane.loaded = 0;
+  lane.interruptions = 0;
   lane.open.clear();
   lane.committed.clear();
   lane.open_stores.clear();
@@ -136,6 +141,7 @@ void launch_begins(const Grid& grid) {
   running_launch.begin = ++now;
   running_launch.turns.clear();
   forget_flags();
+  forget_relaxed_writes();
   forget_clusters();
 }
 
@@ -148,6 +154,7 @@ void await_newcomers(unsigned count) {
   turn().await_expected();
 }
 void pass_turn() {
+  memory_is_current();
   if (!turn().wanted()) return;
   if (this_block) settle_doubts(*this_block);
   turn().give();
@@ -156,7 +163,8 @@ void pass_turn() {
 }
 
 void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena shared, const void* cluster) {
-  static thread_local std::unique_ptr<Block> own;
+  static thread_local std::map<const BlockRunner*, std::unique_ptr<Block>> blocks;
+  std::unique_ptr<Block>& own = blocks[&runner];
   if (!own) own = std::make_unique<Block>();
   Block& block = *own;
   this_block = &block;
@@ -171,6 +179,7 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
   block.variables.clear();
   block.doubts.clear();
   block.learnt.reset();
+  block.fenced.reset();
   block.count = runner.count();
   begin_turn(block);
   block.begin = block.barrier = now;
@@ -181,6 +190,7 @@ void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena sh
 }
 
 void block_ends(bool complete) {
+  memory_is_current();
   Block& block = *this_block;
   this_lane = nullptr;
   if (complete) {
@@ -195,11 +205,25 @@ void block_ends(bool complete) {
   this_block = nullptr;
 }
 
+void* block_stands_aside() {
+  memory_is_current();
+  settle_doubts(*this_block);
+  this_lane = nullptr;
+  return std::exchange(this_block, nullptr);
+}
+void block_goes_on(void* block) {
+  this_block = static_cast<Block*>(block);
+  begin_turn(*this_block);
+}
+
 void shared_begins(const char* begin, std::size_t bytes) {
   this_block->variables.emplace_back(reinterpret_cast<std::uintptr_t>(begin) - this_block->shared, bytes);
 }
 
-void thread_runs(unsigned linear) { this_lane = &this_block->lanes[linear]; }
+void thread_runs(unsigned linear) {
+  memory_is_current();
+  this_lane = &this_block->lanes[linear];
+}
 void warp_ends(unsigned warp) { count_warp(*this_block, warp); }
 
 void barrier_arrives(const void* pc) {

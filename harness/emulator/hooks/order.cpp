@@ -15,6 +15,7 @@ namespace {
 struct Flag {
   std::uint64_t block;  // of a flag in shared memory; else 0
   Knowledge knowledge;
+  std::shared_ptr<const Knowledge> of_block;  // of the block that wrote it last; part of `knowledge`
 };
 std::map<std::uintptr_t, Flag>& flags() {
   static auto* all = new std::map<std::uintptr_t, Flag>;
@@ -29,7 +30,7 @@ std::uint64_t block_of_flag(Block& block, std::uintptr_t address) {
 Flag& flag_at(Block& block, std::uintptr_t address) {
   Flag& flag = flags()[address];
   const std::uint64_t owner = block_of_flag(block, address);
-  if (flag.block != owner) flag = {owner, {}};
+  if (flag.block != owner) flag = {owner, {}, nullptr};
   return flag;
 }
 
@@ -56,6 +57,11 @@ Knowledge known_now(const Block& block, const Lane& lane) {
 
 void publish(Block& block, Lane& lane, std::uintptr_t address) {
   if (lane.fenced) join(flag_at(block, address).knowledge, *lane.fenced);
+  if (!block.fenced) return;
+  Flag& flag = flag_at(block, address);
+  if (flag.of_block == block.fenced) return;
+  join(flag.knowledge, *block.fenced);
+  flag.of_block = block.fenced;
 }
 
 }  // namespace
@@ -93,6 +99,9 @@ void learn(Lane& lane, const Knowledge& knowledge) {
 void fence(Block& block, Lane& lane) {
   lane.fenced = std::make_shared<const Knowledge>(known_now(block, lane));
   lane.time = ++now;  // what follows is not covered
+  lane.last_fence = now;
+  if (lane.next_fence) *lane.next_fence = now;
+  lane.next_fence.reset();
 }
 
 void pass_flag(Block& block, Lane& lane, std::uintptr_t address, bool reads, bool writes) {
@@ -125,14 +134,21 @@ void barrier_releases() {
   Block& block = *this_block;
   for (unsigned w = 0; w * kWarpSize < block.count; ++w) count_warp(block, w);
   block.barrier = ++now;
+  std::shared_ptr<Knowledge> fenced;
   for (unsigned t = 0; t < block.count; ++t) {
     Lane& lane = block.lanes[t];
     lane.time = now;
+    if (lane.fenced) {  // whichever thread sets the flag after the barrier: the fences of all count
+      if (!fenced) fenced = block.fenced ? std::make_shared<Knowledge>(*block.fenced) : std::make_shared<Knowledge>();
+      join(*fenced, *lane.fenced);
+      lane.fenced.reset();
+    }
     if (!lane.learnt) continue;
     if (!block.learnt) block.learnt = std::make_unique<Knowledge>();
     join(*block.learnt, *lane.learnt);
     lane.learnt.reset();
   }
+  if (fenced) block.fenced = std::move(fenced);
 }
 
 void warp_meets(unsigned warp, unsigned members, bool whole) {
@@ -140,10 +156,19 @@ void warp_meets(unsigned warp, unsigned members, bool whole) {
   if (whole) count_warp(block, warp);
   ++now;
   Lane* lanes = &block.lanes[warp * kWarpSize];
-  Knowledge all;
+  Knowledge all, fenced;
+  const std::shared_ptr<const Knowledge> first = lanes[__builtin_ctz(members)].fenced;
+  bool differ = false;
   for (unsigned rest = members; rest; rest &= rest - 1) {
     const Lane& lane = lanes[__builtin_ctz(rest)];
     if (lane.learnt) join(all, *lane.learnt);
+    differ |= lane.fenced != first;
+  }
+  if (differ) {
+    for (unsigned rest = members; rest; rest &= rest - 1)
+      if (const Lane& lane = lanes[__builtin_ctz(rest)]; lane.fenced) join(fenced, *lane.fenced);
+    const auto shared = std::make_shared<const Knowledge>(std::move(fenced));
+    for (unsigned rest = members; rest; rest &= rest - 1) lanes[__builtin_ctz(rest)].fenced = shared;
   }
   if (whole) {
     block.warp[warp] = now;

@@ -155,22 +155,31 @@ void add_launch(const LaunchConfig& config) {
 void clear_report() {
   g_kernels.clear();
   take_findings();
+  take_early_reads();
 }
 
 Report make_report(bool counts) {
-  const std::vector<Finding> findings = take_findings();
+  const std::vector<Finding> findings = take_findings(), early = take_early_reads();
   const std::vector<FloatInstruction> instructions =
       counts ? instructions_that_ran() : std::vector<FloatInstruction>{};
   std::vector<std::uint32_t> addresses;
   for (const Finding& finding : findings)
     for (const Party* party : {&finding.now, &finding.before})
       if (party->pc) addresses.push_back(call_of(party->pc));
+  for (const Finding& finding : early)
+    for (const Party* party : {&finding.now, &finding.before}) addresses.push_back(call_of(party->pc));
   for (const FloatInstruction& instruction : instructions) addresses.push_back(instruction.address);
   if (counts)
     for (const KernelCounts& kernel : g_kernels)
       for (const auto& [pc, unused] : kernel.sites) addresses.push_back(call_of(pc));
   const Places places = places_of(std::move(addresses));
   Report report;
+  if (!early.empty()) {
+    const Finding& first = early.front();
+    report.early_read = message_of(first, place_at(places, call_of(first.now.pc)).text(),
+                                   place_at(places, call_of(first.before.pc)).text()) +
+                        "; " + hint_of(first);
+  }
   report.json = {{"findings", Json::array()}, {"kernels", Json::array()}};
   for (const Finding& finding : findings) {
     report.json["findings"].push_back(json_of(finding, places));

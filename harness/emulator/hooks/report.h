@@ -17,6 +17,7 @@ void clear_report();
 struct Report {
   Json json;                    ///< the whole report
   std::vector<Failure> errors;  ///< the findings that are errors
+  std::string early_read;       ///< what may explain a wrong output; empty: nothing
 };
 /// @param counts  false: findings only, which is quicker
 Report make_report(bool counts);

@@ -29,7 +29,7 @@
 #undef __grid_constant__
 #define __grid_constant__
 #undef __launch_bounds__
-#define __launch_bounds__(...)
+#define __launch_bounds__(...) capstone_emu_launch_bounds(__VA_ARGS__)
 #undef __cluster_dims__
 #define __cluster_dims__(...) capstone_emu_cluster_dims(__VA_ARGS__)
 #undef __maxnreg__

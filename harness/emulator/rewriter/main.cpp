@@ -1,17 +1,21 @@
-// capstone-rewrite [--program] [--refuse-emptied] [--text] IN OUT: rewrites preprocessed CUDA.
+// capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] IN OUT: rewrites preprocessed CUDA.
 //   --program          main() keeps its name
 //   --refuse-emptied   a kernel that an architecture guard emptied is a finding
+//   --observed         for the instrumented build
 //   --text             findings are lines for people
 // It is a separate program, so that hostile input can end this process only. Findings go to standard output,
 // one JSON object a line:
 //   {"kind":"not_judgeable","file":"kernel.cu","line":12,"message":"…","hint":"…"}
 // Exit status: 0 written · 1 findings, nothing written · 2 wrong usage, or a file cannot be read or written ·
 // 3 as 1, with --text, when a GPU could run the file and only the CPU cannot.
+#include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "rewriter/cxx_tokens.h"
 #include "rewriter/rewrite.h"
 #include "runtime/json.h"
 
@@ -27,6 +31,28 @@ bool holds_condition(const std::string& file, int first, int last) {
     if (number >= first && begin != std::string::npos && line.compare(begin, 3, "#if") == 0) return true;
   }
   return false;
+}
+
+/// `# 1 "stdio.h" 3`, `#line 1 "/usr/include/stdio.h"`, `#pragma GCC system_header`, `_Pragma` of that
+int first_disguise(const std::string& file) {
+  if (!std::filesystem::is_regular_file(file)) return 0;
+  std::ifstream in(file, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  for (std::size_t at = 0; (at = text.find("\\\n", at)) != std::string::npos;) text.erase(at, 2);
+  for (std::size_t at = 0; (at = text.find("%:", at)) != std::string::npos;) text.replace(at, 2, "# ");
+  for (const capstone::CxxToken& token : capstone::cxx_tokens(text)) {
+    if (token.text.find("system_header") != std::string_view::npos && token.kind != capstone::CxxTokenKind::kComment)
+      return token.line;
+    if (token.kind != capstone::CxxTokenKind::kDirective) continue;
+    const std::size_t begin = token.text.find_first_not_of(" \t", 1);
+    if (begin == std::string_view::npos) continue;
+    const std::string_view directive = token.text.substr(begin);
+    if (std::isdigit(static_cast<unsigned char>(directive[0]))) return token.line;
+    if (directive.starts_with("line") && (directive.find("\"/") != std::string_view::npos ||
+                                          directive.find("\"<") != std::string_view::npos))
+      return token.line;
+  }
+  return 0;
 }
 
 void print_json(const capstone::rewriter::Finding& finding) {
@@ -50,14 +76,16 @@ void print_text(const capstone::rewriter::Finding& finding) {
 int main(int argc, char** argv) {
   capstone::rewriter::RewriteOptions options;
   options.guarded = holds_condition;
+  options.disguised = first_disguise;
   bool text_wanted = false;
   for (; argc > 1 && std::strncmp(argv[1], "--", 2) == 0; ++argv, --argc) {
     if (std::strcmp(argv[1], "--program") == 0) options.keep_main = true;
     if (std::strcmp(argv[1], "--refuse-emptied") == 0) options.refuse_emptied_kernels = true;
+    if (std::strcmp(argv[1], "--observed") == 0) options.observed = true;
     if (std::strcmp(argv[1], "--text") == 0) text_wanted = true;
   }
   if (argc != 3) {
-    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] [--text] IN OUT\n", stderr);
+    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] IN OUT\n", stderr);
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);

@@ -14,7 +14,9 @@ namespace {
 // On the lambda around a launch: it reads the arguments from the host's stack, which kernels must not touch.
 const std::string kUnobserved = "__attribute__((no_sanitize(\"thread\")))";
 constexpr std::string_view kShared = "capstone_emu_shared", kGlobal = "capstone_emu_global",
-                           kDevice = "capstone_emu_device", kClusterDims = "capstone_emu_cluster_dims";
+                           kDevice = "capstone_emu_device", kClusterDims = "capstone_emu_cluster_dims",
+                           kLaunchBounds = "capstone_emu_launch_bounds",
+                           kObserved = "observed_by_hooks";
 
 /// `kernel<T><<<config>>>(arguments)`; token indices.
 struct Launch {
@@ -73,6 +75,7 @@ class Rewriter {
 
   Rewritten run() {
     check_inclusions();
+    check_disguises();
     find_scopes();
     for (std::size_t i = 0; i < count(); ++i)
       spins_ |= is(i, "volatile") && !(i > 0 && (is(i - 1, "asm") || is(i - 1, "__asm__")));
@@ -80,6 +83,8 @@ class Rewriter {
     find_hidden_names();
     // The first line names the program's source in its debug information.
     if (source_.files.size() > 1) emitter_.raw("# 0 " + quoted(source_.files[1]) + "\n");
+    emitter_.raw("namespace capstone_emu { inline constexpr bool " + std::string(kObserved) + " = " +
+                 (options_.observed ? "true" : "false") + "; }\n");
     emit(0, count());
     std::stable_sort(findings_.begin(), findings_.end(),
                      [](const Finding& a, const Finding& b) { return a.file == b.file && a.line < b.line; });
@@ -211,12 +216,38 @@ class Rewriter {
     }
   }
 
+  // Text of system headers is left alone; a file of the user's must not pass for one.
+  void check_disguises() {
+    for (std::size_t i = 0; i < source_.files.size() && options_.disguised; ++i) {
+      const std::string& file = source_.files[i];
+      if (i < 4 && file.ends_with("/capstone_emulator.h")) continue;  // comes before any line of the user's
+      const int line = options_.disguised(file);
+      if (line)
+        findings_.push_back({Finding::Kind::kError, file, line,
+                             "a line marker, or a pragma, declares this text to be a system header or another file",
+                             "remove it: the checks must see all of your code"});
+    }
+  }
+
+  /// What only instrumented builds have, and only they may name.
+  static bool is_reserved(std::string_view name) {
+    for (const std::string_view prefix : {"__tsan_", "__asan_", "__ubsan_", "__sanitizer_"})
+      if (name.starts_with(prefix)) return true;
+    return name == kObserved;
+  }
+  void inspect_reserved(std::size_t i) {
+    report(Finding::Kind::kError, i, "the name '" + std::string(text(i)) + "' is reserved for the judge's instrumented builds",
+           "choose another name");
+  }
+
   void inspect(std::size_t i) {
     if (is(i, "<<<") || (is(i, "<<") && is(i + 1, "<"))) return inspect_launch(i);
     if (!is_identifier(i)) return;
     if (is(i, kShared)) return inspect_shared(i);
     if (is(i, kGlobal)) return inspect_kernel(i);
     if (is(i, kClusterDims)) return inspect_cluster(i);
+    if (is(i, kLaunchBounds)) return inspect_launch_bounds(i);
+    if (is_reserved(text(i))) return inspect_reserved(i);
     if (spins_ && in_function_[i] && (is(i, "while") || is(i, "for"))) return inspect_loop(i);
     if (is(i, "cudaLaunchKernel") || is(i, "cudaLaunchCooperativeKernel")) return inspect_launch_call(i);
     if ((is(i, "asm") || is(i, "__asm__") || is(i, "__asm")) && in_function_[i]) return inspect_asm(i);
@@ -259,6 +290,18 @@ class Rewriter {
     if (close >= count()) return;
     for (std::size_t k = i; k <= close; ++k) dropped_.insert(k);
     if (body < count()) after_[body] += "capstone_emu::require_cluster(" + joined(i + 2, close) + ");";
+  }
+
+  // __launch_bounds__(256, 2): the kernel refuses larger blocks before it does anything else.
+  void inspect_launch_bounds(std::size_t i) {
+    if (!is(i + 1, "(")) return;
+    const std::size_t close = match_forward(i + 1), body = body_of(close + 1);
+    if (close >= count()) return;
+    std::size_t end = i + 2;
+    for (; end < close && !is(end, ","); ++end)
+      if (opens(end)) end = match_forward(end);
+    for (std::size_t k = i; k <= close; ++k) dropped_.insert(k);
+    if (body < count() && end > i + 2) after_[body] += "capstone_emu::require_threads(" + joined(i + 2, end) + ");";
   }
 
   // A loop may wait for another thread by reading volatile memory: `while (*flag == 0);`. Its condition lets
@@ -360,7 +403,8 @@ class Rewriter {
   void inspect_launch(std::size_t i) {
     if (i == 0) return;
     if (in_kernel_[i])
-      return not_judgeable(i, "kernel launch from device code is not supported on the CPU backend");
+      return report(Finding::Kind::kError, i, "a kernel launches a kernel: that needs nvcc -rdc=true",
+                    "the judge compiles one file without it; launch the second kernel from launch()");
     // Formatters that do not know CUDA write `k << <1, 2 >> > (x)`, which nvcc takes.
     const bool spaced = is(i, "<<");
     const std::size_t config = i + (spaced ? 2 : 1);
@@ -509,11 +553,24 @@ class Rewriter {
     }
   }
 
+  /// Attributes that keep functions from being instrumented.
+  static bool is_exemption(std::string_view name) {
+    if (name.starts_with("__") && name.ends_with("__") && name.size() > 4) name = name.substr(2, name.size() - 4);
+    for (const std::string_view one : {"no_sanitize", "no_sanitize_thread", "no_sanitize_address", "no_sanitize_undefined",
+                                       "no_sanitize_coverage", "no_address_safety_analysis"})
+      if (name == one) return true;
+    return false;
+  }
+
   void emit_token(std::size_t i) {
     const Token& t = token(i);
     if (dropped_.contains(i)) return;
     if (t.kind == TokenKind::kIdentifier) {
       if (is(i, kDevice)) return;
+      if (is_exemption(text(i))) {  // every function is instrumented
+        for (std::size_t k = i + 1; is(i + 1, "(") && k <= match_forward(i + 1); ++k) dropped_.insert(k);
+        return emitter_.raw("unused");
+      }
       if (is(i, kGlobal)) return emitter_.raw("__attribute__((noipa))");
       // A test driver in the kernel's file must not become the worker's main().
       if (!options_.keep_main && is(i, "main") && at_namespace_[i] && is(i + 1, "("))
@@ -543,8 +600,8 @@ class Rewriter {
     return true;
   }
 
-  // (sizeof((k(a), 0)), launch(config(…), [&](auto&... v) { k(v...); }, a)): the sizeof makes a one-line
-  // error of wrong arguments. A literal 0 or NULL must stay literal: it may have to become a pointer.
+  // (sizeof((k(a), 0)), launch(config(…), [=](auto&... v) { k(v...); }, a)): the sizeof makes a one-line
+  // error of wrong arguments. A graph, or a late stream, runs the lambda when its variables are gone. A literal 0 or NULL must stay literal: it may have to become a pointer.
   void emit_launch(const Launch& launch) {
     const std::string callee = joined(launch.callee_begin, launch.callee_end);
     emitter_.raw("(");
@@ -570,14 +627,11 @@ class Rewriter {
         values +=
             (i ? ", " : "") + (keep ? joined(launch.arguments[i].first, launch.arguments[i].second) : name);
       }
-      const bool braced = std::any_of(launch.arguments.begin(), launch.arguments.end(),
-                                      [&](const auto& argument) { return is_braced(argument); });
-      // a graph runs it when its variables are gone
-      emitter_.raw((braced ? "[=](" : "[&](") + parameters + ") " + kUnobserved + " {");
+      emitter_.raw("[=](" + parameters + ") " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(" + values + "); }");
     } else {
-      emitter_.raw("[&](auto&... capstone_v) " + kUnobserved + " {");
+      emitter_.raw("[=](auto&... capstone_v) " + kUnobserved + " {");
       emit(launch.callee_begin, launch.callee_end);
       emitter_.raw("(capstone_v...); }");
     }

@@ -143,7 +143,24 @@ class Lexer {
         {kind, begin, at_, line_, static_cast<int>(begin > line_start_ ? begin - line_start_ : 0), file_});
   }
 
+  /// `<%` becomes `{ `: columns stay the same.
+  void replace_digraph() {
+    static constexpr std::string_view kDigraphs[] = {"<%{", "%>}", "<:[", ":>]", "%:#"};
+    std::string& all = source_.text;
+    for (const std::string_view digraph : kDigraphs) {
+      if (all.compare(at_, 2, digraph.substr(0, 2)) != 0) continue;
+      // `<::` is `<` and `::`, unless a third colon or `>` follows
+      const char next = at_ + 3 < all.size() ? all[at_ + 3] : '\0';
+      if (digraph[0] == '<' && digraph[1] == ':' && at_ + 2 < all.size() && all[at_ + 2] == ':' && next != ':' && next != '>')
+        return;
+      all[at_] = digraph[2];
+      all[at_ + 1] = ' ';
+      return;
+    }
+  }
+
   void token() {
+    replace_digraph();
     const CxxToken found = cxx_token_at(text(), at_, line_);
     const std::size_t begin = at_;
     at_ += found.text.size();

@@ -17,6 +17,15 @@ void require_cluster(unsigned x, unsigned y, unsigned z) {
   runner.leave_kernel();
 }
 
+void require_threads(unsigned most) {
+  BlockRunner& runner = *BlockRunner::current();
+  if (runner.count() <= most) return;
+  runner.fail(FailureKind::kLaunchError, nullptr, 0,
+              "invalid configuration: a block of " + std::to_string(runner.count()) +
+                  " threads, but the kernel's __launch_bounds__ allow " + std::to_string(most),
+              "nvcc gives each thread as many registers as that number of threads leaves; launch no more");
+}
+
 void BlockRunner::join_cluster(std::uint64_t k) {
   cluster_ = nullptr;
   cluster_rank_ = 0;

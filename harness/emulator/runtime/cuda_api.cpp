@@ -135,9 +135,12 @@ extern "C" {
 
 // ---- memory -----------------------------------------------------------------------------------------------
 cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, bytes); }
-cudaError_t cudaFree(void* pointer) { return release(pointer); }
+cudaError_t cudaFree(void* pointer) {
+  capstone_emu::finish_streams();
+  return release(pointer);
+}
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes); }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer); }
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 /// Fresh pages of managed memory hold zeros, and programs count on it.
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
   const cudaError_t error = allocate(pointer, bytes, true);
@@ -146,7 +149,7 @@ cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
 }
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes, true); }
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, true); }
-cudaError_t cudaFreeHost(void* pointer) { return release(pointer); }
+cudaError_t cudaFreeHost(void* pointer) { return cudaFree(pointer); }
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   *device = host;
   return cudaSuccess;
@@ -160,6 +163,7 @@ cudaError_t cudaMemGetInfo(size_t* available, size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  capstone_emu::finish_streams();
   return copy(to, from, bytes);
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
@@ -341,7 +345,10 @@ const char* cudaGetErrorString(cudaError_t error) {
 const char* capstone_emu_error_text(int error) { return cudaGetErrorString(static_cast<cudaError_t>(error)); }
 
 // ---- synchronisation --------------------------------------------------------------------------------------
-cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
+cudaError_t cudaDeviceSynchronize() {
+  capstone_emu::finish_streams();
+  return cudaPeekAtLastError();
+}
 cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 
 // ---- functions --------------------------------------------------------------------------------------------

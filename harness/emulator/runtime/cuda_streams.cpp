@@ -2,9 +2,12 @@
 // compiled.
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,9 +21,18 @@ using Work = std::function<cudaError_t()>;
 struct Graph {
   std::vector<Work> nodes;
 };
+/// A stream of the candidate's. Its kernels wait here until something is ordered behind them: where nothing is, they
+/// run after everything else, as they may on a GPU.
+struct LateStream {
+  std::deque<std::pair<std::string, Work>> waiting;  // with the place of the launch
+  std::uint64_t run = 0;                             // so far
+  std::uint64_t issued() const { return run + waiting.size(); }
+};
 struct Event {
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
+  cudaStream_t stream = nullptr;
+  std::uint64_t position = 0;  // in a late stream: what was issued before it
   std::shared_ptr<Graph> capture;  // set when the recording was captured
 };
 
@@ -37,6 +49,24 @@ std::shared_ptr<Graph> capture_of(cudaStream_t stream) {
   return it == captures().end() ? nullptr : it->second;
 }
 
+std::map<cudaStream_t, LateStream>& late_streams() {
+  static auto* all = new std::map<cudaStream_t, LateStream>;
+  return *all;
+}
+/// The first `count` kernels of the stream.
+void run_late(cudaStream_t stream, std::uint64_t count) {
+  const auto found = late_streams().find(stream);
+  if (found == late_streams().end()) return;
+  LateStream& late = found->second;  // stays where it is while others are added
+  while (late.run < count && !late.waiting.empty()) {
+    const Work work = std::move(late.waiting.front().second);
+    late.waiting.pop_front();
+    ++late.run;
+    work();
+  }
+}
+void run_late(cudaStream_t stream) { run_late(stream, ~std::uint64_t{0}); }
+
 std::map<std::pair<cudaStream_t, cudaLaunchAttributeID>, cudaLaunchAttributeValue>& attributes() {
   static auto* all = new std::map<std::pair<cudaStream_t, cudaLaunchAttributeID>, cudaLaunchAttributeValue>;
   return *all;
@@ -50,6 +80,7 @@ Graph* graph_of(cudaGraphExec_t handle) { return reinterpret_cast<Graph*>(handle
 cudaError_t make_stream(cudaStream_t* stream) {
   if (!stream) return capstone_emu::remember(cudaErrorInvalidValue);
   *stream = reinterpret_cast<cudaStream_t>(new char);
+  late_streams()[*stream];
   return cudaSuccess;
 }
 
@@ -68,21 +99,40 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
     graph->nodes.push_back(std::move(work));
     return cudaSuccess;
   }
+  run_late(stream);
   return work();
 }
 
-bool is_capturing(void* stream) {
-  return g_captures != 0 && capture_of(static_cast<cudaStream_t>(stream)) != nullptr;
+bool keeps_launches(void* stream) {
+  auto* const handle = static_cast<cudaStream_t>(stream);
+  return (g_captures != 0 && capture_of(handle)) || (streams_are_late() && late_streams().count(handle));
+}
+
+const char* finish_streams() {
+  static std::string first;
+  first.clear();
+  for (auto& [stream, late] : late_streams()) {
+    if (first.empty() && !late.waiting.empty()) first = late.waiting.front().first;
+    run_late(stream);
+  }
+  return first.c_str();
 }
 
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*)) {
   const std::shared_ptr<void> frame(arguments, destroy);
   LaunchConfig kept = config;
   kept.stream = nullptr;
-  enqueue(static_cast<cudaStream_t>(config.stream), [kept, body, frame] {
+  auto* const stream = static_cast<cudaStream_t>(config.stream);
+  Work work = [kept, body, frame] {
     run_grid(kept, body, frame.get());
     return static_cast<cudaError_t>(last_error());
-  });
+  };
+  if (capture_of(stream)) {
+    enqueue(stream, std::move(work));
+    return;
+  }
+  const std::string place = config.file + (":" + std::to_string(config.line));
+  late_streams()[stream].waiting.emplace_back(place, std::move(work));
 }
 
 }  // namespace capstone_emu
@@ -97,13 +147,20 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) { return make_stream(stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return make_stream(stream); }
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return make_stream(stream); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  run_late(stream);
+  late_streams().erase(stream);
   delete reinterpret_cast<char*>(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return capture_of(stream) ? remember(cudaErrorStreamCaptureUnsupported) : cudaPeekAtLastError();
+  if (capture_of(stream)) return remember(cudaErrorStreamCaptureUnsupported);
+  run_late(stream);
+  return cudaPeekAtLastError();
 }
-cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  run_late(stream);
+  return cudaSuccess;
+}
 cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned* flags) {
   *flags = cudaStreamDefault;
   return cudaSuccess;
@@ -139,7 +196,18 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { re
 /// A stream that waits for a captured event joins its capture.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   Event* e = event_of(event);
-  if (!e || !e->capture || g_captures == 0) return cudaSuccess;
+  if (!e) return cudaSuccess;
+  if (!e->capture || g_captures == 0) {
+    if (!capstone_emu::keeps_launches(stream)) {
+      run_late(e->stream, e->position);
+      return cudaSuccess;
+    }
+    late_streams()[stream].waiting.emplace_back("", [from = e->stream, position = e->position] {
+      run_late(from, position);
+      return cudaSuccess;
+    });
+    return cudaSuccess;
+  }
   std::lock_guard lock(g_mutex);
   if (captures().emplace(stream, e->capture).second) ++g_captures;
   return cudaSuccess;
@@ -177,14 +245,23 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (!e) return remember(cudaErrorInvalidResourceHandle);
   e->capture = capture_of(stream);
   e->recorded = true;
+  const auto late = late_streams().find(stream);
+  e->stream = late == late_streams().end() ? nullptr : stream;
+  e->position = late == late_streams().end() ? 0 : late->second.issued();
   e->time = std::chrono::steady_clock::now();
   return cudaSuccess;
 }
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaPeekAtLastError(); }
-cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const Event* e = event_of(event)) run_late(e->stream, e->position);
+  return cudaPeekAtLastError();
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const Event* e = event_of(event)) run_late(e->stream, e->position);
+  return cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (!begin || !end || !event_of(begin)->recorded || !event_of(end)->recorded)
     return remember(cudaErrorInvalidResourceHandle);

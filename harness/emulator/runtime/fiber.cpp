@@ -17,11 +17,13 @@ namespace {
 // Untouched pages cost nothing, so the stack is generous: local arrays of CUDA threads live on it.
 constexpr std::size_t kStackSize = 256 * 1024;
 constexpr std::size_t kCheckedStackSize = 1024 * 1024;   // red zones around local arrays make frames larger
-constexpr std::size_t kMaxStacks = 32768;                // Linux allows 65530 mappings, and a stack is two
+constexpr std::size_t kMaxStacks = 304 * 1024;
+// Linux allows 65530 mappings, and a stack with a guard is two. Further ones have room between them instead.
+constexpr std::size_t kGuardedStacks = 28672;
 constexpr unsigned kColourStep = 320, kColours = 16384;  // [B]
 
-/// The next free stack of the range, its guard first. Null when the range is used up.
-void* next_stack() {
+/// The next free stack, ready to be used. Null when the range is used up.
+char* next_stack() {
   static std::mutex mutex;
   static std::size_t used = 0;
   std::lock_guard lock(mutex);
@@ -32,7 +34,11 @@ void* next_stack() {
     fiber_stacks = {reinterpret_cast<std::uintptr_t>(range), bytes};
   }
   if (used == kMaxStacks) return nullptr;
-  return reinterpret_cast<void*>(fiber_stacks.begin + used++ * (stack_size() + kStackGuard));
+  const std::size_t guard = used < kGuardedStacks ? kStackGuard : 0;
+  char* const below = reinterpret_cast<char*>(fiber_stacks.begin + used * (stack_size() + kStackGuard));
+  if (::mprotect(below + guard, stack_size() + kStackGuard - guard, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  ++used;
+  return below + kStackGuard;
 }
 
 }  // namespace
@@ -45,12 +51,10 @@ bool is_local(const void* pointer) {
 std::size_t stack_size() { return shadow_active() ? kCheckedStackSize : kStackSize; }
 
 Fiber* allocate_fiber(std::size_t index) {
-  void* memory = next_stack();
-  if (!memory ||
-      ::mprotect(static_cast<char*>(memory) + kStackGuard, stack_size(), PROT_READ | PROT_WRITE) != 0)
-    return nullptr;
+  char* const stack = next_stack();
+  if (!stack) return nullptr;
   auto* fiber = new Fiber;
-  fiber->stack = static_cast<char*>(memory) + kStackGuard;
+  fiber->stack = stack;
   fiber->size = stack_size();
   fiber->colour = static_cast<unsigned>(index * kColourStep % kColours);
   return fiber;

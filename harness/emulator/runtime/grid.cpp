@@ -25,6 +25,7 @@ constexpr unsigned kMaxHelpers = 160;
 constexpr std::uint64_t kLargestMultiprocessors = 160;
 
 int g_last_error = 0;
+std::atomic<std::uint64_t> g_launches{0};
 std::size_t g_dynamic_limit = kStaticSharedLimit;
 RunSettings g_settings;
 
@@ -199,6 +200,10 @@ void prepare(Grid& grid) {
 }  // namespace
 
 RunSettings& settings() { return g_settings; }
+bool& streams_are_late() {
+  static bool late = false;
+  return late;
+}
 int& last_error() { return g_last_error; }
 std::size_t& dynamic_shared_limit() { return g_dynamic_limit; }
 int emulated_arch() { return capstone_emu_arch; }
@@ -213,6 +218,7 @@ std::size_t shared_memory_capacity() {
   return arch == 700 || arch == 720 ? 96 * 1024 : 48 * 1024;
 }
 
+std::uint64_t launches_so_far() { return g_launches; }
 const LaunchConfig* launch_in_progress() { return Pool::instance().in_progress(); }
 void run_on_pool(Grid& grid) { Pool::instance().run(grid); }
 bool ask_for_another_runner(Grid& grid) { return Pool::instance().add_runner(grid); }
@@ -226,6 +232,7 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
     return;
   }
   if (!acceptable(config)) return;
+  ++g_launches;
   std::uint64_t wanted_cluster;
   {
     Grid grid{.config = config, .body = body, .arguments = arguments, .settings = settings()};

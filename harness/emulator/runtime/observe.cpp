@@ -12,7 +12,7 @@ void memory_written(const void* begin, std::size_t bytes) { observe::written_by_
 #if CAPSTONE_EMULATOR_HOOKS
 void release_through(const void* object) { observe::releases(object); }
 void acquire_through(const void* object) { observe::acquires(object); }
-void note_flops(std::uint64_t count) { observe::flops(count, __builtin_return_address(0)); }
+void report_flops(std::uint64_t count) { observe::flops(count, __builtin_return_address(0)); }
 #endif
 
 }  // namespace capstone_emu

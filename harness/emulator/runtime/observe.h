@@ -39,6 +39,9 @@ void await_newcomers(unsigned count);
 void block_begins(const BlockRunner& runner, std::uint64_t index, SharedArena shared, const void* cluster);
 /// `complete`: all its threads ended; else the kernel was left.
 void block_ends(bool complete);
+/// The block leaves its OS thread to others for a while; it has it again.
+void* block_stands_aside();
+void block_goes_on(void* block);
 void shared_begins(const char* begin, std::size_t bytes);
 /// The block's thread whose code runs from now on.
 void thread_runs(unsigned linear);
@@ -113,6 +116,8 @@ inline void pass_turn() {}
 inline void await_newcomers(unsigned) {}
 inline void block_begins(const BlockRunner&, std::uint64_t, SharedArena, const void*) {}
 inline void block_ends(bool) {}
+inline void* block_stands_aside() { return nullptr; }
+inline void block_goes_on(void*) {}
 inline void shared_begins(const char*, std::size_t) {}
 inline void thread_runs(unsigned) {}
 inline void warp_ends(unsigned) {}

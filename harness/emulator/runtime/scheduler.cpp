@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <numeric>
 #include <utility>
 
@@ -21,7 +22,9 @@ thread_local __constinit Index3 grid_dim{};
 
 namespace {
 constexpr unsigned kYieldsBetweenLooks = 64;
-constexpr std::chrono::milliseconds kPatience{5};
+// Before more blocks start beside those that wait: so long, and so much longer for each of them.
+constexpr std::chrono::microseconds kPatience{5000}, kPatienceForEach{100};
+constexpr unsigned kMostWaitingThreads = 144 * 1024;  // of an OS thread's blocks
 // Barriers may be part of the waiting, as in `while (__syncthreads_and(flag == 0))`; but most loops with
 // barriers do work.
 constexpr unsigned kBarriersBetweenLooks = 64, kBarriersBetweenRequests = 1024;
@@ -111,18 +114,97 @@ void BlockRunner::prepare_for(Grid& grid) {
   grid_dim = config.grid;
 }
 
+// Blocks that wait for others stand aside, and the OS thread goes round. Where none of them ends, twice as many may run
+// at the same time: a barrier among all blocks of the grid ends when all have started.
 void BlockRunner::run(Grid& grid) {
+  using Clock = std::chrono::steady_clock;
+  static thread_local std::vector<std::unique_ptr<BlockRunner>> more;
   prepare_thread_for_faults();
+  const unsigned threads = grid.config.block.x * grid.config.block.y * grid.config.block.z;
+  std::vector<BlockRunner*> idle{this};
+  std::deque<BlockRunner*> aside;
+  std::size_t together = 1, made = 0, turns = 0;
+  auto since = Clock::now();
   prepare_for(grid);
-  g_runner = this;
-  for (std::uint64_t k; !grid.failed && (k = grid.next.fetch_add(1)) < grid.blocks;) run_block(k);
+  for (;;) {
+    std::uint64_t k = 0;
+    BlockRunner* runner = nullptr;
+    if (!grid.failed && aside.size() < together && (k = grid.next.fetch_add(1)) < grid.blocks) {
+      if (idle.empty()) {
+        if (made == more.size()) more.push_back(std::make_unique<BlockRunner>());
+        idle.push_back(more[made++].get());
+        idle.back()->prepare_for(grid);
+      }
+      runner = idle.back();
+      idle.pop_back();
+      g_runner = runner;
+      runner->run_block(k);
+    } else if (!aside.empty()) {
+      runner = aside.front();
+      aside.pop_front();
+      if (aside.empty()) ::sched_yield();
+      observe::pass_turn();
+      g_runner = runner;
+      runner->run_until_it_waits(std::exchange(runner->aside_, nullptr));
+    } else {
+      break;
+    }
+    if (!runner->aside_) {
+      idle.push_back(runner);
+      since = Clock::now();
+      turns = 0;
+      continue;
+    }
+    aside.push_back(runner);
+    ++turns;
+    // The instrumented build counts steps, not time, so that every run is the same.
+    const bool patient = observe::kOn ? turns < 2 * aside.size()
+                                      : Clock::now() - since < kPatience + aside.size() * kPatienceForEach;
+    if (aside.size() < together || patient) continue;
+    together = std::min<std::size_t>(2 * together, std::max(1u, kMostWaitingThreads / threads));
+    since = Clock::now();
+    turns = 0;
+  }
   g_runner = nullptr;
+}
+
+/// Goes on with the block until it ends or stands aside.
+void BlockRunner::run_until_it_waits(void* stack_pointer) {
+  switch_stack(&main_stack_, stack_pointer);
+  if (aside_) return;
+  thread_ = nullptr;
+  observe::block_ends(!grid_->failed);
+  if (grid_->failed) {
+    idle_ = all_;
+    ready_.reset(kMaxThreads);
+    for (const Fiber* fiber : all_) unpoison(fiber->stack, fiber->size);  // frames that were abandoned
+  } else {
+    check_red_zones();
+  }
+  leave_grid_barrier();
+}
+
+/// Blocks that are known to meet have an OS thread each.
+bool BlockRunner::may_wait_aside() const { return !cluster_ && !grid_->config.cooperative; }
+
+/// Other blocks of this OS thread run first.
+void BlockRunner::wait_aside() {
+  const ThreadState state = thread_state;
+  const Index3 index = thread_index;
+  void* const observed = observe::block_stands_aside();
+  switch_stack(&aside_, main_stack_);
+  thread_state = state;
+  thread_index = index;
+  block_index = block_;
+  observe::block_goes_on(observed);
+  observe::thread_runs(thread_->linear);
 }
 
 void BlockRunner::run_block(std::uint64_t k) {
   const Index3& dim = grid_->config.grid;
   block_ = grid_->block_at(k);
   block_index = block_;
+  use_arena();
   const std::uint64_t index = (static_cast<std::uint64_t>(block_.z) * dim.y + block_.y) * dim.x + block_.x;
   join_cluster(k);
   started_ = done_ = arrived_ = 0;
@@ -156,17 +238,7 @@ void BlockRunner::run_block(std::uint64_t k) {
   Thread* first = next_unstarted();
   start_on(*first, take_fiber());
   enter(*first);
-  switch_stack(&main_stack_, first->stack_pointer);
-  thread_ = nullptr;
-  observe::block_ends(!grid_->failed);
-  if (grid_->failed) {
-    idle_ = all_;
-    ready_.reset(kMaxThreads);
-    for (const Fiber* fiber : all_) unpoison(fiber->stack, fiber->size);  // frames that were abandoned
-  } else {
-    check_red_zones();
-  }
-  leave_grid_barrier();
+  run_until_it_waits(first->stack_pointer);
 }
 
 // ---- fibers -----------------------------------------------------------------------------------------------
@@ -262,9 +334,13 @@ void BlockRunner::switch_from(Thread& thread) {
   if (next != &thread) switch_stack(&thread.stack_pointer, next->stack_pointer);
 }
 
-/// No thread of the block has ended or passed a barrier for a while: it may wait for a block that has not
-/// started.
+/// No thread of the block has ended or passed a barrier for a while: it may wait for another block.
 void BlockRunner::look_for_standstill() {
+  if (may_wait_aside()) {
+    wait_aside();
+    if (grid_->failed) leave_kernel();
+    return;
+  }
   if (observe::kOn) {  // counts steps, not time, so that every run is the same
     if (ask_for_another_runner(*grid_)) observe::await_newcomers(1);
     return observe::pass_turn();

@@ -1,5 +1,6 @@
 #pragma once
-// One BlockRunner per OS thread runs blocks one after another; the CUDA threads of a block are fibers on it.
+// A BlockRunner runs blocks one after another; the CUDA threads of a block are fibers. An OS thread has one, and more
+// while blocks wait for each other: a block that spins gives the OS thread to the next one.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -252,6 +253,9 @@ class BlockRunner {
   void prepare_for(Grid& grid);
   void number_threads(const Index3& block);
   void run_block(std::uint64_t k);
+  void run_until_it_waits(void* stack_pointer);
+  bool may_wait_aside() const;
+  void wait_aside();
   [[noreturn]] void fiber_loop();
   void start_on(Thread& thread, Fiber* fiber);
   Fiber* take_fiber();
@@ -286,6 +290,7 @@ class BlockRunner {
   void recheck_after_exit(unsigned warp_index);
   // shared_memory.cpp
   void prepare_arena();
+  void use_arena() const;
   void begin_dynamic();
   void check_red_zones();
   void check_red_zone(const char* begin, std::size_t bytes, const char* name, std::size_t size,
@@ -303,6 +308,7 @@ class BlockRunner {
   ReadyQueue ready_;
   unsigned count_ = 0, started_ = 0, done_ = 0;
   void* main_stack_ = nullptr;
+  void* aside_ = nullptr;  // the stack of the running thread while other blocks have the OS thread; null: it is not so
   std::vector<Fiber*> idle_, all_;
   std::uint64_t random_ = 1;
   Index3 block_{};
@@ -370,6 +376,8 @@ inline Thread* BlockRunner::pick() {
   return next;
 }
 
+/// Grids that were run in this process.
+std::uint64_t launches_so_far();
 /// The launch that is being executed; null while none is.
 const LaunchConfig* launch_in_progress();
 /// Runs a prepared grid on the OS threads of the pool and on the calling one.

@@ -58,6 +58,9 @@ void BlockRunner::prepare_arena() {
   epoch_ = 0;
   touched_.clear();
   statics_ = arena_ + static_offset;
+}
+
+void BlockRunner::use_arena() const {
   thread_state.shared_base = arena_;
   thread_state.static_shared = statics_;
   thread_state.dynamic_shared = arena_ + kDynamicOffset;

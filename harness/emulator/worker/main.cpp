@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -126,8 +127,12 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
   const Extents extents(request.value("extents", Json::array()), arena.begin(), arena.bytes());
   const TimeLimit limit(std::chrono::milliseconds(request.value("limit_ms", 0)));
   const auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t launches = launches_so_far();
   g_running = function;
+  streams_are_late() = !settings().copies_early();
   body();
+  const std::string behind = finish_streams();  // nothing makes the given stream wait for that
+  streams_are_late() = false;
   g_running = nullptr;
   const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
   // Kernels are complete when their launch returns, so this is where a device synchronisation would report.
@@ -143,7 +148,9 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
                       {},
                       0,
                       "check the return value of every CUDA call"});
-  return Json{{"ok", true}, {"ms", wall.count()}};
+  Json answer{{"ok", true}, {"ms", wall.count()}, {"kernels", launches_so_far() - launches}};
+  if (!behind.empty()) answer["left_behind"] = behind;
+  return answer;
 }
 
 /// As run_guarded, observed by the hooks.

@@ -55,6 +55,7 @@ int finish_observation(const Json& request, Json& answer) {
   const bool wanted = request.value("observe", false);
   const hooks::Report report = hooks::make_report(wanted);
   if (answer.value("ok", false) && !report.errors.empty()) answer = answer_of(report.errors.front());
+  if (!report.early_read.empty()) answer["early_read"] = report.early_read;
   if (!wanted) return -1;
   const std::string text = report.json.dump(-1, ' ', false, Json::error_handler_t::replace);
   const int descriptor = ::memfd_create("report", MFD_CLOEXEC);

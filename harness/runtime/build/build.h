@@ -2,6 +2,7 @@
 // From a submission's source to something a worker runs.
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,19 @@ struct EmulatedArtifact : Artifact {
   std::string arch_note;  ///< why it was built for sm_80 although no architecture was requested; else empty
 };
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
+
+/// What nvcc says about a source that is judged on the CPU: g++ accepts code that nvcc rejects, such as a host variable
+/// in a kernel.
+struct NvccCheck {
+  std::string version;                   ///< "13.0"; empty: the source was not compiled
+  std::string why_not;                   ///< then the reason
+  std::optional<CompilerMessage> error;  ///< the first one
+  std::vector<std::string> warnings;     ///< "kernel.cu:11: a __device__ variable …"
+  std::string command, log;
+};
+/// Compiles the source with nvcc as far as PTX; nothing is assembled or linked. Kept in the cache.
+/// @error the machine's fault; that there is no nvcc is none.
+Result<NvccCheck> check_with_nvcc(const BuildRequest& request);
 
 /// Where the CUDA headers are: a Toolkit's include folder, else the ones fetched into the cache.
 /// @error neither: hint names scripts/fetch_cuda_headers.sh.

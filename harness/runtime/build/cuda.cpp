@@ -166,6 +166,11 @@ std::optional<CompilerMessage> first_compiler_error(const std::string& raw) {
       return CompilerMessage{
           "", 0, 0,
           "the file defines no extern \"C\" void launch(...): see problem/launch.h for the declaration"};
+    if (line.find("requires separate compilation mode") != std::string::npos &&
+        std::regex_match(line, m, nvcc_form))
+      return CompilerMessage{m[1], std::stoi(m[2]), 0,
+                             "a kernel launches a kernel: that needs nvcc -rdc=true, and the judge compiles one file "
+                             "without it; launch the second kernel from launch()"};
     if (std::regex_match(line, m, nvcc_form)) return CompilerMessage{m[1], std::stoi(m[2]), 0, m[3]};
     if (std::regex_match(line, m, gcc_form))
       return CompilerMessage{m[1], std::stoi(m[2]), m[3].matched ? std::stoi(m[3]) : 0, m[4]};
@@ -182,7 +187,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   CAPSTONE_TRY(std::string source, read_file(request.source, 16u << 20));
   const std::string header = launch_header(*request.problem), adapter = adapter_source(*request.problem);
   std::vector<std::string> flags{
-      "-std=c++17",       "-O3",        "-lineinfo", "-gencode",   gencode(arch), "-cudart", "shared",
+      "-std=c++17",       "--extended-lambda", "-O3",        "-lineinfo", "-gencode",   gencode(arch), "-cudart", "shared",
       "--default-stream", "per-thread", "-shared",   "-Xcompiler", "-fPIC",       "-t",      "2"};
   if (request.problem->fast_math) flags.push_back("-use_fast_math");
   for (const std::string& library : libraries) {
@@ -253,6 +258,99 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   artifact.device_code = kept / "kernel.fatbin";
   look_for_tensor_instructions(artifact, request, toolkit);
   return artifact;
+}
+
+namespace {
+
+constexpr std::size_t kMostWarnings = 3;
+
+// Where a Toolkit's own header complains, the machine is at fault: an unsupported host compiler, for example.
+bool is_about_the_machine(const CompilerMessage& error, const CudaToolkit& toolkit) {
+  return error.line == 0 || (error.file.starts_with((toolkit.root / "").string()) &&
+                             error.text.find("unsupported") != std::string::npos);
+}
+
+// nvcc: file(12): warning #20091-D: text      its compiler for devices: warning: file(12): Warning: text
+std::vector<std::string> warnings_in(const std::string& log) {
+  static const std::regex form(R"(^(?:warning: )?(.+?)\((\d+)\): (?:warning|Warning)[^:]*: (.*)$)");
+  std::vector<std::string> warnings;
+  for (const std::string& line : split(printable(log), '\n')) {
+    std::smatch m;
+    if (line.size() > 2000 || !std::regex_match(line, m, form)) continue;
+    std::string warning = fmt::format("{}:{}: {}", fs::path(m[1].str()).filename().string(), m[2].str(), m[3].str());
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end() && warnings.size() < kMostWarnings)
+      warnings.push_back(std::move(warning));
+  }
+  return warnings;
+}
+
+// The log of the last compilation of the same text, or of a new one.
+Result<std::string> log_of_nvcc(const BuildRequest& request, const std::vector<std::string>& argv,
+                                const CudaToolkit& toolkit) {
+  CAPSTONE_TRY(const std::string source, read_file(request.source, 16u << 20));
+  const std::string header = launch_header(*request.problem);
+  const std::string digest = DigestBuilder()
+                                 .add("source", source)
+                                 .add("header", header)
+                                 .add("command", join(argv, " "))
+                                 .add("nvcc", toolkit.version)
+                                 .add("isolated", request.sandbox && request.sandbox->isolated() ? "yes" : "no")
+                                 .add("neighbours", digest_of_neighbours(request.source))
+                                 .hex();
+  const fs::path folder = request.resources->cache / "nvcc" / digest.substr(0, 32);
+  std::error_code code;
+  if (fs::exists(folder / "log.txt", code)) return read_file(folder / "log.txt");
+  const fs::path work = temporary_beside(folder);
+  fs::remove_all(work, code);
+  CAPSTONE_CHECK(make_folders(work));
+  CAPSTONE_CHECK(write_file_atomic(work / "launch.h", header));
+  CAPSTONE_TRY(auto run, compile(argv, work, *request.resources, request.sandbox,
+                                 {fs::absolute(request.source).parent_path(), toolkit.root}));
+  std::string log = to_utf8((run.err + run.out).substr(0, kLogLimit));
+  if (!run.ok() && !first_compiler_error(log)) log += "fatal: nvcc failed without an error line\n";
+  fs::remove_all(work, code);
+  if (run.end == ProcessResult::End::kExited) {
+    CAPSTONE_CHECK(make_folders(folder));
+    CAPSTONE_CHECK(write_file_atomic(folder / "log.txt", log));
+  }
+  return log;
+}
+
+}  // namespace
+
+Result<NvccCheck> check_with_nvcc(const BuildRequest& request) {
+  NvccCheck check;
+  auto toolkit = find_toolkit(*request.resources);
+  if (!toolkit) {
+    check.why_not = toolkit.error().what;
+    return check;
+  }
+  const std::vector<std::string> argv{toolkit->nvcc.string(),
+                                      "-std=c++17",
+                                      "--extended-lambda",
+                                      "--default-stream",
+                                      "per-thread",
+                                      "-arch=compute_90a",
+                                      "-diag-suppress=177,550",  // what is never used does no harm
+                                      "-cuda",
+                                      "-include",
+                                      "launch.h",
+                                      "-I",
+                                      ".",
+                                      fs::absolute(request.source).string(),
+                                      "-o",
+                                      "kernel.ii"};
+  CAPSTONE_TRY(check.log, log_of_nvcc(request, argv, *toolkit));
+  check.command = join(argv, " ");
+  const auto error = first_compiler_error(check.log);
+  if (error && is_about_the_machine(*error, *toolkit)) {
+    check.why_not = error->text;
+    return check;
+  }
+  check.version = toolkit->version;
+  check.error = error;
+  check.warnings = warnings_in(check.log);
+  return check;
 }
 
 namespace {

@@ -42,6 +42,8 @@ const std::vector<std::string> kCompileFlags = {
     "-fmax-errors=20",
     // Every page of a large frame is touched, so that no local array reaches beyond the guard below a stack.
     "-fstack-clash-protection",
+    // A variable that was never set holds nonsense, as a register does, and not whatever happens to be there.
+    "-ftrivial-auto-var-init=pattern",
 #if defined(__x86_64__)
     "-fcf-protection=none",
 #endif
@@ -249,7 +251,6 @@ bool exists_below_cuda(std::string_view name, const fs::path& headers) {
                                                     "version",
                                                     "warp",
                                                     "work_stealing",
-                                                    "std/algorithm",
                                                     "std/array",
                                                     "std/atomic",
                                                     "std/barrier",
@@ -398,8 +399,9 @@ class EmulatedBuild {
 
   /// @return false when the source is at fault; the messages say how.
   Result<bool> preprocess() {
+    // The text is the same for every build variant: no macro tells the candidate that it is instrumented.
     std::vector<std::string> argv = {tools_.compiler.string()};
-    argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
+    argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
     argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1",
                              fmt::format("-DCAPSTONE_CUDA_ARCH={}", cuda_arch_), "-I."});
     for (const fs::path& folder : request_.include_folders)
@@ -454,6 +456,7 @@ class EmulatedBuild {
     std::vector<std::string> argv = {tools_.rewriter.string(), preprocessed().string(), rewritten().string()};
     if (!request_.problem) argv.insert(argv.begin() + 1, "--program");
     if (fallback_) argv.insert(argv.begin() + 1, "--refuse-emptied");
+    if (request_.variant == BuildVariant::kInstrumented) argv.insert(argv.begin() + 1, "--observed");
     const CompilerStep rewriting = step(std::move(argv));
     CAPSTONE_TRY(ProcessResult process, run_step(rewriting));
     if (process.ok()) return true;
@@ -505,7 +508,48 @@ class EmulatedBuild {
     result().log += process.err;
     compiled_ = process.ok();
     if (!compiled_) note_failure(process, compiling);
+    if (compiled_ && request_.problem) CAPSTONE_CHECK(refuse_stand_ins());
     if (compiled_ && parts_of(request_.variant).own_calls) return redirect_calls();
+    return {};
+  }
+
+  /// The symbols that nm lists for an object or a library: one a line, name and type.
+  Result<std::string> symbols_of(const fs::path& file, const std::string& which) {
+    const auto nm = find_program("nm", request_.resources->path_variable);
+    if (!nm)
+      return fail("no nm found", request_.resources->path_variable,
+                  "install binutils (apt install binutils)", ExitCode::kEnvironment);
+    const CompilerStep listing = step({nm->string(), "--extern-only", which, "-P", file.string()});
+    CAPSTONE_TRY(ProcessResult process, run_step(listing));
+    if (process.ok()) return process.out;
+    return fail("nm failed", file.string(),
+                trim(process.err).empty() ? explain_end(process, listing) : process.err, ExitCode::kInternal);
+  }
+
+  /// A function of the candidate must not stand in for one that the judge's part of the program calls, main()
+  /// above all: `int other() __asm__("main")`.
+  Result<void> refuse_stand_ins() {
+    CAPSTONE_TRY(const std::string defined, symbols_of(object(), "--defined-only"));
+    std::vector<std::string> suspects;
+    for (const std::string& line : split(defined, '\n')) {
+      const std::vector<std::string> words = split(line, ' ');
+      if (words.size() < 2 || words[0] == "capstone_emu_arch") continue;
+      const bool merged = words[0].starts_with("_Z") && (words[1] == "W" || words[1] == "V" || words[1] == "u");
+      if (!merged) suspects.push_back(words[0]);  // templates and inline functions are in both, and the same
+    }
+    std::set<std::string> used = {"main", "_start", "_init", "_fini"};
+    if (!suspects.empty()) {
+      CAPSTONE_TRY(const std::string needed, symbols_of(tools_.library, "--undefined-only"));
+      for (const std::string& line : split(needed, '\n')) used.insert(line.substr(0, line.find(' ')));
+    }
+    for (const std::string& name : suspects) {
+      if (!used.contains(name)) continue;
+      result().first_error = CompilerMessage{
+          file_name(), 0, 0, "the file defines the symbol '" + name + "', which the judge's part of the program uses"};
+      result().log += "hint: rename the function or variable, or make it static\n";
+      compiled_ = false;
+      return {};
+    }
     return {};
   }
 

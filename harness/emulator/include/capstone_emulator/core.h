@@ -42,15 +42,24 @@ extern thread_local __constinit ThreadState thread_state CAPSTONE_TLS;
 [[noreturn]] void trap(const char* file, int line, const char* what);
 [[noreturn]] void assertion_failed(const char* file, int line, const char* condition);
 
-// ---- what headers tell the hooks; empty in other build variants -------------------------------------------
-#if defined(__SANITIZE_THREAD__) || CAPSTONE_EMULATOR_HOOKS
+// ---- what headers tell the hooks; nothing in other build variants -----------------------------------------
+// The preprocessed text is the same for all variants, so that no macro tells the candidate which one it is in. What
+// differs is decided by a constant that the rewriter puts before the text.
+#if CAPSTONE_EMULATOR_HOOKS
+inline constexpr bool observed_by_hooks = true;
+#elif !CAPSTONE_EMULATED
+inline constexpr bool observed_by_hooks = false;
+#endif
 #define CAPSTONE_UNOBSERVED __attribute__((no_sanitize("thread")))
 /// Synchronisation through an object in memory: what threads did before they released happened before an
 /// acquire returns.
 void release_through(const void* object);
 void acquire_through(const void* object);
 /// Operations of the calling lane inside a warp-wide instruction.
-void note_flops(std::uint64_t count);
+void report_flops(std::uint64_t count);
+inline __attribute__((always_inline)) void note_flops(std::uint64_t count) {
+  if constexpr (observed_by_hooks) report_flops(count);
+}
 /// From the issue of a wgmma until a wait for its group, its results may not be read and its matrices in
 /// shared memory may not be overwritten.
 void wgmma_begins();
@@ -60,18 +69,12 @@ void wgmma_reads(const void* address);
 /// Accesses of 16 bytes that a collective makes for the calling lane.
 extern "C" void __tsan_read16(void* address);
 extern "C" void __tsan_write16(void* address);
-inline __attribute__((always_inline)) void note_read16(const void* address) { __tsan_read16(const_cast<void*>(address)); }
-inline __attribute__((always_inline)) void note_write16(void* address) { __tsan_write16(address); }
-#else
-#define CAPSTONE_UNOBSERVED
-inline void release_through(const void*) {}
-inline void acquire_through(const void*) {}
-inline void note_flops(std::uint64_t) {}
-inline void wgmma_begins() {}
-inline void wgmma_reads(const void*) {}
-inline void note_read16(const void*) {}
-inline void note_write16(void*) {}
-#endif
+inline __attribute__((always_inline)) void note_read16(const void* address) {
+  if constexpr (observed_by_hooks) __tsan_read16(const_cast<void*>(address));
+}
+inline __attribute__((always_inline)) void note_write16(void* address) {
+  if constexpr (observed_by_hooks) __tsan_write16(address);
+}
 
 // ---- shared memory ----------------------------------------------------------------------------------------
 struct SharedSlot {
@@ -153,6 +156,8 @@ static inline __attribute__((always_inline)) void grid_barrier(const char* file,
 /// The first statement of a kernel with __cluster_dims__: a launch without cluster dimensions starts again
 /// with these.
 void require_cluster(unsigned x, unsigned y = 1, unsigned z = 1);
+/// The first statement of a kernel with __launch_bounds__: a launch with more threads a block fails.
+void require_threads(unsigned most);
 struct ClusterView {
   /// blocks in a cluster; this block in it; this cluster in the grid; clusters in all
   Index3 dim, block, index, grid;
@@ -267,8 +272,9 @@ struct LaunchConfig {
 /// Runs the whole grid before it returns; failures are left in the runtime's error state.
 void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments);
 
-/// Is the stream being captured into a graph? Then a launch is kept instead of run.
-bool is_capturing(void* stream);
+/// Is a launch on the stream kept instead of run? While the stream is captured into a graph; and where the candidate made
+/// the stream and the schedule lets kernels run as late as their order allows.
+bool keeps_launches(void* stream);
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*));
 
 template <class Body, class... Arguments>
@@ -281,7 +287,7 @@ void launch(const LaunchConfig& config, Body body, Arguments&&... arguments) {
     Frame& frame = *static_cast<Frame*>(raw);
     std::apply(frame.body, frame.values);
   };
-  if (is_capturing(config.stream))
+  if (keeps_launches(config.stream))
     return keep_launch(config, call, new Frame{body, {std::forward<Arguments>(arguments)...}},
                        [](void* raw) { delete static_cast<Frame*>(raw); });
   Frame frame{body, {std::forward<Arguments>(arguments)...}};
@@ -299,6 +305,11 @@ void memory_written(const void* begin, std::size_t bytes);
 void* allocate_device_memory(std::size_t bytes);
 /// @return false when it was not given out by allocate_device_memory(), or was released before.
 bool release_device_memory(void* pointer);
+
+/// Runs what late streams still hold. Returns where the first such kernel was launched; empty: there was none.
+const char* finish_streams();
+/// May kernels of a stream that the candidate made wait until something is ordered behind them?
+bool& streams_are_late();
 
 // ---- state behind the runtime API (see runtime/cuda_api.cpp) ----------------------------------------------
 /// The last error, as a cudaError_t.

@@ -180,7 +180,7 @@ class SharedMatrix {
     const unsigned along = (transposed_ ? rows : depth) / side;
     for (unsigned i = thread_state.lane; i < rows * depth / side; i += 32) {
       const unsigned near = i % along * side, far = i / along;
-      wgmma_reads(transposed_ ? at(first_row + near, far) : at(first_row + far, near));
+      if constexpr (observed_by_hooks) wgmma_reads(transposed_ ? at(first_row + near, far) : at(first_row + far, near));
     }
   }
 
@@ -198,10 +198,10 @@ inline const void* place_of(const Immediate&) { return nullptr; }
 /// The results are on their way.
 template <class... Operands>
 inline __attribute__((always_inline)) void issued(const Operands&... results) {
-#if defined(__SANITIZE_THREAD__)
-  const void* const places[] = {place_of(results)...};
-  wgmma_issued(places, sizeof...(results));
-#endif
+  if constexpr (observed_by_hooks) {
+    const void* const places[] = {place_of(results)...};
+    wgmma_issued(places, sizeof...(results));
+  }
 }
 
 struct GroupMultiply {

@@ -1,0 +1,25 @@
+// Row 14: Includes <cuda/std/algorithm>, which libcu++ of CUDA 13.0 does not have.
+#include <cuda/std/algorithm>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+constexpr int kThreads = 256;
+
+/// One block adds everything; every thread takes its share.
+__global__ void sum(const float* x, float* total, int64_t n) {
+  __shared__ float part[kThreads];
+  float mine = 0;
+  for (int64_t i = threadIdx.x; i < n; i += kThreads) mine += x[i];
+  part[threadIdx.x] = mine;
+  __syncthreads();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) total[0] = part[0];
+}
+
+extern "C" void launch(const float* x, float* total, int64_t n, void* /*workspace*/, cudaStream_t stream) {
+  sum<<<1, cuda::std::min(kThreads, 1024), 0, stream>>>(x, total, n);
+}
