@@ -2,10 +2,12 @@
 
 #include <chrono>
 
+#include "harness/base/files.h"
 #include "harness/judge/decide.h"
 #include "harness/judge/inspect.h"
 #include "harness/judge/pipeline.h"
 #include "harness/judge/python_candidate.h"
+#include "harness/judge/source_text.h"
 
 namespace capstone {
 namespace {
@@ -98,8 +100,8 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resour
   const bool on_gpu = choice.backend == Backend::kCuda;
   const Sandbox sandbox = Sandbox::detect(resources);
   const JudgeContext context{&request, &resources, &say, &sandbox};
-  const OracleInWaiting oracle(request, resources,
-                               on_gpu ? OracleInWaiting::When::kOnDemand : OracleInWaiting::When::kNow);
+  const OracleInWaiting oracle(
+      request, resources, on_gpu ? OracleInWaiting::When::kOnDemand : OracleInWaiting::When::kNow, &sandbox);
   CAPSTONE_TRY(auto measurements, run(request, parts_of(context, choice, oracle), oracle));
   if (on_gpu ? request.options.check_races : !request.options.quick) {
     std::vector<GateOne> before;
@@ -108,7 +110,12 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& request, const Resour
     if (on_gpu) revoke_gate_two(measurements, before);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  for (Measurement& m : measurements) m.seconds = seconds;
+  for (Measurement& m : measurements) {
+    m.seconds = seconds;
+    const auto source = read_file(m.source);
+    std::string label = source ? label_of_hidden_text(*source, is_python(m.source)) : std::string();
+    if (!label.empty()) m.labels.push_back(std::move(label));
+  }
   return measurements;
 }
 

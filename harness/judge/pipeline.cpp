@@ -11,10 +11,12 @@
 
 namespace capstone {
 
-OracleInWaiting::OracleInWaiting(const JudgeRequest& request, const Resources& resources, When when)
+OracleInWaiting::OracleInWaiting(const JudgeRequest& request, const Resources& resources, When when,
+                                 const Sandbox* sandbox)
     : pending_(
-          std::async(when == When::kNow ? std::launch::async : std::launch::deferred, [&request, &resources] {
-            return load_oracle(*request.problem, resources, request.options.python);
+          std::async(when == When::kNow ? std::launch::async : std::launch::deferred, [&request, &resources,
+                                                                                       sandbox] {
+            return load_oracle(*request.problem, resources, request.options.python, sandbox);
           }).share()) {}
 
 Result<const Oracle*> OracleInWaiting::get() const {

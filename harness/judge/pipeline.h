@@ -83,8 +83,9 @@ struct JudgeContext {
 class OracleInWaiting {
  public:
   enum class When { kNow, kOnDemand };
-  /// The request and the resources must outlive every copy.
-  OracleInWaiting(const JudgeRequest& request, const Resources& resources, When when);
+  /// The request, the resources and the sandbox must outlive every copy.
+  OracleInWaiting(const JudgeRequest& request, const Resources& resources, When when,
+                  const Sandbox* sandbox = nullptr);
   /// @error see load_oracle()
   Result<const Oracle*> get() const;
 

@@ -53,7 +53,7 @@ void upgrade(Json& document) {
 }
 
 Json parse_recorded(std::string_view text) {
-  Json document = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  Json document = parse_json(text);
   if (!document.is_discarded()) upgrade(document);
   return document;
 }

@@ -47,6 +47,28 @@ TEST_F(Accident, AFileSystemWithoutSpaceLeavesTheLedgerAsItWas) {
   EXPECT_TRUE(says(answer.err, "error: "));
 }
 
+// Whichever step of a build it is that finds no room.
+TEST_F(Accident, AFullCacheIsTheMachinesFaultInEveryStep) {
+  if (program({"unshare", "-rm", "sh", "-c", "mkdir t && mount -t tmpfs tmpfs t"}).code != 0)
+    GTEST_SKIP() << "no tmpfs can be mounted here";
+  const fs::path root = project("project", "02");
+  const std::string inside =
+      "set -e; mkdir small; mount -t tmpfs -o size=$0 tmpfs small; "
+      "ln -s \"" CAPSTONE_TEST_CACHE
+      "/cuda-headers\" small/; cd project; code=0; "
+      "CAPSTONE_CACHE=$PWD/../small \"" CAPSTONE_BINARY
+      "\" measure --backend emulated --quick --hidden 0 >&2 || code=$?; echo code=$code";
+  for (const char* size : {"256k", "3m", "6m"}) {
+    const Outcome full = program({"unshare", "-rm", "sh", "-c", inside, size});
+    EXPECT_TRUE(says(full.out, "code=3")) << size << full;
+    EXPECT_TRUE(says(full.err, "No space left on device")) << size << full;
+    EXPECT_TRUE(says(full.err, "CAPSTONE_CACHE")) << size << full;
+    EXPECT_TRUE(says(full.err, "small/")) << "where: " << size << full;
+    fs::remove(home_ / "small");
+  }
+  EXPECT_TRUE(records(root, "measurement").empty());
+}
+
 TEST_F(Accident, ADiskThatIsFullForTheCompilerIsNotTheKernelsFault) {
   const fs::path root = project("project", "02");
   fs::create_directories(home_ / "bin");
