@@ -256,7 +256,9 @@ struct Child::State {
     for (;;) {
       const bool last_round = done;
       pollfd fds[3] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}, {in, POLLOUT, 0}};
-      const int ready = ::poll(fds, 3, last_round ? 0 : 20);
+      // A child that has closed its output is usually about to end, and its end is waited for.
+      const int patience = out_fd < 0 && err_fd < 0 ? 1 : 20;  // [ms]
+      const int ready = ::poll(fds, 3, last_round ? 0 : patience);
       take(fds[0], out_fd, out);
       take(fds[1], err_fd, err);
       give(fds[2], in, input);
