@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "harness/judge/reference_oracle.h"
 #include "tests/analysis/lint/definition.h"
 
 namespace capstone {

@@ -8,6 +8,7 @@
 #include "harness/judge/gate_one.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/python_candidate.h"
+#include "harness/judge/reference_oracle.h"
 #include "harness/runtime/python/arms.h"
 #include "harness/runtime/python/runner.h"
 #include "tests/resources.h"
