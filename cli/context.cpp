@@ -1,6 +1,7 @@
 #include "cli/context.h"
 
 #include <pwd.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -26,8 +27,32 @@ fs::path cache_folder(const std::string& home) {
   std::error_code code;
   if (std::string named = environment("CAPSTONE_CACHE"); !named.empty()) return fs::absolute(named, code);
   fs::path base = environment("XDG_CACHE_HOME");
-  if (base.empty()) base = home.empty() ? fs::temp_directory_path(code) : fs::path(home) / ".cache";
+  if (base.empty() && home.empty()) {  // made now, so that no other user makes it first
+    fs::path own = fs::temp_directory_path(code) / ("capstone-" + std::to_string(::geteuid()));
+    ::mkdir(own.c_str(), 0700);
+    return fs::absolute(own, code);
+  }
+  if (base.empty()) base = fs::path(home) / ".cache";
   return fs::absolute(base / "capstone", code);
+}
+
+// What lies in the cache is run as this user: nobody else may put anything there.
+Result<void> check_cache(const fs::path& cache) {
+  struct stat entry {
+  }, folder{};
+  if (::lstat(cache.c_str(), &entry) != 0 || ::stat(cache.c_str(), &folder) != 0)
+    return {};  // made on demand
+  const auto trusted = [](uid_t owner) { return owner == ::geteuid() || owner == 0; };
+  const char* hint = "programs in it would run as yours: set CAPSTONE_CACHE to a folder of your own";
+  if (!trusted(entry.st_uid) || !trusted(folder.st_uid))
+    return fail("the cache folder belongs to another user", cache.string(), hint, ExitCode::kEnvironment);
+  if (folder.st_mode & S_IWOTH)
+    return fail("every user can write to the cache folder", cache.string(),
+                std::string(hint) + ", or delete this one if you do not need what is in it",
+                ExitCode::kEnvironment);
+  // Where new files are writable for the user's group (umask 002), the folders in it are, too.
+  if ((folder.st_mode & S_IWGRP) && folder.st_uid == ::geteuid()) ::chmod(cache.c_str(), 0700);
+  return {};
 }
 
 }  // namespace
@@ -51,6 +76,7 @@ Result<Context> make_context() {
   context.editor = environment("VISUAL");
   if (context.editor.empty()) context.editor = environment("EDITOR");
   const fs::path cache = cache_folder(context.home);
+  CAPSTONE_CHECK(check_cache(cache));
   context.state = cache / "state";
   if (std::string state = environment("XDG_STATE_HOME"); !state.empty())
     context.state = fs::path(state) / "capstone";

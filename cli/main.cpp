@@ -71,12 +71,18 @@ void handle_signals() {
   ::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is reported like a full disk
 }
 
-// A cache or state folder that cannot be used is an environment error, in every command.
+// A cache or state folder that cannot be used is an environment error, in every command; so is a full disk.
 void blame_own_folders(Error& error, const Context& context) {
   auto lies_in = [&](const std::filesystem::path& folder) {
     return !folder.empty() && (error.where + "/").starts_with(folder.string() + "/");
   };
   const bool cache = lies_in(context.resources.cache), state = lies_in(context.state);
+  for (const char* reason : {"No space left on device", "Disk quota exceeded"})
+    if (error.what.find(reason) != std::string::npos) {
+      error.code = ExitCode::kEnvironment;
+      if (cache) error.hint = "make room there, or set CAPSTONE_CACHE to a folder on another disk";
+      if (error.hint.empty()) error.hint = "make room on this disk and run the command again";
+    }
   if (error.code != ExitCode::kUsage || (!cache && !state)) return;
   error.code = ExitCode::kEnvironment;
   error.hint = cache ? "this is the cache folder: set CAPSTONE_CACHE to a folder that you can write to"

@@ -17,7 +17,7 @@ foreach(library ${libraries})
 endforeach()
 
 install(TARGETS capstone RUNTIME DESTINATION bin COMPONENT tool)
-install(TARGETS capstone-rewrite capstone-confine RUNTIME DESTINATION libexec/capstone COMPONENT tool)
+install(TARGETS capstone-rewrite capstone-confine capstone-oracle RUNTIME DESTINATION libexec/capstone COMPONENT tool)
 install(TARGETS capstone_emulator capstone_emulator_hooks ARCHIVE DESTINATION libexec/capstone COMPONENT tool)
 get_property(oracles GLOBAL PROPERTY CAPSTONE_ORACLES)
 install(TARGETS ${oracles} LIBRARY DESTINATION libexec/capstone/oracles COMPONENT tool)

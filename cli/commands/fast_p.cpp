@@ -49,7 +49,7 @@ Result<void> add_ledger(const fs::path& file, Groups& groups) {
 
 Result<Json> read_json(const fs::path& file) {
   CAPSTONE_TRY(const std::string text, read_file(file, std::size_t{256} << 20));
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json(text);
   if (json.is_discarded())
     return fail("not JSON", file.string(), "a ledger ends in .jsonl, a results file in .json");
   return json;

@@ -69,7 +69,7 @@ Result<ExitCode> grade(const Context& context, GradeArguments arguments) {
 // One submission, in a process that `grade` starts.
 Result<ExitCode> grade_one(const Context& context, const std::string& path) {
   const std::string text(std::istreambuf_iterator<char>(std::cin), {});
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json(text);
   if (!json.is_object())
     return fail("no task on standard input", {}, "`capstone grade` runs this command; run that instead");
   auto task = json.get<workflows::GradingTask>();

@@ -33,7 +33,7 @@ struct GradebookArguments {
 std::vector<SimilarPair> similar_pairs(const OpenCohort& cohort) {
   std::vector<SimilarPair> pairs;
   auto text = read_file(cohort.folder / "similarity.json", 256u << 20);
-  const Json json = text ? Json::parse(*text, nullptr, false) : Json();
+  const Json json = text ? parse_json(*text) : Json();
   if (!json.is_object()) return pairs;
   for (const Json& pair : json.value("pairs", Json::array()))
     pairs.push_back({pair.value("first", ""), pair.value("second", ""), pair.value("share", 0.0)});

@@ -129,7 +129,7 @@ void add_measure(CLI::App& app, Context& context, Action& action) {
   command
       ->add_flag("--trust-problem", a->trust_problem,
                  "with --from-bundle: accept a problem definition that is not the catalogue's; "
-                 "its oracle runs on this machine, outside the sandbox")
+                 "on a GPU its baseline and reference run outside the sandbox")
       ->needs(from);
   auto* on =
       command

@@ -18,17 +18,19 @@ std::string reason() { return std::strerror(errno); }
 
 Error cannot(const std::string& verb, const fs::path& path) {
   std::string hint;
+  const bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
   if (errno == EACCES || errno == EROFS || errno == EPERM)
     hint = "you cannot write to the folder; choose another one or fix its permissions";
   else if (errno == ENOSPC || errno == EDQUOT)
-    hint = "the disk is full; free some space and run the command again; nothing was lost";
+    hint = "this disk is full; free some space and run the command again; nothing was lost";
   else if (errno == EFBIG)
     hint =
         "the limit on file size was reached (ulimit -f); raise it and run the command again; nothing was "
         "lost";
   else if (errno == ENOENT || errno == ENOTDIR)
     hint = "check the path";
-  return {"cannot " + verb + ": " + reason(), path.string(), hint, ExitCode::kUsage};
+  return {"cannot " + verb + ": " + reason(), path.string(), hint,
+          full ? ExitCode::kEnvironment : ExitCode::kUsage};
 }
 
 bool write_all(int fd, std::string_view bytes) {

@@ -107,7 +107,7 @@ inline PacketStatus receive_packet(int socket, Packet& packet) {
     }
   }
   if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || count > 1) return PacketStatus::kMalformed;
-  packet.message = Json::parse(text.begin(), text.begin() + n, nullptr, false);
+  packet.message = parse_json({text.data(), static_cast<std::size_t>(n)});
   return packet.message.is_object() ? PacketStatus::kDone : PacketStatus::kMalformed;
 }
 

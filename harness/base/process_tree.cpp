@@ -73,8 +73,13 @@ Resident resident_of(pid_t pid) {
 
 using MemoryFiles = std::map<std::pair<dev_t, ino_t>, std::size_t>;  // file → its memory [B]
 
+// What may wait in a socket: the kernel's usual buffer (net.core.wmem_default), and the message that no
+// longer fitted.
+constexpr std::size_t kSocketBytes = std::size_t{256} << 10;
+
 // The memory that a process holds through file descriptors, mapped or not: memfd_create() and /dev/shm.
-void add_memory_files(const std::string& folder, MemoryFiles& into) {
+// `sockets` gets the names of its sockets.
+void add_memory_files(const std::string& folder, MemoryFiles& into, std::set<std::string>& sockets) {
   DIR* all = ::opendir(folder.c_str());
   if (!all) return;
   while (const dirent* entry = ::readdir(all)) {
@@ -82,6 +87,7 @@ void add_memory_files(const std::string& folder, MemoryFiles& into) {
     const ssize_t n = ::readlinkat(::dirfd(all), entry->d_name, target, sizeof target);
     const std::string_view name(target, n > 0 ? static_cast<std::size_t>(n) : 0);
     struct stat facts {};
+    if (name.starts_with("socket:")) sockets.emplace(name);
     if ((name.starts_with("/memfd:") || name.starts_with("/dev/shm/")) &&
         ::fstatat(::dirfd(all), entry->d_name, &facts, 0) == 0)
       into[{facts.st_dev, facts.st_ino}] = static_cast<std::size_t>(facts.st_blocks) * 512;
@@ -135,6 +141,7 @@ ProcessTree::Usage ProcessTree::look_locked() {
       if (other != root_ && ::getpgid(other) == root_) waiting.push_back(other);
   Resident resident;
   MemoryFiles files;
+  std::set<std::string> sockets;
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     const pid_t pid = waiting[i];
     const std::vector<pid_t> threads = numbers_in(proc(pid, "task").c_str());
@@ -142,17 +149,19 @@ ProcessTree::Usage ProcessTree::look_locked() {
     const Resident its = resident_of(pid);
     resident.anonymous += its.anonymous;
     resident.shared += its.shared;
-    add_memory_files(proc(pid, "fd"), files);
+    add_memory_files(proc(pid, "fd"), files, sockets);
     if (auto start = start_of(pid)) seen_[pid] = *start;
     if (children_are_listed()) add_children(pid, threads, waiting);
   }
   if (total_of(files) > resident.shared) {  // some of it is not mapped; the files that we passed to it are
                                             // ours
     MemoryFiles ours;
-    add_memory_files("/proc/self/fd", ours);
+    std::set<std::string> none_of_its;
+    add_memory_files("/proc/self/fd", ours, none_of_its);
     for (const auto& [which, bytes] : ours) files.erase(which);
   }
-  usage.memory = resident.anonymous + std::max(resident.shared, total_of(files));
+  usage.memory =
+      resident.anonymous + std::max(resident.shared, total_of(files)) + sockets.size() * kSocketBytes;
   return usage;
 }
 

@@ -18,7 +18,7 @@ namespace capstone {
 class ProcessTree {
  public:
   struct Usage {
-    std::size_t memory = 0;  ///< [B] resident, without mappings of files and devices
+    std::size_t memory = 0;  ///< [B] resident, without mappings of files and devices; and sockets
     int tasks = 0;           ///< processes and threads
   };
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <thread>
 
+#include "harness/base/memory_group.h"
 #include "harness/base/process_tree.h"
 #include "harness/base/text.h"
 
@@ -66,8 +68,18 @@ int arrange_descriptors(std::vector<std::pair<int, int>> fds) {
   return 0;
 }
 
-[[noreturn]] void exec_child(const ProcessSpec& spec, char* const* argv, char* const* envp, int in, int out,
-                             int err, int report, pid_t parent) {
+// A file in memory that is read from its beginning.
+Descriptor file_of(const std::string& text) {
+  Descriptor file(::memfd_create("capstone-text", MFD_CLOEXEC));
+  if (file && (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+               ::lseek(file.get(), 0, SEEK_SET) != 0))
+    return {};
+  return file;
+}
+
+[[noreturn]] void exec_child(const ProcessSpec& spec, const std::vector<std::pair<int, int>>& fds,
+                             char* const* argv, char* const* envp, int in, int out, int err, int report,
+                             pid_t parent, int memory_group) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // the parent died before PR_SET_PDEATHSIG took effect
@@ -90,7 +102,8 @@ int arrange_descriptors(std::vector<std::pair<int, int>> fds) {
     rlimit file{spec.max_file, spec.max_file};
     ::setrlimit(RLIMIT_FSIZE, &file);
   }
-  if (!failure) failure = arrange_descriptors(spec.fds);
+  if (memory_group >= 0 && ::write(memory_group, "0", 1) != 1) failure = errno;
+  if (!failure) failure = arrange_descriptors(fds);
   if (!failure) {
     ::execve(argv[0], argv, envp);
     failure = errno;
@@ -104,7 +117,7 @@ struct Started {
   int in = -1, out = -1, err = -1;
 };
 
-Result<Started> start(const ProcessSpec& spec) {
+Result<Started> start(const ProcessSpec& spec, int memory_group) {
   if (spec.argv.empty()) return fail("no program to run", {}, {}, ExitCode::kInternal);
   std::vector<std::string> environment;
   if (spec.inherit_env)
@@ -133,6 +146,15 @@ Result<Started> start(const ProcessSpec& spec) {
   for (auto& entry : environment) envp.push_back(entry.data());
   envp.push_back(nullptr);
 
+  std::vector<Descriptor> files;
+  std::vector<std::pair<int, int>> fds = spec.fds;
+  for (const auto& [text, number] : spec.texts) {
+    files.push_back(file_of(text));
+    if (!files.back())
+      return fail(std::string("cannot hand a text to a process: ") + std::strerror(errno), spec.argv[0], {},
+                  ExitCode::kEnvironment);
+    fds.emplace_back(files.back().get(), number);
+  }
   Pipe in, out, err, report;
   if (!in.open() || !out.open() || !err.open() || !report.open())
     return fail(std::string("cannot open a pipe: ") + std::strerror(errno), {}, {}, ExitCode::kEnvironment);
@@ -140,7 +162,8 @@ Result<Started> start(const ProcessSpec& spec) {
   pid_t pid = ::fork();
   const int fork_errno = errno;
   if (pid == 0)
-    exec_child(spec, argv.data(), envp.data(), in.read, out.write, err.write, report.write, parent);
+    exec_child(spec, fds, argv.data(), envp.data(), in.read, out.write, err.write, report.write, parent,
+               memory_group);
   Pipe::shut(in.read);
   Pipe::shut(out.write);
   Pipe::shut(err.write);
@@ -181,6 +204,7 @@ struct Child::State {
   Clock::time_point begun = Clock::now();
 
   std::optional<ProcessTree> tree;          // set when the child runs
+  std::optional<MemoryGroup> group;         // set where the kernel counts memory, too
   std::function<int(bool)> reap_elsewhere;  // set where another process forked it
   std::atomic<bool> killed{false};
 
@@ -244,7 +268,9 @@ struct Child::State {
     for (;;) {
       const bool last_round = done;
       pollfd fds[3] = {{out_fd, POLLIN, 0}, {err_fd, POLLIN, 0}, {in, POLLOUT, 0}};
-      const int ready = ::poll(fds, 3, last_round ? 0 : 20);
+      // A child that has closed its output is usually about to end, and its end is waited for.
+      const int patience = out_fd < 0 && err_fd < 0 ? 1 : 20;  // [ms]
+      const int ready = ::poll(fds, 3, last_round ? 0 : patience);
       take(fds[0], out_fd, out);
       take(fds[1], err_fd, err);
       give(fds[2], in, input);
@@ -273,6 +299,7 @@ struct Child::State {
       while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
       }
     wait_status = status;
+    starved = starved || (group && group->exhausted());
     reaped = true;
     done = true;
     return true;
@@ -298,7 +325,9 @@ Result<Child> Child::start(const ProcessSpec& spec) {
   // The draining thread starts the child: a child dies with the *thread* that forked it (PR_SET_PDEATHSIG),
   // and this thread lives exactly as long as the child, whichever thread holds the handle.
   state->drain = std::thread([raw, promise = std::move(promise)]() mutable {
-    Result<Started> process = capstone::start(raw->spec);
+    if (raw->spec.max_memory)
+      raw->group = MemoryGroup::create(MemoryGroup::delegated(), raw->spec.max_memory);
+    Result<Started> process = capstone::start(raw->spec, raw->group ? raw->group->entrance() : -1);
     if (process) raw->process = *process, raw->tree.emplace(process->pid);
     const bool runs = process.has_value();
     promise.set_value(std::move(process));

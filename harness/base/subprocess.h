@@ -26,11 +26,12 @@ struct ProcessSpec {
   std::size_t max_output = 8u << 20;     ///< [B] of stdout and of stderr, each; more output kills the
                                          ///< group
   std::vector<std::pair<int, int>> fds;  ///< (our number, number in the child); all others are closed
-  std::size_t max_memory = 0;            ///< [B] resident, of the child and its descendants, polled; 0:
-                                         ///< unlimited
-  int max_tasks = 0;                     ///< processes and threads of the child and its descendants,
-                                         ///< polled; 0: unlimited
-  std::size_t max_file = 0;              ///< [B] RLIMIT_FSIZE; 0: unlimited
+  std::vector<std::pair<std::string, int>> texts;  ///< (bytes, number in the child) to be read from there
+  std::size_t max_memory = 0;  ///< [B] of the child and its descendants; polled, and counted by
+                               ///< the kernel where it can be (MemoryGroup); 0: unlimited
+  int max_tasks = 0;           ///< processes and threads of the child and its descendants,
+                               ///< polled; 0: unlimited
+  std::size_t max_file = 0;    ///< [B] RLIMIT_FSIZE; 0: unlimited
 };
 
 /// How a child ended.

@@ -248,7 +248,7 @@ Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspac
   PreparedCase prepared;
   prepared.plan = plan;
   CAPSTONE_TRY(prepared.layout, make_layout(which.bound, workspace_bytes, prepared_bytes));
-  prepared.image.resize(prepared.layout.bytes);
+  prepared.image.resize(prepared.layout.image_bytes());
   for (std::size_t i = 0; i < prepared.layout.tensors.size(); ++i) {
     const TensorSlot& slot = prepared.layout.tensors[i];
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
@@ -300,9 +300,8 @@ Result<PreparedCase> prepare_case(const Problem& problem, const CasePlan& plan, 
 void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,
                   std::uint64_t seed) {
   const Layout& layout = prepared.layout;
-  for (auto [offset, bytes] : layout.guards()) poison_bytes(image.subspan(offset, bytes), seed ^ offset);
-  if (layout.workspace_bytes)
-    poison_bytes(image.subspan(layout.workspace_offset, layout.workspace_bytes), seed ^ 0x9e3779b97f4a7c15u);
+  for (auto [offset, bytes] : layout.guards())
+    if (offset < layout.image_bytes()) poison_bytes(image.subspan(offset, bytes), seed ^ offset);
   for (const TensorSlot& slot : layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     if (parameter.role == Role::kOutput) poison(part(image, slot), parameter.dtype, seed);
@@ -341,18 +340,21 @@ std::string describe_byte(const Problem& problem, const Layout& layout, std::siz
 
 // Notes a write outside of every tensor, the workspace and what prepare() made; true when there was one.
 bool guards_broken(const Problem& problem, const Layout& layout, std::span<const std::byte> before,
-                   std::span<const std::byte> after, CaseResult& result) {
+                   std::span<const std::byte> after, std::optional<std::size_t> overwritten,
+                   CaseResult& result) {
+  std::optional<std::size_t> written;
   for (auto [offset, bytes] : layout.guards()) {
+    if (offset >= layout.image_bytes()) break;
     if (std::memcmp(before.data() + offset, after.data() + offset, bytes) == 0) continue;
-    std::size_t at = offset;
-    while (before[at] == after[at]) ++at;
-    result.problem = "memory outside the tensors was written";
-    result.where = describe_byte(problem, layout, at);
-    result.hint =
-        "an index runs past the end: guard the last block with `if (i < n)`, and check ragged sizes";
-    return true;
+    for (written = offset; before[*written] == after[*written];) ++*written;
+    break;
   }
-  return false;
+  if (!written) written = overwritten;
+  if (!written) return false;
+  result.problem = "memory outside the tensors was written";
+  result.where = describe_byte(problem, layout, *written);
+  result.hint = "an index runs past the end: guard the last block with `if (i < n)`, and check ragged sizes";
+  return true;
 }
 
 bool same_bytes(std::span<const std::byte> before, std::span<const std::byte> after, std::size_t offset,
@@ -378,10 +380,12 @@ std::string first_difference(const Problem& problem, const Layout& layout, std::
 }
 
 CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared,
-                               std::span<const std::byte> before, std::span<const std::byte> after) {
+                               std::span<const std::byte> before, std::span<const std::byte> after,
+                               std::optional<std::size_t> overwritten) {
   CaseResult result = blank_result(prepared.plan);
   const Layout& layout = prepared.layout;
-  if (guards_broken(problem, layout, before, after, result)) {
+  const bool in_workspace = overwritten && *overwritten < layout.workspace_offset + layout.workspace_bytes;
+  if (guards_broken(problem, layout, before, after, in_workspace ? std::nullopt : overwritten, result)) {
     result.problem = "prepare(): " + result.problem;
     return result;
   }
@@ -391,7 +395,7 @@ CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepa
     result.hint = "prepare() writes to `prepared` alone";
     return result;
   }
-  if (!same_bytes(before, after, layout.workspace_offset, layout.workspace_bytes)) {
+  if (in_workspace) {
     result.problem = "prepare() wrote to the workspace";
     result.hint = "prepare() writes to `prepared` alone; the workspace belongs to one launch";
     return result;
@@ -401,9 +405,10 @@ CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepa
 }
 
 CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
-                   std::span<const std::byte> after, std::uint64_t poison_seed) {
+                   std::span<const std::byte> after, std::uint64_t poison_seed,
+                   std::optional<std::size_t> overwritten) {
   CaseResult result = blank_result(prepared.plan);
-  if (guards_broken(problem, prepared.layout, before, after, result)) return result;
+  if (guards_broken(problem, prepared.layout, before, after, overwritten, result)) return result;
   for (const TensorSlot& slot : prepared.layout.tensors) {
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
     if (parameter.is_written()) continue;

@@ -2,6 +2,7 @@
 // The cases of gate one: which sizes, which inputs, what is expected, and whether an output is right.
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ CaseResult blank_result(const CasePlan& plan);
 struct PreparedCase {
   CasePlan plan;
   Layout layout;
-  std::vector<std::byte> image;  ///< the arena with inputs in place; everything else undefined
+  /// [layout.image_bytes()] The arena up to the workspace, with inputs in place; everything else undefined
+  std::vector<std::byte> image;
   struct Output {
     int parameter;                        ///< in the signature
     int slot;                             ///< in layout.tensors
@@ -93,7 +95,8 @@ Json call_extents(const Problem& problem, const Layout& layout);
 Result<Json> workspace_arguments(const BoundProblem& bound);
 Result<Json> workspace_arguments(const Problem& problem, const Sizes& sizes);
 
-/// Poisons outputs, workspace and guard bands of an arena image with fresh random patterns.
+/// Poisons outputs and guard bands of an image with fresh random patterns. What lies behind the image is
+/// poisoned in the arena: poison_workspace() (harness/runtime/worker/arena.h).
 void poison_image(const Problem& problem, const PreparedCase& prepared, std::span<std::byte> image,
                   std::uint64_t seed);
 
@@ -103,19 +106,22 @@ void hide_inputs(const Problem& problem, const PreparedCase& prepared, std::span
                  std::uint64_t seed);
 
 /// Looks at the arena after prepare(), which writes its own region alone. `before` is the image that it began
-/// with.
+/// with. `overwritten`: see overwritten_workspace().
 CaseResult examine_preparation(const Problem& problem, const PreparedCase& prepared,
-                               std::span<const std::byte> before, std::span<const std::byte> after);
+                               std::span<const std::byte> before, std::span<const std::byte> after,
+                               std::optional<std::size_t> overwritten = {});
 
 /// The first element that differs in its bits between two runs, "y[3, 7]"; empty when all outputs are the
 /// same.
 std::string first_difference(const Problem& problem, const Layout& layout, std::span<const std::byte> one,
                              std::span<const std::byte> other);
 
-/// Looks at the arena after a run. `before` is the image the run began with.
+/// Looks at the arena after a run. `before` is the image the run began with. `overwritten`: a byte of the
+/// guard band behind the workspace that was written.
 /// The result is passed, or says what is wrong, where, with a diagnosis.
 CaseResult examine(const Problem& problem, const PreparedCase& prepared, std::span<const std::byte> before,
-                   std::span<const std::byte> after, std::uint64_t poison_seed);
+                   std::span<const std::byte> after, std::uint64_t poison_seed,
+                   std::optional<std::size_t> overwritten = {});
 
 Json sizes_json(const Sizes& sizes);
 

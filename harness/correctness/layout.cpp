@@ -23,8 +23,8 @@ std::vector<std::pair<std::size_t, std::size_t>> Layout::guards() const {
     end = start + length;
   };
   for (const TensorSlot& slot : tensors) band_before(slot.offset, slot.bytes);
-  band_before(workspace_offset, workspace_bytes);
   if (prepared_offset) band_before(prepared_offset, prepared_bytes);
+  band_before(workspace_offset, workspace_bytes);
   band_before(bytes, 0);
   return bands;
 }
@@ -46,14 +46,14 @@ Result<Layout> make_layout(const BoundProblem& bound, std::size_t workspace_byte
       return too_large(problem.signature[static_cast<std::size_t>(tensor.parameter)].name, bound.sizes);
     layout.tensors.push_back(std::move(slot));
   }
-  if (workspace_bytes > kMostBytes - end) return too_large("the workspace", bound.sizes);
-  layout.workspace_bytes = workspace_bytes;
-  layout.workspace_offset = place(workspace_bytes);
   if (problem.prepare) {
     if (prepared_bytes > kMostBytes - end) return too_large("what prepare() makes", bound.sizes);
     layout.prepared_bytes = prepared_bytes;
     layout.prepared_offset = place(prepared_bytes);
   }
+  if (workspace_bytes > kMostBytes - end) return too_large("the workspace", bound.sizes);
+  layout.workspace_bytes = workspace_bytes;
+  layout.workspace_offset = place(workspace_bytes);
   layout.bytes = rounded_up(end + Layout::kGuard);
   return layout;
 }

@@ -19,8 +19,9 @@ struct TensorSlot {
   std::size_t offset = 0;  ///< [B] from the start of the arena; a multiple of Layout::kAlign
 };
 
-/// The arena of one case: guard, tensor, guard, tensor, … guard, workspace, guard; and, if the problem has
-/// `prepare`, the output of prepare() and one more guard.
+/// The arena of one case: guard, tensor, guard, tensor, … guard; if the problem has `prepare`, the output of
+/// prepare() and a guard; and at the end, where no copy of the rest has to hold it, the workspace and a
+/// guard.
 struct Layout {
   static constexpr std::size_t kGuard = 4096;  ///< [B] minimum width of a guard band
   static constexpr std::size_t kAlign = 256;   ///< [B] of every tensor's base
@@ -31,6 +32,9 @@ struct Layout {
   std::size_t prepared_offset = 0;  ///< 0 if the problem has no `prepare`
   std::size_t prepared_bytes = 0;   ///< as requested; may be 0
   std::size_t bytes = 0;            ///< of the whole arena
+
+  /// Bytes before the workspace: what an image of the arena holds.
+  std::size_t image_bytes() const { return workspace_offset; }
 
   /// The slot of a parameter, or null for a scalar.
   const TensorSlot* find(int parameter) const;

@@ -99,8 +99,10 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   }
   const Layout& layout = prepared.layout;
   std::vector<std::byte> before(image.begin(), image.end()), after(image.size());
-  hide_inputs(*setup.problem, prepared, before, fresh_seed());
+  const std::uint64_t seed = fresh_seed();
+  hide_inputs(*setup.problem, prepared, before, seed);
   CAPSTONE_CHECK(setup.arena->load(before));
+  CAPSTONE_CHECK(poison_workspace(*setup.arena, layout, seed));
   request["op"] = "prepare";
   request["prepared"] = layout.prepared_offset;
   if (auto answer = worker.ask(request, setup.run_timeout + kLastWords); !answer)
@@ -108,7 +110,8 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   CAPSTONE_CHECK(setup.arena->fetch(after));
   std::memcpy(image.data() + layout.prepared_offset, after.data() + layout.prepared_offset,
               layout.prepared_bytes);
-  return Outcome(examine_preparation(*setup.problem, prepared, before, after));
+  CAPSTONE_TRY(const auto overwritten, overwritten_workspace(*setup.arena, layout, seed, true));
+  return Outcome(examine_preparation(*setup.problem, prepared, before, after, overwritten));
 }
 
 namespace {
@@ -218,6 +221,7 @@ class CaseLoop {
       return wrong(std::move(*preparation));
     }
     CAPSTONE_CHECK(setup_.arena->load(before));
+    CAPSTONE_CHECK(poison_workspace(*setup_.arena, prepared.layout, poison_seed));
     request["workspace"] =
         prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
     if (problem_.prepare) request["prepared"] = prepared.layout.prepared_offset;
@@ -229,7 +233,9 @@ class CaseLoop {
       return false;
     }
     CAPSTONE_CHECK(setup_.arena->fetch(after));
-    CaseResult result = examine(problem_, prepared, before, after, poison_seed);
+    CAPSTONE_TRY(const auto overwritten,
+                 overwritten_workspace(*setup_.arena, prepared.layout, poison_seed, false));
+    CaseResult result = examine(problem_, prepared, before, after, poison_seed, overwritten);
     result.schedule = schedule;
     if (auto kernels = answer->message.find("kernels");
         kernels != answer->message.end() && kernels->is_number_unsigned()) {

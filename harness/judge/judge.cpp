@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
+#include "harness/base/files.h"
 #include "harness/judge/decide.h"
 #include "harness/judge/inspect.h"
 #include "harness/judge/pipeline.h"
 #include "harness/judge/python_candidate.h"
+#include "harness/judge/source_text.h"
 
 namespace capstone {
 namespace {
@@ -111,7 +113,7 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& wanted, const Resourc
       on_gpu && wanted.options.quick && is_timed(wanted) ? first_look(wanted) : wanted;
   const Sandbox sandbox = Sandbox::detect(resources);
   const JudgeContext context{&request, &resources, &say, &sandbox};
-  const OracleInWaiting oracle(request, resources);
+  const OracleInWaiting oracle(request, resources, &sandbox);
   CAPSTONE_TRY(auto measurements, run(request, parts_of(context, choice, oracle), oracle));
   if (on_gpu ? request.options.check_races : !request.options.quick) {
     std::vector<GateOne> before;
@@ -120,7 +122,12 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& wanted, const Resourc
     if (on_gpu) revoke_gate_two(measurements, before);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  for (Measurement& m : measurements) m.seconds = seconds;
+  for (Measurement& m : measurements) {
+    m.seconds = seconds;
+    const auto source = read_file(m.source);
+    std::string label = source ? label_of_hidden_text(*source, is_python(m.source)) : std::string();
+    if (!label.empty()) m.labels.push_back(std::move(label));
+  }
   return measurements;
 }
 

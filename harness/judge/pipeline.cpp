@@ -11,9 +11,10 @@
 
 namespace capstone {
 
-OracleInWaiting::OracleInWaiting(const JudgeRequest& request, const Resources& resources)
-    : pending_(std::async(std::launch::async, [&request, &resources] {
-                 return load_oracle(*request.problem, resources, request.options.python);
+OracleInWaiting::OracleInWaiting(const JudgeRequest& request, const Resources& resources,
+                                 const Sandbox* sandbox)
+    : pending_(std::async(std::launch::async, [&request, &resources, sandbox] {
+                 return load_oracle(*request.problem, resources, request.options.python, sandbox);
                }).share()) {}
 
 Result<const Oracle*> OracleInWaiting::get() const {

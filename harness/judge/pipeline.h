@@ -83,8 +83,8 @@ struct JudgeContext {
 /// The oracle of a problem, loaded while candidates are built.
 class OracleInWaiting {
  public:
-  /// The request and the resources must outlive every copy.
-  OracleInWaiting(const JudgeRequest& request, const Resources& resources);
+  /// The request, the resources and the sandbox must outlive every copy.
+  OracleInWaiting(const JudgeRequest& request, const Resources& resources, const Sandbox* sandbox = nullptr);
   /// @error see load_oracle()
   Result<const Oracle*> get() const;
 

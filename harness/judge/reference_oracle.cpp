@@ -10,6 +10,7 @@
 #include "harness/correctness/cases.h"
 #include "harness/correctness/inputs.h"
 #include "harness/judge/gate_one.h"
+#include "harness/runtime/oracle/sandboxed_oracle.h"
 #include "harness/runtime/python/runner.h"
 
 namespace capstone {
@@ -144,8 +145,10 @@ Result<std::shared_ptr<ReferenceOracle>> load_reference_oracle(const Problem& pr
   return std::make_shared<PythonOracle>(problem, std::move(*runner));
 }
 
-Result<Oracle> load_oracle(const Problem& problem, const Resources& resources, const std::string& wanted) {
-  if (!problem.oracle_is_reference) return Oracle::load(problem, resources);
+Result<Oracle> load_oracle(const Problem& problem, const Resources& resources, const std::string& wanted,
+                           const Sandbox* sandbox) {
+  if (!problem.oracle_is_reference)
+    return start_oracle(problem, resources, sandbox ? *sandbox : Sandbox::detect(resources));
   CAPSTONE_TRY(auto reference, load_reference_oracle(problem, resources, wanted));
   return Oracle(std::move(reference));
 }

@@ -71,7 +71,7 @@ Result<Json> examine(const ImportRequest& request, const Python& python, const R
     return fail("the file takes too much memory on the CPU at any size", where,
                 "give its constants smaller values");
   auto text = read_file(out, std::size_t{64} << 20);
-  Json found = text ? Json::parse(*text, nullptr, false) : Json();
+  Json found = text ? parse_json(*text) : Json();
   if (!found.is_object()) {
     const std::string said = last_line(to_utf8(ran.err)).substr(0, 300);
     if (ran.end == End::kExited && ran.status == kNoTorch) return fail(broken_torch(python, said));

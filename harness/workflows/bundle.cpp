@@ -105,7 +105,7 @@ Result<std::vector<std::string>> settle_definition(const Workspace& workspace, P
     return std::vector<std::string>{
         fmt::format("{}{} {}; it came with the bundle (SHA-256 {}) and was trusted", kForeignDefinition,
                     packed.id, why, packed.digest.substr(0, 12))};
-  return fail(fmt::format("the bundle's problem, {}, {}, and judging would run its oracle on this machine",
+  return fail(fmt::format("the bundle's problem, {}, {}, and a GPU here would run its baseline outside the sandbox",
                           packed.id, why),
               file.string(),
               std::string(ours ? "pack it with the same version of capstone; or, " : "") +

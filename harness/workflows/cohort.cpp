@@ -11,7 +11,7 @@ fs::path OpenCohort::project_of(const std::string& submission) const {
 
 Json OpenCohort::evidence_of(const std::string& submission) const {
   auto text = read_file(folder_of(submission) / "score_sheet.json", 64u << 20);
-  Json json = text ? Json::parse(*text, nullptr, false) : Json();
+  Json json = text ? parse_json(*text) : Json();
   return json.is_object() ? json : Json::object();
 }
 

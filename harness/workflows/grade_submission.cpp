@@ -386,7 +386,7 @@ std::string status_line(const GradingStatus& status) {
 }
 
 GradingStatus parse_status(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, false);
+  const Json json = parse_json(line);
   GradingStatus status;
   if (!json.is_object()) return status;
   const std::string state = json.value("state", "");

@@ -126,7 +126,7 @@ class KernelBenchRun {
     const fs::path folder = out_ / "problems" / file.id(), mark = out_ / "problems" / (file.id() + ".json");
     const Json wanted{{"source", digest}, {"memory", memory_}, {"tool", workspace_.resources.version}};
     if (auto text = read_file(mark)) {
-      const Json found = Json::parse(*text, nullptr, false);
+      const Json found = parse_json(*text);
       auto problem = load_problem(folder);
       if (found.is_object() && found.value("import", Json()) == wanted && problem)
         return ImportedProblem{std::move(*problem), found.value("notes", std::vector<std::string>())};

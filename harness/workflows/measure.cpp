@@ -7,6 +7,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/runtime/build/cache.h"
 #include "harness/workflows/pending_versions.h"
 
 namespace capstone::workflows {
@@ -112,6 +113,7 @@ Result<MeasureOutcome> measure(const MeasureRequest& request, const Workspace& w
   CAPSTONE_TRY(auto candidates, candidates_of(project, ledger, request, progress));
   CAPSTONE_TRY(auto measurements,
                judge_and_record(project, std::move(candidates), request.judge, workspace, progress));
+  prune_cache(workspace.resources.cache);
   return outcome_of(project, std::move(measurements));
 }
 

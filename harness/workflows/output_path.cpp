@@ -44,7 +44,7 @@ const char* name_of(Output kind) {
 }
 
 bool is_object_with(std::string_view text, std::initializer_list<const char*> keys) {
-  const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
+  const Json json = parse_json(text);
   return json.is_object() &&
          std::all_of(keys.begin(), keys.end(), [&](const char* key) { return json.contains(key); });
 }

@@ -1,4 +1,6 @@
 // Command lines and files that are not what they should be.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "tests/cli/command.h"
@@ -200,6 +202,43 @@ TEST_F(BadInput, CacheThatCannotBeWrittenIsNamedAndNothingIsRecorded) {
   EXPECT_TRUE(says(answer.err, "set CAPSTONE_CACHE"));
   EXPECT_TRUE(records(root, "measurement").empty());
   expect_ledger_intact(root);
+}
+
+// A worker that somebody else put into the cache would run.
+TEST_F(BadInput, CacheThatOthersCanWriteToIsRefused) {
+  const fs::path cache = home_ / "cache";
+  fs::create_directory(cache);
+  auto list = [&] { return capstone({"problems"}, {.env = {{"CAPSTONE_CACHE", cache.string()}}}); };
+  fs::permissions(cache, fs::perms::all);
+  Outcome answer = list();
+  EXPECT_EQ(answer.code, 3) << answer;
+  EXPECT_TRUE(says(answer.err, "every user can write to the cache folder"));
+  EXPECT_TRUE(says(answer.err, "--> " + cache.string()));
+  EXPECT_TRUE(says(answer.err, "set CAPSTONE_CACHE"));
+  fs::permissions(cache, fs::perms::owner_all | fs::perms::group_all);
+  EXPECT_EQ(list().code, 0);
+  EXPECT_EQ(fs::status(cache).permissions(), fs::perms::owner_all) << "closed to the group";
+  if (::geteuid() != 0) return;  // only root can give a folder away
+  ASSERT_EQ(::chown(cache.c_str(), 65534, 65534), 0);
+  answer = list();
+  EXPECT_EQ(answer.code, 3) << answer;
+  EXPECT_TRUE(says(answer.err, "the cache folder belongs to another user"));
+  fs::create_symlink(home_, home_ / "link");
+  ASSERT_EQ(::lchown((home_ / "link").c_str(), 65534, 65534), 0);
+  EXPECT_EQ(capstone({"problems"}, {.env = {{"CAPSTONE_CACHE", (home_ / "link").string()}}}).code, 3)
+      << "a link of another user's, to a folder of ours";
+}
+
+TEST_F(BadInput, WithoutAHomeTheCacheIsAFolderOfTheUsersOwn) {
+  const fs::path temporary = home_ / "tmp", cache = temporary / ("capstone-" + std::to_string(::geteuid()));
+  fs::create_directory(temporary);
+  const How bare{.env = {{"HOME", ""}, {"CAPSTONE_CACHE", ""}, {"TMPDIR", temporary.string()}}};
+  EXPECT_EQ(capstone({"problems"}, bare).code, 0);
+  EXPECT_EQ(fs::status(cache).permissions(), fs::perms::owner_all);
+  fs::permissions(cache, fs::perms::all);
+  const Outcome answer = capstone({"problems"}, bare);
+  EXPECT_EQ(answer.code, 3) << answer;
+  EXPECT_TRUE(says(answer.err, "--> " + cache.string()));
 }
 
 TEST_F(BadInput, StateFolderThatCannotBeWrittenIsNamed) {

@@ -16,6 +16,15 @@ class FastPs : public CliTest {
   }
 };
 
+TEST_F(FastPs, AFileThatIsNestedTooDeepIsRefused) {
+  std::string deep;
+  for (int i = 0; i < 200000; ++i) deep += "{\"a\":";
+  spit(home_ / "deep.json", deep + "1" + std::string(200000, '}'));
+  const Outcome answer = capstone({"fast-p", "deep.json"});
+  EXPECT_EQ(answer.code, 2) << answer;
+  EXPECT_TRUE(says(answer.err, "deep.json"));
+}
+
 TEST_F(FastPs, ResultsInKernelBenchsFormAreCounted) {
   const std::string file = results();
   Outcome shown = capstone({"fast-p", file, "--baseline", (home_ / "baseline.json").string(), "-k", "1", "2",

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "tests/cli/command.h"
 #include "tests/project/mutations.h"
@@ -46,6 +47,55 @@ TEST_F(Accident, AFileSystemWithoutSpaceLeavesTheLedgerAsItWas) {
   EXPECT_EQ(answer.code, 0) << answer;
   EXPECT_TRUE(says(answer.out, "code=3"));
   EXPECT_TRUE(says(answer.err, "error: "));
+}
+
+TEST_F(Accident, AFullDiskIsTheMachinesFaultForANewProject) {
+  if (program({"unshare", "-rm", "sh", "-c", "mkdir t && mount -t tmpfs tmpfs t"}).code != 0)
+    GTEST_SKIP() << "no tmpfs can be mounted here";
+  const Outcome full =
+      program({"unshare", "-rm", "sh", "-c",
+               "mkdir small; mount -t tmpfs -o size=16k tmpfs small; cd small; \"" CAPSTONE_BINARY
+               "\" init softmax project --from 02; echo code=$?; ls"});
+  EXPECT_EQ(full.out, "code=3\n") << full;
+  EXPECT_TRUE(says(full.err, "No space left on device"));
+  EXPECT_TRUE(says(full.err, "--> "));
+  EXPECT_TRUE(says(full.err, "hint: "));
+}
+
+TEST_F(Accident, ALineThatIsNestedTooDeepIsDamageLikeAnyOther) {
+  const fs::path root = project();
+  ASSERT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0);
+  std::string deep = "{\"seq\": ";
+  for (int i = 0; i < 200000; ++i) deep += "[";
+  std::ofstream(ledger_of(root), std::ios::app) << deep << std::string(200000, ']') << "}\n";
+  const Outcome verified = capstone({"ledger", "--verify"}, {.cwd = root});
+  EXPECT_EQ(verified.code, 2) << verified.err.substr(0, 2000);
+  EXPECT_TRUE(says(verified.err, "the ledger has 1 fault"));
+  const Outcome reported = capstone({"report"}, {.cwd = root});
+  EXPECT_GE(reported.code, 0);
+  EXPECT_LT(reported.code, 70) << reported.err.substr(0, 2000);
+}
+
+// Whichever step of a build it is that finds no room.
+TEST_F(Accident, AFullCacheIsTheMachinesFaultInEveryStep) {
+  if (program({"unshare", "-rm", "sh", "-c", "mkdir t && mount -t tmpfs tmpfs t"}).code != 0)
+    GTEST_SKIP() << "no tmpfs can be mounted here";
+  const fs::path root = project("project", "02");
+  const std::string inside =
+      "set -e; mkdir small; mount -t tmpfs -o size=$0,mode=700 tmpfs small; "
+      "ln -s \"" CAPSTONE_TEST_CACHE
+      "/cuda-headers\" small/; cd project; code=0; "
+      "CAPSTONE_CACHE=$PWD/../small \"" CAPSTONE_BINARY
+      "\" measure --backend emulated --quick --hidden 0 >&2 || code=$?; echo code=$code";
+  for (const char* size : {"256k", "1800k", "3m"}) {
+    const Outcome full = program({"unshare", "-rm", "sh", "-c", inside, size});
+    EXPECT_TRUE(says(full.out, "code=3")) << size << full;
+    EXPECT_TRUE(says(full.err, "No space left on device")) << size << full;
+    EXPECT_TRUE(says(full.err, "CAPSTONE_CACHE")) << size << full;
+    EXPECT_TRUE(says(full.err, "small/")) << "where: " << size << full;
+    fs::remove(home_ / "small");
+  }
+  EXPECT_TRUE(records(root, "measurement").empty());
 }
 
 TEST_F(Accident, ADiskThatIsFullForTheCompilerIsNotTheKernelsFault) {

@@ -67,7 +67,7 @@ TEST(Layout, NoWorkspaceStillGetsAnAddress) {
   EXPECT_LT(layout->workspace_offset, layout->bytes);
 }
 
-TEST(Layout, PreparedRegionLiesBehindTheWorkspaceBetweenGuards) {
+TEST(Layout, TheWorkspaceLiesBehindAllThatAnImageHolds) {
   Problem problem = matrices();
   EXPECT_EQ(make_layout(problem, kSizes, 777, 0)->prepared_offset, 0u);
   problem.prepare = true;
@@ -75,10 +75,13 @@ TEST(Layout, PreparedRegionLiesBehindTheWorkspaceBetweenGuards) {
   ASSERT_TRUE(layout.has_value());
   EXPECT_EQ(layout->prepared_bytes, 333u);
   EXPECT_EQ(layout->prepared_offset % Layout::kAlign, 0u);
-  EXPECT_GE(layout->prepared_offset, layout->workspace_offset + 777 + Layout::kGuard);
+  EXPECT_GE(layout->prepared_offset,
+            layout->tensors.back().offset + layout->tensors.back().bytes + Layout::kGuard);
+  EXPECT_GE(layout->workspace_offset, layout->prepared_offset + 333 + Layout::kGuard);
+  EXPECT_EQ(layout->image_bytes(), layout->workspace_offset);
   const auto guards = layout->guards();
   ASSERT_EQ(guards.size(), layout->tensors.size() + 3);
-  EXPECT_EQ(guards.back().first, layout->prepared_offset + 333);
+  EXPECT_EQ(guards.back().first, layout->workspace_offset + 777);
   EXPECT_EQ(guards.back().first + guards.back().second, layout->bytes);
   EXPECT_FALSE(make_layout(problem, kSizes, 0, ~std::size_t{0}).has_value());
 }

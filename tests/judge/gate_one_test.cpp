@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <set>
 
 #include "harness/base/files.h"
@@ -239,6 +240,46 @@ TEST(GateOneOnTheCpu, AWorkspaceThatMakesNoSenseAtTheMeasuredSizeIsTheKernelsFai
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->problem, "workspace_bytes() asks for more than 8 GiB, or for nonsense");
   EXPECT_EQ(failure->sizes, sizes_json(problem_of("softmax").measure));
+}
+
+// The most memory that this process has held at once since the last call, in bytes.
+std::size_t peak_of_memory() {
+  std::ifstream status("/proc/self/status");
+  std::size_t peak = 0;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) peak = std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return peak;
+}
+
+TEST(GateOneOnTheCpu, TheJudgeHoldsAWorkspaceOnce) {
+  const std::size_t bytes = std::size_t{256} << 20;
+  const CasePlan plan{"check-0", {{"rows", 4}, {"cols", 33}}, 7, Battery::kPlain};
+  const std::string source = kRight + "extern \"C\" size_t workspace_bytes(int64_t, int64_t) { return " +
+                             std::to_string(bytes) + "; }";
+  ASSERT_EQ(judged("softmax", kRight, plan).gate_one, GateOne::kPassed);
+  peak_of_memory();
+  ASSERT_EQ(judged("softmax", kRight, plan).gate_one, GateOne::kPassed);
+  const std::size_t without = peak_of_memory();
+  ASSERT_EQ(judged("softmax", source, plan).gate_one, GateOne::kPassed);
+  EXPECT_LT(peak_of_memory(), without + bytes + bytes / 4);
+}
+
+TEST(GateOneOnTheCpu, AWriteBehindTheWorkspaceIsSeen) {
+  const CasePlan plan{"check-0", {{"rows", 4}, {"cols", 33}}, 7, Battery::kPlain};
+  const auto with = [&](const std::string& index) {
+    std::string source = kRight;
+    source.replace(source.find("  rows_of<<<"), 0,
+                   "  mark<<<1, 1, 0, stream>>>(static_cast<float*>(workspace) + " + index + ");\n");
+    source.replace(source.find("extern \"C\""), 0, "__global__ void mark(float* place) { *place = 1; }\n");
+    return judged("softmax", source + "extern \"C\" size_t workspace_bytes(int64_t, int64_t) { return 400; }",
+                  plan);
+  };
+  EXPECT_EQ(with("99").gate_one, GateOne::kPassed);
+  const Measurement m = with("100");
+  EXPECT_EQ(m.gate_one, GateOne::kWrong);
+  ASSERT_TRUE(m.first_failure());
+  EXPECT_EQ(m.first_failure()->problem, "memory outside the tensors was written");
 }
 
 // The verdict is that of the case which is shown, not of what came after it.

@@ -78,6 +78,7 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
   CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, run, prepared.image));
   if (!preparation) return fail(refused(preparation.error()));
   CAPSTONE_CHECK(arena.load(prepared.image));
+  CAPSTONE_CHECK(poison_workspace(arena, prepared.layout, kPoisonSeed));
   run["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
   if (problem.prepare) run["prepared"] = prepared.layout.prepared_offset;
   run["observe"] = true;

@@ -9,6 +9,7 @@
 // Exit status: 0 written · 1 findings, nothing written · 2 wrong usage, or a file cannot be read or written ·
 // 3 as 1, with --text, when a GPU could run the file and only the CPU cannot.
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -108,7 +109,7 @@ int main(int argc, char** argv) {
   out << result.text;
   out.close();
   if (!out) {
-    std::fprintf(stderr, "capstone-rewrite: cannot write %s\n", argv[2]);
+    std::fprintf(stderr, "capstone-rewrite: cannot write %s: %s\n", argv[2], std::strerror(errno));
     return 2;
   }
   return 0;

@@ -70,7 +70,7 @@ std::vector<std::string> public_words(const ProjectConfig& config) {
 Instant last_record_time(std::string_view ledger) {
   std::string_view body = trim(ledger);
   std::size_t newline = body.rfind('\n');
-  Json line = Json::parse(newline == body.npos ? body : body.substr(newline + 1), nullptr, false);
+  Json line = parse_json(newline == body.npos ? body : body.substr(newline + 1));
   if (!line.is_object() || !line.contains("time") || !line["time"].is_string()) return 0;
   return std::max<Instant>(0, parse_instant(line["time"].get<std::string>()).value_or(0));
 }

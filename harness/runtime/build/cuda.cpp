@@ -13,6 +13,7 @@
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
+#include "harness/runtime/build/cache.h"
 #include "harness/runtime/build/compiler.h"
 #include "harness/runtime/build/neighbours.h"
 
@@ -211,7 +212,7 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
 
   Artifact artifact;
   std::error_code code;
-  if (fs::exists(library, code)) {
+  if (use_cached(folder) && fs::exists(library, code)) {
     artifact.result.ok = artifact.result.cached = true;
     artifact.program = library;
     artifact.device_code = folder / "kernel.fatbin";

@@ -15,6 +15,7 @@
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "harness/runtime/build/build.h"
+#include "harness/runtime/build/cache.h"
 #include "harness/runtime/build/compiler.h"
 #include "harness/runtime/build/cuda.h"
 #include "harness/runtime/build/linker_messages.h"
@@ -190,8 +191,7 @@ Result<fs::path> cached_object(const Toolchain& tools, const Resources& resource
                                const std::string& standard) {
   const std::string digest = DigestBuilder().add("tools", tools.identity).add(name, text).hex();
   const fs::path folder = cache / "objects", object = folder / (name + "-" + digest.substr(0, 32) + ".o");
-  std::error_code ignored;
-  if (fs::exists(object, ignored)) return object;
+  if (use_cached(object)) return object;
   CAPSTONE_CHECK(make_folders(folder));
   const fs::path source = scratch / (name + ".cpp"), fresh = scratch / (name + ".o");
   CAPSTONE_CHECK(write_file_atomic(source, text));
@@ -435,21 +435,47 @@ class EmulatedBuild {
     CAPSTONE_TRY(std::string text, read_file(preprocessed()));
     // The header lies in a folder whose name changes from build to build.
     text = replace_all(std::move(text), scratch_.path().string(), "build");
-    const std::string shape = request_.problem ? adapter_ : "program";
-    // What the assembler includes is not in the preprocessed text.
-    const bool more = text.find(".include") != std::string::npos || text.find("incbin") != std::string::npos;
     digest_ = DigestBuilder()
                   .add("tools", tools_.identity)
-                  .add("adapter", shape)
+                  .add("adapter", request_.problem ? adapter_ : "program")
                   .add("source", text)
                   .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no")
-                  .add("neighbours", more ? digest_of_neighbours(request_.source) : "")
                   .hex();
-    artifact_.program = cache_ / digest_ / "worker";
     std::error_code ignored;
-    result().cached = result().ok = fs::exists(artifact_.program, ignored);
+    if (fs::exists(mark_of_more(), ignored)) {
+      use_cached(cache_ / digest_);
+      add_neighbours();
+    }
+    artifact_.program = cache_ / digest_ / "worker";
+    result().cached = result().ok = use_cached(cache_ / digest_) && fs::exists(artifact_.program, ignored);
     if (!result().ok) artifact_.program.clear();
     return result().ok;
+  }
+
+  /// What the assembler reads is not in the preprocessed text, and no search there finds every way to say it.
+  /// The assembler lists what it has read. Where that is more than the source, this mark lies where the build
+  /// would be looked up, and its place depends on all that lies in the source's folder.
+  fs::path mark_of_more() const { return cache_ / digest_ / "reads_more"; }
+  fs::path assembler_read() const { return scratch_.path() / "assembler.d"; }
+
+  void add_neighbours() {
+    digest_ =
+        DigestBuilder().add("source", digest_).add("neighbours", digest_of_neighbours(request_.source)).hex();
+    with_neighbours_ = true;
+  }
+
+  Result<void> note_what_the_assembler_read() {
+    CAPSTONE_TRY(const std::string list, read_file(assembler_read()));
+    bool more = false;
+    for (const std::string& line : split(list.substr(std::min(list.find(": ") + 1, list.size())), '\n'))
+      for (const std::string& word : split(line, ' '))
+        more |= !word.empty() && word != "\\" && word != file_name() &&
+                !word.starts_with(scratch_.path().string());
+    if (!more || with_neighbours_) return {};
+    CAPSTONE_CHECK(make_folders(cache_ / digest_));
+    CAPSTONE_CHECK(write_file_atomic(mark_of_more(), ""));
+    add_neighbours();
+    return {};
   }
 
   Result<bool> rewrite() {
@@ -471,7 +497,7 @@ class EmulatedBuild {
                   ExitCode::kInternal);
     for (const std::string& line : split(process.out, '\n')) {
       if (line.empty()) continue;
-      const Json finding = Json::parse(line, nullptr, false);
+      const Json finding = parse_json(line);
       if (finding.is_discarded()) continue;
       take_finding(finding);
     }
@@ -501,14 +527,19 @@ class EmulatedBuild {
   Result<void> compile() {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
-    argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string()});
+    argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string(),
+                             "-Xassembler", "--MD", "-Xassembler", assembler_read().string()});
     result().command += " && capstone-rewrite && " + join(argv, " ");
     const CompilerStep compiling = step(argv);
     CAPSTONE_TRY(ProcessResult process, run_step(compiling));
     result().log += process.err;
     compiled_ = process.ok();
-    if (!compiled_) note_failure(process, compiling);
-    if (compiled_ && request_.problem) CAPSTONE_CHECK(refuse_stand_ins());
+    if (!compiled_) {
+      note_failure(process, compiling);
+    } else {
+      CAPSTONE_CHECK(note_what_the_assembler_read());
+      if (request_.problem) CAPSTONE_CHECK(refuse_stand_ins());
+    }
     if (compiled_ && parts_of(request_.variant).own_calls) return redirect_calls();
     return {};
   }
@@ -695,6 +726,7 @@ class EmulatedBuild {
   ScratchFolder own_scratch_;  // objects that other candidates' programs will hold, too
   fs::path cache_;
   std::string header_, adapter_, digest_;
+  bool with_neighbours_ = false;  // digest_ depends on the files next to the source, too
   bool compiled_ = false;
   EmulatedArtifact artifact_;
 };

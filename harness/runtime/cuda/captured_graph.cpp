@@ -235,7 +235,7 @@ tl::expected<CapturedGraph, std::string> read_graph(std::span<const std::byte> p
     return tl::unexpected(std::string("it carries too much data"));
   const char* text = reinterpret_cast<const char*>(packet.data());
   CapturedGraph graph;
-  graph.document = Json::parse(text, text + length, nullptr, false);
+  graph.document = parse_json({text, length});
   if (graph.document.is_discarded()) return tl::unexpected(std::string("its document is not JSON"));
   packet = packet.subspan(length);
   try {

@@ -93,6 +93,21 @@ Result<void> GpuHost::fetch(std::span<std::byte> image) {
   return staging_.fetch(image);
 }
 
+Result<void> GpuHost::poison(std::size_t offset, std::size_t bytes, std::uint64_t seed) {
+  CAPSTONE_CHECK(
+      batch(Json::array({Json{{"do", "poison_bytes"}, {"at", offset}, {"bytes", bytes}, {"seed", seed}}})));
+  return {};
+}
+
+Result<std::optional<std::size_t>> GpuHost::overwritten(std::size_t offset, std::size_t bytes,
+                                                        std::uint64_t seed) {
+  CAPSTONE_TRY(
+      const Json results,
+      batch(Json::array({Json{{"do", "check_bytes"}, {"at", offset}, {"bytes", bytes}, {"seed", seed}}})));
+  const bool intact = results.at(0).at("wrong").get<std::int64_t>() == 0;
+  return intact ? std::nullopt : std::optional(offset);
+}
+
 Result<Json> GpuHost::batch(Json steps) {
   // A packet holds 192 KiB, and a deep network has hundreds of tensors.
   constexpr std::size_t kMost = 150;

@@ -18,6 +18,9 @@ class GpuHost : public ArenaHost {
   Result<int> resize(std::size_t bytes) override;
   Result<void> load(std::span<const std::byte> image) override;
   Result<void> fetch(std::span<std::byte> image) override;
+  Result<void> poison(std::size_t offset, std::size_t bytes, std::uint64_t seed) override;
+  Result<std::optional<std::size_t>> overwritten(std::size_t offset, std::size_t bytes,
+                                                 std::uint64_t seed) override;
   /// Memory for the reference's outputs, which no candidate maps. The descriptor is not given to candidates.
   Result<int> make_expected(std::size_t bytes);
   /// Copies host bytes to an offset of an arena: "tensors" or "expected".

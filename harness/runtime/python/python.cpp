@@ -47,7 +47,7 @@ Result<Python> examine(const fs::path& program) {
   spec.timeout = std::chrono::seconds(30);
   CAPSTONE_TRY(auto ran, run_process(spec));
   if (ran.end == ProcessResult::End::kInterrupted) return fail("interrupted", {}, {}, ExitCode::kInterrupted);
-  const Json said = Json::parse(last_line(to_utf8(ran.out)), nullptr, false);
+  const Json said = parse_json(last_line(to_utf8(ran.out)));
   if (!ran.ok() || !said.is_object())
     return fail("this is no Python that runs: " + last_line(to_utf8(ran.err)).substr(0, 200),
                 program.string(), "give --python the path of a python3", ExitCode::kEnvironment);

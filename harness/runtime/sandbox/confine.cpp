@@ -7,9 +7,11 @@
 
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -30,6 +32,17 @@ bool drop_capabilities() {
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
   return ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 &&
          ::syscall(SYS_capset, &header, none) == 0;
+}
+
+// A descriptor can hold memory of the kernel's: what waits in a socket or in a pipe. It is also the limit on
+// descriptors that are on their way through sockets. Most systems give a program no more than this anyway.
+bool limit_descriptors() {
+  constexpr rlim_t kMost = 1024;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_max = std::min(limit.rlim_max, kMost);
+  limit.rlim_cur = std::min(limit.rlim_cur, kMost);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
 }  // namespace
@@ -55,6 +68,8 @@ int main(int argc, char** argv) {
   if (at + 1 >= argc) return fail("no program to run");
   if (!only_calls && !drop_capabilities())
     return fail(std::string("capabilities cannot be dropped: ") + std::strerror(errno));
+  if (!limit_descriptors())
+    return fail(std::string("the number of descriptors cannot be limited: ") + std::strerror(errno));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return fail(std::string("no_new_privs is refused: ") + std::strerror(errno));
   if (!only_calls)

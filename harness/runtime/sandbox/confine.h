@@ -18,8 +18,8 @@ struct Paths {
 std::string restrict_files(const Paths& paths);
 
 /// seccomp: refuses, with EPERM, sockets other than Unix streams and all connections; access to other
-/// processes and their schedules; IPC that outlives the process; leaving the process group; namespaces,
-/// keyrings, and calls that need more rights. Needs no_new_privs.
+/// processes and their schedules; IPC that outlives the process; larger socket buffers; leaving the process
+/// group; namespaces, keyrings, and calls that need more rights. Needs no_new_privs.
 /// @return what failed; empty when done.
 std::string restrict_system_calls();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/base/memory_group.h"
 #include "harness/base/text.h"
 #include "harness/runtime/sandbox/orphans.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr const char* kTmpfsBytes =
     "268435456";  // [B] of the private /tmp and of the private /dev/shm: they are memory
+
+// Closed by bubblewrap when it has read its arguments from it.
+constexpr int kArgumentsDescriptor = 9;
 
 const std::vector<fs::path> kSystemFolders{"/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin"};
 // No more of /etc than the loader and the compilers' links need.
@@ -97,6 +101,12 @@ Sandbox Sandbox::none(const Resources& resources, std::string why) {
 }
 
 Sandbox Sandbox::detect(const Resources& resources) {
+  Sandbox sandbox = strongest(resources);
+  if (!MemoryGroup::delegated().empty()) sandbox.description_ += "; memory counted by cgroup";
+  return sandbox;
+}
+
+Sandbox Sandbox::strongest(const Resources& resources) {
   const std::string& wanted = resources.isolation;
   Sandbox sandbox(resources);
   std::error_code ignored;
@@ -144,12 +154,14 @@ std::string Sandbox::probe() const {
   return why.empty() ? "it does not start" : split(why, '\n').front();
 }
 
-std::vector<std::string> Sandbox::bubblewrap_command(ProcessSpec spec, const Access& access) const {
+void Sandbox::use_bubblewrap(ProcessSpec& spec, const Access& access) const {
   // Namespaces do not separate keyrings, and what lies in the IPC namespace counts for no process.
   spec.argv.insert(spec.argv.begin(), {confine_.string(), "--only-calls", "yes", "--"});
-  std::vector<std::string> command{program_.string()};
-  command.insert(command.end(), kSandboxOpening.begin(), kSandboxOpening.end());
-  auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
+  // Not on the command line, which the confined process can read in /proc/1.
+  std::string arguments;
+  auto add = [&](std::initializer_list<std::string> words) {
+    for (const std::string& word : words) arguments.append(word).push_back('\0');
+  };
   add({"--dev", "/dev", "--size", kTmpfsBytes, "--tmpfs", "/dev/shm", "--size", kTmpfsBytes, "--tmpfs",
        "/tmp"});
   for (const fs::path& folder : kSystemFolders) {
@@ -179,10 +191,14 @@ std::vector<std::string> Sandbox::bubblewrap_command(ProcessSpec spec, const Acc
   for (const fs::path& path : access.write) add({"--bind", path.string(), path.string()});
   // Last: these are memory, too, and have no limit on their size.
   for (const fs::path& folder : covered) add({"--remount-ro", folder.string()});
-  add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.cwd.empty() ? "/tmp" : spec.cwd.string(),
-       "--"});
+  add({"--remount-ro", "/dev", "--remount-ro", "/", "--chdir",
+       spec.cwd.empty() ? "/tmp" : spec.cwd.string()});
+  std::vector<std::string> command{program_.string()};
+  command.insert(command.end(), kSandboxOpening.begin(), kSandboxOpening.end());
+  command.insert(command.end(), {"--args", std::to_string(kArgumentsDescriptor), "--"});
   command.insert(command.end(), spec.argv.begin(), spec.argv.end());
-  return command;
+  spec.argv = std::move(command);
+  spec.texts.emplace_back(std::move(arguments), kArgumentsDescriptor);
 }
 
 std::vector<std::string> Sandbox::landlock_command(const ProcessSpec& spec, const Access& access) const {
@@ -224,7 +240,7 @@ ProcessSpec Sandbox::confine(ProcessSpec spec, const Access& access) const {
   }
   switch (kind_) {
     case Isolation::kBubblewrap:
-      spec.argv = bubblewrap_command(spec, access);
+      use_bubblewrap(spec, access);
       break;
     case Isolation::kLandlock:
       spec.argv = landlock_command(spec, access);

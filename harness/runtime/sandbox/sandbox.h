@@ -39,14 +39,16 @@ class Sandbox {
 
   Isolation kind() const { return kind_; }
   bool isolated() const { return kind_ != Isolation::kNone; }
-  /// "bubblewrap", "Landlock + seccomp (bubblewrap: why not)", "none: why".
+  /// "bubblewrap", "Landlock + seccomp (bubblewrap: why not)", "none: why"; with "; memory counted by cgroup"
+  /// where it is.
   const std::string& description() const { return description_; }
 
  private:
   explicit Sandbox(const Resources& resources);
+  static Sandbox strongest(const Resources& resources);
   /// Whether a program runs in it; else why not.
   std::string probe() const;
-  std::vector<std::string> bubblewrap_command(ProcessSpec spec, const Access& access) const;
+  void use_bubblewrap(ProcessSpec& spec, const Access& access) const;
   std::vector<std::string> landlock_command(const ProcessSpec& spec, const Access& access) const;
 
   Isolation kind_ = Isolation::kNone;

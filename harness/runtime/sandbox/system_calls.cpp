@@ -28,6 +28,8 @@ constexpr int kRefused[] = {
     SCMP_SYS(kcmp), SCMP_SYS(pidfd_getfd), SCMP_SYS(pidfd_send_signal), SCMP_SYS(kill), SCMP_SYS(tkill),
     SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(setpriority), SCMP_SYS(ioprio_set),
     SCMP_SYS(migrate_pages), SCMP_SYS(move_pages),
+    // memory that no counter of a process shows
+    SCMP_SYS(memfd_secret),
     // leaving the process group, which is killed as a whole
     SCMP_SYS(setsid), SCMP_SYS(setpgid),
     // connections to services of this machine; io_uring would make such calls past the filter
@@ -118,6 +120,11 @@ std::string restrict_system_calls() {
   // The CUDA driver listens on a Unix socket of its own. Datagrams would reach services without connect().
   filter.refuse(SCMP_SYS(socket), SCMP_A0_64(SCMP_CMP_NE, AF_UNIX));
   filter.refuse(SCMP_SYS(socket), SCMP_A1_64(SCMP_CMP_MASKED_EQ, 0xf, SOCK_DGRAM));
+  // What waits in a socket is the kernel's memory, not a process's. With buffers of the usual size and few
+  // descriptors (confine.cpp) it stays small.
+  for (const int option : {SO_SNDBUF, SO_SNDBUFFORCE, SO_RCVBUF, SO_RCVBUFFORCE})
+    filter.refuse(SCMP_SYS(setsockopt),
+                  SCMP_A2_64(SCMP_CMP_MASKED_EQ, kInt, static_cast<scmp_datum_t>(option)));
   // A process that cannot be dumped hides its open files and its libraries from the judge.
   filter.refuse(SCMP_SYS(prctl), SCMP_A0_64(SCMP_CMP_MASKED_EQ, kInt, PR_SET_DUMPABLE));
   filter.refuse(SCMP_SYS(prlimit64), SCMP_A0_64(SCMP_CMP_NE, 0));  // its own limits only

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "harness/correctness/inputs.h"
+
 namespace capstone {
 namespace {
 
@@ -34,6 +36,7 @@ void MemfdArena::drop() {
   if (base_) ::munmap(base_, bytes_);
   if (fd_ >= 0) ::close(fd_);
   base_ = nullptr;
+  bytes_ = 0;
   fd_ = -1;
 }
 
@@ -62,6 +65,48 @@ Result<void> MemfdArena::load(std::span<const std::byte> image) {
 Result<void> MemfdArena::fetch(std::span<std::byte> image) {
   std::memcpy(image.data(), base_, image.size());
   return {};
+}
+
+Result<void> MemfdArena::poison(std::size_t offset, std::size_t bytes, std::uint64_t seed) {
+  poison_bytes(this->bytes().subspan(offset, bytes), seed);
+  return {};
+}
+
+Result<std::optional<std::size_t>> MemfdArena::overwritten(std::size_t offset, std::size_t bytes,
+                                                           std::uint64_t seed) {
+  const auto at = first_overwritten(this->bytes().subspan(offset, bytes), seed);
+  return at ? std::optional(offset + *at) : std::nullopt;
+}
+
+namespace {
+
+// Where the guard band behind the workspace begins.
+std::size_t end_of_workspace(const Layout& layout) {
+  return layout.workspace_offset + layout.workspace_bytes;
+}
+
+std::uint64_t seed_of_guard(const Layout& layout, std::uint64_t seed) {
+  return seed ^ end_of_workspace(layout);
+}
+
+std::uint64_t seed_of_workspace(std::uint64_t seed) { return seed ^ 0x9e3779b97f4a7c15u; }
+
+}  // namespace
+
+Result<void> poison_workspace(ArenaHost& arena, const Layout& layout, std::uint64_t seed) {
+  if (layout.workspace_bytes)
+    CAPSTONE_CHECK(arena.poison(layout.workspace_offset, layout.workspace_bytes, seed_of_workspace(seed)));
+  const std::size_t guard = end_of_workspace(layout);
+  return arena.poison(guard, layout.bytes - guard, seed_of_guard(layout, seed));
+}
+
+Result<std::optional<std::size_t>> overwritten_workspace(ArenaHost& arena, const Layout& layout,
+                                                         std::uint64_t seed, bool all) {
+  const std::size_t guard = end_of_workspace(layout);
+  CAPSTONE_TRY(const auto behind,
+               arena.overwritten(guard, layout.bytes - guard, seed_of_guard(layout, seed)));
+  if (behind || !all || !layout.workspace_bytes) return behind;
+  return arena.overwritten(layout.workspace_offset, layout.workspace_bytes, seed_of_workspace(seed));
 }
 
 tl::expected<PrivateBytes, WorkerFailure> ask_private_bytes(Runner& worker, const Problem& problem,

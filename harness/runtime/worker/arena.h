@@ -1,9 +1,12 @@
 #pragma once
 // The memory that a worker computes in: the trusted side owns it, the worker maps it.
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "harness/base/error.h"
+#include "harness/correctness/layout.h"
 #include "harness/model/problem.h"
 #include "harness/runtime/worker/worker.h"
 
@@ -17,7 +20,18 @@ class ArenaHost {
   virtual Result<int> resize(std::size_t bytes) = 0;
   virtual Result<void> load(std::span<const std::byte> image) = 0;
   virtual Result<void> fetch(std::span<std::byte> image) = 0;
+  /// Writes the pattern of poison_bytes() where no image reaches.
+  virtual Result<void> poison(std::size_t offset, std::size_t bytes, std::uint64_t seed) = 0;
+  /// A byte that is no longer what poison() wrote; nothing where all are.
+  virtual Result<std::optional<std::size_t>> overwritten(std::size_t offset, std::size_t bytes,
+                                                         std::uint64_t seed) = 0;
 };
+
+/// Poisons what lies behind an image: the workspace and its guard band.
+Result<void> poison_workspace(ArenaHost& arena, const Layout& layout, std::uint64_t seed);
+/// A byte of the guard band behind the workspace that was written since; with `all`, of the workspace, too.
+Result<std::optional<std::size_t>> overwritten_workspace(ArenaHost& arena, const Layout& layout,
+                                                         std::uint64_t seed, bool all);
 
 /// Host memory (memfd), for the emulated backend. Who is handed its descriptor can change its bytes, never
 /// its size.
@@ -27,6 +41,10 @@ class MemfdArena : public ArenaHost {
   Result<int> resize(std::size_t bytes) override;
   Result<void> load(std::span<const std::byte> image) override;
   Result<void> fetch(std::span<std::byte> image) override;
+  Result<void> poison(std::size_t offset, std::size_t bytes, std::uint64_t seed) override;
+  Result<std::optional<std::size_t>> overwritten(std::size_t offset, std::size_t bytes,
+                                                 std::uint64_t seed) override;
+  std::span<std::byte> bytes() { return {base_, bytes_}; }
 
  private:
   void drop();

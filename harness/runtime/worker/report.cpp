@@ -18,7 +18,7 @@ Result<Json> load_report(const Packet& answer) {
   for (ssize_t n; got < size &&
                   (n = ::pread(answer.fd.get(), text.data() + got, size - got, static_cast<off_t>(got))) > 0;)
     got += static_cast<std::size_t>(n);
-  Json report = got == size ? Json::parse(text, nullptr, false) : Json();
+  Json report = got == size ? parse_json(text) : Json();
   if (!report.is_object() || !report.contains("findings") || !report.contains("kernels"))
     return fail("the worker's report is not what protocol.md says", {}, {});
   return report;

@@ -7,6 +7,7 @@
 #include "harness/analysis/lint/reference.h"
 #include "harness/base/files.h"
 #include "harness/base/subprocess.h"
+#include "harness/judge/reference_oracle.h"
 #include "tests/analysis/lint/definition.h"
 
 namespace capstone {
@@ -189,7 +190,7 @@ class Reference : public ::testing::Test {
     std::filesystem::create_directories(tools);
     std::filesystem::create_directories(scratch);
     const Problem problem = load_problem(definition.path()).value();
-    const Oracle oracle = Oracle::load(problem, resources).value();
+    const Oracle oracle = load_oracle(problem, resources).value();
     if (const auto python = find_program("python3", resources.path_variable);
         python && !python_path.empty()) {
       EXPECT_TRUE(write_file_atomic(tools / "python3",

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "harness/judge/reference_oracle.h"
 #include "tests/analysis/lint/definition.h"
 
 namespace capstone {
@@ -12,7 +13,7 @@ namespace {
 using testing::Definition;
 
 std::vector<Trick> audit(const Problem& problem) {
-  auto oracle = Oracle::load(problem, test::suite_resources());
+  auto oracle = load_oracle(problem, test::suite_resources());
   EXPECT_TRUE(oracle) << render(oracle.error());
   return audit_triviality(problem, *oracle).value();
 }

@@ -8,6 +8,7 @@
 #include "harness/judge/gate_one.h"
 #include "harness/judge/judge.h"
 #include "harness/judge/python_candidate.h"
+#include "harness/judge/reference_oracle.h"
 #include "harness/runtime/python/arms.h"
 #include "harness/runtime/python/runner.h"
 #include "tests/resources.h"
@@ -60,7 +61,7 @@ TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
   for (const char* id :
        {"sgemm", "bias_gelu_layernorm", "conv_bias_scale_relu", "histogram", "rgb_to_gray", "transpose"}) {
     const Problem problem = problem_of(id);
-    const Oracle oracle = Oracle::load(problem, resources_).value();
+    const Oracle oracle = load_oracle(problem, resources_).value();
     PythonWork work;
     work.problem = &problem;
     work.resources = &resources_;
@@ -145,7 +146,7 @@ def get_init_inputs():
     return [k, n]
 )"));
   const Problem problem = load_problem(folder).value();
-  const Oracle oracle = Oracle::load(problem, resources_).value();
+  const Oracle oracle = load_oracle(problem, resources_).value();
   const Sandbox trusted = Sandbox::none(resources_, "trusted");
   PythonWork work{&problem, &resources_, &python_, "eager", {}, resources_.cache / "arms", false, {}};
   MemfdArena arena;

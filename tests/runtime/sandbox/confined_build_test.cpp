@@ -59,6 +59,26 @@ TEST_P(ConfinedBuild, TheAssemblerReadsNothingEither) {
   EXPECT_FALSE(artifact.result.ok);
 }
 
+// However it is spelt: the file that is read decides whether a build may come from the cache.
+TEST_P(ConfinedBuild, WhatTheAssemblerReadsIsPartOfTheBuild) {
+  const std::string once = "// " + scratch_.path().string() + "\nint once_" + std::to_string(::getpid()) +
+                           "_" + scratch_.path().filename().string().substr(14) + ";\n";
+  const std::string reads = once + "asm(\".data\\n.inc\" \"bin \\\"beside.bin\\\"\\n.text\");\n" + kLaunch;
+  put(scratch_ / "human/beside.bin", "1");
+  EXPECT_FALSE(build(reads).result.cached);
+  const fs::path first = build(reads).program;
+  EXPECT_TRUE(build(reads).result.cached);
+  put(scratch_ / "human/beside.bin", "2");
+  const EmulatedArtifact changed = build(reads);
+  EXPECT_TRUE(changed.result.ok) << changed.result.log;
+  EXPECT_FALSE(changed.result.cached);
+  EXPECT_NE(changed.program, first);
+  EXPECT_FALSE(build(once + kLaunch).result.cached);
+  put(scratch_ / "human/beside.bin", "3");
+  EXPECT_TRUE(build(once + kLaunch).result.cached)
+      << "a source that reads no such file does not depend on it";
+}
+
 TEST_P(ConfinedBuild, NvccFindsItsPartsAndNothingElse) {
   if (!find_program("nvcc", resources_.path_variable + ":/usr/local/cuda/bin"))
     GTEST_SKIP() << "no nvcc here";

@@ -58,6 +58,20 @@ void eat_files(int count, std::size_t bytes) {
   ::sleep(600);
 }
 
+// Memory that is the kernel's: what waits in sockets, of several processes.
+void eat_sockets() {
+  const std::vector<char> block(std::size_t{1} << 16, 1);
+  for (int process = 0; process < 8; ++process) {
+    if (::fork() != 0) continue;
+    for (int pair[2]; ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0;)
+      for (const int side : pair)
+        while (::write(side, block.data(), block.size()) > 0) {
+        }
+    ::sleep(600);
+  }
+  ::sleep(600);
+}
+
 // A daemon as it is in the book: forks, leaves the session, forks again.
 void daemonise(const char* marker) {
   const pid_t middle = ::fork();
@@ -121,6 +135,7 @@ int main(int argc, char** argv) {
       for (int i = 0; i < 400; ++i) std::thread([] { ::sleep(600); }).detach();
     if (how == "hungry") eat(std::size_t{1} << 30);
     if (how == "hungry for files") eat_files(20, std::size_t{50} << 20);
+    if (how == "hungry for sockets") eat_sockets();
     if (how == "hungry grandchild" && ::fork() == 0) {
       ::setsid();
       if (::fork() == 0) eat(std::size_t{1} << 30);

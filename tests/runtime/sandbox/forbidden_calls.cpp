@@ -75,6 +75,18 @@ int main() {
                  ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   expect_refused("clone3", ::syscall(SYS_clone3, nullptr, 0));
   expect_refused("mount", ::syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, nullptr));
+  expect_refused("memfd_secret", ::syscall(447 /* SYS_memfd_secret */, 0));
+  int large[2] = {-1, -1}, bytes = 1 << 24;
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, large) != 0) std::puts("socketpair is refused");
+  expect_refused("SO_SNDBUF", ::setsockopt(large[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes));
+  expect_refused("SO_RCVBUF", ::setsockopt(large[0], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes));
+  int descriptors = 0;  // each may hold memory of the kernel's
+  while (descriptors < 4096 && ::dup(0) >= 0) ++descriptors;
+  for (int i = 3; i < 4096; ++i)
+    if (i != large[0] && i != large[1]) ::close(i);
+  if (descriptors > 1024) std::puts("more than 1024 descriptors");
+  rlimit more{1 << 20, 1 << 20};
+  expect_refused("setrlimit(RLIMIT_NOFILE)", ::setrlimit(RLIMIT_NOFILE, &more));
   expect_refused("setsid", ::setsid());
   expect_refused("setpgid", ::setpgid(0, 0));
   union bpf_attr map {};

@@ -138,6 +138,16 @@ TEST_P(Confined, HasNoEnvironmentButAFixedOne) {
   EXPECT_EQ(result->out.find("HOME=/tmp"), std::string::npos);
 }
 
+// The sandbox's own process is the first one there, and what it was told names folders of ours.
+TEST_P(Confined, SeesNoPathsOfTheJudgeInProcesses) {
+  put(scratch_ / "given/file", "given");
+  const Access access{{scratch_ / "given"}, {}, false};
+  const ProcessResult seen = shell("cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null", access);
+  EXPECT_EQ(seen.out.find(scratch_.path().string()), std::string::npos) << seen.out;
+  EXPECT_EQ(seen.out.find(resources_.share.string()), std::string::npos) << seen.out;
+  EXPECT_EQ(shell("ls /proc/self/fd").out.find('9'), std::string::npos) << "nor reads what it was told";
+}
+
 TEST_P(Confined, HasNoNetwork) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

@@ -147,7 +147,7 @@ TEST_P(BadWorker, StartsTooManyProcessesOrThreads) {
 }
 
 TEST_P(BadWorker, TakesTooMuchMemory) {
-  for (const char* how : {"hungry", "hungry grandchild", "hungry for files"}) {
+  for (const char* how : {"hungry", "hungry grandchild", "hungry for files", "hungry for sockets"}) {
     const WorkerFailure found = failure(how);
     EXPECT_EQ(found.kind, Kind::kMemory) << how << ": " << found.what;
     EXPECT_EQ(found.what, "it took more than 256 MiB of memory");
