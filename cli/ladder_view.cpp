@@ -40,9 +40,12 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
   if (whole) header.emplace_back("session");
   header.emplace_back("rung");
   if (gate) header.emplace_back("gate one");
+  const bool sustained = std::any_of(ladder.steps.begin(), ladder.steps.end(),
+                                     [](const LadderStep& s) { return s.sustained_ms.has_value(); });
   const std::size_t before = header.size();
   if (timed) {
     header.insert(header.end(), {"time", compute ? "TFLOP/s" : "GB/s", "of peak"});
+    if (sustained) header.emplace_back("sustained");
     if (!compute) header.emplace_back("of a copy");
     header.insert(header.end(), {whole ? "of the library" : "of lib.", whole ? "over the last" : "gain"});
     if (bar_cells > 0) header.emplace_back();
@@ -61,6 +64,7 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
     if (timed && s.timed()) {
       const auto gain = ladder.gain(i);
       row.insert(row.end(), {format_time_ms(s.ms.point), figure(ladder, s), percent(s.percent_of_peak)});
+      if (sustained) row.push_back(s.sustained_ms ? format_time_ms(s.sustained_ms->point) : "-");
       if (!compute) row.push_back(percent(ladder.percent_of_copy(s)));
       row.insert(row.end(), {percent(100 * s.of_library.point), gain ? fmt::format("{:.2f}x", *gain) : ""});
       if (bar_cells > 0) row.push_back(time_bar(s.ms.point, span.slowest, span.fastest, bar_cells));

@@ -76,6 +76,24 @@ std::string time_of(const Measurement& m) {
   return with_interval(arm.median_ms);
 }
 
+// What the table has no column for: the same with a dirty cache, and on a warm chip.
+std::vector<std::string> other_conditions(const Measurement& m) {
+  std::vector<std::string> lines;
+  if (!m.measured || m.measured->arms.empty()) return lines;
+  const std::vector<Arm>& arms = m.measured->arms;
+  if (m.measured->dirty_speedup && arms.back().dirty_ms) {
+    const Interval& s = *m.measured->dirty_speedup;
+    lines.push_back(fmt::format("with a dirty cache {}, {:.3f}x [{:.3f}, {:.3f}]",
+                                format_time_ms(arms.back().dirty_ms->point), s.point, s.low, s.high));
+  }
+  for (const Arm* arm : {&arms.front(), &arms.back()})
+    if (arm->sustained_ms)
+      lines.push_back(fmt::format("{} back to back on a warm chip: {} at {:.0f} W and {:.0f} MHz", arm->name,
+                                  format_time_ms(arm->sustained_ms->point), arm->sustained_watts,
+                                  arm->sustained_sm_mhz));
+  return lines;
+}
+
 std::string shown_name(const Measurement& m) {
   return m.version.empty() ? m.candidate : m.candidate + " " + m.version;
 }
@@ -124,6 +142,9 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
   for (const Measurement& m : measurements)
     for (const std::string& label : m.labels)
       text += "\n" + terminal.paint(Tone::kWarn, shown_name(m) + ": " + label);
+  for (const Measurement& m : measurements)
+    for (const std::string& line : other_conditions(m))
+      text += "\n" + terminal.paint(Tone::kDim, shown_name(m) + ": " + line);
   const Measurement& any = measurements.front();
   if (any.backend == Backend::kEmulated)
     text +=

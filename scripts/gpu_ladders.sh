@@ -4,7 +4,8 @@
 #   scripts/gpu_ladders.sh OUT [capstone] [PROBLEM…]
 #
 # OUT/<device>.json is the results file (for reference_kernels/results), OUT/<problem>.txt the printed output.
-# Problems with larger published shapes are also timed at these. Exit code 1 if a rung failed gate one or a
+# Problems with larger published shapes are also timed at these; those that are bound by arithmetic also back to
+# back on a warm chip. Exit code 1 if a rung failed gate one or a
 # ladder could not be timed; the other ladders are still run.
 set -uo pipefail
 out=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -22,7 +23,9 @@ file=$out/$(sed 's/^NVIDIA //; s/[^A-Za-z0-9]/_/g' <<<"$name" | tr '[:upper:]' '
 status=0
 climb() {  # problem [size]
   local label=$1${2:+-$2}
-  "$capstone" ladder "$1" ${2:+--size "$2"} --record "$file" >"$out/$label.txt" 2>"$out/$label.log" ||
+  local sustained=()
+  case $1 in *gemm* | *conv* | *attention*) sustained=(--sustained) ;; esac
+  "$capstone" ladder "$1" ${2:+--size "$2"} "${sustained[@]}" --record "$file" >"$out/$label.txt" 2>"$out/$label.log" ||
     { status=1; echo "error: $label: $(tail -n 1 "$out/$label.log")" >&2; }
   cat "$out/$label.txt"
 }

@@ -88,8 +88,13 @@ def ladder_table(ladder, rungs):
     """One table: the rungs that the folder holds now, each with its recorded result."""
     compute = is_compute(ladder)
     recorded = {step["rung"]: step for step in ladder.get("steps", [])}
+    dirty = any("dirty_ms" in step for step in ladder.get("steps", []))
+    sustained = any("sustained_ms" in step for step in ladder.get("steps", []))
     head = (["rung", "time", "TFLOP/s" if compute else "GB/s", "of peak"]
-            + ([] if compute else ["of a copy"]) + ["of the library", "over the last"])
+            + ([] if compute else ["of a copy"]) + ["of the library"]
+            + (["dirty cache", "of the library, dirty"] if dirty else [])
+            + (["TFLOP/s sustained" if compute else "GB/s sustained"] if sustained else [])
+            + ["over the last"])
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     below = None
     for rung in rungs:
@@ -106,7 +111,13 @@ def ladder_table(ladder, rungs):
         cells = [rung.stem + (" (of an earlier version)" if changed else ""), time_text(ms),
                  figure(ladder, ms), percent(step.get("percent_of_peak"))]
         cells += [] if compute else [percent(copy_percent(ladder, ms))]
-        cells += [percent(100 * step["of_library"][0]), f"{below / ms:.2f}×" if below else ""]
+        cells.append(percent(100 * step["of_library"][0]))
+        if dirty:
+            cells += ([time_text(step["dirty_ms"][0]), percent(100 * step["dirty_of_library"][0])]
+                      if "dirty_ms" in step else ["", ""])
+        if sustained:
+            cells.append(figure(ladder, step["sustained_ms"][0]) if "sustained_ms" in step else "")
+        cells.append(f"{below / ms:.2f}×" if below else "")
         lines.append("| " + " | ".join(cells) + " |")
         below = ms
     return "\n".join(lines)
@@ -116,9 +127,15 @@ def ladder_section(results, problem, rungs):
     parts = []
     for device, ladder in results.of(problem):
         note = (f"{device}, driver {ladder['driver']}, {ladder['time'][:10]}, capstone {ladder['tool']}; "
-                f"{sizes_text(ladder['sizes'])}; cold L2.")
+                f"{sizes_text(ladder['sizes'])}; cold L2, short bursts.")
         if ladder.get("library_ms"):
-            note += f" The library: {ladder['library']}, {time_text(ladder['library_ms'])}."
+            note += f" The library: {ladder['library']}, {time_text(ladder['library_ms'])}"
+            if ladder.get("library_dirty_ms"):
+                note += f", with a dirty cache {time_text(ladder['library_dirty_ms'])}"
+            if ladder.get("library_sustained_ms"):
+                unit = "TFLOP/s" if is_compute(ladder) else "GB/s"
+                note += f", sustained {figure(ladder, ladder['library_sustained_ms'])} {unit}"
+            note += "."
         if ladder.get("copy_bytes_per_second"):
             note += f" A device copy in the same run: {ladder['copy_bytes_per_second'] / 1e12:.2f} TB/s."
         parts.append(f"{note}\n\n{ladder_table(ladder, rungs)}")

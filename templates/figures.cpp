@@ -67,6 +67,15 @@ Cell median_cell(const Measurement& m) {
   return is_emulated(m) ? muted(text + " emulated") : cell(text);
 }
 
+Cell dirty_cell(const Measurement& m) {
+  const Arm* arm = candidate_arm(m);
+  if (arm == nullptr || !arm->dirty_ms) return muted("–");
+  const std::string time = format_time_ms(arm->dirty_ms->point);
+  return cell(m.measured->dirty_speedup
+                  ? fmt::format("{}, {}", time, format_speedup(m.measured->dirty_speedup->point))
+                  : time);
+}
+
 Cell speedup_cell(const Measurement& m) {
   std::string text = speedup_text(m);
   return text == "not judged" ? muted("–") : cell(text);
@@ -411,6 +420,7 @@ class Maker {
                      {"What it is", false, true},
                      {"Median [95 %]", true},
                      {"Speedup [95 %]", true},
+                     {"With a dirty cache", true},
                      {"Of peak", true},
                      {"Bound by"},
                      {"Gate one"},
@@ -421,6 +431,7 @@ class Maker {
     if (human != nullptr) candidate_row(table, *human, "by hand");
     for (const Measurement* m : ledger_.versions("llm")) candidate_row(table, *m, model_of(m->version));
     if (table.rows.empty()) return {NoteBlock{"Neither candidate has a correct kernel yet.", Tone::kMuted}};
+    drop_empty_column(table, "With a dirty cache");
     std::vector<const Measurement*> shown = ledger_.versions("llm");
     if (human != nullptr) shown.insert(shown.begin(), human);
     table.caption = peaks_text(shown);
@@ -432,19 +443,33 @@ class Maker {
     return blocks;
   }
 
+  // Old records know nothing of the cache's states.
+  static void drop_empty_column(TableBlock& table, std::string_view name) {
+    const auto column = std::find_if(table.columns.begin(), table.columns.end(),
+                                     [&](const auto& each) { return each.title == name; });
+    const auto at = column - table.columns.begin();
+    if (std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
+          return row[static_cast<std::size_t>(at)].text != muted("–").text;
+        }))
+      return;
+    table.columns.erase(column);
+    for (auto& row : table.rows) row.erase(row.begin() + at);
+  }
+
   static void baseline_row(TableBlock& table, const Measurement& stage, const Arm& arm) {
     if (&arm == candidate_arm(stage)) return;
     std::string time = time_with_interval(arm.median_ms);
     bool is_baseline = &arm == baseline_arm(stage);
     table.rows.push_back({cell(arm.name), text_or_dash(arm.label),
                           is_emulated(stage) ? muted(time + " emulated") : cell(time),
-                          is_baseline && !is_emulated(stage) ? cell("1.00x") : muted("–"), muted("–"),
+                          is_baseline && !is_emulated(stage) ? cell("1.00x") : muted("–"),
+                          arm.dirty_ms ? cell(format_time_ms(arm.dirty_ms->point)) : muted("–"), muted("–"),
                           muted("–"), muted("–"), muted("–")});
   }
 
   static void candidate_row(TableBlock& table, const Measurement& m, const std::string& what) {
     table.rows.push_back({cell(m.version, Tone::kPlain, true), text_or_dash(what), median_cell(m),
-                          speedup_cell(m), percent_cell(m), bound_cell(m), gate_one_cell(m),
+                          speedup_cell(m), dirty_cell(m), percent_cell(m), bound_cell(m), gate_one_cell(m),
                           gate_two_cell(m)});
   }
 

@@ -106,13 +106,15 @@ void add_ladder(CLI::App& app, Context& context, Action& action) {
                                      "keep the result in this file: reference_kernels/results/h200.json");
   auto* backend =
       add_backend(*command, r.backend, "emulated: check every rung on the CPU, without times (default auto)");
+  auto* sustained =
+      command->add_flag("--sustained", r.sustained, "also time launches back to back on a warm chip");
   auto* live = command->add_flag("--live", a->live,
                                  "for a classroom: one rung at a time, each after a guess of the class");
   auto* rehearse = command
                        ->add_flag("--rehearse", a->rehearse,
                                   "build and check everything now, so that the live run starts at once")
                        ->excludes(live);
-  for (auto* measuring : {budget, record, backend, rehearse}) recorded->excludes(measuring);
+  for (auto* measuring : {budget, record, backend, sustained, rehearse}) recorded->excludes(measuring);
   command->add_option("--html", a->html, "write the ladder view as a self-contained page");
   add_format(*command, context);
   command->callback([&context, &action, a] { action = [&context, a] { return ladder(context, *a); }; });

@@ -58,7 +58,7 @@ Result<Ladder> climb_one(const LadderRun& run, const std::string& id, bool timin
   CAPSTONE_TRY(Problem problem, find_problem(workspace.resources.problems(), id));
   CAPSTONE_TRY(problem.measure, parse_sizes(problem, problem.measure, run.size));
   const int restarts = run.record.empty() ? 1 : 2;
-  const LadderRequest request{&problem, rungs, run.backend, run.budget, restarts, timing};
+  const LadderRequest request{&problem, rungs, run.backend, run.budget, restarts, timing, run.sustained};
   return climb(request, workspace.resources, narration_to(progress, id + ": "));
 }
 

@@ -16,6 +16,7 @@ struct LadderRun {
   Backend backend = Backend::kAuto;
   double budget = 2;         ///< seconds of timing, a rung
   std::string record;        ///< a results file that keeps the ladders; empty: none
+  bool sustained = false;    ///< also launches back to back on a warm chip
   bool one_size = false;     ///< recorded: one ladder for each problem, at the problem's own size if recorded
   bool needs_times = false;  ///< @error on the emulated backend
 };

@@ -115,6 +115,67 @@ TEST(Decide, ATimeBelowTheDataSheetNeedsAnExplanation) {
                           [](const std::string& label) { return label.starts_with(kNeedsExplanation); }));
 }
 
+// What a candidate takes with one state of the cache; the baseline takes 1 ms with both.
+Timed raced_in_both_states(double clean_ms, double dirty_ms) {
+  Timed timed = raced(1, clean_ms);
+  timed.race.arms[2].dirty = arm_of("human", dirty_ms, false).clean;
+  return timed;
+}
+
+TEST(Decide, FasterWithACleanCacheAloneIsATieThatSaysSo) {
+  const Measurement m = decided(raced_in_both_states(0.95, 1.004), problem_of("softmax"));
+  EXPECT_EQ(m.gate_two, GateTwo::kTie);
+  EXPECT_EQ(m.gate_two_reason,
+            "depends on the cache's state: 1.05x with a clean cache, 0.996x with a dirty one");
+  EXPECT_EQ(m.labels, std::vector<std::string>{m.gate_two_reason});
+  EXPECT_NEAR(m.measured->speedup->point, 1.05, 0.01) << "the graded ratio is the clean one";
+  EXPECT_NEAR(m.measured->dirty_speedup->point, 0.996, 0.005);
+  EXPECT_NEAR(m.measured->arms.back().dirty_ms->point, 1.004, 0.005);
+}
+
+TEST(Decide, StatesOfTheCacheThatContradictEachOtherResolveNothing) {
+  const Measurement m = decided(raced_in_both_states(0.9, 1.1), problem_of("softmax"));
+  EXPECT_EQ(m.gate_two, GateTwo::kUnresolved);
+  EXPECT_TRUE(m.gate_two_reason.starts_with("depends on the cache's state")) << m.gate_two_reason;
+}
+
+TEST(Decide, FasterWithBothStatesIsFaster) {
+  EXPECT_EQ(decided(raced_in_both_states(0.9, 0.95), problem_of("softmax")).gate_two, GateTwo::kFaster);
+}
+
+TEST(Decide, WhatTheDataSheetDoesNotAllowIsNeverFaster) {
+  Timed timed = raced(2, 1e-6);
+  timed.race.peaks.bandwidth = 1e12;
+  timed.race.peaks.fp32 = 1e13;
+  timed.race.peaks.source = "a data sheet";
+  const Measurement m = decided(std::move(timed), problem_of("softmax"));
+  EXPECT_EQ(m.gate_two, GateTwo::kUnresolved);
+  EXPECT_TRUE(m.gate_two_reason.find("the data sheet allows") != std::string::npos) << m.gate_two_reason;
+}
+
+TEST(Decide, AQuickLookHasTimesAndNoVerdict) {
+  Timed timed = raced(2, 1);
+  timed.race.quick = true;
+  const Measurement m = decided(std::move(timed), problem_of("softmax"));
+  EXPECT_EQ(m.gate_two, GateTwo::kNotJudged);
+  EXPECT_TRUE(m.gate_two_reason.starts_with("a quick look, 2.00x over native")) << m.gate_two_reason;
+  ASSERT_TRUE(m.measured);
+  EXPECT_FALSE(m.measured->speedup || m.measured->dirty_speedup) << "nothing that a report could print";
+  EXPECT_NEAR(m.measured->arms.back().median_ms.point, 1, 0.01);
+}
+
+TEST(Decide, SustainedRunsAreShownWithPowerAndClock) {
+  Timed timed = raced(2, 1);
+  timed.race.arms[2].sustained = {{1.3, {1500, 690}}, {1.2, {1520, 700}}, {1.25, {1510, 695}}};
+  const Measurement m = decided(std::move(timed), problem_of("softmax"));
+  const Arm& arm = m.measured->arms.back();
+  ASSERT_TRUE(arm.sustained_ms);
+  EXPECT_EQ(arm.sustained_ms->point, 1.25);
+  EXPECT_EQ(arm.sustained_watts, 695);
+  EXPECT_EQ(arm.sustained_sm_mhz, 1510);
+  EXPECT_FALSE(m.measured->arms.front().sustained_ms);
+}
+
 TEST(Decide, AnotherBaselineShowsItsOwnSpeedupAndOneThatFailedItsNote) {
   Timed timed = raced(2, 1);
   timed.race.arms.insert(timed.race.arms.begin() + 2, {arm_of("eager", 4, true), arm_of("compile", 4, true)});

@@ -60,6 +60,15 @@ Measurement full() {
   Measured t;
   t.clock = "GPU-cold events";
   t.arms.push_back({"native", "cuBLAS", {1.5, 1.4, 1.6}, 1.1, 1.7, {{1.5, 1.4999999999999998}, {}, {kNaN}}});
+  t.arms[0].speedup = {1.1, 1.05, 1.15};
+  t.arms[0].dirty_ms = {1.6, 1.5, 1.7};
+  t.arms[0].dirty_speedup = {1.2, 1.1, 1.3};
+  t.arms[0].dirty_samples_ms = {{1.6, kNaN}, {}};
+  t.arms[0].sustained_ms = {1.9, 1.8, 2.0};
+  t.arms[0].sustained_watts = 690.5;
+  t.arms[0].sustained_sm_mhz = 1500;
+  t.dirty_speedup = {1.2, 1.1, 1.3};
+  t.dirty_floor = 0.011;
   t.blocks = 4;
   t.speedup = Interval{1.02, 0.98, 1.06};
   t.floor = 0.01;
@@ -125,8 +134,8 @@ TEST(Record, NoFieldOfAFullMeasurementIsForgotten) {
   // differ. Fields missing in both directions show as fewer keys than the structure has.
   const Json json = full();
   EXPECT_EQ(json.size(), 21u);
-  EXPECT_EQ(json["measured"].size(), 10u);
-  EXPECT_EQ(json["measured"]["arms"][0].size(), 6u);
+  EXPECT_EQ(json["measured"].size(), 13u);
+  EXPECT_EQ(json["measured"]["arms"][0].size(), 13u);
   EXPECT_EQ(json["cases"][0].size(), 14u);
   EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 14u);
   EXPECT_EQ(json["build"].size(), 6u);

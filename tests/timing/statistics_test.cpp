@@ -113,6 +113,17 @@ TEST(Decide, TieInsideTheFloorOrNarrow) {
   EXPECT_EQ(decide({1.05, 0.98, 1.12}, kQuiet, true).verdict, GateTwo::kUnresolved);
 }
 
+TEST(BothStates, FasterAndSlowerNeedBoth) {
+  using enum GateTwo;
+  for (GateTwo verdict : {kFaster, kSlower, kTie, kUnresolved})
+    EXPECT_EQ(of_both_states(verdict, verdict), verdict);
+  EXPECT_EQ(of_both_states(kFaster, kTie), kTie);
+  EXPECT_EQ(of_both_states(kTie, kSlower), kTie);
+  EXPECT_EQ(of_both_states(kFaster, kSlower), kUnresolved) << "they contradict each other";
+  EXPECT_EQ(of_both_states(kFaster, kUnresolved), kUnresolved);
+  EXPECT_EQ(of_both_states(kUnresolved, kTie), kUnresolved);
+}
+
 TEST(Decide, UndecidedMeansMoreBlocksUntilTheBudgetIsSpent) {
   EXPECT_EQ(decide({1.05, 0.98, 1.12}, kQuiet, false).verdict, GateTwo::kNotJudged);
   EXPECT_EQ(decide({1.05, 0.98, 1.12}, kQuiet, true).verdict, GateTwo::kUnresolved);
