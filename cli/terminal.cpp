@@ -24,17 +24,15 @@ Terminal Terminal::detect(bool no_color) {
 
 void Terminal::out(std::string_view line) const {
   end_progress();
-  const std::string text = shown(line, colour_out_);
+  const std::string text = shown(std::string(line) + '\n', colour_out_);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fputc('\n', stdout);
   std::fflush(stdout);
 }
 
 void Terminal::say(std::string_view line) const {
   end_progress();
-  const std::string text = shown(line, colour_err_);
+  const std::string text = shown(std::string(line) + '\n', colour_err_);
   std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fputc('\n', stderr);
 }
 
 void Terminal::clear() const {

@@ -75,6 +75,14 @@ class Elsewhere : public CliTest {
     expect_ledger_intact(root);
     EXPECT_TRUE(fs::is_empty(root / ".capstone" / "remote"));
   }
+  // The one record has the signature of the machine that judged it; none where kernels are not confined.
+  void expect_signed_by(const fs::path& root, const std::string& machine) const {
+    const Json record = records(root, "measurement").at(0);
+    if (record["body"]["isolation"].get<std::string>().starts_with("none")) return;
+    EXPECT_TRUE(says(capstone({"ledger", "--verify"}, {.cwd = root}).out,
+                     "measurements: 1 signed by " + machine + " (" +
+                         record["signature"]["key"].get<std::string>().substr(0, 16) + ")"));
+  }
 };
 
 TEST_F(Elsewhere, SshJudgesThereAndTheRecordComesHome) {
@@ -88,6 +96,7 @@ TEST_F(Elsewhere, SshJudgesThereAndTheRecordComesHome) {
   EXPECT_NE(records(root, "measurement")[0]["machine"], records(root, "init")[0]["machine"]);
   EXPECT_TRUE(fs::is_empty(home_ / "there" / ".cache" / "capstone" / "remote"))
       << "nothing is left over there";
+  expect_signed_by(root, "an unknown machine");
   Outcome again = capstone(words("ssh:lab"), how(root));
   EXPECT_EQ(again.code, 0) << again;
   EXPECT_EQ(calls(), 2) << "asked anew, it is measured anew";
@@ -174,6 +183,7 @@ TEST_F(Elsewhere, SlurmJudgesOnANodeAndTheRecordComesHome) {
   EXPECT_EQ(there.code, 0) << there;
   EXPECT_TRUE(says(there.err, "job 42: "));
   expect_home(root);
+  expect_signed_by(root, "this machine");  // the node has the home of the login node, and its key
 }
 
 TEST_F(Elsewhere, ASlurmJobOfTheSameProjectIsNotSubmittedTwice) {
