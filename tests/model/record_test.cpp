@@ -125,7 +125,7 @@ TEST(Record, NoFieldOfAFullMeasurementIsForgotten) {
   // differ. Fields missing in both directions show as fewer keys than the structure has.
   const Json json = full();
   EXPECT_EQ(json.size(), 21u);
-  EXPECT_EQ(json["measured"].size(), 10u);
+  EXPECT_EQ(json["measured"].size(), 11u);
   EXPECT_EQ(json["measured"]["arms"][0].size(), 6u);
   EXPECT_EQ(json["cases"][0].size(), 14u);
   EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 14u);
