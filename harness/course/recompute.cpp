@@ -136,6 +136,9 @@ class TimesCheck {
         name_(std::move(name)),
         findings_(findings) {}
 
+  /// The device, if no data sheet of it is known here.
+  const std::string& unknown_device() const { return unknown_device_; }
+
   void run() {
     if (!samples_are_times()) return withdraw("holds a time that is not a positive number");
     medians();
@@ -234,28 +237,36 @@ class TimesCheck {
     m_.gate_two = computed;
   }
 
-  // By the mentor's definition, or by the pinned one where the symbols are others.
+  // The mentor's definition counts. A record may follow from the pinned one instead, if that is its own: a
+  // course corrects a formula now and then.
   void cost() {
+    std::optional<Cost> counts;
+    std::string at;
+    bool follow = false;
     for (const Problem* problem : {&problem_, &project_.problem}) {
       const auto sizes = sizes_of(measured_.sizes, problem->measure);
       if (!sizes) continue;
-      if (m_.problem_digest == problem->digest && *sizes != problem->measure)
+      const bool its_own = m_.problem_digest == problem->digest;
+      if (its_own && *sizes != problem->measure)
         tell("was timed at {}; the problem is timed at {}", to_string(*sizes), to_string(problem->measure));
       const auto cost = cost_at(*problem, *sizes);
       if (!cost) continue;
-      if (!same(measured_.flops, cost->flops) || !same(measured_.bytes, cost->bytes))
-        tell("records {:.4g} operations and {:.4g} bytes; at {} they are {:.4g} and {:.4g}", measured_.flops,
-             measured_.bytes, to_string(*sizes), cost->flops, cost->bytes);
-      measured_.flops = cost->flops, measured_.bytes = cost->bytes;
-      return;
+      follow |= (its_own || problem == &problem_) && same(measured_.flops, cost->flops) &&
+                same(measured_.bytes, cost->bytes);
+      if (!counts) counts = *cost, at = to_string(*sizes);
     }
-    tell("does not give the sizes at which it was timed");
+    if (!counts) return tell("does not give the sizes at which it was timed");
+    if (!follow)
+      tell("records {:.4g} operations and {:.4g} bytes; at {} they are {:.4g} and {:.4g}", measured_.flops,
+           measured_.bytes, at, counts->flops, counts->bytes);
+    measured_.flops = counts->flops, measured_.bytes = counts->bytes;
   }
 
   void peak() {
     const double ms = own_->median_ms.point;
     const auto peaks = peaks_of_record(m_.environment);
     if (!peaks) {
+      unknown_device_ = environment_text(m_.environment, {"device"});
       if (measured_.percent_of_peak > 100 && !says_too_fast(m_))
         label(fmt::format("{:.0f} % of the peak of its precision class", measured_.percent_of_peak));
       return;
@@ -285,6 +296,7 @@ class TimesCheck {
   const Problem& problem_;
   std::string name_;
   std::vector<std::string>& findings_;
+  std::string unknown_device_;
   Arm *own_ = nullptr, *baseline_ = nullptr, *again_ = nullptr;
 };
 
@@ -331,9 +343,15 @@ class Recomputation {
       contradicted("{} says PASS; its case {} failed: {}", name, failed->id, failed->problem);
       m.gate_one = GateOne::kWrong;
     }
-    if (m.measured)
-      TimesCheck(m, project_, problem_, name, out_.contradicted).run();
-    else if (m.gate_two != GateTwo::kNotJudged) {
+    if (m.measured) {
+      TimesCheck check(m, project_, problem_, name, out_.contradicted);
+      check.run();
+      if (!check.unknown_device().empty())
+        out_.notes.push_back(
+            fmt::format("{} was timed on {}: no data sheet of it is known here, so its "
+                        "percentage of the peak is the record's own",
+                        name, check.unknown_device()));
+    } else if (m.gate_two != GateTwo::kNotJudged) {
       contradicted("{} says {} without any samples", name, label_of(m.gate_two));
       m.gate_two = GateTwo::kNotJudged;
     }

@@ -24,6 +24,7 @@ struct Recomputed {
   /// What a person must look at although no record is false: there is no human kernel, or it was never
   /// measured.
   std::vector<std::string> missing;
+  std::vector<std::string> notes;  ///< what could not be computed again
 };
 
 /// Compares a submission with itself.

@@ -134,6 +134,7 @@ class Grading {
     Recomputed recomputed = recompute(project, *problem, std::move(ledger), result_.judged);
     if (!recomputed.ledger.predictions.empty()) result_.prediction = recomputed.ledger.predictions.front();
     result_.findings = recomputed.contradicted;
+    result_.notes.insert(result_.notes.end(), recomputed.notes.begin(), recomputed.notes.end());
     result_.findings.insert(result_.findings.end(), recomputed.missing.begin(), recomputed.missing.end());
     if (auto ok = render(project, recomputed); !ok) return ok;
     return weigh();
@@ -268,7 +269,7 @@ class Grading {
     for (const std::string& found : recomputed.contradicted) rejudged.contradictions.push_back(found);
     for (const std::string& found : result_.cohort_findings) rejudged.contradictions.push_back(found);
     ScoreSheet sheet = score(rubric_, project, ledger, worklog, &rejudged);
-    sheet.findings = result_.all_findings();
+    sheet.findings = all_reasons();
     for (const CriterionScore& c : sheet.criteria)
       result_.suggested.push_back(
           {c.criterion->id, static_cast<double>(c.criterion->weight), c.suggested, c.because});
@@ -294,6 +295,19 @@ class Grading {
     return {};
   }
 
+  // Everything that a mentor must look at, whichever of it becomes the fault.
+  std::vector<std::string> all_reasons() const {
+    std::vector<std::string> reasons;
+    for (const std::string& fault : ledger_faults_) reasons.push_back("ledger: " + fault);
+    for (const Claim& claim : result_.claims)
+      if (is_contradiction(claim)) reasons.push_back(claim.candidate + ": " + claim.text);
+    for (const std::string& finding : result_.all_findings()) reasons.push_back(finding);
+    return reasons;
+  }
+  static bool is_contradiction(const Claim& claim) {
+    return claim.agreement == Agreement::kContradicts || claim.agreement == Agreement::kGateOneDiffers;
+  }
+
   // Judged; decide whether a mentor must look before it counts.
   Step<void> weigh() {
     for (const Measurement& m : result_.judged)
@@ -312,7 +326,7 @@ class Grading {
            {},
            "ask the student; a crash of the machine can cause this too"});
     for (const Claim& claim : result_.claims)
-      if (claim.agreement == Agreement::kContradicts || claim.agreement == Agreement::kGateOneDiffers)
+      if (is_contradiction(claim))
         return stop(
             GradingFault::kContradicted,
             {claim.candidate + ": " + claim.text, {}, "look at the case that failed, and ask the student"});

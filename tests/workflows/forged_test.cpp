@@ -233,7 +233,7 @@ const std::vector<Forgery>& forgeries() {
 
 using GradeHonest = ProjectTest;
 
-class GradeForged : public ProjectTest, public testing::WithParamInterface<Forgery> {
+class ForgedProject : public ProjectTest {
  protected:
   SubmissionResult grade(const fs::path& submission, std::vector<std::string> cohort_findings = {}) {
     GradingTask task;
@@ -259,6 +259,8 @@ class GradeForged : public ProjectTest, public testing::WithParamInterface<Forge
     return place_.path() / "graded" / "submissions" / submission.filename();
   }
 };
+
+class GradeForged : public ForgedProject, public testing::WithParamInterface<Forgery> {};
 
 TEST_P(GradeForged, NeedsAMentorAndEarnsNothingByIt) {
   const Forgery& forgery = GetParam();
@@ -368,6 +370,35 @@ TEST_F(GradeHonest, RecordsOfTheJudgeFollowFromTheirSamples) {
   }
   for (GateTwo verdict : {GateTwo::kFaster, GateTwo::kSlower, GateTwo::kTie, GateTwo::kUnresolved})
     EXPECT_GE(seen[verdict], 3) << label_of(verdict);
+}
+
+// The ledger, digests and all, says that a wrong kernel of the model passed.
+class GradeWrongModel : public ForgedProject {};
+TEST_F(GradeWrongModel, IsNotGradedAsIfItWereRight) {
+  Forged forged("fusion_wins", place_.path() / "forged");
+  const std::string wrong = stub_kernel(load_problem(forged.root() / "problem").value());
+  forged.write("llm/attempt-1/kernel.cu", wrong);
+  forged.write(".capstone/sources/" + sha256_hex(wrong) + ".cu", wrong);
+  for (Json* m : forged.of("attempt-1")) (*m)["source_sha256"] = sha256_hex(wrong);
+  forged.chain();
+  const SubmissionResult result = grade(forged.root());
+  EXPECT_EQ(result.fault, GradingFault::kContradicted);
+  EXPECT_EQ(result.why, "llm: the ledger says PASS; judged again: WRONG");
+  const std::string sheet = read_file(folder_of(forged.root()) / "score_sheet.md").value();
+  EXPECT_NE(sheet.find("attempt-1: WRONG"), std::string::npos) << "the evidence is the mentor's verdict";
+  EXPECT_NE(sheet.find("- llm: the ledger says PASS"), std::string::npos);
+}
+
+// A GPU that the table of data sheets does not have accuses its owner of nothing.
+TEST_F(GradeWrongModel, AnUnknownGpuIsANote) {
+  Forged other("fusion_wins", place_.path() / "other");
+  for (const char* version : {"v1", "v2", "v3", "v4", "attempt-1"})
+    for (Json* m : other.of(version)) (*m)["environment"]["device"] = "NVIDIA Unheard 9000";
+  other.chain();
+  const SubmissionResult result = grade(other.root());
+  EXPECT_EQ(result.state, GradingState::kGraded) << result.why;
+  EXPECT_NE(join(result.notes, "\n").find("v4 (record 9) was timed on NVIDIA Unheard 9000: no data sheet"),
+            std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GradeForged, testing::ValuesIn(forgeries()),

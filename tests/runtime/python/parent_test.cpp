@@ -238,7 +238,7 @@ TEST_F(Parent, WhenItDiesItsWorkersDie) {
 
 TEST_F(Parent, WhenTheJudgeDiesAllDie) {
   const pid_t judge = test::in_other_process([&] {
-    work_.parent = start_python_parent(work_, trusted_, {"eager"});
+    work_.parent = start_python_parent(work_, trusted_);
     auto one = worker();
     if (one) ::kill(::getpid(), SIGKILL);
     return 1;
