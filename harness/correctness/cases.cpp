@@ -78,8 +78,15 @@ Result<Sizes> cheapest_check(const Problem& problem) {
 std::optional<Sizes> with_measured(const Problem& problem, const std::vector<std::string>& symbols,
                                    const DrawLimits& limits, const std::function<std::uint64_t()>& random) {
   Problem fixed = problem;
-  for (const auto& [symbol, value] : problem.measure)
-    if (std::find(symbols.begin(), symbols.end(), symbol) != symbols.end()) fixed.vary[symbol].one_of = {value};
+  Sizes least;  // the cheapest of all: where that costs too much, no draw needs to be tried
+  for (const auto& [symbol, value] : problem.measure) {
+    Vary& vary = fixed.vary[symbol];
+    if (std::find(symbols.begin(), symbols.end(), symbol) != symbols.end()) vary.one_of = {value};
+    least.emplace_back(symbol, vary.one_of.empty() ? std::max<std::int64_t>(vary.low, vary.multiple_of)
+                                                   : *std::min_element(vary.one_of.begin(), vary.one_of.end()));
+  }
+  if (auto cost = cost_at(problem, least); !cost || cost->flops > limits.flops || cost->bytes > limits.bytes)
+    return std::nullopt;
   auto sizes = draw_sizes(fixed, random, Cost{limits.flops, limits.bytes});
   if (!sizes) return std::nullopt;
   return std::move(*sizes);

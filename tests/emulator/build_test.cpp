@@ -29,8 +29,9 @@ std::vector<std::string> options_of(const EmulatedArtifact& artifact) {
   const std::set<std::string> machine = {"-march=native", "-fcf-protection=none",
                                          "-DCAPSTONE_EMULATOR_UCONTEXT=1"};
   std::vector<std::string> options;
-  for (const std::string& word : split(artifact.result.command, ' ')) {
-    if (word == "-E") break;
+  const std::string& command = artifact.result.command;
+  for (const std::string& word : split(command.substr(command.find("capstone-rewrite")), ' ')) {
+    if (word == "-x") break;
     if (word.starts_with("-") && !machine.contains(word)) options.push_back(word);
   }
   return options;

@@ -57,6 +57,13 @@ TEST(Lexer, MacroOfASystemHeaderInAUserLineIsStillTheUsers) {
   EXPECT_EQ(source.tokens[4].line, 1);
 }
 
+TEST(Lexer, DigraphsAreBracketsOutsideOfLiterals) {
+  const SourceText source = tokenize("# 1 \"k.cu\"\nf<::g>(\"<%\") <% a<:1:> %>");
+  std::string text;
+  for (const Token& token : source.tokens) text += std::string(source.spelling(token)) + "|";
+  EXPECT_EQ(text, "f|<|::|g|>|(|\"<%\"|)|{|a|[|1|]|}||");
+}
+
 TEST(Lexer, UnterminatedLiteralsEndSomewhere) {
   for (const char* text : {"\"abc", "'", "R\"(", "R\"", "# 1 \"", "u8\"x\\", "\\"}) tokenize(text);
   SUCCEED();
@@ -94,9 +101,49 @@ TEST(Launch, WithoutItsEndIsAnError) {
   EXPECT_EQ(only_finding("void f() {\nk<<<1, 2(x); }"), "kernel.cu:2: kernel launch: '<<<' without '>>>'");
 }
 
-TEST(Launch, InsideAKernelIsNotJudgeable) {
+TEST(Launch, InsideAKernelIsAnError) {
   EXPECT_EQ(only_finding("capstone_emu_global void f() {\n k<<<1, 2>>>(); }"),
-            "kernel.cu:2: kernel launch from device code is not supported on the CPU backend");
+            "kernel.cu:2: a kernel launches a kernel: that needs nvcc -rdc=true");
+}
+
+TEST(Launch, BoundsAreTheFirstStatementOfTheKernel) {
+  const Rewritten result = rewrite_file(
+      "template <int N> capstone_emu_global void capstone_emu_launch_bounds(f<N, 2>(1), 2) k(int* p) { *p = 1; }");
+  EXPECT_EQ(result.text.find("capstone_emu_launch_bounds"), std::string::npos);
+  expect_contains(result.text, "{ capstone_emu::require_threads(f<N");
+  EXPECT_EQ(rewrite_file("capstone_emu_global void capstone_emu_launch_bounds(256) k(int* p);").text.find("256"),
+            std::string::npos);
+}
+
+TEST(Instrumentation, CannotBeSwitchedOffByAttributes) {
+  const Rewritten result = rewrite_file(
+      "__attribute__((no_sanitize(\"thread\", \"address\"), __no_sanitize_coverage__)) void f();\n"
+      "[[gnu::no_sanitize_thread]] void g();");
+  expect_contains(result.text, "__attribute__(( unused , unused ) ) void f();");
+  expect_contains(result.text, "[[gnu:: unused ] ] void g();");
+}
+
+TEST(Instrumentation, HasNamesThatTheSourceMayNotUse) {
+  EXPECT_EQ(only_finding("extern \"C\" void __tsan_read4(void*) {}"),
+            "kernel.cu:1: the name '__tsan_read4' is reserved for the judge's instrumented builds");
+  EXPECT_EQ(only_finding("int f() { return capstone_emu::observed_by_hooks; }"),
+            "kernel.cu:1: the name 'observed_by_hooks' is reserved for the judge's instrumented builds");
+}
+
+TEST(Instrumentation, IsKnownToTheHeadersAlone) {
+  RewriteOptions options;
+  options.observed = true;
+  EXPECT_NE(rewrite("# 1 \"kernel.cu\"\n", options).text.find("observed_by_hooks = true"), std::string::npos);
+  EXPECT_NE(rewrite_file("").text.find("observed_by_hooks = false"), std::string::npos);
+}
+
+TEST(Disguise, OfAFileOfTheUsersIsAnError) {
+  RewriteOptions options;
+  options.disguised = [](const std::string& file) { return file == "kernel.cu" ? 7 : 0; };
+  const Rewritten result = rewrite("# 1 \"kernel.cu\"\nint a;\n", options);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].line, 7);
+  EXPECT_NE(result.findings[0].message.find("system header"), std::string::npos);
 }
 
 TEST(Shared, EveryDeclaratorBecomesAReference) {

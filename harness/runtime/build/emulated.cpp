@@ -411,7 +411,7 @@ class EmulatedBuild {
     argv.insert(argv.end(), {"-include", (tools_.shims / "capstone_emulator.h").string()});
     if (request_.problem) argv.insert(argv.end(), {"-include", header_path().string()});
     argv.insert(argv.end(), {file_name(), "-o", preprocessed().string()});
-    result().command = join(argv, " ");
+    result().command = join(argv, " ") + " && capstone-rewrite && " + join(compile_command(), " ");
     const CompilerStep preprocessing = step(argv);
     CAPSTONE_TRY(ProcessResult process, run_step(preprocessing));
     if (process.ok()) return true;
@@ -524,13 +524,16 @@ class EmulatedBuild {
           fmt::format("{}:{}: {}", user_path(request_.source, where.file), where.line, reason);
   }
 
-  Result<void> compile() {
+  std::vector<std::string> compile_command() const {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string(),
                              "-Xassembler", "--MD", "-Xassembler", assembler_read().string()});
-    result().command += " && capstone-rewrite && " + join(argv, " ");
-    const CompilerStep compiling = step(argv);
+    return argv;
+  }
+
+  Result<void> compile() {
+    const CompilerStep compiling = step(compile_command());
     CAPSTONE_TRY(ProcessResult process, run_step(compiling));
     result().log += process.err;
     compiled_ = process.ok();
