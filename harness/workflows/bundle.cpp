@@ -105,11 +105,12 @@ Result<std::vector<std::string>> settle_definition(const Workspace& workspace, P
     return std::vector<std::string>{
         fmt::format("{}{} {}; it came with the bundle (SHA-256 {}) and was trusted", kForeignDefinition,
                     packed.id, why, packed.digest.substr(0, 12))};
-  return fail(fmt::format("the bundle's problem, {}, {}, and a GPU here would run its baseline outside the sandbox",
-                          packed.id, why),
-              file.string(),
-              std::string(ours ? "pack it with the same version of capstone; or, " : "") +
-                  "if you know who made it: --trust-problem");
+  return fail(
+      fmt::format("the bundle's problem, {}, {}, and a GPU here would run its baseline outside the sandbox",
+                  packed.id, why),
+      file.string(),
+      std::string(ours ? "pack it with the same version of capstone; or, " : "") +
+          "if you know who made it: --trust-problem");
 }
 
 Result<JudgedBundle> judge_unpacked(const Workspace& workspace, const Bundle& bundle,

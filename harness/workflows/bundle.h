@@ -20,8 +20,9 @@ struct JudgeBundleRequest {
   std::filesystem::path file;
   std::filesystem::path out;  ///< where the result goes; empty: `file`.result.jsonl
   JudgeOptions judge;
-  bool trust_problem = false;  ///< accept a problem definition that is not the catalogue's: on a GPU its
-                               ///< baseline runs outside the sandbox. Each record is labelled kForeignDefinition.
+  /// Accept a problem definition that is not the catalogue's: on a GPU its baseline runs outside the sandbox.
+  /// Each record is labelled kForeignDefinition.
+  bool trust_problem = false;
 };
 
 struct JudgedBundle {

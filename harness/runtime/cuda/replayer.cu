@@ -317,7 +317,7 @@ class Replayer {
   void play_once(const std::string& folder) {
     const std::vector<char> text = read_whole(folder + "/once.json"),
                             image = read_whole(folder + "/arena.bin");
-    const Json once = parse_json({text.data(), text.size()});
+    const Json once = capstone::parse_json({text.data(), text.size()});
     arena_.create_private(once.at("arena_bytes").get<std::size_t>());
     if (!arena_.at_fixed_address()) throw std::runtime_error("the address range for tensors is taken");
     if (image.size() > arena_.size()) throw std::runtime_error("arena.bin is larger than the arena");
@@ -378,7 +378,7 @@ class Replayer {
     if (length > packet.size() - sizeof length)
       throw std::runtime_error("a captured graph longer than its packet");
     const char* text = packet.data() + sizeof length;
-    const Json document = parse_json({text, length});
+    const Json document = capstone::parse_json({text, length});
     auto graph = std::make_unique<CapturedGraph>();
     graph->data.assign(text + length, text + packet.size() - sizeof length);
     auto [fresh, bytes] = scratch_.grow(std::max<std::size_t>(document.at("scratch").get<std::size_t>(), 1));
