@@ -46,11 +46,15 @@ bool near(const Interval& recorded, const Interval& computed) {
 
 std::string text_or_none(const std::optional<Interval>& s) { return s ? text_of(*s) : "no speedup"; }
 
-std::vector<double> all_samples(const Arm& arm) {
+// [restart][sample] with a clean cache, or with a dirty one.
+using Samples = std::vector<std::vector<double>>;
+
+std::vector<double> all_of(const Samples& samples) {
   std::vector<double> all;
-  for (const auto& restart : arm.samples_ms) all.insert(all.end(), restart.begin(), restart.end());
+  for (const auto& restart : samples) all.insert(all.end(), restart.begin(), restart.end());
   return all;
 }
+std::vector<double> all_samples(const Arm& arm) { return all_of(arm.samples_ms); }
 
 std::vector<double> block_medians(const std::vector<double>& restart, std::size_t blocks) {
   std::vector<double> medians;
@@ -61,11 +65,11 @@ std::vector<double> block_medians(const std::vector<double>& restart, std::size_
 }
 
 // [restart][block] log(baseline / arm); empty if the samples do not have this structure.
-std::vector<std::vector<double>> log_ratios(const Arm& baseline, const Arm& arm, std::size_t blocks) {
+std::vector<std::vector<double>> log_ratios(const Samples& baseline, const Samples& arm, std::size_t blocks) {
   std::vector<std::vector<double>> logs;
-  if (baseline.samples_ms.size() != arm.samples_ms.size()) return {};
-  for (std::size_t r = 0; r < arm.samples_ms.size(); ++r) {
-    const auto &over = baseline.samples_ms[r], &under = arm.samples_ms[r];
+  if (baseline.size() != arm.size()) return {};
+  for (std::size_t r = 0; r < arm.size(); ++r) {
+    const auto &over = baseline[r], &under = arm[r];
     if (over.size() % blocks || under.size() % blocks) return {};
     const auto a = block_medians(over, blocks), b = block_medians(under, blocks);
     logs.emplace_back();
@@ -80,13 +84,17 @@ struct Ratio {
   bool exact = true;  ///< false: the block structure is not known, and the bounds are the point
 };
 
-Ratio ratio_of(const Arm& baseline, const Arm& arm, int blocks) {
+Ratio ratio_of(const Samples& baseline, const Samples& arm, int blocks) {
   const auto logs =
       log_ratios(baseline, arm, static_cast<std::size_t>(blocks > 0 ? blocks : kBlocksOfOldRecords));
   const Interval value = bootstrap_ratio(logs, kResamples, kSeed);
   if (std::isfinite(value.point)) return {value, true};
-  const double point = median(all_samples(baseline)) / median(all_samples(arm));
+  const double point = median(all_of(baseline)) / median(all_of(arm));
   return {{point, point, point}, false};
+}
+
+Ratio ratio_of(const Arm& baseline, const Arm& arm, int blocks) {
+  return ratio_of(baseline.samples_ms, arm.samples_ms, blocks);
 }
 
 bool follows(const Interval& recorded, const Ratio& computed) {
@@ -171,8 +179,8 @@ class TimesCheck {
 
   bool samples_are_times() const {
     for (const Arm& arm : measured_.arms)
-      for (const auto& restart : arm.samples_ms)
-        for (double ms : restart)
+      for (const Samples* samples : {&arm.samples_ms, &arm.dirty_samples_ms})
+        for (double ms : all_of(*samples))
           if (!(std::isfinite(ms) && ms > 0)) return false;
     return true;
   }
@@ -186,6 +194,15 @@ class TimesCheck {
       tell("records a median of {} for {}; its samples give {}", format_time_ms(arm.median_ms.point),
            arm.name, format_time_ms(computed.point));
       arm.median_ms = computed;
+    }
+    for (Arm& arm : measured_.arms) {
+      const std::vector<double> dirty = all_of(arm.dirty_samples_ms);
+      if (dirty.empty()) continue;
+      const Interval computed = median_interval(dirty);
+      if (arm.dirty_ms && same(*arm.dirty_ms, computed)) continue;
+      tell("records another median of {} with a dirty cache than its samples give, {}", arm.name,
+           format_time_ms(computed.point));
+      arm.dirty_ms = computed;
     }
   }
 
@@ -217,17 +234,10 @@ class TimesCheck {
   }
 
   void verdict() {
-    if (again_ && !all_samples(*again_).empty()) {
-      const Ratio again = ratio_of(*baseline_, *again_, measured_.blocks);
-      const double floor = decide(*measured_.speedup, again.value, true).floor,
-                   slack = kIntervalTolerance * (again.value.high - again.value.low) / 2 + kLeastSlack;
-      if (again.exact && !(std::abs(measured_.floor - floor) <= slack)) {
-        tell("records a floor of {:.2f} %; its samples give {:.2f} %", 100 * measured_.floor, 100 * floor);
-        measured_.floor = floor;
-      }
-    }
-    const double f = measured_.floor;
-    const GateTwo computed = decide(*measured_.speedup, {1, 1 - f, 1 + f}, true).verdict;
+    check_floor(*measured_.speedup, &Arm::samples_ms, measured_.floor);
+    GateTwo computed = verdict_of(*measured_.speedup, measured_.floor);
+    if (!all_of(own_->dirty_samples_ms).empty() && !all_of(baseline_->dirty_samples_ms).empty())
+      computed = of_both_states(computed, dirty_verdict());
     // A tie with a reason was decided by more than these samples.
     if (m_.gate_two == computed || m_.gate_two == GateTwo::kUnresolved ||
         (m_.gate_two == GateTwo::kTie && !m_.gate_two_reason.empty()))
@@ -235,6 +245,32 @@ class TimesCheck {
     tell("says {}; its samples give {} ({})", label_of(m_.gate_two), label_of(computed),
          text_of(*measured_.speedup));
     m_.gate_two = computed;
+  }
+
+  static GateTwo verdict_of(const Interval& speedup, double floor) {
+    return decide(speedup, {1, 1 - floor, 1 + floor}, true).verdict;
+  }
+
+  // The same with a dirty cache. Older records have no such samples.
+  GateTwo dirty_verdict() {
+    const Ratio computed = ratio_of(baseline_->dirty_samples_ms, own_->dirty_samples_ms, measured_.blocks);
+    if (!measured_.dirty_speedup || !follows(*measured_.dirty_speedup, computed)) {
+      tell("records {} with a dirty cache; its samples give {}", text_or_none(measured_.dirty_speedup),
+           text_of(computed.value));
+      measured_.dirty_speedup = computed.value;
+    }
+    check_floor(*measured_.dirty_speedup, &Arm::dirty_samples_ms, measured_.dirty_floor);
+    return verdict_of(*measured_.dirty_speedup, measured_.dirty_floor);
+  }
+
+  void check_floor(const Interval& speedup, Samples Arm::*samples, double& recorded) {
+    if (!again_ || all_of(again_->*samples).empty()) return;
+    const Ratio again = ratio_of(baseline_->*samples, again_->*samples, measured_.blocks);
+    const double floor = decide(speedup, again.value, true).floor,
+                 slack = kIntervalTolerance * (again.value.high - again.value.low) / 2 + kLeastSlack;
+    if (!again.exact || std::abs(recorded - floor) <= slack) return;
+    tell("records a floor of {:.2f} %; its samples give {:.2f} %", 100 * recorded, 100 * floor);
+    recorded = floor;
   }
 
   // The mentor's definition counts. A record may follow from the pinned one instead, if that is its own: a
@@ -280,6 +316,10 @@ class TimesCheck {
     measured_.percent_of_peak = roof.percent;
     measured_.peak = roof.peak;
     measured_.bound_by = roof.bound_by;
+    if (ms < roof.floor_ms && m_.gate_two == GateTwo::kFaster && own_->dirty_ms) {
+      tell("says FASTER for a time below the data sheet's");
+      m_.gate_two = GateTwo::kUnresolved;
+    }
     if (ms < roof.floor_ms && !says_too_fast(m_))
       label(fmt::format("{} is less than the {} that the data sheet allows for this work", format_time_ms(ms),
                         format_time_ms(roof.floor_ms)));

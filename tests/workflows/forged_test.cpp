@@ -309,19 +309,20 @@ TimedArm raced_arm(const std::string& name, double ms, double noise, int restart
   TimedArm arm;
   arm.name = name;
   arm.trusted_clock = true;
-  for (int r = 0; r < restarts; ++r) {
-    const double restart = ms * std::exp(0.3 * noise * normal(random));
-    std::vector<double> samples, medians;
-    for (int b = 0; b < 4; ++b) {
-      const double block = restart * std::exp(0.3 * noise * normal(random));
-      std::vector<double> kept;
-      for (int i = 0; i < in_block; ++i) kept.push_back(block * std::exp(noise * normal(random)));
-      medians.push_back(median(kept));
-      samples.insert(samples.end(), kept.begin(), kept.end());
+  for (CacheState state : kCacheStates)
+    for (int r = 0; r < restarts; ++r) {
+      const double restart = ms * std::exp(0.3 * noise * normal(random));
+      std::vector<double> samples, medians;
+      for (int b = 0; b < 4; ++b) {
+        const double block = restart * std::exp(0.3 * noise * normal(random));
+        std::vector<double> kept;
+        for (int i = 0; i < in_block; ++i) kept.push_back(block * std::exp(noise * normal(random)));
+        medians.push_back(median(kept));
+        samples.insert(samples.end(), kept.begin(), kept.end());
+      }
+      arm.series(state).samples.push_back(samples);
+      arm.series(state).block_medians.push_back(medians);
     }
-    arm.samples.push_back(samples);
-    arm.block_medians.push_back(medians);
-  }
   return arm;
 }
 

@@ -91,9 +91,9 @@ TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
 TEST_F(Torch, ForkedArmsAreRightToo) {
   const Sandbox trusted = Sandbox::none(resources_, "trusted");
   const Problem problem = problem_of("bias_gelu_layernorm");
-  const Oracle oracle = Oracle::load(problem, resources_).value();
+  const Oracle oracle = load_oracle(problem, resources_).value();
   PythonWork work{&problem, &resources_, &python_, "eager", {}, resources_.cache / "arms", false, {}};
-  work.parent = start_python_parent(work, trusted, {"eager"});
+  work.parent = start_python_parent(work, trusted);
   ASSERT_TRUE(work.parent);
   const auto forked = work.parent->fork(
       {"--device", "cpu", "--precision", "fp32", "--reference", (problem.folder / "reference.py").string()},
