@@ -27,7 +27,7 @@ void add_result(Lane& lane, std::uintptr_t begin, std::uintptr_t end, std::uint3
 
 }  // namespace
 
-void wgmma_begins() {
+void report_wgmma() {
   if (this_lane) this_lane->multiplies = true;
 }
 

@@ -62,7 +62,10 @@ inline __attribute__((always_inline)) void note_flops(std::uint64_t count) {
 }
 /// From the issue of a wgmma until a wait for its group, its results may not be read and its matrices in
 /// shared memory may not be overwritten.
-void wgmma_begins();
+void report_wgmma();
+inline __attribute__((always_inline)) void wgmma_begins() {
+  if constexpr (observed_by_hooks) report_wgmma();
+}
 void wgmma_issued(const void* const* results, unsigned count);
 /// It reads 16 bytes of a matrix in shared memory.
 void wgmma_reads(const void* address);
