@@ -23,7 +23,7 @@ constexpr int kBlocks = 6;   // per restart
 constexpr int kDropped = 2;  // samples after a switch of arms
 constexpr double kLong =
     20;  // ms; a launch this long has forgotten what ran before it: one sample is dropped
-constexpr int kLeast = 3, kMost = 5;  // samples of a block under each state of the cache
+constexpr int kLeast = 3, kMost = 4;  // samples of a block under each state of the cache
 constexpr int kWarmUpMost = 30;
 constexpr double kWarmAfter = 500;                     // ms of launches, three at least
 constexpr int kHostTimed = 3;                          // launches a block that the judge times itself

@@ -87,9 +87,8 @@ class DeviceBuffers {
   std::uint64_t seed_ = 0, probe_seed_ = 0, hash_seed_ = 0;
   std::vector<Probe> probes_;  ///< [tensor] for the inputs made from probe_seed_; empty for tensors that are
                                ///< not outputs
-  std::vector<std::vector<double>> scales_;  ///< [tensor][part]; empty for tensors that are not outputs
-  std::map<std::size_t, std::uint64_t> host_made_;  ///< tensor → fingerprint of an input that the device
-                                                    ///< cannot generate again
+  std::vector<std::vector<double>> scales_;      ///< [tensor][part]; empty for tensors that are not outputs
+  std::map<std::size_t, std::uint64_t> inputs_;  ///< tensor → fingerprint of an input after fill()
 };
 
 }  // namespace capstone

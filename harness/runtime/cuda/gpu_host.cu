@@ -96,22 +96,6 @@ struct CheckBytes {
     if (bytes[i] != random::poison_byte_at(seed, i)) atomicAdd(&tally->wrong, 1ull);
   }
 };
-// Generates each element again and compares its bytes, to find inputs that the kernel changed.
-struct CheckDrawn {
-  random::Draw draw;
-  DType type;
-  unsigned char* bytes;
-  int size;
-  Tally* tally;
-  __device__ void operator()(long long i) const {
-    alignas(8) unsigned char again[8];
-    // store_drawn() writes at index i of its base, so the base is moved to put element i into `again`.
-    random::store_drawn(draw, type, again - i * size, i);
-    bool same = true;
-    for (int k = 0; k < size; ++k) same = same && again[k] == bytes[i * size + k];
-    if (!same) atomicAdd(&tally->wrong, 1ull);
-  }
-};
 
 __device__ float load(DType type, const void* tensor, long long i) {
   switch (type) {
@@ -461,13 +445,6 @@ class GpuHost {
     if (what == "fill") {
       run_each(n, Fill{draw_of(step.at("draw")), type, at(step, "at", bytes)});
       return nullptr;
-    }
-    if (what == "check_drawn") {
-      clear_tally();
-      run_each(n, CheckDrawn{draw_of(step.at("draw")), type,
-                             reinterpret_cast<unsigned char*>(at(step, "at", bytes)),
-                             static_cast<int>(capstone::size_of(type)), tally_});
-      return {{"wrong", read_tally().wrong}};
     }
     if (what == "poison") {
       run_each(n, Poison{type, step.at("seed").get<std::uint64_t>(), at(step, "at", bytes)});
