@@ -174,7 +174,7 @@ TEST_F(Signed, OneJudgementRecordedTwiceIsFound) {
   EXPECT_EQ(findings()[0], "line 2: the same signed judgement as on line 1");
 }
 
-// Whoever takes a signature away, or signs with a key of their own, is believed as little as before.
+// Without a signature, or with an unknown one, a record is believed as much as before there were any.
 TEST_F(Signed, WithoutItsSignatureARecordIsTheStudentsOwnWordAndNoDamage) {
   measure("v1", &key);
   forge([](std::vector<Json>& records) { records[0].erase("signature"); });

@@ -1,6 +1,6 @@
 #pragma once
-// The key with which this installation signs what it has judged. Who cannot read the file cannot sign;
-// whoever owns the machine can: docs/design/signatures.md.
+// The key with which this installation signs what it has judged. A process that cannot read the file cannot
+// sign; the owner of the machine can: docs/design/signatures.md.
 #include <array>
 #include <filesystem>
 #include <string>
