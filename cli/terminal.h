@@ -1,6 +1,6 @@
 #pragma once
 // stdout for results, stderr for narration; colour and the moving progress line only on a terminal. Every
-// text is made printable here, whoever wrote it: names, labels and messages come from students, and a
+// text is made printable here: names, labels and messages come from students, and a
 // terminal obeys control characters. Only the colours of paint() pass.
 #include <cstdint>
 #include <string>

@@ -84,7 +84,12 @@ std::vector<Row> examine(const Context& context) {
                             "set CAPSTONE_CACHE to a folder that you can write"}
                       : Row{"cache", "ok", r.cache.string(), {}});
   auto key = workflows::judge_key(context);
-  rows.push_back(key ? Row{"judge's key", "ok", key->public_key(), {}}
+  const fs::perms others = fs::perms::group_all | fs::perms::others_all;
+  const bool open = (fs::status(context.state / "judge-key", code).permissions() & others) != fs::perms::none;
+  rows.push_back(key ? Row{"judge's key", open ? "limited" : "ok", key->public_key(),
+                           open ? "others can read it and sign with it: chmod 600 " +
+                                      (context.state / "judge-key").string()
+                                : ""}
                      : Row{"judge's key", "missing", key.error().where + ": " + key.error().what,
                            "nothing can be measured: " + key.error().hint});
   return rows;

@@ -259,6 +259,10 @@ TEST_F(Signatures, SayWhichMachineMeasured) {
   for (const Json& row : Json::parse(doctor.out))
     if (row["what"] == Json("judge's key")) key = row["found"];
   ASSERT_EQ(key.size(), 64u) << doctor;
+  fs::permissions(home_ / "state" / "capstone" / "judge-key", fs::perms::group_read, fs::perm_options::add);
+  EXPECT_TRUE(says(capstone({"doctor"}).out, "others can read it and sign with it"));
+  fs::permissions(home_ / "state" / "capstone" / "judge-key", fs::perms::group_read,
+                  fs::perm_options::remove);
   ASSERT_EQ(measure(root, {"--quick"}).code, 0);
   const std::vector<Json> measured = records(root, "measurement");
   ASSERT_EQ(measured.size(), 1u);

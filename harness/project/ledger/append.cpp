@@ -162,7 +162,10 @@ Result<Record> append_record(const fs::path& ledger, const std::string& kind, co
     record.seq = last->seq + 1;
     record.previous = last->digest;
   }
-  if (signer) record.signature = {signer->public_key(), signer->sign(signed_text(Json(record)))};
+  if (signer) {
+    CAPSTONE_TRY(std::string value, signer->sign(signed_text(Json(record))));
+    record.signature = {signer->public_key(), std::move(value)};
+  }
   // The log of a compiler may hold any byte, but the ledger is UTF-8.
   std::string text = Json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
   CAPSTONE_CHECK(file.append(text + "\n"));

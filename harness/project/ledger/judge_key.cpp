@@ -83,7 +83,7 @@ Result<JudgeKey> JudgeKey::of(const fs::path& state_folder) {
   return key;
 }
 
-std::string JudgeKey::sign(std::string_view text) const {
+Result<std::string> JudgeKey::sign(std::string_view text) const {
   const KeyPair key = private_key(secret_.data());
   const DigestContext context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   std::array<unsigned char, 64> signature{};
@@ -91,7 +91,8 @@ std::string JudgeKey::sign(std::string_view text) const {
   const bool ok = key && context &&
                   EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
                   EVP_DigestSign(context.get(), signature.data(), &size, data_of(text), text.size()) == 1;
-  return ok ? hex(signature) : std::string();
+  if (!ok) return fail("OpenSSL cannot sign the record", {}, {}, ExitCode::kEnvironment);
+  return hex(signature);
 }
 
 bool is_public_key(std::string_view text) { return unhex(text, 32).has_value(); }

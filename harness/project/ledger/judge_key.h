@@ -1,6 +1,6 @@
 #pragma once
-// The key with which this installation signs what it has judged. Who cannot read the file cannot sign;
-// whoever owns the machine can: docs/design/signatures.md.
+// The key with which this installation signs what it has judged. A process that cannot read the file cannot
+// sign; the owner of the machine can: docs/design/signatures.md.
 #include <array>
 #include <filesystem>
 #include <string>
@@ -19,7 +19,7 @@ class JudgeKey {
   /// 64 hexadecimal digits. The first kShortKey of them name the key to people.
   const std::string& public_key() const { return public_key_; }
   /// @return 128 hexadecimal digits
-  std::string sign(std::string_view text) const;
+  Result<std::string> sign(std::string_view text) const;
 
  private:
   std::array<unsigned char, 32> secret_{};
