@@ -267,7 +267,8 @@ class Grading {
       if (claim.agreement == Agreement::kContradicts)
         rejudged.contradictions.push_back(claim.candidate + ": " + claim.text);
     for (const std::string& found : recomputed.contradicted) rejudged.contradictions.push_back(found);
-    for (const std::string& found : result_.cohort_findings) rejudged.contradictions.push_back(found);
+    if (!result_.cohort_findings.empty())  // the student's sheet shows this, and must name no classmate
+      rejudged.contradictions.push_back("a comparison within the cohort raises a question");
     ScoreSheet sheet = score(rubric_, project, ledger, worklog, &rejudged);
     sheet.findings = all_reasons();
     for (const CriterionScore& c : sheet.criteria)

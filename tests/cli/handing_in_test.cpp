@@ -351,8 +351,10 @@ TEST_F(Grade, FolderWithEveryKindOfSubmission) {
   EXPECT_TRUE(says(rows[2], ",graded,,,PASS,NOT JUDGED,"));
   EXPECT_TRUE(rows[3].starts_with("stranger,,,failed,not_a_project,"));
   EXPECT_TRUE(says(rows[3], "this is not a capstone project"));
-  EXPECT_TRUE(rows[4].starts_with("wrong,Ada Lovelace,bias_gelu_layernorm,graded,,,WRONG,NOT JUDGED,"))
+  EXPECT_TRUE(rows[4].starts_with(
+      "wrong,Ada Lovelace,bias_gelu_layernorm,needs_mentor,unsupported,,WRONG,NOT JUDGED,"))
       << rows[4];
+  EXPECT_TRUE(says(rows[4], "no human kernel has passed gate one, neither in the ledger nor now"));
   for (const char* name : {"good", "wrong"})
     for (const char* file : {"score_sheet.html", "score_sheet.md", "result.json"})
       EXPECT_TRUE(fs::exists(home_ / "graded" / "submissions" / name / file)) << name << file;

@@ -72,7 +72,8 @@ TEST(ResultFile, AFaultOfTheMachineLeavesItUngradedAndADoubtLeavesItToThePerson)
   EXPECT_EQ(state_of(GradingFault::kNone), GradingState::kGraded);
   for (GradingFault f : {GradingFault::kMachine, GradingFault::kRefused, GradingFault::kNotAProject})
     EXPECT_EQ(state_of(f), GradingState::kFailed);
-  for (GradingFault f : {GradingFault::kLedger, GradingFault::kContradicted, GradingFault::kNotJudgeable})
+  for (GradingFault f : {GradingFault::kLedger, GradingFault::kContradicted, GradingFault::kNotJudgeable,
+                         GradingFault::kUnsupported})
     EXPECT_EQ(state_of(f), GradingState::kNeedsMentor);
 }
 

@@ -111,6 +111,10 @@ TEST_F(Grade, FindingsOfTheCohortCount) {
   EXPECT_EQ(result->state, GradingState::kNeedsMentor);
   EXPECT_EQ(result->why, task.cohort_findings.front());
   EXPECT_EQ(Json::parse(Json(task).dump()).get<GradingTask>().cohort_findings, task.cohort_findings);
+  EXPECT_NE(read_file(task.folder / "score_sheet.md")->find("eve holds"), std::string::npos);
+  for (const char* page : {"score_sheet.md", "score_sheet.html", "score_sheet.json"})
+    EXPECT_EQ(read_file(task.folder / "feedback" / page)->find("eve holds"), std::string::npos)
+        << "a student's page names no classmate: " << page;
 }
 
 TEST_F(Grade, FaultsAreResults) {
