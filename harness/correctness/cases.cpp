@@ -74,7 +74,8 @@ Result<Sizes> cheapest_check(const Problem& problem) {
   return cheapest ? *cheapest : problem.emulate;
 }
 
-// Sizes that have the measured value of these symbols, and drawn ones of the others; nothing where that costs too much.
+// Sizes that have the measured value of these symbols, and drawn ones of the others; nothing where that costs
+// too much.
 std::optional<Sizes> with_measured(const Problem& problem, const std::vector<std::string>& symbols,
                                    const DrawLimits& limits, const std::function<std::uint64_t()>& random) {
   Problem fixed = problem;
@@ -82,8 +83,9 @@ std::optional<Sizes> with_measured(const Problem& problem, const std::vector<std
   for (const auto& [symbol, value] : problem.measure) {
     Vary& vary = fixed.vary[symbol];
     if (std::find(symbols.begin(), symbols.end(), symbol) != symbols.end()) vary.one_of = {value};
-    least.emplace_back(symbol, vary.one_of.empty() ? std::max<std::int64_t>(vary.low, vary.multiple_of)
-                                                   : *std::min_element(vary.one_of.begin(), vary.one_of.end()));
+    least.emplace_back(symbol, vary.one_of.empty()
+                                   ? std::max<std::int64_t>(vary.low, vary.multiple_of)
+                                   : *std::min_element(vary.one_of.begin(), vary.one_of.end()));
   }
   if (auto cost = cost_at(problem, least); !cost || cost->flops > limits.flops || cost->bytes > limits.bytes)
     return std::nullopt;
@@ -92,8 +94,8 @@ std::optional<Sizes> with_measured(const Problem& problem, const std::vector<std
   return std::move(*sizes);
 }
 
-// A fast path for an extent that is measured, and for no other, shows at no drawn size. So few small cases have, among
-// them, each symbol at its measured value: all symbols but one where that is cheap, else one.
+// A fast path for an extent that is measured, and for no other, shows at no drawn size. So few small cases
+// have, among them, each symbol at its measured value: all symbols but one where that is cheap, else one.
 std::vector<Sizes> measured_extents(const Problem& problem, const DrawLimits& limits,
                                     const std::function<std::uint64_t()>& random) {
   std::vector<Sizes> all;

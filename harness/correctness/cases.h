@@ -43,8 +43,9 @@ struct BoundCase {
 Result<std::vector<BoundCase>> bind_cases(const Problem& problem, std::vector<CasePlan> plans);
 
 /// Every size under `check` (the first twice, with other inputs), then `hidden` admissible draws from `vary`,
-/// then small draws that have the measured value of some symbols, each symbol's in one of them where the limits allow
-/// it, then one small draw for each battery that the problem's domain allows. `random` gives sizes and seeds.
+/// then small draws that have the measured value of some symbols, each symbol's in one of them where the
+/// limits allow it, then one small draw for each battery that the problem's domain allows. `random` gives
+/// sizes and seeds.
 /// @error `vary` and `where` leave nothing to draw within the limits.
 Result<std::vector<CasePlan>> plan_cases(const Problem& problem, int hidden, const DrawLimits& limits,
                                          const std::function<std::uint64_t()>& random = fresh_seed);

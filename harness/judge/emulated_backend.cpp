@@ -87,8 +87,9 @@ class EmulatedBackend : public JudgeBackend {
       else if (!check)
         broken = check.error();
       else
-        all.push_back(built(
-            *artifact, *check, blank_measurement(request, request.candidates[i], *context_.sandbox, environment)));
+        all.push_back(
+            built(*artifact, *check,
+                  blank_measurement(request, request.candidates[i], *context_.sandbox, environment)));
     }
     if (broken) return fail(*broken);
     return all;

@@ -135,7 +135,8 @@ class CaseLoop {
     if (std::string label = label_of_libraries(worker_->libraries()); !label.empty())
       add_label(into_, std::move(label));
     if (counts_kernels_ && !kernels_ && into_.gate_one == GateOne::kPassed)
-      add_label(into_, std::string(kNeedsExplanation) + "launch() started no kernel in any case: the host did the work");
+      add_label(into_, std::string(kNeedsExplanation) +
+                           "launch() started no kernel in any case: the host did the work");
     if (!setup_.ask_ahead || into_.gate_one != GateOne::kPassed) return PrivateBytes{};
     return ask_ahead();
   }
@@ -244,13 +245,16 @@ class CaseLoop {
     }
     const std::string left_behind = text_of(answer->message, "left_behind");
     if (!left_behind.empty())
-      add_label(into_, fmt::format("{}launch() leaves work behind on a stream that the given stream does not wait for ({})",
-                                   kNeedsExplanation, left_behind));
+      add_label(into_,
+                fmt::format(
+                    "{}launch() leaves work behind on a stream that the given stream does not wait for ({})",
+                    kNeedsExplanation, left_behind));
     if (!result.passed) {
       if (const std::string early = text_of(answer->message, "early_read"); !early.empty()) {
         result.hint = early;
       } else if (!left_behind.empty()) {
-        result.hint = "nothing makes the given stream wait for the kernel that was launched at " + left_behind +
+        result.hint = "nothing makes the given stream wait for the kernel that was launched at " +
+                      left_behind +
                       " on another stream: record an event there, and let the given stream wait for it";
       } else if (!first.empty()) {
         blame_the_difference(result);

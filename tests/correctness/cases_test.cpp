@@ -17,7 +17,8 @@ std::int64_t value_of(const Sizes& sizes, const std::string& symbol) {
 
 std::vector<CasePlan> measured_cases(const Problem& problem) {
   std::uint64_t seed = 1;
-  auto plans = plan_cases(problem, 0, DrawLimits{}, [&] { return seed = seed * 6364136223846793005u + 1442695040888963407u; });
+  auto plans = plan_cases(problem, 0, DrawLimits{},
+                          [&] { return seed = seed * 6364136223846793005u + 1442695040888963407u; });
   EXPECT_TRUE(plans) << render(plans.error());
   std::vector<CasePlan> measured;
   for (CasePlan& plan : *plans)

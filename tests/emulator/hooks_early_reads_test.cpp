@@ -1,5 +1,5 @@
-// What volatile and atomic accesses do not order: the instrumented build shows it by wrong outputs, and right kernels stay
-// right. One file holds all kernels; x[0] says which one runs, x[1] whether it is the right one.
+// What volatile and atomic accesses do not order: the instrumented build shows it by wrong outputs, and right
+// kernels stay right. One file holds all kernels; x[0] says which one runs, x[1] whether it is the right one.
 #include <gtest/gtest.h>
 
 #include "tests/emulator/bench_of_kernels.h"
@@ -127,8 +127,8 @@ struct Case {
 class EarlyReads : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Hooks, EarlyReads,
                          testing::Values(Case{0, "CountersOfBlocks"}, Case{1, "CountersOfThreads"},
-                                         Case{2, "LastBlock"}, Case{4, "LookBack"},
-                                         Case{5, "StoreThenLoad"}, Case{6, "Lock"}),
+                                         Case{2, "LastBlock"}, Case{4, "LookBack"}, Case{5, "StoreThenLoad"},
+                                         Case{6, "Lock"}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(EarlyReads, ARightKernelStaysRightUnderEverySchedule) {

@@ -108,11 +108,13 @@ TEST(Launch, InsideAKernelIsAnError) {
 
 TEST(Launch, BoundsAreTheFirstStatementOfTheKernel) {
   const Rewritten result = rewrite_file(
-      "template <int N> capstone_emu_global void capstone_emu_launch_bounds(f<N, 2>(1), 2) k(int* p) { *p = 1; }");
+      "template <int N> capstone_emu_global void capstone_emu_launch_bounds(f<N, 2>(1), 2) k(int* p) { *p = "
+      "1; }");
   EXPECT_EQ(result.text.find("capstone_emu_launch_bounds"), std::string::npos);
   expect_contains(result.text, "{ capstone_emu::require_threads(f<N");
-  EXPECT_EQ(rewrite_file("capstone_emu_global void capstone_emu_launch_bounds(256) k(int* p);").text.find("256"),
-            std::string::npos);
+  EXPECT_EQ(
+      rewrite_file("capstone_emu_global void capstone_emu_launch_bounds(256) k(int* p);").text.find("256"),
+      std::string::npos);
 }
 
 TEST(Instrumentation, CannotBeSwitchedOffByAttributes) {

@@ -155,7 +155,8 @@ void publish_engine(Block& block, std::uintptr_t object, unsigned thread, Time b
 void forget_flags();
 void forget_clusters();
 
-// ---- early_reads.cpp: values from before a write that nothing orders ----------------------------------------
+// ---- early_reads.cpp: values from before a write that nothing orders
+// ----------------------------------------
 /// Memory shows an older value to the load that follows; whatever comes next ends that.
 struct EarlyValue {
   std::uintptr_t address = 0;
@@ -168,7 +169,8 @@ inline void memory_is_current() {
   if (__builtin_expect(early_value.bytes != 0, 0)) end_early_value();
 }
 /// An atomic or volatile load. `ordered`: when the thread made its last fence before it.
-void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, Time ordered, std::uint32_t pc);
+void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, Time ordered,
+                  std::uint32_t pc);
 /// An atomic or volatile write, before it is done. `fences`: it is ordered like a fence.
 void relaxed_write(Lane& lane, std::uintptr_t address, unsigned bytes, const Stamp& me, bool fences);
 /// An atomic or volatile store follows: others may run before it.

@@ -1,9 +1,10 @@
 // Reads that come early, and updates that are interrupted.
 //
-// Atomic and volatile accesses never race, but they may be the parts of an error all the same: `++` on a volatile
-// counter loses updates, and a volatile result may arrive after the flag that announces it. Threads run one after
-// another here, so neither would ever show. Two things that a GPU may do are done on purpose:
-//   - The first thread that reads such a write gets the value from before it, unless something orders the write
+// Atomic and volatile accesses never race, but they may be the parts of an error all the same: `++` on a
+// volatile counter loses updates, and a volatile result may arrive after the flag that announces it. Threads
+// run one after another here, so neither would ever show. Two things that a GPU may do are done on purpose:
+//   - The first thread that reads such a write gets the value from before it, unless something orders the
+//   write
 //     before the read. A poll reads again; a lost update, or a missing fence, makes the result wrong.
 //   - A thread that stores where it has just loaded lets other threads run in between.
 // Both are legal for every right kernel, so nothing is reported here: the outputs decide.
@@ -18,10 +19,10 @@ EarlyValue early_value;
 
 namespace {
 
-constexpr unsigned kMostBytes = 16;              // of one access
-constexpr std::size_t kMostLines = 1u << 16;     // of memory whose writes are remembered
+constexpr unsigned kMostBytes = 16;           // of one access
+constexpr std::size_t kMostLines = 1u << 16;  // of memory whose writes are remembered
 constexpr std::size_t kMostNotes = 3;
-constexpr unsigned kMostInterruptions = 4;       // of one thread
+constexpr unsigned kMostInterruptions = 4;  // of one thread
 
 /// An atomic or volatile write that no other thread has seen yet.
 struct Write {
@@ -62,14 +63,16 @@ void end_early_value() {
   early_value.bytes = 0;
 }
 
-void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, Time ordered, std::uint32_t pc) {
+void relaxed_read(Block& block, Lane& lane, std::uintptr_t address, unsigned bytes, Time ordered,
+                  std::uint32_t pc) {
   lane.loaded = address;
   const auto found = writes().find(address / kMostBytes);
   if (found == writes().end()) return;
   const Block* home = home_of(block, address);
   std::erase_if(found->second, [&](const Write& write) {
     if (!write.overlaps(address, bytes) || happened_before(write.stamp, home, block, lane)) return false;
-    const bool visible = *write.fenced && *write.fenced < ordered;  // fences are in one order that all threads see
+    const bool visible =
+        *write.fenced && *write.fenced < ordered;  // fences are in one order that all threads see
     if (visible || write.address != address || write.bytes != bytes) return true;
     auto* place = reinterpret_cast<unsigned char*>(address);
     if (std::memcmp(place, write.before, bytes) != 0) note_early_read(block, home, write.stamp, pc);
@@ -100,7 +103,8 @@ void relaxed_write(Lane& lane, std::uintptr_t address, unsigned bytes, const Sta
 void before_store(Lane& lane, std::uintptr_t address) {
   if (lane.loaded != address || lane.interruptions == kMostInterruptions) return;
   ++lane.interruptions;
-  for (int turns = 0; turns < 2; ++turns) yield_to_others();  // a thread that has not started gets its turn second
+  for (int turns = 0; turns < 2; ++turns)
+    yield_to_others();  // a thread that has not started gets its turn second
 }
 
 void forget_relaxed_writes() { writes().clear(); }

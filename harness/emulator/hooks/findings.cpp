@@ -116,8 +116,8 @@ std::string message_of(const Finding& f, const std::string& where, const std::st
       return std::string("device memory on the host: code of launch() ") +
              (f.now.write ? "writes" : "reads") + " " + f.object + at + ", and that is no kernel";
     case FindingKind::kEarlyRead:
-      return who(f, f.now) + " read" + at + " the value from before " + who(f, f.before) + " wrote it" + other_at +
-             ", as a GPU may: nothing orders the two";
+      return who(f, f.now) + " read" + at + " the value from before " + who(f, f.before) + " wrote it" +
+             other_at + ", as a GPU may: nothing orders the two";
     case FindingKind::kUnfinishedResult:
       return "race on an accumulator of wgmma: " + who(f, f.now) + (f.now.write ? " writes" : " reads") + at +
              " what the wgmma.mma_async" + other_at + " may not have written yet";
@@ -163,7 +163,8 @@ std::string hint_of(const Finding& f) {
       return "a GPU's memory can be touched by kernels only: put the loop into a __global__ function and "
              "launch that, or copy with cudaMemcpyAsync";
     case FindingKind::kEarlyRead:
-      return "a load and a store are no atomic update: use atomicAdd or another atomic function; a result needs "
+      return "a load and a store are no atomic update: use atomicAdd or another atomic function; a result "
+             "needs "
              "__threadfence() before the flag or the ticket that announces it";
     case FindingKind::kUnfinishedResult:
       return "wgmma.commit_group, then wgmma.wait_group 0, before the accumulators are touched";

@@ -15,8 +15,8 @@ enum class FindingKind {
   kUninitialised,  ///< a read of memory that was never written
   kOutOfBounds,    ///< outside of every allocation and shared variable
   kMisaligned,
-  kHostAccess,        ///< host code touches a tensor: device memory
-  kEarlyRead,  ///< a read got the value from before a write that nothing orders: explains a wrong output
+  kHostAccess,  ///< host code touches a tensor: device memory
+  kEarlyRead,   ///< a read got the value from before a write that nothing orders: explains a wrong output
   kUnfinishedResult,  ///< an accumulator is accessed before a wait for the wgmma that writes it
 };
 const char* name_of(FindingKind kind);

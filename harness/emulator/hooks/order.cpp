@@ -139,7 +139,8 @@ void barrier_releases() {
     Lane& lane = block.lanes[t];
     lane.time = now;
     if (lane.fenced) {  // whichever thread sets the flag after the barrier: the fences of all count
-      if (!fenced) fenced = block.fenced ? std::make_shared<Knowledge>(*block.fenced) : std::make_shared<Knowledge>();
+      if (!fenced)
+        fenced = block.fenced ? std::make_shared<Knowledge>(*block.fenced) : std::make_shared<Knowledge>();
       join(*fenced, *lane.fenced);
       lane.fenced.reset();
     }

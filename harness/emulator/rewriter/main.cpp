@@ -42,15 +42,16 @@ int first_disguise(const std::string& file) {
   for (std::size_t at = 0; (at = text.find("\\\n", at)) != std::string::npos;) text.erase(at, 2);
   for (std::size_t at = 0; (at = text.find("%:", at)) != std::string::npos;) text.replace(at, 2, "# ");
   for (const capstone::CxxToken& token : capstone::cxx_tokens(text)) {
-    if (token.text.find("system_header") != std::string_view::npos && token.kind != capstone::CxxTokenKind::kComment)
+    if (token.text.find("system_header") != std::string_view::npos &&
+        token.kind != capstone::CxxTokenKind::kComment)
       return token.line;
     if (token.kind != capstone::CxxTokenKind::kDirective) continue;
     const std::size_t begin = token.text.find_first_not_of(" \t", 1);
     if (begin == std::string_view::npos) continue;
     const std::string_view directive = token.text.substr(begin);
     if (std::isdigit(static_cast<unsigned char>(directive[0]))) return token.line;
-    if (directive.starts_with("line") && (directive.find("\"/") != std::string_view::npos ||
-                                          directive.find("\"<") != std::string_view::npos))
+    if (directive.starts_with("line") &&
+        (directive.find("\"/") != std::string_view::npos || directive.find("\"<") != std::string_view::npos))
       return token.line;
   }
   return 0;
@@ -86,7 +87,8 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[1], "--text") == 0) text_wanted = true;
   }
   if (argc != 3) {
-    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] IN OUT\n", stderr);
+    std::fputs("usage: capstone-rewrite [--program] [--refuse-emptied] [--observed] [--text] IN OUT\n",
+               stderr);
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);

@@ -15,8 +15,7 @@ namespace {
 const std::string kUnobserved = "__attribute__((no_sanitize(\"thread\")))";
 constexpr std::string_view kShared = "capstone_emu_shared", kGlobal = "capstone_emu_global",
                            kDevice = "capstone_emu_device", kClusterDims = "capstone_emu_cluster_dims",
-                           kLaunchBounds = "capstone_emu_launch_bounds",
-                           kObserved = "observed_by_hooks";
+                           kLaunchBounds = "capstone_emu_launch_bounds", kObserved = "observed_by_hooks";
 
 /// `kernel<T><<<config>>>(arguments)`; token indices.
 struct Launch {
@@ -223,9 +222,10 @@ class Rewriter {
       if (i < 4 && file.ends_with("/capstone_emulator.h")) continue;  // comes before any line of the user's
       const int line = options_.disguised(file);
       if (line)
-        findings_.push_back({Finding::Kind::kError, file, line,
-                             "a line marker, or a pragma, declares this text to be a system header or another file",
-                             "remove it: the checks must see all of your code"});
+        findings_.push_back(
+            {Finding::Kind::kError, file, line,
+             "a line marker, or a pragma, declares this text to be a system header or another file",
+             "remove it: the checks must see all of your code"});
     }
   }
 
@@ -236,7 +236,8 @@ class Rewriter {
     return name == kObserved;
   }
   void inspect_reserved(std::size_t i) {
-    report(Finding::Kind::kError, i, "the name '" + std::string(text(i)) + "' is reserved for the judge's instrumented builds",
+    report(Finding::Kind::kError, i,
+           "the name '" + std::string(text(i)) + "' is reserved for the judge's instrumented builds",
            "choose another name");
   }
 
@@ -301,7 +302,8 @@ class Rewriter {
     for (; end < close && !is(end, ","); ++end)
       if (opens(end)) end = match_forward(end);
     for (std::size_t k = i; k <= close; ++k) dropped_.insert(k);
-    if (body < count() && end > i + 2) after_[body] += "capstone_emu::require_threads(" + joined(i + 2, end) + ");";
+    if (body < count() && end > i + 2)
+      after_[body] += "capstone_emu::require_threads(" + joined(i + 2, end) + ");";
   }
 
   // A loop may wait for another thread by reading volatile memory: `while (*flag == 0);`. Its condition lets
@@ -555,9 +557,11 @@ class Rewriter {
 
   /// Attributes that keep functions from being instrumented.
   static bool is_exemption(std::string_view name) {
-    if (name.starts_with("__") && name.ends_with("__") && name.size() > 4) name = name.substr(2, name.size() - 4);
-    for (const std::string_view one : {"no_sanitize", "no_sanitize_thread", "no_sanitize_address", "no_sanitize_undefined",
-                                       "no_sanitize_coverage", "no_address_safety_analysis"})
+    if (name.starts_with("__") && name.ends_with("__") && name.size() > 4)
+      name = name.substr(2, name.size() - 4);
+    for (const std::string_view one :
+         {"no_sanitize", "no_sanitize_thread", "no_sanitize_address", "no_sanitize_undefined",
+          "no_sanitize_coverage", "no_address_safety_analysis"})
       if (name == one) return true;
     return false;
   }
@@ -601,7 +605,8 @@ class Rewriter {
   }
 
   // (sizeof((k(a), 0)), launch(config(…), [=](auto&... v) { k(v...); }, a)): the sizeof makes a one-line
-  // error of wrong arguments. A graph, or a late stream, runs the lambda when its variables are gone. A literal 0 or NULL must stay literal: it may have to become a pointer.
+  // error of wrong arguments. A graph, or a late stream, runs the lambda when its variables are gone. A
+  // literal 0 or NULL must stay literal: it may have to become a pointer.
   void emit_launch(const Launch& launch) {
     const std::string callee = joined(launch.callee_begin, launch.callee_end);
     emitter_.raw("(");

@@ -151,7 +151,8 @@ class Lexer {
       if (all.compare(at_, 2, digraph.substr(0, 2)) != 0) continue;
       // `<::` is `<` and `::`, unless a third colon or `>` follows
       const char next = at_ + 3 < all.size() ? all[at_ + 3] : '\0';
-      if (digraph[0] == '<' && digraph[1] == ':' && at_ + 2 < all.size() && all[at_ + 2] == ':' && next != ':' && next != '>')
+      if (digraph[0] == '<' && digraph[1] == ':' && at_ + 2 < all.size() && all[at_ + 2] == ':' &&
+          next != ':' && next != '>')
         return;
       all[at_] = digraph[2];
       all[at_ + 1] = ' ';

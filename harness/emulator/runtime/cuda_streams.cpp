@@ -21,8 +21,8 @@ using Work = std::function<cudaError_t()>;
 struct Graph {
   std::vector<Work> nodes;
 };
-/// A stream of the candidate's. Its kernels wait here until something is ordered behind them: where nothing is, they
-/// run after everything else, as they may on a GPU.
+/// A stream of the candidate's. Its kernels wait here until something is ordered behind them: where nothing
+/// is, they run after everything else, as they may on a GPU.
 struct LateStream {
   std::deque<std::pair<std::string, Work>> waiting;  // with the place of the launch
   std::uint64_t run = 0;                             // so far
@@ -32,7 +32,7 @@ struct Event {
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
   cudaStream_t stream = nullptr;
-  std::uint64_t position = 0;  // in a late stream: what was issued before it
+  std::uint64_t position = 0;      // in a late stream: what was issued before it
   std::shared_ptr<Graph> capture;  // set when the recording was captured
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 // Untouched pages cost nothing, so the stack is generous: local arrays of CUDA threads live on it.
 constexpr std::size_t kStackSize = 256 * 1024;
-constexpr std::size_t kCheckedStackSize = 1024 * 1024;   // red zones around local arrays make frames larger
+constexpr std::size_t kCheckedStackSize = 1024 * 1024;  // red zones around local arrays make frames larger
 constexpr std::size_t kMaxStacks = 304 * 1024;
 // Linux allows 65530 mappings, and a stack with a guard is two. Further ones have room between them instead.
 constexpr std::size_t kGuardedStacks = 28672;
@@ -36,7 +36,8 @@ char* next_stack() {
   if (used == kMaxStacks) return nullptr;
   const std::size_t guard = used < kGuardedStacks ? kStackGuard : 0;
   char* const below = reinterpret_cast<char*>(fiber_stacks.begin + used * (stack_size() + kStackGuard));
-  if (::mprotect(below + guard, stack_size() + kStackGuard - guard, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  if (::mprotect(below + guard, stack_size() + kStackGuard - guard, PROT_READ | PROT_WRITE) != 0)
+    return nullptr;
   ++used;
   return below + kStackGuard;
 }

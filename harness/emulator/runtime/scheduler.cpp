@@ -114,8 +114,8 @@ void BlockRunner::prepare_for(Grid& grid) {
   grid_dim = config.grid;
 }
 
-// Blocks that wait for others stand aside, and the OS thread goes round. Where none of them ends, twice as many may run
-// at the same time: a barrier among all blocks of the grid ends when all have started.
+// Blocks that wait for others stand aside, and the OS thread goes round. Where none of them ends, twice as
+// many may run at the same time: a barrier among all blocks of the grid ends when all have started.
 void BlockRunner::run(Grid& grid) {
   using Clock = std::chrono::steady_clock;
   static thread_local std::vector<std::unique_ptr<BlockRunner>> more;

@@ -1,6 +1,6 @@
 #pragma once
-// A BlockRunner runs blocks one after another; the CUDA threads of a block are fibers. An OS thread has one, and more
-// while blocks wait for each other: a block that spins gives the OS thread to the next one.
+// A BlockRunner runs blocks one after another; the CUDA threads of a block are fibers. An OS thread has one,
+// and more while blocks wait for each other: a block that spins gives the OS thread to the next one.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -308,7 +308,8 @@ class BlockRunner {
   ReadyQueue ready_;
   unsigned count_ = 0, started_ = 0, done_ = 0;
   void* main_stack_ = nullptr;
-  void* aside_ = nullptr;  // the stack of the running thread while other blocks have the OS thread; null: it is not so
+  void* aside_ =
+      nullptr;  // the stack of the running thread while other blocks have the OS thread; null: it is not so
   std::vector<Fiber*> idle_, all_;
   std::uint64_t random_ = 1;
   Index3 block_{};

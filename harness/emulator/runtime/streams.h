@@ -6,8 +6,8 @@
 
 namespace capstone_emu {
 
-/// Does the work now, behind the kernels that wait in the stream, or records it while the stream is being captured into a
-/// graph.
+/// Does the work now, behind the kernels that wait in the stream, or records it while the stream is being
+/// captured into a graph.
 cudaError_t enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
 
 /// Leaves an error for cudaGetLastError().

@@ -58,8 +58,8 @@ struct EmulatedArtifact : Artifact {
 };
 Result<EmulatedArtifact> build_emulated(const BuildRequest& request);
 
-/// What nvcc says about a source that is judged on the CPU: g++ accepts code that nvcc rejects, such as a host variable
-/// in a kernel.
+/// What nvcc says about a source that is judged on the CPU: g++ accepts code that nvcc rejects, such as a
+/// host variable in a kernel.
 struct NvccCheck {
   std::string version;                   ///< "13.0"; empty: the source was not compiled
   std::string why_not;                   ///< then the reason

@@ -169,9 +169,10 @@ std::optional<CompilerMessage> first_compiler_error(const std::string& raw) {
           "the file defines no extern \"C\" void launch(...): see problem/launch.h for the declaration"};
     if (line.find("requires separate compilation mode") != std::string::npos &&
         std::regex_match(line, m, nvcc_form))
-      return CompilerMessage{m[1], std::stoi(m[2]), 0,
-                             "a kernel launches a kernel: that needs nvcc -rdc=true, and the judge compiles one file "
-                             "without it; launch the second kernel from launch()"};
+      return CompilerMessage{
+          m[1], std::stoi(m[2]), 0,
+          "a kernel launches a kernel: that needs nvcc -rdc=true, and the judge compiles one file "
+          "without it; launch the second kernel from launch()"};
     if (std::regex_match(line, m, nvcc_form)) return CompilerMessage{m[1], std::stoi(m[2]), 0, m[3]};
     if (std::regex_match(line, m, gcc_form))
       return CompilerMessage{m[1], std::stoi(m[2]), m[3].matched ? std::stoi(m[3]) : 0, m[4]};
@@ -188,8 +189,9 @@ Result<Artifact> build_cuda(const BuildRequest& request, const std::string& arch
   CAPSTONE_TRY(std::string source, read_file(request.source, 16u << 20));
   const std::string header = launch_header(*request.problem), adapter = adapter_source(*request.problem);
   std::vector<std::string> flags{
-      "-std=c++17",       "--extended-lambda", "-O3",        "-lineinfo", "-gencode",   gencode(arch), "-cudart", "shared",
-      "--default-stream", "per-thread", "-shared",   "-Xcompiler", "-fPIC",       "-t",      "2"};
+      "-std=c++17", "--extended-lambda", "-O3",        "-lineinfo", "-gencode",   gencode(arch), "-cudart",
+      "shared",     "--default-stream",  "per-thread", "-shared",   "-Xcompiler", "-fPIC",       "-t",
+      "2"};
   if (request.problem->fast_math) flags.push_back("-use_fast_math");
   for (const std::string& library : libraries) {
     if (library != "cudnn") {
@@ -278,8 +280,10 @@ std::vector<std::string> warnings_in(const std::string& log) {
   for (const std::string& line : split(printable(log), '\n')) {
     std::smatch m;
     if (line.size() > 2000 || !std::regex_match(line, m, form)) continue;
-    std::string warning = fmt::format("{}:{}: {}", fs::path(m[1].str()).filename().string(), m[2].str(), m[3].str());
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end() && warnings.size() < kMostWarnings)
+    std::string warning =
+        fmt::format("{}:{}: {}", fs::path(m[1].str()).filename().string(), m[2].str(), m[3].str());
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end() &&
+        warnings.size() < kMostWarnings)
       warnings.push_back(std::move(warning));
   }
   return warnings;
@@ -290,14 +294,15 @@ Result<std::string> log_of_nvcc(const BuildRequest& request, const std::vector<s
                                 const CudaToolkit& toolkit) {
   CAPSTONE_TRY(const std::string source, read_file(request.source, 16u << 20));
   const std::string header = launch_header(*request.problem);
-  const std::string digest = DigestBuilder()
-                                 .add("source", source)
-                                 .add("header", header)
-                                 .add("command", join(argv, " "))
-                                 .add("nvcc", toolkit.version)
-                                 .add("isolated", request.sandbox && request.sandbox->isolated() ? "yes" : "no")
-                                 .add("neighbours", digest_of_neighbours(request.source))
-                                 .hex();
+  const std::string digest =
+      DigestBuilder()
+          .add("source", source)
+          .add("header", header)
+          .add("command", join(argv, " "))
+          .add("nvcc", toolkit.version)
+          .add("isolated", request.sandbox && request.sandbox->isolated() ? "yes" : "no")
+          .add("neighbours", digest_of_neighbours(request.source))
+          .hex();
   const fs::path folder = request.resources->cache / "nvcc" / digest.substr(0, 32);
   std::error_code code;
   if (fs::exists(folder / "log.txt", code)) return read_file(folder / "log.txt");

@@ -551,8 +551,8 @@ class EmulatedBuild {
   Result<std::string> symbols_of(const fs::path& file, const std::string& which) {
     const auto nm = find_program("nm", request_.resources->path_variable);
     if (!nm)
-      return fail("no nm found", request_.resources->path_variable,
-                  "install binutils (apt install binutils)", ExitCode::kEnvironment);
+      return fail("no nm found", request_.resources->path_variable, "install binutils (apt install binutils)",
+                  ExitCode::kEnvironment);
     const CompilerStep listing = step({nm->string(), "--extern-only", which, "-P", file.string()});
     CAPSTONE_TRY(ProcessResult process, run_step(listing));
     if (process.ok()) return process.out;
@@ -568,7 +568,8 @@ class EmulatedBuild {
     for (const std::string& line : split(defined, '\n')) {
       const std::vector<std::string> words = split(line, ' ');
       if (words.size() < 2 || words[0] == "capstone_emu_arch") continue;
-      const bool merged = words[0].starts_with("_Z") && (words[1] == "W" || words[1] == "V" || words[1] == "u");
+      const bool merged =
+          words[0].starts_with("_Z") && (words[1] == "W" || words[1] == "V" || words[1] == "u");
       if (!merged) suspects.push_back(words[0]);  // templates and inline functions are in both, and the same
     }
     std::set<std::string> used = {"main", "_start", "_init", "_fini"};
@@ -579,7 +580,8 @@ class EmulatedBuild {
     for (const std::string& name : suspects) {
       if (!used.contains(name)) continue;
       result().first_error = CompilerMessage{
-          file_name(), 0, 0, "the file defines the symbol '" + name + "', which the judge's part of the program uses"};
+          file_name(), 0, 0,
+          "the file defines the symbol '" + name + "', which the judge's part of the program uses"};
       result().log += "hint: rename the function or variable, or make it static\n";
       compiled_ = false;
       return {};
