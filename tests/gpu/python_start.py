@@ -159,8 +159,7 @@ def main():
         precision = re.search(r"^precision: *(\w+)", file.read(), re.MULTILINE).group(1)
     torch.set_grad_enabled(False)
     call, size = python_worker.places_of(folder, options.device)
-    descriptor, arena, outputs = memory_of(options.device, call, size)
-    del arena  # the outputs keep it
+    descriptor, _arena, outputs = memory_of(options.device, call, size)
     compiles = ["--compile"] if any(arm.startswith("compile") for arm in arms) else []
     print(f"PyTorch {torch.__version__}, {options.problem} on {options.device}")
     parent = Process([os.path.join(WORKER, "parent.py"), "--device", options.device, *compiles])
