@@ -1,9 +1,9 @@
-"""python_start.py [--device cpu] [--arms eager,compile] [PROBLEM]: where the time goes until a Python worker has
-run for the first time.
+"""python_start.py [--device cpu] [--arms eager,compile] [PROBLEM]: where the time goes until a Python worker
+has run for the first time.
 
-Starts each arm as a process and as a fork of the parent (harness/runtime/python/worker/parent.py), twice each,
-and prints what each step took. Then takes a worker's start apart, in a process without the judge. Exit code 1:
-the parent refused to fork, a step failed, or a forked eager and one in a process of its own disagree.
+Starts each arm as a process and as a fork of the parent (harness/runtime/python/worker/parent.py), twice
+each, and prints what each step took. Then takes a worker's start apart, in a process without the judge. Exit
+code 1: the parent refused to fork, a step failed, or a forked eager and one in a process of its own disagree.
 """
 
 import argparse
@@ -159,8 +159,7 @@ def main():
         precision = re.search(r"^precision: *(\w+)", file.read(), re.MULTILINE).group(1)
     torch.set_grad_enabled(False)
     call, size = python_worker.places_of(folder, options.device)
-    descriptor, arena, outputs = memory_of(options.device, call, size)
-    del arena  # the outputs keep it
+    descriptor, _arena, outputs = memory_of(options.device, call, size)
     compiles = ["--compile"] if any(arm.startswith("compile") for arm in arms) else []
     print(f"PyTorch {torch.__version__}, {options.problem} on {options.device}")
     parent = Process([os.path.join(WORKER, "parent.py"), "--device", options.device, *compiles])

@@ -4,8 +4,8 @@ Imports PyTorch as soon as it starts. Then it forks a worker (worker.py) for eac
 import; or it becomes a worker itself. Started by capstone; uses descriptor 3 (protocol.md). Only for trusted
 arms: children share what the parent has loaded.
 
-A child makes its own CUDA context. That is possible only as long as the parent has not initialised CUDA, and a
-copy of a process with several threads lacks all threads but one. Both are checked before each fork.
+A child makes its own CUDA context. That is possible only as long as the parent has not initialised CUDA. And
+a copy of a process with several threads lacks all threads but one. Both are checked before each fork.
 """
 
 import argparse
