@@ -81,6 +81,15 @@ class Process:
         self._process.wait()
 
 
+class Became(Process):
+    """The process of a parent that has imported what torch.compile needs and goes on as the worker itself."""
+
+    def __init__(self, device, arguments):
+        super().__init__([os.path.join(WORKER, "parent.py"), "--device", device, "--compile"])
+        ask(self.socket, {"op": "hello"})
+        ask(self.socket, {"op": "become", "arguments": arguments})
+
+
 class Forked:
     def __init__(self, parent, arguments):
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -162,7 +171,7 @@ def main():
     descriptor, _arena, outputs = memory_of(options.device, call, size)
     compiles = ["--compile"] if any(arm.startswith("compile") for arm in arms) else []
     print(f"PyTorch {torch.__version__}, {options.problem} on {options.device}")
-    parent = Process([os.path.join(WORKER, "parent.py"), "--device", options.device, *compiles])
+    parent = Process([os.path.join(WORKER, "parent.py"), "--device", options.device])
     print("  the parent")
     timed("import of PyTorch", lambda: ask(parent.socket, {"op": "hello"}))
     well = True
@@ -170,8 +179,10 @@ def main():
         arguments = ["--device", options.device, "--precision", precision,
                      "--reference", os.path.join(folder, "reference.py"), "--arm", arm]
         results = []
-        for how, start in (("a process", lambda: Process([os.path.join(WORKER, "worker.py"), *arguments])),
-                           ("a fork", lambda: Forked(parent, arguments))):
+        ways = [("a process", lambda: Process([os.path.join(WORKER, "worker.py"), *arguments])),
+                ("a parent that imports first", lambda: Became(options.device, arguments))
+                if arm.startswith("compile") else ("a fork", lambda: Forked(parent, arguments))]
+        for how, start in ways:
             for number in (1, 2):
                 print(f"  {arm} as {how}, number {number}")
                 results.append(first_run(start, call, size, descriptor, outputs))
