@@ -32,10 +32,10 @@ struct RewriteOptions {
   bool refuse_emptied_kernels = false;
   bool observed = false;  ///< for the instrumented build
   /// Do the lines first … last of a file hold a preprocessor condition? Unset: never.
-  std::function<bool(const std::string& file, int first, int last)> guarded;
+  std::function<bool(const std::string& file, int first, int last)> guarded = {};
   /// The first line of a file of the user's that pretends to be another file, such as a system header, whose
   /// text would be left alone; 0: there is none. Unset: not looked for.
-  std::function<int(const std::string& file)> disguised;
+  std::function<int(const std::string& file)> disguised = {};
 };
 
 /// Rewrites the output of `g++ -E` over a source that begins with capstone_emulator.h:
