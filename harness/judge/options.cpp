@@ -118,8 +118,8 @@ std::vector<JudgeOption> make_table() {
       python_option(),
       baselines_option(),
       flag("quick",
-           "a first look: on the CPU outputs alone, without the builds that look for bad accesses and races; "
-           "on a GPU fewer cases and samples, never a verdict",
+           "a first look: on the CPU outputs alone, without nvcc and without the builds that look for bad "
+           "accesses and races; on a GPU fewer cases and samples, never a verdict",
            &JudgeOptions::quick),
       flag("sustained", "on a GPU: also time launches back to back on a warm chip (shown, never graded)",
            &JudgeOptions::sustained, "quick"),

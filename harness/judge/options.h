@@ -24,8 +24,8 @@ struct JudgeOptions {
                                 ///< "auto", a program, or "none": on a GPU the native baseline is gate two's
   /// CUDA: arms of PyTorch, see python_arms(); the first is gate two's; empty: the problem's
   std::vector<std::string> baselines;
-  /// Emulated: outputs alone, without the instrumented builds. CUDA: a first look in seconds, never a
-  /// verdict: fewer cases, one start of each process, the native baseline.
+  /// Emulated: outputs alone, without the instrumented builds and without nvcc. CUDA: a first look in
+  /// seconds, never a verdict: fewer cases, one start of each process, the native baseline.
   bool quick = false;
   bool sustained = false;    ///< CUDA: also times launches back to back on a warm chip
   bool check_races = false;  ///< CUDA: what passes is also run on the CPU, with instruments
