@@ -83,8 +83,6 @@ struct Forgery {
   const char* reason;  ///< part of the finding
 };
 
-void PrintTo(const Forgery& forgery, std::ostream* out) { *out << forgery.name; }
-
 const std::vector<Forgery>& forgeries() {
   static const std::vector<Forgery> all{
       {"SpeedupOutOfTheAir", "fusion_wins",
@@ -260,11 +258,23 @@ class ForgedProject : public ProjectTest {
   }
 };
 
-class GradeForged : public ForgedProject, public testing::WithParamInterface<Forgery> {};
+// Several forgeries a test, because each test grades the honest example, too.
+constexpr std::size_t kGroups = 4;
+class GradeForged : public ForgedProject, public testing::WithParamInterface<std::size_t> {
+ protected:
+  void expect_found(const Forgery& forgery);
+};
 
 TEST_P(GradeForged, NeedsAMentorAndEarnsNothingByIt) {
-  const Forgery& forgery = GetParam();
-  Forged forged(forgery.example, place_.path() / "forged");
+  const std::vector<Forgery> all = forgeries();
+  for (std::size_t i = GetParam(); i < all.size(); i += kGroups) {
+    SCOPED_TRACE(all[i].name);
+    expect_found(all[i]);
+  }
+}
+
+void GradeForged::expect_found(const Forgery& forgery) {
+  Forged forged(forgery.example, place_.path() / forgery.name);
   forgery.forge(forged);
   forged.chain();
   EXPECT_TRUE(verify_ledger(forged.ledger(), forged.root() / ".capstone" / "sources")->empty())
@@ -402,8 +412,7 @@ TEST_F(GradeWrongModel, AnUnknownGpuIsANote) {
             std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GradeForged, testing::ValuesIn(forgeries()),
-                         [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, GradeForged, testing::Range(std::size_t{0}, kGroups));
 
 }  // namespace
 }  // namespace capstone::workflows::test
