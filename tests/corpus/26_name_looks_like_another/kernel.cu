@@ -1,4 +1,4 @@
-// Row 26: A function has the name of another one, but for a letter of another alphabet that looks the same.
+// Row 26: A variable has the name of another one, but for a letter of another alphabet that looks the same.
 #include <cuda_runtime.h>
 
 #include <cfloat>
@@ -20,9 +20,6 @@ __device__ float over_block(float value, float* part, Combine combine) {
   return all;
 }
 
-/// Not what is launched.
-__global__ void sоftmax(const float*, float* y, int64_t) { *y = 0; }
-
 /// One block a row, three passes: right, and nothing clever.
 __global__ void softmax(const float* x, float* y, int64_t cols) {
   __shared__ float part[kThreads];
@@ -37,5 +34,8 @@ __global__ void softmax(const float* x, float* y, int64_t cols) {
 }
 
 extern "C" void launch(const float* x, float* y, int64_t rows, int64_t cols, void* /*workspace*/, cudaStream_t stream) {
-  softmax<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(x, y, cols);
+  const unsigned blocks = 1;
+  const unsigned blоcks = static_cast<unsigned>(rows);  // this one is used
+  (void)blocks;
+  softmax<<<blоcks, kThreads, 0, stream>>>(x, y, cols);
 }
