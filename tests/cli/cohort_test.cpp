@@ -29,7 +29,7 @@ class Cohort : public CliTest {
   std::vector<std::string> command(const std::string& out, std::vector<std::string> more = {}) const {
     std::vector<std::string> words{
         "grade", "c/submissions", "--out",     out, "--backend", "emulated", "--hidden",
-        "0",     "--quick",       "--timeout", "5", "-j",        "2"};
+        "0",     "--quick",       "--timeout", "3", "-j",        "2"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
