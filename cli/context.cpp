@@ -36,7 +36,7 @@ fs::path cache_folder(const std::string& home) {
   return fs::absolute(base / "capstone", code);
 }
 
-// What lies in the cache is run as this user: nobody else may put anything there.
+// Programs in the cache run as this user, so no other user may be able to write there.
 Result<void> check_cache(const fs::path& cache) {
   struct stat entry {
   }, folder{};

@@ -24,11 +24,6 @@ std::vector<std::int64_t> records_where(const Sources& s, std::string_view kind,
   return found;
 }
 
-std::string text_at(const Json& body, const char* key) {
-  auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string{};
-}
-
 std::vector<std::int64_t> records_of_version(const Sources& s, const std::string& version) {
   return records_where(s, "measurement",
                        [&](const Json& body) { return text_at(body, "version") == version; });

@@ -1,5 +1,5 @@
 #pragma once
-// Finds what prose claims about speed, however it is said.
+// Finds claims about speed in a text, in any of the usual wordings.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -12,11 +12,6 @@
 namespace capstone::cli {
 namespace {
 
-std::string text_at(const Json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::string line_of(const Record& record, const Terminal& t) {
   std::string text = fmt::format("{:>4}  {}  {:<11}", record.seq, record.time, record.kind);
   const Json& b = record.body;

@@ -1,6 +1,7 @@
 #ifndef CAPSTONE_BASE_JSON_H
 #define CAPSTONE_BASE_JSON_H
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 namespace capstone {
@@ -8,8 +9,8 @@ namespace capstone {
 using Json = nlohmann::ordered_json;
 
 /// JSON that somebody else wrote: a file, a packet, what a program printed. Discarded (is_discarded()) where
-/// it is not JSON, or is nested deeper than anything of ours: the library copies, prints and frees what is
-/// nested by calling itself, and 200,000 levels end the process.
+/// it is not JSON, or is nested deeper than any file of this tool: the library handles nested values by
+/// recursion, and 200,000 levels end the process.
 inline Json parse_json(std::string_view text) {
   constexpr int kMostDepth = 200;
   int depth = 0;
@@ -23,6 +24,13 @@ inline Json parse_json(std::string_view text) {
     if ((c == '[' || c == '{') && ++depth > kMostDepth) return Json(Json::value_t::discarded);
   }
   return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+/// The text under a key of an object; empty where that is missing or no text, or where there is no object.
+inline std::string text_at(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 }  // namespace capstone
 

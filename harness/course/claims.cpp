@@ -33,11 +33,6 @@ double standard_error(const Interval& interval) {
   return interval.point > 0 ? (interval.high - interval.low) / (2 * kNormal95 * interval.point) : 0;
 }
 
-std::string fact(const Measurement& m, const char* name) {
-  auto found = m.environment.find(name);
-  return found != m.environment.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 struct Same {
   const char* what;
   std::string then, now;
@@ -58,16 +53,16 @@ std::string other_conditions(const Measurement& claim, const Measurement& fresh)
     return m.measured->arms.empty() ? std::string()
                                     : m.measured->arms[0].name + " (" + m.measured->arms[0].label + ")";
   };
-  return difference({{"GPU", fact(claim, "device"), fact(fresh, "device")},
+  return difference({{"GPU", text_at(claim.environment, "device"), text_at(fresh.environment, "device")},
                      {"baseline", baseline(claim), baseline(fresh)},
                      {"problem", claim.problem_digest.substr(0, 12), fresh.problem_digest.substr(0, 12)}});
 }
 
 // What may change a time somewhat.
 std::string other_software(const Measurement& claim, const Measurement& fresh) {
-  return difference({{"driver", fact(claim, "driver"), fact(fresh, "driver")},
-                     {"nvcc", fact(claim, "nvcc"), fact(fresh, "nvcc")},
-                     {"tool", fact(claim, "tool"), fact(fresh, "tool")}});
+  return difference({{"driver", text_at(claim.environment, "driver"), text_at(fresh.environment, "driver")},
+                     {"nvcc", text_at(claim.environment, "nvcc"), text_at(fresh.environment, "nvcc")},
+                     {"tool", text_at(claim.environment, "tool"), text_at(fresh.environment, "tool")}});
 }
 
 // The claimed speedup against the new one.

@@ -44,13 +44,6 @@ bool near(const Interval& recorded, const Interval& computed) {
   return std::abs(recorded.low - computed.low) <= slack && std::abs(recorded.high - computed.high) <= slack;
 }
 
-// What a record says under a key; empty where that is no text.
-std::string text_in(const Json& object, const char* key) {
-  if (!object.is_object()) return {};
-  auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::string text_or_none(const std::optional<Interval>& s) { return s ? text_of(*s) : "no speedup"; }
 
 // [restart][sample] with a clean cache, or with a dirty one.
@@ -316,7 +309,7 @@ class TimesCheck {
     }
     const Roofline roof = roofline({measured_.flops, measured_.bytes}, ms, *peaks, problem_.precision);
     // A data sheet may be corrected from one release to the next.
-    const bool same_sheet = measured_.peak == roof.peak || text_in(m_.environment, "tool") == kToolVersion;
+    const bool same_sheet = measured_.peak == roof.peak || text_at(m_.environment, "tool") == kToolVersion;
     if (same_sheet && !same(measured_.percent_of_peak, roof.percent))
       tell("records {:.1f} % of the peak; its time gives {:.1f} % of {}", measured_.percent_of_peak,
            roof.percent, roof.peak);
@@ -376,10 +369,10 @@ class Recomputation {
     LedgerView& ledger = out_.ledger;
     for (const Record& record : ledger.records) {
       if (record.kind != "measurement" || !record.body.is_object()) continue;
-      const bool model = text_in(record.body, "candidate") == "llm";
+      const bool model = text_at(record.body, "candidate") == "llm";
       auto& list = model ? ledger.llm : ledger.human;
       std::size_t& at = model ? models : humans;
-      if (at >= list.size() || list[at].source_sha256 != text_in(record.body, "source_sha256")) continue;
+      if (at >= list.size() || list[at].source_sha256 != text_at(record.body, "source_sha256")) continue;
       one_record(list[at++], record);
     }
   }
@@ -419,7 +412,7 @@ class Recomputation {
       contradicted(
           "the prediction of {} says that it was made before the first measurement; record {} ({}) "
           "was made on {}",
-          predicted->time, r->seq, text_in(r->body, "version"), r->time);
+          predicted->time, r->seq, text_at(r->body, "version"), r->time);
       ledger.predictions.front().before_first_measurement = false;
       return;
     }

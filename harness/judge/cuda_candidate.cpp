@@ -65,6 +65,7 @@ GateOneSetup setup_of(const CudaSession& session, const Oracle& oracle, const Ch
           kRuns,
           {},
           timeout,
+          timeout,
           *session.context.say,
           candidate.record.candidate,
           is_timed(session.request()) && !python};

@@ -17,10 +17,10 @@ namespace {
 constexpr int kResamples = 10000;
 constexpr std::size_t kLeastEmulated = 5;  // samples
 
-double middle(const std::vector<SustainedRun>& runs, double (*what)(const SustainedRun&)) {
+std::vector<double> values_of(const std::vector<SustainedRun>& runs, double (*what)(const SustainedRun&)) {
   std::vector<double> values;
   for (const SustainedRun& run : runs) values.push_back(what(run));
-  return median(values);
+  return values;
 }
 
 Arm finished_arm(const TimedArm& timed) {
@@ -36,11 +36,10 @@ Arm finished_arm(const TimedArm& timed) {
     arm.dirty_samples_ms = timed.dirty.samples;
   }
   if (timed.sustained.empty()) return arm;
-  std::vector<double> rounds;
-  for (const SustainedRun& run : timed.sustained) rounds.push_back(run.ms);
-  arm.sustained_ms = median_interval(rounds);
-  arm.sustained_watts = middle(timed.sustained, [](const SustainedRun& run) { return run.power.watts; });
-  arm.sustained_sm_mhz = middle(timed.sustained, [](const SustainedRun& run) { return run.power.sm_mhz; });
+  const auto& runs = timed.sustained;
+  arm.sustained_ms = median_interval(values_of(runs, [](const SustainedRun& run) { return run.ms; }));
+  arm.sustained_watts = median(values_of(runs, [](const SustainedRun& run) { return run.power.watts; }));
+  arm.sustained_sm_mhz = median(values_of(runs, [](const SustainedRun& run) { return run.power.sm_mhz; }));
   return arm;
 }
 

@@ -42,7 +42,7 @@ Result<std::vector<double>> time_emulated(const Problem& problem, const GateOneS
   std::vector<double> samples;
   for (int i = 0; i <= kTimedRuns; ++i) {
     CAPSTONE_CHECK(setup.arena->load(prepared.image));
-    auto answer = (*worker)->ask(request, setup.run_timeout);
+    auto answer = (*worker)->ask(request, setup.patience);
     if (!answer) {
       if (answer.error().kind == WorkerFailure::Kind::kInterrupted)
         return fail("interrupted", {}, {}, ExitCode::kInterrupted);
@@ -178,6 +178,7 @@ class EmulatedBackend : public JudgeBackend {
       return Worker::start_runner({file.string()}, *sandbox, WorkerLimits{}, false);
     };
     setup.run_timeout = run_timeout(*context_.request);
+    setup.patience = patience_with_emulator(setup.run_timeout);
     setup.say = *context_.say;
     setup.who = candidate.record.candidate;
     setup.ask_ahead = !context_.request->replay;

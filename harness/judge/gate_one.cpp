@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "harness/base/text.h"
+#include "harness/emulator/runtime/time_limit.h"
 #include "harness/model/labels.h"
 
 namespace capstone {
@@ -27,10 +28,12 @@ GateOne verdict_of(const WorkerFailure& failure) {
   }
 }
 
-namespace {
+std::chrono::milliseconds patience_with_emulator(std::chrono::milliseconds run_timeout) {
+  constexpr std::chrono::milliseconds kLastWords{10000};
+  return capstone_emu::kMostWaits * run_timeout + kLastWords;
+}
 
-// An emulated worker itself stops what runs for too long and says where it was. Only then it is given up.
-constexpr std::chrono::milliseconds kLastWords{10000};
+namespace {
 
 Error interrupted_error() { return {"interrupted", {}, {}, ExitCode::kInterrupted}; }
 
@@ -62,9 +65,7 @@ void blame_the_difference(CaseResult& result) {
 // What a worker says about a run beyond its success: untrusted text; empty where it says nothing.
 std::string text_of(const Json& answer, const char* key) {
   constexpr std::size_t kLongest = 600;
-  const auto text = answer.find(key);
-  if (text == answer.end() || !text->is_string()) return {};
-  return to_utf8(printable(text->get<std::string>()).substr(0, kLongest));
+  return to_utf8(printable(text_at(answer, key)).substr(0, kLongest));
 }
 
 void add_label(Measurement& into, std::string label) {
@@ -105,7 +106,7 @@ Result<tl::expected<CaseResult, WorkerFailure>> run_prepare(const GateOneSetup& 
   CAPSTONE_CHECK(poison_workspace(*setup.arena, layout, seed));
   request["op"] = "prepare";
   request["prepared"] = layout.prepared_offset;
-  if (auto answer = worker.ask(request, setup.run_timeout + kLastWords); !answer)
+  if (auto answer = worker.ask(request, setup.patience); !answer)
     return Outcome(tl::unexpect, answer.error());
   CAPSTONE_CHECK(setup.arena->fetch(after));
   std::memcpy(image.data() + layout.prepared_offset, after.data() + layout.prepared_offset,
@@ -226,7 +227,7 @@ class CaseLoop {
     request["workspace"] =
         prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
     if (problem_.prepare) request["prepared"] = prepared.layout.prepared_offset;
-    auto answer = preparation ? worker_->ask(request, setup_.run_timeout + kLastWords)
+    auto answer = preparation ? worker_->ask(request, setup_.patience)
                               : tl::expected<Packet, WorkerFailure>(tl::unexpect, preparation.error());
     if (!answer) {
       broken_ = answer.error();

@@ -24,11 +24,16 @@ struct GateOneSetup {
   /// a GPU has one that has no name, {"", ""}.
   std::vector<std::string> schedules;
   std::function<StartedRunner()> start_worker;
-  std::chrono::milliseconds run_timeout;
+  std::chrono::milliseconds run_timeout;  ///< of one run
+  std::chrono::milliseconds patience;     ///< until a worker that does not answer is given up
   Narration say;
   std::string who;         ///< for narration
   bool ask_ahead = false;  ///< of a kernel that passed: what it will want at the `measure` sizes
 };
+
+/// How long an emulated worker is waited for. It stops by itself what runs for too long, later on a busy
+/// machine (emulator/runtime/time_limit.h), and then says where that was.
+std::chrono::milliseconds patience_with_emulator(std::chrono::milliseconds run_timeout);
 
 /// Lets a candidate's prepare() fill its region, out of sight of the inputs. `image`: the arena that launch()
 /// is about to get; what prepare() made is put into it. `request`: args, schedule and seed of the run. Does

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <future>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -28,7 +29,6 @@ constexpr int kWarmUpMost = 30;
 constexpr double kWarmAfter = 500;                     // ms of launches, three at least
 constexpr int kHostTimed = 3;                          // launches a block that the judge times itself
 constexpr int kAgain = 3;                              // times that a disturbed block is run again
-constexpr double kHidePython = 300e3;                  // ns; hidden from the judge's own clock, too
 constexpr double kNarrow = 0.01, kNarrowQuick = 0.03;  // half-widths that end the sampling
 // Checks off the clock: launches, their random gaps, and when slow kernels have had enough of them.
 constexpr int kExtraChecks = 200, kExtraChecksLeast = 10;
@@ -188,14 +188,18 @@ class TimedRun {
     return {};
   }
 
+  std::vector<std::size_t> in_random_order() {
+    std::vector<std::size_t> order(arms_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), random_);
+    return order;
+  }
+
   // Every arm once, in random order. Empty text, or why the block should not count.
   Result<std::string> one_block(int count) {
-    std::vector<std::size_t> order(arms_.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::shuffle(order.begin(), order.end(), random_);
     std::vector<PowerReading> readings;
     std::string disturbance;
-    for (std::size_t a : order) {
+    for (std::size_t a : in_random_order()) {
       if (alive(a)) CAPSTONE_CHECK(part_of_block(a, count));
       if (!alive(a)) continue;
       const auto begun = Clock::now();
@@ -468,13 +472,9 @@ class TimedRun {
   Result<void> run_sustained() {
     const auto begun = Clock::now();
     setup_.say({Stage::kSustained, {}});
-    for (int round = 0; round < kSustainedRounds; ++round) {
-      std::vector<std::size_t> order(arms_.size());
-      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::shuffle(order.begin(), order.end(), random_);
-      for (std::size_t a : order)
+    for (int round = 0; round < kSustainedRounds; ++round)
+      for (std::size_t a : in_random_order())
         if (alive(a)) CAPSTONE_CHECK(sustain(a));
-    }
     spend("sustained", begun);
     return {};
   }

@@ -49,6 +49,7 @@ Result<void> run(const InspectSetup& setup, const Building& building, const Emul
       {"forward"},
       [&] { return Worker::start_runner({artifact.program.string()}, *setup.sandbox, limits, false); },
       setup.run_timeout * kSlowdown,
+      patience_with_emulator(setup.run_timeout * kSlowdown),
       [&](StageEvent event) {
         event.build = fmt::format("{} build: {}", building.instrument->title, building.instrument->finds);
         setup.say(event);

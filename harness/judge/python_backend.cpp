@@ -45,6 +45,7 @@ class PythonBackend : public JudgeBackend {
                            starting_with(std::move(program.loaded),
                                          [&] { return start_python(program.work, *context_.sandbox); }),
                            run_timeout(*context_.request) + kFirstRunOfPython,
+                           run_timeout(*context_.request) + kFirstRunOfPython,
                            *context_.say,
                            checked.record.candidate};
         CAPSTONE_CHECK(gate_one(setup, bound.cases, checked.record));

@@ -13,7 +13,7 @@ namespace {
 
 // A launch's cost on the host is hidden behind a spin. What an untrusted process says about it is believed up
 // to here: during the spin it could work unseen.
-constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3, kHidePython = 300e3;  // ns
+constexpr double kHideTrusted = 2e6, kHideClaimed = 50e3;  // ns
 
 }  // namespace
 

@@ -86,6 +86,10 @@ struct HostTimerView {
 /// slack.
 std::optional<HostTimerView> host_timer_view(const TimedArm& reference, const TimedArm& arm);
 
+/// [ns] The longest spin for a launch from Python, which takes longer than one from C++. The judge's own
+/// clock does not see it either.
+inline constexpr double kHidePython = 300e3;
+
 /// The longest spin [ns] behind which an arm's launch may hide. What an untrusted process says of its
 /// launches is believed up to 50 us, in Python up to 300 us; a trusted process up to 2 ms. In a race with a
 /// candidate in Python every arm is limited to 300 us: a copy of a reference whose launches take milliseconds

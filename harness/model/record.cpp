@@ -137,7 +137,6 @@ Diagnosis diagnosis_from(const Json& json) {
   read(json, "first_got", d.first_got);
   read(json, "worst_expected", d.worst_expected);
   read(json, "worst_got", d.worst_got);
-  read(json, "worst_unwritten", d.worst_unwritten);
   read(json, "first_unwritten", d.first_unwritten);
   read(json, "worst_unwritten", d.worst_unwritten);
   read_each(json, "mismatches", d.mismatches, mismatch_from);

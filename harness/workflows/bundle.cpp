@@ -68,19 +68,16 @@ Result<fs::path> source_in(const Bundle& bundle, const std::string& named, const
 }
 
 Result<std::vector<CandidateVersion>> candidates_in(const Bundle& bundle, const fs::path& file) {
-  auto text = [](const Json& entry, const char* key) {
-    return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : std::string();
-  };
   std::vector<CandidateVersion> candidates;
   for (const Json& entry : bundle.options.value("candidates", Json::array())) {
-    const std::string candidate = entry.is_object() ? text(entry, "candidate") : std::string();
+    const std::string candidate = text_at(entry, "candidate");
     if (candidate != "human" && candidate != "llm")
       return fail("bundle refused: a candidate is neither human nor llm", file.string(), kPackAgain);
-    CAPSTONE_TRY(fs::path source, source_in(bundle, text(entry, "source"), file));
+    CAPSTONE_TRY(fs::path source, source_in(bundle, text_at(entry, "source"), file));
     std::optional<double> expected;
     if (entry.contains("expected_speedup") && entry["expected_speedup"].is_number())
       expected = entry["expected_speedup"].get<double>();
-    candidates.push_back({candidate, source, text(entry, "reason"), expected, text(entry, "version")});
+    candidates.push_back({candidate, source, text_at(entry, "reason"), expected, text_at(entry, "version")});
   }
   if (candidates.empty())
     return fail("the bundle names no candidate", file.string(),

@@ -226,7 +226,7 @@ TEST_F(BadInput, CacheThatOthersCanWriteToIsRefused) {
   fs::create_symlink(home_, home_ / "link");
   ASSERT_EQ(::lchown((home_ / "link").c_str(), 65534, 65534), 0);
   EXPECT_EQ(capstone({"problems"}, {.env = {{"CAPSTONE_CACHE", (home_ / "link").string()}}}).code, 3)
-      << "a link of another user's, to a folder of ours";
+      << "another user's link to one of our folders";
 }
 
 TEST_F(BadInput, WithoutAHomeTheCacheIsAFolderOfTheUsersOwn) {

@@ -50,8 +50,10 @@ EmulatedArtifact build(const std::string& source, int cuda_arch, BuildVariant va
   return it->second;
 }
 
-EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, BuildVariant variant) {
-  const fs::path folder = fs::path(CAPSTONE_TEST_CACHE) / "sources" / sha256_hex(source).substr(0, 16);
+EmulatedArtifact build_afresh(const std::string& source, int cuda_arch, BuildVariant variant,
+                              const std::string& place) {
+  const fs::path folder =
+      fs::path(CAPSTONE_TEST_CACHE) / "sources" / (sha256_hex(source).substr(0, 16) + place);
   fs::create_directories(folder);
   // Whole or not at all: other test programs build the same source at the same time.
   if (auto written = write_file_atomic(folder / "kernel.cu", source); !written)

@@ -20,8 +20,9 @@ const Resources& test_resources();
 /// Writes `source` to a new file and builds it. A second call with the same source returns the same artifact.
 EmulatedArtifact build(const std::string& source, int cuda_arch = 900,
                        BuildVariant variant = BuildVariant::kFast);
+/// @param place  a folder's name: the file lies there instead
 EmulatedArtifact build_afresh(const std::string& source, int cuda_arch = 900,
-                              BuildVariant variant = BuildVariant::kFast);
+                              BuildVariant variant = BuildVariant::kFast, const std::string& place = "");
 
 /// A running worker with an arena that holds x and y.
 class Workbench {

@@ -24,6 +24,19 @@ TEST(Build, SecondBuildOfTheSameSourceComesFromTheCache) {
   EXPECT_TRUE(std::filesystem::exists(again.program));
 }
 
+// Two students' copies of one kernel, or a project that was moved, are built once.
+TEST(Build, ACopyElsewhereComesFromTheCache) {
+  const std::string source = kHead + "__global__ void k(float* y, float* z) { y[threadIdx.x] = 41; }\n" +
+                             kLaunch + " {\n  k<<<1, 32, 0, stream>>>(nullptr, y);  // crashes\n}\n";
+  ASSERT_TRUE(build_afresh(source, 900, BuildVariant::kFast, "-here").result.ok);
+  const EmulatedArtifact copy = build_afresh(source, 900, BuildVariant::kFast, "-there");
+  EXPECT_TRUE(copy.result.cached);
+  Workbench bench(copy.program, {1}, 32);
+  const Json answer = bench.run();
+  EXPECT_EQ(answer.value("file", ""), "kernel.cu") << answer;
+  EXPECT_EQ(answer.value("line", 0), 3) << answer;
+}
+
 /// The options of the judge's compilation that do not depend on the machine.
 std::vector<std::string> options_of(const EmulatedArtifact& artifact) {
   const std::set<std::string> machine = {"-march=native", "-fcf-protection=none",
@@ -180,7 +193,8 @@ TEST(Build, AKernelThatSm90EmptiesIsBuiltForSm80AndSaysSo) {
   EXPECT_TRUE(artifact.arch_note.starts_with("judged as sm_80: as sm_90, ")) << artifact.arch_note;
   EXPECT_NE(artifact.arch_note.find(": an architecture guard"), std::string::npos) << artifact.arch_note;
   Workbench bench(artifact.program, std::vector<float>(64, 1.f), 64);
-  EXPECT_TRUE(bench.run().value("ok", false));
+  const Json answer = bench.run();
+  EXPECT_TRUE(answer.value("ok", false)) << answer;
   EXPECT_EQ(bench.y(), std::vector<float>(64, 801.f));
 }
 

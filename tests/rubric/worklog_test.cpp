@@ -182,7 +182,7 @@ TEST_F(NumbersTest, PredictionsCountsAndCodeAreNotAccused) {
   EXPECT_FALSE(accused("It runs 6.5x faster.", 1)) << "section 1 is the plan";
 }
 
-// However a speedup is said: 5.7x was measured nowhere.
+// No measurement gives 5.7x, in whatever words the text states it.
 TEST_F(NumbersTest, AFalseSpeedupIsSeenInAnyPhrasing) {
   for (const char* text : {"It is faster by a factor of 5.7.",
                            "The factor is 5.7 against eager.",

@@ -14,7 +14,7 @@ namespace {
 
 // Fixed, so that the same source always gives the same counts.
 constexpr std::uint64_t kInputSeed = 1, kPoisonSeed = 2;
-constexpr std::chrono::milliseconds kRunLimit{60000}, kLastWords{10000};
+constexpr std::chrono::milliseconds kRunLimit{60000};
 
 Error refused(const WorkerFailure& failure) {
   if (failure.kind == WorkerFailure::Kind::kInterrupted)
@@ -73,7 +73,14 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
            {"schedule", "forward"},
            {"limit_ms", kRunLimit.count()}};
   run["extents"] = call_extents(problem, prepared.layout);
-  const GateOneSetup setup{&problem, nullptr, &arena, {"forward"}, {}, kRunLimit, [](const std::string&) {},
+  const GateOneSetup setup{&problem,
+                           nullptr,
+                           &arena,
+                           {"forward"},
+                           {},
+                           kRunLimit,
+                           patience_with_emulator(kRunLimit),
+                           [](const std::string&) {},
                            {}};
   CAPSTONE_TRY(auto preparation, run_prepare(setup, **worker, prepared, run, prepared.image));
   if (!preparation) return fail(refused(preparation.error()));
@@ -82,7 +89,7 @@ Result<Explanation> explain_run(const fs::path& program, const ExplainRequest& r
   run["workspace"] = prepared.layout.workspace_bytes ? Json(prepared.layout.workspace_offset) : Json(nullptr);
   if (problem.prepare) run["prepared"] = prepared.layout.prepared_offset;
   run["observe"] = true;
-  auto answer = (*worker)->ask(run, kRunLimit + kLastWords);
+  auto answer = (*worker)->ask(run, setup.patience);
   if (!answer) return fail(refused(answer.error()));
   CAPSTONE_TRY(Json report, load_report(*answer));
   return interpret(report, request);

@@ -22,7 +22,8 @@ thread_local __constinit Index3 grid_dim{};
 
 namespace {
 constexpr unsigned kYieldsBetweenLooks = 64;
-// Before more blocks start beside those that wait: so long, and so much longer for each of them.
+// How long waiting blocks may make no progress before more blocks start, and how much longer for each of
+// them.
 constexpr std::chrono::microseconds kPatience{5000}, kPatienceForEach{100};
 constexpr unsigned kMostWaitingThreads = 144 * 1024;  // of an OS thread's blocks
 // Barriers may be part of the waiting, as in `while (__syncthreads_and(flag == 0))`; but most loops with

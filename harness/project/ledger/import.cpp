@@ -30,11 +30,6 @@ Index index_of(std::string_view bytes) {
   return index;
 }
 
-std::string text_at(const Json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 // The reason why a record belongs to another project; none if it fits this one.
 std::optional<std::string> foreign(const Record& record, const Index& ours, const PinnedProblem& problem) {
   const std::string id = text_at(record.body, "problem_id"), digest = text_at(record.body, "problem_digest");

@@ -305,7 +305,8 @@ Result<std::string> log_of_nvcc(const BuildRequest& request, const std::vector<s
           .hex();
   const fs::path folder = request.resources->cache / "nvcc" / digest.substr(0, 32);
   std::error_code code;
-  if (fs::exists(folder / "log.txt", code)) return read_file(folder / "log.txt");
+  if (use_cached(folder))
+    if (auto log = read_file(folder / "log.txt")) return log;
   const fs::path work = temporary_beside(folder);
   fs::remove_all(work, code);
   CAPSTONE_CHECK(make_folders(work));

@@ -402,7 +402,8 @@ class EmulatedBuild {
     // The text is the same for every build variant: no macro tells the candidate that it is instrumented.
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), kCompileFlags.begin(), kCompileFlags.end());
-    argv.insert(argv.end(), {"-E", "-x", "c++", "-DCAPSTONE_EMULATED=1",
+    // Without the folder's name, which -g1 would write into the text: a copy of the project finds the build.
+    argv.insert(argv.end(), {"-E", "-fno-working-directory", "-x", "c++", "-DCAPSTONE_EMULATED=1",
                              fmt::format("-DCAPSTONE_CUDA_ARCH={}", cuda_arch_), "-I."});
     for (const fs::path& folder : request_.include_folders)
       argv.insert(argv.end(), {"-I", fs::absolute(folder).string()});
@@ -439,6 +440,7 @@ class EmulatedBuild {
                   .add("tools", tools_.identity)
                   .add("adapter", request_.problem ? adapter_ : "program")
                   .add("source", text)
+                  .add("emptied kernels", fallback_ ? "refused" : "allowed")
                   .add("isolated", request_.sandbox && request_.sandbox->isolated() ? "yes" : "no")
                   .hex();
     std::error_code ignored;
@@ -528,6 +530,7 @@ class EmulatedBuild {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
     argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string(),
+                             fmt::format("-fdebug-prefix-map={}=.", fs::absolute(folder()).string()),
                              "-Xassembler", "--MD", "-Xassembler", assembler_read().string()});
     return argv;
   }

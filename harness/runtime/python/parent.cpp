@@ -69,7 +69,7 @@ tl::expected<Worker, WorkerFailure> PythonParent::become(const std::vector<std::
 
 int PythonParent::reap(pid_t child, bool wanted) {
   const std::lock_guard lock(mutex_);
-  if (!wanted) {  // the parent may be in the middle of an import: nobody waits for that
+  if (!wanted) {  // the parent may be busy with an import: do not wait for it
     ended_.push_back(child);
     return SIGKILL;
   }

@@ -31,10 +31,7 @@ std::string signal_text(int number) {
   }
 }
 
-std::string text_or(const Json& message, const char* key) {
-  auto it = message.find(key);
-  return it != message.end() && it->is_string() ? printable(it->get<std::string>()) : std::string();
-}
+std::string text_or(const Json& message, const char* key) { return printable(text_at(message, key)); }
 
 std::string triple(const Json& message, const char* key) {
   auto it = message.find(key);

@@ -30,9 +30,9 @@ class Cache : public ::testing::Test {
 TEST_F(Cache, WhatWasNotUsedForAMonthGoes) {
   const fs::path old = build("emulated/old", 31 * 24h), object = build("emulated/objects/a.o", 31 * 24h),
                  oracle = build("oracles/a.so", 31 * 24h), fresh = build("cuda/fresh", 29 * 24h),
-                 left = build("emulated/tmp-1-2", 40 * 24h);
-  EXPECT_EQ(prune(1 << 20), 4);
-  for (const fs::path& entry : {old, object, oracle, left}) EXPECT_FALSE(fs::exists(entry)) << entry;
+                 checked = build("nvcc/old", 31 * 24h), left = build("emulated/tmp-1-2", 40 * 24h);
+  EXPECT_EQ(prune(1 << 20), 5);
+  for (const fs::path& entry : {old, object, oracle, checked, left}) EXPECT_FALSE(fs::exists(entry)) << entry;
   EXPECT_TRUE(fs::exists(fresh / "worker"));
 }
 

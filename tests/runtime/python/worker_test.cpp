@@ -74,6 +74,7 @@ TEST_F(Torch, EagerIsRightWhereverItsTypesExistOnTheCpu) {
                        {""},
                        [&] { return start_python(work, trusted); },
                        std::chrono::seconds(60),
+                       std::chrono::seconds(60),
                        [](const std::string&) {},
                        "eager"};
     std::vector<CasePlan> plans;
@@ -106,6 +107,7 @@ TEST_F(Torch, ForkedArmsAreRightToo) {
                        &arena,
                        {""},
                        [&] { return start_python(work, trusted); },
+                       std::chrono::seconds(60),
                        std::chrono::seconds(60),
                        [](const std::string&) {},
                        "eager"};
@@ -155,6 +157,7 @@ def get_init_inputs():
                      &arena,
                      {"", ""},
                      [&] { return start_python(work, trusted); },
+                     std::chrono::seconds(60),
                      std::chrono::seconds(60),
                      [](const std::string&) {},
                      "eager"};
