@@ -94,6 +94,12 @@ std::vector<std::string> other_conditions(const Measurement& m) {
   return lines;
 }
 
+std::string printed_text(const CaseResult& c, const Terminal& terminal) {
+  std::string text = terminal.paint(Tone::kDim, fmt::format("  printed in case {}:", c.id));
+  for (const std::string& line : split(c.printed, '\n')) text += "\n    " + line;
+  return text;
+}
+
 std::string shown_name(const Measurement& m) {
   return m.version.empty() ? m.candidate : m.candidate + " " + m.version;
 }
@@ -214,8 +220,15 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
         d.wrong, d.total, d.output, index_text(d.first), number_text(d.first_expected),
         got_text(d.first_got, d.first_unwritten), index_text(d.worst), number_text(d.worst_expected),
         got_text(d.worst_got, d.worst_unwritten)));
+    if (!d.pattern.empty() && bad->problem.find(d.pattern) == std::string::npos)
+      line("  in the outputs: " + d.pattern);
+    if (!d.map.empty()) {
+      line(terminal.paint(Tone::kDim, fmt::format("  {}: · right, ░▒▓ some wrong, █ all wrong", d.map_of)));
+      for (const std::string& row : d.map) line("    " + row);
+    }
     if (verbose && !d.mismatches.empty()) line(mismatch_table(d, terminal));
   }
+  if (!bad->printed.empty()) line(printed_text(*bad, terminal));
   if (!bad->hint.empty()) line("  hint: " + bad->hint);
   if (!bad->traceback.empty()) line(verbose ? bad->traceback : "  hint: --verbose shows the whole traceback");
   return text;
@@ -259,7 +272,10 @@ void print_verdict(const std::vector<Measurement>& measurements, const std::stri
                    const Terminal& terminal, bool verbose) {
   terminal.out(verdict_table(measurements, terminal));
   for (const Measurement& m : measurements)
-    if (std::string why = explain_failure(m, terminal, verbose); !why.empty()) terminal.out(why);
+    if (std::string why = explain_failure(m, terminal, verbose); !why.empty())
+      terminal.out(why);
+    else if (!m.cases.empty() && !m.cases.front().printed.empty())
+      terminal.out(printed_text(m.cases.front(), terminal));
   if (!next.empty()) terminal.out("next: " + next);
 }
 

@@ -136,7 +136,8 @@ std::string failure_line(const Measurement& m) {
     }
   if (bad == nullptr) return m.gate_two_reason.empty() ? "no case was run" : m.gate_two_reason;
   std::string line = bad->problem.empty() ? "wrong result" : bad->problem;
-  if (bad->diagnosis && !bad->diagnosis->pattern.empty()) line += ": " + bad->diagnosis->pattern;
+  const std::string pattern = bad->diagnosis ? bad->diagnosis->pattern : std::string();
+  if (line.find(pattern) == std::string::npos) line += "; in the outputs: " + pattern;
   return line;
 }
 
@@ -572,7 +573,7 @@ class Maker {
         facts.facts.emplace_back(
             "Worst", cell(element_text(d, d.worst, d.worst_expected, d.worst_got, d.worst_unwritten)));
     }
-    const std::string& hint = c.diagnosis && !c.diagnosis->hint.empty() ? c.diagnosis->hint : c.hint;
+    const std::string& hint = c.hint.empty() && c.diagnosis ? c.diagnosis->hint : c.hint;
     if (!hint.empty()) facts.facts.emplace_back("Hint", cell(hint));
     return facts;
   }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -197,6 +198,7 @@ struct Child::State {
   std::thread drain;
   mutable std::mutex mutex;
   std::string out, err;
+  std::size_t out_taken = 0, err_taken = 0;  // by take_printed()
   std::atomic<bool> flooded{false}, starved{false}, crowded{false}, done{false};
   bool reaped = false;
   int wait_status = 0;
@@ -224,15 +226,24 @@ struct Child::State {
   void take(const pollfd& ready, int& fd, std::string& into) {
     if (fd < 0 || !(ready.revents & (POLLIN | POLLHUP | POLLERR))) return;
     char buffer[1 << 16];
+    std::lock_guard lock(mutex);
     ssize_t n = ::read(fd, buffer, sizeof buffer);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (n <= 0) return Pipe::shut(fd);
-    std::lock_guard lock(mutex);
     const std::size_t room = spec.max_output - into.size();
     into.append(buffer, std::min(room, static_cast<std::size_t>(n)));
     if (static_cast<std::size_t>(n) <= room) return;
     flooded = true;
     kill_all();
+  }
+
+  bool pipes_hold_something() const {
+    std::lock_guard lock(mutex);
+    for (const int fd : {process.out, process.err}) {
+      int bytes = 0;
+      if (fd >= 0 && ::ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0) return true;
+    }
+    return false;
   }
 
   static void give(const pollfd& ready, int& fd, std::string_view& input) {
@@ -258,7 +269,8 @@ struct Child::State {
     sigaddset(&pipe_signal, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
     std::string_view input = spec.input;
-    int in = process.in, out_fd = process.out, err_fd = process.err;
+    int in = process.in;
+    int &out_fd = process.out, &err_fd = process.err;
     if (input.empty())
       Pipe::shut(in);
     else
@@ -359,6 +371,17 @@ bool Child::running() { return state_ && !state_->try_reap(); }
 int Child::pid() const { return state_->process.pid; }
 std::set<std::string> Child::libraries() {
   return state_->tree ? state_->tree->libraries() : std::set<std::string>();
+}
+std::string Child::take_printed() {
+  State& s = *state_;
+  constexpr int kLooks = 20;  // a thread reads the pipes: it may be a moment behind
+  for (int look = 0; look < kLooks && s.pipes_hold_something(); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::lock_guard lock(s.mutex);
+  std::string text = s.out.substr(s.out_taken) + s.err.substr(s.err_taken);
+  s.out_taken = s.out.size();
+  s.err_taken = s.err.size();
+  return text;
 }
 std::string Child::err_so_far() const {
   std::lock_guard lock(state_->mutex);

@@ -83,6 +83,8 @@ class Child {
   std::set<std::string> libraries();
   /// The child's stderr so far.
   std::string err_so_far() const;
+  /// What the child printed since the last call, stdout before stderr.
+  std::string take_printed();
 
  private:
   struct State;

@@ -261,7 +261,10 @@ Result<PreparedCase> prepare_inputs(const BoundCase& which, std::size_t workspac
   for (std::size_t i = 0; i < prepared.layout.tensors.size(); ++i) {
     const TensorSlot& slot = prepared.layout.tensors[i];
     const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
-    if (parameter.role != Role::kOutput)
+    if (const auto chosen = plan.values.find(slot.parameter); chosen != plan.values.end())
+      store_all(parameter.dtype, std::span<const double>(chosen->second),
+                part(std::span<std::byte>(prepared.image), slot));
+    else if (parameter.role != Role::kOutput)
       CAPSTONE_CHECK(fill_tensor(problem, slot.parameter, plan.sizes, plan.seed, plan.battery,
                                  part(std::span<std::byte>(prepared.image), slot)));
     if (parameter.is_written()) prepared.outputs.push_back({slot.parameter, static_cast<int>(i), {}, {}});

@@ -2,6 +2,7 @@
 // The cases of gate one: which sizes, which inputs, what is expected, and whether an output is right.
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ struct CasePlan {
   Sizes sizes;
   std::uint64_t seed = 0;
   Battery battery = Battery::kPlain;
+  /// Elements that replace the drawn ones, by the parameter's index in the signature (chosen_case.h).
+  std::map<int, std::vector<double>> values{};
 };
 
 /// Caps on a drawn case, so that an unlucky draw neither takes minutes nor memory.

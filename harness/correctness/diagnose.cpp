@@ -22,6 +22,7 @@ constexpr std::size_t kShown = 8;  // wrong elements that are reported one by on
 struct Finding {
   std::string pattern, hint;
   bool spread_out = false;  ///< describes the whole output, even if most elements still pass
+  bool exact = false;       ///< explains the values, not only where or how much they differ
 };
 using Maybe = std::optional<Finding>;
 
@@ -53,6 +54,7 @@ struct Subject {
 struct Facts {
   std::vector<std::uint8_t> wrong, unwritten;  ///< [total] marks
   std::int64_t wrong_count = 0, unwritten_count = 0, wrong_nans = 0;
+  bool infinite = false;  ///< an element is infinite or no number, where a number was expected
   double error_wrong = 0, error_right = 0;  ///< sums of squared finite errors
   double expected_squares = 0, largest_error = 0;
   std::int64_t finite_wrong = 0, finite_right = 0;
@@ -91,6 +93,7 @@ Facts gather(const Subject& subject) {
     facts.wrong[n] = 1;
     ++facts.wrong_count;
     if (std::isnan(got)) ++facts.wrong_nans;
+    facts.infinite |= !std::isfinite(got) && std::isfinite(expected);
     const bool may_be_poison = std::isnan(got) || !is_float(subject.type);
     if (may_be_poison && is_poison(subject.got, subject.type, subject.poison_seed, i)) {
       facts.unwritten[n] = 1;
@@ -179,6 +182,19 @@ Maybe find_missing_relu(const Subject& subject, const Facts& facts) {
                  "the ReLU is missing, or is applied before the last term is added"};
 }
 
+// The emulator sets every variable that has no value to a pattern: as a float, -1.69e38.
+Maybe find_unset(const Subject& subject, const Facts& facts) {
+  constexpr double kAbsurd = 1e37;
+  const auto absurd = [&](std::int64_t i) -> std::optional<bool> {
+    const double got = subject.got_at(i);
+    return std::isfinite(got) && std::fabs(got) > kAbsurd && std::fabs(subject.expected_at(i)) < 1e30;
+  };
+  if (subject.type != DType::kF32 || !mostly(facts.sample, absurd)) return {};
+  return Finding{fmt::format("values that come from a variable that was never set: {:g}",
+                             subject.got_at(facts.sample.front())),
+                 "give every accumulator a value before the first += reads it", false, true};
+}
+
 Maybe find_constant(const Subject& subject, const Facts& facts) {
   if (facts.sample.size() < 2) return {};
   const double value = subject.got_at(facts.sample.front());
@@ -189,10 +205,12 @@ Maybe find_constant(const Subject& subject, const Facts& facts) {
     return Finding{"all zeros",
                    "no result: an accumulator to which nothing is added, a store of the initial "
                    "value, or a kernel "
-                   "that ended before its work (launch error, early return)"};
+                   "that ended before its work (launch error, early return)",
+                   false, true};
   return Finding{fmt::format("one constant: {:g}", value),
                  "every thread stores the same number: an index that does not depend on the thread, "
-                 "or a reduction's result written in place of each element"};
+                 "or a reduction's result written in place of each element",
+                 false, true};
 }
 
 Maybe find_copy(const Subject& subject, const Facts& facts) {
@@ -205,7 +223,8 @@ Maybe find_copy(const Subject& subject, const Facts& facts) {
       return Finding{
           "a copy of " + input.name,
           fmt::format("{} is stored unchanged: the computation is skipped, or its result goes elsewhere",
-                      input.name)};
+                      input.name),
+          false, true};
   }
   return {};
 }
@@ -219,10 +238,12 @@ Maybe find_transposed(const Subject& subject, const Facts& facts) {
     return subject.holds(i, matrix + (at % rows) * columns + at / rows);
   };
   if (!mostly(facts.sample, transposed)) return {};
-  return Finding{"transposed", fmt::format("the matrix is stored by columns: element (row, column) belongs "
-                                           "at row * {} + column; check the store, "
-                                           "or a transposed operand",
-                                           columns)};
+  return Finding{"transposed",
+                 fmt::format("the matrix is stored by columns: element (row, column) belongs "
+                             "at row * {} + column; check the store, "
+                             "or a transposed operand",
+                             columns),
+                 false, true};
 }
 
 Maybe find_shifted(const Subject& subject, const Facts& facts) {
@@ -249,7 +270,8 @@ Maybe find_shifted(const Subject& subject, const Facts& facts) {
                                  shift.by > 0 ? "next" : "previous", shift.text),
                      fmt::format("an index is shifted by {} {}: check where the loop starts and whether load "
                                  "and store use the same index",
-                                 shift.by > 0 ? "+1" : "-1", shift.text)};
+                                 shift.by > 0 ? "+1" : "-1", shift.text),
+                     false, true};
   }
   return {};
 }
@@ -334,8 +356,10 @@ Maybe find_scaled(const Subject& subject, const Facts& facts) {
   if (!factor) return {};
   if (std::fabs(*factor + 1) < 1e-3)
     return Finding{"sign flipped",
-                   "every value has the opposite sign: a - b instead of b - a, or a missing negation"};
-  return Finding{fmt::format("scaled by a constant: {:.4g}", *factor), factor_hint(subject, *factor)};
+                   "every value has the opposite sign: a - b instead of b - a, or a missing negation", false,
+                   true};
+  return Finding{fmt::format("scaled by a constant: {:.4g}", *factor), factor_hint(subject, *factor), false,
+                 true};
 }
 
 Maybe find_offset(const Subject& subject, const Facts& facts) {
@@ -343,7 +367,8 @@ Maybe find_offset(const Subject& subject, const Facts& facts) {
   if (!offset) return {};
   return Finding{fmt::format("offset by a constant: {:+.4g}", *offset),
                  "the same amount is added everywhere: a bias or epsilon in the wrong place, or an "
-                 "accumulator that does not start at 0"};
+                 "accumulator that does not start at 0",
+                 false, true};
 }
 
 /// The sample in groups: rows (i / columns) or columns (i % columns). Groups with too few elements are
@@ -381,17 +406,17 @@ Maybe find_by_group(const Subject& subject, const Facts& facts) {
   const auto rows = groups_of(subject, facts, true), columns = groups_of(subject, facts, false);
   if (constant_in_each(rows, ratio))
     return Finding{"each row is scaled by a different factor",
-                   "a row's normaliser is wrong: a sum over part of the row, a missing "
-                   "rescaling when the maximum grows, or a reduction without some of the warps"};
+                   "follow what the row is divided by: a sum over part of the row, a missing rescaling when "
+                   "the maximum grows, a reduction without some of the warps"};
   if (constant_in_each(rows, offset))
     return Finding{"each row is offset by a different amount",
-                   "a row's mean or maximum is wrong or not subtracted: check the reduction over the row"};
+                   "follow what is subtracted from the row, and the reduction that it comes from"};
   if (constant_in_each(columns, ratio))
     return Finding{"each column is scaled by a different factor",
-                   "a factor per column (gamma, a scale) is missing or read from the wrong place"};
+                   "follow the factors that depend on the column"};
   if (constant_in_each(columns, offset))
     return Finding{"each column is offset by a different amount",
-                   "a term per column (bias, beta) is missing, added twice or read from the wrong place"};
+                   "follow the terms that depend on the column"};
   return {};
 }
 
@@ -408,12 +433,15 @@ Maybe find_precision(const Subject& subject, const Facts& facts) {
   // If many elements are correct, they must show errors of the same kind; a few may be correct by chance.
   const bool right_ones_exact = 20 * facts.finite_right > subject.total() && right < 0.05 * wrong;
   if (right_ones_exact || facts.largest_error > 40 * typical || relative > 0.15) return {};
-  // Rounding to p bits leaves an error of about 0.4 * 2^-p of the value. The bounds lie between p = 4, 8, 11
-  // and 24.
-  const char* like = relative > 8e-3   ? "fp8"
-                     : relative > 7e-4 ? "bf16"
-                     : relative > 6e-5 ? "fp16 or TF32"
-                                       : nullptr;
+  // Rounding to p bits leaves an error of about 0.4 * 2^-p of the value. The bounds lie between p = 8, 11
+  // and 24. Errors of more than that have many other reasons.
+  if (relative > 7e-4)
+    return Finding{
+        fmt::format("errors everywhere, about {:.1e} of the values", relative),
+        "every element is a little wrong: a constant, a divisor (n or n - 1), an approximation, or an "
+        "intermediate value in a narrow type",
+        true};
+  const char* like = relative > 6e-5 ? "fp16 or TF32" : nullptr;
   if (like)
     return Finding{
         fmt::format("precision: errors everywhere, about {:.1e} of the values, as after rounding to {}",
@@ -435,24 +463,21 @@ Maybe find_scattered(const Subject& subject, const Facts& facts) {
       facts.wrong_count > 1)
     return {};
   const char* pattern = facts.wrong_count == 1 ? "a single element" : "single elements here and there";
-  return Finding{
-      fmt::format("{} ({} of {})", pattern, facts.wrong_count, subject.total()),
-      "most elements are right: look for a race (a missing __syncthreads(), two threads that store to one "
-      "place, a += without an atomic), or "
-      "a special value of the input there; run compute-sanitizer --tool racecheck"};
+  return Finding{fmt::format("{} ({} of {})", pattern, facts.wrong_count, subject.total()),
+                 "most elements are right: look at the inputs of these, and at the threads that store them"};
 }
 
 Finding no_pattern() {
-  return {"no simple pattern",
-          "compute the first wrong element by hand from its inputs and follow the thread that stores it; try "
-          "the smallest size "
-          "that fails, with inputs of 0, 1 and one-hot"};
+  return {
+      "no pattern found",
+      "compute the first wrong element by hand from its inputs and follow the thread that stores it; simple "
+      "inputs help: capstone try --input one-hot"};
 }
 
 /// The first pattern of values that matches the wrong elements.
 Maybe find_content(const Subject& subject, const Facts& facts) {
   using Finder = Maybe (*)(const Subject&, const Facts&);
-  constexpr Finder kAlways[] = {find_nan, find_infinity};
+  constexpr Finder kAlways[] = {find_nan, find_infinity, find_unset};
   constexpr Finder kNeedSeveral[] = {find_constant,   find_copy,     find_missing_relu,
                                      find_transposed, find_shifted,  find_scaled,
                                      find_offset,     find_by_group, find_precision};
@@ -469,12 +494,14 @@ Finding explain_unwritten(const Subject& subject, const Facts& facts) {
     return {"nothing written",
             "the kernel never stored to this output: is it launched on the given stream, with a grid that is "
             "not empty, "
-            "without a launch error, and does it write through the right pointer?"};
+            "without a launch error, and does it write through the right pointer?",
+            false, true};
   const auto region = describe_region(subject.shape, facts.unwritten, facts.unwritten_count);
   Finding finding{
       region ? fmt::format("part not written: {}", region->where)
              : fmt::format("part not written: {} of {} elements", facts.unwritten_count, subject.total()),
-      region ? region->hint : "the threads do not cover the output: check the grid size, strides and guards"};
+      region ? region->hint : "the threads do not cover the output: check the grid size, strides and guards",
+      false, true};
   if (facts.unwritten_count < facts.wrong_count)
     finding.pattern +=
         fmt::format("; {} more are written and wrong", facts.wrong_count - facts.unwritten_count);
@@ -491,11 +518,12 @@ Finding explain(const Subject& subject, Facts& facts) {
   if (content && (!mostly_right || content->spread_out)) return *content;
   const auto region = describe_region(subject.shape, facts.wrong, facts.wrong_count);
   if (region && content)
-    return {fmt::format("only {}: {}", region->where, content->pattern), region->hint + "; " + content->hint};
+    return {fmt::format("only {}: {}", region->where, content->pattern), region->hint + "; " + content->hint,
+            false, content->exact};
   if (region) return {fmt::format("only {}", region->where), region->hint};
   if (content)
     return {fmt::format("{} of {} elements: {}", facts.wrong_count, subject.total(), content->pattern),
-            content->hint};
+            content->hint, false, content->exact};
   if (const auto scattered = find_scattered(subject, facts)) return *scattered;
   return no_pattern();
 }
@@ -522,6 +550,48 @@ void describe_elements(const Subject& subject, const Facts& facts, const Compari
   for (std::size_t i = 0; i < facts.wrong.size() && diagnosis.mismatches.size() < kShown; ++i)
     if (facts.wrong[i])
       diagnosis.mismatches.push_back(mismatch_at(subject, facts, static_cast<std::int64_t>(i)));
+}
+
+// A picture of the matrix in which the first wrong element lies; a tensor of one dimension in lines.
+void draw_map(const Subject& subject, const Facts& facts, Diagnosis& diagnosis) {
+  constexpr std::int64_t kMostLines = 16, kMostCells = 64;
+  if (subject.total() < 2) return;
+  const bool flat = subject.shape.size() < 2;
+  const std::int64_t columns = flat ? std::min(subject.total(), kMostCells) : subject.columns();
+  const std::int64_t rows =
+      flat ? (subject.total() + columns - 1) / columns : subject.shape[subject.shape.size() - 2];
+  const std::int64_t first =
+      std::find(facts.wrong.begin(), facts.wrong.end(), std::uint8_t{1}) - facts.wrong.begin();
+  const std::int64_t base = flat ? 0 : first / (rows * columns) * (rows * columns);
+  const std::int64_t high = (rows + kMostLines - 1) / kMostLines,
+                     wide = (columns + kMostCells - 1) / kMostCells;
+  for (std::int64_t line = 0; line < rows; line += high) {
+    std::string text;
+    for (std::int64_t cell = 0; cell < columns; cell += wide) {
+      std::int64_t wrong = 0, all = 0;
+      for (std::int64_t r = line; r < std::min(line + high, rows); ++r)
+        for (std::int64_t c = cell; c < std::min(cell + wide, columns); ++c)
+          if (const std::int64_t i = base + r * columns + c; i < subject.total()) {
+            ++all;
+            wrong += facts.wrong[static_cast<std::size_t>(i)];
+          }
+      text += all == 0               ? " "
+              : wrong == 0           ? "·"
+              : wrong == all         ? "█"
+              : 3 * wrong <= all     ? "░"
+              : 3 * wrong <= 2 * all ? "▒"
+                                     : "▓";
+    }
+    diagnosis.map.push_back(std::move(text));
+  }
+  diagnosis.map_of = diagnosis.output;
+  if (subject.shape.size() > 2) {
+    const auto index = multi_index(subject.shape, base);
+    diagnosis.map_of += "[";
+    for (std::size_t d = 0; d + 2 < index.size(); ++d) diagnosis.map_of += fmt::format("{}, ", index[d]);
+    diagnosis.map_of += ":, :]";
+  }
+  if (high * wide > 1) diagnosis.map_of += fmt::format(", {} x {} elements a cell", high, wide);
 }
 
 }  // namespace
@@ -559,6 +629,9 @@ Diagnosis diagnose(const std::string& output, DType type, const std::vector<std:
   const Finding finding = explain(subject, facts);
   diagnosis.pattern = finding.pattern;
   diagnosis.hint = finding.hint;
+  diagnosis.exact = finding.exact;
+  diagnosis.infinite = facts.infinite;
+  draw_map(subject, facts, diagnosis);
   return diagnosis;
 }
 

@@ -138,7 +138,7 @@ std::optional<Region> flat_tail(const std::vector<std::int64_t>& shape,
   const std::int64_t total = static_cast<std::int64_t>(marked.size()), columns = shape.back();
   const std::int64_t first =
       std::find_if(marked.begin(), marked.end(), [](std::uint8_t m) { return m; }) - marked.begin();
-  if (shape.size() < 2 || first == 0 || first % columns == 0) return std::nullopt;
+  if (shape.size() < 2 || 10 * first < total || first % columns == 0) return std::nullopt;
   if (static_cast<double>(count) < 0.8 * static_cast<double>(total - first)) return std::nullopt;
   return Region{
       fmt::format("the tail: elements from flat index {} on ({} of {})", first, total - first, total),

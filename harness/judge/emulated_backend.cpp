@@ -1,6 +1,7 @@
 // CUDA sources on the CPU: gate one under four schedules; gate two is never judged.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 
 #include "harness/base/text.h"
@@ -137,6 +138,11 @@ class EmulatedBackend : public JudgeBackend {
     m.build.log = printable(m.build.log);
     m.environment["checked_with_nvcc"] = nvcc.version.empty() ? "no: " + nvcc.why_not : nvcc.version;
     for (const std::string& warning : nvcc.warnings) m.labels.push_back("nvcc warns: " + warning);
+    for (const CompilerMessage& w : artifact.result.warnings)
+      if (const std::string at = fmt::format("{}:{}", w.file, w.line);
+          std::none_of(nvcc.warnings.begin(), nvcc.warnings.end(),
+                       [&](const std::string& other) { return other.starts_with(at); }))
+        m.labels.push_back(fmt::format("g++ warns: {}: {}", at, w.text));
     if (!artifact.arch_note.empty()) m.labels.push_back(artifact.arch_note);
     m.gate_two_reason = because_.empty() ? "the emulated backend never judges it" : because_;
     if (nvcc.error && (artifact.result.ok || !artifact.not_judgeable.empty())) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "harness/base/text.h"
+#include "harness/correctness/trials.h"
 #include "harness/emulator/runtime/time_limit.h"
 #include "harness/model/labels.h"
 
@@ -66,6 +67,19 @@ void blame_the_difference(CaseResult& result) {
 std::string text_of(const Json& answer, const char* key) {
   constexpr std::size_t kLongest = 600;
   return to_utf8(printable(text_at(answer, key)).substr(0, kLongest));
+}
+
+// The beginning of what a run printed: enough to look for a mistake, not enough to fill a ledger.
+std::string shortened(const std::string& printed) {
+  constexpr std::size_t kMostLines = 40, kMostBytes = 4000;
+  std::string text;
+  std::size_t lines = 0;
+  for (const std::string& line : split(trim(printed), '\n')) {
+    if (++lines > kMostLines || text.size() + line.size() > kMostBytes)
+      return text + (text.empty() ? "" : "\n") + "… (cut)";
+    text += (text.empty() ? "" : "\n") + to_utf8(printable(line));
+  }
+  return text;
 }
 
 void add_label(Measurement& into, std::string label) {
@@ -217,6 +231,7 @@ class CaseLoop {
     request["extents"] = call_extents(problem_, prepared.layout);
     request["limit_ms"] = setup_.run_timeout.count();
     if (!schedule.empty()) request["schedule"] = schedule;
+    if (setup_.trap) request["trap"] = true;
     CAPSTONE_TRY(auto preparation, run_prepare(setup_, *worker_, prepared, request, before));
     if (preparation && !preparation->passed) {
       preparation->schedule = schedule;
@@ -229,9 +244,11 @@ class CaseLoop {
     if (problem_.prepare) request["prepared"] = prepared.layout.prepared_offset;
     auto answer = preparation ? worker_->ask(request, setup_.patience)
                               : tl::expected<Packet, WorkerFailure>(tl::unexpect, preparation.error());
+    const std::string printed = shortened(worker_->take_printed());
     if (!answer) {
       broken_ = answer.error();
       into_.cases.push_back(failed_case(prepared, *broken_, schedule));
+      into_.cases.back().printed = printed;
       return false;
     }
     CAPSTONE_CHECK(setup_.arena->fetch(after));
@@ -239,6 +256,9 @@ class CaseLoop {
                  overwritten_workspace(*setup_.arena, prepared.layout, poison_seed, false));
     CaseResult result = examine(problem_, prepared, before, after, poison_seed, overwritten);
     result.schedule = schedule;
+    if (!result.passed || into_.cases.empty()) result.printed = printed;
+    if (!result.passed && first.empty() && setup_.oracle)
+      CAPSTONE_CHECK(try_mistakes(problem_, prepared, before, after, *setup_.oracle, result));
     if (auto kernels = answer->message.find("kernels");
         kernels != answer->message.end() && kernels->is_number_unsigned()) {
       kernels_ |= kernels->get<std::uint64_t>() > 0;

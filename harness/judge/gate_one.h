@@ -29,6 +29,7 @@ struct GateOneSetup {
   Narration say;
   std::string who;         ///< for narration
   bool ask_ahead = false;  ///< of a kernel that passed: what it will want at the `measure` sizes
+  bool trap = false;       ///< emulated: stop at the first operation whose result is infinite or no number
 };
 
 /// How long an emulated worker is waited for. It stops by itself what runs for too long, later on a busy

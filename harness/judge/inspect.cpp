@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <future>
+#include <set>
 
 #include "harness/runtime/build/build.h"
 
@@ -32,31 +33,62 @@ bool within(const Cost& cost, const Cost& limit) {
 }
 
 struct Building {
-  const PassedCandidate* candidate;
+  const InspectedCandidate* candidate;
   const Instrument* instrument;
   std::future<Result<EmulatedArtifact>> artifact;
 };
 
+std::future<Result<EmulatedArtifact>> start_build(const InspectSetup& setup,
+                                                  const InspectedCandidate& candidate, BuildVariant variant) {
+  BuildRequest request{setup.problem, candidate.source, setup.resources, setup.sandbox,
+                       candidate.into->candidate};
+  request.variant = variant;
+  return std::async(std::launch::async, [request] { return build_emulated(request); });
+}
+
+std::vector<Building> start_builds(const InspectSetup& setup,
+                                   const std::vector<InspectedCandidate>& candidates) {
+  std::vector<Building> buildings;
+  for (const InspectedCandidate& candidate : candidates)
+    for (const Instrument& instrument : kInstruments)
+      buildings.push_back({&candidate, &instrument, start_build(setup, candidate, instrument.variant)});
+  return buildings;
+}
+
+/// Gate one of one build; `doing` is for the narration. `trap`: see GateOneSetup.
+Result<Measurement> run(const InspectSetup& setup, const std::string& candidate, const std::string& doing,
+                        const EmulatedArtifact& artifact, const std::vector<BoundCase>& cases,
+                        bool trap = false) {
+  MemfdArena arena;
+  GateOneSetup gate{};
+  gate.problem = setup.problem;
+  gate.oracle = setup.oracle;
+  gate.arena = &arena;
+  gate.schedules = {"forward"};
+  gate.start_worker = [&] {
+    return Worker::start_runner({artifact.program.string()}, *setup.sandbox, WorkerLimits{}, false);
+  };
+  gate.run_timeout = setup.run_timeout * kSlowdown;
+  gate.patience = patience_with_emulator(gate.run_timeout);
+  gate.say = [&](StageEvent event) {
+    event.build = doing;
+    setup.say(event);
+  };
+  gate.who = candidate;
+  gate.trap = trap;
+  Measurement seen;
+  CAPSTONE_CHECK(gate_one(gate, cases, seen));
+  return seen;
+}
+
+std::string doing(const Instrument& instrument) {
+  return fmt::format("{} build: {}", instrument.title, instrument.finds);
+}
+
 Result<void> run(const InspectSetup& setup, const Building& building, const EmulatedArtifact& artifact,
                  const std::vector<BoundCase>& cases) {
   Measurement& m = *building.candidate->into;
-  MemfdArena arena;
-  WorkerLimits limits;
-  GateOneSetup gate{
-      setup.problem,
-      setup.oracle,
-      &arena,
-      {"forward"},
-      [&] { return Worker::start_runner({artifact.program.string()}, *setup.sandbox, limits, false); },
-      setup.run_timeout * kSlowdown,
-      patience_with_emulator(setup.run_timeout * kSlowdown),
-      [&](StageEvent event) {
-        event.build = fmt::format("{} build: {}", building.instrument->title, building.instrument->finds);
-        setup.say(event);
-      },
-      m.candidate};
-  Measurement seen;
-  CAPSTONE_CHECK(gate_one(gate, cases, seen));
+  CAPSTONE_TRY(Measurement seen, run(setup, m.candidate, doing(*building.instrument), artifact, cases));
   // Slow is not wrong: what an instrumented build cannot run to its end says nothing about the kernel; nor
   // does one that does not start (no address space for its shadow memory).
   const CaseResult* bad = seen.first_failure();
@@ -72,6 +104,65 @@ Result<void> run(const InspectSetup& setup, const Building& building, const Emul
   }
   if (seen.gate_one != GateOne::kPassed) m.gate_one = seen.gate_one;
   return {};
+}
+
+CaseResult* first_failure(Measurement& m) {
+  const auto bad =
+      std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });
+  return bad == m.cases.end() ? nullptr : &*bad;
+}
+
+// Whether a build that looks closer can say more about this failure.
+bool is_open(const Measurement& m, const CaseResult& bad) {
+  return !bad.sizes.empty() && (m.gate_one == GateOne::kWrong || m.gate_one == GateOne::kCrashed);
+}
+
+// The failed case, where an instrumented build runs it in a moment, and the smallest sizes.
+Result<std::vector<BoundCase>> cases_for(const InspectSetup& setup, const CaseResult& bad) {
+  constexpr std::size_t kMostCases = 3;
+  if (setup.replay) return bind_cases(*setup.problem, {*setup.replay});
+  std::vector<CasePlan> plans;
+  if (auto plan = plan_of(*setup.problem, bad)) {
+    CAPSTONE_TRY(const Cost cost, cost_at(*setup.problem, plan->sizes));
+    if (within(cost, kLarge)) plans.push_back(std::move(*plan));
+  }
+  CAPSTONE_TRY(auto small, plan_instrumented(*setup.problem));
+  for (CasePlan& plan : small)
+    if (plans.size() < kMostCases &&
+        std::none_of(plans.begin(), plans.end(), [&](const CasePlan& p) { return p.sizes == plan.sizes; }))
+      plans.push_back(std::move(plan));
+  return bind_cases(*setup.problem, std::move(plans));
+}
+
+// What an instrument says of a kernel that fails anyway: not that its outputs are wrong, which is known.
+const CaseResult* finding_of(const Measurement& seen) {
+  const CaseResult* found = seen.first_failure();
+  const bool names_it = seen.gate_one == GateOne::kUndefined || seen.gate_one == GateOne::kCrashed;
+  return found && names_it && found->id != "start" && !found->where.empty() ? found : nullptr;
+}
+
+void become(CaseResult& bad, const CaseResult& cause, const char* build) {
+  bad.problem = cause.problem;
+  bad.where = cause.where;
+  bad.hint = cause.hint;
+  bad.build = build;
+}
+
+// A register that is never set is in no memory that an instrument watches; the compiler sees it.
+bool warned_of(const std::vector<CompilerMessage>& warnings, CaseResult& bad) {
+  for (const CompilerMessage& warning : warnings) {
+    const auto says = [&](const char* words) { return warning.text.find(words) != std::string::npos; };
+    const bool unset = says("-Wuninitialized]");
+    if (!unset && (bad.diagnosis && bad.diagnosis->exact)) continue;
+    if (!unset && !says("-Wmaybe-uninitialized]") && !says("-Wparentheses]") && !says("-Wempty-body]") &&
+        !says("-Warray-bounds") && !says("-Wreturn-type]"))
+      continue;
+    bad.problem = "the compiler warns: " + warning.text.substr(0, warning.text.rfind(" [-W"));
+    bad.where = fmt::format("{}:{}", warning.file, warning.line);
+    bad.hint = unset ? "give the variable a value where it is declared" : "look at this line first";
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -104,18 +195,10 @@ Result<std::vector<CasePlan>> plan_instrumented(const Problem& problem) {
   return plans;
 }
 
-Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidate>& passed) {
+Result<void> inspect(const InspectSetup& setup, const std::vector<InspectedCandidate>& passed) {
   if (passed.empty()) return {};
   setup.say({Stage::kBuildInstrumented, {}});
-  std::vector<Building> buildings;
-  for (const PassedCandidate& candidate : passed)
-    for (const Instrument& instrument : kInstruments) {
-      BuildRequest request{setup.problem, candidate.source, setup.resources, setup.sandbox,
-                           candidate.into->candidate};
-      request.variant = instrument.variant;
-      buildings.push_back({&candidate, &instrument,
-                           std::async(std::launch::async, [request] { return build_emulated(request); })});
-    }
+  std::vector<Building> buildings = start_builds(setup, passed);
   std::vector<CasePlan> plans;
   if (setup.replay) {
     plans = {*setup.replay};
@@ -137,6 +220,44 @@ Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidat
                                      : error                         ? error->text
                                                                      : "no error line"));
     }
+  }
+  return {};
+}
+
+Result<void> name_causes(const InspectSetup& setup, const std::vector<InspectedCandidate>& failed) {
+  std::vector<InspectedCandidate> open;
+  for (const InspectedCandidate& candidate : failed)
+    if (const CaseResult* bad = candidate.into->first_failure(); bad && is_open(*candidate.into, *bad))
+      open.push_back(candidate);
+  if (open.empty()) return {};
+  setup.say({Stage::kBuildInstrumented, {}});
+  std::vector<Building> buildings = start_builds(setup, open);
+  std::set<const Measurement*> named;
+  for (Building& building : buildings) {
+    CAPSTONE_TRY(const EmulatedArtifact artifact, building.artifact.get());
+    Measurement& m = *building.candidate->into;
+    if (named.contains(&m) || !artifact.result.ok) continue;
+    CaseResult& bad = *first_failure(m);
+    CAPSTONE_TRY(const auto cases, cases_for(setup, bad));
+    CAPSTONE_TRY(const Measurement seen,
+                 run(setup, m.candidate, doing(*building.instrument), artifact, cases));
+    if (const CaseResult* cause = finding_of(seen)) {
+      become(bad, *cause, building.instrument->name);
+      named.insert(&m);
+    }
+  }
+  for (const InspectedCandidate& candidate : open) {
+    CaseResult& bad = *first_failure(*candidate.into);
+    if (!named.contains(candidate.into) && warned_of(candidate.into->build.warnings, bad))
+      named.insert(candidate.into);
+    const auto plan = setup.replay ? Result<CasePlan>(*setup.replay) : plan_of(*setup.problem, bad);
+    if (named.contains(candidate.into) || !(bad.diagnosis && bad.diagnosis->infinite) || !plan) continue;
+    CAPSTONE_TRY(const EmulatedArtifact artifact, start_build(setup, candidate, BuildVariant::kFast).get());
+    if (!artifact.result.ok) continue;
+    CAPSTONE_TRY(const auto cases, bind_cases(*setup.problem, {*plan}));
+    CAPSTONE_TRY(const Measurement seen, run(setup, candidate.into->candidate,
+                                             "the first result that is no number", artifact, cases, true));
+    if (const CaseResult* cause = finding_of(seen)) become(bad, *cause, "");
   }
   return {};
 }

@@ -7,11 +7,10 @@
 
 namespace capstone {
 
-/// A candidate whose outputs were right so far.
-struct PassedCandidate {
+/// A candidate after gate one.
+struct InspectedCandidate {
   std::filesystem::path source;
-  Measurement*
-      into;  ///< gets the cases, the verdict when something is found, a label when a build cannot be made
+  Measurement* into;  ///< gets what is found
 };
 
 struct InspectSetup {
@@ -25,9 +24,17 @@ struct InspectSetup {
 };
 
 /// Builds every candidate once more with each instrument, all at the same time, and runs the cases of
-/// plan_instrumented(). CaseResult::build names the instrument: "asan".
+/// plan_instrumented(). CaseResult::build names the instrument: "asan". `passed`: their outputs were right so
+/// far; they get the cases, the verdict where something is found, and a label where a build cannot be made.
 /// @error the machine's fault, or interrupted.
-Result<void> inspect(const InspectSetup& setup, const std::vector<PassedCandidate>& passed);
+Result<void> inspect(const InspectSetup& setup, const std::vector<InspectedCandidate>& passed);
+
+/// Says why a candidate failed gate one, where a build for the CPU can tell: runs the failed case, where it
+/// is small enough, and small sizes with each instrument, and where the result is not a number, stops at the
+/// first operation that makes one. What is found becomes the first failed case's problem, place and hint;
+/// what was seen in its outputs stays in its diagnosis. The verdict stays as it is.
+/// @error the machine's fault, or interrupted.
+Result<void> name_causes(const InspectSetup& setup, const std::vector<InspectedCandidate>& failed);
 
 /// Sizes for builds that run some ten times slower: the cheapest under `check`, ragged ones among them, and
 /// one that launches many blocks.

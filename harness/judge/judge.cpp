@@ -74,13 +74,25 @@ Result<std::vector<Measurement>> run(const JudgeRequest& request, std::vector<Pa
 // What the instrumented builds for the CPU say about the sources that passed.
 Result<void> inspect_passed(const JudgeContext& context, const OracleInWaiting& oracle,
                             std::vector<Measurement>& measurements) {
-  std::vector<PassedCandidate> passed;
+  std::vector<InspectedCandidate> passed;
   for (Measurement& m : measurements)
     if (m.gate_one == GateOne::kPassed && !is_python(m.source)) passed.push_back({m.source, &m});
   CAPSTONE_TRY(const Oracle* right, oracle.get());
   return inspect({context.request->problem, right, context.resources, context.sandbox,
                   run_timeout(*context.request), *context.say, context.request->replay},
                  passed);
+}
+
+// What went wrong in the sources that failed.
+Result<void> name_causes_of(const JudgeContext& context, const OracleInWaiting& oracle,
+                            std::vector<Measurement>& measurements) {
+  std::vector<InspectedCandidate> failed;
+  for (Measurement& m : measurements)
+    if (!is_python(m.source)) failed.push_back({m.source, &m});
+  CAPSTONE_TRY(const Oracle* right, oracle.get());
+  return name_causes({context.request->problem, right, context.resources, context.sandbox,
+                      run_timeout(*context.request), *context.say, context.request->replay},
+                     failed);
 }
 
 // On a GPU gate two was judged before: a pass that is revoked takes its verdict with it.
@@ -121,6 +133,7 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& wanted, const Resourc
     CAPSTONE_CHECK(inspect_passed(context, oracle, measurements));
     if (on_gpu) revoke_gate_two(measurements, before);
   }
+  if (request.name_causes) CAPSTONE_CHECK(name_causes_of(context, oracle, measurements));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   for (Measurement& m : measurements) {
     m.seconds = seconds;

@@ -39,7 +39,8 @@ struct JudgeRequest {
       3;  ///< CUDA: of every process, at least; fewer say less about what varies from process to process
   bool timing = true;                                  ///< false: gate one only
   ExtraChecks extra_checks = ExtraChecks::kSometimes;  ///< CUDA
-  int arms = 1;  ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
+  bool name_causes = true;  ///< of a failed candidate, with instrumented builds for the CPU
+  int arms = 1;             ///< CUDA: candidates that each candidate becomes in gate two, a measurement each
   std::optional<CasePlan> replay;  ///< only this case instead of the planned ones, and no timing
 };
 

@@ -111,20 +111,25 @@ Mismatch mismatch_from(const Json& json) {
 Json to(const Diagnosis& d) {
   Json mismatches = Json::array();
   for (const Mismatch& m : d.mismatches) mismatches.push_back(to(m));
-  return {{"output", d.output},
-          {"wrong", d.wrong},
-          {"total", d.total},
-          {"first", d.first},
-          {"worst", d.worst},
-          {"first_expected", number(d.first_expected)},
-          {"first_got", number(d.first_got)},
-          {"worst_expected", number(d.worst_expected)},
-          {"worst_got", number(d.worst_got)},
-          {"first_unwritten", d.first_unwritten},
-          {"worst_unwritten", d.worst_unwritten},
-          {"mismatches", std::move(mismatches)},
-          {"pattern", d.pattern},
-          {"hint", d.hint}};
+  Json json{{"output", d.output},
+            {"wrong", d.wrong},
+            {"total", d.total},
+            {"first", d.first},
+            {"worst", d.worst},
+            {"first_expected", number(d.first_expected)},
+            {"first_got", number(d.first_got)},
+            {"worst_expected", number(d.worst_expected)},
+            {"worst_got", number(d.worst_got)},
+            {"first_unwritten", d.first_unwritten},
+            {"worst_unwritten", d.worst_unwritten},
+            {"mismatches", std::move(mismatches)},
+            {"pattern", d.pattern},
+            {"hint", d.hint}};
+  if (!d.map.empty()) {
+    json["map_of"] = d.map_of;
+    json["map"] = d.map;
+  }
+  return json;
 }
 Diagnosis diagnosis_from(const Json& json) {
   Diagnosis d;
@@ -142,6 +147,8 @@ Diagnosis diagnosis_from(const Json& json) {
   read_each(json, "mismatches", d.mismatches, mismatch_from);
   read(json, "pattern", d.pattern);
   read(json, "hint", d.hint);
+  read(json, "map_of", d.map_of);
+  read(json, "map", d.map);
   return d;
 }
 
@@ -160,6 +167,7 @@ Json to(const CaseResult& c) {
                {"where", c.where},
                {"hint", c.hint}};
   if (!c.traceback.empty()) json["traceback"] = c.traceback;
+  if (!c.printed.empty()) json["printed"] = c.printed;
   if (c.diagnosis) json["diagnosis"] = to(*c.diagnosis);
   return json;
 }
@@ -179,6 +187,7 @@ CaseResult case_from(const Json& json) {
   read(json, "where", c.where);
   read(json, "hint", c.hint);
   read(json, "traceback", c.traceback);
+  read(json, "printed", c.printed);
   if (Diagnosis diagnosis; read_with(json, "diagnosis", diagnosis, diagnosis_from))
     c.diagnosis = std::move(diagnosis);
   return c;

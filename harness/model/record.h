@@ -53,6 +53,11 @@ struct Diagnosis {
   std::vector<Mismatch> mismatches;                       ///< the first few, in order
   std::string pattern;  ///< "nothing written", "only rows >= 64 are wrong", "transposed", …
   std::string hint;
+  /// Where the wrong elements are: lines of "·" (right), "░", "▒", "▓" (some wrong), "█" (all wrong).
+  std::vector<std::string> map;
+  std::string map_of;     ///< "y[2, :, :], a cell: 4 x 2 elements"
+  bool exact = false;     ///< the pattern was tested on the elements and explains them; not recorded
+  bool infinite = false;  ///< an element is infinite or no number, where a number was expected; not recorded
 };
 
 /// One case of gate one.
@@ -69,6 +74,7 @@ struct CaseResult {
   std::string where;                         ///< file:line, kernel, block, thread when known
   std::string hint;
   std::string traceback;  ///< of Python, where an exception ended the run
+  std::string printed;    ///< what the kernel printed in this run, cut
   std::optional<Diagnosis> diagnosis;
 };
 
@@ -84,6 +90,8 @@ struct BuildResult {
   std::string command;  ///< what was run, so that it can be repeated
   std::string log;      ///< the compiler's output, cut at 64 KiB
   std::optional<CompilerMessage> first_error;
+  std::vector<CompilerMessage>
+      warnings;  ///< of the CPU build's compiler, about the user's lines; not recorded
   bool cached = false;
 };
 

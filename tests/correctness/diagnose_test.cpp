@@ -318,13 +318,13 @@ TEST(Diagnose, TheReluIsMissing) {
   EXPECT_NE(y.pattern().find("negative where 0 is expected"), std::string::npos) << y.pattern();
 }
 
-TEST(Diagnose, ScatteredElementsSuggestARace) {
+TEST(Diagnose, ScatteredElementsAreCountedAndNoCauseIsGuessed) {
   Output y({64, 64});
   std::mt19937_64 engine(8);
   for (int k = 0; k < 9; ++k) y.got[engine() % y.got.size()] += 1 + k;
   const Diagnosis diagnosis = y.run();
   EXPECT_EQ(diagnosis.pattern, "single elements here and there (9 of 4096)");
-  EXPECT_NE(diagnosis.hint.find("racecheck"), std::string::npos);
+  EXPECT_EQ(diagnosis.hint.find("race"), std::string::npos);
 }
 
 TEST(Diagnose, ASingleElement) {
@@ -359,17 +359,19 @@ Output rounded_product(DType type) {
 }
 
 TEST(Diagnose, LowerPrecisionIsNamed) {
-  for (const auto& [type, name] :
-       {std::pair{DType::kBF16, "bf16"}, {DType::kF16, "fp16 or TF32"}, {DType::kE4M3, "fp8"}}) {
+  const std::string half = rounded_product(DType::kF16).pattern();
+  EXPECT_NE(half.find("as after rounding to fp16 or TF32"), std::string::npos) << half;
+  // Larger errors have many reasons; that it is the inputs' type is tried (trials.h), not guessed.
+  for (const DType type : {DType::kBF16, DType::kE4M3}) {
     const std::string pattern = rounded_product(type).pattern();
-    EXPECT_NE(pattern.find(std::string("as after rounding to ") + name), std::string::npos) << pattern;
+    EXPECT_EQ(pattern.find("errors everywhere, about "), 0u) << pattern;
   }
 }
 
 TEST(Diagnose, NoPatternStillSaysWhatToDo) {
   Output y({30, 30});
   y.each(garble(y, [](auto, auto) { return true; }));
-  EXPECT_EQ(y.pattern(), "no simple pattern");
+  EXPECT_EQ(y.pattern(), "no pattern found");
 }
 
 TEST(Diagnose, AnotherSizeIsSaid) {

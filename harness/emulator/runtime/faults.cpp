@@ -73,6 +73,18 @@ Verdict explain(int signal, const siginfo_t& info, const BlockRunner* runner) {
   std::snprintf(address, sizeof address, "%p", info.si_addr);
   switch (signal) {
     case SIGFPE:
+      if (info.si_code == FPE_FLTINV)
+        return {FailureKind::kCrash,
+                "the first NaN arises here: 0/0, inf - inf, 0 * inf, or the root of a negative number",
+                "guard the divisor, clamp a variance at 0, and start a maximum at a finite number or at "
+                "-INFINITY"};
+      if (info.si_code == FPE_FLTOVF)
+        return {FailureKind::kCrash,
+                "the first infinite value arises here: the result is too large for its type",
+                "subtract the row's maximum before exp(), and accumulate half types in float"};
+      if (info.si_code == FPE_FLTDIV)
+        return {FailureKind::kCrash, "the first infinite value arises here: a division by zero",
+                "check what the divisor is when a row is empty, masked or constant"};
       return {FailureKind::kCrash, "integer division by zero (or the least integer divided by -1)",
               "a GPU returns an unspecified value here; check the divisor"};
     case SIGILL:

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cstdio>
 #include <deque>
 #include <numeric>
@@ -115,12 +116,36 @@ void BlockRunner::prepare_for(Grid& grid) {
   grid_dim = config.grid;
 }
 
+namespace {
+
+// While it lives, this OS thread gets SIGFPE from an operation whose result is infinite or no number.
+class ArithmeticTrap {
+ public:
+  explicit ArithmeticTrap(bool on) : on_(on) {
+    if (!on_) return;
+    std::feclearexcept(FE_ALL_EXCEPT);
+    ::feenableexcept(kTrapped);
+  }
+  ~ArithmeticTrap() {
+    if (on_) ::fedisableexcept(kTrapped);
+  }
+  ArithmeticTrap(const ArithmeticTrap&) = delete;
+  ArithmeticTrap& operator=(const ArithmeticTrap&) = delete;
+
+ private:
+  static constexpr int kTrapped = FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO;
+  bool on_;
+};
+
+}  // namespace
+
 // Blocks that wait for others stand aside, and the OS thread goes round. Where none of them ends, twice as
 // many may run at the same time: a barrier among all blocks of the grid ends when all have started.
 void BlockRunner::run(Grid& grid) {
   using Clock = std::chrono::steady_clock;
   static thread_local std::vector<std::unique_ptr<BlockRunner>> more;
   prepare_thread_for_faults();
+  const ArithmeticTrap trap(settings().trap);
   const unsigned threads = grid.config.block.x * grid.config.block.y * grid.config.block.z;
   std::vector<BlockRunner*> idle{this};
   std::deque<BlockRunner*> aside;

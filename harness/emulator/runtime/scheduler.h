@@ -24,6 +24,7 @@ enum class Schedule { kForward, kReverse, kRandom, kWarp };
 struct RunSettings {
   Schedule schedule = Schedule::kForward;
   std::uint64_t seed = 0;
+  bool trap = false;  ///< kernels end at the first operation whose result is infinite or no number
   bool copies_early() const { return schedule == Schedule::kReverse || schedule == Schedule::kWarp; }
 };
 RunSettings& settings();

@@ -122,6 +122,7 @@ template <class Body>
 Json run_guarded(const Json& request, const Arena& arena, const char* function, Body&& body) {
   settings().schedule = schedule_from(request.value("schedule", std::string("forward")));
   settings().seed = request.value("seed", std::uint64_t{0});
+  settings().trap = request.value("trap", false);
   last_error() = 0;
   take_failure();
   const Extents extents(request.value("extents", Json::array()), arena.begin(), arena.bytes());

@@ -61,9 +61,8 @@ std::string failed_case(const CaseResult& c) {
   std::string text = fmt::format("- Case `{}` ({}): {}", c.id, sizes_of(c.sizes), c.problem);
   if (!c.where.empty()) text += fmt::format(", at {}", c.where);
   text += ".\n";
-  if (c.diagnosis)
-    text += diagnosis_of(*c.diagnosis);
-  else if (!c.hint.empty())
+  if (c.diagnosis) text += diagnosis_of(*c.diagnosis);
+  if (!c.hint.empty() && (!c.diagnosis || c.diagnosis->hint != c.hint))
     text += fmt::format("  - {}\n", c.hint);
   return text;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <future>
 #include <random>
+#include <regex>
 #include <set>
 
 #include "harness/base/digest.h"
@@ -52,6 +53,33 @@ const std::vector<std::string> kCompileFlags = {
     "-DCAPSTONE_EMULATOR_UCONTEXT=1",
 #endif
 };
+
+// What a compiler sees that explains a wrong result.
+const std::vector<std::string> kWarnings = {
+    "-Wparentheses",          "-Wuninitialized",   "-Wmaybe-uninitialized", "-Wreturn-type",
+    "-Wsequence-point",       "-Warray-bounds",    "-Wdiv-by-zero",         "-Wshift-count-overflow",
+    "-Wshift-count-negative", "-Wformat",          "-Wint-in-bool-context", "-Wempty-body",
+    "-Wunused-value",         "-Wduplicated-cond", "-Wlogical-op",          "-Wtautological-compare",
+    "-Wbool-compare"};
+
+/// Warnings about lines of the source and of what lies next to it, each place once.
+std::vector<CompilerMessage> warnings_of_gcc(const std::string& log) {
+  constexpr std::size_t kMost = 8;
+  static const std::regex form(R"(^([^/:][^:]*):(\d+):(\d+): warning: (.*)$)");
+  std::vector<CompilerMessage> warnings;
+  for (const std::string& line : split(log, '\n')) {
+    std::smatch match;
+    if (!std::regex_match(line, match, form) || warnings.size() == kMost) continue;
+    // What a rewritten launch leaves.
+    if (match[4].str().starts_with("left operand of comma operator")) continue;
+    const CompilerMessage warning{match[1], std::stoi(match[2]), std::stoi(match[3]), match[4]};
+    if (std::none_of(warnings.begin(), warnings.end(), [&](const CompilerMessage& w) {
+          return w.file == warning.file && w.line == warning.line;
+        }))
+      warnings.push_back(warning);
+  }
+  return warnings;
+}
 
 /// What a build variant adds to the candidate's compilation, and the emulator's library that it is linked
 /// with.
@@ -450,9 +478,13 @@ class EmulatedBuild {
     }
     artifact_.program = cache_ / digest_ / "worker";
     result().cached = result().ok = use_cached(cache_ / digest_) && fs::exists(artifact_.program, ignored);
+    if (auto said = read_file(messages(cache_ / digest_)); result().ok && said) result().log = *said;
     if (!result().ok) artifact_.program.clear();
     return result().ok;
   }
+
+  /// What the compiler said of a program that it made.
+  static fs::path messages(const fs::path& entry) { return entry / "messages"; }
 
   /// What the assembler reads is not in the preprocessed text, and no search there finds every way to say it.
   /// The assembler lists what it has read. Where that is more than the source, this mark lies where the build
@@ -529,6 +561,10 @@ class EmulatedBuild {
   std::vector<std::string> compile_command() const {
     std::vector<std::string> argv = {tools_.compiler.string()};
     argv.insert(argv.end(), tools_.flags.begin(), tools_.flags.end());
+    if (request_.variant == BuildVariant::kFast) {
+      std::erase(argv, "-w");
+      argv.insert(argv.end(), kWarnings.begin(), kWarnings.end());
+    }
     argv.insert(argv.end(), {"-x", "c++-cpp-output", "-c", rewritten().string(), "-o", object().string(),
                              fmt::format("-fdebug-prefix-map={}=.", fs::absolute(folder()).string()),
                              "-Xassembler", "--MD", "-Xassembler", assembler_read().string()});
@@ -700,6 +736,7 @@ class EmulatedBuild {
     const fs::path folder = cache_ / digest_, staged = own_scratch_.path() / "keep";
     CAPSTONE_CHECK(make_folders(staged));
     std::error_code code;
+    if (!result().log.empty()) CAPSTONE_CHECK(write_file_atomic(messages(staged), result().log));
     fs::rename(program, staged / "worker", code);
     if (!code) {
       std::error_code race;
@@ -716,6 +753,7 @@ class EmulatedBuild {
 
   void finish_messages() {
     std::string& log = result().log;
+    result().warnings = warnings_of_gcc(log);
     log = replace_all(std::move(log), header_path().string(), "problem/launch.h");
     log = replace_all(std::move(log), scratch_.path().string() + "/", "");
     if (log.size() > kMaxLog) log = log.substr(0, kMaxLog) + "\n… (cut)\n";

@@ -60,6 +60,8 @@ class Runner {
   /// Names of the kernels that the last run launches, seen by running it once more; nothing where it cannot
   /// tell.
   virtual std::optional<std::vector<std::string>> kernels() { return std::nullopt; }
+  /// What the candidate printed since the last call: printf in its kernels or in its host code.
+  virtual std::string take_printed() { return {}; }
 };
 using StartedRunner = tl::expected<std::unique_ptr<Runner>, WorkerFailure>;
 
@@ -92,6 +94,7 @@ class Worker : public Runner {
 
   const Json& hello() const override { return hello_; }
   std::set<std::string> libraries() override { return child_.libraries(); }
+  std::string take_printed() override { return child_.take_printed(); }
   bool running() { return child_.running(); }
   /// What the program printed to stderr, for the record.
   std::string printed() const { return child_.err_so_far(); }
