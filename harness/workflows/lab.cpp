@@ -36,9 +36,8 @@ std::string limit_text(const LabLimit& limit) {
 // README.md of the exercise.
 std::string readme(const Lab& lab, const Problem& problem, int todos) {
   std::string text = fmt::format(
-      "# Lab {}: {}\n\n{}\n\nThe problem is **{}** (`capstone problems show {}`).\n`kernel.cu` holds a "
-      "kernel "
-      "for it: write what {} in it.\n\n## Read first\n\n",
+      "# Lab {}: {}\n\n{}\n\nThe problem is **{}** (`capstone problems show {}`).\n"
+      "`kernel.cu` holds a kernel for it: write what {} in it.\n\n## Read first\n\n",
       lab.id, lab.title, lab.aim, problem.title, problem.id,
       todos == 1 ? "the TODO says" : fmt::format("the {} TODOs say", todos));
   for (const std::string& what : lab.read) text += "- " + what + "\n";

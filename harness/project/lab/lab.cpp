@@ -219,10 +219,18 @@ const std::vector<LabCount>& lab_counts() {
          for (const KernelCounts& kernel : e.kernels) launches += static_cast<double>(kernel.launches);
          return launches;
        }},
-      {"barriers", "threads must wait for each other less often",
-       [](const Explanation& e) { return static_cast<double>(e.total.barriers); }},
-      {"atomics", "threads must combine their results before they add them atomically",
-       [](const Explanation& e) { return static_cast<double>(e.total.atomics); }},
+      {"barriers for each warp", "threads must wait for each other less often",
+       [](const Explanation& e) {
+         std::uint64_t warps = 0;
+         for (const KernelCounts& kernel : e.kernels) warps += kernel.threads / 32;
+         return per(static_cast<double>(e.total.barriers), static_cast<double>(warps));
+       }},
+      {"launches", "one launch must do the work of several",
+       [](const Explanation& e) {
+         double launches = 0;
+         for (const KernelCounts& kernel : e.kernels) launches += static_cast<double>(kernel.launches);
+         return launches;
+       }},
   };
   return counts;
 }
@@ -287,9 +295,8 @@ Result<std::string> exercise(const Lab& lab, const std::string& rung) {
   const auto lines = split(rung, '\n');
   CAPSTONE_TRY(const auto found, places(lab, lines));
   std::string text = fmt::format(
-      "// Lab {}: {}.\n//\n// Write what each TODO says. README.md says what to read first. `capstone lab` "
-      "in this "
-      "folder\n// checks the kernel.\n//\n{}",
+      "// Lab {}: {}.\n//\n// Write what each TODO says. README.md says what to read first.\n"
+      "// `capstone lab` in this folder checks the kernel.\n//\n{}",
       lab.id, lab.title, kept_comment(lines));
   const auto code =
       std::find_if(lines.begin(), lines.end(), [](const auto& line) { return !line.starts_with("//"); });
