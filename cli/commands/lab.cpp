@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include "cli/context.h"
 #include "cli/course.h"
 #include "cli/show.h"
+#include "harness/base/text.h"
 #include "harness/workflows/judge_and_record.h"
 
 namespace capstone::cli {
@@ -25,6 +27,15 @@ struct LabArguments {
 };
 
 std::string state_of(const LabStatus& status) { return status.progress ? status.progress->state() : ""; }
+
+// A lab's folder as the shell takes it from the current one.
+std::string shell_path(const std::filesystem::path& folder, const Context& context) {
+  const std::string path = folder.lexically_relative(context.cwd).string();
+  const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '/' || c == '.' || c == '_' || c == '-';
+  });
+  return plain ? path : "'" + replace_all(path, "'", "'\\''") + "'";
+}
 
 Result<ExitCode> list(const Context& context) {
   CAPSTONE_TRY(const auto labs, workflows::list_labs(context));
@@ -43,6 +54,7 @@ Result<ExitCode> list(const Context& context) {
   Table table({"lab", "what you write", "problem", "state"});
   std::string session;
   int passed = 0;
+  bool some_helped = false;
   for (const LabStatus& one : labs) {
     if (one.lab.session() != session) {
       session = one.lab.session();
@@ -51,22 +63,25 @@ Result<ExitCode> list(const Context& context) {
     }
     const bool done = one.progress && one.progress->passed;
     passed += done;
+    const bool helped = done && one.progress->helped();
+    some_helped |= helped;
     table.row({one.lab.id, one.lab.title, one.lab.problem(),
-               t.paint(done ? Tone::kGood : Tone::kPlain, state_of(one))});
+               t.paint(done ? Tone::kGood : Tone::kPlain, helped ? "passed*" : state_of(one))});
   }
   t.out(table.text(t));
-  t.out(fmt::format("{} of {} passed", passed, labs.size()));
+  t.out(fmt::format("{} of {} passed{}", passed, labs.size(),
+                    some_helped ? " (* after the solution was shown)" : ""));
   const auto open = std::find_if(labs.begin(), labs.end(),
                                  [](const LabStatus& one) { return !one.progress || !one.progress->passed; });
   if (open == labs.end()) return ExitCode::kDone;
-  t.out(open->progress ? fmt::format("next: cd {} && capstone lab", open->folder.filename().string())
+  t.out(open->progress ? fmt::format("next: cd {} && capstone lab", shell_path(open->folder, context))
                        : fmt::format("next: capstone lab {}", open->lab.id));
   return ExitCode::kDone;
 }
 
 Result<ExitCode> make(const Context& context, const LabArguments& arguments) {
   CAPSTONE_TRY(const auto made, workflows::make_lab(arguments.id, arguments.folder, context));
-  const std::string shown = made.folder.lexically_relative(context.cwd).string();
+  const std::string shown = shell_path(made.folder, context);
   const Terminal& t = context.terminal;
   t.out(t.paint(Tone::kBold, fmt::format("{}: {}", made.lab.id, made.lab.title)));
   t.out(fmt::format("{}/kernel.cu has {} for you; {}/README.md says what to read first", shown,

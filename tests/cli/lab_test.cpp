@@ -102,6 +102,12 @@ TEST_F(LabCommand, GivingUpShowsTheRungAndIsRecorded) {
   EXPECT_EQ(slurp(lab / "solution.cu"), rung("L4_gemm_ladder_one/sgemm/01_naive.cu"));
   EXPECT_TRUE(progress(lab).contains("given_up"));
   EXPECT_TRUE(says(capstone({"lab", "list"}).out, "gave up"));
+
+  spit(lab / "kernel.cu", slurp(lab / "solution.cu"));
+  EXPECT_EQ(capstone({"lab"}, {.cwd = lab}).code, 0);
+  const Outcome listed = capstone({"lab", "list"}, {.cwd = lab});
+  EXPECT_TRUE(says(listed.out, "passed*"));
+  EXPECT_TRUE(says(listed.out, "1 of 27 passed (* after the solution was shown)"));
 }
 
 TEST_F(LabCommand, NothingIsOverwritten) {
@@ -114,7 +120,7 @@ TEST_F(LabCommand, NothingIsOverwritten) {
   fs::create_directory(home_ / "other");
   spit(home_ / "other/notes.txt", "mine\n");
   EXPECT_TRUE(says(capstone({"lab", "L2-1", "other"}).err, "this folder is not empty"));
-  EXPECT_EQ(capstone({"lab", "L2-1", "second"}).code, 0);
+  EXPECT_TRUE(says(capstone({"lab", "L2-1", "my second"}).out, "next: cd 'my second' && capstone lab"));
 }
 
 TEST_F(LabCommand, MistakesAreAnsweredWithWhatToDo) {

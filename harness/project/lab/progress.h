@@ -22,6 +22,8 @@ struct LabProgress {
   std::string given_up;        ///< UTC; empty: not
   bool operator==(const LabProgress&) const = default;
 
+  /// Passed, but only after the solution was shown.
+  bool helped() const { return passed && !given_up.empty() && given_up <= passed->time; }
   /// "passed", "passed after giving up", "gave up", "begun"
   std::string state() const;
 };
