@@ -18,6 +18,7 @@ namespace capstone::cli {
 // add_NAME(), and a line here.
 #define CAPSTONE_COMMANDS(COMMAND) \
   COMMAND(problems)                \
+  COMMAND(lab)                     \
   COMMAND(init)                    \
   COMMAND(predict)                 \
   COMMAND(measure)                 \

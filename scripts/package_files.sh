@@ -2,8 +2,8 @@
 # The files of the repository that a package carries, one a line.
 #   scripts/package_files.sh [--student]
 # --student leaves out what would solve a problem that counts for a grade (`graded: true` in its
-# problem.yaml): every rung of its ladders but the first, which is where `init --from` may begin, the ladders'
-# own pages, and the finished capstones of it.
+# problem.yaml): every rung of its ladders but the first, which is where `init --from` may begin, the labs made
+# from those rungs, the ladders' own pages, and the finished capstones of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 student=no
@@ -22,6 +22,10 @@ if [ $student = yes ]; then
     for finished in $(grep -lE "^ +id: *[\"']?$id[\"']? *$" examples/*/capstone.yaml 2>/dev/null || true); do
       grep -F "$(dirname "$finished")/" <<< "$files" >> "$leave" || true
     done
+  done
+  for lab in $(grep '^reference_kernels/labs/' <<< "$files"); do
+    rung=reference_kernels/$(sed -n 's/^rung: //p' "$lab")
+    grep -qxF "$rung" "$leave" && printf '%s\n' "$lab" >> "$leave"
   done
   # They tell of the examples, marks and all.
   grep -q '^examples/' "$leave" && printf '%s\n' examples/README.md examples/agreed_marks.csv >> "$leave"

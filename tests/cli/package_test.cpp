@@ -36,6 +36,17 @@ TEST_F(Package, OfStudentsLeavesOutWhatSolvesAGradedProblem) {
     checked += graded;
   }
   EXPECT_GT(checked, 20);
+  int labs = 0;
+  for (const std::string& file : all) {
+    if (!file.starts_with("reference_kernels/labs/")) continue;
+    std::istringstream lab(slurp(fs::path(CAPSTONE_SOURCE_DIR) / file));
+    std::string rung;
+    for (std::string line; std::getline(lab, line);)
+      if (line.starts_with("rung: ")) rung = "reference_kernels/" + line.substr(6);
+    EXPECT_EQ(has(file), has(rung)) << "a lab goes with its rung: " << file;
+    labs += has(file);
+  }
+  EXPECT_GT(labs, 5) << "students have labs, too";
   for (const std::string& file : rest)
     EXPECT_FALSE(file.starts_with("examples/") && !file.starts_with("examples/demos/")) << file;
   EXPECT_TRUE(has("problems/sgemm/baseline.cu")) << "the baseline stays";
