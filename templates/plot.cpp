@@ -211,7 +211,7 @@ std::vector<CountPanel> count_panels(const VersionCounts& counts) {
       {"Sectors per request of a warp",
        of([](const Explanation& e) { return e.total.global.units_per_request(); }),
        [](double v) { return fmt::format("{:.1f}", v); }},
-      {"Bank conflicts (wavefronts above the ideal)",
+      {"Bank conflicts (extra wavefronts)",
        of([](const Explanation& e) { return static_cast<double>(bank_conflicts(e)); }), count_text},
       {"FLOP", of([](const Explanation& e) { return static_cast<double>(e.total.flops); }), count_text},
       {"Modelled bound on time",
@@ -223,6 +223,21 @@ std::vector<CountPanel> count_panels(const VersionCounts& counts) {
   };
 }
 
+constexpr double kLargest = 1e30;  // a damaged ledger may hold anything, and gnuplot knows no infinity
+
+// What a value of a panel (bytes, milliseconds or a number) is multiplied with for an axis in this unit.
+constexpr std::array<std::pair<const char*, double>, 11> kUnitScales{{{"KiB", 0x1p-10},
+                                                                      {"MiB", 0x1p-20},
+                                                                      {"GiB", 0x1p-30},
+                                                                      {"TiB", 0x1p-40},
+                                                                      {"µs", 1e3},
+                                                                      {"ms", 1},
+                                                                      {"s", 1e-3},
+                                                                      {"k", 1e-3},
+                                                                      {"M", 1e-6},
+                                                                      {"G", 1e-9},
+                                                                      {"B", 1}}};
+
 // The panels that have something to show, each with a scale for its axis.
 std::vector<CountPanel> panels_with_values(const VersionCounts& counts,
                                            const std::vector<const Measurement*>& versions,
@@ -232,13 +247,11 @@ std::vector<CountPanel> panels_with_values(const VersionCounts& counts,
     double top = 0;
     for (const Measurement* m : versions)
       top = std::max(top, panel.value(m->candidate, m->version).value_or(0));
-    if (!drawable(top)) continue;
+    if (!drawable(top) || top > kLargest) continue;
     // The axis has the unit of its largest value: "512 KiB" gives KiB.
     const std::string text = panel.text(top);
-    if (const std::size_t blank = text.find(' '); blank != std::string::npos) {
-      panel.unit = text.substr(blank + 1);
-      panel.scale = std::strtod(text.c_str(), nullptr) / top;
-    }
+    for (const auto& [unit, scale] : kUnitScales)
+      if (text.ends_with(std::string(" ") + unit)) panel.unit = unit, panel.scale = scale;
     if (panels.empty()) panel.needed = any.compulsory_bytes;
     panels.push_back(std::move(panel));
   }
