@@ -19,11 +19,11 @@ namespace {
 class TimeAxis {
  public:
   TimeAxis(double fastest, double slowest) {
-    for (int decade = static_cast<int>(std::floor(std::log10(fastest)));
-         ends_.empty() || ends_.back() < slowest; ++decade)
+    const auto whole = [&] { return ends_.size() > 1 && ends_.back() >= slowest; };
+    for (int decade = static_cast<int>(std::floor(std::log10(fastest))); !whole(); ++decade)
       for (double digit : {1.0, 2.0, 5.0}) {
         const double ms = digit * std::pow(10.0, decade);
-        if (!ends_.empty() && ends_.back() >= slowest) break;
+        if (whole()) break;
         if (ends_.empty() || ms > fastest)
           ends_.push_back(ms);
         else
