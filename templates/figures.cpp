@@ -140,6 +140,27 @@ std::string failure_line(const Measurement& m) {
   return line;
 }
 
+// "v1 to v11, v13, attempt-2": three neighbours and more are a run.
+std::string runs_text(const std::vector<std::string>& versions) {
+  const auto split_number = [](const std::string& version) {
+    const std::size_t digits = version.find_last_not_of("0123456789") + 1;
+    const bool numbered = digits < version.size() && version.size() - digits < 10;
+    return std::pair{version.substr(0, digits), numbered ? std::stol(version.substr(digits)) : -1};
+  };
+  std::vector<std::string> parts;
+  for (std::size_t first = 0, next; first < versions.size(); first = next) {
+    const auto [prefix, number] = split_number(versions[first]);
+    for (next = first + 1; next < versions.size() && number >= 0; ++next)
+      if (split_number(versions[next]) != std::pair{prefix, number + static_cast<long>(next - first)}) break;
+    if (next - first >= 3)
+      parts.push_back(versions[first] + " to " + versions[next - 1]);
+    else
+      parts.insert(parts.end(), versions.begin() + static_cast<std::ptrdiff_t>(first),
+                   versions.begin() + static_cast<std::ptrdiff_t>(next));
+  }
+  return join(parts, ", ");
+}
+
 std::string sizes_text(const Json& sizes) {
   if (!sizes.is_object()) return {};
   std::vector<std::string> parts;
@@ -581,7 +602,6 @@ class Maker {
 
   // The reasons why gate two has no verdict, one line for each reason.
   void add_not_judged(std::vector<Block>& blocks) const {
-    constexpr std::size_t kNamed = 8;  // of more versions, the number says enough
     std::map<std::string, std::vector<std::string>> reasons;
     for (const char* candidate : {"human", "llm"})
       for (const Measurement* m : ledger_.versions(candidate))
@@ -591,11 +611,7 @@ class Maker {
               .push_back(m->version);
     for (const auto& [reason, versions] : reasons)
       blocks.emplace_back(
-          NoteBlock{fmt::format("Gate two, {}: {}",
-                                versions.size() > kNamed ? fmt::format("{} versions", versions.size())
-                                                         : join(versions, ", "),
-                                reason),
-                    Tone::kMuted});
+          NoteBlock{fmt::format("Gate two, {}: {}", runs_text(versions), reason), Tone::kMuted});
   }
 
   std::vector<Block> predicted() const {
@@ -684,8 +700,14 @@ class Maker {
 
   std::vector<Block> environment() const {
     TableBlock table;
-    table.columns = {{"Versions"},  {"Device", false, true},    {"Driver"}, {"Compiler"}, {"Backend"},
-                     {"Execution"}, {"Isolation", false, true}, {"Tool"}};
+    table.columns = {{"Versions", false, true},
+                     {"Device", false, true},
+                     {"Driver"},
+                     {"Compiler"},
+                     {"Backend"},
+                     {"Execution"},
+                     {"Isolation", false, true},
+                     {"Tool"}};
     std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>
         rows;  // environment → versions
     for (const LedgerEntry& e : entries_) {
@@ -703,7 +725,7 @@ class Maker {
         row->second.push_back(m.version);
     }
     for (const auto& [key, versions] : rows) {
-      std::vector<Cell> cells{cell(join(versions, ", "))};
+      std::vector<Cell> cells{cell(runs_text(versions))};
       for (const std::string& text : key) cells.push_back(text_or_dash(text));
       table.rows.push_back(std::move(cells));
     }

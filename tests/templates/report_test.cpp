@@ -376,7 +376,11 @@ TEST_F(ReportTest, FiftyVersionsAreLegibleOnAWidePageAndOnAPhone) {
 TEST_F(ReportTest, FiftyVersionsWithoutAGpuAreLegible) {
   go_emulated();
   testing::add_versions(capstone, 50, Where::kEmulated);
-  expect_legible(html());
+  const std::string page = html();
+  expect_legible(page);
+  EXPECT_TRUE(has(page, "Gate two, v1, v2, v4 to v11, v13 to v20, ")) << "neighbours are a run";
+  EXPECT_TRUE(has(page, "<td class=\"wide plain normal\">v1 to v4, attempt-1, attempt-2, v5 to v50</td>"))
+      << "how it was judged fits the page";
 }
 
 TEST_F(ReportTest, FewVersionsAreLegible) {
