@@ -14,7 +14,7 @@ std::string percent(double value) { return value > 0 ? fmt::format("{:.1f} %", v
 
 std::string times(double value) { return value > 0 ? fmt::format("{:.3g}", value) : "-"; }
 
-// The span of the times that the bars show.
+// The span of the times that the dots show.
 struct Span {
   double slowest = 0, fastest = 1e300;
   explicit Span(const Ladder& ladder) {
@@ -28,7 +28,7 @@ std::string news_of(const LadderStep& s) {
 }
 
 // Everything about a rung on one line, or, where a terminal is too narrow for that, what is new on a second.
-std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int bar_cells) {
+std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int axis_cells) {
   const bool timed =
       std::any_of(ladder.steps.begin(), ladder.steps.end(), [](const LadderStep& s) { return s.timed(); });
   const bool counted = std::any_of(ladder.steps.begin(), ladder.steps.end(),
@@ -48,7 +48,7 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
     if (sustained) header.emplace_back("sustained");
     if (!compute) header.emplace_back("of a copy");
     header.insert(header.end(), {whole ? "of the library" : "of lib.", whole ? "over the last" : "gain"});
-    if (bar_cells > 0) header.emplace_back();
+    if (axis_cells > 0) header.emplace_back();
   }
   const std::size_t times_cells = header.size() - before;
   if (counted) header.insert(header.end(), {"sectors", "wavefronts", "moved"});
@@ -67,7 +67,7 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
       if (sustained) row.push_back(s.sustained_ms ? format_time_ms(s.sustained_ms->point) : "-");
       if (!compute) row.push_back(percent(ladder.percent_of_copy(s)));
       row.insert(row.end(), {percent(100 * s.of_library.point), gain ? fmt::format("{:.2f}x", *gain) : ""});
-      if (bar_cells > 0) row.push_back(time_bar(s.ms.point, span.slowest, span.fastest, bar_cells));
+      if (axis_cells > 0) row.push_back(time_dot(s.ms.point, span.slowest, span.fastest, axis_cells));
     } else {
       row.insert(row.end(), times_cells, "-");
     }
@@ -84,9 +84,9 @@ std::string ladder_view(const Ladder& ladder, const Terminal& t, bool whole, int
 
 // The widest form that the terminal has room for.
 std::string fitting_ladder_view(const Ladder& ladder, const Terminal& t) {
-  if (std::string text = ladder_view(ladder, t, true, kBarCells); t.fits(text)) return text;
+  if (std::string text = ladder_view(ladder, t, true, kAxisCells); t.fits(text)) return text;
   std::string text;
-  for (int cells : {kBarCells, kBarCells / 2, kBarCells / 4, 0})
+  for (int cells : {kAxisCells, kAxisCells / 2, kAxisCells / 4, 0})
     if (text = ladder_view(ladder, t, false, cells); t.fits(text)) break;
   std::vector<std::string> lines = split(text, '\n');
   for (std::size_t i = 0; i < ladder.steps.size() && i + 1 < lines.size(); ++i)
@@ -96,11 +96,11 @@ std::string fitting_ladder_view(const Ladder& ladder, const Terminal& t) {
 
 }  // namespace
 
-std::string time_bar(double ms, double slowest, double fastest, int most) {
+std::string time_dot(double ms, double slowest, double fastest, int cells) {
   const double span = std::max(1.0, std::log2(slowest / fastest));
-  const int cells = 1 + static_cast<int>(std::lround((most - 1) * std::log2(ms / fastest) / span));
+  const int at = static_cast<int>(std::lround((cells - 1) * std::log2(ms / fastest) / span));
   std::string text;
-  for (int i = 0; i < cells; ++i) text += "█";
+  for (int i = 0; i < cells; ++i) text += i == at ? "●" : "·";
   return text;
 }
 
@@ -138,7 +138,7 @@ std::string ladder_text(const Ladder& ladder, const Terminal& t, bool recorded) 
         "\n" + t.paint(Tone::kDim, t.fold("sectors: of 32 bytes, per request to global memory; wavefronts of "
                                           "shared memory and bytes moved: times the least possible"));
   if (any([](const LadderStep& s) { return s.timed(); }))
-    text += "\n" + t.paint(Tone::kDim, "bars: the times by their logarithm");
+    text += "\n" + t.paint(Tone::kDim, "dots: the times on a logarithmic axis, the fastest on the left");
   text += "\n" + t.paint(Tone::kDim,
                          t.fold((recorded ? "RECORDED, not measured here: " : "") + ladder_origin(ladder)));
   for (const LadderStep& s : ladder.steps)

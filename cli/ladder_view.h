@@ -10,11 +10,11 @@ namespace capstone::cli {
 /// Heading, table and notes. @param recorded  measured elsewhere: the text says so
 std::string ladder_text(const Ladder& ladder, const Terminal& terminal, bool recorded);
 
-inline constexpr int kBarCells = 20;
+inline constexpr int kAxisCells = 20;
 
-/// The time as a bar: naive rungs are hundreds of times slower, hence by its logarithm. @param most  cells of
-/// the slowest
-std::string time_bar(double ms, double slowest, double fastest, int most = kBarCells);
+/// The time as a dot on a logarithmic axis, because naive rungs are hundreds of times slower. A bar would
+/// have a length that no time has.
+std::string time_dot(double ms, double slowest, double fastest, int cells = kAxisCells);
 /// "51.60" TFLOP/s or "2731" GB/s, without its unit.
 std::string figure(const Ladder& ladder, const LadderStep& step);
 /// The title with its sizes; and where, when and against which library it was measured.

@@ -104,8 +104,9 @@ Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& t,
           t.out("that is no number: 2.5, 3x, or just Enter");  // a slip of the finger must not give it away
       }
     }
-    t.out("\n" + t.paint(Tone::kGood, large_type(gain ? fmt::format("{:.2f}x", *gain)
-                                                      : fmt::format("{:.1f} %", 100 * s.of_library.point))));
+    t.out("\n" + t.paint(gain && *gain < 1 ? Tone::kWarn : Tone::kGood,
+                         large_type(gain ? fmt::format("{:.2f}x", *gain)
+                                         : fmt::format("{:.1f} %", 100 * s.of_library.point))));
     t.out(fmt::format("{}   {} {}   {}{:.1f} % of the library", format_time_ms(s.ms.point), figure(ladder, s),
                       ladder.compute_bound() ? "TFLOP/s" : "GB/s",
                       s.percent_of_peak > 0 ? fmt::format("{:.1f} % of peak   ", s.percent_of_peak) : "",
@@ -116,7 +117,7 @@ Result<void> live_ladder(const Ladder& ladder, bool recorded, const Terminal& t,
       ++guesses;
     }
     climbed += fmt::format("  {:<28} {:>9}  {}\n", s.rung.name, format_time_ms(s.ms.point),
-                           time_bar(s.ms.point, slowest, fastest));
+                           time_dot(s.ms.point, slowest, fastest));
     t.out("\n(Enter: on)");
     std::string line;
     if (!std::getline(room, line)) return {};

@@ -9,6 +9,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "templates/highlight.h"
 #include "templates/page.h"
 
 namespace capstone {
@@ -61,12 +62,15 @@ void add_source(ctemplate::TemplateDictionary& page, const std::string& name, co
   auto* file = page.AddSectionDictionary("SOURCE");
   file->SetValue("FILE", to_utf8(name));
   int at = 0;
-  std::vector<std::string> lines = split(text, '\n');
-  if (!lines.empty() && lines.back().empty()) lines.pop_back();
-  for (const std::string& line : lines) {
+  const std::string shown = to_utf8(text);
+  for (const std::vector<Highlight>& line : highlighted_lines(shown)) {
     auto* row = file->AddSectionDictionary("LINE");
     row->SetIntValue("NUMBER", ++at);
-    row->SetValue("TEXT", to_utf8(line));
+    for (const Highlight& part : line) {
+      auto* span = row->AddSectionDictionary("PART");
+      span->SetValue("KIND", part.kind);
+      span->SetValue("TEXT", std::string(part.text));
+    }
     const auto found = counts.find(at);
     fill(*row, found == counts.end() ? LineCounts{} : found->second);
   }

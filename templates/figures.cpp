@@ -9,6 +9,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "rubric/numbers.h"
+#include "templates/counts.h"
 
 namespace capstone {
 
@@ -60,11 +61,10 @@ std::string time_with_interval(const Interval& t) {
   return fmt::format("{} [{}, {}]", point, low.substr(0, low.find(' ')), high.substr(0, high.find(' ')));
 }
 
+// Emulated times say nothing about speed, so no table shows them.
 Cell median_cell(const Measurement& m) {
   const Arm* arm = candidate_arm(m);
-  if (arm == nullptr) return muted("–");
-  std::string text = time_with_interval(arm->median_ms);
-  return is_emulated(m) ? muted(text + " emulated") : cell(text);
+  return arm == nullptr || is_emulated(m) ? muted("–") : cell(time_with_interval(arm->median_ms));
 }
 
 Cell dirty_cell(const Measurement& m) {
@@ -141,11 +141,43 @@ std::string failure_line(const Measurement& m) {
   return line;
 }
 
+// "v1 to v11, v13, attempt-2": three neighbours and more are a run.
+std::string runs_text(const std::vector<std::string>& versions) {
+  const auto split_number = [](const std::string& version) {
+    const std::size_t digits = version.find_last_not_of("0123456789") + 1;
+    const bool numbered = digits < version.size() && version.size() - digits < 10;
+    return std::pair{version.substr(0, digits), numbered ? std::stol(version.substr(digits)) : -1};
+  };
+  std::vector<std::string> parts;
+  for (std::size_t first = 0, next; first < versions.size(); first = next) {
+    const auto [prefix, number] = split_number(versions[first]);
+    for (next = first + 1; next < versions.size() && number >= 0; ++next)
+      if (split_number(versions[next]) != std::pair{prefix, number + static_cast<long>(next - first)}) break;
+    if (next - first >= 3)
+      parts.push_back(versions[first] + " to " + versions[next - 1]);
+    else
+      parts.insert(parts.end(), versions.begin() + static_cast<std::ptrdiff_t>(first),
+                   versions.begin() + static_cast<std::ptrdiff_t>(next));
+  }
+  return join(parts, ", ");
+}
+
 std::string sizes_text(const Json& sizes) {
   if (!sizes.is_object()) return {};
   std::vector<std::string> parts;
   for (const auto& [name, value] : sizes.items()) parts.push_back(fmt::format("{}={}", name, value.dump()));
   return join(parts, ", ");
+}
+
+constexpr const char* kNoCounts =
+    "No version has counts. `capstone measure` without --quick records them, and so does `capstone explain`.";
+
+std::string flops_text(std::uint64_t flops) {
+  const double n = static_cast<double>(flops);
+  return flops < 10000 ? fmt::format("{}", flops)
+         : n < 1e6     ? fmt::format("{:.3g} k", n / 1e3)
+         : n < 1e9     ? fmt::format("{:.3g} M", n / 1e6)
+                       : fmt::format("{:.3g} G", n / 1e9);
 }
 
 class Maker {
@@ -155,22 +187,27 @@ class Maker {
         project_(*input.project),
         ledger_(*input.ledger),
         plots_(plots),
-        entries_(ledger_entries(ledger_)) {}
+        entries_(ledger_entries(ledger_)),
+        counts_(ledger_),
+        emulated_(only_emulated(ledger_)) {}
 
   std::map<std::string, Figure> make() {
     put("problem", "The problem", problem());
     put("prediction", "The prediction", prediction());
     put("reference", "The reference", reference());
     put("versions", "Every version", versions());
-    put("climb", "From version to version", figure("climb", "There is no version to plot yet."));
+    put("climb", "From version to version",
+        emulated_ ? figure("counts", kNoCounts) : figure("climb", "There is no version to plot yet."));
     put("failures", "Failures of the human kernel", failures());
     put("explained-human", "Explained by counts", explained("human"));
     put("explained-llm", "Explained by counts", explained("llm"));
     put("attempts", "The prompts and the model's replies", attempts());
     put("head-to-head", "Head to head", head_to_head());
     put("roofline", "The roofline",
-        figure("roofline", "No version was timed on a GPU, so there is no roofline."));
-    put("samples", "The samples", figure("samples", "Nothing was timed."));
+        figure("roofline",
+               "No version was timed on a GPU, so no version has a place below the roofline. The "
+               "modelled bound of each version stands with its counts."));
+    put("samples", "The samples", figure("samples", "Nothing was timed on a GPU."));
     put("predicted", "Predicted and measured", predicted());
     put("stuck", "Every failure, in order", stuck());
     put("environment", "How this was judged", environment());
@@ -243,25 +280,83 @@ class Maker {
     std::vector<const Measurement*> list = ledger_.versions("human");
     if (list.empty()) return {NoteBlock{"The human kernel was never judged.", Tone::kBad}};
     TableBlock table;
-    table.columns = {{"Version"},
-                     {"Reason for the change", false, true},
-                     {"Expected", true},
-                     {"Median [95 %]", true},
-                     {"Speedup [95 %]", true},
-                     {"Of peak", true},
-                     {"Bound by"},
-                     {"Gate one", false, true},
-                     {"Gate two"}};
-    for (const Measurement* m : list)
+    table.columns = {{"Version"}, {"Reason for the change", false, true}, {"Expected", true}};
+    add_columns(table, emulated_ ? kCountColumns : kTimeColumns);
+    table.columns.push_back({"Gate one", false, true});
+    if (!emulated_) table.columns.push_back({"Gate two"});
+    for (const Measurement* m : list) {
       table.rows.push_back({cell(m->version, Tone::kPlain, true),
-                            text_or_dash(ledger_.reason("human", m->version)), expected_of(*m),
-                            median_cell(*m), speedup_cell(*m), percent_cell(*m), bound_cell(*m),
-                            gate_one_cell(*m), gate_two_cell(*m)});
-    table.caption = peaks_text(list);
+                            text_or_dash(ledger_.reason("human", m->version)), expected_of(*m)});
+      add_cells(table.rows.back(), emulated_ ? count_cells(*m) : time_cells(*m));
+      table.rows.back().push_back(gate_one_cell(*m));
+      if (!emulated_) table.rows.back().push_back(gate_two_cell(*m));
+    }
+    if (emulated_) {
+      table.caption = counts_caption();
+      drop_empty_column(table, "Expected");
+    }
+    if (!emulated_) table.caption = peaks_text(list);
     std::vector<Block> blocks{table};
     add_labels(blocks, list);
+    if (emulated_) add_not_counted(blocks, list);
     add_not_judged(blocks);
     return blocks;
+  }
+
+  static inline const std::vector<TableBlock::Column> kTimeColumns{
+      {"Median [95 %]", true}, {"Speedup [95 %]", true}, {"Of peak", true}, {"Bound by"}};
+  static std::vector<Cell> time_cells(const Measurement& m) {
+    return {median_cell(m), speedup_cell(m), percent_cell(m), bound_cell(m)};
+  }
+
+  // What stands for times without a GPU.
+  static inline const std::vector<TableBlock::Column> kCountColumns{
+      {"Traffic", true},   {"Of the minimum", true}, {"Sectors", true},
+      {"Conflicts", true}, {"FLOP", true},           {"Bound", true}};
+  std::vector<Cell> count_cells(const Measurement& m) const {
+    const Explanation* e = counts_.of(m.candidate, m.version);
+    if (e == nullptr) return std::vector<Cell>(kCountColumns.size(), muted("–"));
+    const ModelledFloor* floor = counts_.floor(m.candidate, m.version);
+    return {cell(format_bytes(e->moved_bytes())),
+            e->compulsory_bytes > 0 ? cell(fmt::format("{:.2f}x", e->moved_bytes() / e->compulsory_bytes))
+                                    : muted("–"),
+            cell(fmt::format("{:.1f} / {:.1f}", e->total.global.units_per_request(),
+                             e->total.global.ideal_per_request())),
+            cell(fmt::format("{}", bank_conflicts(*e))),
+            cell(flops_text(e->total.flops)),
+            floor ? cell(format_time_ms(floor->ms())) : muted("–")};
+  }
+  std::string counts_caption() const {
+    if (counts_.empty()) return {};
+    return fmt::format(
+        "Counted on the CPU at {}. Traffic: of global memory, and as a multiple of what the problem needs. "
+        "Sectors: per request of a warp, and the ideal. Conflicts: wavefronts of shared memory above the "
+        "ideal.{}",
+        counts_.sizes(),
+        counts_.device().empty() ? ""
+                                 : fmt::format(" Bound: no kernel with these counts can be faster on {} "
+                                               "(modelled, not measured).",
+                                               counts_.device()));
+  }
+  void add_not_counted(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) const {
+    std::vector<std::string> without;
+    for (const Measurement* m : list)
+      if (m->gate_one == GateOne::kPassed && !counts_.of(m->candidate, m->version))
+        without.push_back(m->version);
+    if (!without.empty() && !counts_.empty())
+      blocks.emplace_back(
+          NoteBlock{fmt::format("No counts at these sizes: {}. `capstone explain` counts the current kernel.",
+                                join(without, ", ")),
+                    Tone::kMuted});
+    else if (!without.empty())
+      blocks.emplace_back(NoteBlock{kNoCounts, Tone::kMuted});
+  }
+
+  static void add_columns(TableBlock& table, const std::vector<TableBlock::Column>& columns) {
+    table.columns.insert(table.columns.end(), columns.begin(), columns.end());
+  }
+  static void add_cells(std::vector<Cell>& row, std::vector<Cell> cells) {
+    row.insert(row.end(), std::make_move_iterator(cells.begin()), std::make_move_iterator(cells.end()));
   }
 
   Cell expected_of(const Measurement& m) const {
@@ -289,12 +384,27 @@ class Maker {
     return {table};
   }
 
-  // The counts of `capstone explain` for each version of one candidate.
+  // Explanations of one candidate, line by line: of its best version and of those explained last. Only the
+  // last explanation of each version counts.
   std::vector<Block> explained(const char* candidate) const {
+    constexpr std::size_t kLast = 2;
+    std::vector<const Explanation*> all, shown;
+    for (const Explanation& e : ledger_.explanations)
+      if (e.candidate == candidate && ledger_.explanation(e.candidate, e.version) == &e) all.push_back(&e);
+    const Measurement* best = ledger_.best(candidate);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (i + kLast >= all.size() || (best && all[i]->version == best->version)) shown.push_back(all[i]);
     std::vector<Block> blocks;
-    for (const Explanation& e : ledger_.explanations) {
-      // Only the last explanation of each version is shown.
-      if (e.candidate != candidate || ledger_.explanation(e.candidate, e.version) != &e) continue;
+    if (!emulated_ && std::string_view(candidate) == "human")
+      for (const Plot& p : plots_)
+        if (p.name == "counts") blocks.emplace_back(FigureBlock{p});
+    if (shown.size() < all.size())
+      blocks.emplace_back(NoteBlock{fmt::format("Line by line: the best version and the last {} that were "
+                                                "counted. The ledger has {} more.",
+                                                kLast, all.size() - shown.size()),
+                                    Tone::kMuted});
+    for (const Explanation* each : shown) {
+      const Explanation& e = *each;
       blocks.emplace_back(HeadingBlock{
           fmt::format("{} at {}", e.version.empty() ? "A source that was not measured" : e.version,
                       sizes_text(e.sizes))});
@@ -367,6 +477,8 @@ class Maker {
                               median_cell(m), speedup_cell(m), gate_one_cell(m), gate_two_cell(m),
                               m.gate_one == GateOne::kPassed ? muted("–") : cell(failure_line(m))});
       }
+      drop_empty_column(table, "Median [95 %]");
+      drop_empty_column(table, "Speedup [95 %]");
       blocks.emplace_back(table);
     }
     add_labels(blocks, ledger_.versions("llm"));
@@ -417,37 +529,43 @@ class Maker {
   std::vector<Block> head_to_head() const {
     const Measurement* human = ledger_.best("human");
     TableBlock table;
-    table.columns = {{"Candidate"},
-                     {"What it is", false, true},
-                     {"Median [95 %]", true},
-                     {"Speedup [95 %]", true},
-                     {"With a dirty cache", true},
-                     {"Of peak", true},
-                     {"Bound by"},
-                     {"Gate one"},
-                     {"Gate two"}};
-    const Measurement* stage = human != nullptr ? human : ledger_.best("llm");
-    if (stage != nullptr && stage->measured)
-      for (const Arm& arm : stage->measured->arms) baseline_row(table, *stage, arm);
+    table.columns = {{"Candidate"}, {"What it is", false, true}};
+    if (emulated_) {
+      add_columns(table, kCountColumns);
+      table.columns.push_back({"Gate one"});
+    } else {
+      add_columns(table, {{"Median [95 %]", true},
+                          {"Speedup [95 %]", true},
+                          {"With a dirty cache", true},
+                          {"Of peak", true},
+                          {"Bound by"},
+                          {"Gate one"},
+                          {"Gate two"}});
+      const Measurement* stage = human != nullptr ? human : ledger_.best("llm");
+      if (stage != nullptr && stage->measured && !is_emulated(*stage))
+        for (const Arm& arm : stage->measured->arms) baseline_row(table, *stage, arm);
+    }
     if (human != nullptr) candidate_row(table, *human, "by hand");
     for (const Measurement* m : ledger_.versions("llm")) candidate_row(table, *m, model_of(m->version));
     if (table.rows.empty()) return {NoteBlock{"Neither candidate has a correct kernel yet.", Tone::kMuted}};
     drop_empty_column(table, "With a dirty cache");
     std::vector<const Measurement*> shown = ledger_.versions("llm");
     if (human != nullptr) shown.insert(shown.begin(), human);
-    table.caption = peaks_text(shown);
+    table.caption = emulated_ ? counts_caption() : peaks_text(shown);
     std::vector<Block> blocks{table};
-    for (const Block& b :
-         figure("head-to-head", "Gate two was judged for neither candidate, so there is nothing to plot."))
+    for (const Block& b : figure("head-to-head", emulated_ ? kNoCounts
+                                                           : "Gate two was judged for neither candidate, so "
+                                                             "there is nothing to plot."))
       blocks.push_back(b);
     add_not_judged(blocks);
     return blocks;
   }
 
-  // Old records know nothing of the cache's states.
+  // Old records know nothing of the cache's states, and without a GPU nothing is timed.
   static void drop_empty_column(TableBlock& table, std::string_view name) {
     const auto column = std::find_if(table.columns.begin(), table.columns.end(),
                                      [&](const auto& each) { return each.title == name; });
+    if (column == table.columns.end()) return;
     const auto at = column - table.columns.begin();
     if (std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
           return row[static_cast<std::size_t>(at)].text != muted("–").text;
@@ -459,19 +577,22 @@ class Maker {
 
   static void baseline_row(TableBlock& table, const Measurement& stage, const Arm& arm) {
     if (&arm == candidate_arm(stage)) return;
-    std::string time = time_with_interval(arm.median_ms);
-    bool is_baseline = &arm == baseline_arm(stage);
-    table.rows.push_back({cell(arm.name), text_or_dash(arm.label),
-                          is_emulated(stage) ? muted(time + " emulated") : cell(time),
-                          is_baseline && !is_emulated(stage) ? cell("1.00x") : muted("–"),
+    table.rows.push_back({cell(arm.name), text_or_dash(arm.label), cell(time_with_interval(arm.median_ms)),
+                          &arm == baseline_arm(stage) ? cell("1.00x") : muted("–"),
                           arm.dirty_ms ? cell(format_time_ms(arm.dirty_ms->point)) : muted("–"), muted("–"),
                           muted("–"), muted("–"), muted("–")});
   }
 
-  static void candidate_row(TableBlock& table, const Measurement& m, const std::string& what) {
-    table.rows.push_back({cell(m.version, Tone::kPlain, true), text_or_dash(what), median_cell(m),
-                          speedup_cell(m), dirty_cell(m), percent_cell(m), bound_cell(m), gate_one_cell(m),
-                          gate_two_cell(m)});
+  void candidate_row(TableBlock& table, const Measurement& m, const std::string& what) const {
+    table.rows.push_back({cell(m.version, Tone::kPlain, true), text_or_dash(what)});
+    std::vector<Cell>& row = table.rows.back();
+    if (emulated_) {
+      add_cells(row, count_cells(m));
+      row.push_back(gate_one_cell(m));
+    } else {
+      add_cells(row, {median_cell(m), speedup_cell(m), dirty_cell(m), percent_cell(m), bound_cell(m),
+                      gate_one_cell(m), gate_two_cell(m)});
+    }
   }
 
   std::string model_of(const std::string& version) const {
@@ -491,7 +612,7 @@ class Maker {
               .push_back(m->version);
     for (const auto& [reason, versions] : reasons)
       blocks.emplace_back(
-          NoteBlock{fmt::format("Gate two, {}: {}", join(versions, ", "), reason), Tone::kMuted});
+          NoteBlock{fmt::format("Gate two, {}: {}", runs_text(versions), reason), Tone::kMuted});
   }
 
   std::vector<Block> predicted() const {
@@ -580,8 +701,14 @@ class Maker {
 
   std::vector<Block> environment() const {
     TableBlock table;
-    table.columns = {{"Versions"},  {"Device", false, true},    {"Driver"}, {"Compiler"}, {"Backend"},
-                     {"Execution"}, {"Isolation", false, true}, {"Tool"}};
+    table.columns = {{"Versions", false, true},
+                     {"Device", false, true},
+                     {"Driver"},
+                     {"Compiler"},
+                     {"Backend"},
+                     {"Execution"},
+                     {"Isolation", false, true},
+                     {"Tool"}};
     std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>
         rows;  // environment → versions
     for (const LedgerEntry& e : entries_) {
@@ -599,7 +726,7 @@ class Maker {
         row->second.push_back(m.version);
     }
     for (const auto& [key, versions] : rows) {
-      std::vector<Cell> cells{cell(join(versions, ", "))};
+      std::vector<Cell> cells{cell(runs_text(versions))};
       for (const std::string& text : key) cells.push_back(text_or_dash(text));
       table.rows.push_back(std::move(cells));
     }
@@ -635,6 +762,8 @@ class Maker {
   const LedgerView& ledger_;
   const std::vector<Plot>& plots_;
   std::vector<LedgerEntry> entries_;
+  VersionCounts counts_;
+  bool emulated_;  // nothing ran on a GPU: counts take the place of times
   std::map<std::string, Figure> figures_;
 };
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "harness/base/text.h"
 #include "templates/page.h"
@@ -12,11 +14,39 @@
 namespace capstone {
 namespace {
 
-// The width of a bar in percent of the widest. Logarithmic, because naive rungs are hundreds of times slower.
-int width_of(double ms, double slowest, double fastest) {
-  const double span = std::max(1.0, std::log2(slowest / fastest));
-  return static_cast<int>(std::lround(4 + 96 * std::log2(ms / fastest) / span));
-}
+// A logarithmic axis, because naive rungs are hundreds of times slower. It begins and ends at 1, 2 or 5 times
+// a power of ten.
+class TimeAxis {
+ public:
+  TimeAxis(double fastest, double slowest) {
+    const auto whole = [&] { return ends_.size() > 1 && ends_.back() >= slowest; };
+    for (int decade = static_cast<int>(std::floor(std::log10(fastest))); !whole(); ++decade)
+      for (double digit : {1.0, 2.0, 5.0}) {
+        const double ms = digit * std::pow(10.0, decade);
+        if (whole()) break;
+        if (ends_.empty() || ms > fastest)
+          ends_.push_back(ms);
+        else
+          ends_.front() = ms;
+      }
+  }
+  /// [%] from the left
+  double place(double ms) const {
+    return 100 * std::log(ms / ends_.front()) / std::log(ends_.back() / ends_.front());
+  }
+  /// At most five, both ends among them.
+  std::vector<double> tics() const {
+    const std::size_t step = (ends_.size() + 3) / 4;
+    std::vector<double> some;
+    for (std::size_t i = 0; i + 1 < ends_.size(); i += step) some.push_back(ends_[i]);
+    if (some.size() > 1 && place(some.back()) > 85) some.pop_back();
+    some.push_back(ends_.back());
+    return some;
+  }
+
+ private:
+  std::vector<double> ends_;  // [ms]
+};
 
 std::string percent(double value) { return value > 0 ? fmt::format("{:.1f} %", value) : "n/a"; }
 
@@ -46,6 +76,16 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
         "TEXT",
         fmt::format("A device copy in the same run: {}.", format_bandwidth(ladder.copy_bytes_per_second)),
         "COPY");
+  std::optional<TimeAxis> axis;
+  if (timed) {
+    axis.emplace(fastest, slowest);
+    auto* scale = section.AddSectionDictionary("AXIS");
+    for (double ms : axis->tics()) {
+      auto* tic = scale->AddSectionDictionary("TIC");
+      tic->SetFormattedValue("LEFT", "%.2f", axis->place(ms));
+      tic->SetValue("TEXT", format_time_ms(ms));
+    }
+  }
   for (std::size_t i = 0; i < ladder.steps.size(); ++i) {
     const LadderStep& s = ladder.steps[i];
     auto* row = section.AddSectionDictionary("STEP");
@@ -60,13 +100,14 @@ void fill(ctemplate::TemplateDictionary& section, const Ladder& ladder, bool rec
       auto* time = row->AddSectionDictionary("TIMED");
       const auto gain = ladder.gain(i);
       time->SetValue("TIME", format_time_ms(s.ms.point));
-      time->SetIntValue("WIDTH", width_of(s.ms.point, slowest, fastest));
+      time->SetFormattedValue("LEFT", "%.2f", axis->place(s.ms.point));
       time->SetValue("FIGURE", compute ? fmt::format("{:.2f} TFLOP/s", ladder.throughput(s) / 1e12)
                                        : fmt::format("{:.0f} GB/s", ladder.bandwidth(s) / 1e9));
       time->SetValue("PEAK", percent(s.percent_of_peak));
       if (!compute) time->SetValueAndShowSection("SHARE", percent(ladder.percent_of_copy(s)), "OF_COPY");
       time->SetValue("OF_LIBRARY", percent(100 * s.of_library.point));
       time->SetValue("GAIN", gain ? fmt::format("{:.2f}×", *gain) : "");
+      time->SetValue("GAIN_TONE", gain && *gain > 1 ? "good" : "plain");
     } else if (s.counts) {
       auto* counts = row->AddSectionDictionary("COUNTED");
       counts->SetValue("SECTORS", fmt::format("{:.3g}", s.counts->sectors_per_request));

@@ -75,6 +75,12 @@ struct BlockFiller {
     auto* dict = block.AddSectionDictionary("FIGURE");
     dict->SetValue("SVG", figure.plot.svg);
     dict->SetValue("TEXT", to_utf8(figure.plot.title));
+    for (const std::string& column : figure.plot.columns)
+      dict->AddSectionDictionary("COLUMN")->SetValue("TITLE", to_utf8(column));
+    for (const std::vector<std::string>& row : figure.plot.rows) {
+      auto* line = dict->AddSectionDictionary("ROW");
+      for (const std::string& text : row) line->AddSectionDictionary("CELL")->SetValue("TEXT", to_utf8(text));
+    }
   }
 
  private:

@@ -1,65 +1,25 @@
 #include "templates/plot.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>  // mkdtemp
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
+#include <cstdlib>
+#include <functional>
 
-#include "harness/base/files.h"
-#include "harness/base/subprocess.h"
 #include "harness/base/text.h"
 #include "rubric/numbers.h"
+#include "templates/counts.h"
+#include "templates/gnuplot.h"
 
 namespace capstone {
 
 namespace {
 
-// gnuplot draws in these colours. Afterwards each colour is replaced by a CSS variable, so that the plots
-// follow the page's light or dark scheme. The exact values do not matter, as long as they are distinct.
-struct Ink {
-  const char* name;
-  const char* rgb;
-  const char* css;
-};
-constexpr std::array<Ink, 7> kInks{{
-    {"ink", "#111213", "var(--plot-ink)"},
-    {"grid", "#212223", "var(--plot-grid)"},
-    {"human", "#313233", "var(--human)"},
-    {"llm", "#414243", "var(--llm)"},
-    {"base", "#515253", "var(--base)"},
-    {"bad", "#616263", "var(--bad)"},
-    {"muted", "#717273", "var(--muted)"},
-}};
-std::string ink(std::string_view name) {
-  for (const Ink& i : kInks)
-    if (name == i.name) return fmt::format("lc rgb '{}'", i.rgb);
-  return {};
-}
+constexpr std::size_t kMostBars = 12;  // of the head-to-head; the table has the others
 
-constexpr int kWidth = 720;
-
-// A plot clause that draws intervals as bars with end strokes. The file's third and fourth columns are the
-// bounds.
-std::string interval_bars(const char* file, const std::string& color) {
-  return fmt::format("'{}' using 1:3:(0):($4-$3) with vectors heads size graph 0.008,90 lw 1.8 {} notitle",
-                     file, color);
-}
-
-// Reduces a label to characters that gnuplot, SVG and a shell treat as plain text, before it goes into a data
-// file.
-std::string safe_label(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                 std::string_view(" .+-_/:,()%").find(c) != std::string_view::npos;
-    if (plain) out += c;
-    if (out.size() == 28) break;
-  }
-  return out.empty() ? "?" : out;
-}
+std::string safe_label(std::string_view text) { return plain_text(text, 28); }
 
 bool drawable(double v) { return std::isfinite(v) && v > 0; }
 
@@ -67,105 +27,350 @@ bool is_judged(const Measurement& m) {
   return m.measured && m.measured->speedup && !is_emulated(m) && drawable(m.measured->speedup->point);
 }
 
-// A plot before it is drawn: its gnuplot commands and its data files.
-struct Draft {
-  Plot plot;
-  int height = 360;
-  std::string commands;
-  std::vector<std::pair<std::string, std::string>> data;  // file name, tab-separated rows
+std::string axes(const std::string& x, const std::string& y) {
+  return fmt::format("set xlabel \"{0}\" {2}\nset ylabel \"{1}\" {2}\n", x, y, text_ink("ink"));
+}
+
+// A label at a point, on one side of it.
+struct PointLabel {
+  double x, y;
+  std::string text;
+  enum class Side { kLeft, kRight, kAbove } side;
 };
 
-std::string axes(const std::string& x, const std::string& y) {
-  return fmt::format("set xlabel \"{}\" textcolor rgb '{}'\nset ylabel \"{}\" textcolor rgb '{}'\n", x,
-                     kInks[0].rgb, y, kInks[0].rgb);
+// The clauses that write the labels; empty without labels.
+std::string label_clauses(const Canvas& canvas, Drawing& drawing, const std::string& name,
+                          const std::vector<PointLabel>& labels) {
+  struct Group {
+    PointLabel::Side side;
+    const char *name, *where;
+  };
+  std::string clauses;
+  for (const Group& group : {Group{PointLabel::Side::kLeft, "left", "right offset -1,0"},
+                             Group{PointLabel::Side::kRight, "right", "left offset 1,0"},
+                             Group{PointLabel::Side::kAbove, "above", "center offset 0,0.8"}}) {
+    std::string rows;
+    for (const PointLabel& label : labels)
+      if (label.side == group.side) rows += fmt::format("{}\t{}\t{}\n", label.x, label.y, label.text);
+    if (!rows.empty())
+      clauses +=
+          fmt::format(", {} using 1:2:3 with labels {} {} notitle",
+                      drawing.data(canvas, name + "_" + group.name, rows), group.where, text_ink("ink"));
+  }
+  return clauses;
+}
+
+// Names of versions below an axis: as many as fit, at round numbers. Returns the clause that sets them.
+std::string version_tics(const Canvas& canvas, Drawing& drawing, const std::string& name,
+                         const std::vector<std::string>& versions) {
+  std::size_t longest = 1, step = 1;
+  for (const std::string& version : versions) longest = std::max(longest, version.size());
+  const double room = 0.85 * canvas.width / (0.6 * canvas.font * static_cast<double>(longest + 2));
+  for (std::size_t wider : {2, 5, 10, 20, 50, 100, 200, 500, 1000})
+    if (static_cast<double>(versions.size()) / static_cast<double>(step) > room) step = wider;
+  std::string rows;
+  for (std::size_t i = 0; i < versions.size(); ++i)
+    if (i == 0 || (step <= 2 ? i % step == 0 : (i + 1) % step == 0))
+      rows += fmt::format("{}\t0\t{}\n", i + 1, versions[i]);
+  return drawing.data(canvas, name, rows) + " using 1:2:xtic(3) with points pt -1 notitle";
 }
 
 // ---- from version to version ------------------------------------------------------------------------------
 
-struct ClimbRow {
-  int at;
-  std::string label;
-  Interval value;
-  bool failed;
+// What one version is in a tooltip and in a table: "v2", "1.62x [1.60, 1.64]", "PASS", "FASTER".
+std::vector<std::string> judged_row(const Measurement& m) {
+  return {m.version, speedup_text(m), std::string(label_of(m.gate_one)), std::string(label_of(m.gate_two))};
+}
+
+std::string judged_text(const Measurement& m) {
+  const std::string name = safe_label(m.version) + ": ";
+  if (m.gate_one != GateOne::kPassed) return name + std::string(label_of(m.gate_one));
+  if (!is_judged(m)) return name + "passed gate one, not timed";
+  return name + speedup_text(m) + ", " + std::string(label_of(m.gate_two)) +
+         (m.measured->percent_of_peak > 0 ? ", " + percent_text(m) + " of peak" : "");
+}
+
+// Labels of the versions in a row: all where there is room, otherwise the best one.
+std::vector<PointLabel> climb_labels(const Canvas& canvas, const std::vector<const Measurement*>& versions) {
+  const std::size_t room = canvas.narrow ? 5 : 12;
+  const Measurement* best = nullptr;
+  for (const Measurement* m : versions)
+    if (is_judged(*m) && (!best || m->measured->speedup->point > best->measured->speedup->point)) best = m;
+  std::vector<PointLabel> labels;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const Measurement& m = *versions[i];
+    if (!is_judged(m) || (versions.size() > room && &m != best)) continue;
+    const std::string value = format_speedup(m.measured->speedup->point);
+    const std::string text = versions.size() <= room ? value : safe_label(m.version) + ": " + value;
+    // A label near an edge moves inwards.
+    const double all = static_cast<double>(versions.size());
+    const double half = 0.35 * canvas.font * static_cast<double>(text.size()) / canvas.width * all;
+    const double x = std::max(0.5 + half, std::min(static_cast<double>(i + 1), all + 0.5 - half));
+    labels.push_back(
+        {x, std::max(m.measured->speedup->point, m.measured->speedup->high), text, PointLabel::Side::kAbove});
+  }
+  return labels;
+}
+
+void draw_climb(const std::vector<const Measurement*>& versions, const Measurement* rival,
+                const Canvas& canvas, Drawing& drawing) {
+  std::string good, bad, tips;
+  std::vector<std::string> names;
+  double top = rival ? std::max(1.2, rival->measured->speedup->point) : 1.2;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const Measurement& m = *versions[i];
+    names.push_back(safe_label(m.version));
+    double y = 0;
+    if (is_judged(m) && m.gate_one == GateOne::kPassed) {
+      const Interval& s = *m.measured->speedup;
+      good += fmt::format("{}\t{}\t{}\t{}\n", i + 1, s.point, s.low, s.high);
+      top = std::max({top, s.point, s.high});
+      y = s.point;
+    } else if (m.gate_one != GateOne::kPassed) {
+      bad += fmt::format("{}\t0\n", i + 1);
+    } else {
+      continue;
+    }
+    tips += fmt::format("{}\t{}\t{}\n", i + 1, y, judged_text(m));
+  }
+  drawing.height = canvas.narrow ? 300 : 400;
+  drawing.commands =
+      axes("", "speedup over the baseline") +
+      fmt::format(
+          "set xrange [0.5:{}.5]\nset yrange [0:{}]\nplot {}, 1 with lines dt 2 lw 1.5 {} title "
+          "'baseline'",
+          versions.size(), top * 1.15, version_tics(canvas, drawing, "climb_tics", names), ink("base"));
+  if (rival)
+    drawing.commands += fmt::format(", {} with lines dt 4 lw 1.5 {} title 'best of the model'",
+                                    rival->measured->speedup->point, ink("llm"));
+  if (!good.empty()) {
+    const std::string file = drawing.data(canvas, "climb", good);
+    drawing.commands += fmt::format(
+        ", {0} using 1:2 with lines lw 2 {1} notitle, {0} using 1:2 with points pt 7 ps 0.8 {1} title 'by "
+        "hand, 95 % interval', {0} using 1:3:(0):($4-$3) with vectors heads size graph 0.006,90 lw 1.8 {1} "
+        "notitle",
+        file, ink("human"));
+  }
+  if (!bad.empty())
+    drawing.commands += fmt::format(", {} using 1:2 with points pt 2 ps 0.9 lw 2 {} title 'failed gate one'",
+                                    drawing.data(canvas, "climb_bad", bad), ink("bad"));
+  drawing.commands += label_clauses(canvas, drawing, "climb_labels", climb_labels(canvas, versions));
+  if (!tips.empty()) drawing.commands += ", " + hover(drawing.data(canvas, "climb_tips", tips));
+  drawing.commands += "\n";
+}
+
+std::optional<Draft> draft_climb(const LedgerView& ledger) {
+  const std::vector<const Measurement*> versions = ledger.versions("human");
+  if (versions.empty()) return std::nullopt;
+  const Measurement* rival = ledger.best("llm");
+  if (rival && !is_judged(*rival)) rival = nullptr;
+  Plot plot{"climb", "Speedup of each version over the baseline", "", {}, {}};
+  plot.columns = {"Version", "Speedup [95 %]", "Gate one", "Gate two"};
+  std::vector<std::string> story;
+  for (const Measurement* m : versions) {
+    plot.rows.push_back(judged_row(*m));
+    story.push_back(safe_label(m->version) + (m->gate_one != GateOne::kPassed ? ": failed gate one"
+                                              : is_judged(*m)
+                                                  ? ": " + format_speedup(m->measured->speedup->point)
+                                                  : ": passed gate one, not timed"));
+  }
+  plot.description = join(story, "; ");
+  return drafted(
+      plot, [&](const Canvas& canvas, Drawing& drawing) { draw_climb(versions, rival, canvas, drawing); });
+}
+
+// ---- counts, version by version ---------------------------------------------------------------------------
+
+// One count of every version.
+struct CountPanel {
+  const char* title;
+  std::function<std::optional<double>(const std::string& candidate, const std::string& version)> value;
+  std::function<std::string(double)> text;
+  double scale = 1;  // of the axis
+  std::string unit = {};
+  double needed = 0;  // what the problem needs at least; 0: unknown
 };
 
-std::vector<ClimbRow> climb_rows(const std::vector<const Measurement*>& versions, bool emulated) {
-  std::vector<ClimbRow> rows;
-  int at = 0;
-  for (const Measurement* m : versions) {
-    ClimbRow row{++at, safe_label(m->version), {}, m->gate_one != GateOne::kPassed};
-    const Arm* arm = candidate_arm(*m);
-    if (!row.failed && !emulated && is_judged(*m)) row.value = *m->measured->speedup;
-    if (!row.failed && emulated && arm != nullptr) row.value = arm->median_ms;
-    rows.push_back(row);
+std::string count_text(double value) {
+  if (value < 1e4) return fmt::format("{:g}", value);
+  return value < 1e6   ? fmt::format("{:.3g} k", value / 1e3)
+         : value < 1e9 ? fmt::format("{:.3g} M", value / 1e6)
+                       : fmt::format("{:.3g} G", value / 1e9);
+}
+
+std::vector<CountPanel> count_panels(const VersionCounts& counts) {
+  const auto of = [&counts](auto value) {
+    return
+        [&counts, value](const std::string& candidate, const std::string& version) -> std::optional<double> {
+          const Explanation* e = counts.of(candidate, version);
+          return e ? std::optional<double>(value(*e)) : std::nullopt;
+        };
+  };
+  return {
+      {"Global memory traffic", of([](const Explanation& e) { return e.moved_bytes(); }), format_bytes},
+      {"Sectors per request of a warp",
+       of([](const Explanation& e) { return e.total.global.units_per_request(); }),
+       [](double v) { return fmt::format("{:.1f}", v); }},
+      {"Bank conflicts (extra wavefronts)",
+       of([](const Explanation& e) { return static_cast<double>(bank_conflicts(e)); }), count_text},
+      {"FLOP", of([](const Explanation& e) { return static_cast<double>(e.total.flops); }), count_text},
+      {"Modelled bound on time",
+       [&counts](const std::string& candidate, const std::string& version) -> std::optional<double> {
+         const ModelledFloor* floor = counts.floor(candidate, version);
+         return floor ? std::optional<double>(floor->ms()) : std::nullopt;
+       },
+       format_time_ms},
+  };
+}
+
+constexpr double kLargest = 1e30;  // a damaged ledger may hold anything, and gnuplot knows no infinity
+
+// What a value of a panel (bytes, milliseconds or a number) is multiplied with for an axis in this unit.
+constexpr std::array<std::pair<const char*, double>, 11> kUnitScales{{{"KiB", 0x1p-10},
+                                                                      {"MiB", 0x1p-20},
+                                                                      {"GiB", 0x1p-30},
+                                                                      {"TiB", 0x1p-40},
+                                                                      {"µs", 1e3},
+                                                                      {"ms", 1},
+                                                                      {"s", 1e-3},
+                                                                      {"k", 1e-3},
+                                                                      {"M", 1e-6},
+                                                                      {"G", 1e-9},
+                                                                      {"B", 1}}};
+
+// The panels that have something to show, each with a scale for its axis.
+std::vector<CountPanel> panels_with_values(const VersionCounts& counts,
+                                           const std::vector<const Measurement*>& versions,
+                                           const Explanation& any) {
+  std::vector<CountPanel> panels;
+  for (CountPanel& panel : count_panels(counts)) {
+    double top = 0;
+    for (const Measurement* m : versions)
+      top = std::max(top, panel.value(m->candidate, m->version).value_or(0));
+    if (!drawable(top) || top > kLargest) continue;
+    // The axis has the unit of its largest value: "512 KiB" gives KiB.
+    const std::string text = panel.text(top);
+    for (const auto& [unit, scale] : kUnitScales)
+      if (text.ends_with(std::string(" ") + unit)) panel.unit = unit, panel.scale = scale;
+    if (panels.empty()) panel.needed = any.compulsory_bytes;
+    panels.push_back(std::move(panel));
   }
-  return rows;
+  return panels;
 }
 
-std::string climb_story(const std::vector<ClimbRow>& rows, bool emulated) {
-  std::vector<std::string> parts;
-  for (const ClimbRow& row : rows)
-    parts.push_back(row.label + (row.failed                   ? ": failed gate one"
-                                 : !drawable(row.value.point) ? ": passed gate one, not timed"
-                                 : emulated ? ": " + format_time_ms(row.value.point) + " emulated"
-                                            : ": " + format_speedup(row.value.point)));
-  return join(parts, "; ");
+// Two to four steps up to `top`, at round numbers.
+double tic_step(double top) {
+  const double decade = std::pow(10, std::floor(std::log10(top))), digits = top / decade;
+  return decade * (digits < 2 ? 0.5 : digits < 4 ? 1 : digits < 8 ? 2 : 2.5);
 }
 
-std::optional<Draft> draft_climb(const LedgerView& ledger, bool emulated) {
-  std::vector<const Measurement*> versions = ledger.versions("human");
-  if (versions.empty()) return std::nullopt;
-  std::vector<ClimbRow> rows = climb_rows(versions, emulated);
-  const Measurement* rival = emulated ? nullptr : ledger.best("llm");
-  if (rival != nullptr && !is_judged(*rival)) rival = nullptr;
-
-  Draft d;
-  d.plot = {"climb",
-            emulated ? "Emulated time of each version (says nothing about speed)"
-                     : "Speedup of each version over the baseline",
-            climb_story(rows, emulated),
-            {},
-            {}};
-  std::string good, bad, tics;
-  double top = emulated ? 0 : 1.2;
-  for (const ClimbRow& row : rows) {
-    tics += fmt::format("{}\t0\t{}\n", row.at, row.label);
-    if (drawable(row.value.point)) {
-      good += fmt::format("{}\t{}\t{}\t{}\n", row.at, row.value.point, row.value.low, row.value.high);
-      top = std::max({top, row.value.point, row.value.high});
-    } else if (row.failed) {
-      bad += fmt::format("{}\t0\n", row.at);
+void draw_counts(const std::vector<CountPanel>& panels, const std::vector<const Measurement*>& versions,
+                 const Measurement* rival, const Canvas& canvas, Drawing& drawing) {
+  const int each = canvas.narrow ? 126 : 136, above = 34, below = 34, left = canvas.narrow ? 48 : 64;
+  drawing.height = each * static_cast<int>(panels.size()) + below;
+  const auto share = [&](int y) { return static_cast<double>(drawing.height - y) / drawing.height; };
+  std::vector<std::string> names;
+  for (const Measurement* m : versions) names.push_back(safe_label(m->version));
+  drawing.commands = fmt::format(
+      "set multiplot\nset key off\nset xrange [0.5:{}.5]\nset lmargin at screen {}\n"
+      "set rmargin at screen 0.97\nset ytics autofreq\n",
+      versions.size(), static_cast<double>(left) / canvas.width);
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const CountPanel& panel = panels[i];
+    const bool last = i + 1 == panels.size();
+    const std::string name = fmt::format("count_{}", i);
+    std::string good, bad, tips, first_text, last_text;
+    double top = panel.needed * panel.scale;
+    for (std::size_t at = 0; at < versions.size(); ++at) {
+      const Measurement& m = *versions[at];
+      const auto value = panel.value(m.candidate, m.version);
+      if (m.gate_one != GateOne::kPassed) {
+        bad += fmt::format("{}\t0\n", at + 1);
+        tips += fmt::format("{}\t0\t{}: {}\n", at + 1, names[at], label_of(m.gate_one));
+        continue;
+      }
+      if (!value) continue;
+      const double y = *value * panel.scale;
+      top = std::max(top, y);
+      good += fmt::format("{}\t{}\n", at + 1, y);
+      tips += fmt::format("{}\t{}\t{}: {}\n", at + 1, y, names[at], panel.text(*value));
+      last_text = panel.text(*value);
+      if (first_text.empty()) first_text = last_text;
     }
+    double other = 0;
+    if (rival) other = panel.value(rival->candidate, rival->version).value_or(0) * panel.scale;
+    top = std::max(top, other);
+    if (!drawable(top)) top = 1;
+    std::string title = panel.title + (panel.unit.empty() ? "" : " [" + panel.unit + "]") +
+                        (first_text.empty() ? std::string() : ": " + first_text);
+    if (last_text != first_text) title += " to " + last_text;
+    if (panel.needed > 0 && !canvas.narrow)
+      title += fmt::format(" (dashed: the problem needs {})", panel.text(panel.needed));
+    drawing.commands += fmt::format(
+        "set tmargin at screen {}\nset bmargin at screen {}\nset yrange [0:{}]\nset ytics {}\nset label 1 "
+        "\"{}\" "
+        "at graph 0,1 offset 0,0.6 left {}\n{}plot {}",
+        share(each * static_cast<int>(i) + above), share(each * static_cast<int>(i + 1)), top * 1.12,
+        tic_step(top), title, text_ink("ink"), last ? "set xtics nomirror\n" : "unset xtics\n",
+        last ? version_tics(canvas, drawing, "count_tics", names) : "-1 notitle");
+    if (panel.needed > 0)
+      drawing.commands +=
+          fmt::format(", {} with lines dt 2 lw 1.5 {}", panel.needed * panel.scale, ink("base"));
+    if (other > 0) drawing.commands += fmt::format(", {} with lines dt 4 lw 1.5 {}", other, ink("llm"));
+    if (!good.empty())
+      drawing.commands += fmt::format(", {0} using 1:2 with linespoints pt 7 ps 0.6 lw 2 {1}",
+                                      drawing.data(canvas, name, good), ink("human"));
+    if (!bad.empty())
+      drawing.commands += fmt::format(", {} using 1:2 with points pt 2 ps 0.7 lw 2 {}",
+                                      drawing.data(canvas, name + "_bad", bad), ink("bad"));
+    if (!tips.empty()) drawing.commands += ", " + hover(drawing.data(canvas, name + "_tips", tips));
+    drawing.commands += "\nunset label 1\n";
   }
-  if (rival != nullptr) top = std::max(top, rival->measured->speedup->point);
-  if (!drawable(top)) top = 1;
-  d.data = {{"climb.dat", good}, {"climb_bad.dat", bad}, {"climb_tics.dat", tics}};
-  d.commands =
-      axes("", emulated ? "emulated CPU time [ms]" : "speedup over the baseline") +
-      fmt::format("set xrange [0.5:{}.5]\nset yrange [0:{}]\nset key below\n", rows.size(), top * 1.22);
-  d.commands += fmt::format("plot 'climb_tics.dat' using 1:2:xtic(3) with points pt -1 notitle");
-  if (!emulated) d.commands += fmt::format(", 1 with lines dt 2 lw 1.5 {} title 'the baseline'", ink("base"));
-  if (rival != nullptr)
-    d.commands += fmt::format(", {} with lines dt 4 lw 1.5 {} title 'best kernel of the model'",
-                              rival->measured->speedup->point, ink("llm"));
-  std::string own = ink(emulated ? "muted" : "human");
-  if (!good.empty())
-    d.commands += fmt::format(
-        ", 'climb.dat' using 1:2 with lines lw 2 {0} notitle, '' using 1:2 with points pt 7 ps 0.8 {0} title "
-        "'{1}', {2}",
-        own, emulated ? "by hand (emulated)" : "by hand, 95 % interval", interval_bars("climb.dat", own));
-  if (!bad.empty())
-    d.commands += fmt::format(
-        ", 'climb_bad.dat' using 1:2 with points pt 2 ps 1.1 lw 2 {} title 'failed gate one'", ink("bad"));
-  d.commands += "\n";
-  return d;
+  drawing.commands += "unset multiplot\n";
 }
 
-// ---- the roofline
-// ----------------------------------------------------------------------------------------------
+std::optional<Draft> draft_counts(const LedgerView& ledger, int least) {
+  const VersionCounts counts(ledger);
+  const std::vector<const Measurement*> versions = ledger.versions("human");
+  const Explanation* any = nullptr;
+  int counted = 0;
+  for (const Measurement* m : versions)
+    if (const Explanation* e = counts.of("human", m->version)) any = e, ++counted;
+  if (any == nullptr || counted < least) return std::nullopt;
+  const std::vector<CountPanel> panels = panels_with_values(counts, versions, *any);
+  if (panels.empty()) return std::nullopt;
+  const Measurement* rival = ledger.best("llm");
+  if (rival && !counts.of("llm", rival->version)) rival = nullptr;
+  Plot plot{"counts", fmt::format("Counted on the CPU at {}, not timed", counts.sizes()), "", {}, {}};
+  if (rival) plot.title += fmt::format("; the second dashed line is {} of the model", rival->version);
+  if (!counts.device().empty())
+    plot.title += fmt::format("; no kernel with these counts can be faster than the modelled bound on {}",
+                              counts.device());
+  plot.columns = {"Version"};
+  for (const CountPanel& panel : panels) plot.columns.push_back(panel.title);
+  std::vector<std::string> story;
+  for (const Measurement* m : versions) {
+    std::vector<std::string> row{m->version};
+    for (const CountPanel& panel : panels) {
+      const auto value = panel.value(m->candidate, m->version);
+      row.push_back(value ? panel.text(*value) : "–");
+    }
+    const Explanation* e = counts.of("human", m->version);
+    story.push_back(safe_label(m->version) + (m->gate_one != GateOne::kPassed ? ": failed gate one"
+                                              : e ? ": " + format_bytes(e->moved_bytes()) + " moved"
+                                                  : ": not counted"));
+    plot.rows.push_back(std::move(row));
+  }
+  plot.description = join(story, "; ");
+  return drafted(plot, [&](const Canvas& canvas, Drawing& drawing) {
+    draw_counts(panels, versions, rival, canvas, drawing);
+  });
+}
+
+// ---- the roofline -----------------------------------------------------------------------------------------
 
 struct RoofPoint {
-  std::string label;
+  const Measurement* m;
   bool human;
   double intensity, flops;
 };
@@ -178,8 +383,7 @@ std::vector<RoofPoint> roof_points(const LedgerView& ledger) {
       if (arm == nullptr || is_emulated(*m) || m->gate_one != GateOne::kPassed) continue;
       double seconds = arm->median_ms.point / 1e3, intensity = m->measured->flops / m->measured->bytes;
       if (!drawable(seconds) || !drawable(intensity)) continue;
-      points.push_back({safe_label(m->version), candidate == std::string_view("human"), intensity,
-                        m->measured->flops / seconds});
+      points.push_back({m, candidate == std::string_view("human"), intensity, m->measured->flops / seconds});
     }
   return points;
 }
@@ -201,105 +405,130 @@ Roof derived_roof(const LedgerView& ledger) {
   return roof;
 }
 
-// Moves labels up, starting with the slowest point, so that labels at the same intensity do not overlap.
-std::string label_rows(std::vector<RoofPoint> points, double decades) {
-  std::sort(points.begin(), points.end(),
-            [](const RoofPoint& a, const RoofPoint& b) { return a.flops < b.flops; });
-  std::string rows;
-  double least = decades * 0.055, last = -1e300;
-  for (const RoofPoint& p : points) {
-    double at = std::max(std::log10(p.flops), last + least);
-    last = at;
-    rows += fmt::format("{}\t{}\t{}\n", p.intensity, std::pow(10.0, at), p.label);
+// Names of versions at their points: the hand-written ones to the right, the model's to the left. The best
+// and the first of each side come first; a name that would overlap an earlier one is left to the tooltip.
+std::vector<PointLabel> roof_labels(const std::vector<RoofPoint>& points, double least) {
+  std::vector<PointLabel> labels;
+  for (bool human : {true, false}) {
+    std::vector<const RoofPoint*> order;
+    for (const RoofPoint& p : points)
+      if (p.human == human) order.push_back(&p);
+    if (order.empty()) continue;
+    std::stable_sort(order.begin() + 1, order.end(),
+                     [](const RoofPoint* a, const RoofPoint* b) { return a->flops > b->flops; });
+    std::vector<double> taken;
+    for (const RoofPoint* p : order) {
+      const double y = std::log10(p->flops);
+      if (std::any_of(taken.begin(), taken.end(), [&](double t) { return std::abs(t - y) < least; }))
+        continue;
+      taken.push_back(y);
+      labels.push_back({p->intensity, p->flops, safe_label(p->m->version),
+                        human ? PointLabel::Side::kRight : PointLabel::Side::kLeft});
+    }
   }
-  return rows;
+  return labels;
 }
 
-std::optional<Draft> draft_roofline(const LedgerView& ledger, const std::optional<Roof>& given) {
-  std::vector<RoofPoint> points = roof_points(ledger);
-  if (points.empty()) return std::nullopt;
-  Roof roof = given.value_or(Roof{}), derived = derived_roof(ledger);
-  if (!drawable(roof.bytes_per_second)) roof.bytes_per_second = derived.bytes_per_second;
-  if (!drawable(roof.flops_per_second)) roof.flops_per_second = derived.flops_per_second;
+std::string roof_text(const Roof& roof) {
+  std::vector<std::string> parts;
+  if (drawable(roof.bytes_per_second)) parts.push_back(format_bandwidth(roof.bytes_per_second));
+  if (drawable(roof.flops_per_second)) parts.push_back(format_flops(roof.flops_per_second));
+  return "the roof: " + join(parts, ", ");
+}
 
+void draw_roofline(const std::vector<RoofPoint>& points, const Roof& roof, const Canvas& canvas,
+                   Drawing& drawing) {
   double x = points.front().intensity, low = 1e300, high = 0;
-  std::string human, llm;
+  std::string human, llm, tips;
   for (const RoofPoint& p : points) {
     low = std::min(low, p.flops);
     high = std::max(high, p.flops);
     (p.human ? human : llm) += fmt::format("{}\t{}\n", p.intensity, p.flops);
+    tips +=
+        fmt::format("{}\t{}\t{}: {}\n", p.intensity, p.flops, safe_label(p.m->version),
+                    format_flops(p.flops) +
+                        (p.m->measured->percent_of_peak > 0 ? ", " + percent_text(*p.m) + " of peak" : ""));
   }
-  std::string ceiling =
-      drawable(roof.bytes_per_second) && drawable(roof.flops_per_second)
-          ? fmt::format("x*{0} < {1} ? x*{0} : {1}", roof.bytes_per_second, roof.flops_per_second)
-      : drawable(roof.bytes_per_second) ? fmt::format("x*{}", roof.bytes_per_second)
-      : drawable(roof.flops_per_second) ? fmt::format("{}", roof.flops_per_second)
-                                        : "";
+  const bool memory = drawable(roof.bytes_per_second), compute = drawable(roof.flops_per_second);
+  const std::string ceiling = memory && compute ? fmt::format("x*{0} < {1} ? x*{0} : {1}",
+                                                              roof.bytes_per_second, roof.flops_per_second)
+                              : memory          ? fmt::format("x*{}", roof.bytes_per_second)
+                              : compute         ? fmt::format("{}", roof.flops_per_second)
+                                                : "";
   double left = x / 16, right = x * 16;
-  if (drawable(roof.bytes_per_second) && drawable(roof.flops_per_second))
-    right = std::max(right, 4 * roof.flops_per_second / roof.bytes_per_second);
-  if (drawable(roof.bytes_per_second)) high = std::max(high, roof.bytes_per_second * x);
-  double bottom = std::min(low / 3, drawable(roof.bytes_per_second) ? roof.bytes_per_second * left : low / 3),
-         top = high * 6;
-  if (drawable(roof.flops_per_second)) top = std::max(top, roof.flops_per_second * 2.5);
-
-  Draft d;
-  std::vector<std::string> story;
-  for (const RoofPoint& p : points) story.push_back(fmt::format("{}: {}", p.label, format_flops(p.flops)));
-  d.plot = {"roofline",
-            "Each version compared with the limits of the hardware",
-            fmt::format("Arithmetic intensity {:.3g} FLOP/B. {}", x, join(story, "; ")),
-            {},
-            {}};
-  d.height = 400;
-  d.data = {{"roof_human.dat", human},
-            {"roof_llm.dat", llm},
-            {"roof_labels.dat", label_rows(points, std::log10(top / bottom))}};
-  d.commands = axes("arithmetic intensity [FLOP/B]", "performance [FLOP/s]") +
-               fmt::format(
-                   "set logscale xy\nset xrange [{}:{}]\nset yrange [{}:{}]\nset format y '%.0s%c'\nset "
-                   "format x '%g'\nset key below\nset samples 600\n",
-                   left, right, bottom, top);
+  if (memory && compute) right = std::max(right, 4 * roof.flops_per_second / roof.bytes_per_second);
+  if (memory) high = std::max(high, roof.bytes_per_second * x);
+  const double bottom = std::min(low / 3, memory ? roof.bytes_per_second * left : low / 3);
+  const double top = std::max(high * 6, compute ? roof.flops_per_second * 2.5 : 0);
+  drawing.height = canvas.narrow ? 340 : 440;
+  drawing.commands =
+      axes("arithmetic intensity [FLOP/B]", "performance [FLOP/s]") +
+      fmt::format(
+          "set logscale xy\nset xrange [{}:{}]\nset yrange [{}:{}]\nset format y '%.0s%c'\nset "
+          "format x '%g'\nset samples 600\n",
+          left, right, bottom, top);
   std::vector<std::string> parts;
   if (!ceiling.empty())
-    parts.push_back(fmt::format("{} with lines lw 2 {} title 'the roof'", ceiling, ink("base")));
+    parts.push_back(fmt::format("{} with lines lw 2 {} title '{}'", ceiling, ink("base"), roof_text(roof)));
   if (!human.empty())
-    parts.push_back(
-        fmt::format("'roof_human.dat' using 1:2 with points pt 7 ps 1 {} title 'by hand'", ink("human")));
+    parts.push_back(fmt::format("{} using 1:2 with points pt 7 ps 0.9 {} title 'by hand'",
+                                drawing.data(canvas, "roof_human", human), ink("human")));
   if (!llm.empty())
-    parts.push_back(
-        fmt::format("'roof_llm.dat' using 1:2 with points pt 5 ps 1 {} title 'the model'", ink("llm")));
-  parts.push_back(
-      fmt::format("'roof_labels.dat' using 1:2:3 with labels left offset 1.2,0 textcolor rgb '{}' notitle",
-                  kInks[0].rgb));
-  d.commands += "plot " + join(parts, ", ") + "\nunset logscale\nset format x '% h'\nset format y '% h'\n";
-  return d;
+    parts.push_back(fmt::format("{} using 1:2 with points pt 5 ps 0.9 {} title 'the model'",
+                                drawing.data(canvas, "roof_llm", llm), ink("llm")));
+  const double least = std::log10(top / bottom) * 1.15 * canvas.font / (drawing.height - 100);
+  drawing.commands += "plot " + join(parts, ", ") +
+                      label_clauses(canvas, drawing, "roof_labels", roof_labels(points, least)) + ", " +
+                      hover(drawing.data(canvas, "roof_tips", tips)) +
+                      "\nunset logscale\nset format x '% h'\nset format y '% h'\n";
 }
 
-// ---- the samples
-// -----------------------------------------------------------------------------------------------
+std::optional<Draft> draft_roofline(const LedgerView& ledger, const std::optional<Roof>& given) {
+  const std::vector<RoofPoint> points = roof_points(ledger);
+  if (points.empty()) return std::nullopt;
+  Roof roof = given.value_or(Roof{}), derived = derived_roof(ledger);
+  if (!drawable(roof.bytes_per_second)) roof.bytes_per_second = derived.bytes_per_second;
+  if (!drawable(roof.flops_per_second)) roof.flops_per_second = derived.flops_per_second;
+  Plot plot{"roofline", "Each version compared with the limits of the hardware", "", {}, {}};
+  plot.columns = {"Version", "Intensity [FLOP/B]", "Performance", "Of peak"};
+  std::vector<std::string> story;
+  for (const RoofPoint& p : points) {
+    story.push_back(fmt::format("{}: {}", safe_label(p.m->version), format_flops(p.flops)));
+    plot.rows.push_back(
+        {p.m->version, fmt::format("{:.3g}", p.intensity), format_flops(p.flops), percent_text(*p.m)});
+  }
+  plot.description =
+      fmt::format("Arithmetic intensity {:.3g} FLOP/B. {}", points.front().intensity, join(story, "; "));
+  return drafted(
+      plot, [&](const Canvas& canvas, Drawing& drawing) { draw_roofline(points, roof, canvas, drawing); });
+}
+
+// ---- rows: the samples, and head to head ------------------------------------------------------------------
+
+// Rows have their text above them, so that it never competes with the data for width.
+constexpr int kRowHeight = 50, kAroundRows = 62;  // [px]
+
+std::string row_frame(std::size_t rows, double left, double right, const std::string& x) {
+  return axes(x, "") + fmt::format(
+                           "set xrange [{}:{}]\nset yrange [{}.5:0.3]\nset key off\nunset ytics\nset "
+                           "grid noytics xtics\nset border 1\n",
+                           left, right, rows);
+}
+
+std::string row_labels(const Canvas& canvas, Drawing& drawing, const std::string& name, double left,
+                       const std::vector<std::string>& texts) {
+  std::string rows;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    rows += fmt::format("{}\t{}\t{}\n", left, static_cast<double>(i) + 0.62, texts[i]);
+  return fmt::format(", {} using 1:2:3 with labels left offset 0.3,0 {} notitle",
+                     drawing.data(canvas, name, rows), text_ink("ink"));
+}
 
 struct ArmRow {
   std::string label, color;
   const Arm* arm;
+  std::vector<double> samples;
 };
-
-std::vector<ArmRow> arm_rows(const LedgerView& ledger, bool emulated) {
-  std::vector<ArmRow> rows;
-  const Measurement* human = ledger.best("human");
-  const Measurement* llm = ledger.best("llm");
-  const Measurement* stage = human != nullptr ? human : llm;
-  if (stage == nullptr || !stage->measured) return rows;
-  for (const Arm& arm : stage->measured->arms)
-    if (&arm != candidate_arm(*stage))
-      rows.push_back({safe_label(arm.name), emulated ? "muted" : "base", &arm});
-  if (human != nullptr && candidate_arm(*human) != nullptr)
-    rows.push_back(
-        {safe_label("by hand: " + human->version), emulated ? "muted" : "human", candidate_arm(*human)});
-  if (llm != nullptr && candidate_arm(*llm) != nullptr && is_emulated(*llm) == emulated)
-    rows.push_back({safe_label("model: " + llm->version), emulated ? "muted" : "llm", candidate_arm(*llm)});
-  return rows;
-}
 
 // At most `limit` samples, evenly spaced: a strip of 200 dots shows as much as one of 20,000.
 std::vector<double> thinned(const Arm& arm, std::size_t limit) {
@@ -312,269 +541,176 @@ std::vector<double> thinned(const Arm& arm, std::size_t limit) {
   return some;
 }
 
-std::optional<Draft> draft_samples(const LedgerView& ledger, bool emulated) {
-  std::vector<ArmRow> rows = arm_rows(ledger, emulated);
-  Draft d;
-  std::string tics, plots;
-  double low = 1e300, high = 0;
-  int row = 0;
-  std::vector<std::string> story;
-  for (const ArmRow& r : rows) {
-    std::vector<double> samples = thinned(*r.arm, 180);
-    if (samples.empty()) continue;
-    ++row;
-    std::string data;
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      // The golden ratio spreads the dots evenly without randomness, so that the page is the same every time.
-      double spread = std::fmod(static_cast<double>(i) * 0.61803398875, 1.0) - 0.5;
-      data += fmt::format("{}\t{:.4f}\n", samples[i], row + 0.5 * spread);
-      low = std::min(low, samples[i]);
-      high = std::max(high, samples[i]);
-    }
-    std::string file = fmt::format("samples_{}.dat", row);
-    d.data.emplace_back(file, data);
-    d.data.emplace_back(fmt::format("median_{}.dat", row),
-                        fmt::format("{0}\t{1}\n{0}\t{2}\n", r.arm->median_ms.point, row - 0.38, row + 0.38));
-    tics += fmt::format("0\t{}\t{}\n", row, r.label);
-    plots += fmt::format(
-        ", '{}' using 1:2 with points pt 7 ps 0.28 {} notitle, 'median_{}.dat' using 1:2 with lines lw 2.5 "
-        "{} notitle",
-        file, ink(r.color), row, ink("ink"));
-    story.push_back(fmt::format("{}: median {}", r.label, format_time_ms(r.arm->median_ms.point)));
-  }
-  if (row == 0) return std::nullopt;
-  d.plot = {
-      "samples",
-      emulated ? "Emulated samples (they say nothing about speed)" : "Samples of each arm, and their median",
-      join(story, "; "),
-      {},
-      {}};
-  d.height = 110 + 58 * row;
-  d.data.emplace_back("samples_tics.dat", tics);
-  double margin = std::max((high - low) * 0.06, high * 0.01);
-  d.commands = axes(emulated ? "emulated CPU time [ms]" : "time of one launch [ms], GPU-cold", "") +
-               fmt::format("set xrange [{}:{}]\nset yrange [{}.5:0.5]\nset key off\nset grid noytics\n",
-                           std::max(0.0, low - margin), high + margin, row);
-  d.commands +=
-      "plot 'samples_tics.dat' using 1:2:ytic(3) with points pt -1 notitle" + plots + "\nset grid ytics\n";
-  return d;
-}
-
-// ---- head to head
-// ----------------------------------------------------------------------------------------------
-
-struct BarRow {
-  std::string label, color;
-  Interval value;
-  double percent;
-};
-
-std::vector<BarRow> bar_rows(const LedgerView& ledger, bool emulated) {
-  std::vector<BarRow> rows;
-  auto add = [&](const Measurement& m, const std::string& label, const char* color) {
-    const Arm* arm = candidate_arm(m);
-    if (!emulated && is_judged(m))
-      rows.push_back({label, color, *m.measured->speedup, m.measured->percent_of_peak});
-    if (emulated && arm != nullptr && drawable(arm->median_ms.point))
-      rows.push_back({label, "muted", arm->median_ms, 0});
+std::vector<ArmRow> arm_rows(const LedgerView& ledger) {
+  std::vector<ArmRow> rows;
+  const Measurement* human = ledger.best("human");
+  const Measurement* llm = ledger.best("llm");
+  const Measurement* stage = human != nullptr ? human : llm;
+  if (stage == nullptr || !stage->measured || is_emulated(*stage)) return rows;
+  const auto add = [&](const std::string& label, const char* color, const Arm* arm) {
+    if (arm == nullptr) return;
+    std::vector<double> samples = thinned(*arm, 180);
+    if (!samples.empty()) rows.push_back({safe_label(label), color, arm, std::move(samples)});
   };
-  if (!emulated) rows.push_back({"reference", "base", {1, 1, 1}, 0});
-  if (const Measurement* best = ledger.best("human")) add(*best, safe_label(best->version), "human");
-  for (const Measurement* m : ledger.versions("llm"))
-    if (m->gate_one == GateOne::kPassed && is_emulated(*m) == emulated)
-      add(*m, safe_label(m->version), "llm");
+  for (const Arm& arm : stage->measured->arms)
+    if (&arm != candidate_arm(*stage)) add(arm.name, "base", &arm);
+  if (human != nullptr) add("by hand: " + human->version, "human", candidate_arm(*human));
+  if (llm != nullptr && !is_emulated(*llm)) add("model: " + llm->version, "llm", candidate_arm(*llm));
   return rows;
 }
 
-std::string bar_panel(const std::vector<BarRow>& rows, const char* file, double top) {
-  std::string plot = fmt::format(
-      "set xrange [0.4:{}.6]\nset yrange [0:{}]\nset key off\nplot '{}' using 1:(0):xtic(6) with points pt "
-      "-1 notitle",
-      rows.size(), top, file);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    plot += fmt::format(", '{}' using 1:2 every ::{}::{} with boxes fs solid 0.85 noborder {} notitle", file,
-                        i, i, ink(rows[i].color));
-  return plot;
-}
-
-std::optional<Draft> draft_head_to_head(const LedgerView& ledger, bool emulated) {
-  std::vector<BarRow> rows = bar_rows(ledger, emulated);
-  if (rows.size() < (emulated ? 1u : 2u)) return std::nullopt;
-  std::string data;
-  double top = 0, top_percent = 100;
-  bool percents = false;
-  std::vector<std::string> story;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const BarRow& r = rows[i];
-    data += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\n", i + 1, r.value.point, r.value.low, r.value.high,
-                        r.percent, r.label);
-    top = std::max({top, r.value.point, r.value.high});
-    percents |= r.percent > 0;
-    top_percent = std::max(top_percent, r.percent * 1.1);  // a value above 100 % must not be cut off
-    story.push_back(r.label + ": " +
-                    (emulated ? format_time_ms(r.value.point) + " emulated" : format_speedup(r.value.point)) +
-                    (r.percent > 0 ? fmt::format(", {:.0f} % of peak", r.percent) : ""));
+std::optional<Draft> draft_samples(const LedgerView& ledger) {
+  const std::vector<ArmRow> rows = arm_rows(ledger);
+  if (rows.empty()) return std::nullopt;
+  Plot plot{"samples", "Samples of each arm; the line is their median", "", {}, {}};
+  plot.columns = {"Arm", "Median", "95 % from", "to", "Fastest sample", "Slowest sample"};
+  double low = 1e300, high = 0;
+  std::vector<std::string> story, texts;
+  for (const ArmRow& r : rows) {
+    const auto [least, most] = std::minmax_element(r.samples.begin(), r.samples.end());
+    low = std::min(low, *least);
+    high = std::max(high, *most);
+    const Interval& median = r.arm->median_ms;
+    story.push_back(fmt::format("{}: median {}", r.label, format_time_ms(median.point)));
+    texts.push_back(fmt::format("{}: {}", r.label, format_time_ms(median.point)));
+    plot.rows.push_back({r.label, format_time_ms(median.point), format_time_ms(median.low),
+                         format_time_ms(median.high), format_time_ms(*least), format_time_ms(*most)});
   }
-  Draft d;
-  d.plot = {"head-to-head",
-            emulated ? "Emulated times side by side (they say nothing about speed)"
-                     : "Speedup with its interval, and percent of peak",
-            join(story, "; "),
-            {},
-            {}};
-  d.data = {{"bars.dat", data}};
-  d.commands =
-      fmt::format("set boxwidth 0.55\n{}", rows.size() > 3 ? "set xtics rotate by -25 nomirror\n" : "");
-  if (percents) d.commands += "set multiplot layout 1,2\n";
-  d.commands += axes("", emulated ? "emulated CPU time [ms]" : "speedup over the baseline") +
-                bar_panel(rows, "bars.dat", top * 1.15) + ", " + interval_bars("bars.dat", ink("ink")) + "\n";
-  if (percents)
-    d.commands +=
-        axes("", "percent of peak [%]") +
-        replace_all(bar_panel(rows, "bars.dat", top_percent), "using 1:2 every", "using 1:5 every") +
-        (top_percent > 100 ? ", 100 with lines dt 2 " + ink("ink") + " notitle" : "") + "\nunset multiplot\n";
-  d.commands += "set xtics norotate\n";
-  return d;
-}
-
-// ---- gnuplot
-// ---------------------------------------------------------------------------------------------------
-
-constexpr const char* kPreamble =
-    "set encoding utf8\n"
-    "set datafile separator tab\n"
-    "set border 3 lw 0.8 {ink}\n"
-    "set tics nomirror scale 0.5 textcolor rgb '{rgb}'\n"
-    "set key textcolor rgb '{rgb}' samplen 2 spacing 1.2\n"
-    "set grid ytics {grid} lw 0.7 dt 1\n"
-    "set pointintervalbox 0\n";
-
-std::string script_of(const std::vector<Draft>& drafts) {
-  std::string script;
-  for (const Draft& d : drafts) {
-    script += "reset\n" + fmt::format(fmt::runtime(kPreamble), fmt::arg("ink", ink("ink")),
-                                      fmt::arg("grid", ink("grid")), fmt::arg("rgb", kInks[0].rgb));
-    script += fmt::format(
-        "set terminal svg size {},{} dynamic noenhanced font 'sans-serif,13'\nset output '{}.svg'\n", kWidth,
-        d.height, d.plot.name);
-    script += d.commands + "unset output\n";
-  }
-  return script;
-}
-
-std::string escape_xml(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
-
-// gnuplot writes a colour as "rgb( 17,  18,  19)" or "rgb(17,18,19)", and its default colours by name.
-void recolour(std::string& svg) {
-  for (const Ink& i : kInks) {
-    auto channel = [&](int at) { return std::stoi(std::string(i.rgb + at, 2), nullptr, 16); };
-    int red = channel(1), green = channel(3), blue = channel(5);
-    svg = replace_all(svg, fmt::format("rgb({:3d}, {:3d}, {:3d})", red, green, blue), i.css);
-    svg = replace_all(svg, fmt::format("rgb({},{},{})", red, green, blue), i.css);
-  }
-  // The remaining colours are defaults of gnuplot.
-  for (std::size_t at = 0; (at = svg.find("rgb(", at)) != std::string::npos;)
-    if (std::size_t close = svg.find(')', at); close != std::string::npos)
-      svg.replace(at, close + 1 - at, "var(--plot-ink)");
-    else
-      break;
-  for (auto [name, css] :
-       {std::pair{"black", "var(--plot-ink)"}, {"gray", "var(--plot-ink)"}, {"white", "var(--paper)"}})
-    for (char quote : {'\'', '"'})
-      svg = replace_all(svg, fmt::format("{0}{1}{0}", quote, name), fmt::format("{0}{1}{0}", quote, css));
-}
-
-// Turns gnuplot's file into an element for the page: one <svg> with a name, a description, unique ids, and
-// the page's colours.
-std::string to_inline(std::string svg, const Plot& plot, int height) {
-  std::size_t begin = svg.find("<svg"), open_end = begin == std::string::npos ? begin : svg.find('>', begin),
-              end = svg.rfind("</svg>");
-  if (open_end == std::string::npos || end == std::string::npos || end < open_end) return {};
-  std::string body = svg.substr(open_end + 1, end - open_end - 1);
-  // Remove gnuplot's titles and descriptions ("Gnuplot", "gnuplot_plot_2"): a browser would show them as
-  // tooltips.
-  for (std::string tag : {"title", "desc"})
-    for (std::size_t from; (from = body.find("<" + tag + ">")) != std::string::npos;) {
-      std::size_t to = body.find("</" + tag + ">", from);
-      if (to == std::string::npos) return {};
-      body.erase(from, to + tag.size() + 3 - from);
+  plot.description = join(story, "; ");
+  const double margin = std::max((high - low) * 0.06, high * 0.01), left = std::max(0.0, low - margin);
+  return drafted(plot, [&](const Canvas& canvas, Drawing& drawing) {
+    drawing.height = kAroundRows + kRowHeight * static_cast<int>(rows.size());
+    std::string plots, tips;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      std::string data;
+      const double middle = static_cast<double>(row) + 1.12;
+      for (std::size_t i = 0; i < rows[row].samples.size(); ++i) {
+        // The golden ratio spreads the dots evenly without randomness, so that the page is the same every
+        // time.
+        const double spread = std::fmod(static_cast<double>(i) * 0.61803398875, 1.0) - 0.5;
+        data += fmt::format("{}\t{:.4f}\n", rows[row].samples[i], middle + 0.36 * spread);
+      }
+      const double median = rows[row].arm->median_ms.point;
+      plots += fmt::format(
+          ", {} using 1:2 with points pt 7 ps 0.28 {} notitle, {} using 1:2 with lines lw 2.5 {} notitle",
+          drawing.data(canvas, fmt::format("samples_{}", row), data), ink(rows[row].color),
+          drawing.data(canvas, fmt::format("median_{}", row),
+                       fmt::format("{0}\t{1}\n{0}\t{2}\n", median, middle - 0.26, middle + 0.26)),
+          ink("ink"));
+      tips += fmt::format("{}\t{}\t{}\n", median, middle, story[row]);
     }
-  // Inline plots share one id space, so each plot's ids get a prefix.
-  std::string prefix = replace_all(plot.name, "-", "_") + "_";
-  recolour(body);
-  for (const char* name : {"id='", "id=\"", "href='#", "href=\"#", "url(#"})
-    body = replace_all(body, name, name + prefix);
-  return fmt::format(
-      "<svg class=\"plot\" role=\"img\" viewBox=\"0 0 {} {}\" aria-labelledby=\"{}title {}desc\" "
-      "xmlns=\"http://www.w3.org/2000/svg\" "
-      "xmlns:xlink=\"http://www.w3.org/1999/xlink\"><title id=\"{}title\">{}</title><desc "
-      "id=\"{}desc\">{}</desc>{}</svg>",
-      kWidth, height, prefix, prefix, prefix, escape_xml(plot.title), prefix, escape_xml(plot.description),
-      body);
+    drawing.commands = row_frame(rows.size(), left, high + margin, "time of one launch [ms], cold cache") +
+                       "plot -1 notitle" + plots + row_labels(canvas, drawing, "samples_text", left, texts) +
+                       ", " + hover(drawing.data(canvas, "samples_tips", tips)) + "\n";
+  });
 }
 
-// RAII temporary folder.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code error;
-    std::string pattern = (fs::temp_directory_path(error) / "capstone-plot-XXXXXX").string();
-    if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
+struct BarRow {
+  std::string version, text, color;
+  Interval value;
 };
 
-Result<void> run_gnuplot(std::vector<Draft>& drafts, const Resources& resources) {
-  std::optional<fs::path> program = find_program("gnuplot", resources.path_variable);
-  if (!program)
-    return fail("install gnuplot to see the plots", "gnuplot", "the tables have the same numbers",
-                ExitCode::kEnvironment);
-  TemporaryFolder folder;
-  if (folder.path().empty())
-    return fail("cannot create a temporary folder for the plots", "", "check TMPDIR and the free disk space",
-                ExitCode::kEnvironment);
-  for (const Draft& d : drafts)
-    for (const auto& [name, bytes] : d.data) CAPSTONE_CHECK(write_new_file(folder.path() / name, bytes));
-  CAPSTONE_CHECK(write_new_file(folder.path() / "plots.gp", script_of(drafts)));
-  ProcessSpec spec;
-  spec.argv = {program->string(), "-d", "plots.gp"};
-  spec.cwd = folder.path();
-  spec.timeout = std::chrono::seconds(20);
-  CAPSTONE_TRY(ProcessResult run, run_process(spec));
-  if (!run.ok())
-    return fail("gnuplot failed: " + std::string(trim(split(std::string(trim(run.err)), '\n').front())),
-                "gnuplot", "", ExitCode::kEnvironment);
-  for (Draft& d : drafts) {
-    Result<std::string> svg = read_file(folder.path() / (d.plot.name + ".svg"), std::size_t{8} << 20);
-    if (svg) d.plot.svg = to_inline(*svg, d.plot, d.height);
-    if (d.plot.svg.empty()) d.plot.note = "gnuplot drew nothing for this plot";
-  }
-  return {};
+// The rows with the largest (or smallest) values after the first `fixed` ones, which stay.
+void keep_best(std::vector<BarRow>& rows, std::size_t fixed, bool largest) {
+  if (rows.size() <= kMostBars) return;
+  std::stable_sort(rows.begin() + static_cast<std::ptrdiff_t>(fixed), rows.end(),
+                   [&](const BarRow& a, const BarRow& b) {
+                     return largest ? a.value.point > b.value.point : a.value.point < b.value.point;
+                   });
+  rows.resize(kMostBars);
 }
+
+// Horizontal bars from zero, with intervals where they have a width.
+Draft bars(Plot plot, const std::vector<BarRow>& rows, const std::string& x) {
+  double top = 0;
+  for (const BarRow& r : rows) top = std::max({top, r.value.point, r.value.high});
+  std::vector<std::string> texts;
+  for (const BarRow& r : rows) texts.push_back(r.text);
+  plot.description = join(texts, "; ");
+  return drafted(plot, [&](const Canvas& canvas, Drawing& drawing) {
+    drawing.height = kAroundRows + kRowHeight * static_cast<int>(rows.size());
+    std::string plots, intervals, tips;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const double middle = static_cast<double>(i) + 1.1;
+      plots += fmt::format(", {} using 1:2:3:4:5:6 with boxxyerror fs solid 0.85 noborder {} notitle",
+                           drawing.data(canvas, fmt::format("bar_{}", i),
+                                        fmt::format("{0}\t{1}\t0\t{0}\t{2}\t{3}\n", rows[i].value.point,
+                                                    middle, middle - 0.2, middle + 0.2)),
+                           ink(rows[i].color));
+      if (rows[i].value.high > rows[i].value.low)
+        intervals += fmt::format("{}\t{}\t{}\n", rows[i].value.low, middle, rows[i].value.high);
+      tips += fmt::format("{}\t{}\t{}\n", rows[i].value.point, middle, rows[i].text);
+    }
+    drawing.commands = row_frame(rows.size(), 0, top * 1.06, x);
+    drawing.commands += "plot -1 notitle" + plots;
+    if (!intervals.empty())
+      drawing.commands +=
+          fmt::format(", {} using 1:2:($3-$1):(0) with vectors heads size graph 0.006,90 lw 1.6 {} notitle",
+                      drawing.data(canvas, "bar_intervals", intervals), ink("ink"));
+    drawing.commands += row_labels(canvas, drawing, "bar_text", 0, texts) + ", " +
+                        hover(drawing.data(canvas, "bar_tips", tips)) + "\n";
+  });
+}
+
+std::optional<Draft> draft_head_to_head(const LedgerView& ledger) {
+  std::vector<BarRow> rows{{"baseline", "baseline: 1.00x", "base", {1, 1, 1}}};
+  const auto add = [&](const Measurement* m, const char* color) {
+    if (m != nullptr && is_judged(*m) && m->gate_one == GateOne::kPassed)
+      rows.push_back({m->version, judged_text(*m), color, *m->measured->speedup});
+  };
+  add(ledger.best("human"), "human");
+  const std::size_t fixed = rows.size();
+  for (const Measurement* m : ledger.versions("llm")) add(m, "llm");
+  if (rows.size() < 2) return std::nullopt;
+  Plot plot{"head-to-head", "Speedup over the baseline, with its 95 % interval", "", {}, {}};
+  if (rows.size() > kMostBars) plot.title += fmt::format(": the best {}", kMostBars);
+  keep_best(rows, fixed, true);
+  plot.columns = {"Version", "Speedup [95 %]", "Of peak"};
+  for (const BarRow& r : rows)
+    if (const Measurement* m = ledger.find(r.version))
+      plot.rows.push_back({r.version, speedup_text(*m), percent_text(*m)});
+  return bars(std::move(plot), rows, "speedup over the baseline");
+}
+
+// Without a GPU: the global memory traffic of the best kernels.
+std::optional<Draft> draft_counted_head_to_head(const LedgerView& ledger) {
+  constexpr double kKiB = 1024;
+  const VersionCounts counts(ledger);
+  std::vector<BarRow> rows;
+  const auto add = [&](const Measurement* m, const char* color) {
+    const Explanation* e =
+        m != nullptr && m->gate_one == GateOne::kPassed ? counts.of(m->candidate, m->version) : nullptr;
+    if (e == nullptr) return;
+    const double needed = e->compulsory_bytes / kKiB, moved = e->moved_bytes() / kKiB;
+    if (rows.empty() && needed > 0)
+      rows.push_back({"",
+                      "what the problem needs: " + format_bytes(e->compulsory_bytes),
+                      "base",
+                      {needed, needed, needed}});
+    rows.push_back({m->version,
+                    safe_label(m->version) + ": " + format_bytes(e->moved_bytes()) +
+                        (needed > 0 ? fmt::format(", {:.3g} times what is needed", moved / needed) : ""),
+                    color,
+                    {moved, moved, moved}});
+  };
+  add(ledger.best("human"), "human");
+  const std::size_t fixed = rows.size();
+  for (const Measurement* m : ledger.versions("llm")) add(m, "llm");
+  if (rows.empty()) return std::nullopt;
+  Plot plot{"head-to-head",
+            fmt::format("Global memory traffic, counted on the CPU at {}", counts.sizes()),
+            "",
+            {},
+            {}};
+  if (rows.size() > kMostBars) plot.title += fmt::format(": the best {}", kMostBars);
+  keep_best(rows, fixed, false);
+  plot.columns = {"Version", "Global memory traffic"};
+  for (const BarRow& r : rows)
+    plot.rows.push_back({r.version.empty() ? "needed" : r.version, format_bytes(r.value.point * kKiB)});
+  return bars(std::move(plot), rows, "global memory traffic [KiB]");
+}
+
+}  // namespace
 
 bool only_emulated(const LedgerView& ledger) {
   for (const auto* list : {&ledger.human, &ledger.llm})
@@ -583,24 +719,23 @@ bool only_emulated(const LedgerView& ledger) {
   return true;
 }
 
-}  // namespace
-
 std::vector<Plot> draw_plots(const LedgerView& ledger, const std::optional<Roof>& roof,
                              const Resources& resources) {
-  bool emulated = only_emulated(ledger);
   std::vector<Draft> drafts;
-  for (std::optional<Draft>& d :
-       std::array{draft_climb(ledger, emulated), draft_roofline(ledger, roof),
-                  draft_samples(ledger, emulated), draft_head_to_head(ledger, emulated)})
-    if (d) drafts.push_back(std::move(*d));
-  if (drafts.empty()) return {};
-  Result<void> drawn = run_gnuplot(drafts, resources);
-  std::vector<Plot> plots;
-  for (Draft& d : drafts) {
-    if (!drawn) d.plot.note = drawn.error().what;
-    plots.push_back(std::move(d.plot));
+  const auto add = [&](std::optional<Draft> draft) {
+    if (draft) drafts.push_back(std::move(*draft));
+  };
+  const bool emulated = only_emulated(ledger);
+  add(draft_counts(ledger, emulated ? 1 : 2));
+  if (emulated) {
+    add(draft_counted_head_to_head(ledger));
+  } else {
+    add(draft_climb(ledger));
+    add(draft_roofline(ledger, roof));
+    add(draft_samples(ledger));
+    add(draft_head_to_head(ledger));
   }
-  return plots;
+  return render_plots(std::move(drafts), resources);
 }
 
 }  // namespace capstone

@@ -1,5 +1,5 @@
 #pragma once
-// Plots as inline SVG, drawn by gnuplot.
+// The plots of a report, from the ledger.
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,16 +20,20 @@ struct Roof {
 
 /// One finished plot.
 struct Plot {
-  std::string name;         ///< "climb", "roofline", "samples", "head-to-head"
-  std::string title;        ///< one line
-  std::string description;  ///< the content of the plot in words, for readers who cannot see it
-  std::string svg;          ///< an <svg> element for a page; empty when the plot was not drawn
-  std::string note;         ///< why the plot was not drawn
+  std::string name;                       ///< "climb", "counts", "roofline", "samples", "head-to-head"
+  std::string title;                      ///< one line
+  std::string description;                ///< the content of the plot in words, for readers who cannot see it
+  std::vector<std::string> columns = {};  ///< of the data that it shows
+  std::vector<std::vector<std::string>> rows = {};  ///< a text for each column
+  std::string svg = {};   ///< <svg> elements for a page, wide and narrow; empty when the plot was not drawn
+  std::string note = {};  ///< why the plot was not drawn
 };
 
-/// Draws every plot that the ledger has data for, in one gnuplot process. Never fails: a plot that cannot be
-/// drawn has a note instead. A student's text never becomes a gnuplot command: labels are passed in data
-/// files and reduced to letters, digits and a few other characters.
+/// Whether nothing in the ledger ran on a GPU. Then its times say nothing, and counts show progress.
+bool only_emulated(const LedgerView& ledger);
+
+/// Draws every plot that the ledger has data for, in one gnuplot process. Times and speedups are only plotted
+/// if they come from a GPU. Never fails: a plot that cannot be drawn has a note instead.
 std::vector<Plot> draw_plots(const LedgerView& ledger, const std::optional<Roof>& roof,
                              const Resources& resources);
 

@@ -80,11 +80,21 @@ Result<Groups> read_all(const Context& context, const FastPArguments& arguments)
   return groups;
 }
 
+// Whether any correct sample has a speedup. Without one, nothing is known about speed: no GPU was used.
+bool is_judged(const std::vector<Solution>& solutions) {
+  return std::any_of(solutions.begin(), solutions.end(),
+                     [](const Solution& s) { return s.correct && s.speedup.has_value(); });
+}
+bool has_correct(const std::vector<Solution>& solutions) {
+  return std::any_of(solutions.begin(), solutions.end(), [](const Solution& s) { return s.correct; });
+}
+
 // The whole curve, 0 to 4, drawn by gnuplot. Names of groups travel as data.
 Result<void> draw(const Context& context, const Groups& groups, const fs::path& file) {
   std::string data, plots;
   int index = 0;
   for (const auto& [who, solutions] : groups) {
+    if (has_correct(solutions) && !is_judged(solutions)) continue;
     std::string name;
     for (char c : who) name += std::isalnum(static_cast<unsigned char>(c)) || c == ' ' || c == '-' ? c : '_';
     data += name + "\n";
@@ -99,6 +109,9 @@ Result<void> draw(const Context& context, const Groups& groups, const fs::path& 
         index ? ", " : "", index, index + 1);
     ++index;
   }
+  if (index == 0)
+    return fail("not judged: no sample was timed on a GPU, so there is no curve", file.string(),
+                "measure on a machine with a GPU, or leave --svg out", ExitCode::kEnvironment);
   const fs::path points = fs::path(file.string() + ".points");
   CAPSTONE_CHECK(write_file_atomic(points, data));
   ProcessSpec spec;
@@ -136,9 +149,14 @@ Result<ExitCode> curve(const Context& context, const FastPArguments& arguments) 
     Table table({"p", "right and faster", "share", "95 % band", "whole interval above p"});
     Json points = Json::array(), passes = Json::array();
     int problems = 0;
+    const bool judged = is_judged(solutions) || !has_correct(solutions);
     for (double p : {0.0, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0}) {
       const FastPoint point = fast_p(solutions, p);
       problems = point.problems;
+      if (p > 0 && !judged) {
+        points.push_back({{"p", p}, {"problems", point.problems}, {"judged", false}});
+        continue;
+      }
       table.row({fmt::format("{:g}", p), fmt::format("{} of {}", point.hits, point.problems),
                  fmt::format("{:.1f} %", 100 * point.share.point),
                  fmt::format("{:.1f} to {:.1f} %", 100 * point.share.low, 100 * point.share.high),
@@ -168,7 +186,9 @@ Result<ExitCode> curve(const Context& context, const FastPArguments& arguments) 
       t.out(t.paint(Tone::kBold, fmt::format("{}: {} problem{}, {} sample{}; the best of each problem counts",
                                              who, problems, problems == 1 ? "" : "s", solutions.size(),
                                              solutions.size() == 1 ? "" : "s")) +
-            "\n" + table.text(t) + said + "\n");
+            "\n" + table.text(t) +
+            (judged ? "" : "\nfaster than p: not judged, because no sample was timed on a GPU") + said +
+            "\n");
   }
   if (context.json) t.out(all.dump(2));
   if (!arguments.svg.empty()) {

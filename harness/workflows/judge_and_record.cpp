@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/analysis/explain/explain.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -51,6 +52,27 @@ void forget_places(Measurement& m, const fs::path& root, const std::string& home
     for (Arm& arm : m.measured->arms) forget(arm.label);
 }
 
+// Without a GPU, counts show progress. The instrumented build that found no fault gives them: it is in the
+// cache, so that this takes one more run at the problem's `emulate` size.
+Result<void> record_counts(const Project& project, const Measurement& m, const fs::path& source,
+                           const Workspace& workspace, const std::string& machine,
+                           const ProgressSink& progress) {
+  ExplainRequest request{&project.problem, source, project.problem.emulate, {}};
+  CAPSTONE_TRY(request.device, find_device_like("h100"));
+  Result<Explanation> counted = explain(request, workspace.resources, narration_to(progress));
+  if (!counted) {
+    if (counted.error().code == ExitCode::kInterrupted) return fail(counted.error());
+    report_note(progress, fmt::format("note: {} has no counts: {}", m.version, counted.error().what));
+    return {};
+  }
+  counted->candidate = m.candidate;
+  counted->version = m.version;
+  counted->source = m.source;
+  counted->source_sha256 = m.source_sha256;
+  CAPSTONE_CHECK(append_record(project.ledger(), "explanation", Json(*counted), machine));
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Measurement>> judge_and_record(const Project& project,
@@ -96,6 +118,9 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project,
     // Without isolation a kernel can read the key and write records with it.
     const JudgeKey* signer = m.isolation.empty() || m.isolation.starts_with("none") ? nullptr : &key;
     CAPSTONE_CHECK(append_record(project.ledger(), "measurement", Json(m), machine, signer));
+    if (m.backend == Backend::kEmulated && m.gate_one == GateOne::kPassed && !options.quick &&
+        candidates[i].source.extension() == ".cu")
+      CAPSTONE_CHECK(record_counts(project, m, candidates[i].source, workspace, machine, progress));
   }
   return measurements;
 }

@@ -1,7 +1,7 @@
 {{%AUTOESCAPE context="HTML"}}
 <div class="figure" id="figure-{{NAME}}">
 <h3>{{TITLE}}</h3>
-{{#BLOCK}}{{#TABLE}}<div class="scroll"><table>{{#CAPTION}}<caption>{{TEXT}}</caption>{{/CAPTION}}
+{{#BLOCK}}{{#TABLE}}<div class="scroll"><table>{{#CAPTION}}<caption><span>{{TEXT}}</span></caption>{{/CAPTION}}
 <thead><tr>{{#COLUMN}}<th scope="col" class="{{KIND}}">{{TITLE}}</th>{{/COLUMN}}</tr></thead>
 <tbody>{{#ROW}}
 <tr>{{#CELL}}<td class="{{KIND}} {{TONE}} {{WEIGHT}}">{{TEXT}}</td>{{/CELL}}</tr>{{/ROW}}
@@ -12,5 +12,10 @@
 {{/FACTS}}{{#OPEN_CODE}}<details open="open"><summary>{{SUMMARY}}</summary><pre><code>{{TEXT:p}}</code></pre></details>
 {{/OPEN_CODE}}{{#CODE}}<details><summary>{{SUMMARY}}</summary><pre><code>{{TEXT:p}}</code></pre></details>
 {{/CODE}}{{#HEADING}}<h4>{{TEXT}}</h4>
-{{/HEADING}}{{#FIGURE}}<figure><div class="scroll">{{SVG:none}}</div><figcaption>{{TEXT}}</figcaption></figure>
+{{/HEADING}}{{#FIGURE}}<figure>{{SVG:none}}<figcaption>{{TEXT}}</figcaption>
+<details class="data"><summary>The data of this plot</summary><div class="scroll"><table>
+<thead><tr>{{#COLUMN}}<th scope="col">{{TITLE}}</th>{{/COLUMN}}</tr></thead>
+<tbody>{{#ROW}}
+<tr>{{#CELL}}<td class="text">{{TEXT}}</td>{{/CELL}}</tr>{{/ROW}}
+</tbody></table></div></details></figure>
 {{/FIGURE}}{{/BLOCK}}</div>

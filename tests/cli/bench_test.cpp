@@ -139,9 +139,23 @@ TEST_F(Recorded, PageIsWholeEscapedAndMarkedAsRecorded) {
   const std::string page = slurp(home_ / "stairs.html");
   EXPECT_TRUE(says(page, "measured on another machine at another time"));
   EXPECT_TRUE(says(page, "one pass &lt;online&gt;."));
-  EXPECT_TRUE(says(page, "2.50×"));
+  EXPECT_TRUE(says(page, "<span class=\"gain good\">2.50×</span>"));
+  EXPECT_TRUE(says(page, "<div class=\"track\" role=\"img\"")) << "a dot on an axis";
+  EXPECT_TRUE(says(page, "<li class=\"axis\" aria-hidden=\"true\">"));
+  EXPECT_FALSE(says(page, "<rect")) << "a bar on a truncated logarithm";
   EXPECT_EQ(page.find("{{"), std::string::npos) << "a placeholder is left";
   EXPECT_EQ(page.find("<script"), std::string::npos);
+}
+
+TEST_F(Recorded, ASlowerRungIsNotGreen) {
+  const Outcome shown =
+      capstone({"ladder", "softmax", "--recorded", "h200", "--html", "stairs.html"}, {.cwd = home_});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "dots: the times on a logarithmic axis, the fastest on the left"));
+  EXPECT_TRUE(says(shown.out, "●")) << shown;
+  const std::string page = slurp(home_ / "stairs.html");
+  EXPECT_TRUE(says(page, "<span class=\"gain plain\">0.93×</span>"));
+  EXPECT_FALSE(says(page, "<span class=\"gain good\">0."));
 }
 
 TEST_F(Recorded, PageOfOneLadderAtTwoSizesHasOneHeading) {

@@ -95,6 +95,43 @@ TEST_F(Explain, WritesTheSourceAsAHeatMap) {
   EXPECT_TRUE(says(unwritable.err, "no-such-folder"));
 }
 
+TEST_F(Explain, TheHeatMapBeginsWithTheCodeAndHighlightsIt) {
+  fs::path root = project_with(strided_kernel());
+  ASSERT_EQ(explain(root, {"--html", "heat.html"}).code, 0);
+  const std::string page = slurp(root / "heat.html");
+  EXPECT_LT(page.find(">Source</th>"), page.find(">Cost</th>"));
+  EXPECT_TRUE(says(page, "<span class=\"directive\">#include"));
+  EXPECT_TRUE(says(page, "<span class=\"keyword\">__global__</span>"));
+  EXPECT_EQ(page.find("{{"), std::string::npos);
+}
+
+TEST_F(Explain, MeasuringWithoutAGpuRecordsTheCountsOfWhatPassed) {
+  const fs::path root = project("project", "02");
+  ASSERT_EQ(measure(root, {"--quick"}).code, 0);
+  EXPECT_TRUE(records(root, "explanation").empty()) << "--quick has no instrumented build";
+  ASSERT_EQ(measure(root).code, 0);
+  const std::vector<Json> kept = records(root, "explanation");
+  ASSERT_EQ(kept.size(), 1u);
+  const Json& body = kept[0]["body"];
+  EXPECT_EQ(body["candidate"], "human");
+  EXPECT_EQ(body["version"], "v1");
+  EXPECT_EQ(body["source"], "human/kernel.cu");
+  EXPECT_EQ(body["source_sha256"], records(root, "measurement")[0]["body"]["source_sha256"]);
+  EXPECT_GT(body["total"]["global"]["units"].get<int>(), 0);
+  EXPECT_EQ(body["floor"]["modelled_not_measured"], true);
+  expect_ledger_intact(root);
+  ASSERT_EQ(capstone({"report"}, {.cwd = root}).code, 0);
+  const std::string page = slurp(root / "report" / "worklog.html");
+  EXPECT_TRUE(says(page, "Global memory traffic"));
+  EXPECT_TRUE(says(page, "Of the minimum"));
+}
+
+TEST_F(Explain, AKernelThatFailsHasNoCounts) {
+  fs::path root = project_with(strided_kernel());
+  ASSERT_EQ(measure(root).code, 1);
+  EXPECT_TRUE(records(root, "explanation").empty());
+}
+
 TEST_F(Explain, JsonHasEveryCount) {
   fs::path root = project_with(strided_kernel());
   Outcome explained = explain(root, {"--format", "json", "--on", "4090"});

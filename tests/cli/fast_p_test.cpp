@@ -77,6 +77,24 @@ TEST_F(FastPs, AnAttemptWithoutCodeIsOneOfTheSamples) {
   EXPECT_EQ(all["llm"]["pass_at_k"][0]["unbiased"], 0.25) << shown;
 }
 
+TEST_F(FastPs, WithoutAGpuSpeedIsNotJudgedAndNoCurveIsDrawn) {
+  spit(home_ / "untimed.json", R"({"1": [{"sample_id": 0, "compiled": true, "correctness": true}]})");
+  const std::string file = (home_ / "untimed.json").string(), svg = (home_ / "curve.svg").string();
+  const Outcome shown = capstone({"fast-p", file});
+  ASSERT_EQ(shown.code, 0) << shown;
+  EXPECT_TRUE(says(shown.out, "1 of 1")) << "p = 0: correct";
+  EXPECT_FALSE(says(shown.out, "0 of 1")) << shown;
+  EXPECT_TRUE(says(shown.out, "faster than p: not judged, because no sample was timed on a GPU"));
+  const Json all = Json::parse(capstone({"fast-p", file, "--format", "json"}).out, nullptr, false);
+  EXPECT_EQ(all["untimed"]["fast_p"][0]["hits"], 1);
+  EXPECT_EQ(all["untimed"]["fast_p"][3]["judged"], false);
+  EXPECT_FALSE(all["untimed"]["fast_p"][3].contains("hits"));
+  const Outcome drawn = capstone({"fast-p", file, "--svg", svg});
+  EXPECT_EQ(drawn.code, 3) << drawn;
+  EXPECT_TRUE(says(drawn.err, "not judged: no sample was timed on a GPU, so there is no curve"));
+  EXPECT_FALSE(fs::exists(svg));
+}
+
 TEST_F(FastPs, WhatIsNoResultIsSaid) {
   spit(home_ / "x.json", "[1, 2]");
   Outcome wrong = capstone({"fast-p", (home_ / "x.json").string()});

@@ -268,6 +268,27 @@ Measurement passed(const Project& project, const std::string& candidate, const s
   return m;
 }
 
+void add_versions(Capstone& c, int last, Where where) {
+  for (int number = 5; number <= last; ++number) {
+    const std::string version = fmt::format("v{}", number);
+    const bool fails = number % 9 == 3;
+    Measurement m = fails ? wrong(c.project, "human", version, where)
+                          : passed(c.project, "human", version,
+                                   2.4 + 0.09 * number + 0.4 * std::sin(0.7 * number), where);
+    m.reason =
+        fmt::format("step {}: another tile size, and the loads of the next tile begin earlier", number);
+    m.expected_speedup = 2.5 + 0.1 * number;
+    add_measurement(c, m);
+    if (fails) continue;
+    add_explanation(c, "human", version);
+    Explanation& e = c.ledger.explanations.back();
+    e.total.global.units = static_cast<std::uint64_t>(36864 - 400 * number + (number % 7) * 300);
+    e.total.shared = {4096, static_cast<std::uint64_t>(4096 + 60 * (60 - number)), 4096, 524288, 131072};
+    e.floor->wavefront_ms = 0.00003 + 0.000004 * (60 - number);
+    c.ledger.records.back().body = Json(e);
+  }
+}
+
 std::string fixture_worklog(Where where) {
   Result<std::string> text = read_file(fs::path(CAPSTONE_SOURCE_DIR) / "tests" / "templates" /
                                        (where == Where::kGpu ? "worklog_gpu.md" : "worklog_emulated.md"));

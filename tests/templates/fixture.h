@@ -40,6 +40,9 @@ enum class Where { kGpu, kEmulated };
 /// one only, emulated times.
 Capstone make_capstone(const std::filesystem::path& root, Where where = Where::kGpu);
 
+/// Appends v5 to v`last` with their counts; every ninth fails gate one.
+void add_versions(Capstone& capstone, int last, Where where = Where::kGpu);
+
 /// Appends a record with the measurement, as the ledger does.
 void add_measurement(Capstone& capstone, const Measurement& measurement);
 

@@ -1,6 +1,7 @@
 // Renders the fixture into a folder, for people and for scripts/check_html.sh:
-//   report_preview FOLDER [gpu|emulated] [student|mentor]
+//   report_preview FOLDER [gpu|emulated] [student|mentor] [NUMBER OF VERSIONS]
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "fixture.h"
@@ -15,6 +16,9 @@ int main(int argc, char** argv) {
   testing::Scratch scratch;
   testing::Capstone capstone =
       testing::make_capstone(scratch.path(), emulated ? testing::Where::kEmulated : testing::Where::kGpu);
+  if (argc > 4)
+    testing::add_versions(capstone, std::atoi(argv[4]),
+                          emulated ? testing::Where::kEmulated : testing::Where::kGpu);
   Resources resources = testing::test_resources();
   ReportInput input{&capstone.project, &capstone.ledger, &resources, std::nullopt, "2026-03-09T18:00:00Z"};
   if (!emulated) input.roof = Roof{3.35e12, 66.9e12, "H100 SXM, FP32"};

@@ -1,4 +1,4 @@
-// Times a whole report: a worklog, five files and four plots. Users notice a delay of more than one second.
+// Times a whole report: a worklog, five files and their plots. Users notice a delay of more than one second.
 #include <benchmark/benchmark.h>
 
 #include "fixture.h"
@@ -10,6 +10,7 @@ void render_whole_report(benchmark::State& state) {
   using namespace capstone;
   testing::Scratch scratch;
   testing::Capstone capstone = testing::make_capstone(scratch.path());
+  testing::add_versions(capstone, static_cast<int>(state.range(0)));
   Resources resources = testing::test_resources();
   ReportInput input{&capstone.project, &capstone.ledger, &resources, std::nullopt, "2026-03-09T18:00:00Z"};
   for (auto _ : state) {
@@ -19,7 +20,12 @@ void render_whole_report(benchmark::State& state) {
   }
 }
 // gnuplot is a separate process, so wall time is measured, not CPU time.
-BENCHMARK(render_whole_report)->Name("report/whole")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(render_whole_report)
+    ->Name("report/whole, versions")
+    ->Arg(4)
+    ->Arg(50)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 void parse_long_worklog(benchmark::State& state) {
   using namespace capstone;

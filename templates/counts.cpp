@@ -1,0 +1,64 @@
+#include "templates/counts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "harness/base/text.h"
+
+namespace capstone {
+namespace {
+
+std::string text_of_sizes(const Json& sizes) {
+  std::vector<std::string> parts;
+  if (sizes.is_object())
+    for (const auto& [name, value] : sizes.items()) parts.push_back(fmt::format("{}={}", name, value.dump()));
+  return join(parts, ", ");
+}
+
+// The text that most versions have; empty if there is none.
+std::string most_common(
+    const std::map<std::string, std::set<std::pair<std::string, std::string>>>& versions) {
+  const auto most = std::max_element(versions.begin(), versions.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  return most == versions.end() ? std::string() : most->first;
+}
+
+}  // namespace
+
+VersionCounts::VersionCounts(const LedgerView& ledger) {
+  std::map<std::string, std::set<Key>> by_sizes, by_device;
+  for (const Explanation& e : ledger.explanations)
+    if (!e.version.empty()) by_sizes[text_of_sizes(e.sizes)].insert({e.candidate, e.version});
+  sizes_ = most_common(by_sizes);
+  const auto chosen = [&](const Explanation& e) {
+    return !e.version.empty() && text_of_sizes(e.sizes) == sizes_;
+  };
+  for (const Explanation& e : ledger.explanations) {
+    if (!chosen(e)) continue;
+    counts_[{e.candidate, e.version}] = &e;
+    if (e.floor) by_device[e.floor->device].insert({e.candidate, e.version});
+  }
+  device_ = most_common(by_device);
+  for (const Explanation& e : ledger.explanations)
+    if (chosen(e) && e.floor && e.floor->device == device_) floors_[{e.candidate, e.version}] = &*e.floor;
+}
+
+const Explanation* VersionCounts::of(const std::string& candidate, const std::string& version) const {
+  const auto found = counts_.find({candidate, version});
+  return found == counts_.end() ? nullptr : found->second;
+}
+
+const ModelledFloor* VersionCounts::floor(const std::string& candidate, const std::string& version) const {
+  const auto found = floors_.find({candidate, version});
+  return found == floors_.end() ? nullptr : found->second;
+}
+
+std::uint64_t bank_conflicts(const Explanation& counts) {
+  const Traffic& shared = counts.total.shared;
+  return shared.units > shared.ideal ? shared.units - shared.ideal : 0;
+}
+
+}  // namespace capstone
