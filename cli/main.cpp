@@ -20,6 +20,8 @@ namespace capstone::cli {
   COMMAND(problems)                \
   COMMAND(init)                    \
   COMMAND(predict)                 \
+  COMMAND(try)                     \
+  COMMAND(watch)                   \
   COMMAND(measure)                 \
   COMMAND(explain)                 \
   COMMAND(bench)                   \
