@@ -8,6 +8,7 @@
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
+#include "cli/shell_word.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/scratch_folder.h"
@@ -20,8 +21,6 @@
 
 namespace capstone::cli {
 namespace {
-
-constexpr const char* kDefaultProblem = "bias_gelu_layernorm";
 
 struct InitArguments {
   std::string problem, directory, rung;
@@ -76,9 +75,10 @@ Result<std::vector<Person>> members_of(const InitArguments& arguments) {
 Result<ExitCode> init(const Context& context, const InitArguments& arguments) {
   CAPSTONE_CHECK(members_of(arguments));  // before an import that takes a minute
   if (arguments.kernelbench.empty()) {
-    CAPSTONE_TRY(Problem problem,
-                 find_problem(context.resources.problems(),
-                              arguments.problem.empty() ? kDefaultProblem : arguments.problem));
+    if (arguments.problem.empty())
+      return fail("init needs a problem: it makes a project folder for it", {},
+                  "capstone problems lists them; a good first one: capstone init bias_gelu_layernorm");
+    CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), arguments.problem));
     return make_project(context, arguments, problem, {});
   }
   // With --kernelbench the first word is the folder.
@@ -123,7 +123,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();
   t.out(fmt::format("next: cd {} && capstone predict memory|compute|latency --because \"…\"",
-                    fs::proximate(report.root, context.cwd).string()));
+                    shell_word(fs::proximate(report.root, context.cwd).string())));
   return ExitCode::kDone;
 }
 
@@ -132,9 +132,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
 void add_init(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("init", "create a project: capstone init PROBLEM DIR");
   auto arguments = std::make_shared<InitArguments>();
-  command->add_option(
-      "problem", arguments->problem,
-      fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
+  command->add_option("problem", arguments->problem, "problem id, or the folder of your own problem");
   command->add_option("dir", arguments->directory, "project directory (default: the problem's id)");
   auto* from = command->add_option(
       "--from", arguments->rung, "start from a reference kernel (number, name or path) instead of the stub");
