@@ -15,6 +15,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/kernelbench/import.h"
+#include "harness/workflows/editor_files.h"
 #include "harness/workflows/kernelbench_run.h"
 #include "harness/workflows/rungs.h"
 #include "rubric/worklog.h"
@@ -119,6 +120,9 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   for (const CreatedFile& file : report.files) width = std::max(width, file.path.size());
   for (const CreatedFile& file : report.files)
     t.out(fmt::format("  {:<{}}  {}", file.path, width, t.paint(Tone::kDim, file.purpose)));
+  if (const auto editor = workflows::write_editor_files(report.root, context.resources))
+    t.out(fmt::format("  {:<{}}  {}", "compile_commands.json", width,
+                      t.paint(Tone::kDim, "for clangd; .vscode/tasks.json is for VS Code")));
   if (!notes.empty()) t.out("\nnotes on this import:");
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();

@@ -48,7 +48,7 @@ Assessment measure(const Project& project, const LedgerView& ledger) {
     return {false, kernel + " is missing", "capstone check", "it names the copies that the project keeps"};
   const bool changed = std::none_of(ledger.human.begin(), ledger.human.end(),
                                     [&](const Measurement& m) { return m.source_sha256 == *digest; });
-  if (ledger.human.empty() && is_untouched(ledger, *digest))
+  if (ledger.human.empty() && project.config.started_from.empty() && is_untouched(ledger, *digest))
     return {false, kernel + " is as init wrote it", "capstone watch",
             "write the kernel: watch builds and checks it on every save"};
   const std::string measure = "capstone measure -m \"what you changed\" --expect 1.3x";
@@ -111,9 +111,8 @@ Assessment check(const Project& project, const LedgerView& ledger, const std::st
   }
   if (!grave) return {true, "nothing is missing", {}, {}};
   return {false,
-          unanswered
-              ? fmt::format("{} to fix, {} of them in worklog.md", grave, counted(unanswered, "question"))
-              : fmt::format("{} to fix", grave),
+          unanswered ? fmt::format("{} to fix, {} of them unanswered questions", grave, unanswered)
+                     : fmt::format("{} to fix", grave),
           "capstone check", "it lists what is missing, with the line"};
 }
 

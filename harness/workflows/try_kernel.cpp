@@ -4,6 +4,7 @@
 
 #include "harness/base/text.h"
 #include "harness/workflows/chosen_kernel.h"
+#include "harness/workflows/editor_files.h"
 
 namespace capstone::workflows {
 namespace {
@@ -57,6 +58,9 @@ void shorten_paths(Measurement& m, const TriedKernel& kernel) {
 }  // namespace
 
 Result<TriedKernel> kernel_to_try(const TryRequest& request, const Workspace& workspace) {
+  // For the next edit; where it cannot be done (read-only, no headers) the verdict matters more.
+  if (const auto project = project_here(workspace))
+    (void)write_editor_files(project->root, workspace.resources);
   if (request.what == "human" || request.what.ends_with(".py")) {
     CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
     const bool human = request.what == "human";

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "harness/base/files.h"
-#include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/project/reply/difference.h"
 #include "harness/project/version_source.h"
@@ -19,10 +18,7 @@ Result<const Measurement*> version_named(const LedgerView& ledger, const std::st
     if (m->version == name || (number && m->version == "v" + name)) return m;
     known.push_back(m->version);
   }
-  const auto meant = nearest(name, known);
-  return fail(
-      "there is no version " + name, ".capstone/ledger.jsonl",
-      fmt::format("{}measured: {}", meant ? "did you mean " + *meant + "?  " : "", join(known, ", ")));
+  return fail("there is no version " + name, ".capstone/ledger.jsonl", "measured: " + join(known, ", "));
 }
 
 }  // namespace
