@@ -290,7 +290,7 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
 
 void print_verdict(const std::vector<Measurement>& measurements, const std::string& next,
                    const Terminal& terminal, bool verbose) {
-  terminal.out(verdict_table(measurements, terminal));
+  terminal.out(terminal.fold(verdict_table(measurements, terminal), 2));
   for (const Measurement& m : measurements)
     if (std::string why = explain_failure(m, terminal, verbose); !why.empty()) terminal.out(why);
   if (!next.empty()) terminal.out("next: " + next);

@@ -2,8 +2,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <sstream>
 #include <thread>
 
+#include "cli/terminal.h"
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -170,6 +172,28 @@ TEST_F(Loop, HelpIsACommandAndInitExplainsItself) {
   EXPECT_EQ(bare.code, 2);
   EXPECT_TRUE(says(bare.err, "capstone problems"));
   EXPECT_TRUE(says(capstone({"init", "vector_add", "a b"}).out, "next: cd 'a b' &&"));
+}
+
+TEST_F(Loop, HelpAndVerdictsFoldOnANarrowTerminal) {
+  std::error_code code;
+  if (!fs::exists("/usr/bin/script", code)) GTEST_SKIP() << "no script(1) here";
+  const fs::path root = right_kernel();
+  for (const std::string words :
+       {"measure --help", "help", "help llm add", "measure --backend emulated --quick --hidden 0"}) {
+    const Outcome shown = program({"/usr/bin/script", "-qec",
+                                   "stty cols 80; NO_COLOR=1 " + std::string(CAPSTONE_BINARY) + " " + words +
+                                       " 2>/dev/null; echo exit=$?",
+                                   "/dev/null"},
+                                  {.cwd = root});
+    ASSERT_TRUE(says(shown.out, "exit=0")) << words;
+    std::istringstream lines(shown.out);
+    for (std::string line; std::getline(lines, line);) {
+      line.erase(std::remove(line.begin(), line.end(), '\r'), line.end());
+      if (!line.starts_with("next: ")) {  // a command is pasted as one line
+        EXPECT_LE(cli::display_width(line), 80u) << words << ": " << line;
+      }
+    }
+  }
 }
 
 TEST_F(Loop, CompletionKnowsValuesAndHidesWhatIsInternal) {
