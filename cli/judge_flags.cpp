@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,9 @@ std::string type_name_of(const JudgeOption& option) {
 
 }  // namespace
 
-void add_judge_options(CLI::App& command, JudgeOptions& options) {
+void add_judge_options(CLI::App& command, JudgeOptions& options, const std::vector<std::string_view>& keys) {
   for (const JudgeOption& each : judge_options()) {
+    if (!keys.empty() && std::find(keys.begin(), keys.end(), each.key) == keys.end()) continue;
     CLI::Option* option = nullptr;
     if (each.kind == JudgeOption::Kind::kFlag) {
       option = command.add_flag_function(
@@ -51,6 +53,10 @@ void add_judge_options(CLI::App& command, JudgeOptions& options) {
     }
     if (!each.excludes.empty()) option->excludes(command.get_option("--" + std::string(each.excludes)));
   }
+}
+
+void add_gate_one_options(CLI::App& command, JudgeOptions& options) {
+  add_judge_options(command, options, {"backend", "timeout", "hidden", "python", "quick"});
 }
 
 void add_memory_option(CLI::App& command, double& gigabytes) {

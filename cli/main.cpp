@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/context.h"
+#include "cli/help.h"
 #include "cli/parse_errors.h"
 #include "harness/base/subprocess.h"
 #include "harness/base/text.h"
@@ -20,8 +21,12 @@ namespace capstone::cli {
   COMMAND(problems)                \
   COMMAND(lab)                     \
   COMMAND(init)                    \
+  COMMAND(status)                  \
   COMMAND(predict)                 \
+  COMMAND(try)                     \
+  COMMAND(watch)                   \
   COMMAND(measure)                 \
+  COMMAND(diff)                    \
   COMMAND(explain)                 \
   COMMAND(bench)                   \
   COMMAND(profile)                 \
@@ -47,6 +52,7 @@ namespace capstone::cli {
   COMMAND(replay)                  \
   COMMAND(calibrate)               \
   COMMAND(selftest)                \
+  COMMAND(help)                    \
   COMMAND(completion)
 
 #define CAPSTONE_DECLARE(name) void add_##name(CLI::App& app, Context& context, Action& action);
@@ -136,12 +142,14 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     if (const auto unknown = unknown_command(app, words)) return show_error(*unknown, context);
-    return app.exit(success);
+    if (success.get_name() != "CallForHelp") return app.exit(success);
+    context.terminal.out(fold_help(app.help(), context.terminal));
+    return 0;
   } catch (const CLI::ParseError& problem) {
     return show_error(explain_parse_error(app, problem, words), context);
   }
   if (!action) {
-    std::cout << app.help();
+    context.terminal.out(fold_help(app.help(), context.terminal));
     return words.empty() ? 0 : static_cast<int>(ExitCode::kUsage);
   }
   return run_action(action, context);

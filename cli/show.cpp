@@ -32,6 +32,32 @@ bool judged(const Measurement& m) {
   return m.gate_one == GateOne::kPassed && m.gate_two != GateTwo::kNotJudged && m.measured;
 }
 
+// Messages of a compiler that are shown without --verbose: the first ones explain the others.
+constexpr std::size_t kMessages = 3, kMessageLines = 24;
+
+// A message of g++, nvcc or ptxas: "kernel.cu:30:96: error: …", "kernel.cu(5): error: …".
+bool begins_error(const std::string& line) {
+  return line.find(": error: ") != std::string::npos || line.find(": fatal error: ") != std::string::npos ||
+         line.find(": error #") != std::string::npos;
+}
+
+// The first errors with their source lines and carets.
+std::string error_excerpt(const std::string& log, const Terminal& terminal) {
+  std::string text;
+  std::size_t messages = 0, shown = 0;
+  for (const std::string& line : split(log, '\n')) {
+    if (begins_error(line)) ++messages;
+    if (messages == 0 || messages > kMessages || trim(line).empty() || ++shown > kMessageLines) continue;
+    const bool heading = begins_error(line);
+    text += "\n    " + (heading ? terminal.paint(Tone::kBold, line) : line);
+  }
+  if (messages > kMessages)
+    text += fmt::format("\n  and {} more: --verbose shows the whole output", messages - kMessages);
+  return text;
+}
+
+}  // namespace
+
 std::string cases_text(const Measurement& m) {
   std::set<std::string> all, bad;
   for (const CaseResult& c : m.cases) {
@@ -48,6 +74,8 @@ std::string cases_text(const Measurement& m) {
   }
   return text + ")";
 }
+
+namespace {
 
 // "H200, replayed execution", "four schedules": how the kernel was run.
 std::string way_of(const Measurement& m) {
@@ -194,7 +222,12 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
                        error->line ? fmt::format(":{}{}", error->line,
                                                  error->column ? fmt::format(":{}", error->column) : "")
                                    : ""));
-    line(verbose ? "  the whole output:\n" + m.build.log : "  hint: --verbose shows the whole output");
+    if (verbose)
+      line("  the whole output:\n" + m.build.log);
+    else if (const std::string excerpt = error_excerpt(m.build.log, terminal); !excerpt.empty())
+      text += excerpt;
+    else
+      line("  hint: --verbose shows the whole output");
     return text;
   }
   const CaseResult* bad = m.first_failure();
@@ -270,7 +303,7 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
 
 void print_verdict(const std::vector<Measurement>& measurements, const std::string& next,
                    const Terminal& terminal, bool verbose) {
-  terminal.out(verdict_table(measurements, terminal));
+  terminal.out(terminal.fold(verdict_table(measurements, terminal), 2));
   for (const Measurement& m : measurements)
     if (std::string why = explain_failure(m, terminal, verbose); !why.empty())
       terminal.out(why);

@@ -17,6 +17,9 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
 /// @param verbose  with the compiler's whole output, with the first wrong elements one by one
 std::string explain_failure(const Measurement& measurement, const Terminal& terminal, bool verbose);
 
+/// " (11/13 cases; not check-0, x10)"; empty where none has run.
+std::string cases_text(const Measurement& measurement);
+
 /// One line: what to do next.
 std::string next_step(const std::vector<Measurement>& measurements, const LedgerView& ledger);
 

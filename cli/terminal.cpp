@@ -143,6 +143,45 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+namespace {
+
+constexpr std::size_t kNarrowest = 10;  // of a column that is folded
+
+// Makes the widest left-aligned columns narrower until a line has room on the terminal.
+void shrink(std::vector<std::size_t>& widths, const std::vector<bool>& right, const Terminal& terminal) {
+  for (;;) {
+    std::size_t total = 2 * (widths.size() - std::min<std::size_t>(widths.size(), 1)), widest = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      total += widths[i];
+      const bool folds = (i >= right.size() || !right[i]) && widths[i] > kNarrowest;
+      if (folds && (widest == widths.size() || widths[i] > widths[widest])) widest = i;
+    }
+    if (widest == widths.size() || terminal.fits(std::string(total, ' '))) return;
+    --widths[widest];
+  }
+}
+
+// A cell in lines of that width, broken between words. Its colour goes with every line.
+std::vector<std::string> fold_cell(const std::string& cell, std::size_t width) {
+  if (display_width(cell) <= width) return {cell};
+  const std::string_view colour = colour_at(cell);
+  const bool painted = !colour.empty() && cell.ends_with(kPlain);
+  std::string text = cell;
+  if (painted) text = cell.substr(colour.size(), cell.size() - colour.size() - kPlain.size());
+  std::vector<std::string> lines;
+  for (const std::string& word : split(text, ' ')) {
+    if (!lines.empty() && display_width(lines.back()) + 1 + display_width(word) <= width)
+      lines.back() += " " + word;
+    else
+      lines.push_back(word);
+  }
+  if (painted)
+    for (std::string& line : lines) line = std::string(colour) + line + std::string(kPlain);
+  return lines;
+}
+
+}  // namespace
+
 void Table::row(std::vector<std::string> cells) {
   for (std::string& cell : cells) cell = one_line(cell);
   rows_.push_back(std::move(cells));
@@ -159,15 +198,27 @@ std::string Table::text(const Terminal& terminal) const {
   for (const auto& cells : rows_)
     for (std::size_t i = 0; i < cells.size() && i < widths.size() && !is_line(cells); ++i)
       widths[i] = std::max(widths[i], display_width(cells[i]));
+  shrink(widths, right_, terminal);
   auto line = [&](const std::vector<std::string>& cells) {
-    std::string text;
+    std::vector<std::vector<std::string>> parts;  // of each cell, one a line
+    std::size_t height = 1;
     for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) {
-      std::string gap(widths[i] - display_width(cells[i]), ' ');
-      bool right = i < right_.size() && right_[i];
-      if (i) text += "  ";
-      text += right ? gap + cells[i] : cells[i] + (i + 1 < cells.size() ? gap : std::string());
+      parts.push_back(fold_cell(cells[i], widths[i]));
+      height = std::max(height, parts.back().size());
     }
-    return text + '\n';
+    std::string text;
+    for (std::size_t row = 0; row < height; ++row) {
+      std::string one;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::string part = row < parts[i].size() ? parts[i][row] : std::string();
+        const std::string gap(widths[i] - std::min(widths[i], display_width(part)), ' ');
+        const bool right = i < right_.size() && right_[i];
+        if (i) one += "  ";
+        one += right ? gap + part : part + (i + 1 < parts.size() ? gap : std::string());
+      }
+      text += one + '\n';
+    }
+    return text;
   };
   std::vector<std::string> titles;
   for (const std::string& title : header_) titles.push_back(terminal.paint(Tone::kDim, title));

@@ -39,6 +39,7 @@ struct FactsBlock {
 struct ListingBlock {
   std::string summary, text, language;
   bool open = false;
+  bool on_paper = true;  ///< false: a printed page has its summary alone
 };
 struct HeadingBlock {
   std::string text;

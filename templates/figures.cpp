@@ -8,6 +8,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/project/version_source.h"
 #include "rubric/numbers.h"
 #include "templates/counts.h"
 
@@ -300,6 +301,7 @@ class Maker {
     add_labels(blocks, list);
     if (emulated_) add_not_counted(blocks, list);
     add_not_judged(blocks);
+    add_changes(blocks, list);
     return blocks;
   }
 
@@ -357,6 +359,25 @@ class Maker {
   }
   static void add_cells(std::vector<Cell>& row, std::vector<Cell> cells) {
     row.insert(row.end(), std::make_move_iterator(cells.begin()), std::make_move_iterator(cells.end()));
+  }
+
+  // What each version changed, folded, and the kernel as it was handed in.
+  void add_changes(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) const {
+    for (std::size_t i = 1; i < list.size(); ++i) {
+      const auto difference = diff_of(project_, ledger_, *list[i - 1], *list[i]);
+      const std::string summary = fmt::format("From {} to {}: {}", list[i - 1]->version, list[i]->version,
+                                              expectation_and_result(ledger_, *list[i]));
+      if (!difference)
+        blocks.emplace_back(NoteBlock{summary + ": " + difference.error().what, Tone::kBad});
+      else if (!difference->empty())
+        blocks.emplace_back(ListingBlock{summary, cut(*difference), "diff", false, false});
+    }
+    const auto kernel = read_file(project_.human_kernel(), std::size_t{4} << 20);
+    if (!kernel) return;
+    const bool python = project_.human_kernel().extension() == ".py";
+    blocks.emplace_back(ListingBlock{
+        fmt::format("The kernel as it is now: human/{}", project_.human_kernel().filename().string()),
+        cut(*kernel), python ? "python" : "cpp", false, false});
   }
 
   Cell expected_of(const Measurement& m) const {

@@ -61,6 +61,7 @@ struct BlockFiller {
   }
   void operator()(const ListingBlock& code) const {
     auto* dict = block.AddSectionDictionary(code.open ? "OPEN_CODE" : "CODE");
+    dict->SetValue("KIND", code.on_paper ? "listing" : "listing screen");
     dict->SetValue("SUMMARY", to_utf8(code.summary));
     dict->SetValue("TEXT", to_utf8(code.text));
   }

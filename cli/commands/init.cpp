@@ -8,20 +8,20 @@
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
+#include "cli/shell_word.h"
 #include "harness/base/files.h"
 #include "harness/base/json.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/kernelbench/import.h"
+#include "harness/workflows/editor_files.h"
 #include "harness/workflows/kernelbench_run.h"
 #include "harness/workflows/rungs.h"
 #include "rubric/worklog.h"
 
 namespace capstone::cli {
 namespace {
-
-constexpr const char* kDefaultProblem = "bias_gelu_layernorm";
 
 struct InitArguments {
   std::string problem, directory, rung;
@@ -76,9 +76,10 @@ Result<std::vector<Person>> members_of(const InitArguments& arguments) {
 Result<ExitCode> init(const Context& context, const InitArguments& arguments) {
   CAPSTONE_CHECK(members_of(arguments));  // before an import that takes a minute
   if (arguments.kernelbench.empty()) {
-    CAPSTONE_TRY(Problem problem,
-                 find_problem(context.resources.problems(),
-                              arguments.problem.empty() ? kDefaultProblem : arguments.problem));
+    if (arguments.problem.empty())
+      return fail("init needs a problem: it makes a project folder for it", {},
+                  "capstone problems lists them; a good first one: capstone init bias_gelu_layernorm");
+    CAPSTONE_TRY(Problem problem, find_problem(context.resources.problems(), arguments.problem));
     return make_project(context, arguments, problem, {});
   }
   // With --kernelbench the first word is the folder.
@@ -119,11 +120,14 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
   for (const CreatedFile& file : report.files) width = std::max(width, file.path.size());
   for (const CreatedFile& file : report.files)
     t.out(fmt::format("  {:<{}}  {}", file.path, width, t.paint(Tone::kDim, file.purpose)));
+  if (const auto editor = workflows::write_editor_files(report.root, context.resources))
+    t.out(fmt::format("  {:<{}}  {}", "compile_commands.json", width,
+                      t.paint(Tone::kDim, "for clangd; .vscode/tasks.json is for VS Code")));
   if (!notes.empty()) t.out("\nnotes on this import:");
   for (const std::string& note : notes) t.out("  - " + note);
   t.out();
   t.out(fmt::format("next: cd {} && capstone predict memory|compute|latency --because \"…\"",
-                    fs::proximate(report.root, context.cwd).string()));
+                    shell_word(fs::proximate(report.root, context.cwd).string())));
   return ExitCode::kDone;
 }
 
@@ -132,9 +136,7 @@ Result<ExitCode> make_project(const Context& context, const InitArguments& argum
 void add_init(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("init", "create a project: capstone init PROBLEM DIR");
   auto arguments = std::make_shared<InitArguments>();
-  command->add_option(
-      "problem", arguments->problem,
-      fmt::format("problem id, or the folder of your own problem (default {})", kDefaultProblem));
+  command->add_option("problem", arguments->problem, "problem id, or the folder of your own problem");
   command->add_option("dir", arguments->directory, "project directory (default: the problem's id)");
   auto* from = command->add_option(
       "--from", arguments->rung, "start from a reference kernel (number, name or path) instead of the stub");

@@ -8,6 +8,7 @@
 
 #include "cli/context.h"
 #include "cli/judge_flags.h"
+#include "cli/shell_word.h"
 #include "cli/show.h"
 #include "cli/show_replay.h"
 #include "harness/workflows/output_path.h"
@@ -72,8 +73,8 @@ Result<ExitCode> pack(const Context& context, const MeasureArguments& arguments)
   context.terminal.out(fmt::format("{} ({} bytes)", receipt.file.string(), receipt.bytes));
   context.terminal.out(
       fmt::format("next: on the machine with the GPU: capstone measure --from-bundle {0}; "
-                  "bring {0}.result.jsonl home; then: capstone ledger import {0}.result.jsonl",
-                  name));
+                  "bring {1} home; then: capstone ledger import {1}",
+                  shell_word(name), shell_word(name + ".result.jsonl")));
   return ExitCode::kDone;
 }
 
@@ -87,7 +88,7 @@ Result<ExitCode> judge_bundle(const Context& context, const MeasureArguments& ar
   CAPSTONE_TRY(const auto judged, workflows::judge_bundle(request, context, context.progress()));
   print_verdict(judged.measurements, {}, context.terminal, context.verbose);
   context.terminal.out(fmt::format("result: {}\nnext: in the project at home: capstone ledger import {}",
-                                   judged.result.string(), judged.result.filename().string()));
+                                   judged.result.string(), shell_word(judged.result.filename().string())));
   return workflows::exit_code_of(judged.measurements);
 }
 

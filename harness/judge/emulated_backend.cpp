@@ -76,8 +76,10 @@ class EmulatedBackend : public JudgeBackend {
       BuildRequest build{request.problem, candidate.source, context_.resources, context_.sandbox,
                          candidate.name};
       builds.push_back(std::async(std::launch::async, [build] { return build_emulated(build); }));
-      checks.push_back(std::async(std::launch::async, [build, quick = request.options.quick] {
-        return quick ? Result<NvccCheck>(NvccCheck{{}, "--quick", {}, {}, {}, {}}) : check_with_nvcc(build);
+      checks.push_back(std::async(std::launch::async, [build, &request] {
+        if (request.nvcc && !request.options.quick) return check_with_nvcc(build);
+        return Result<NvccCheck>(
+            NvccCheck{{}, request.options.quick ? "--quick" : "not asked for", {}, {}, {}, {}});
       }));
     }
     std::vector<Built> all;

@@ -38,6 +38,7 @@ struct JudgeRequest {
   int restarts =
       3;  ///< CUDA: of every process, at least; fewer say less about what varies from process to process
   bool timing = true;                                  ///< false: gate one only
+  bool nvcc = true;  ///< false: on the CPU nvcc does not look at the source, too
   ExtraChecks extra_checks = ExtraChecks::kSometimes;  ///< CUDA
   bool name_causes = true;  ///< of a failed candidate, with instrumented builds for the CPU
   int arms = 1;             ///< CUDA: candidates that each candidate becomes in gate two, a measurement each

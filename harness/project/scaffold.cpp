@@ -77,6 +77,8 @@ __pycache__/
 /build/
 *.tar.gz
 .capstone/*.lock
+# Names folders of this machine.
+/compile_commands.json
 )";
 }
 

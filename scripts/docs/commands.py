@@ -24,11 +24,12 @@ DESCRIPTION = 30  # the column at which the parser's help prints descriptions
 GROUPS = [
     (
         "For students",
-        "problems lab init predict measure explain llm report check checkin submit ledger replay",
+        "problems lab init status predict try watch measure diff explain llm report check checkin submit "
+        "ledger replay",
     ),
     ("For lectures", "ladder profile bench demo syllabus run fast-p kernelbench"),
     ("For mentors", "grade mark gradebook appeal export leaderboard present handout certificate"),
-    ("The machine and the judge", "doctor calibrate selftest completion"),
+    ("The machine and the judge", "doctor calibrate selftest help completion"),
 ]
 
 

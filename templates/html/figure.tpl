@@ -10,7 +10,7 @@
 {{/NOTE}}{{#FACTS}}<dl class="facts">{{#FACT}}<div><dt>{{LABEL}}</dt><dd class="{{TONE}} {{WEIGHT}}">{{TEXT}}</dd></div>
 {{/FACT}}</dl>
 {{/FACTS}}{{#OPEN_CODE}}<details open="open"><summary>{{SUMMARY}}</summary><pre><code>{{TEXT:p}}</code></pre></details>
-{{/OPEN_CODE}}{{#CODE}}<details><summary>{{SUMMARY}}</summary><pre><code>{{TEXT:p}}</code></pre></details>
+{{/OPEN_CODE}}{{#CODE}}<details class="{{KIND}}"><summary>{{SUMMARY}}</summary><pre><code>{{TEXT:p}}</code></pre></details>
 {{/CODE}}{{#HEADING}}<h4>{{TEXT}}</h4>
 {{/HEADING}}{{#FIGURE}}<figure>{{SVG:none}}<figcaption>{{TEXT}}</figcaption>
 <details class="data"><summary>The data of this plot</summary><div class="scroll"><table>
