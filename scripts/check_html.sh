@@ -23,7 +23,8 @@ probe='<script>
 const box = e => { const b = e.getBoundingClientRect(); return Math.round(b.width) + "x" + Math.round(b.height); };
 const out = [];
 document.querySelectorAll("section[id]").forEach(s => out.push("section " + s.id + " " + box(s)));
-document.querySelectorAll("svg.plot").forEach(s => out.push("plot " + box(s) + " " + s.querySelectorAll("path,use,circle,polygon").length));
+const shown = s => getComputedStyle(s).display !== "none";
+[...document.querySelectorAll("svg.plot")].filter(shown).forEach(s => out.push("plot " + box(s) + " " + s.querySelectorAll("path,use,circle,polygon").length));
 performance.getEntriesByType("resource").forEach(r => out.push("request " + r.name));
 out.push("overflow " + (document.documentElement.scrollWidth - document.documentElement.clientWidth));
 const pre = document.createElement("pre"); pre.id = "probe"; pre.textContent = out.join("\n"); document.body.append(pre);
@@ -50,6 +51,7 @@ else
   awk '$1 == "plot" && ($2 ~ /(^0x|x0$)/ || $3 < 5) { exit 1 }' "$work/facts" || wrong "a plot is empty"
 fi
 if grep '^request ' "$work/facts"; then wrong "the page makes requests"; fi
+[ "$(facts "$work/narrow.dom" | grep -c '^plot ')" -eq "$plots" ] || wrong "a phone does not show each plot once"
 facts "$work/narrow.dom" | awk '$1 == "overflow" && $2 > 0 { exit 1 }' ||
   wrong "the page is wider than a phone"
 
