@@ -2,15 +2,21 @@
 // rung is.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cctype>
-#include <set>
+#include <map>
+#include <ostream>
 
 #include "harness/base/files.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
 #include "harness/workflows/lab.h"
 #include "tests/resources.h"
+
+namespace capstone {
+
+// GoogleTest finds it by the argument's namespace.
+void PrintTo(const Lab& lab, std::ostream* stream) { *stream << lab.id; }
+
+}  // namespace capstone
 
 namespace capstone::workflows {
 namespace {
