@@ -209,7 +209,8 @@ std::string verdict_table(const std::vector<Measurement>& measurements, const Te
 }
 
 std::string explain_failure(const Measurement& m, const Terminal& terminal, bool verbose) {
-  if (m.gate_one == GateOne::kPassed) return {};
+  if (m.gate_one == GateOne::kPassed)
+    return m.cases.empty() || m.cases.front().printed.empty() ? "" : printed_text(m.cases.front(), terminal);
   std::string text;
   auto line = [&](const std::string& s) { text += (text.empty() ? "" : "\n") + s; };
   if (m.gate_one == GateOne::kBuildFailed) {
@@ -305,10 +306,7 @@ void print_verdict(const std::vector<Measurement>& measurements, const std::stri
                    const Terminal& terminal, bool verbose) {
   terminal.out(terminal.fold(verdict_table(measurements, terminal), 2));
   for (const Measurement& m : measurements)
-    if (std::string why = explain_failure(m, terminal, verbose); !why.empty())
-      terminal.out(why);
-    else if (!m.cases.empty() && !m.cases.front().printed.empty())
-      terminal.out(printed_text(m.cases.front(), terminal));
+    if (std::string why = explain_failure(m, terminal, verbose); !why.empty()) terminal.out(why);
   if (!next.empty()) terminal.out("next: " + next);
 }
 

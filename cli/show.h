@@ -12,8 +12,8 @@ namespace capstone::cli {
 /// The verdict table of one run of `measure`: one line for each candidate, the baseline first.
 std::string verdict_table(const std::vector<Measurement>& measurements, const Terminal& terminal);
 
-/// What went wrong with one candidate: compiler error or mismatch, where, and a hint. Empty when gate one was
-/// passed.
+/// What went wrong with one candidate: compiler error or mismatch, where, a hint, and what the kernel
+/// printed. When gate one was passed: what it printed in the first case, if anything.
 /// @param verbose  with the compiler's whole output, with the first wrong elements one by one
 std::string explain_failure(const Measurement& measurement, const Terminal& terminal, bool verbose);
 

@@ -32,6 +32,13 @@ void add_try(CLI::App& app, Context& context, Action& action) {
   command->add_option("kernel", request->what,
                       "human (default), llm, a .cu or .py file, or a reference kernel by number or name");
   command->add_option("--problem", request->problem, "of a file outside a project: the problem it solves");
+  command->add_option("--size", request->size, "one case of this size instead of all: rows=7,cols=33")
+      ->type_name("SIZES");
+  command
+      ->add_option(
+          "--input", request->inputs,
+          "one case with inputs of zeros, ones, one-hot, iota or from FILE.npy; NAME=ones for one tensor")
+      ->type_name("FILL");
   add_gate_one_options(*command, request->judge);
   add_format(*command, context);
   command->callback(

@@ -111,6 +111,7 @@ class CalibrationRun {
     request.baseline = series.kernel;
     request.candidates = {{"self", candidate}};
     request.extra_checks = ExtraChecks::kNever;
+    request.name_causes = false;
     request.arms = std::min(request_.together, series.wanted - series.done);
     return judge(request, workspace_.resources, narration_to(progress_));
   }

@@ -185,6 +185,7 @@ class KernelBenchRun {
     }
     CAPSTONE_CHECK(try_torch());
     JudgeRequest request = request_of(problem, request_.judge);
+    request.name_causes = false;
     request.candidates = {{fmt::format("{}/{}", sample.problem.level, sample.problem.name), source}};
     CAPSTONE_TRY(auto measurements, judge(request, workspace_.resources, narration_to(events_.progress)));
     judged.measurement = std::move(measurements.front());

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "harness/base/text.h"
+#include "harness/correctness/chosen_case.h"
 #include "harness/workflows/chosen_kernel.h"
 #include "harness/workflows/editor_files.h"
 
@@ -88,6 +89,9 @@ Result<TryOutcome> try_kernel(const TryRequest& request, const TriedKernel& kern
   judged.timing = false;
   judged.nvcc = false;
   judged.candidates = {{kernel.name, kernel.source}};
+  if (!request.size.empty() || !request.inputs.empty()) {
+    CAPSTONE_TRY(judged.replay, chosen_case(kernel.problem, request.size, request.inputs));
+  }
   StageTimes times;
   const ProgressSink sink = times.watching(progress);
   CAPSTONE_TRY(auto measurements, judge(judged, workspace.resources, narration_to(sink)));

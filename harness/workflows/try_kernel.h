@@ -1,6 +1,7 @@
 #pragma once
 // `try`: gate one for a kernel as it is on disk. Nothing is recorded, nothing is timed, no version is made.
 #include <string>
+#include <vector>
 
 #include "harness/workflows/judge_and_record.h"
 
@@ -9,6 +10,9 @@ namespace capstone::workflows {
 struct TryRequest {
   std::string what = "human";  ///< "human", "llm", a .cu or .py file, or a reference kernel
   std::string problem;         ///< of a file or reference kernel; empty: the project's
+  /// One case of the user's choice instead of the planned ones; see chosen_case().
+  std::string size;
+  std::vector<std::string> inputs;
   JudgeOptions judge;
 };
 

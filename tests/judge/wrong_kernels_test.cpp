@@ -69,6 +69,7 @@ Verdict judged(const fs::path& file) {
   request.candidates = {{"human", file}};
   request.options.backend = Backend::kEmulated;
   request.timing = false;
+  request.nvcc = false;
   for (const bool quick : {true, false}) {  // some mistakes show only in the instrumented builds
     request.options.quick = quick;
     const auto measurements = judge(request, test::suite_resources(), [](const std::string&) {});

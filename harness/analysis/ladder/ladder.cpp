@@ -165,6 +165,7 @@ Result<Ladder> climb(const LadderRequest& request, const Resources& resources, c
   judged.options.quick = choose_backend(request.backend, resources).backend != Backend::kCuda;
   judged.options.sustained = request.sustained;
   judged.extra_checks = ExtraChecks::kNever;
+  judged.name_causes = false;
   judged.timing = request.timing;
   for (const Rung& rung : request.rungs) judged.candidates.push_back({rung.name, rung.source});
   CAPSTONE_TRY(const auto measurements, judge(judged, resources, say));

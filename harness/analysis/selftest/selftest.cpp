@@ -236,6 +236,7 @@ Result<std::vector<RowResult>> run_group(const std::vector<CorpusCase>& group, c
   CAPSTONE_TRY(const Problem problem, load_problem(shown.front()->problem));
   JudgeRequest judged;
   judged.extra_checks = ExtraChecks::kAlways;
+  judged.name_causes = false;  // the promises are about verdicts
   judged.problem = &problem;
   for (const CorpusCase* corpus_case : shown)
     judged.candidates.push_back({fmt::format("case-{}", judged.candidates.size() + 1), corpus_case->source});
