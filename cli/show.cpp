@@ -236,7 +236,8 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
              "--from-bundle project.bundle";
     if (m.gate_one != GateOne::kPassed) {
       const CaseResult* bad = m.first_failure();
-      const bool again = bad && !bad->seed.empty();
+      const bool again =
+          bad && !bad->seed.empty() && !m.version.empty();  // what has no version has no record
       return fmt::format(
           "fix the first failing case above{}, then: capstone measure human -m \"what you changed\"",
           again ? fmt::format(" (that case alone: capstone measure --replay {})", bad->id) : "");

@@ -80,18 +80,25 @@ class Reviewer {
       return;
     }
     const Prediction& first = ledger_.predictions.front();
-    if (!first.before_first_measurement)
+    if (!first.before_first_measurement && explains_late_prediction(worklog_))
+      add(1, Severity::kAdvice,
+          "the prediction was recorded after the first measurement; section 1 says how that came about",
+          kLedger, "your mentor reads both");
+    else if (!first.before_first_measurement)
       add(1, Severity::kContradiction, "the prediction was recorded after the first measurement", kLedger,
-          "its date cannot be changed; say in section 1 what you expected and when you wrote it down");
+          "its date cannot be changed: say in section 1 that the prediction came after the measurement, and "
+          "what you expected before it");
     if (trim(first.because).empty())
       add(1, Severity::kAdvice, "the prediction gives no reason", kLedger,
           "give the arithmetic behind it in section 1");
   }
 
   void human_versions() {
-    if (ledger_.human.empty()) {
-      add(2, Severity::kMissing, "the human kernel was never measured", "human/kernel.cu",
-          "run capstone measure -m \"why this version\"");
+    if (ledger_.built_versions().empty()) {
+      add(2, Severity::kMissing,
+          ledger_.human.empty() ? "the human kernel was never measured"
+                                : "no version of the human kernel is more than the stub, and compiles",
+          "human/kernel.cu", "run capstone measure -m \"why this version\"");
       return;
     }
     bool passed = std::any_of(ledger_.human.begin(), ledger_.human.end(),
@@ -100,7 +107,7 @@ class Reviewer {
       add(2, Severity::kMissing, "the human kernel has never passed gate one", "human/kernel.cu",
           "run capstone measure: it shows the first wrong element; "
           "a correct slow kernel is worth more than a fast wrong one");
-    std::vector<const Measurement*> versions = ledger_.versions("human");
+    std::vector<const Measurement*> versions = ledger_.built_versions();
     if (versions.size() < 2)
       add(2, Severity::kMissing, "there is only one version of the human kernel", "human/kernel.cu",
           "change one thing, say why with -m, and measure again: the worklog compares versions");
@@ -188,7 +195,8 @@ class Reviewer {
       case Quotation::Kind::kPlaceholder:
         return;
       case Quotation::Kind::kUnknown:
-        add(p.section, Severity::kContradiction, fmt::format("unknown placeholder {}", q.text), where,
+        add(p.section, Severity::kContradiction,
+            fmt::format("{} placeholder {}", q.text.ends_with("}}") ? "unknown" : "unclosed", q.text), where,
             q.note);
         return;
       case Quotation::Kind::kNotInLedger:
