@@ -234,6 +234,7 @@ struct SuspiciousWin : RubricTest {
                   const std::string& label = "needs an explanation: below the memory floor") {
     for (Measurement& m : capstone.ledger.human)
       if (m.version == "v4") m.labels = {label};
+    for (Attempt& attempt : capstone.ledger.attempts) attempt.prompt_difference.clear();  // asks, too
     std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
     text = replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", "");
     testing::write_worklog(capstone, replace_all(text, "Nothing is below the floor of 0.24 ms.", prose));
