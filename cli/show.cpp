@@ -33,6 +33,7 @@ bool judged(const Measurement& m) {
 }
 
 std::string cases_text(const Measurement& m) {
+  if (!m.judged()) return {};
   std::set<std::string> all, bad;
   for (const CaseResult& c : m.cases) {
     all.insert(c.id);

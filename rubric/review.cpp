@@ -128,6 +128,7 @@ class Reviewer {
 
   void kernel_file() {
     if (ledger_.human.empty()) return;
+    const std::string name = "human/" + project_.human_kernel().filename().string();
     Result<std::string> digest = sha256_file(project_.human_kernel());
     if (!digest) {
       add(2, Severity::kMissing, "human/kernel.cu is missing", "human/kernel.cu",
@@ -135,18 +136,35 @@ class Reviewer {
                       ledger_.human.back().source_sha256));
       return;
     }
+    two_kernels();
+    const Measurement* handed_in = nullptr;
+    for (const Measurement* m : ledger_.versions("human"))
+      if (m->source_sha256 == *digest) handed_in = m;
+    if (handed_in && handed_in->judged() && handed_in->gate_one != GateOne::kPassed)
+      add(2, Severity::kMissing,
+          fmt::format("{} is {}, which did not pass gate one: {}", name, handed_in->version,
+                      label_of(handed_in->gate_one)),
+          name, "mend it, or restore a version that passed from .capstone/sources");
     if (*digest == ledger_.human.back().source_sha256) return;
     auto same = std::find_if(ledger_.human.rbegin(), ledger_.human.rend(),
                              [&](const Measurement& m) { return m.source_sha256 == *digest; });
     if (same != ledger_.human.rend())
       add(2, Severity::kAdvice,
-          fmt::format("human/kernel.cu is {}, not the last measured version {}", same->version,
+          fmt::format("{} is {}, not the last measured version {}", name, same->version,
                       ledger_.human.back().version),
-          "human/kernel.cu", "this is fine if you want that version judged; say so in section 2");
+          name, "this is fine if you want that version judged; say so in section 2");
     else
-      add(2, Severity::kContradiction, "human/kernel.cu differs from every measured version",
-          "human/kernel.cu",
+      add(2, Severity::kContradiction, name + " differs from every measured version", name,
           "run capstone measure -m \"…\", so that the kernel that you hand in is one that was judged");
+  }
+
+  // The Python file wins, for the judge as for us.
+  void two_kernels() {
+    std::error_code code;
+    if (project_.human_kernel().extension() == ".py" &&
+        std::filesystem::exists(project_.root / "human" / "kernel.cu", code))
+      add(2, Severity::kAdvice, "human/kernel.py is judged, and human/kernel.cu is not", "human/",
+          "remove the one that you do not hand in");
   }
 
   void model() {

@@ -9,6 +9,7 @@
 #include "harness/base/text.h"
 #include "harness/project/included.h"
 #include "harness/project/versions.h"
+#include "harness/workflows/origin.h"
 #include "harness/workflows/pending_versions.h"
 
 namespace capstone::workflows {
@@ -100,6 +101,9 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project,
     m.included = included[i];
     forget_places(m, project.root, workspace.home);
     m.labels.insert(m.labels.begin(), labels.begin(), labels.end());
+    if (m.candidate == "human" && m.gate_one != GateOne::kBuildFailed)
+      if (std::string similar = label_of_origin(workspace, project, candidates[i].source); !similar.empty())
+        m.labels.push_back(std::move(similar));
     m.reason = candidates[i].reason;
     m.expected_speedup = candidates[i].expected_speedup;
     m.version = candidates[i].version;
