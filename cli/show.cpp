@@ -59,6 +59,7 @@ std::string error_excerpt(const std::string& log, const Terminal& terminal) {
 }  // namespace
 
 std::string cases_text(const Measurement& m) {
+  if (!m.judged()) return {};
   std::set<std::string> all, bad;
   for (const CaseResult& c : m.cases) {
     all.insert(c.id);
@@ -283,7 +284,8 @@ std::string next_step(const std::vector<Measurement>& measurements, const Ledger
              "--from-bundle project.bundle";
     if (m.gate_one != GateOne::kPassed) {
       const CaseResult* bad = m.first_failure();
-      const bool again = bad && !bad->seed.empty();
+      const bool again =
+          bad && !bad->seed.empty() && !m.version.empty();  // what has no version has no record
       return fmt::format(
           "fix the first failing case above{}, then: capstone measure human -m \"what you changed\"",
           again ? fmt::format(" (that case alone: capstone measure --replay {})", bad->id) : "");

@@ -8,6 +8,7 @@
 #include "harness/base/ascii.h"
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
+#include "harness/project/reply/difference.h"
 #include "rubric/anomalies.h"
 #include "rubric/numbers.h"
 
@@ -119,7 +120,8 @@ Fact predicted_first(const Sources& s) {
             fmt::format("{}-bound was predicted before the first measurement{}", p.bottleneck, measured),
             records};
   return {0.3, true,
-          fmt::format("{}-bound was predicted, but after the first measurement{}", p.bottleneck, measured),
+          fmt::format("{}-bound was predicted, but after the first measurement{}{}", p.bottleneck,
+                      explains_late_prediction(s.worklog) ? " (section 1 says so)" : "", measured),
           records};
 }
 
@@ -224,7 +226,7 @@ Fact ledger_whole(const Sources& s) {
 
 Fact two_versions(const Sources& s) {
   std::set<std::string> sources;
-  for (const Measurement& m : s.ledger.human) sources.insert(m.source_sha256);
+  for (const Measurement* m : s.ledger.built_versions()) sources.insert(m->source_sha256);
   return {std::min(1.0, share_of(sources.size(), 2)),
           true,
           fmt::format("{} of the human kernel", plural(sources.size(), "different version")),
@@ -236,7 +238,7 @@ template <class Carries>
 Fact share_of_versions(const Sources& s, bool skip_first, const char* noun, Carries carries) {
   std::vector<std::string> with, without;
   std::vector<std::int64_t> records;
-  std::vector<const Measurement*> versions = s.ledger.versions("human");
+  std::vector<const Measurement*> versions = s.ledger.built_versions();
   for (std::size_t i = skip_first ? 1 : 0; i < versions.size(); ++i) {
     const std::string& version = versions[i]->version;
     bool has = std::any_of(s.ledger.human.begin(), s.ledger.human.end(),
@@ -297,7 +299,8 @@ Fact model_tried(const Sources& s) {
   records.erase(std::unique(records.begin(), records.end()), records.end());
   std::vector<std::string> outcomes;
   for (const Measurement* m : s.ledger.versions("llm"))
-    outcomes.push_back(fmt::format("{}: {}", m->version, label_of(m->gate_one)));
+    outcomes.push_back(
+        fmt::format("{}: {}", m->version, m->judged() ? label_of(m->gate_one) : "not judged here"));
   for (const Attempt& a : s.ledger.attempts)
     if (!a.no_code_because.empty())
       outcomes.push_back(fmt::format("attempt-{}: no code ({})", a.number, a.no_code_because));
@@ -317,7 +320,15 @@ Fact model_identified(const Sources& s) {
   }
   std::string text = models.empty() ? "an attempt has no model, prompt or reply"
                                     : join({models.begin(), models.end()}, ", ");
-  return {share_of(known, s.ledger.attempts.size()), true, text, records};
+  std::vector<std::string> changed;
+  for (const Attempt& a : s.ledger.attempts)
+    if (!a.prompt_difference.empty())
+      changed.push_back(fmt::format("attempt-{} ({})", a.number, extent_of(a.prompt_difference)));
+  Fact fact{share_of(known, s.ledger.attempts.size()), true, text, records};
+  if (changed.empty()) return fact;
+  fact.text += "; the standard prompt was changed for " + join(changed, ", ");
+  fact.ask = "The prompt was changed: does section 3 say what the student added or left out, and why?";
+  return fact;
 }
 
 Fact both_discussed(const Sources& s) {

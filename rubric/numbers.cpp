@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <regex>
 #include <set>
@@ -42,7 +43,7 @@ const Arm* baseline_arm(const Measurement& m) {
 std::string median_text(const Measurement& m) {
   const Arm* arm = candidate_arm(m);
   if (arm == nullptr) return "not timed";
-  return format_time_ms(arm->median_ms.point) + (is_emulated(m) ? " (emulated)" : "");
+  return format_time_ms(arm->median_ms.point) + (is_emulated(m) ? " emulated" : "");
 }
 
 namespace {
@@ -60,7 +61,7 @@ std::string speedup_text(const Measurement& m) {
 }
 
 std::string percent_text(const Measurement& m) {
-  if (!m.measured || is_emulated(m) || m.measured->percent_of_peak <= 0) return "unknown";
+  if (!m.measured || is_emulated(m) || m.measured->percent_of_peak <= 0) return "an unknown percentage";
   return fmt::format("{:.1f} %", m.measured->percent_of_peak);
 }
 
@@ -85,6 +86,16 @@ std::vector<std::string> versions_named(const std::string& sentence) {
     if (names.size() == 8) break;
   }
   return names;
+}
+
+// The name after "{{" where no "}}" follows: "v5.speedup"; empty where the text reads as no placeholder.
+std::string opened_name(std::string_view rest) {
+  std::size_t end = rest.find_first_not_of(' ');
+  if (end == std::string_view::npos || !std::isalpha(static_cast<unsigned char>(rest[end]))) return {};
+  while (end < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[end])) || rest[end] == '-' ||
+                               (rest[end] == '.' && end + 1 < rest.size() && rest[end + 1] != ' ')))
+    ++end;
+  return std::string(rest.substr(0, end));
 }
 
 std::string bottleneck_when(const Prediction& p) {
@@ -129,7 +140,7 @@ LedgerNumbers::LedgerNumbers(const Project& project, const LedgerView& ledger) {
   if (last != nullptr) {
     std::string device = environment_text(last->environment, {"device", "gpu", "cpu"});
     values_["device"] = device.empty()       ? "unknown device"
-                        : is_emulated(*last) ? device + " (emulated)"
+                        : is_emulated(*last) ? "the CPU, without a GPU"
                                              : device;
     values_["driver"] = environment_text(last->environment, {"driver"});
     values_["tool"] = environment_text(last->environment, {"tool", "tool_version", "capstone"});
@@ -148,7 +159,8 @@ void LedgerNumbers::add_version(const std::string& name, const Measurement& m, c
   put("interval", judged ? interval_text(m) : "not judged");
   put("median", median_text(m));
   put("percent", percent_text(m));
-  put("peak", m.measured && !is_emulated(m) && !m.measured->peak.empty() ? m.measured->peak : "unknown");
+  put("peak",
+      m.measured && !is_emulated(m) && !m.measured->peak.empty() ? m.measured->peak : "an unknown peak");
   put("bound", m.measured && !m.measured->bound_by.empty() ? m.measured->bound_by : "unknown");
   put("gate-one", std::string(label_of(m.gate_one)));
   put("gate-two", std::string(label_of(m.gate_two)));
@@ -158,7 +170,7 @@ void LedgerNumbers::add_version(const std::string& name, const Measurement& m, c
   const Arm* baseline = baseline_arm(m);
   put("baseline", baseline == nullptr
                       ? "not timed"
-                      : format_time_ms(baseline->median_ms.point) + (is_emulated(m) ? " (emulated)" : ""));
+                      : format_time_ms(baseline->median_ms.point) + (is_emulated(m) ? " emulated" : ""));
 }
 
 void LedgerNumbers::add_counts(const std::string& name, const Explanation& e) {
@@ -261,7 +273,14 @@ std::vector<Quotation> LedgerNumbers::find(std::string_view prose, const ProseCo
   std::vector<Quotation> found;
   for (std::size_t at = 0; (at = prose.find("{{", at)) != std::string_view::npos;) {
     std::size_t close = prose.find("}}", at);
-    if (close == std::string_view::npos || close - at > 80) break;
+    if (close == std::string_view::npos || close - at > 80 || prose.find("{{", at + 2) < close) {
+      const std::string open = opened_name(prose.substr(at + 2));
+      if (!open.empty())
+        found.push_back({Quotation::Kind::kUnknown, at, at + 2 + open.size(), "{{" + open,
+                         fmt::format("it is not closed: write {{{{{}}}}}", trim(open))});
+      at += 2 + open.size();
+      continue;
+    }
     std::string name(trim(prose.substr(at + 2, close - at - 2)));
     Quotation q{Quotation::Kind::kPlaceholder, at, close + 2, {}, {}};
     if (std::optional<std::string> known = value(name)) {

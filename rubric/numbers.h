@@ -24,18 +24,18 @@ const Arm* baseline_arm(const Measurement& measurement);
 
 bool is_emulated(const Measurement& measurement);
 
-/// The candidate's median: "1.23 ms", "1.23 ms (emulated)" for a time that proves nothing, or "not timed".
+/// The candidate's median: "1.23 ms", "1.23 ms emulated" for a time that proves nothing, or "not timed".
 std::string median_text(const Measurement& measurement);
 /// The speedup with its interval: "2.08x [2.01, 2.15]", or "not judged".
 std::string speedup_text(const Measurement& measurement);
-/// The percentage of the hardware's peak: "61.2 %", or "unknown".
+/// The percentage of the hardware's peak: "61.2 %", or "an unknown percentage".
 std::string percent_text(const Measurement& measurement);
 
 /// A range of the prose that quotes the ledger, or contradicts it.
 struct Quotation {
   enum class Kind {
     kPlaceholder,  ///< a known placeholder: `text` replaces it
-    kUnknown,      ///< an unknown placeholder; `note` suggests the nearest known one
+    kUnknown,      ///< an unknown or unclosed placeholder; `note` says what to write
     kNotInLedger,  ///< a literal speedup that matches no measurement
     kEmulated,     ///< a literal speedup that matches emulated times only, in a sentence that does not say so
   } kind = Kind::kPlaceholder;

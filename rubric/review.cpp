@@ -80,18 +80,25 @@ class Reviewer {
       return;
     }
     const Prediction& first = ledger_.predictions.front();
-    if (!first.before_first_measurement)
+    if (!first.before_first_measurement && explains_late_prediction(worklog_))
+      add(1, Severity::kAdvice,
+          "the prediction was recorded after the first measurement; section 1 says how that came about",
+          kLedger, "your mentor reads both");
+    else if (!first.before_first_measurement)
       add(1, Severity::kContradiction, "the prediction was recorded after the first measurement", kLedger,
-          "its date cannot be changed; say in section 1 what you expected and when you wrote it down");
+          "its date cannot be changed: say in section 1 that the prediction came after the measurement, and "
+          "what you expected before it");
     if (trim(first.because).empty())
       add(1, Severity::kAdvice, "the prediction gives no reason", kLedger,
           "give the arithmetic behind it in section 1");
   }
 
   void human_versions() {
-    if (ledger_.human.empty()) {
-      add(2, Severity::kMissing, "the human kernel was never measured", "human/kernel.cu",
-          "run capstone measure -m \"why this version\"");
+    if (ledger_.built_versions().empty()) {
+      add(2, Severity::kMissing,
+          ledger_.human.empty() ? "the human kernel was never measured"
+                                : "no version of the human kernel is more than the stub, and compiles",
+          "human/kernel.cu", "run capstone measure -m \"why this version\"");
       return;
     }
     bool passed = std::any_of(ledger_.human.begin(), ledger_.human.end(),
@@ -100,7 +107,7 @@ class Reviewer {
       add(2, Severity::kMissing, "the human kernel has never passed gate one", "human/kernel.cu",
           "run capstone measure: it shows the first wrong element; "
           "a correct slow kernel is worth more than a fast wrong one");
-    std::vector<const Measurement*> versions = ledger_.versions("human");
+    std::vector<const Measurement*> versions = ledger_.built_versions();
     if (versions.size() < 2)
       add(2, Severity::kMissing, "there is only one version of the human kernel", "human/kernel.cu",
           "change one thing, say why with -m, and measure again: the worklog compares versions");
@@ -121,6 +128,7 @@ class Reviewer {
 
   void kernel_file() {
     if (ledger_.human.empty()) return;
+    const std::string name = "human/" + project_.human_kernel().filename().string();
     Result<std::string> digest = sha256_file(project_.human_kernel());
     if (!digest) {
       add(2, Severity::kMissing, "human/kernel.cu is missing", "human/kernel.cu",
@@ -128,18 +136,35 @@ class Reviewer {
                       ledger_.human.back().source_sha256));
       return;
     }
+    two_kernels();
+    const Measurement* handed_in = nullptr;
+    for (const Measurement* m : ledger_.versions("human"))
+      if (m->source_sha256 == *digest) handed_in = m;
+    if (handed_in && handed_in->judged() && handed_in->gate_one != GateOne::kPassed)
+      add(2, Severity::kMissing,
+          fmt::format("{} is {}, which did not pass gate one: {}", name, handed_in->version,
+                      label_of(handed_in->gate_one)),
+          name, "mend it, or restore a version that passed from .capstone/sources");
     if (*digest == ledger_.human.back().source_sha256) return;
     auto same = std::find_if(ledger_.human.rbegin(), ledger_.human.rend(),
                              [&](const Measurement& m) { return m.source_sha256 == *digest; });
     if (same != ledger_.human.rend())
       add(2, Severity::kAdvice,
-          fmt::format("human/kernel.cu is {}, not the last measured version {}", same->version,
+          fmt::format("{} is {}, not the last measured version {}", name, same->version,
                       ledger_.human.back().version),
-          "human/kernel.cu", "this is fine if you want that version judged; say so in section 2");
+          name, "this is fine if you want that version judged; say so in section 2");
     else
-      add(2, Severity::kContradiction, "human/kernel.cu differs from every measured version",
-          "human/kernel.cu",
+      add(2, Severity::kContradiction, name + " differs from every measured version", name,
           "run capstone measure -m \"…\", so that the kernel that you hand in is one that was judged");
+  }
+
+  // The Python file wins, for the judge as for us.
+  void two_kernels() {
+    std::error_code code;
+    if (project_.human_kernel().extension() == ".py" &&
+        std::filesystem::exists(project_.root / "human" / "kernel.cu", code))
+      add(2, Severity::kAdvice, "human/kernel.py is judged, and human/kernel.cu is not", "human/",
+          "remove the one that you do not hand in");
   }
 
   void model() {
@@ -188,7 +213,8 @@ class Reviewer {
       case Quotation::Kind::kPlaceholder:
         return;
       case Quotation::Kind::kUnknown:
-        add(p.section, Severity::kContradiction, fmt::format("unknown placeholder {}", q.text), where,
+        add(p.section, Severity::kContradiction,
+            fmt::format("{} placeholder {}", q.text.ends_with("}}") ? "unknown" : "unclosed", q.text), where,
             q.note);
         return;
       case Quotation::Kind::kNotInLedger:

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/base/ascii.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "rubric/markdown.h"
@@ -26,6 +27,18 @@ std::string_view name_of(Severity severity) {
 int WorklogSection::unanswered() const {
   return static_cast<int>(
       std::count_if(questions.begin(), questions.end(), [](const Question& q) { return !q.answered; }));
+}
+
+bool explains_late_prediction(const Worklog& worklog) {
+  const auto says = [](const std::string& text, std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  };
+  return std::any_of(worklog.paragraphs.begin(), worklog.paragraphs.end(), [&](const Paragraph& p) {
+    const std::string text = ascii_lower(p.text);
+    return p.section == 1 && says(text, {"predict", "guess"}) &&
+           says(text, {"after", "late", "already measured", "measured first", "before i "});
+  });
 }
 
 int Worklog::words() const {

@@ -73,6 +73,9 @@ struct Worklog {
 /// Reads a worklog. Never fails: every problem becomes a finding.
 Worklog parse_worklog(std::string_view bytes);
 
+/// Whether section 1 says that the prediction came after a measurement. It cannot judge the reason.
+bool explains_late_prediction(const Worklog& worklog);
+
 /// The worklog.md that `init` writes: a title that names the problem, then five sections with their questions
 /// and the markers of their figures.
 std::string worklog_scaffold(const Problem& problem);

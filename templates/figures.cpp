@@ -8,6 +8,8 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/project/reply/difference.h"
+#include "harness/project/reply/prompt.h"
 #include "harness/project/version_source.h"
 #include "rubric/numbers.h"
 #include "templates/counts.h"
@@ -40,7 +42,14 @@ Cell cell(std::string text, Tone tone = Tone::kPlain, bool strong = false) {
 }
 Cell muted(std::string text) { return cell(std::move(text), Tone::kMuted); }
 
+// A fact about a first try: "yes", "no" or "not judged here".
+Cell fact_cell(std::string_view text) {
+  if (text != "yes" && text != "no") return muted(std::string(text));
+  return cell(std::string(text), text == "yes" ? Tone::kGood : Tone::kBad, true);
+}
+
 Cell gate_one_cell(const Measurement& m) {
+  if (!m.judged()) return muted(std::string(label_of(m.gate_one)));
   return cell(std::string(label_of(m.gate_one)), m.gate_one == GateOne::kPassed ? Tone::kGood : Tone::kBad,
               true);
 }
@@ -84,7 +93,7 @@ Cell speedup_cell(const Measurement& m) {
 
 Cell percent_cell(const Measurement& m) {
   std::string text = percent_text(m);
-  if (text == "unknown") return muted("–");
+  if (!text.ends_with('%')) return muted("–");
   return cell(text);
 }
 
@@ -475,6 +484,15 @@ class Maker {
     blocks.emplace_back(ListingBlock{summary, cut(*bytes), language, false});
   }
 
+  // Which template the prompt was made from. Older records do not say; their prompt does.
+  std::string name_of_prompt(const Attempt& a) const {
+    const std::string standard = "the standard prompt";
+    if (a.feedback_on)
+      return a.feedback_on->empty() ? standard : standard + " with feedback on " + *a.feedback_on;
+    const auto text = read_file(project_.attempt(a.number) / "prompt.md", std::size_t{4} << 20);
+    return text && has_feedback(*text) ? standard + " with feedback on an earlier attempt" : standard;
+  }
+
   const Measurement* first_of(const std::string& version) const {
     for (const Measurement& m : ledger_.llm)
       if (m.version == version) return &m;
@@ -482,9 +500,14 @@ class Maker {
   }
 
   std::vector<Block> attempts() const {
-    if (ledger_.attempts.empty() && ledger_.llm.empty())
-      return {NoteBlock{"No attempt of a language model was recorded.", Tone::kBad}};
     std::vector<Block> blocks;
+    for (const Withdrawal& w : ledger_.withdrawals)
+      blocks.emplace_back(
+          NoteBlock{fmt::format("Attempt {} was withdrawn before anything was judged from it: {}", w.attempt,
+                                w.because),
+                    Tone::kMuted});
+    if (ledger_.attempts.empty() && ledger_.llm.empty())
+      blocks.emplace_back(NoteBlock{"No attempt of a language model was recorded.", Tone::kBad});
     for (const Attempt& a : ledger_.attempts) attempt(blocks, a);
     if (ledger_.llm.size() > 1) {
       TableBlock table;
@@ -512,37 +535,37 @@ class Maker {
         HeadingBlock{fmt::format("Attempt {}: {}", a.number, a.model.empty() ? "model not named" : a.model)});
     FactsBlock facts;
     facts.facts.emplace_back("Settings", text_or_dash(a.settings));
+    const std::string sent = name_of_prompt(a);
     facts.facts.emplace_back("Prompt", a.prompt_difference.empty()
-                                           ? cell("the standard prompt, unchanged")
-                                           : cell("changed by the student; see the difference below"));
+                                           ? cell(sent + ", unchanged")
+                                           : cell(fmt::format("{}, changed: {}; see the difference below",
+                                                              sent, extent_of(a.prompt_difference)),
+                                                  Tone::kPlain, true));
     if (!a.extracted.empty()) facts.facts.emplace_back("Code extracted as", cell(a.extracted));
     if (!a.no_code_because.empty()) facts.facts.emplace_back("No code", cell(a.no_code_because, Tone::kBad));
     const Measurement* first = first_of(name);
-    auto yes_no = [](bool yes) {
-      return yes ? cell("yes", Tone::kGood, true) : cell("no", Tone::kBad, true);
-    };
     if (first == nullptr) {
       facts.facts.emplace_back("Judged", muted("no"));
     } else {
-      facts.facts.emplace_back("Compiled on the first try", yes_no(first->gate_one != GateOne::kBuildFailed));
+      facts.facts.emplace_back("Compiled on the first try", fact_cell(compiled_text(*first)));
+      const bool verdict = first->gate_one != GateOne::kPassed && first->judged();
       facts.facts.emplace_back("Correct on the first try",
-                               first->gate_one == GateOne::kPassed ? yes_no(true) : gate_one_cell(*first));
+                               verdict ? gate_one_cell(*first) : fact_cell(correct_text(*first)));
       facts.facts.emplace_back(
           "Faster on the first try",
           first->gate_two == GateTwo::kNotJudged
-              ? gate_two_cell(*first)
+              ? (first->judged() ? gate_two_cell(*first) : muted("not judged here"))
               : cell(fmt::format("{}, {}", label_of(first->gate_two), speedup_text(*first)),
                      first->gate_two == GateTwo::kFaster ? Tone::kGood : Tone::kPlain));
       if (first->gate_one != GateOne::kPassed)
-        facts.facts.emplace_back("What went wrong", cell(failure_line(*first)));
+        facts.facts.emplace_back(first->judged() ? "What went wrong" : "Why not", cell(failure_line(*first)));
     }
     blocks.emplace_back(facts);
     fs::path folder = project_.attempt(a.number);
     add_file(blocks, folder / "prompt.md", a.prompt_sha256,
              fmt::format("The exact prompt of attempt {}", a.number), "markdown");
     if (!a.prompt_difference.empty())
-      blocks.emplace_back(
-          ListingBlock{"Difference from the standard prompt", cut(a.prompt_difference), "diff", false});
+      blocks.emplace_back(ListingBlock{"Difference from " + sent, cut(a.prompt_difference), "diff", false});
     add_file(blocks, folder / "reply.md", a.reply_sha256,
              fmt::format("The exact reply of attempt {}", a.number), "markdown");
   }

@@ -59,8 +59,14 @@ Card card_of(const LedgerView& ledger, const char* candidate, const char* who) {
   const std::vector<Measurement>& all = human ? ledger.human : ledger.llm;
   Card card{candidate, who, "", ""};
   if (best == nullptr) {
-    card.big = all.empty() ? "not tried" : std::string(label_of(all.back().gate_one));
-    card.small = all.empty() ? "" : "no version passed gate one";
+    const bool none_judged =
+        std::none_of(all.begin(), all.end(), [](const Measurement& m) { return m.judged(); });
+    card.big = all.empty()   ? "not tried"
+               : none_judged ? "not judged here"
+                             : std::string(label_of(all.back().gate_one));
+    card.small = all.empty()   ? ""
+                 : none_judged ? "this machine could not judge it"
+                               : "no version passed gate one";
     return card;
   }
   bool judged = best->measured && best->measured->speedup && !is_emulated(*best);

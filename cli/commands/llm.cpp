@@ -9,6 +9,7 @@
 #include "cli/judge_flags.h"
 #include "cli/show.h"
 #include "harness/base/files.h"
+#include "harness/project/reply/difference.h"
 #include "harness/project/reply/extract.h"
 #include "harness/workflows/model_attempt.h"
 
@@ -16,7 +17,9 @@ namespace capstone::cli {
 namespace {
 
 struct LlmArguments {
-  bool feedback = false;
+  bool feedback = false, no_judge = false;
+  int attempt = 0;
+  std::string because;
   std::string out, file = "-";
   workflows::AddReplyRequest request;
 };
@@ -51,23 +54,31 @@ void say_filed(const workflows::AddReplyOutcome& outcome, const Terminal& t) {
   const Attempt& attempt = outcome.attempt;
   t.say(fmt::format("attempt {} of {} filed in llm/attempt-{}/", attempt.number, attempt.model,
                     attempt.number));
-  if (!attempt.prompt_difference.empty())
-    t.say("note: the prompt that was sent differs from the template; the difference is kept");
+  const std::string standard =
+      "the standard prompt" +
+      (attempt.feedback_on.value_or("").empty() ? "" : " with feedback on " + *attempt.feedback_on);
+  t.say(attempt.prompt_difference.empty()
+            ? fmt::format("prompt: {}, unchanged", standard)
+            : fmt::format("note: the prompt differs from {} ({}); the difference is kept", standard,
+                          extent_of(attempt.prompt_difference)));
   if (!attempt.no_code_because.empty()) return;
   t.say("code: " + attempt.extracted);
   for (const std::string& library : outcome.libraries) t.say("note: the code names the library " + library);
 }
 
 void print_first_try(const Attempt& attempt, const Measurement& m, const Terminal& t) {
-  const char* faster = m.gate_two == GateTwo::kNotJudged ? "not judged here"
-                       : m.gate_two == GateTwo::kFaster  ? "yes"
-                                                         : "no";
+  const bool wrong = m.judged() && m.gate_one != GateOne::kPassed;
+  const char* faster = wrong                               ? "no"
+                       : m.gate_two == GateTwo::kNotJudged ? "not judged here"
+                       : m.gate_two == GateTwo::kFaster    ? "yes"
+                                                           : "no";
   t.out(fmt::format("first-try facts of attempt {}: compiled: {} · correct: {} · faster: {}", attempt.number,
-                    m.build.ok ? "yes" : "no", m.gate_one == GateOne::kPassed ? "yes" : "no", faster));
+                    compiled_text(m), correct_text(m), faster));
 }
 
 Result<ExitCode> add(const Context& context, const LlmArguments& arguments) {
   workflows::AddReplyRequest request = arguments.request;
+  request.judge_now = !arguments.no_judge;
   CAPSTONE_TRY(request.reply, read_reply(context, arguments.file));
   const Terminal& t = context.terminal;
   CAPSTONE_TRY(const auto outcome, workflows::add_reply(request, context, context.progress(),
@@ -80,6 +91,15 @@ Result<ExitCode> add(const Context& context, const LlmArguments& arguments) {
                 "first attempt "
                 "with code, or send the same prompt again",
                 ExitCode::kGateOneFailed);
+  if (outcome.measurements.empty()) {
+    if (context.json)
+      t.out(Json{{"attempt", attempt}, {"measurement", nullptr}}.dump(2));
+    else
+      t.out(fmt::format(
+          "next: read the code in llm/attempt-{}/ and guess its verdict, then: capstone measure llm",
+          attempt.number));
+    return ExitCode::kDone;
+  }
   if (context.json) {
     t.out(Json{{"attempt", attempt}, {"measurement", outcome.measurements.front()}}.dump(2));
     return workflows::exit_code_of(outcome.measurements);
@@ -90,6 +110,14 @@ Result<ExitCode> add(const Context& context, const LlmArguments& arguments) {
   if (std::string why = explain_failure(m, t, context.verbose); !why.empty()) t.out(why);
   t.out("next: " + next_step(outcome.measurements, outcome.ledger));
   return workflows::exit_code_of(outcome.measurements);
+}
+
+Result<ExitCode> withdraw(const Context& context, const LlmArguments& arguments) {
+  CAPSTONE_TRY(const fs::path folder,
+               workflows::withdraw_attempt(arguments.attempt, arguments.because, context));
+  context.terminal.out(fmt::format("attempt {} is withdrawn; {} was removed, the ledger keeps both records",
+                                   arguments.attempt, folder.string()));
+  return ExitCode::kDone;
 }
 
 }  // namespace
@@ -104,13 +132,24 @@ void add_llm(CLI::App& app, Context& context, Action& action) {
   ask->add_option("--out", a->out, "another file, or - for standard output");
   ask->callback([&context, &action, a] { action = [&context, a] { return prompt(context, *a); }; });
   auto* file = command->add_subcommand("add", "file a reply as the next attempt, and judge it at once");
-  file->add_option("reply", a->file, "the file with the whole reply; - (default) reads standard input");
+  file->add_option(
+      "reply", a->file,
+      "the file with the whole reply, or the JSON of the provider's interface; - (default) reads "
+      "standard input");
   file->add_option("--model", a->request.model, "the model's name and version")->required();
   file->add_option("--settings", a->request.settings, "temperature, tools, effort … as far as known");
   file->add_option("--prompt", a->request.prompt, "the prompt that was sent (default llm/prompt.md)");
+  file->add_flag("--no-judge", a->no_judge, "only file it: read the code first, then capstone measure llm");
+  file->add_flag("--anyway", a->request.anyway, "file it although it does not look like a model's reply");
   add_judge_options(*file, a->request.judge);
   add_format(*file, context);
   file->callback([&context, &action, a] { action = [&context, a] { return add(context, *a); }; });
+  auto* back = command->add_subcommand("withdraw",
+                                       "take an attempt back that was filed by mistake; only while "
+                                       "nothing was judged from it");
+  back->add_option("attempt", a->attempt, "its number")->required();
+  back->add_option("--because", a->because, "why; the report shows it")->required();
+  back->callback([&context, &action, a] { action = [&context, a] { return withdraw(context, *a); }; });
 }
 
 }  // namespace capstone::cli

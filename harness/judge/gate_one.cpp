@@ -82,6 +82,18 @@ std::string shortened(const std::string& printed) {
   return text;
 }
 
+// What the worker noted about a run that is no error: untrusted text, too.
+std::vector<std::string> notes_of(const Json& answer) {
+  constexpr std::size_t kMostNotes = 4, kLongest = 300;
+  std::vector<std::string> notes;
+  const auto found = answer.find("notes");
+  if (found == answer.end() || !found->is_array()) return notes;
+  for (const Json& each : *found)
+    if (each.is_string() && notes.size() < kMostNotes)
+      notes.push_back(to_utf8(printable(each.get<std::string>()).substr(0, kLongest)));
+  return notes;
+}
+
 void add_label(Measurement& into, std::string label) {
   if (std::find(into.labels.begin(), into.labels.end(), label) == into.labels.end())
     into.labels.push_back(std::move(label));
@@ -270,6 +282,7 @@ class CaseLoop {
                 fmt::format(
                     "{}launch() leaves work behind on a stream that the given stream does not wait for ({})",
                     kNeedsExplanation, left_behind));
+    for (const std::string& note : notes_of(answer->message)) add_label(into_, "note: " + note);
     if (!result.passed) {
       if (const std::string early = text_of(answer->message, "early_read"); !early.empty()) {
         result.hint = early;

@@ -367,6 +367,18 @@ std::string_view label_of(GateTwo verdict) {
   return "?";
 }
 
+bool Measurement::judged() const {
+  return gate_one != GateOne::kNotJudgeable && gate_one != GateOne::kMachineFault;
+}
+
+std::string_view compiled_text(const Measurement& m) {
+  return !m.judged() ? "not judged here" : m.gate_one == GateOne::kBuildFailed ? "no" : "yes";
+}
+
+std::string_view correct_text(const Measurement& m) {
+  return !m.judged() ? "not judged here" : m.gate_one == GateOne::kPassed ? "yes" : "no";
+}
+
 const CaseResult* Measurement::first_failure() const {
   for (const CaseResult& each : cases)
     if (!each.passed) return &each;
@@ -466,6 +478,7 @@ void to_json(Json& json, const Attempt& a) {
               {"extracted", a.extracted},
               {"no_code_because", a.no_code_because}};
   if (!a.kernel_sha256.empty()) json["kernel_sha256"] = a.kernel_sha256;
+  if (a.feedback_on) json["feedback_on"] = *a.feedback_on;
 }
 
 void from_json(const Json& json, Attempt& a) {
@@ -479,6 +492,18 @@ void from_json(const Json& json, Attempt& a) {
   read(json, "prompt_difference", a.prompt_difference);
   read(json, "extracted", a.extracted);
   read(json, "no_code_because", a.no_code_because);
+  if (std::string version; field(json, "feedback_on")) {
+    read(json, "feedback_on", version);
+    a.feedback_on = version;
+  }
+}
+
+void to_json(Json& json, const Withdrawal& w) { json = Json{{"attempt", w.attempt}, {"because", w.because}}; }
+
+void from_json(const Json& json, Withdrawal& w) {
+  w = Withdrawal{};
+  read(json, "attempt", w.attempt);
+  read(json, "because", w.because);
 }
 
 void to_json(Json& json, const Record& r) {

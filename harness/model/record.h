@@ -162,7 +162,13 @@ struct Measurement {
   std::optional<Measured> measured;
   double seconds = 0;  ///< wall time of the judgement
   const CaseResult* first_failure() const;
+  /// Whether this machine came to a verdict: no machine fault, and not "not judgeable".
+  bool judged() const;
 };
+
+/// "yes", "no", or "not judged here" where the machine could not tell.
+std::string_view compiled_text(const Measurement& measurement);
+std::string_view correct_text(const Measurement& measurement);
 
 struct Prediction {
   std::string bottleneck;  ///< "memory", "compute", "latency"
@@ -176,11 +182,20 @@ struct Attempt {
   int number = 0;
   std::string model, settings;
   std::string prompt_sha256, reply_sha256;  ///< contents under llm/attempt-N/
-  std::string prompt_difference;            ///< unified diff against the rendered template; empty: verbatim
+  /// Unified diff against the rendered template; empty: verbatim
+  std::string prompt_difference;
   /// How the code was found: "one fenced block", "two blocks, the one with launch()", …
   std::string extracted;
   std::string no_code_because;     ///< set when no code could be taken out
   std::string kernel_sha256 = {};  ///< of the code that was taken out; empty: none, or an older record
+  /// The version whose code and verdict the prompt gives as feedback; empty: none. Absent in older records
+  std::optional<std::string> feedback_on = {};
+};
+
+/// An attempt that was filed by mistake. Nothing was judged from it.
+struct Withdrawal {
+  int attempt = 0;
+  std::string because;
 };
 
 /// The signature of the machine that judged.
@@ -193,9 +208,9 @@ struct Signature {
 struct Record {
   std::int64_t seq = 0;
   std::string time;  ///< UTC
-  std::string kind;  ///< "init", "prediction", "measurement", "attempt", "explanation", "profile", "checkin",
-                     ///< "import"
-  std::string tool;  ///< version
+  std::string kind;  ///< "init", "prediction", "measurement", "attempt", "withdrawal", "explanation",
+                     ///< "profile", "checkin", "import"
+  std::string tool;      ///< version
   std::string machine;   ///< random id of the chain, not the host name
   std::string previous;  ///< SHA-256 of the line before in this chain; empty for the first
   Json body;             ///< one of the structures above
@@ -209,6 +224,8 @@ void to_json(Json&, const Prediction&);
 void from_json(const Json&, Prediction&);
 void to_json(Json&, const Attempt&);
 void from_json(const Json&, Attempt&);
+void to_json(Json&, const Withdrawal&);
+void from_json(const Json&, Withdrawal&);
 void to_json(Json&, const Record&);
 void from_json(const Json&, Record&);
 

@@ -17,6 +17,7 @@ namespace {
 int highest_number(const fs::path& folder, const LedgerView& ledger) {
   int highest = 0;
   for (const Attempt& each : ledger.attempts) highest = std::max(highest, each.number);
+  for (const Withdrawal& each : ledger.withdrawals) highest = std::max(highest, each.attempt);
   std::error_code code;
   fs::directory_iterator entry(folder, code), end;
   for (; !code && entry != end; entry.increment(code)) {

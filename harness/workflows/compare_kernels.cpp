@@ -5,49 +5,11 @@
 #include <set>
 
 #include "harness/base/files.h"
-#include "harness/course/similarity.h"
 #include "harness/project/stub.h"
+#include "harness/workflows/origin.h"
 
 namespace capstone::workflows {
 namespace {
-
-constexpr std::size_t kMaxKernel = 16u << 20;  // [B]
-
-// Comments become spaces, which keeps lines and columns. (The fingerprints know the comments of C++ only.)
-std::string without_python_comments(std::string text) {
-  char quote = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n')
-      quote = 0;
-    else if (quote)
-      quote = c == quote ? 0 : quote;
-    else if (c == '"' || c == '\'')
-      quote = c;
-    else if (c == '#')
-      while (i < text.size() && text[i] != '\n') text[i++] = ' ';
-  }
-  return text;
-}
-
-std::optional<NamedSource> source_of(const std::string& name, const std::string& group,
-                                     const fs::path& file) {
-  auto text = read_file(file, kMaxKernel);
-  if (!text) return std::nullopt;
-  NamedSource source{name, group, std::move(*text), {}};
-  source.prints =
-      fingerprints(file.extension() == ".py" ? without_python_comments(source.text) : source.text);
-  return source;
-}
-
-std::vector<fs::path> files_below(const fs::path& folder, const std::string& ending) {
-  std::vector<fs::path> files;
-  std::error_code code;
-  for (fs::recursive_directory_iterator walk(folder, code), end; !code && walk != end; walk.increment(code))
-    if (walk->is_regular_file(code) && walk->path().extension() == ending) files.push_back(walk->path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 void add_prints(const Fingerprints& prints, std::set<std::uint64_t>& common) {
   for (const Fingerprint& f : prints) common.insert(f.hash);
@@ -67,30 +29,6 @@ void add_scaffold(const Workspace& workspace, const std::string& id, const fs::p
       if (auto source = source_of({}, {}, file)) add_prints(source->prints, common);
   add_prints(fingerprints(launch_header(problem)), common);
   add_prints(fingerprints(stub_kernel(problem)), common);
-}
-
-// Public code that a kernel of this problem may have been copied from.
-std::vector<NamedSource> public_sources(const Workspace& workspace, const std::string& problem) {
-  std::vector<NamedSource> sources;
-  std::error_code code;
-  for (const auto& part : fs::directory_iterator(workspace.resources.reference_kernels(), code))
-    for (const fs::path& rung : files_below(part.path() / problem, ".cu"))
-      if (auto source = source_of(
-              "the rung " + rung.lexically_relative(workspace.resources.reference_kernels()).string(),
-              problem, rung))
-        sources.push_back(std::move(*source));
-  for (const auto& example : fs::directory_iterator(workspace.resources.share / "examples", code)) {
-    auto config = read_config(example.path() / "capstone.yaml");
-    if (!config || config->problem_id != problem) continue;
-    for (const fs::path& file : files_below(example.path(), ".cu"))
-      if (const fs::path part = *file.lexically_relative(example.path()).begin();
-          part == "human" || part == "llm")
-        if (auto source = source_of(
-                "the example " + file.lexically_relative(workspace.resources.share / "examples").string(),
-                problem, file))
-          sources.push_back(std::move(*source));
-  }
-  return sources;
 }
 
 Json fragments_json(const Likeness& likeness) {

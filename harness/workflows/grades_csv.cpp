@@ -19,7 +19,7 @@ std::string names_of(const std::vector<Person>& people) {
 // Gate one, gate two and speedup of one candidate.
 void add_verdict(const Measurement* m, std::vector<std::string>& cells) {
   const bool timed = m && m->gate_two != GateTwo::kNotJudged && m->measured && m->measured->speedup;
-  cells.push_back(m ? std::string(label_of(m->gate_one)) : "");
+  cells.push_back(!m ? "" : m->judged() ? std::string(label_of(m->gate_one)) : "not judged here");
   cells.push_back(m ? std::string(label_of(m->gate_two)) : "");
   cells.push_back(timed ? fmt::format("{:.4f}", m->measured->speedup->point) : "");
 }

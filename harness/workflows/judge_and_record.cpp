@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/analysis/explain/explain.h"
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/project/included.h"
 #include "harness/project/versions.h"
+#include "harness/workflows/origin.h"
 #include "harness/workflows/pending_versions.h"
 
 namespace capstone::workflows {
@@ -73,6 +76,19 @@ Result<void> record_counts(const Project& project, const Measurement& m, const f
   return {};
 }
 
+// Why a source gets no version and no record; empty where it does. A source that has a version keeps it.
+std::string no_version_because(const LedgerView& ledger, const Measurement& m) {
+  if (std::any_of(ledger.human.begin(), ledger.human.end(),
+                  [&](const Measurement& each) { return each.source_sha256 == m.source_sha256; }))
+    return {};
+  if (ledger.is_of_stub(m))
+    return "note: this is still the stub that `capstone init` wrote: it is no version, and nothing was "
+           "recorded";
+  if (m.gate_one == GateOne::kBuildFailed)
+    return "note: what does not build is no version; nothing was recorded";
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Measurement>> judge_and_record(const Project& project,
@@ -83,12 +99,12 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project,
   CAPSTONE_TRY(std::string machine, chain_id(workspace));
   CAPSTONE_TRY(const JudgeKey key, judge_key(workspace));
   JudgeRequest request = request_of(project.problem, options);
-  std::vector<std::string> digests;
+  std::vector<std::string> texts, digests;
   std::vector<std::vector<IncludedFile>> included;
   for (const CandidateVersion& candidate : candidates) {
     CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));
-    CAPSTONE_TRY(std::string digest, keep_source(project.sources(), text));
-    digests.push_back(digest);
+    digests.push_back(sha256_hex(text));
+    texts.push_back(std::move(text));
     CAPSTONE_TRY(auto files, included_files(project.root, candidate.source));
     included.push_back(std::move(files));
     request.candidates.push_back({candidate.name, candidate.source});
@@ -107,14 +123,22 @@ Result<std::vector<Measurement>> judge_and_record(const Project& project,
     m.included = included[i];
     forget_places(m, project.root, workspace.home);
     m.labels.insert(m.labels.begin(), labels.begin(), labels.end());
+    if (m.candidate == "human" && m.gate_one != GateOne::kBuildFailed)
+      if (std::string similar = label_of_origin(workspace, project, candidates[i].source); !similar.empty())
+        m.labels.push_back(std::move(similar));
     m.reason = candidates[i].reason;
     m.expected_speedup = candidates[i].expected_speedup;
     m.version = candidates[i].version;
     if (m.version.empty()) {
       CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
       add_pending_versions(project, ledger);
+      if (const std::string why = no_version_because(ledger, m); !why.empty()) {
+        report_note(progress, why);
+        continue;
+      }
       CAPSTONE_TRY(m.version, next_version(ledger, m.candidate, m.source_sha256));
     }
+    CAPSTONE_CHECK(keep_source(project.sources(), texts[i]));
     // Without isolation a kernel can read the key and write records with it.
     const JudgeKey* signer = m.isolation.empty() || m.isolation.starts_with("none") ? nullptr : &key;
     CAPSTONE_CHECK(append_record(project.ledger(), "measurement", Json(m), machine, signer));

@@ -25,8 +25,10 @@ struct CandidateVersion {
 /// The newest attempt of the model that has code.
 std::optional<CandidateVersion> latest_attempt(const Project& project, const LedgerView& ledger);
 
-/// Keeps the sources, judges them, and appends one record for each candidate. What passed without a GPU gets
-/// a second record: its counts, an explanation at the problem's `emulate` size. `--quick` leaves it out.
+/// Judges the sources, keeps them, and appends one record for each candidate. A human kernel that does not
+/// build, or is still the stub, gets no version and no record, unless this source has a version already. What
+/// passed without a GPU gets a second record: its counts, an explanation at the problem's `emulate` size.
+/// `--quick` leaves it out.
 /// @param labels  of every record, before the record's own
 /// @return what was recorded, in the order of the candidates
 /// @error the machine's fault; a source changed while it was judged. Nothing is recorded then.

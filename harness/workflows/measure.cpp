@@ -85,6 +85,10 @@ Result<std::vector<CandidateVersion>> candidates_of(const Project& project, cons
                                                     const MeasureRequest& request,
                                                     const ProgressSink& progress) {
   std::vector<CandidateVersion> candidates;
+  std::error_code code;
+  if (request.who != Who::kLlm && project.human_kernel().extension() == ".py" &&
+      fs::exists(project.root / "human" / "kernel.cu", code))
+    report_note(progress, "note: human/kernel.py is judged, not human/kernel.cu, which is there, too");
   if (request.who != Who::kLlm)
     candidates.push_back({"human", project.human_kernel(), request.reason, request.expected_speedup, {}});
   if (request.who == Who::kHuman) return candidates;

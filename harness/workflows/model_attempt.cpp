@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "harness/base/ascii.h"
+#include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/project/attempts.h"
+#include "harness/project/reply/api_reply.h"
 #include "harness/project/reply/difference.h"
 #include "harness/project/reply/extract.h"
 #include "harness/project/reply/prompt.h"
 #include "harness/timing/device.h"
 #include "harness/workflows/output_path.h"
+#include "harness/workflows/pending_versions.h"
 
 namespace capstone::workflows {
 namespace {
@@ -30,48 +36,78 @@ std::optional<GpuFacts> gpu_facts(const Workspace& workspace, const Problem& pro
   return facts;
 }
 
-Result<std::string> prompt_text(const Workspace& workspace, const Project& project, const LedgerView& ledger,
-                                bool feedback) {
+Result<std::string> prompt_text(const Workspace& workspace, const Project& project, const Measurement* last) {
   PromptInput input;
   input.problem = &project.problem;
   input.resources = &workspace.resources;
   input.gpu = gpu_facts(workspace, project.problem);
-  if (feedback) {
-    if (ledger.llm.empty())
-      return fail("there is no attempt to give feedback on", (project.root / "llm").string(),
-                  "capstone llm prompt (without --feedback) first");
-    const Measurement& last = ledger.llm.back();
-    CAPSTONE_TRY(std::string code, read_file(project.sources() / (last.source_sha256 + ".cu")));
-    input.feedback = Feedback{code, last};
+  if (last) {
+    CAPSTONE_TRY(std::string code, read_file(project.sources() / (last->source_sha256 + ".cu")));
+    input.feedback = Feedback{code, *last};
   }
   return render_prompt(input);
 }
 
 struct SentPrompt {
   std::string text;
-  std::string difference;  ///< against the template; empty: none
+  std::string feedback_on;  ///< the version whose verdict the nearest template gives; empty: none
+  std::string difference;   ///< against that template; empty: none
 };
 
-// The prompt that was sent, and how it differs from what the template gives now.
+// The prompt that was sent, and how it differs from what the nearest template gives now: the first prompt, or
+// feedback on one of the last judgements.
 Result<SentPrompt> sent_prompt(const AddReplyRequest& request, const Workspace& workspace,
                                const Project& project, const LedgerView& ledger) {
-  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, ledger, false));
-  std::string with_feedback;
-  if (!ledger.llm.empty()) {
-    CAPSTONE_TRY(with_feedback, prompt_text(workspace, project, ledger, true));
-  }
+  constexpr std::size_t kLastJudgements = 8;
+  CAPSTONE_TRY(const std::string first, prompt_text(workspace, project, nullptr));
   std::error_code code;
   const fs::path path =
       request.prompt.empty() ? project.root / "llm" / "prompt.md" : workspace.cwd / request.prompt;
-  std::string sent = first;
+  SentPrompt sent{first, {}, {}};
   if (!request.prompt.empty() || fs::exists(path, code)) {
-    CAPSTONE_TRY(sent, read_file(path, 4u << 20));
+    CAPSTONE_TRY(sent.text, read_file(path, 4u << 20));
   }
-  if (sent == first || (!with_feedback.empty() && sent == with_feedback)) return SentPrompt{sent, {}};
-  std::string plain = unified_diff(first, sent, {"template", "sent"});
-  if (with_feedback.empty()) return SentPrompt{sent, plain};
-  std::string fed = unified_diff(with_feedback, sent, {"template with feedback", "sent"});
-  return SentPrompt{sent, fed.size() < plain.size() ? fed : plain};
+  sent.difference = unified_diff(first, sent.text, {"the standard prompt", "sent"});
+  const std::size_t begin = ledger.llm.size() - std::min(ledger.llm.size(), kLastJudgements);
+  for (std::size_t i = ledger.llm.size(); i > begin && !sent.difference.empty(); --i) {
+    const Measurement& m = ledger.llm[i - 1];
+    CAPSTONE_TRY(const std::string fed, prompt_text(workspace, project, &m));
+    std::string difference =
+        unified_diff(fed, sent.text, {"the standard prompt with feedback on " + m.version, "sent"});
+    if (difference.size() >= sent.difference.size()) continue;
+    sent.difference = std::move(difference);
+    sent.feedback_on = m.version;
+  }
+  return sent;
+}
+
+// Why a text is surely no model's reply, with the place that shows it; empty where it may be one.
+std::string no_reply_because(const std::string& reply, const Project& project, const LedgerView& ledger) {
+  const std::string_view text = trim(reply);
+  const std::string start = ascii_lower(text.substr(0, 16));
+  if (start.starts_with("<!doctype html") || start.starts_with("<html"))
+    return "it is a web page, not the text of a reply";
+  if (const auto api = read_api_reply(reply); api && !api->error.empty())
+    return "the provider answered with an error: " + printable(api->error);
+  for (const char* name : {"human/kernel.cu", "human/kernel.py", "llm/prompt.md", "worklog.md",
+                           "problem/baseline.cu", "problem/reference.py", "problem/statement.md"})
+    if (const auto own = read_file(project.root / name, 4u << 20); own && trim(*own) == text)
+      return fmt::format("it is this project's {}", name);
+  for (const Attempt& attempt : ledger.attempts)
+    if (attempt.reply_sha256 == sha256_hex(reply))
+      return fmt::format("attempt {} has the same reply already", attempt.number);
+  return {};
+}
+
+Result<void> require_reply(const AddReplyRequest& request, const Project& project, const LedgerView& ledger) {
+  if (trim(request.reply).empty())
+    return fail("the reply is empty", {}, "save the model's whole reply in a file; nothing was recorded");
+  if (request.anyway) return {};
+  if (const std::string why = no_reply_because(request.reply, project, ledger); !why.empty())
+    return fail("this does not look like a model's reply: " + why, {},
+                "nothing was recorded. Save the model's own words, or the JSON of its interface; if this is "
+                "the reply: --anyway");
+  return {};
 }
 
 // Files and records the attempt before it is judged: whatever happens next, it is on record.
@@ -86,6 +122,7 @@ Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspa
   attempt.model = request.model;
   attempt.settings = request.settings;
   attempt.prompt_difference = sent.difference;
+  attempt.feedback_on = sent.feedback_on;
   attempt.extracted = extraction.how;
   for (const std::string& note : extraction.notes)
     attempt.extracted += (attempt.extracted.empty() ? "" : "; ") + note;
@@ -103,7 +140,12 @@ Result<AddReplyOutcome> file_reply(const AddReplyRequest& request, const Workspa
 Result<std::string> prompt_for_model(bool feedback, const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  return prompt_text(workspace, project, ledger, feedback);
+  if (!feedback) return prompt_text(workspace, project, nullptr);
+  if (ledger.llm.empty())
+    return fail("there is no judged attempt to give feedback on", (project.root / "llm").string(),
+                ledger.attempts.empty() ? "capstone llm prompt (without --feedback) first"
+                                        : "capstone measure llm judges the attempt that you filed");
+  return prompt_text(workspace, project, &ledger.llm.back());
 }
 
 Result<fs::path> write_prompt(const std::string& text, const std::string& out, const Workspace& workspace) {
@@ -122,6 +164,7 @@ Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspac
   CAPSTONE_TRY(const Project project, pinned_project_here(workspace));
   CAPSTONE_TRY(FileLock lock, lock_project(project));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_CHECK(require_reply(request, project, ledger));
   std::optional<std::string> base;  // a reply may be a diff against the last attempt
   if (!ledger.llm.empty())
     if (auto last = read_file(project.sources() / (ledger.llm.back().source_sha256 + ".cu"))) base = *last;
@@ -129,7 +172,7 @@ Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspac
   CAPSTONE_TRY(AddReplyOutcome outcome, file_reply(request, workspace, project, ledger, extraction));
   const Attempt& attempt = outcome.attempt;
   if (filed) filed(outcome);
-  if (attempt.no_code_because.empty()) {
+  if (attempt.no_code_because.empty() && request.judge_now) {
     CandidateVersion candidate{"llm",
                                project.attempt_kernel(attempt.number),
                                "attempt " + std::to_string(attempt.number),
@@ -140,6 +183,30 @@ Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspac
   }
   CAPSTONE_TRY(outcome.ledger, read_ledger(project.ledger()));
   return outcome;
+}
+
+Result<fs::path> withdraw_attempt(int number, const std::string& because, const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  if (trim(because).empty())
+    return fail("--because is empty", {}, "say why: the report shows the withdrawal with its reason");
+  CAPSTONE_TRY(FileLock lock, lock_project(project));
+  CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
+  const std::string version = fmt::format("attempt-{}", number);
+  if (std::none_of(ledger.attempts.begin(), ledger.attempts.end(),
+                   [&](const Attempt& a) { return a.number == number; }))
+    return fail(fmt::format("there is no attempt {}", number), (project.root / "llm").string(),
+                "the attempts are the folders llm/attempt-N");
+  add_pending_versions(project, ledger);
+  if (std::any_of(ledger.llm.begin(), ledger.llm.end(),
+                  [&](const Measurement& m) { return m.version == version; }))
+    return fail(fmt::format("attempt {} was judged: it stays on record", number), {},
+                "say in section 3 of the worklog what is wrong with it");
+  CAPSTONE_TRY(const std::string machine, chain_id(workspace));
+  const Withdrawal withdrawal{number, std::string(trim(because))};
+  CAPSTONE_CHECK(append_record(project.ledger(), "withdrawal", Json(withdrawal), machine));
+  std::error_code code;
+  fs::remove_all(project.attempt(number), code);
+  return project.attempt(number);
 }
 
 }  // namespace capstone::workflows

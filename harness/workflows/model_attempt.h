@@ -21,19 +21,29 @@ struct AddReplyRequest {
   std::string reply;            ///< the model's whole reply
   std::string model, settings;  ///< name and version; temperature, tools …
   std::string prompt;           ///< the file with the prompt that was sent; empty: llm/prompt.md
+  bool anyway = false;          ///< file it although it does not look like a model's reply
+  bool judge_now = true;        ///< false: the student reads the code first
   JudgeOptions judge;
 };
 struct AddReplyOutcome {
   Attempt attempt;
   std::vector<std::string> libraries;     ///< that the code names
   std::filesystem::path folder;           ///< llm/attempt-N
-  std::vector<Measurement> measurements;  ///< one; empty: the reply holds no kernel
+  std::vector<Measurement> measurements;  ///< one; empty: no kernel in the reply, or not judged yet
   LedgerView ledger;                      ///< as it is afterwards
 };
 /// Files a reply as the next attempt, records it, and judges its code.
 /// @param filed  called when the attempt is on record, before it is judged. May be empty
+/// @error the reply is empty, or is surely no reply: a web page, an error of the provider, a file of the
+///   project, the reply of an earlier attempt. Nothing is recorded then.
 Result<AddReplyOutcome> add_reply(const AddReplyRequest& request, const Workspace& workspace,
                                   const ProgressSink& progress,
                                   const std::function<void(const AddReplyOutcome&)>& filed);
+
+/// Withdraws an attempt that was filed by mistake: records it, and removes llm/attempt-N. Its number is not
+/// used again. @return the folder that was removed.
+/// @error no such attempt; something was judged from it.
+Result<std::filesystem::path> withdraw_attempt(int number, const std::string& because,
+                                               const Workspace& workspace);
 
 }  // namespace capstone::workflows

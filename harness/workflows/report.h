@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/project/ledger/ledger.h"
 #include "harness/workflows/workspace.h"
 
 namespace capstone::workflows {
@@ -15,5 +16,10 @@ struct ReportOutcome {
 /// Renders the project in the current folder. @param out  a folder; empty: PROJECT/report
 /// @error no project; `out` holds something other than a report.
 Result<ReportOutcome> report(const std::string& out, const Workspace& workspace);
+
+enum class ReportState { kMissing, kStale, kCurrent };
+/// Whether report/ shows the worklog and the ledger as they are now.
+Result<ReportState> state_of_report(const Project& project, const LedgerView& ledger,
+                                    const Workspace& workspace);
 
 }  // namespace capstone::workflows

@@ -3,6 +3,8 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/workflows/output_path.h"
+#include "harness/workflows/report.h"
+#include "rubric/review.h"
 
 namespace capstone::workflows {
 
@@ -12,6 +14,21 @@ Result<SubmissionPlan> plan_submission_here(bool allow_secrets, const Workspace&
   options.identity = {workspace.user, workspace.home, workspace.host};
   options.allow_secrets = allow_secrets;
   return plan_submission(project, options);
+}
+
+Result<std::vector<Finding>> open_points_here(const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_TRY(const std::string text, read_file(project.worklog()));
+  std::vector<Finding> points = review(project, ledger, parse_worklog(text));
+  std::erase_if(points, [](const Finding& f) { return f.severity == Severity::kAdvice; });
+  CAPSTONE_TRY(const ReportState state, state_of_report(project, ledger, workspace));
+  if (state == ReportState::kMissing)
+    points.push_back({0, Severity::kMissing, "there is no report", "report/", "run capstone report"});
+  if (state == ReportState::kStale)
+    points.push_back({0, Severity::kContradiction, "the report shows an older worklog or ledger", "report/",
+                      "run capstone report again"});
+  return points;
 }
 
 const SubmissionFinding* first_secret(const SubmissionPlan& plan) {

@@ -6,12 +6,17 @@
 #include "harness/project/archive/submission.h"
 #include "harness/project/checkin.h"
 #include "harness/workflows/workspace.h"
+#include "rubric/finding.h"
 
 namespace capstone::workflows {
 
 /// What would be handed in: files, what is left out, findings. Writes nothing.
 /// @param allow_secrets  pack files that look like keys
 Result<SubmissionPlan> plan_submission_here(bool allow_secrets, const Workspace& workspace);
+
+/// What is missing or contradictory in the project: what `check` finds beyond advice, and a report that is
+/// missing or stale.
+Result<std::vector<Finding>> open_points_here(const Workspace& workspace);
 
 /// Writes the archive of a plan that was made with the same `allow_secrets`.
 /// @param out  a file; empty: named after the project

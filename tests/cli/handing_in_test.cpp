@@ -44,14 +44,14 @@ std::string wrong_kernel() {
 
 TEST_F(Submit, TwiceGivesTheSameBytes) {
   fs::path root = project();
-  ASSERT_EQ(capstone({"submit", "--out", "../first.tar.gz"}, {.cwd = root}).code, 0);
-  ASSERT_EQ(capstone({"submit", "--out", "../second.tar.gz"}, {.cwd = root}).code, 0);
+  ASSERT_EQ(capstone({"submit", "--anyway", "--out", "../first.tar.gz"}, {.cwd = root}).code, 0);
+  ASSERT_EQ(capstone({"submit", "--anyway", "--out", "../second.tar.gz"}, {.cwd = root}).code, 0);
   std::string first = slurp(home_ / "first.tar.gz");
   EXPECT_GT(first.size(), 1000u);
   EXPECT_TRUE(first == slurp(home_ / "second.tar.gz"));
   // With the default name the archive lies in the project: the next one must not pack it.
-  ASSERT_EQ(capstone({"submit"}, {.cwd = root}).code, 0);
-  Outcome again = capstone({"submit"}, {.cwd = root});
+  ASSERT_EQ(capstone({"submit", "--anyway"}, {.cwd = root}).code, 0);
+  Outcome again = capstone({"submit", "--anyway"}, {.cwd = root});
   ASSERT_EQ(again.code, 0) << again;
   int archives = 0;
   for (const auto& entry : fs::directory_iterator(root)) {
@@ -61,6 +61,28 @@ TEST_F(Submit, TwiceGivesTheSameBytes) {
   }
   EXPECT_EQ(archives, 1);
   expect_ledger_intact(root);
+}
+
+TEST_F(Submit, SaysWhatIsMissingAndNeedsAnyway) {
+  const fs::path root = project_with(wrong_kernel());
+  EXPECT_EQ(measure(root, {"--quick"}).code, 1);
+  ASSERT_EQ(capstone({"report"}, {.cwd = root}).code, 0);
+  spit(root / "worklog.md", slurp(root / "worklog.md") + "\nOne more thought.\n");
+  Outcome stopped = capstone({"submit"}, {.cwd = root});
+  EXPECT_EQ(stopped.code, 1) << stopped;
+  EXPECT_TRUE(says(stopped.err, "human/kernel.cu is v1, which did not pass gate one: WRONG"));
+  EXPECT_TRUE(says(stopped.err, "the report shows an older worklog or ledger"));
+  EXPECT_TRUE(says(stopped.err, "questions of the worklog are not answered"));
+  EXPECT_TRUE(says(stopped.err, "no prediction was recorded"));
+  EXPECT_TRUE(says(stopped.err, "capstone submit --anyway"));
+  for (const auto& entry : fs::directory_iterator(root))
+    EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
+  ASSERT_EQ(capstone({"report"}, {.cwd = root}).code, 0);
+  Outcome current = capstone({"submit", "--dry-run"}, {.cwd = root});
+  EXPECT_EQ(current.err.find("the report"), std::string::npos) << current;
+  spit(root / "human" / "kernel.cu", wrong_kernel() + "// a change\n");
+  EXPECT_TRUE(says(capstone({"submit"}, {.cwd = root}).err, "differs from every measured version"));
+  EXPECT_EQ(capstone({"submit", "--anyway"}, {.cwd = root}).code, 0);
 }
 
 TEST_F(Submit, DryRunListsEverythingAndWritesNothing) {
@@ -87,7 +109,7 @@ TEST_F(Submit, StopsOnSomethingThatLooksLikeAKey) {
   EXPECT_EQ(stopped.both().find(key), std::string::npos) << "the key itself is not printed";
   for (const auto& entry : fs::directory_iterator(root))
     EXPECT_FALSE(entry.path().string().ends_with(".tar.gz")) << entry.path();
-  EXPECT_EQ(capstone({"submit", "--allow-secrets"}, {.cwd = root}).code, 0);
+  EXPECT_EQ(capstone({"submit", "--anyway", "--allow-secrets"}, {.cwd = root}).code, 0);
   expect_ledger_intact(root);
 }
 
@@ -136,7 +158,7 @@ TEST_F(Output, OfTheSameKindIsReplaced) {
   const fs::path root = project();
   for (int i = 0; i < 2; ++i) {
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {"submit", "--out", "mine.tar.gz"},
+             {"submit", "--anyway", "--out", "mine.tar.gz"},
              {"checkin", "--out", "in.json"},
              {"llm", "prompt", "--out", "llm/other.md"},
              {"llm", "prompt"},
@@ -337,7 +359,7 @@ TEST_F(Grade, FolderWithEveryKindOfSubmission) {
   ASSERT_EQ(made.code, 0) << made;
   fs::path wrong = project("wrong");
   spit(wrong / "human" / "kernel.cu", wrong_kernel());
-  ASSERT_EQ(capstone({"submit", "--out", "../cohort/wrong.tar.gz"}, {.cwd = wrong}).code, 0);
+  ASSERT_EQ(capstone({"submit", "--anyway", "--out", "../cohort/wrong.tar.gz"}, {.cwd = wrong}).code, 0);
 
   Outcome graded = capstone({"grade", "cohort", "--out", "graded", "--backend", "emulated", "--hidden", "0"});
   EXPECT_EQ(graded.code, 4) << graded;

@@ -69,7 +69,7 @@ TEST_F(WholeLoop, BiasGeluLayernormFromInitToSubmit) {
   EXPECT_TRUE(says(added.out, "first-try facts of attempt 1: compiled: yes · correct: yes"));
   EXPECT_EQ(slurp(root / "llm" / "attempt-1" / "reply.md"), reply) << "a reply is filed byte for byte";
   EXPECT_EQ(slurp(root / "llm" / "attempt-1" / "kernel.cu"), slurp(rung));
-  walk(root, {{"report"}, {"submit"}}, {}, run);
+  walk(root, {{"report"}, {"submit", "--anyway"}}, {}, run);
   EXPECT_EQ(run({"check"}, {.cwd = root}).code, 1) << "no question of the worklog is answered yet";
   expect_ledger_intact(root);
 
@@ -120,7 +120,7 @@ TEST_F(WholeLoop, RunsWithoutACudaToolkit) {
         {"llm", "prompt"},
         {"llm", "add", (home_ / "reply.md").string(), "--model", "m"},
         {"report"},
-        {"submit"},
+        {"submit", "--anyway"},
         {"ledger", "--verify"}},
        bare, run);
   for (const Json& record : records(root, "measurement")) EXPECT_EQ(record["body"]["backend"], "emulated");

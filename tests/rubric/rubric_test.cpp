@@ -234,6 +234,7 @@ struct SuspiciousWin : RubricTest {
                   const std::string& label = "needs an explanation: below the memory floor") {
     for (Measurement& m : capstone.ledger.human)
       if (m.version == "v4") m.labels = {label};
+    for (Attempt& attempt : capstone.ledger.attempts) attempt.prompt_difference.clear();  // asks, too
     std::string text = replace_all(testing::fixture_worklog(Where::kGpu), "v4", "my last one");
     text = replace_all(replace_all(text, "{{my last one.speedup}}", ""), "{{my last one.median}}", "");
     testing::write_worklog(capstone, replace_all(text, "Nothing is below the floor of 0.24 ms.", prose));
@@ -382,6 +383,32 @@ TEST_F(ReviewTest, NoPrediction) {
 TEST_F(ReviewTest, PredictionAfterTheFirstMeasurement) {
   capstone.ledger.predictions[0].before_first_measurement = false;
   EXPECT_EQ(found(1, "after the first measurement"), Severity::kContradiction);
+}
+TEST_F(ReviewTest, ALatePredictionCanBeExplainedInSectionOne) {
+  capstone.ledger.predictions[0].before_first_measurement = false;
+  std::string text = testing::fixture_worklog(Where::kGpu);
+  text.insert(text.find("## ", text.find("## ") + 3),
+              "I measured first and wrote the prediction afterwards: I had expected memory.\n\n");
+  testing::write_worklog(capstone, text);
+  EXPECT_EQ(found(1, "after the first measurement; section 1 says"), Severity::kAdvice);
+}
+TEST_F(ReviewTest, TheStubAndWhatDoesNotBuildAreNotAskedForTheirReasons) {
+  for (const char* version : {"v12", "v13"}) {
+    Measurement m = testing::passed(capstone.project, "human", version, 1.5, Where::kGpu);
+    m.reason = "";
+    m.expected_speedup.reset();
+    m.source_sha256 = version;
+    if (m.version == "v12") m.gate_one = GateOne::kBuildFailed;
+    testing::add_measurement(capstone, m);
+  }
+  capstone.ledger.stub_sha256 = "v13";
+  EXPECT_FALSE(found(2, "no reason"));
+  EXPECT_FALSE(found(2, "no expected speedup"));
+  EXPECT_TRUE(capstone.ledger.find("v12")) << "it stays on record";
+}
+TEST_F(ReviewTest, AnUnclosedPlaceholder) {
+  testing::write_worklog(capstone, testing::fixture_worklog(Where::kGpu) + "\nIt is {{v2.speedup now.\n");
+  EXPECT_EQ(found(5, "unclosed placeholder {{v2.speedup"), Severity::kContradiction);
 }
 TEST_F(ReviewTest, HumanKernelNeverPassed) {
   for (Measurement& m : capstone.ledger.human) m.gate_one = GateOne::kWrong;

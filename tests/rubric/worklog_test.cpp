@@ -272,7 +272,29 @@ TEST_F(NumbersTest, ARatioOfEmulatedTimesIsNotALie) {
   EXPECT_EQ(found[0].kind, Quotation::Kind::kEmulated);
   EXPECT_TRUE(n.find("On the emulator v2 is 7.7 times faster than v1.", {2, ""}).empty());
   EXPECT_EQ(n.value("v2.speedup"), "not judged");
-  EXPECT_NE(n.value("v2.median")->find("(emulated)"), std::string::npos);
+  EXPECT_NE(n.value("v2.median")->find(" ms emulated"), std::string::npos);
+}
+
+TEST_F(NumbersTest, WithoutAGpuASentenceOfPlaceholdersIsPlainEnglish) {
+  testing::Scratch other;
+  testing::Capstone emulated = testing::make_capstone(other.path(), Where::kEmulated);
+  LedgerNumbers n(emulated.project, emulated.ledger);
+  EXPECT_EQ(n.value("v2.percent"), "an unknown percentage");
+  EXPECT_EQ(n.value("v2.median").value().find('('), std::string::npos);
+  EXPECT_EQ(n.value("device"), "the CPU, without a GPU");
+}
+
+TEST_F(NumbersTest, APlaceholderThatIsNotClosedIsFound) {
+  for (const char* text : {"It is {{v2.speedup faster.", "It is {{v2.speedup", "{{ v2.speedup. Next."}) {
+    auto found = numbers.find(text, {2, ""});
+    ASSERT_EQ(found.size(), 1u) << text;
+    EXPECT_EQ(found[0].kind, Quotation::Kind::kUnknown);
+    EXPECT_NE(found[0].note.find("write {{v2.speedup}}"), std::string::npos) << found[0].note;
+  }
+  auto both = numbers.find("{{v2.speedup and {{v1.median}}", {2, ""});
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[1].kind, Quotation::Kind::kPlaceholder);
+  EXPECT_TRUE(numbers.find("int a[2][2] = {{1, 2}, {3, 4}; and {{", {2, ""}).empty());
 }
 
 }  // namespace

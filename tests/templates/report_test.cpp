@@ -468,5 +468,41 @@ TEST_F(ReportTest, FilesAreWrittenWhole) {
     EXPECT_GT(fs::file_size(folder / name), 1000u) << name;
 }
 
+TEST_F(ReportTest, WhatCouldNotBeJudgedIsNotCalledAFailure) {
+  Measurement m = capstone.ledger.llm.back();
+  m.version = "attempt-9";
+  m.gate_one = GateOne::kNotJudgeable;
+  m.gate_two = GateTwo::kNotJudged;
+  m.cases = {};
+  CaseResult reason;
+  reason.id = "build";
+  reason.problem = "needs a GPU";
+  m.cases.push_back(reason);
+  testing::add_measurement(capstone, m);
+  Attempt a = capstone.ledger.attempts.back();
+  a.number = 9;
+  capstone.ledger.attempts.push_back(a);
+  const std::string text = render().at("worklog.md");
+  const std::string part = text.substr(text.find("Attempt 9"));
+  EXPECT_NE(part.find("Compiled on the first try: not judged here"), std::string::npos) << part;
+  EXPECT_NE(part.find("Correct on the first try: not judged here"), std::string::npos);
+  EXPECT_NE(part.find("Why not: needs a GPU"), std::string::npos);
+}
+
+TEST_F(ReportTest, ThePageSaysWhichPromptAnAttemptHad) {
+  ASSERT_EQ(capstone.ledger.attempts.size(), 2u);
+  capstone.ledger.attempts[0].feedback_on = "";
+  capstone.ledger.attempts[0].prompt_difference = "";
+  capstone.ledger.attempts[1].feedback_on = "attempt-1";
+  capstone.ledger.attempts[1].prompt_difference = "--- a\n+++ b\n@@ -1 +1,2 @@\n-x\n+y\n+z\n";
+  EXPECT_NE(render().at("worklog.md").find("Prompt: the standard prompt, unchanged"), std::string::npos);
+  EXPECT_NE(render()
+                .at("worklog.md")
+                .find("the standard prompt with feedback on attempt-1, changed: 2 lines added, 1 removed"),
+            std::string::npos);
+  const std::string sheet = render().at("score_sheet.md");
+  EXPECT_NE(sheet.find("the standard prompt was changed for attempt-2"), std::string::npos) << sheet;
+}
+
 }  // namespace
 }  // namespace capstone

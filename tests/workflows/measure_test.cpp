@@ -1,6 +1,9 @@
 // Measure, replay and bundles on the emulated backend.
 #include "harness/workflows/measure.h"
 
+#include "harness/base/digest.h"
+#include "harness/project/stub.h"
+#include "harness/workflows/predict.h"
 #include "harness/workflows/replay.h"
 #include "tests/workflows/fixture.h"
 
@@ -90,6 +93,51 @@ TEST_F(Measure, ABundleIsJudgedByTheCatalogue) {
   auto refused = judge_bundle(there, other, sink());
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().hint.find("--trust-problem"), std::string::npos);
+}
+
+TEST_F(Measure, TheStubIsNoFirstMeasurement) {
+  const Problem problem = find_problem(workspace_.resources.problems(), "vector_add").value();
+  write_kernel(stub_kernel(problem));
+  MeasureRequest request;
+  request.judge = quick();
+  auto stub = measure(request, workspace_, sink());
+  ASSERT_TRUE(stub) << render(stub.error());
+  EXPECT_EQ(stub->measurements[0].gate_one, GateOne::kWrong);
+  EXPECT_EQ(stub->measurements[0].version, "");
+  EXPECT_TRUE(stub->ledger.human.empty());
+  EXPECT_TRUE(noted("still the stub"));
+  auto predicted = predict({"memory", {}, "three streams"}, workspace_);
+  ASSERT_TRUE(predicted) << render(predicted.error());
+  EXPECT_TRUE(predicted->prediction.before_first_measurement);
+}
+
+TEST_F(Measure, InAnOlderLedgerTheStubIsNoFirstMeasurementEither) {
+  const Project project = project_here(workspace_).value();
+  const Problem problem = find_problem(workspace_.resources.problems(), "vector_add").value();
+  Measurement stub;
+  stub.candidate = "human";
+  stub.version = "v1";
+  stub.source_sha256 = sha256_hex(stub_kernel(problem));
+  ASSERT_TRUE(append_record(project.ledger(), "measurement", Json(stub), "m"));
+  Prediction late{"memory", {}, "", false};
+  ASSERT_TRUE(append_record(project.ledger(), "prediction", Json(late), "m"));
+  const LedgerView ledger = read_ledger(project.ledger()).value();
+  EXPECT_TRUE(ledger.predictions[0].before_first_measurement);
+  EXPECT_EQ(ledger.versions("human").size(), 1u) << "its name stays";
+  EXPECT_TRUE(ledger.built_versions().empty());
+}
+
+TEST_F(Measure, WhatDoesNotBuildIsNoVersion) {
+  write_kernel("broken(");
+  MeasureRequest request;
+  request.judge = quick();
+  auto broken = measure(request, workspace_, sink());
+  ASSERT_TRUE(broken) << render(broken.error());
+  EXPECT_EQ(broken->measurements[0].gate_one, GateOne::kBuildFailed);
+  EXPECT_TRUE(broken->ledger.human.empty());
+  EXPECT_TRUE(noted("what does not build is no version"));
+  write_kernel(kRightKernel);
+  EXPECT_EQ(measure(request, workspace_, sink())->measurements[0].version, "v1");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // A project's smaller commands: predict, check in, submit, report, prompts; and the names that users type.
+#include "harness/project/reply/difference.h"
 #include "harness/workflows/calibrate.h"
 #include "harness/workflows/kernelbench_run.h"
 #include "harness/workflows/model_attempt.h"
@@ -74,6 +75,82 @@ TEST_F(OneProject, AReplyWithoutCodeIsAnAttempt) {
   EXPECT_EQ(outcome->ledger.attempts.size(), 1u);
   request.model = " ";
   EXPECT_FALSE(add_reply(request, workspace_, sink(), {}));
+}
+
+TEST_F(OneProject, WhatIsNoReplyIsRefusedAndNothingIsRecorded) {
+  ASSERT_TRUE(write_prompt(*prompt_for_model(false, workspace_), "", workspace_));
+  AddReplyRequest request;
+  request.model = "test-model 1";
+  request.judge_now = false;
+  const std::string prompt = read_file(workspace_.cwd / "llm" / "prompt.md").value();
+  for (const auto& [reply, why] : std::vector<std::pair<std::string, std::string>>{
+           {" \n", "the reply is empty"},
+           {kRightKernel, "human/kernel.cu"},
+           {prompt, "llm/prompt.md"},
+           {"\n<!DOCTYPE html><html><body>Login</body></html>", "a web page"},
+           {R"({"error": {"type": "overloaded_error", "message": "try later"}})", "try later"}}) {
+    request.reply = reply;
+    auto outcome = add_reply(request, workspace_, sink(), {});
+    ASSERT_FALSE(outcome) << why;
+    EXPECT_NE(outcome.error().what.find(why), std::string::npos) << outcome.error().what;
+  }
+  const fs::path ledger = workspace_.cwd / ".capstone" / "ledger.jsonl";
+  EXPECT_TRUE(read_ledger(ledger)->attempts.empty());
+  request.reply = kRightKernel;
+  request.anyway = true;
+  ASSERT_TRUE(add_reply(request, workspace_, sink(), {}));
+  EXPECT_EQ(read_ledger(ledger)->attempts.size(), 1u);
+}
+
+TEST_F(OneProject, AnAttemptIsFiledWithoutJudgingAndCanBeWithdrawn) {
+  AddReplyRequest request;
+  request.reply = std::string("```cuda\n") + kRightKernel + "```\n";
+  request.model = "test-model 1";
+  request.judge_now = false;
+  request.judge = quick();
+  auto filed = add_reply(request, workspace_, sink(), {});
+  ASSERT_TRUE(filed) << render(filed.error());
+  EXPECT_TRUE(filed->measurements.empty());
+  EXPECT_TRUE(fs::exists(filed->folder / "kernel.cu"));
+  EXPECT_FALSE(withdraw_attempt(2, "wrong file", workspace_));
+  EXPECT_FALSE(withdraw_attempt(1, " ", workspace_));
+  ASSERT_TRUE(withdraw_attempt(1, "wrong file", workspace_));
+  EXPECT_FALSE(fs::exists(filed->folder));
+
+  request.judge_now = true;
+  auto judged = add_reply(request, workspace_, sink(), {});
+  ASSERT_TRUE(judged) << render(judged.error());
+  EXPECT_EQ(judged->attempt.number, 2) << "a number is not used again";
+  ASSERT_EQ(judged->ledger.withdrawals.size(), 1u);
+  EXPECT_EQ(judged->ledger.withdrawals[0].because, "wrong file");
+  EXPECT_EQ(judged->ledger.attempts.size(), 1u);
+  auto refused = withdraw_attempt(2, "too slow", workspace_);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("it stays on record"), std::string::npos);
+}
+
+TEST_F(OneProject, AnAttemptSaysWhichFeedbackItsPromptHad) {
+  AddReplyRequest request;
+  request.reply = "```cuda\n" + wrong_kernel() + "```\n";
+  request.model = "test-model 1";
+  request.judge = quick();
+  auto first = add_reply(request, workspace_, sink(), {});
+  ASSERT_TRUE(first) << render(first.error());
+  EXPECT_EQ(first->attempt.feedback_on, "");
+  const std::string prompt = prompt_for_model(true, workspace_).value();
+  ASSERT_TRUE(write_prompt(prompt, "", workspace_));
+  request.reply = std::string("```cuda\n") + kRightKernel + "```\n";
+  request.judge_now = false;
+  auto second = add_reply(request, workspace_, sink(), {});
+  ASSERT_TRUE(second) << render(second.error());
+  EXPECT_EQ(second->attempt.feedback_on, "attempt-1");
+  EXPECT_EQ(second->attempt.prompt_difference, "");
+  ASSERT_TRUE(write_prompt(prompt + "Use float4.\n", "", workspace_));
+  request.reply += "again\n";
+  auto third = add_reply(request, workspace_, sink(), {});
+  ASSERT_TRUE(third) << render(third.error());
+  EXPECT_EQ(third->attempt.feedback_on, "attempt-1");
+  EXPECT_EQ(extent_of(third->attempt.prompt_difference), "1 line added, 0 removed");
 }
 
 TEST_F(OneProject, OutputNeverOverwritesStudentsFiles) {

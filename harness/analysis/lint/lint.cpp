@@ -60,6 +60,7 @@ class Lint {
     }
     ok("loads", fmt::format("{}, {} parameters, {} sizes under `check`", problem_.id,
                             problem_.signature.size(), problem_.check.size()));
+    check_name();
     check_statement();
     check_cost();
     check_memory();
@@ -99,6 +100,18 @@ class Lint {
                        [&](const LintCheck& c) { return c.name == name && c.state == State::kFailed; });
   }
   fs::path definition() const { return problem_.folder / "problem.yaml"; }
+
+  // A problem is found by its folder, and records name its id. A project's pinned copy is called problem/.
+  void check_name() {
+    std::error_code code;
+    const fs::path folder = fs::weakly_canonical(problem_.folder, code);
+    if (folder.filename() == problem_.id || fs::exists(folder.parent_path() / "capstone.yaml", code)) return;
+    failed(
+        "loads",
+        fmt::format("the id is {}, but the folder is called {}", problem_.id, folder.filename().string()),
+        definition(),
+        fmt::format("rename the folder to {}, or write `id: {}`", problem_.id, folder.filename().string()));
+  }
 
   std::vector<LintCheck> not_loaded(const Error& error) {
     failed("loads", error.what, error.where, error.hint);

@@ -35,17 +35,34 @@ Result<Json> store_wide(const PreparedCase& prepared, const TensorSlot& slot, co
   return Json{{"file", file.string()}, {"real", real}, {"shape", slot.shape}, {"python", parameter.python}};
 }
 
+// A scalar as launch() gets it.
+Json as_passed(DType type, double value) {
+  if (is_float(type)) return static_cast<double>(static_cast<float>(value));
+  return static_cast<std::int64_t>(value);
+}
+
 Result<Json> request_for(const Problem& problem, const PreparedCase& prepared, const fs::path& scratch) {
   Json request{{"reference", (problem.folder / "reference.py").string()},
                {"sizes", sizes_json(prepared.plan.sizes)},
                {"inputs", Json::array()},
                {"parameters", Json::array()},
                {"outputs", Json::array()}};
-  for (const TensorSlot& slot : prepared.layout.tensors) {
-    const Parameter& parameter = problem.signature[static_cast<std::size_t>(slot.parameter)];
+  CAPSTONE_TRY(const BoundProblem bound, bound_at(problem, prepared.plan.sizes));
+  auto slots = prepared.layout.tensors.begin();
+  auto scalar = bound.scalars.begin();
+  for (const Parameter& parameter : problem.signature) {
+    if (parameter.is_scalar()) {
+      // The others are constants of reference.py.
+      if (!parameter.python.empty())
+        request["inputs"].push_back({{"value", as_passed(parameter.dtype, *scalar)}});
+      ++scalar;
+      continue;
+    }
+    const TensorSlot& slot = *slots++;
     if (parameter.role != Role::kOutput) {
       CAPSTONE_TRY(Json tensor, store_wide(prepared, slot, parameter, scratch));
-      request[parameter.python.empty() ? "inputs" : "parameters"].push_back(std::move(tensor));
+      const bool is_attribute = parameter.role == Role::kParameter && !parameter.python.empty();
+      request[is_attribute ? "parameters" : "inputs"].push_back(std::move(tensor));
     }
     if (parameter.is_written())
       request["outputs"].push_back({{"name", parameter.name},
@@ -75,8 +92,14 @@ Result<std::string> disagreement(const Problem& problem, const PreparedCase& pre
       std::string index;
       for (std::int64_t at : multi_index(slot.shape, static_cast<std::int64_t>(i)))
         index += (index.empty() ? "" : ", ") + std::to_string(at);
-      return fmt::format("{}[{}] is {} by reference.py and {} by the oracle", parameter.name, index,
-                         number_text(got, 9), number_text(output.expected[i], 9));
+      std::string difference =
+          fmt::format("{}[{}] is {} by reference.py and {} by the oracle", parameter.name, index,
+                      number_text(got, 9), number_text(output.expected[i], 9));
+      if (std::isfinite(got) && std::isfinite(output.expected[i]))
+        difference +=
+            fmt::format("; they differ by {:.2g}, and {:.2g} is allowed", std::fabs(got - output.expected[i]),
+                        kCrossCheck * (output.scale[i] + std::fabs(output.expected[i])));
+      return difference;
     }
   }
   return std::string();

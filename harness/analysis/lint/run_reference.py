@@ -18,10 +18,13 @@ except Exception as problem:  # a missing shared library raises OSError
 
 
 def load(tensor):
+    if "value" in tensor:  # a scalar that forward() takes
+        return tensor["value"]
     with open(tensor["file"], "rb") as file:
         data = bytearray(file.read())
     kind = torch.float64 if tensor["real"] else torch.int64
-    return torch.frombuffer(data, dtype=kind).reshape(tensor["shape"])
+    loaded = torch.frombuffer(data, dtype=kind).reshape(tensor["shape"])
+    return loaded.bool() if tensor["python"] == "bool" else loaded
 
 
 def attribute(model, path):

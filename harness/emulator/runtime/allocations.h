@@ -18,6 +18,9 @@ struct Allocation {
 void add_allocation(Allocation allocation);
 void forget_allocation(const void* begin);
 
+/// How many pieces of memory of cudaMalloc are not freed.
+long live_device_allocations();
+
 /// The allocation that holds the address, else the one that it lies nearest to, if any is within 1 MiB.
 std::optional<Allocation> nearest_allocation(const void* address);
 

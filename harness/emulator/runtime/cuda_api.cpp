@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "include/capstone_emulator/core.h"
+#include "runtime/habits.h"
 #include "runtime/streams.h"
 
 using capstone_emu::enqueue;
@@ -346,6 +347,7 @@ const char* capstone_emu_error_text(int error) { return cudaGetErrorString(stati
 
 // ---- synchronisation --------------------------------------------------------------------------------------
 cudaError_t cudaDeviceSynchronize() {
+  capstone_emu::saw_device_wait();
   capstone_emu::finish_streams();
   return cudaPeekAtLastError();
 }

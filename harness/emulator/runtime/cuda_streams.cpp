@@ -120,8 +120,7 @@ const char* finish_streams() {
 
 void keep_launch(const LaunchConfig& config, void (*body)(void*), void* arguments, void (*destroy)(void*)) {
   const std::shared_ptr<void> frame(arguments, destroy);
-  LaunchConfig kept = config;
-  kept.stream = nullptr;
+  const LaunchConfig kept = config;
   auto* const stream = static_cast<cudaStream_t>(config.stream);
   Work work = [kept, body, frame] {
     run_grid(kept, body, frame.get());

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "runtime/habits.h"
 #include "runtime/scheduler.h"
 
 /// Defined by the candidate: the __CUDA_ARCH__ that it was compiled for.
@@ -233,6 +234,7 @@ void run_grid(const LaunchConfig& config, void (*body)(void*), void* arguments) 
   }
   if (!acceptable(config)) return;
   ++g_launches;
+  if (!config.stream) saw_default_stream(config.file + (":" + std::to_string(config.line)));
   std::uint64_t wanted_cluster;
   {
     Grid grid{.config = config, .body = body, .arguments = arguments, .settings = settings()};

@@ -11,10 +11,12 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "harness/base/packet.h"
+#include "runtime/habits.h"
 #include "runtime/scheduler.h"
 #include "runtime/time_limit.h"
 #include "worker/extents.h"
@@ -36,6 +38,7 @@ namespace {
 using capstone::Descriptor;
 using capstone::Packet;
 using capstone::WorkerChannel;
+char g_given_stream = 0;          // its address is the stream that launch() gets: not the default stream
 const char* g_running = nullptr;  // the candidate's function that runs on behalf of the judge
 
 /// A packet for the judge.
@@ -129,11 +132,13 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
   const TimeLimit limit(std::chrono::milliseconds(request.value("limit_ms", 0)));
   const auto begin = std::chrono::steady_clock::now();
   const std::uint64_t launches = launches_so_far();
+  if (std::string_view(function) == "launch()") watch_habits();
   g_running = function;
   streams_are_late() = !settings().copies_early();
   body();
   const std::string behind = finish_streams();  // nothing makes the given stream wait for that
   streams_are_late() = false;
+  const std::vector<std::string> habits = habits_seen();
   g_running = nullptr;
   const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
   // Kernels are complete when their launch returns, so this is where a device synchronisation would report.
@@ -151,6 +156,7 @@ Json run_guarded(const Json& request, const Arena& arena, const char* function, 
                       "check the return value of every CUDA call"});
   Json answer{{"ok", true}, {"ms", wall.count()}, {"kernels", launches_so_far() - launches}};
   if (!behind.empty()) answer["left_behind"] = behind;
+  if (!habits.empty()) answer["notes"] = habits;
   return answer;
 }
 
@@ -173,7 +179,7 @@ Answer run_candidate(const Json& request, const Arena& arena) {
   void* const workspace = optional_address("workspace");
   void* const prepared = optional_address("prepared");
   return run_observed(request, arena, "launch()",
-                      [&] { capstone_call(slots.data(), workspace, prepared, nullptr); });
+                      [&] { capstone_call(slots.data(), workspace, prepared, &g_given_stream); });
 }
 
 Answer prepare_candidate(const Json& request, const Arena& arena) {
@@ -182,7 +188,7 @@ Answer prepare_candidate(const Json& request, const Arena& arena) {
   const Slots slots(request.at("args"), arena);
   void* const prepared = arena.at(request.at("prepared").get<std::uint64_t>());
   return run_observed(request, arena, "prepare()",
-                      [&] { capstone_prepare(slots.data(), prepared, nullptr); });
+                      [&] { capstone_prepare(slots.data(), prepared, &g_given_stream); });
 }
 
 Answer respond(const Json& request, const Descriptor& descriptor, Arena& arena) {

@@ -32,12 +32,21 @@ struct LedgerView {
   std::vector<Prediction> predictions;
   std::vector<Measurement> human;  ///< every measurement, in order
   std::vector<Measurement> llm;
-  std::vector<Attempt> attempts;
+  std::vector<Attempt> attempts;  ///< without those that were withdrawn
+  std::vector<Withdrawal> withdrawals;
   std::vector<Explanation> explanations;  ///< every one, in order
   /// "line 7: broken chain: …"; also partial or unreadable lines, newer schemas, and signatures that do not
   /// fit
   std::vector<std::string> damage;
+  std::string stub_sha256;  ///< of the stub that `init` wrote; empty: the project began with other code
 
+  /// Whether it judged the stub that `init` wrote: nothing of the student's was measured.
+  bool is_of_stub(const Measurement& measurement) const {
+    return !stub_sha256.empty() && measurement.source_sha256 == stub_sha256;
+  }
+  /// The versions of the human kernel that are the student's work and have compiled somewhere, as in
+  /// versions().
+  std::vector<const Measurement*> built_versions() const;
   /// The last measurement of each version, in version order. GPU measurements win over emulated ones, and any
   /// verdict wins over a machine fault or "not judgeable". The pointers are valid until this view is copied
   /// or changed.

@@ -17,6 +17,7 @@ struct Content {
   std::optional<Prediction> prediction;
   std::optional<Measurement> measurement;
   std::optional<Attempt> attempt;
+  std::optional<Withdrawal> withdrawal;
   std::optional<Explanation> explanation;
 };
 

@@ -38,6 +38,18 @@ void name_explained(LedgerView& view) {
   }
 }
 
+// An attempt from which something was judged cannot be withdrawn, whatever the ledger says.
+void withdraw(LedgerView& view, const Withdrawal& withdrawal) {
+  const std::string version = fmt::format("attempt-{}", withdrawal.attempt);
+  if (std::any_of(view.llm.begin(), view.llm.end(),
+                  [&](const Measurement& m) { return m.version == version; })) {
+    view.damage.push_back(fmt::format("{} was judged, but a later record withdraws it", version));
+    return;
+  }
+  std::erase_if(view.attempts, [&](const Attempt& a) { return a.number == withdrawal.attempt; });
+  view.withdrawals.push_back(withdrawal);
+}
+
 bool has_speedup(const Measurement& m) {
   return m.backend == Backend::kCuda && m.measured && m.measured->speedup;
 }
@@ -66,15 +78,25 @@ Result<LedgerView> read_ledger(const fs::path& path) {
     return fail(bytes.error());
   }
   LedgerView view;
+  bool measured = false;
   for (RecordLine& each : record_lines(*bytes)) {
     for (const std::string& damage : each.damage) view.damage.push_back(at_line(each.line, damage));
     if (!each.record) continue;
     view.records.push_back(std::move(*each.record));
     Content& content = each.content;
-    if (content.prediction) view.predictions.push_back(std::move(*content.prediction));
+    if (const Record& record = view.records.back(); record.kind == "init")
+      if (text_at(record.body, "started_from").empty())
+        view.stub_sha256 = text_at(record.body, "kernel_sha256");
+    if (content.prediction) {
+      // Older releases counted a measurement of the stub as the first one.
+      content.prediction->before_first_measurement |= !measured;
+      view.predictions.push_back(std::move(*content.prediction));
+    }
     if (content.attempt) view.attempts.push_back(std::move(*content.attempt));
     if (content.explanation) view.explanations.push_back(std::move(*content.explanation));
+    if (content.withdrawal) withdraw(view, *content.withdrawal);
     if (content.measurement) {
+      measured |= !view.is_of_stub(*content.measurement);
       auto& list = content.measurement->candidate == "llm" ? view.llm : view.human;
       list.push_back(std::move(*content.measurement));
     }
@@ -95,6 +117,16 @@ std::vector<const Measurement*> LedgerView::versions(const std::string& candidat
     return number_of(a->version) < number_of(b->version);
   });
   return ordered;
+}
+
+std::vector<const Measurement*> LedgerView::built_versions() const {
+  std::vector<const Measurement*> built = versions("human");
+  std::erase_if(built, [&](const Measurement* v) {
+    return is_of_stub(*v) || std::none_of(human.begin(), human.end(), [&](const Measurement& m) {
+             return m.version == v->version && m.gate_one != GateOne::kBuildFailed;
+           });
+  });
+  return built;
 }
 
 const Measurement* LedgerView::best(const std::string& candidate) const {

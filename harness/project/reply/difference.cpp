@@ -7,6 +7,8 @@
 #include <iterator>
 #include <span>
 
+#include "harness/base/text.h"
+
 namespace capstone {
 namespace {
 
@@ -108,6 +110,16 @@ std::string unified_diff(std::string_view before, std::string_view after, const 
     first = last;
   }
   return out;
+}
+
+std::string extent_of(std::string_view difference) {
+  int added = 0, removed = 0;
+  for (const std::string& line : split(std::string(difference), '\n')) {
+    if (line.starts_with("+++ ") || line.starts_with("--- ")) continue;
+    added += line.starts_with('+');
+    removed += line.starts_with('-');
+  }
+  return fmt::format("{} {} added, {} removed", added, added == 1 ? "line" : "lines", removed);
 }
 
 }  // namespace capstone

@@ -23,6 +23,9 @@ struct DifferenceNames {
 std::string unified_diff(std::string_view before, std::string_view after, const DifferenceNames& names = {});
 inline constexpr std::size_t kMaxChangedLines = 20000;  ///< of both texts together
 
+/// How much a unified diff changes: "3 lines added, 1 removed".
+std::string extent_of(std::string_view difference);
+
 /// A patched text and what had to be said about it.
 struct Patched {
   std::string text;

@@ -10,6 +10,7 @@
 
 #include "harness/base/ascii.h"
 #include "harness/base/text.h"
+#include "harness/project/reply/api_reply.h"
 #include "harness/project/reply/code_shape.h"
 #include "harness/project/reply/difference.h"
 #include "harness/project/reply/markdown.h"
@@ -673,7 +674,15 @@ Extraction extract_code(std::string_view reply, const std::optional<std::string>
   if (reply.starts_with("\xFF\xFE") || reply.starts_with("\xFE\xFF"))
     return refused("the reply is a UTF-16 file; save it as UTF-8");
   Extraction out;
-  std::string text = without_thinking(cleaned(reply, out), out);
+  std::string text = cleaned(reply, out);
+  std::string form;
+  if (auto api = read_api_reply(text)) {
+    if (!api->error.empty()) return refused("the provider answered with an error: " + printable(api->error));
+    out.notes = std::move(api->notes);
+    form = fmt::format("in an {}: ", api->form);
+    text = std::move(api->text);
+  }
+  text = without_thinking(text, out);
   std::vector<CodeBlock> blocks = code_blocks(text);
   if (blocks.size() > kMaxCodeBlocks)
     return refused(fmt::format("the reply has {} code blocks, more than the {} that are read", blocks.size(),
@@ -690,6 +699,7 @@ Extraction extract_code(std::string_view reply, const std::optional<std::string>
     explain_nothing(text, count, languages, out);
   else
     remark(out);
+  if (!out.how.empty()) out.how = form + out.how;
   return out;
 }
 

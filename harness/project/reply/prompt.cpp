@@ -134,6 +134,10 @@ std::string fenced(std::string_view language, std::string_view text) {
   return fmt::format("{}{}\n{}{}{}", fence, language, text, newline, fence);
 }
 
+bool has_feedback(std::string_view prompt) {
+  return prompt.find("\n## Your last attempt\n") != std::string_view::npos;
+}
+
 Result<std::string> render_prompt(const PromptInput& input) {
   std::filesystem::path path = input.resources->templates() / "prompts" / "kernel.md";
   CAPSTONE_TRY(auto source, read_file(path, kMaxText));

@@ -42,6 +42,9 @@ struct PromptInput {
 /// @error the template, statement.md or reference.py is missing; the template uses a name that has no value.
 Result<std::string> render_prompt(const PromptInput& input);
 
+/// Whether a prompt was rendered with feedback on an earlier attempt.
+bool has_feedback(std::string_view prompt);
+
 /// A fenced Markdown block. Its fence is longer than any run of backticks inside, so the text cannot end it
 /// early.
 std::string fenced(std::string_view language, std::string_view text);

@@ -66,6 +66,19 @@ TEST(Lint, WhatDoesNotLoadIsNamedWithLineAndColumn) {
   EXPECT_NE(checks[0].hint.find("cols"), std::string::npos) << checks[0].hint;
 }
 
+TEST(Lint, AFolderThatIsNotCalledLikeItsProblem) {
+  const Definition definition;
+  const auto other = definition.path().parent_path() / "another_name";
+  std::filesystem::rename(definition.path(), other);
+  const auto checks = lint(other);
+  std::filesystem::rename(other, definition.path());
+  EXPECT_FALSE(passes(checks));
+  EXPECT_TRUE(std::any_of(checks.begin(), checks.end(), [](const LintCheck& c) {
+    return c.state == State::kFailed &&
+           c.what.find("but the folder is called another_name") != std::string::npos;
+  }));
+}
+
 TEST(Lint, AnOracleThatDoesNotCompileDoesNotLoad) {
   const Definition definition;
   definition.change("oracle.cpp", kOracle, "const double product =", "const double product");
@@ -239,6 +252,25 @@ TEST_F(Reference, ThatComputesSomethingElseIsNamedWithTheFirstElement) {
   const LintCheck found = check(definition, torch_);
   EXPECT_EQ(found.state, State::kFailed);
   EXPECT_NE(found.what.find("at rows=3, cols=17: y[0, 0] is "), std::string::npos) << found.what;
+}
+
+TEST_F(Reference, AScalarThatForwardTakesIsPassed) {
+  if (!has_python()) GTEST_SKIP() << "no python3";
+  const Definition definition;
+  definition.change("problem.yaml", kYaml, "value: 0.5}", "value: 0.5, python: forward}");
+  definition.change("reference.py", testing::kReference, "forward(self, x):\n        return x * self.w + 0.5",
+                    "forward(self, x, shift):\n        return x * self.w + shift");
+  const LintCheck found = check(definition, torch_);
+  EXPECT_EQ(found.state, State::kOk) << found.what;
+}
+
+TEST_F(Reference, NumbersThatLookEqualComeWithTheirDifference) {
+  if (!has_python()) GTEST_SKIP() << "no python3";
+  const Definition definition;
+  definition.change("reference.py", testing::kReference, "+ 0.5", "+ 0.50000001");
+  const LintCheck found = check(definition, torch_);
+  EXPECT_EQ(found.state, State::kFailed);
+  EXPECT_NE(found.what.find("; they differ by 1e-08, and "), std::string::npos) << found.what;
 }
 
 TEST_F(Reference, ThatFailsIsQuoted) {

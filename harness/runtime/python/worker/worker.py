@@ -48,6 +48,22 @@ def trace_of(problem):
     return "".join(traceback.format_exception(type(problem), problem, problem.__traceback__))[-LONGEST_TRACE:]
 
 
+# Operators that only make, move or view tensors.
+HOUSEKEEPING = {"empty", "empty_like", "empty_strided", "new_empty", "zeros", "zeros_like", "zero_", "fill_",
+                "view", "reshape", "flatten", "contiguous", "as_strided", "to", "_to_copy", "copy_", "clone",
+                "detach", "alias", "select", "slice", "narrow", "transpose", "t", "permute", "expand",
+                "unsqueeze", "squeeze", "resolve_conj", "resolve_neg", "split", "chunk", "unbind"}
+
+
+def is_cuda_extension(problem, files):
+    """Whether PyTorch failed to build an extension (load_inline, load) that has CUDA code."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    if not any(frame.filename.endswith("cpp_extension.py") for frame in frames):
+        return False
+    text = "".join(open(path, encoding="utf-8", errors="replace").read() for path in files)
+    return bool(re.search(r"cuda_sources|__global__|\.cu\b", text))
+
+
 def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
     """An exception as an answer: one line, the innermost place in one of `files`, a hint if there is one, the
     whole traceback."""
@@ -71,6 +87,9 @@ def failure_of(problem, files, on_cpu, of_candidate, kind="exception"):
         else:
             answer["hint"] = (f"use a machine with more {memory}, or smaller sizes "
                               "(for an imported problem: capstone init --kernelbench FILE --memory GB)")
+    elif on_cpu and of_candidate and is_cuda_extension(problem, files):
+        answer.update(kind="not_judgeable", message="its extension has CUDA code, which needs a GPU and nvcc",
+                      hint="it needs a GPU: see `capstone measure --bundle`")
     elif on_cpu and re.search("cuda|triton|nvcc", message, re.IGNORECASE):
         answer.update(kind="not_judgeable", hint="it needs a GPU: see `capstone measure --bundle`")
     elif "not implemented for 'Half'" in message or "not implemented for 'BFloat16'" in message:
@@ -106,6 +125,7 @@ class Worker:
         self._options = options
         self._files = [path for path in (options.candidate, options.reference) if path]
         self._subject = None
+        self._looked_at_operators = False
         self._ready = {}  # request → (callable, function that updates its parameters, inputs)
 
     def hello(self):
@@ -258,7 +278,22 @@ class Worker:
                                          request.get("hide_ns", 0))
         self._store(result, self._tensors(request["outputs"]),
                     [place["name"] for place in request["outputs"]])
-        return {"ok": True, **times}
+        answer = {"ok": True, **times}
+        if self._options.candidate and self._options.device == "cpu" and not self._looked_at_operators:
+            self._looked_at_operators = True
+            if operators := self._operators(lambda: call(*inputs)):
+                answer["notes"] = ["library work: PyTorch's own operators computed it: " + ", ".join(operators)]
+        return answer
+
+    def _operators(self, call):
+        """PyTorch's operators that `call` uses itself and that compute something, by name."""
+        from torch.profiler import ProfilerActivity, profile
+
+        with profile(activities=[ProfilerActivity.CPU]) as seen:
+            call()
+        names = (event.name[len("aten::"):] for event in seen.events()
+                 if event.name.startswith("aten::") and event.cpu_parent is None)
+        return list(dict.fromkeys(name for name in names if name not in HOUSEKEEPING))[:6]
 
     def kernels(self, request):
         """The names of the kernels, copies and memsets that one run puts on the GPU, as CUPTI reports them;
