@@ -209,7 +209,7 @@ TEST_F(Bundle, ComesHomeFromAnotherMachine) {
   ASSERT_EQ(capstone({"predict", "memory"}, {.cwd = root}).code, 0);
   Outcome imported = capstone({"ledger", "import", result.string()}, {.cwd = root});
   EXPECT_EQ(imported.code, 0) << imported;
-  EXPECT_TRUE(says(imported.out, "1 record added"));
+  EXPECT_TRUE(says(imported.out, "2 records added")) << "the measurement and its counts";
   auto measured = records(root, "measurement");
   ASSERT_EQ(measured.size(), 1u);
   EXPECT_EQ(measured.front()["body"]["reason"], "by bundle");
