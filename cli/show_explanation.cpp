@@ -115,6 +115,19 @@ std::string kernel_table(const KernelCounts& kernel, const std::string& own_file
 
 }  // namespace
 
+std::string predicted_text(const ModelledFloor& floor, const Terminal& t) {
+  std::string text = fmt::format("{}: at least {} on {} ({}): memory {}, shared memory and L1 {}, compute {}",
+                                 t.paint(Tone::kBold, "modelled, not measured"), format_time_ms(floor.ms()),
+                                 floor.place(), floor.bound_by, format_time_ms(floor.memory_ms),
+                                 format_time_ms(floor.wavefront_ms), format_time_ms(floor.compute_ms));
+  if (floor.scale != 1)
+    text += fmt::format(
+        "; wavefronts and FLOPs are those of the observed run, times {:.4g}, as the problem's "
+        "own work grows",
+        floor.scale);
+  return text;
+}
+
 std::string explanation_text(const Explanation& e, const Terminal& t) {
   std::vector<std::string> sizes;
   for (const auto& [symbol, value] : e.sizes.items()) sizes.push_back(symbol + "=" + value.dump());
@@ -152,11 +165,8 @@ std::string explanation_text(const Explanation& e, const Terminal& t) {
                         t.paint(Tone::kWarn, r.pattern), r.what);
     text += "\n   remedy: " + r.remedy;
   }
-  if (e.floor)
-    text += fmt::format("\n{}: on {} at least {} ({}): memory {}, shared memory and L1 {}, compute {}",
-                        t.paint(Tone::kBold, "modelled, not measured"), e.floor->device,
-                        format_time_ms(e.floor->ms()), e.floor->bound_by, format_time_ms(e.floor->memory_ms),
-                        format_time_ms(e.floor->wavefront_ms), format_time_ms(e.floor->compute_ms));
+  if (!e.caution.empty()) text += "\n" + t.paint(Tone::kWarn, "note: ") + e.caution;
+  if (e.floor) text += "\n" + predicted_text(*e.floor, t);
   return t.fold(text, 0);
 }
 

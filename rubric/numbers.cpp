@@ -191,7 +191,7 @@ void LedgerNumbers::add_counts(const std::string& name, const Explanation& e) {
                                                      e.advice.front().line, e.advice.front().pattern));
   if (e.floor)
     put("floor",
-        fmt::format("{} on {} (modelled, not measured)", format_time_ms(e.floor->ms()), e.floor->device));
+        fmt::format("{} on {} (modelled, not measured)", format_time_ms(e.floor->ms()), e.floor->place()));
 }
 
 std::optional<LedgerNumbers::Known> LedgerNumbers::ratio(const Arm* first, const Arm* second, bool emulated) {

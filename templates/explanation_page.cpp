@@ -110,7 +110,7 @@ Result<std::string> explanation_page(const Explanation& e, const std::filesystem
   }
   if (e.floor) {
     auto* floor = page.AddSectionDictionary("FLOOR");
-    floor->SetValue("DEVICE", to_utf8(e.floor->device));
+    floor->SetValue("DEVICE", to_utf8(e.floor->place()));
     floor->SetValue("TIME", format_time_ms(e.floor->ms()));
     floor->SetValue("BOUND", to_utf8(e.floor->bound_by));
     floor->SetValue("MEMORY", format_time_ms(e.floor->memory_ms));

@@ -453,8 +453,8 @@ class Maker {
       if (e.floor)
         facts.facts.emplace_back(
             "Modelled, not measured",
-            cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()), e.floor->device,
-                             e.floor->bound_by)));
+            cell(fmt::format("at least {} on {}, bound by {}", format_time_ms(e.floor->ms()),
+                             e.floor->place(), e.floor->bound_by)));
       blocks.emplace_back(facts);
       TableBlock table;
       table.columns = {{"Line"}, {"Cost", true}, {"Pattern"}, {"What", false, true}, {"Remedy", false, true}};

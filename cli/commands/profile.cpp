@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/context.h"
+#include "cli/show_explanation.h"
 #include "harness/base/text.h"
 #include "harness/workflows/explain_kernel.h"
 
@@ -47,7 +48,8 @@ std::string floor_text(const Profile& p) {
 }
 
 std::string profile_text(const Profile& p, const Terminal& t) {
-  std::string text = t.fold(headline(p, t)) + "\n" + t.fold(floor_text(p), 15);
+  std::string text = t.fold(headline(p, t)) + "\n" +
+                     (p.predicted ? t.fold(predicted_text(*p.predicted, t), 0) : t.fold(floor_text(p), 15));
   // The kernels that take the time first; where nothing was timed, as they are launched.
   std::vector<const KernelProfile*> kernels;
   for (const KernelProfile& kernel : p.kernels) kernels.push_back(&kernel);

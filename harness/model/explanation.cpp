@@ -89,16 +89,6 @@ Advice advice_from(const Json& json) {
   return r;
 }
 
-Json to(const ModelledFloor& f) {
-  return {{"modelled_not_measured", true},
-          {"device", f.device},
-          {"source", f.source},
-          {"ms", f.ms()},
-          {"bound_by", f.bound_by},
-          {"memory_ms", f.memory_ms},
-          {"wavefront_ms", f.wavefront_ms},
-          {"compute_ms", f.compute_ms}};
-}
 ModelledFloor floor_from(const Json& json) {
   ModelledFloor f;
   read(json, "device", f.device);
@@ -107,6 +97,8 @@ ModelledFloor floor_from(const Json& json) {
   read(json, "memory_ms", f.memory_ms);
   read(json, "wavefront_ms", f.wavefront_ms);
   read(json, "compute_ms", f.compute_ms);
+  read(json, "scale", f.scale);
+  if (const Json* sizes = field(json, "sizes"); sizes && sizes->is_object()) f.sizes = *sizes;
   return f;
 }
 
@@ -144,6 +136,26 @@ bool lies_in_folder(const std::string& file) {
 
 double ModelledFloor::ms() const { return std::max({memory_ms, wavefront_ms, compute_ms}); }
 
+void to_json(Json& json, const ModelledFloor& f) {
+  json = Json{{"modelled_not_measured", true},
+              {"device", f.device},
+              {"source", f.source},
+              {"ms", f.ms()},
+              {"bound_by", f.bound_by},
+              {"memory_ms", f.memory_ms},
+              {"wavefront_ms", f.wavefront_ms},
+              {"compute_ms", f.compute_ms},
+              {"sizes", f.sizes},
+              {"scale", f.scale}};
+}
+
+std::string ModelledFloor::place() const {
+  std::string text = device;
+  for (const auto& [symbol, value] : sizes.items())
+    text += (text.size() == device.size() ? " at " : ", ") + symbol + "=" + value.dump();
+  return text;
+}
+
 void to_json(Json& json, const Explanation& e) {
   json = Json{{"candidate", e.candidate},
               {"version", e.version},
@@ -160,7 +172,8 @@ void to_json(Json& json, const Explanation& e) {
               {"kernels", Json::array()}};
   for (const Advice& advice : e.advice) json["advice"].push_back(to(advice));
   for (const KernelCounts& kernel : e.kernels) json["kernels"].push_back(to(kernel));
-  if (e.floor) json["floor"] = to(*e.floor);
+  if (e.floor) json["floor"] = *e.floor;
+  if (!e.caution.empty()) json["caution"] = e.caution;
 }
 
 void from_json(const Json& json, Explanation& e) {
@@ -176,6 +189,7 @@ void from_json(const Json& json, Explanation& e) {
   read(json, "compulsory_flops", e.compulsory_flops);
   read_each(json, "advice", e.advice, advice_from);
   read_each(json, "kernels", e.kernels, kernel_from);
+  read(json, "caution", e.caution);
   if (ModelledFloor floor; read_with(json, "floor", floor, floor_from)) e.floor = std::move(floor);
 }
 

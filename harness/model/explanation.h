@@ -70,7 +70,11 @@ struct ModelledFloor {
   double wavefront_ms = 0;     ///< shared-memory wavefronts and L1 passes, one per clock and SM
   double compute_ms = 0;       ///< FLOPs at the peak of the problem's precision class
   std::string bound_by;        ///< the largest of the three: "memory", "shared memory and L1", "compute"
+  Json sizes = {};             ///< for which it holds; null in older records: those of the counts
+  double scale = 1;            ///< the counts of the observed run were multiplied by this
   double ms() const;
+  /// "NVIDIA H100 80GB HBM3 at rows=16384, cols=4096"
+  std::string place() const;
 };
 
 struct Explanation {
@@ -84,6 +88,8 @@ struct Explanation {
   double compulsory_bytes = 0, compulsory_flops = 0;  ///< the problem's cost model at these sizes
   std::vector<Advice> advice;                         ///< at most three, the most expensive line first
   std::optional<ModelledFloor> floor;
+  /// Why counts per request may differ at the measured size; empty: they do not, or an older record.
+  std::string caution;
 
   double moved_bytes() const { return total.moved_bytes(); }
   /// [FLOP/B], per byte that the lanes requested from global memory
@@ -96,6 +102,7 @@ struct Explanation {
 /// submission, so it is not trusted.
 bool lies_in_folder(const std::string& file);
 
+void to_json(Json&, const ModelledFloor&);
 void to_json(Json&, const Explanation&);
 void from_json(const Json&, Explanation&);
 

@@ -267,19 +267,49 @@ TEST_F(BadKernel, MissingKernelFileIsNamed) {
   expect_ledger_intact(root);
 }
 
-TEST_F(BadKernel, EmptyReplyOfTheModelIsFiledWithItsReason) {
+TEST_F(BadKernel, AnEmptyReplyIsNoAttemptButARefusalIs) {
   fs::path root = project();
-  Outcome added =
+  Outcome empty =
       capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated"}, {.cwd = root, .input = ""});
-  EXPECT_EQ(added.code, 1) << added;
-  EXPECT_TRUE(says(added.err, "error: the reply holds no kernel: the reply is empty"));
-  EXPECT_TRUE(says(added.err, "--> " + (root / "llm" / "attempt-1" / "reply.md").string()));
-  EXPECT_TRUE(says(added.err, "hint: this is a result, too"));
-  auto attempts = records(root, "attempt");
-  ASSERT_EQ(attempts.size(), 1u);
-  EXPECT_EQ(attempts.front()["body"]["no_code_because"], "the reply is empty");
+  EXPECT_EQ(empty.code, 2) << empty;
+  EXPECT_TRUE(says(empty.err, "error: the reply is empty"));
+  EXPECT_TRUE(records(root, "attempt").empty());
+  Outcome refusal = capstone({"llm", "add", "-", "--model", "m", "--backend", "emulated"},
+                             {.cwd = root, .input = "I cannot write CUDA."});
+  EXPECT_EQ(refusal.code, 1) << refusal;
+  EXPECT_TRUE(says(refusal.err, "error: the reply holds no kernel: no code; the reply reads as a refusal"));
+  EXPECT_TRUE(says(refusal.err, "--> " + (root / "llm" / "attempt-1" / "reply.md").string()));
+  EXPECT_TRUE(says(refusal.err, "hint: this is a result, too"));
+  EXPECT_EQ(records(root, "attempt").size(), 1u);
   EXPECT_TRUE(fs::exists(root / "llm" / "attempt-1" / "reply.md"));
   expect_ledger_intact(root);
+}
+
+TEST_F(BadKernel, NotesSayWhatHarmsOnAGpu) {
+  fs::path root = project("project", "01");
+  const std::string stream = ", stream>>>";
+  std::string source = slurp(root / "human" / "kernel.cu");
+  for (std::size_t at = 0; (at = source.find(stream, at)) != std::string::npos;)
+    source.replace(at, stream.size(), ">>>");
+  const std::size_t end = source.rfind('}');
+  source.insert(end, "  void* scratch; cudaMalloc(&scratch, 64); cudaDeviceSynchronize();\n");
+  spit(root / "human" / "kernel.cu", source);
+  Outcome measured = measure(root, {"--quick"});
+  EXPECT_EQ(measured.code, 0) << measured;
+  EXPECT_TRUE(says(measured.out, "note: the launch at kernel.cu:"));
+  EXPECT_TRUE(says(measured.out, "is on the default stream"));
+  EXPECT_TRUE(says(measured.out, "note: launch() calls cudaDeviceSynchronize()"));
+  EXPECT_TRUE(says(measured.out, "note: launch() allocates device memory in every call"));
+}
+
+TEST_F(BadKernel, ACopyOfTheBaselineIsNamed) {
+  fs::path root = project();
+  Outcome rung = capstone({"init", "bias_gelu_layernorm", "started", "--from", "02"});
+  ASSERT_EQ(rung.code, 0) << rung;
+  EXPECT_TRUE(says(measure(home_ / "started", {"--quick"}).out, "where the project started"));
+  spit(root / "human" / "kernel.cu", "// mine\n" + slurp(root / "problem" / "baseline.cu"));
+  Outcome copied = measure(root, {"--quick"});
+  EXPECT_TRUE(says(copied.out, "similar: 100 % of this kernel is in problem/baseline.cu")) << copied;
 }
 
 TEST_F(BadKernel, ModelThatDoesNotCompileIsFullEvidence) {

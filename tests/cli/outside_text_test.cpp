@@ -144,6 +144,11 @@ TEST_F(OutsideText, NamesInAKernelReachNoTerminal) {
       "b.cu\"\n#error \x1b[2J gone\n#include \"x\x1b]0;owned\x07.h\"\n");
   expect_tame({"measure", "--backend", "emulated", "--hidden", "0", "--quick", "--verbose"}, root,
               "DOES NOT BUILD");
+  // On the record is what did compile; this model's code did not.
+  spit(root / "reply.md",
+       "```cuda\n" + slurp(root / "human" / "kernel.cu") + "extern \"C\" void launch() {}\n```\n");
+  expect_tame({"llm", "add", "reply.md", "--model", "m", "--backend", "emulated", "--quick"}, root,
+              "DOES NOT BUILD");
   expect_tame({"ledger"}, root, "DOES NOT BUILD");
 }
 

@@ -24,7 +24,7 @@ Measurement full() {
   m.execution_reason = "launch() waits for the GPU";
   m.isolation = "bubblewrap";
   m.environment = {{"device", "a GPU"}, {"clocks", {{"sm", 1980}}}, {"free", nullptr}};
-  m.build = {true, 1.25, "nvcc -O3", "warning: x", CompilerMessage{"kernel.cu", 7, 3, "unused"}, true};
+  m.build = {true, 1.25, "nvcc -O3", "warning: x", CompilerMessage{"kernel.cu", 7, 3, "unused"}, {}, true};
   m.gate_one = GateOne::kWrong;
   CaseResult c;
   c.id = "hidden-1";
@@ -39,6 +39,7 @@ Measurement full() {
   c.problem = "wrong result";
   c.where = "kernel.cu:12";
   c.hint = "look at the last block";
+  c.printed = "thread 0\nµ";
   c.diagnosis = Diagnosis{"y",
                           5,
                           10,
@@ -52,7 +53,9 @@ Measurement full() {
                           true,
                           {{{0, 64}, kNaN, 0.5, 1e-5, true}},
                           "only rows >= 64 are wrong",
-                          "round up"};
+                          "round up",
+                          {"··█", "███"},
+                          "y, 1 x 4 elements a cell"};
   m.cases = {c, CaseResult{}};
   m.cases[1].passed = true;
   m.gate_two = GateTwo::kUnresolved;

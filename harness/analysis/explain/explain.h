@@ -35,7 +35,10 @@ Result<Explanation> explain_run(const std::filesystem::path& program, const Expl
 /// @error the report does not follow the protocol.
 Result<Explanation> interpret(const Json& report, const ExplainRequest& request);
 
-/// Lower bound on the time of any kernel with these counts.
-ModelledFloor modelled_floor(const Explanation& explanation, const DevicePeaks& device, Precision precision);
+/// The predicted time: a lower bound for any kernel with these counts, at other sizes than those that were
+/// observed. What the problem has to move comes from its cost model at `sizes`; FLOPs and wavefronts of the
+/// run grow as the problem's FLOPs do (its bytes, where it has none).
+Result<ModelledFloor> modelled_floor(const Explanation& explanation, const Problem& problem,
+                                     const Sizes& sizes, const DevicePeaks& device);
 
 }  // namespace capstone

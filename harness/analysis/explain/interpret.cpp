@@ -98,18 +98,43 @@ double clock_hz(const DevicePeaks& device) {
   return wide >= kSlowest ? wide : 2 * wide;
 }
 
+// Rows that are shorter than a few warps make other requests than long ones: a warp spans several rows, lanes
+// are idle, and a tile has more edge. Counts per request hold at the measured size only if rows are long,
+// too.
+std::string caution_of(const Problem& problem, const Sizes& sizes) {
+  constexpr std::int64_t kShortRow = 128;
+  for (const Parameter& parameter : problem.signature) {
+    if (parameter.is_scalar() || parameter.shape.empty()) continue;
+    const auto here = shape_at(parameter, sizes), measured = shape_at(parameter, problem.measure);
+    if (!here || !measured || here->back() >= kShortRow || here->back() >= measured->back()) continue;
+    return fmt::format(
+        "rows of {} have {} elements here and {} at the measured size: sectors and lanes per request, and "
+        "with "
+        "them the advice, may differ there; observe longer rows with --size",
+        parameter.name, here->back(), measured->back());
+  }
+  return {};
+}
+
 }  // namespace
 
-ModelledFloor modelled_floor(const Explanation& e, const DevicePeaks& device, Precision precision) {
+Result<ModelledFloor> modelled_floor(const Explanation& e, const Problem& problem, const Sizes& sizes,
+                                     const DevicePeaks& device) {
+  CAPSTONE_TRY(const Cost cost, cost_at(problem, sizes));
   ModelledFloor floor{device.name, device.source, 0, 0, 0, {}};
-  if (device.bandwidth > 0) floor.memory_ms = e.compulsory_bytes / device.bandwidth * 1e3;
+  floor.sizes = sizes_json(sizes);
+  if (e.compulsory_flops > 0 && cost.flops > 0)
+    floor.scale = cost.flops / e.compulsory_flops;
+  else if (e.compulsory_bytes > 0 && cost.bytes > 0)
+    floor.scale = cost.bytes / e.compulsory_bytes;
+  if (device.bandwidth > 0) floor.memory_ms = cost.bytes / device.bandwidth * 1e3;
   // L1 delivers 128 bytes per clock: four sectors. It shares this path with shared memory.
   const double passes = double(e.total.shared.units) +
                         std::max(double(e.total.global.requests), double(e.total.global.units) / 4);
   if (const double clock = clock_hz(device); clock > 0)
-    floor.wavefront_ms = passes / (clock * device.sm_count) * 1e3;
-  if (const ComputePeak peak = peak_of(device, precision); peak.flops > 0)
-    floor.compute_ms = double(e.total.flops) / peak.flops * 1e3;
+    floor.wavefront_ms = passes * floor.scale / (clock * device.sm_count) * 1e3;
+  if (const ComputePeak peak = peak_of(device, problem.precision); peak.flops > 0)
+    floor.compute_ms = double(e.total.flops) * floor.scale / peak.flops * 1e3;
   floor.bound_by = floor.ms() == floor.memory_ms      ? "memory"
                    : floor.ms() == floor.wavefront_ms ? "shared memory and L1"
                                                       : "compute";
@@ -147,7 +172,10 @@ Result<Explanation> interpret(const Json& report, const ExplainRequest& request)
   }
   rank(e);
   e.total.share = e.kernels.empty() ? 0 : 1;
-  if (request.device) e.floor = modelled_floor(e, *request.device, request.problem->precision);
+  e.caution = caution_of(*request.problem, request.sizes);
+  if (request.device) {
+    CAPSTONE_TRY(e.floor, modelled_floor(e, *request.problem, request.problem->measure, *request.device));
+  }
   return e;
 }
 

@@ -55,13 +55,14 @@ void model_occupancy(KernelProfile& k, const std::string& arch) {
 }
 
 // Counts from the emulator, if the CPU can run the kernel.
-Result<void> count_on_cpu(const ProfileRequest& request, const Resources& resources, const Narration& say,
-                          Profile& p) {
+Result<void> count_on_cpu(const ProfileRequest& request, const DevicePeaks& peaks, const Resources& resources,
+                          const Narration& say, Profile& p) {
   const auto explained =
       explain({request.problem, request.source, request.problem->emulate, {}}, resources, say);
   if (explained) {
     p.counted_at = to_string(request.problem->emulate);
     p.kernels = counts_of(*explained);
+    CAPSTONE_TRY(p.predicted, modelled_floor(*explained, *request.problem, request.sizes, peaks));
     return {};
   }
   if (explained.error().code != ExitCode::kEnvironment) return fail(explained.error());
@@ -146,7 +147,12 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
       p.checked_at = launch.checked_at;
     }
   }
-  if (p.ncu.empty()) CAPSTONE_CHECK(count_on_cpu(request, resources, say, p));
+  std::optional<DevicePeaks> peaks = request.device;
+  if (!peaks && gpu) peaks = find_device(gpu->name);
+  if (!peaks) {
+    CAPSTONE_TRY(peaks, find_device_like("h100"));
+  }
+  if (p.ncu.empty()) CAPSTONE_CHECK(count_on_cpu(request, *peaks, resources, say, p));
   const std::string arch = !request.arch.empty() ? request.arch : gpu ? gpu->arch() : "sm_90a";
   if (const auto toolkit = find_toolkit(resources)) {
     say("compiling for " + arch);
@@ -167,11 +173,6 @@ Result<Profile> profile(const ProfileRequest& request, const Resources& resource
     p.missing.push_back("no registers and no machine code: " + toolkit.error().what);
   }
   for (KernelProfile& kernel : p.kernels) model_occupancy(kernel, arch);
-  std::optional<DevicePeaks> peaks = request.device;
-  if (!peaks && gpu) peaks = find_device(gpu->name);
-  if (!peaks) {
-    CAPSTONE_TRY(peaks, find_device_like("h100"));
-  }
   CAPSTONE_TRY(const Cost cost, cost_at(*request.problem, request.sizes));
   const Roofline roof = roofline(cost, p.time_ms().value_or(0), *peaks, request.problem->precision);
   p.floor_ms = roof.floor_ms;

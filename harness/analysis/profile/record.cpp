@@ -80,6 +80,7 @@ void to_json(Json& json, const Profile& p) {
               {"bound_by", p.bound_by},
               {"peak", p.peak},
               {"csv", p.csv}};
+  if (p.predicted) json["predicted"] = *p.predicted;
 }
 
 }  // namespace capstone

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/base/json.h"
+#include "harness/model/explanation.h"
 
 namespace capstone {
 
@@ -59,6 +60,8 @@ struct Profile {
                                        ///< that were compiled but not seen launched
   double floor_ms = 0;                 ///< lower bound of the cost model; 0: unknown
   std::string bound_by, peak;          ///< from the cost model
+  /// From the counts of the emulator; the number that `explain --on` gives. Absent where ncu measured
+  std::optional<ModelledFloor> predicted = {};
 
   /// [ms] of all kernels; empty if ncu did not measure.
   std::optional<double> time_ms() const;

@@ -43,7 +43,7 @@ inline Problem stream_problem() {
   Problem problem;
   problem.id = "stream";
   problem.symbols = {"n"};
-  problem.emulate = {{"n", 1024}};
+  problem.emulate = problem.measure = {{"n", 1024}};
   problem.flops = Expression{"2 * n"};
   problem.bytes = Expression{"8 * n"};
   return problem;

@@ -91,6 +91,35 @@ TEST_F(Interpret, AModelledFloorIsTheLargestOfThreeAndNeverCalledMeasured) {
   EXPECT_EQ(Json(*e)["floor"]["modelled_not_measured"], true);
 }
 
+TEST_F(Interpret, ThePredictedTimeIsThatOfTheMeasuredSize) {
+  request_.device = *find_device_like("h100");
+  const auto small = interpret(sample(), request_);
+  for (auto& [symbol, value] : problem_.measure) value *= 64;
+  const auto e = interpret(sample(), request_);
+  ASSERT_TRUE(e && e->floor && small && small->floor);
+  EXPECT_DOUBLE_EQ(small->floor->scale, 1);
+  EXPECT_GT(e->floor->scale, 1);
+  EXPECT_NEAR(e->floor->wavefront_ms / small->floor->wavefront_ms, e->floor->scale, 1e-9);
+  EXPECT_NEAR(e->floor->compute_ms / small->floor->compute_ms, e->floor->scale, 1e-9);
+  EXPECT_GT(e->floor->memory_ms, small->floor->memory_ms);
+  EXPECT_NE(e->floor->place().find(" at "), std::string::npos);
+  const auto at = modelled_floor(*small, problem_, problem_.measure, *request_.device);
+  ASSERT_TRUE(at);
+  EXPECT_EQ(Json(*at).dump(), Json(*e->floor).dump()) << "profile gives the same number";
+}
+
+TEST_F(Interpret, ShortRowsComeWithACaution) {
+  Problem conv = load_problem(fs::path(CAPSTONE_SOURCES) / "problems" / "conv_bias_scale_relu").value();
+  request_.problem = &conv;
+  request_.sizes = conv.emulate;
+  const auto here = interpret(sample(), request_);
+  ASSERT_TRUE(here) << render(here.error());
+  EXPECT_NE(here->caution.find("16 elements here and 128 at the measured size"), std::string::npos)
+      << here->caution;
+  request_.sizes = conv.measure;
+  EXPECT_EQ(interpret(sample(), request_)->caution, "");
+}
+
 TEST_F(Interpret, AKernelThatAVariableNamesIsCalledByItsFunction) {
   Json report = sample();
   report["kernels"][0]["function"] = "_Z5sgemmILi16EEvPKfPf";
