@@ -38,7 +38,8 @@ void add_try(CLI::App& app, Context& context, Action& action) {
       ->add_option(
           "--input", request->inputs,
           "one case with inputs of zeros, ones, one-hot, iota or from FILE.npy; NAME=ones for one tensor")
-      ->type_name("FILL");
+      ->type_name("FILL")
+      ->allow_extra_args(false);
   add_gate_one_options(*command, request->judge);
   add_format(*command, context);
   command->callback(
