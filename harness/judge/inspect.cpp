@@ -112,9 +112,12 @@ CaseResult* first_failure(Measurement& m) {
   return bad == m.cases.end() ? nullptr : &*bad;
 }
 
-// Whether a build that looks closer can say more about this failure.
+// Whether a build that looks closer can say more about this failure. That an input was changed, say, is
+// clear.
 bool is_open(const Measurement& m, const CaseResult& bad) {
-  return !bad.sizes.empty() && (m.gate_one == GateOne::kWrong || m.gate_one == GateOne::kCrashed);
+  const bool wrong = m.gate_one == GateOne::kWrong &&
+                     (bad.diagnosis || bad.problem.find("outside the tensors") != std::string::npos);
+  return !bad.sizes.empty() && (wrong || m.gate_one == GateOne::kCrashed);
 }
 
 // The failed case, where an instrumented build runs it in a moment, and the smallest sizes.
