@@ -117,7 +117,9 @@ CaseResult* first_failure(Measurement& m) {
 bool is_open(const Measurement& m, const CaseResult& bad) {
   const bool wrong = m.gate_one == GateOne::kWrong &&
                      (bad.diagnosis || bad.problem.find("outside the tensors") != std::string::npos);
-  return !bad.sizes.empty() && (wrong || m.gate_one == GateOne::kCrashed);
+  const bool crashed = m.gate_one == GateOne::kCrashed &&
+                       (bad.where.empty() || bad.problem.starts_with("illegal memory access"));
+  return !bad.sizes.empty() && (wrong || crashed);
 }
 
 // The failed case, where an instrumented build runs it in a moment, and the smallest sizes.
