@@ -82,10 +82,11 @@ TEST_F(Example, AreGradedWithoutAGpuAndCalibratedOn) {
 
 // The ledger is handed in byte for byte, so it must not say where on the machine the project lies.
 TEST_F(Example, RecordsForgetWhereTheProjectLies) {
-  fs::path root = project_with(kernel("#error \"on purpose\"\n", ""));
+  fs::path root = project_with(kernel("__global__ void bad(float* y) { float* p = nullptr; *p = 1; }",
+                                      "  bad<<<1, 32, 0, stream>>>(y);"));
   EXPECT_EQ(measure(root).code, 1);
   std::string ledger = slurp(root / ".capstone" / "ledger.jsonl");
-  EXPECT_TRUE(says(ledger, "on purpose"));
+  EXPECT_TRUE(says(ledger, "kernel bad, launched at kernel.cu"));
   EXPECT_EQ(ledger.find(root.string()), std::string::npos);
 }
 
