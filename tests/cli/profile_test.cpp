@@ -12,7 +12,7 @@ TEST_F(Profiles, WithoutCountersSaysWhatIsKnownAndWhatIsNot) {
   EXPECT_TRUE(says(shown.out, "no counters of a GPU: ncu was switched off"));
   EXPECT_TRUE(says(shown.out, "times the ideal wavefronts: bank conflicts"));
   EXPECT_TRUE(says(shown.out, "percent of peak    n/a"));
-  EXPECT_TRUE(says(shown.out, "bound by memory on"));
+  EXPECT_TRUE(says(shown.out, "modelled, not measured: at least "));
 }
 
 TEST_F(Profiles, OfAProjectIsKeptInItsLedger) {
