@@ -157,10 +157,10 @@ void become(CaseResult& bad, const CaseResult& cause, const char* build) {
 bool warned_of(const std::vector<CompilerMessage>& warnings, CaseResult& bad) {
   for (const CompilerMessage& warning : warnings) {
     const auto says = [&](const char* words) { return warning.text.find(words) != std::string::npos; };
-    const bool unset = says("-Wuninitialized]");
+    const bool unset = says("-Wuninitialized]") || says("-Wmaybe-uninitialized]");
     if (!unset && (bad.diagnosis && bad.diagnosis->exact)) continue;
-    if (!unset && !says("-Wmaybe-uninitialized]") && !says("-Wparentheses]") && !says("-Wempty-body]") &&
-        !says("-Warray-bounds") && !says("-Wreturn-type]"))
+    if (!unset && !says("-Wparentheses]") && !says("-Wempty-body]") && !says("-Warray-bounds") &&
+        !says("-Wreturn-type]"))
       continue;
     bad.problem = "the compiler warns: " + warning.text.substr(0, warning.text.rfind(" [-W"));
     bad.where = fmt::format("{}:{}", warning.file, warning.line);

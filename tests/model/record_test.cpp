@@ -139,8 +139,8 @@ TEST(Record, NoFieldOfAFullMeasurementIsForgotten) {
   EXPECT_EQ(json.size(), 21u);
   EXPECT_EQ(json["measured"].size(), 13u);
   EXPECT_EQ(json["measured"]["arms"][0].size(), 13u);
-  EXPECT_EQ(json["cases"][0].size(), 14u);
-  EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 14u);
+  EXPECT_EQ(json["cases"][0].size(), 15u);
+  EXPECT_EQ(json["cases"][0]["diagnosis"].size(), 16u);
   EXPECT_EQ(json["build"].size(), 6u);
 }
 
