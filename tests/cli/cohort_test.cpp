@@ -28,8 +28,8 @@ class Cohort : public CliTest {
 
   std::vector<std::string> command(const std::string& out, std::vector<std::string> more = {}) const {
     std::vector<std::string> words{
-        "grade", "c/submissions", "--out",     out, "--backend", "emulated", "--hidden",
-        "0",     "--quick",       "--timeout", "3", "-j",        "2"};
+        "grade", "c/submissions", "--out",     out,  "--backend", "emulated", "--hidden",
+        "0",     "--quick",       "--timeout", "10", "-j",        "2"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
