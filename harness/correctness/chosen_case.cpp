@@ -4,12 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <regex>
 
 #include "harness/base/files.h"
-#include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/correctness/dtype_convert.h"
 
@@ -17,35 +15,6 @@ namespace capstone {
 namespace {
 
 constexpr const char* kHint = "zeros, ones, one-hot, iota or a .npy file; for one tensor: --input NAME=ones";
-
-Result<void> take_size(const Problem& problem, const std::string& part, Sizes& sizes) {
-  const std::size_t equals = part.find('=');
-  const std::string name(trim(part.substr(0, equals)));
-  const auto symbol =
-      std::find_if(sizes.begin(), sizes.end(), [&](const auto& s) { return s.first == name; });
-  if (equals == std::string::npos || symbol == sizes.end())
-    return fail(fmt::format("--size: '{}' names no size of {}", part, problem.id), {},
-                fmt::format("its sizes: {}; for example --size {}=7", join(problem.symbols, ", "),
-                            problem.symbols.empty() ? "n" : problem.symbols.front()),
-                ExitCode::kUsage);
-  const std::string number(trim(part.substr(equals + 1)));
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), symbol->second);
-  if (error != std::errc() || end != number.data() + number.size() || symbol->second < 1)
-    return fail(fmt::format("--size: {} must be a whole number of at least 1, not '{}'", name, number), {},
-                {}, ExitCode::kUsage);
-  return {};
-}
-
-Result<Sizes> chosen_sizes(const Problem& problem, const std::string& text) {
-  Sizes sizes = problem.check.front();
-  if (text.empty()) return sizes;
-  for (const std::string& part : split(text, ',')) CAPSTONE_CHECK(take_size(problem, part, sizes));
-  CAPSTONE_TRY(const bool allowed, admissible(problem, sizes));
-  if (!allowed)
-    return fail(fmt::format("--size {}: {} does not allow these sizes", text, problem.id), {},
-                "see `where` in problem/problem.yaml", ExitCode::kUsage);
-  return sizes;
-}
 
 std::vector<double> filled(const std::string& how, const std::vector<std::int64_t>& shape,
                            std::int64_t elements) {
@@ -123,10 +92,9 @@ Result<NpyArray> read_npy(const fs::path& file) {
   return array;
 }
 
-Result<CasePlan> chosen_case(const Problem& problem, const std::string& size,
+Result<CasePlan> chosen_case(const Problem& problem, const Sizes& sizes,
                              const std::vector<std::string>& inputs) {
-  CasePlan plan{"chosen", {}, fresh_seed(), Battery::kPlain, {}};
-  CAPSTONE_TRY(plan.sizes, chosen_sizes(problem, size));
+  CasePlan plan{"chosen", sizes, fresh_seed(), Battery::kPlain, {}};
   for (const std::string& input : inputs) {
     const std::size_t equals = input.find('=');
     const std::string name = equals == std::string::npos ? "" : input.substr(0, equals);

@@ -40,6 +40,12 @@ struct Operand {
 
   std::int64_t total() const { return static_cast<std::int64_t>(values.size()); }
   std::int64_t columns() const { return shape.back(); }
+  /// Elements from one index of an axis to the next.
+  std::int64_t step(std::size_t axis) const {
+    std::int64_t elements = 1;
+    for (std::size_t d = axis + 1; d < shape.size(); ++d) elements *= shape[d];
+    return elements;
+  }
   std::int64_t rows() const { return shape.size() < 2 ? 1 : shape[shape.size() - 2]; }
 
   /// The tensor as `source` reads it: element i holds what lies at source(i); outside of the tensor, nothing.
@@ -176,8 +182,9 @@ class Trials {
   }
 
   void attempt(const Operand& operand, const std::optional<Values>& values, const std::string& pattern,
-               const std::string& hint, const std::function<bool(std::int64_t)>& aside = {}) {
-    if (!found_ && !error_ && values && explains({{operand.slot, *values}}, aside))
+               const std::string& hint, const std::function<bool(std::int64_t)>& aside = {},
+               std::size_t least = 0) {
+    if (!found_ && !error_ && values && explains({{operand.slot, *values}}, aside, least))
       found_ = TriedMistake{pattern, hint};
   }
 
@@ -368,8 +375,7 @@ class Trials {
   void shifts() {
     for (const Operand& t : operands_)
       for (std::size_t axis = t.shape.size(); axis-- > 0;) {
-        std::int64_t step = 1;
-        for (std::size_t d = axis + 1; d < t.shape.size(); ++d) step *= t.shape[d];
+        const std::int64_t step = t.step(axis);
         if (t.shape[axis] < 2) continue;
         for (const std::int64_t by : {1, -1}) {
           const std::string along = t.shape.size() == 1 ? "" : fmt::format(" along axis {}", axis);
@@ -389,8 +395,7 @@ class Trials {
     for (const Operand& t : operands_)
       for (std::size_t axis = 0; axis < t.shape.size(); ++axis) {
         if (t.shape[axis] < 2) continue;
-        std::int64_t step = 1;
-        for (std::size_t d = axis + 1; d < t.shape.size(); ++d) step *= t.shape[d];
+        const std::int64_t step = t.step(axis);
         attempt(
             t, t.read([&](std::int64_t i) { return i - i / step % t.shape[axis] * step; }),
             t.shape.size() == 1
@@ -409,12 +414,9 @@ class Trials {
       const double least = t.type == DType::kF32 || t.type == DType::kBF16 ? -1e30 : -6e4;
       for (const double neutral : {0.0, least}) {
         const auto skip = [&](const std::string& pattern, const std::string& hint, auto skipped) {
-          if (!found_ && !error_ &&
-              explains(
-                  {{t.slot, t.without(skipped, neutral)}},
+          attempt(t, t.without(skipped, neutral), pattern, hint,
                   same ? std::function<bool(std::int64_t)>(skipped) : std::function<bool(std::int64_t)>(),
-                  same ? 6 : 0))
-            found_ = {pattern, hint};
+                  same ? 6 : 0);
         };
         const std::string what = t.shape.size() == 1 ? t.name : "each row of " + t.name;
         skip(fmt::format("as if the first element of {} were left out", what),
@@ -470,8 +472,7 @@ class Trials {
     for (const Operand& t : operands_)
       for (std::size_t axis = t.shape.size(); axis-- > 0;) {
         const std::int64_t extent = t.shape[axis];
-        std::int64_t step = 1;
-        for (std::size_t d = axis + 1; d < t.shape.size(); ++d) step *= t.shape[d];
+        const std::int64_t step = t.step(axis);
         for (const std::int64_t tile : kTiles) {
           if (tile < 4 || tile >= extent) continue;
           const auto moved = [&](auto to) {

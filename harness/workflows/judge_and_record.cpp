@@ -32,9 +32,6 @@ std::optional<CandidateVersion> latest_attempt(const Project& project, const Led
   return std::nullopt;
 }
 
-namespace {
-
-// The ledger is handed in unchanged, so it must not contain the project's path or the user's home folder.
 void forget_places(Measurement& m, const fs::path& root, const std::string& home) {
   auto forget = [&](std::string& text) {
     text = replace_all(text, root.string() + "/", "");
@@ -54,6 +51,8 @@ void forget_places(Measurement& m, const fs::path& root, const std::string& home
   if (m.measured)
     for (Arm& arm : m.measured->arms) forget(arm.label);
 }
+
+namespace {
 
 // Without a GPU, counts show progress. The instrumented build that found no fault gives them: it is in the
 // cache, so that this takes one more run at the problem's `emulate` size.

@@ -25,6 +25,11 @@ struct CandidateVersion {
 /// The newest attempt of the model that has code.
 std::optional<CandidateVersion> latest_attempt(const Project& project, const LedgerView& ledger);
 
+/// Takes the project's path, and the user's home folder, out of every text of a measurement: a ledger is
+/// handed in unchanged, and neither says anything to someone who works in the project.
+/// @param home  empty: paths in it stay whole
+void forget_places(Measurement& m, const std::filesystem::path& root, const std::string& home);
+
 /// Judges the sources, keeps them, and appends one record for each candidate. A human kernel that does not
 /// build, or is still the stub, gets no version and no record, unless this source has a version already. What
 /// passed without a GPU gets a second record: its counts, an explanation at the problem's `emulate` size.

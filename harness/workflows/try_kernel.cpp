@@ -6,6 +6,7 @@
 #include "harness/correctness/chosen_case.h"
 #include "harness/workflows/chosen_kernel.h"
 #include "harness/workflows/editor_files.h"
+#include "harness/workflows/sizes.h"
 
 namespace capstone::workflows {
 namespace {
@@ -43,19 +44,6 @@ std::string relative_to(const fs::path& source, const fs::path& root) {
   return relative.empty() || relative.starts_with("..") ? source.string() : relative;
 }
 
-// The project's own path says nothing to someone who works in it.
-void shorten_paths(Measurement& m, const TriedKernel& kernel) {
-  const std::string root = kernel.root.string() + "/";
-  m.source = kernel.shown;
-  m.build.log = replace_all(m.build.log, root, "");
-  if (m.build.first_error) {
-    m.build.first_error->file = replace_all(m.build.first_error->file, root, "");
-    m.build.first_error->text = replace_all(m.build.first_error->text, root, "");
-  }
-  for (CaseResult& c : m.cases)
-    for (std::string* text : {&c.where, &c.problem, &c.traceback}) *text = replace_all(*text, root, "");
-}
-
 }  // namespace
 
 Result<TriedKernel> kernel_to_try(const TryRequest& request, const Workspace& workspace) {
@@ -90,14 +78,16 @@ Result<TryOutcome> try_kernel(const TryRequest& request, const TriedKernel& kern
   judged.nvcc = false;
   judged.candidates = {{kernel.name, kernel.source}};
   if (!request.size.empty() || !request.inputs.empty()) {
-    CAPSTONE_TRY(judged.replay, chosen_case(kernel.problem, request.size, request.inputs));
+    CAPSTONE_TRY(const Sizes sizes, parse_sizes(kernel.problem, kernel.problem.check.front(), request.size));
+    CAPSTONE_TRY(judged.replay, chosen_case(kernel.problem, sizes, request.inputs));
   }
   StageTimes times;
   const ProgressSink sink = times.watching(progress);
   CAPSTONE_TRY(auto measurements, judge(judged, workspace.resources, narration_to(sink)));
   times.enter(false);
   TryOutcome outcome{std::move(measurements.front()), kernel.shown, times.build, times.check};
-  shorten_paths(outcome.measurement, kernel);
+  outcome.measurement.source = kernel.shown;
+  forget_places(outcome.measurement, kernel.root, {});
   return outcome;
 }
 

@@ -44,7 +44,7 @@ class AffineOracle : public Oracle::Source {
 
 using Kernel = std::function<double(const Operands&, std::int64_t row, std::int64_t column)>;
 
-/// What is said of a kernel that computes each element of y like this.
+/// Examines the output of `kernel`, then tries mistakes on it.
 CaseResult said_of(const Kernel& kernel) {
   Problem problem;
   problem.id = "affine";

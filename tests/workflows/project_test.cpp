@@ -169,6 +169,19 @@ TEST_F(OneProject, SizesAndRungsByName) {
   EXPECT_EQ(sizes.front().second, 77);
   EXPECT_FALSE(parse_sizes(problem, problem.measure, "m=77"));
   EXPECT_FALSE(parse_sizes(problem, problem.measure, "n=many"));
+  const auto error_of = [](const std::string& text) {
+    const Problem matrix = load_problem(fs::path(CAPSTONE_SOURCES) / "problems/softmax").value();
+    const auto parsed = parse_sizes(matrix, matrix.check.front(), text);
+    return parsed.has_value() ? std::string() : render(parsed.error());
+  };
+  EXPECT_NE(error_of("q=3").find("its sizes are: rows, cols"), std::string::npos) << error_of("q=3");
+  EXPECT_NE(error_of("cols").find("SYMBOL=NUMBER"), std::string::npos) << error_of("cols");
+  EXPECT_NE(error_of("cols=0").find("whole numbers from 1"), std::string::npos) << error_of("cols=0");
+  EXPECT_NE(error_of("cols=3x").find("whole numbers"), std::string::npos) << error_of("cols=3x");
+  const Problem softmax = load_problem(fs::path(CAPSTONE_SOURCES) / "problems/softmax").value();
+  Sizes left_out = softmax.check.front();
+  left_out.back().second = 3;
+  EXPECT_EQ(parse_sizes(softmax, softmax.check.front(), "cols=3").value(), left_out);
   EXPECT_TRUE(is_called("03_shared_tile", "3"));
   EXPECT_TRUE(is_called("03_shared_tile", "shared_tile"));
   EXPECT_FALSE(is_called("03_shared_tile", "4"));
