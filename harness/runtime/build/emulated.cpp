@@ -180,7 +180,7 @@ Result<Toolchain> find_toolchain(const Resources& resources, BuildVariant varian
                   ExitCode::kEnvironment);
     digest.add(part.filename().string(), *hash);
   }
-  digest.add("flags", join(tools.flags, " "));
+  digest.add("flags", join(tools.flags, " ")).add("warnings", join(kWarnings, " "));
   tools.identity = digest.hex();
   return tools;
 }
