@@ -132,6 +132,36 @@ TEST(Failure, TrapAndAssertNameTheLine) {
   EXPECT_NE(text(answer, "message").find("assertion failed: y == nullptr"), std::string::npos) << answer;
 }
 
+// The limit is for the busiest thread: on an idle machine these two blocks end after 0.3 s, on one processor
+// after 0.6 s.
+TEST(Failure, TwoBlocksOnOneProcessorEachHaveTheTimeLimit) {
+  const std::string source = kHead + R"(
+#include <sched.h>
+#include <time.h>
+__global__ void k(float* y) {
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(0, &first);
+  sched_setaffinity(0, sizeof first, &first);
+  timespec begin{}, now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  do {
+    for (volatile int i = 0; i < 1000000; i = i + 1) {}
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 300000000);
+  y[blockIdx.x] = 1;
+}
+)" + launch("k<<<2, 1>>>(y);");
+  const EmulatedArtifact artifact = build(source);
+  Workbench bench(artifact.program, std::vector<float>(64, 1.f), 64);
+  const auto begin = std::chrono::steady_clock::now();
+  const Json answer = bench.run("forward", 1, {{"limit_ms", 450}});
+  if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(4 * 450))
+    GTEST_SKIP() << "this machine is too busy to say";
+  EXPECT_EQ(text(answer, "kind"), "") << answer;
+  EXPECT_EQ(bench.y()[1], 1);
+}
+
 TEST(Failure, AssertOfHostCodeIsNotBlamedOnAKernel) {
   const std::string source = kHead + "#include <cassert>\n__global__ void k(float* y) { y[0] = 1; }\n" +
                              launch("k<<<1, 1>>>(y);\ncudaDeviceSynchronize();\nassert(y[0] == 2);  // here");

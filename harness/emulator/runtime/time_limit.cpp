@@ -6,10 +6,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -28,22 +30,40 @@ constexpr std::chrono::milliseconds kLastResort{8000};
 
 pid_t thread_id() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
-/// Processor time that this process has taken, all threads together.
-std::chrono::nanoseconds processor_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
 void signal_thread(pid_t thread) { ::syscall(SYS_tgkill, ::getpid(), thread, kTimeOutSignal); }
 
-void signal_other_threads() {
+/// Calls `visit` with each thread of this process but the one that calls.
+template <class Visit>
+void for_other_threads(Visit visit) {
   DIR* tasks = ::opendir("/proc/self/task");
   if (!tasks) return;
   while (const dirent* entry = ::readdir(tasks))
-    if (const pid_t thread = std::atoi(entry->d_name); thread > 0 && thread != thread_id())
-      signal_thread(thread);
+    if (const pid_t thread = std::atoi(entry->d_name); thread > 0 && thread != thread_id()) visit(thread);
   ::closedir(tasks);
+}
+
+/// Processor time that each thread has taken since it began.
+std::map<pid_t, std::chrono::nanoseconds> processor_times() {
+  std::map<pid_t, std::chrono::nanoseconds> times;
+  for_other_threads([&](pid_t thread) {
+    // The clock of another thread of this process: what pthread_getcpuclockid() makes of its id.
+    const clockid_t clock = static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3) | 6);
+    timespec taken{};
+    if (::clock_gettime(clock, &taken) == 0)
+      times[thread] = std::chrono::seconds(taken.tv_sec) + std::chrono::nanoseconds(taken.tv_nsec);
+  });
+  return times;
+}
+
+/// Processor time of the thread that has taken the most of it since `before`. Threads run at the same time
+/// on an idle machine, so this is the time that the run would have taken there, at least.
+std::chrono::nanoseconds busiest_since(const std::map<pid_t, std::chrono::nanoseconds>& before) {
+  std::chrono::nanoseconds most{0};
+  for (const auto& [thread, taken] : processor_times()) {
+    const auto then = before.find(thread);
+    most = std::max(most, then == before.end() ? taken : taken - then->second);
+  }
+  return most;
 }
 
 }  // namespace
@@ -74,9 +94,9 @@ struct TimeLimit::Watch {
   /// @return false when the run ended within its limit
   bool expired(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds limit) {
     const auto begin = std::chrono::steady_clock::now();
-    const auto taken = processor_time();
+    const auto before = processor_times();
     if (changed.wait_for(lock, limit, [this] { return over; })) return false;
-    while (processor_time() - taken < limit && std::chrono::steady_clock::now() - begin < kMostWaits * limit)
+    while (busiest_since(before) < limit && std::chrono::steady_clock::now() - begin < kMostWaits * limit)
       if (changed.wait_for(lock, kLook, [this] { return over; })) return false;
     return true;
   }
@@ -88,7 +108,7 @@ struct TimeLimit::Watch {
     const auto begin = std::chrono::steady_clock::now();
     auto waited = [&] { return std::chrono::steady_clock::now() - begin; };
     while (waited() < kHostPatience || (waited() < kLastResort && (launch_in_progress() || has_failure()))) {
-      signal_other_threads();
+      for_other_threads(signal_thread);
       if (changed.wait_for(lock, kAgain, [this] { return over; })) return;
     }
     time_out_phase() = TimeOutPhase::kHost;

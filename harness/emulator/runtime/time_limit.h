@@ -19,10 +19,10 @@ inline constexpr int kTimeOutSignal = 26;  // SIGVTALRM, which nothing else here
 /// A run on a busy machine, or one that sleeps, may last so many times its limit.
 inline constexpr int kMostWaits = 4;
 
-/// While it lives, the candidate's code may run for `limit` of processor time, and kMostWaits times as long
-/// by the clock; then every running kernel is interrupted and left, with a Failure of kind kTimedOut that
-/// names kernel, block, thread and line. Host code that does not return is reported to report_host_failure().
-/// A limit of 0 is none.
+/// While it lives, no thread of the process may take more than `limit` of processor time, and the run no more
+/// than kMostWaits times as long by the clock. Then every running kernel is interrupted and left, with a
+/// Failure of kind kTimedOut that names kernel, block, thread and line. Host code that does not return is
+/// reported to report_host_failure(). A limit of 0 is none.
 class TimeLimit {
  public:
   explicit TimeLimit(std::chrono::milliseconds limit);
