@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 #include <set>
-
-#include "harness/runtime/build/build.h"
 
 namespace capstone {
 namespace {
@@ -35,15 +32,13 @@ bool within(const Cost& cost, const Cost& limit) {
 struct Building {
   const InspectedCandidate* candidate;
   const Instrument* instrument;
-  std::future<Result<EmulatedArtifact>> artifact;
+  std::shared_future<Result<EmulatedArtifact>> artifact;
 };
 
-std::future<Result<EmulatedArtifact>> start_build(const InspectSetup& setup,
-                                                  const InspectedCandidate& candidate, BuildVariant variant) {
-  BuildRequest request{setup.problem, candidate.source, setup.resources, setup.sandbox,
-                       candidate.into->candidate};
-  request.variant = variant;
-  return std::async(std::launch::async, [request] { return build_emulated(request); });
+std::shared_future<Result<EmulatedArtifact>> start_build(const InspectSetup& setup,
+                                                         const InspectedCandidate& candidate,
+                                                         BuildVariant variant) {
+  return setup.builds->begin(candidate.source, candidate.into->candidate, variant);
 }
 
 std::vector<Building> start_builds(const InspectSetup& setup,
@@ -171,6 +166,21 @@ bool warned_of(const std::vector<CompilerMessage>& warnings, CaseResult& bad) {
 }
 
 }  // namespace
+
+std::shared_future<Result<EmulatedArtifact>> CloserBuilds::begin(const fs::path& source,
+                                                                 const std::string& label,
+                                                                 BuildVariant variant) {
+  auto& build = builds_[{source, variant}];
+  if (build.valid()) return build;
+  BuildRequest request{&problem_, source, &resources_, &sandbox_, label};
+  request.variant = variant;
+  build = std::async(std::launch::async, [request] { return build_emulated(request); }).share();
+  return build;
+}
+
+void CloserBuilds::begin_instrumented(const fs::path& source, const std::string& label) {
+  for (const Instrument& instrument : kInstruments) begin(source, label, instrument.variant);
+}
 
 Result<std::vector<CasePlan>> plan_instrumented(const Problem& problem) {
   std::vector<std::pair<double, const Sizes*>> small;

@@ -1,8 +1,12 @@
 #pragma once
 // The further builds of a candidate for the CPU: instrumented, they find what right outputs hide.
 #include <filesystem>
+#include <future>
+#include <map>
+#include <utility>
 
 #include "harness/judge/gate_one.h"
+#include "harness/runtime/build/build.h"
 #include "harness/runtime/sandbox/sandbox.h"
 
 namespace capstone {
@@ -13,10 +17,31 @@ struct InspectedCandidate {
   Measurement* into;  ///< gets what is found
 };
 
+/// Builds of candidates for the CPU that look closer than the first one. Each is made once, in the
+/// background; the destructor waits for those that have begun.
+class CloserBuilds {
+ public:
+  /// All three must outlive this object.
+  CloserBuilds(const Problem& problem, const Resources& resources, const Sandbox& sandbox)
+      : problem_(problem), resources_(resources), sandbox_(sandbox) {}
+  /// Begins the build, if it has not begun yet. `label` is for messages: "human".
+  std::shared_future<Result<EmulatedArtifact>> begin(const std::filesystem::path& source,
+                                                     const std::string& label, BuildVariant variant);
+  /// Begins both instrumented builds, so that they are made while gate one runs.
+  void begin_instrumented(const std::filesystem::path& source, const std::string& label);
+
+ private:
+  const Problem& problem_;
+  const Resources& resources_;
+  const Sandbox& sandbox_;
+  std::map<std::pair<std::filesystem::path, BuildVariant>, std::shared_future<Result<EmulatedArtifact>>>
+      builds_;
+};
+
 struct InspectSetup {
   const Problem* problem;
   const Oracle* oracle;
-  const Resources* resources;
+  CloserBuilds* builds;
   const Sandbox* sandbox;
   std::chrono::milliseconds run_timeout;  ///< of one run in the uninstrumented build
   Narration say;

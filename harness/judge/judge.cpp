@@ -13,6 +13,8 @@
 namespace capstone {
 namespace {
 
+constexpr std::size_t kMostBuiltAhead = 2;  // candidates whose instrumented builds begin with the first one
+
 // Candidates that one backend judges.
 struct Part {
   explicit Part(const JudgeRequest& whole) : request(std::make_unique<JudgeRequest>(whole)) {
@@ -72,25 +74,25 @@ Result<std::vector<Measurement>> run(const JudgeRequest& request, std::vector<Pa
 }
 
 // What the instrumented builds for the CPU say about the sources that passed.
-Result<void> inspect_passed(const JudgeContext& context, const OracleInWaiting& oracle,
+Result<void> inspect_passed(const JudgeContext& context, const OracleInWaiting& oracle, CloserBuilds& builds,
                             std::vector<Measurement>& measurements) {
   std::vector<InspectedCandidate> passed;
   for (Measurement& m : measurements)
     if (m.gate_one == GateOne::kPassed && !is_python(m.source)) passed.push_back({m.source, &m});
   CAPSTONE_TRY(const Oracle* right, oracle.get());
-  return inspect({context.request->problem, right, context.resources, context.sandbox,
-                  run_timeout(*context.request), *context.say, context.request->replay},
+  return inspect({context.request->problem, right, &builds, context.sandbox, run_timeout(*context.request),
+                  *context.say, context.request->replay},
                  passed);
 }
 
 // What went wrong in the sources that failed.
-Result<void> name_causes_of(const JudgeContext& context, const OracleInWaiting& oracle,
+Result<void> name_causes_of(const JudgeContext& context, const OracleInWaiting& oracle, CloserBuilds& builds,
                             std::vector<Measurement>& measurements) {
   std::vector<InspectedCandidate> failed;
   for (Measurement& m : measurements)
     if (!is_python(m.source)) failed.push_back({m.source, &m});
   CAPSTONE_TRY(const Oracle* right, oracle.get());
-  return name_causes({context.request->problem, right, context.resources, context.sandbox,
+  return name_causes({context.request->problem, right, &builds, context.sandbox,
                       run_timeout(*context.request), *context.say, context.request->replay},
                      failed);
 }
@@ -126,14 +128,20 @@ Result<std::vector<Measurement>> judge(const JudgeRequest& wanted, const Resourc
   const Sandbox sandbox = Sandbox::detect(resources);
   const JudgeContext context{&request, &resources, &say, &sandbox};
   const OracleInWaiting oracle(request, resources, &sandbox);
+  const bool inspected = on_gpu ? request.options.check_races : !request.options.quick;
+  CloserBuilds builds(*request.problem, resources, sandbox);
+  // A GPU's timing is not disturbed by compilers, nor a small machine by dozens of them.
+  if (inspected && !on_gpu && request.candidates.size() <= kMostBuiltAhead)
+    for (const Candidate& candidate : request.candidates)
+      if (!is_python(candidate.source)) builds.begin_instrumented(candidate.source, candidate.name);
   CAPSTONE_TRY(auto measurements, run(request, parts_of(context, choice, oracle), oracle));
-  if (on_gpu ? request.options.check_races : !request.options.quick) {
+  if (inspected) {
     std::vector<GateOne> before;
     for (const Measurement& m : measurements) before.push_back(m.gate_one);
-    CAPSTONE_CHECK(inspect_passed(context, oracle, measurements));
+    CAPSTONE_CHECK(inspect_passed(context, oracle, builds, measurements));
     if (on_gpu) revoke_gate_two(measurements, before);
   }
-  if (request.name_causes) CAPSTONE_CHECK(name_causes_of(context, oracle, measurements));
+  if (request.name_causes) CAPSTONE_CHECK(name_causes_of(context, oracle, builds, measurements));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   for (Measurement& m : measurements) {
     m.seconds = seconds;

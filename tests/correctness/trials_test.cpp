@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <numbers>
 #include <random>
 
 #include "harness/correctness/dtype_convert.h"
@@ -21,21 +22,24 @@ struct Operands {
   const float *x, *w, *u, *v;
 };
 
-double element(const Operands& o, std::int64_t row, std::int64_t column) {
+double element(const Operands& o, std::int64_t row, std::int64_t column, std::int64_t inner = kInner,
+               std::int64_t columns = kColumns) {
   double sum = 0;
-  for (std::int64_t k = 0; k < kInner; ++k) sum += double(o.x[row * kInner + k]) * o.w[k * kColumns + column];
+  for (std::int64_t k = 0; k < inner; ++k) sum += double(o.x[row * inner + k]) * o.w[k * columns + column];
   return (sum + o.u[column]) * o.v[column];
 }
 
 class AffineOracle : public Oracle::Source {
  public:
-  Result<void> evaluate(const Problem&, const Sizes&, const std::vector<std::span<const std::byte>>& tensors,
-                        int, std::span<const std::int64_t> indices, std::span<double> value,
+  Result<void> evaluate(const Problem&, const Sizes& sizes,
+                        const std::vector<std::span<const std::byte>>& tensors, int,
+                        std::span<const std::int64_t> indices, std::span<double> value,
                         std::span<double> scale) override {
+    const std::int64_t inner = sizes[1].second, columns = sizes[2].second;
     const auto floats = [&](std::size_t i) { return reinterpret_cast<const float*>(tensors[i].data()); };
     const Operands operands{floats(0), floats(1), floats(2), floats(3)};
     for (std::size_t i = 0; i < indices.size(); ++i) {
-      value[i] = element(operands, indices[i] / kColumns, indices[i] % kColumns);
+      value[i] = element(operands, indices[i] / columns, indices[i] % columns, inner, columns);
       scale[i] = std::fabs(value[i]) + 1;
     }
     return {};
@@ -128,6 +132,24 @@ TEST(Trials, NameTheMistakeThatExplainsTheOutput) {
       {"stale tile: as if the first tile of x (16 elements) were used again and again",
        reads('x',
              [](const Operands& o, std::int64_t i) { return o.x[i / kInner * kInner + i % kInner % 16]; })},
+      // Three tiles for 45 elements: the last one is whole.
+      {"stale tile: as if the first tile along k (16 elements) were used again and again",
+       [](const Operands& o, std::int64_t row, std::int64_t column) {
+         double sum = 0;
+         for (std::int64_t k = 0; k < 48; ++k)
+           sum += double(o.x[row * kInner + k % 16]) * o.w[k % 16 * kColumns + column];
+         return (sum + o.u[column]) * o.v[column];
+       }},
+      {"as if u counted 24 times (r)",
+       reads('u', [](const Operands& o, std::int64_t i) { return 24.0 * o.u[i]; })},
+      {"as if the exponential of x had base 2",
+       reads('x', [](const Operands& o, std::int64_t i) { return std::numbers::ln2 * o.x[i]; })},
+      {"as if the variance were divided by 39, not by 40",
+       reads('u', [](const Operands& o, std::int64_t i) { return std::sqrt(39.0 / 40) * o.u[i]; })},
+      {"as if u were read at the row's index, not at the column's",
+       [](const Operands& o, std::int64_t row, std::int64_t column) {
+         return element(o, row, column) + (o.u[row] - o.u[column]) * o.v[column];
+       }},
       {"precision: as if the inputs were rounded to bf16",
        with([](const Operands& o, char name, std::int64_t i) {
          return rounded_to(DType::kBF16, value(o, name, i));
@@ -177,7 +199,8 @@ TEST(Trials, SayNothingWhereNoMistakeExplainsTheOutput) {
 }
 
 TEST(Trials, ARightOutputStaysRight) {
-  const CaseResult result = said_of(element);
+  const CaseResult result =
+      said_of([](const Operands& o, std::int64_t r, std::int64_t c) { return element(o, r, c); });
   EXPECT_TRUE(result.passed);
   EXPECT_FALSE(result.diagnosis);
 }
