@@ -584,36 +584,54 @@ class EmulatedBuild {
     return {};
   }
 
-  /// The symbols that nm lists for an object or a library: one a line, name and type.
-  Result<std::string> symbols_of(const fs::path& file, const std::string& which) {
+  struct Symbol {
+    std::string name;
+    char type;  // as nm prints it
+    bool undefined() const { return type == 'U' || type == 'w' || type == 'v'; }
+  };
+  struct Symbols {
+    std::vector<Symbol> library, object;
+  };
+  /// The symbols of the emulator's library and of the candidate's object, which others can use.
+  Result<Symbols> symbols() {
     const auto nm = find_program("nm", request_.resources->path_variable);
     if (!nm)
       return fail("no nm found", request_.resources->path_variable, "install binutils (apt install binutils)",
                   ExitCode::kEnvironment);
-    const CompilerStep listing = step({nm->string(), "--extern-only", which, "-P", file.string()});
+    const CompilerStep listing =
+        step({nm->string(), "--extern-only", "-P", tools_.library.string(), object().string()});
     CAPSTONE_TRY(ProcessResult process, run_step(listing));
-    if (process.ok()) return process.out;
-    return fail("nm failed", file.string(),
-                trim(process.err).empty() ? explain_end(process, listing) : process.err, ExitCode::kInternal);
+    if (!process.ok())
+      return fail("nm failed", file_name(),
+                  trim(process.err).empty() ? explain_end(process, listing) : process.err,
+                  ExitCode::kInternal);
+    Symbols symbols;
+    // The object comes last, and all behind its heading is its own: a name may hold anything, a line feed and
+    // another heading, too.
+    std::vector<Symbol>* file = &symbols.library;
+    for (const std::string& line : split(process.out, '\n')) {
+      const std::vector<std::string> words = split(line, ' ');
+      if (line == object().string() + ":") file = &symbols.object;
+      if (words.size() >= 2 && words[1].size() == 1) file->push_back({words[0], words[1][0]});
+    }
+    return symbols;
   }
 
   /// A function of the candidate must not stand in for one that the judge's part of the program calls, main()
   /// above all: `int other() __asm__("main")`.
   Result<void> refuse_stand_ins() {
-    CAPSTONE_TRY(const std::string defined, symbols_of(object(), "--defined-only"));
+    CAPSTONE_TRY(const Symbols listed, symbols());
     std::vector<std::string> suspects;
-    for (const std::string& line : split(defined, '\n')) {
-      const std::vector<std::string> words = split(line, ' ');
-      if (words.size() < 2 || words[0] == "capstone_emu_arch") continue;
+    for (const Symbol& symbol : listed.object) {
+      if (symbol.undefined() || symbol.name == "capstone_emu_arch") continue;
       const bool merged =
-          words[0].starts_with("_Z") && (words[1] == "W" || words[1] == "V" || words[1] == "u");
-      if (!merged) suspects.push_back(words[0]);  // templates and inline functions are in both, and the same
+          symbol.name.starts_with("_Z") && (symbol.type == 'W' || symbol.type == 'V' || symbol.type == 'u');
+      if (!merged)
+        suspects.push_back(symbol.name);  // templates and inline functions are in both, and the same
     }
     std::set<std::string> used = {"main", "_start", "_init", "_fini"};
-    if (!suspects.empty()) {
-      CAPSTONE_TRY(const std::string needed, symbols_of(tools_.library, "--undefined-only"));
-      for (const std::string& line : split(needed, '\n')) used.insert(line.substr(0, line.find(' ')));
-    }
+    for (const Symbol& symbol : listed.library)
+      if (symbol.undefined()) used.insert(symbol.name);
     for (const std::string& name : suspects) {
       if (!used.contains(name)) continue;
       result().first_error = CompilerMessage{
