@@ -24,7 +24,7 @@ const std::map<std::string, std::string> kNames = {
     {"uninitialised", "uninitialised|uninitialized|never set"},
     {"misaligned", "misaligned"},
     {"unwritten", "not written|nothing written"},
-    {"stride", "as if a row of|out of bounds|race on"},
+    {"stride", "as if a row of|at the row's index|out of bounds|race on"},
     {"transposed", "transposed|stored by columns|axes of|a copy of"},
     {"swapped", "swapped|in place of|other sign|out of bounds"},
     {"missing_term", "as if|negative where 0|division by zero|1/sqrt"},

@@ -8,7 +8,7 @@
 namespace capstone::trials {
 
 void try_factors(Trial& trial) {
-  if (trial.total() != 1) return;
+  if (trial.total() != 1 || trial.are([](std::int64_t) { return 0.0; })) return;
   std::vector<double> factors{2, 32, 64, 128, 256, 512, 1024};
   for (const auto& [symbol, size] : trial.prepared().plan.sizes) factors.push_back(static_cast<double>(size));
   for (const double factor : factors)
@@ -43,6 +43,9 @@ void try_running_sums(Trial& trial) {
   const auto before = [&](std::int64_t row, std::int64_t j) {
     return j == 0 ? 0.0 : trial.expected(row + std::min(j, c) - 1);
   };
+  if (trial.are([&](std::int64_t i) { return trial.expected(i) + before(i - i % c, c); }))
+    trial.name(fmt::format("off by one: as if the sum of all {} elements were added to each, too", c),
+               "the offset of a part is the sum of the parts before it: an exclusive scan of the sums");
   for (const std::int64_t part : kTiles) {
     if (part < 4 || part >= c || trial.done()) continue;
     if (trial.are([&](std::int64_t i) {

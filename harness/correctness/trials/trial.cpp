@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "harness/correctness/compare.h"
 #include "harness/correctness/dtype_convert.h"
@@ -12,7 +11,9 @@ namespace {
 
 constexpr std::size_t kWrongSample = 192, kRightSample = 64;  // elements that a trial must explain
 constexpr double kAlmostAll = 0.97;
-constexpr double kMuchLess = 0.1;  // of the error may be left where a trial explains it
+// Of the error may be left where a trial explains it: an output that is wrong by little more than the
+// tolerance is near to many things.
+constexpr double kMuchLess = 0.1;
 constexpr double kMuchWork = 4e6;  // [FLOP] of the whole case, above which fewer elements are sampled
 constexpr double kSlack = 4;       // tolerances: the mistaken kernel rounds, too
 
@@ -123,7 +124,6 @@ bool Trial::agree(const Sizes& sizes, const std::vector<std::span<const std::byt
       before += std::fabs(got(asked[i]) - expected(asked[i]));
     }
     if (static_cast<double>(held) < kAlmostAll * static_cast<double>(asked.size())) return false;
-    // An output that is wrong by little more than the tolerance is near to many things.
     if (sample == &wrong_ && !(left <= kMuchLess * before)) return false;
   }
   return true;
@@ -153,41 +153,43 @@ std::optional<Resized> Trial::resized(const std::string& symbol, std::int64_t ex
   Resized other{prepared_.plan.sizes, {}, {}};
   const auto size = std::find_if(other.sizes.begin(), other.sizes.end(),
                                  [&](const auto& named) { return named.first == symbol; });
-  const std::int64_t whole = std::exchange(size->second, extent);
-  bool resized = false;
+  const std::int64_t whole = size->second;
+  bool any = false;
   for (std::size_t slot = 0; slot < tensors_.size(); ++slot) {
     const TensorSlot& old = prepared_.layout.tensors[slot];
     const Parameter& parameter = problem_.signature[static_cast<std::size_t>(old.parameter)];
-    const auto shape = shape_at(parameter, other.sizes);
-    if (!shape) return std::nullopt;
-    std::vector<bool> changed(shape->size());
-    std::int64_t elements = 1;
-    for (std::size_t axis = 0; axis < shape->size(); ++axis) {
-      changed[axis] = (*shape)[axis] != old.shape[axis];
-      if (changed[axis] && (old.shape[axis] != whole || (*shape)[axis] != extent)) return std::nullopt;
-      elements *= (*shape)[axis];
+    size->second = whole + 1;  // the axes of this size are those that grow with it
+    const auto grown = shape_at(parameter, other.sizes);
+    if (!grown) return std::nullopt;
+    std::vector<std::int64_t> shape = old.shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      if ((*grown)[axis] == old.shape[axis]) continue;
+      if (old.shape[axis] != whole || (*grown)[axis] != whole + 1) return std::nullopt;
+      shape[axis] = extent;
     }
-    if (old.parameter == output_.parameter) other.shape = *shape;
+    if (old.parameter == output_.parameter) other.shape = shape;
     other.tensors.emplace_back();
     if (tensors_[slot].empty()) continue;
-    const std::size_t width = size_of(parameter.dtype);
+    any |= *grown != old.shape;
+    const auto width = static_cast<std::int64_t>(size_of(parameter.dtype));
+    std::int64_t elements = width;
+    for (const std::int64_t each : shape) elements *= each;
     std::vector<std::byte>& bytes = other.tensors.back();
-    bytes.resize(static_cast<std::size_t>(elements) * width);
-    for (std::int64_t i = 0; i < elements; ++i) {
+    bytes.resize(static_cast<std::size_t>(elements));
+    for (std::int64_t i = 0; i < elements / width; ++i) {
       std::int64_t rest = i, at = 0, step = 1;
-      for (std::size_t axis = shape->size(); axis-- > 0 && at >= 0;) {
-        const std::int64_t index = rest % (*shape)[axis], from = changed[axis] ? source(index) : index;
+      for (std::size_t axis = shape.size(); axis-- > 0 && at >= 0;) {
+        const std::int64_t index = rest % shape[axis];
+        const std::int64_t from = (*grown)[axis] == old.shape[axis] ? index : source(index);
         at = from < 0 ? -1 : at + from * step;
         step *= old.shape[axis];
-        rest /= (*shape)[axis];
-        resized |= changed[axis];
+        rest /= shape[axis];
       }
-      if (at >= 0)
-        std::copy_n(tensors_[slot].begin() + at * static_cast<std::int64_t>(width), width,
-                    bytes.begin() + i * static_cast<std::int64_t>(width));
+      if (at >= 0) std::copy_n(tensors_[slot].begin() + at * width, width, bytes.begin() + i * width);
     }
   }
-  return resized ? std::optional(std::move(other)) : std::nullopt;
+  size->second = extent;
+  return any ? std::optional(std::move(other)) : std::nullopt;
 }
 
 bool Trial::explains(const Resized& resized) {
@@ -213,13 +215,17 @@ void Trial::attempt(const Operand& operand, const std::optional<Values>& values,
 bool Trial::are(const std::function<std::optional<double>(std::int64_t)>& other) const {
   for (const auto* sample : {&wrong_, &right_}) {
     std::size_t held = 0, asked = 0;
+    double left = 0, before = 0;
     for (const std::int64_t i : *sample)
       if (const auto value = other(i)) {
         ++asked;
         held += right_at(i, *value, output_.scale[static_cast<std::size_t>(i)], kSlack);
+        left += std::fabs(got(i) - *value);
+        before += std::fabs(got(i) - expected(i));
       }
     if (2 * asked < sample->size() || static_cast<double>(held) < kAlmostAll * static_cast<double>(asked))
       return false;
+    if (sample == &wrong_ && !(left <= kMuchLess * before)) return false;
   }
   return true;
 }
