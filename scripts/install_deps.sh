@@ -27,11 +27,11 @@ packages=("${build[@]}" "${run[@]}")
 . /etc/os-release 2>/dev/null || true
 case "${ID:-}:${VERSION_ID:-0}" in
   debian:1[2-9]*|debian:[2-9][0-9]*) [ $tests = yes ] &&
-    packages+=(libgtest-dev python3-jsonschema python3-yaml chromium python3-torch) ;;
+    packages+=(libgtest-dev python3-jsonschema python3-yaml chromium python3-torch fish zsh) ;;
   # Ubuntu's chromium is a snap, which neither containers nor scripts can use: the browser test skips there.
   # So do PyTorch's, unless a python3 on PATH has one: Debian's (CPU, 50 MB to fetch) is not packaged there.
   ubuntu:2[4-9].*|ubuntu:[3-9]*) [ $tests = yes ] &&
-    packages+=(libgtest-dev python3-jsonschema python3-yaml) ;;
+    packages+=(libgtest-dev python3-jsonschema python3-yaml fish zsh) ;;
   *)
     echo "capstone's scripts support Debian 12+ and Ubuntu 24.04+; this is ${PRETTY_NAME:-an unknown system}. docs/building.md lists the libraries to install by hand." >&2
     exit 3 ;;

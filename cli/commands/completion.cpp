@@ -34,8 +34,11 @@ Values values_of(const CLI::Option& option) {
   if (name == "problem") return {{}, kProblems};
   if (type.starts_with("VERSION")) return {{}, kVersions};
   const std::size_t open = type.find('{'), close = type.find('}');
-  if (open != std::string::npos && close != std::string::npos)
-    return {split(type.substr(open + 1, close - open - 1), ','), {}};
+  if (open != std::string::npos && close != std::string::npos) {
+    Values values{split(type.substr(open + 1, close - open - 1), ','), {}};
+    for (std::string& word : values.words) word = word.substr(0, word.find("->"));  // "races->1": an enum's
+    return values;
+  }
   if (type.find('|') != std::string::npos) return {split(type, '|'), {}};
   return {};
 }
@@ -64,23 +67,24 @@ std::string in_bash(const Values& values) {
   return fmt::format("$(capstone completion --values {} 2>/dev/null)", values.kind);
 }
 
+// zsh reads this, too, where `path` is the PATH.
 std::string bash(const std::vector<Node>& nodes) {
   std::string text =
       "# capstone completion for bash: eval \"$(capstone completion bash)\"\n_capstone() {\n  local "
-      "path=\"\" word prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
-      "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n    case \"$path $word\" in\n";
+      "where=\"\" word prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+      "  for word in \"${COMP_WORDS[@]:1:$((COMP_CWORD-1))}\"; do\n    case \"$where $word\" in\n";
   for (const Node& node : nodes)
     if (!node.path.empty()) {
       std::size_t cut = node.path.rfind(' ');
       std::string parent = cut == std::string::npos ? "" : node.path.substr(0, cut),
                   leaf = cut == std::string::npos ? node.path : node.path.substr(cut + 1);
-      text += fmt::format("      \"{} {}\") path=\"{}\" ;;\n", parent, leaf, node.path);
+      text += fmt::format("      \"{} {}\") where=\"{}\" ;;\n", parent, leaf, node.path);
     }
-  text += "    esac\n  done\n  local words=\"\"\n  case \"$path $prev\" in\n";
+  text += "    esac\n  done\n  local words=\"\"\n  case \"$where $prev\" in\n";
   for (const Node& node : nodes)
     for (const auto& [option, values] : node.options)
       text += fmt::format("    \"{} {}\") words=\"{}\" ;;\n", node.path, option, in_bash(values));
-  text += "    *) case \"$path\" in\n";
+  text += "    *) case \"$where\" in\n";
   for (const Node& node : nodes) {
     std::string words = join(node.words, " ");
     for (const Values& values : node.arguments) words += " " + in_bash(values);

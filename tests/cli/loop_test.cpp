@@ -196,6 +196,11 @@ TEST_F(Loop, HelpAndVerdictsFoldOnANarrowTerminal) {
   }
 }
 
+std::string path_with_capstone() {
+  return fs::path(CAPSTONE_BINARY).parent_path().string() + ":/usr/local/bin:/usr/bin:/bin";
+}
+bool has(const char* shell) { return fs::exists(fs::path("/usr/bin") / shell); }
+
 TEST_F(Loop, CompletionKnowsValuesAndHidesWhatIsInternal) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Outcome script = capstone({"completion", shell});
@@ -210,9 +215,39 @@ TEST_F(Loop, CompletionKnowsValuesAndHidesWhatIsInternal) {
        "ask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($#-1)); _capstone; echo \"${COMPREPLY[@]}\"; }\n"
        "ask capstone measure --backend em\nask capstone init soft\nask capstone grade-\nask capstone measure "
        "hu\n");
-  const std::string path = fs::path(CAPSTONE_BINARY).parent_path().string() + ":/usr/local/bin:/usr/bin:/bin";
-  const Outcome answered = program({"bash", "complete.sh"}, {.env = {{"PATH", path}}});
+  const Outcome answered = program({"bash", "complete.sh"}, {.env = {{"PATH", path_with_capstone()}}});
   EXPECT_EQ(answered.out, "emulated\nsoftmax\n\nhuman\n") << answered;
+}
+
+TEST_F(Loop, FishCompletesCommandsValuesAndProblems) {
+  if (!has("fish")) GTEST_SKIP() << "no fish here";
+  spit(home_ / "complete.fish",
+       "capstone completion fish | source\n"
+       "for line in 'capstone measure --backend em' 'capstone init softm' 'capstone llm wi' 'capstone run "
+       "--check '\n"
+       "  complete -C $line\nend\n");
+  const Outcome answered = program({"fish", "complete.fish"}, {.env = {{"PATH", path_with_capstone()}}});
+  EXPECT_EQ(answered.out, "emulated\nsoftmax\nwithdraw\nmemory\nraces\n") << answered;
+  EXPECT_EQ(answered.err, "");
+}
+
+TEST_F(Loop, ZshCompletesCommandsValuesAndProblems) {
+  if (!has("zsh")) GTEST_SKIP() << "no zsh here";
+  // An interactive shell behind a terminal: each read waits for the completed word.
+  spit(home_ / "complete.zsh", R"~(zmodload zsh/zpty
+zpty shell 'zsh -f -i'
+zpty -w shell 'autoload -U compinit; compinit -u -D; eval "$(capstone completion zsh)"; echo re""ady'
+zpty -r shell seen '*ready*'
+for line in 'measure --backend em:emulated' 'init softm:softmax' 'llm wi:withdraw'; do
+  zpty -w -n shell "capstone ${line%%:*}"$'\t'
+  zpty -r shell seen "*${line##*:}*" && print -r -- ${line##*:}
+  zpty -w -n shell $'\x15'
+done
+zpty -d shell
+)~");
+  const Outcome answered =
+      program({"zsh", "-f", "complete.zsh"}, {.env = {{"PATH", path_with_capstone()}, {"TERM", "dumb"}}});
+  EXPECT_EQ(answered.out, "emulated\nsoftmax\nwithdraw\n") << answered;
 }
 
 }  // namespace
