@@ -358,8 +358,7 @@ Maybe find_scaled(const Subject& subject, const Facts& facts) {
     return Finding{"sign flipped",
                    "every value has the opposite sign: a - b instead of b - a, or a missing negation", false,
                    true};
-  return Finding{fmt::format("scaled by a constant: {:.4g}", *factor), factor_hint(subject, *factor), false,
-                 true};
+  return Finding{fmt::format("scaled by a constant: {:.4g}", *factor), factor_hint(subject, *factor)};
 }
 
 Maybe find_offset(const Subject& subject, const Facts& facts) {
@@ -367,8 +366,7 @@ Maybe find_offset(const Subject& subject, const Facts& facts) {
   if (!offset) return {};
   return Finding{fmt::format("offset by a constant: {:+.4g}", *offset),
                  "the same amount is added everywhere: a bias or epsilon in the wrong place, or an "
-                 "accumulator that does not start at 0",
-                 false, true};
+                 "accumulator that does not start at 0"};
 }
 
 /// The sample in groups: rows (i / columns) or columns (i % columns). Groups with too few elements are

@@ -247,11 +247,11 @@ Result<void> name_causes(const InspectSetup& setup, const std::vector<InspectedC
   if (open.empty()) return {};
   setup.say({Stage::kBuildInstrumented, {}});
   std::vector<Building> buildings = start_builds(setup, open);
-  std::set<const Measurement*> named;
+  std::set<const Measurement*> named, explained;
   for (Building& building : buildings) {
     CAPSTONE_TRY(const EmulatedArtifact artifact, building.artifact.get());
     Measurement& m = *building.candidate->into;
-    if (named.contains(&m) || !artifact.result.ok) continue;
+    if (explained.contains(&m) || !artifact.result.ok) continue;
     CaseResult& bad = *first_failure(m);
     CAPSTONE_TRY(const auto cases, cases_for(setup, bad));
     CAPSTONE_TRY(const Measurement seen,
@@ -259,6 +259,8 @@ Result<void> name_causes(const InspectSetup& setup, const std::vector<InspectedC
     if (const CaseResult* cause = finding_of(seen)) {
       become(bad, *cause, building.instrument->name);
       named.insert(&m);
+      // A crash has a line, but not what was accessed: the next build may know.
+      if (seen.gate_one == GateOne::kUndefined) explained.insert(&m);
     }
   }
   for (const InspectedCandidate& candidate : open) {

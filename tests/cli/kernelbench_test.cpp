@@ -74,6 +74,8 @@ TEST_F(KernelBench, AProjectFromAFileIsMeasuredLikeAnyOther) {
       capstone({"measure", "--backend", "emulated"}, {.cwd = root, .patience = std::chrono::seconds(110)});
   EXPECT_EQ(measured.code, 0) << measured;
   EXPECT_TRUE(says(measured.out, "PASS"));
+  EXPECT_TRUE(says(measured.err, "human/kernel.py is judged, not human/kernel.cu, which is there, too"));
+  EXPECT_TRUE(says(measured.out, "library work: PyTorch's own operators computed it")) << measured;
   EXPECT_TRUE(says(run({"init", "--kernelbench", "problems/level1/5_Divide_by_sum.py", "one", "two"}).err,
                    "too many words"));
   Outcome missing = run({"init", "--kernelbench", "nothing.py", "other"});
