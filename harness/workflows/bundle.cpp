@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/scratch_folder.h"
 #include "harness/base/text.h"
@@ -25,6 +26,9 @@ Result<BundleReceipt> pack_candidates(const Workspace& workspace, const Project&
   request.options["candidates"] = Json::array();
   for (const CandidateVersion& candidate : candidates) {
     CAPSTONE_TRY(std::string text, read_file(candidate.source, 16u << 20));
+    if (candidate.name == "human" && sha256_hex(text) == ledger.stub_sha256)
+      return fail("this is still the stub that `capstone init` wrote: there is nothing to judge",
+                  candidate.source.string(), "write the kernel first; check it here: capstone try");
     CAPSTONE_TRY(std::string digest, keep_source(project.sources(), text));
     std::string version = candidate.version;
     if (version.empty()) {

@@ -95,6 +95,15 @@ TEST_F(Measure, ABundleIsJudgedByTheCatalogue) {
   EXPECT_NE(refused.error().hint.find("--trust-problem"), std::string::npos);
 }
 
+TEST_F(Measure, TheStubIsNotSentElsewhere) {
+  const Problem problem = find_problem(workspace_.resources.problems(), "vector_add").value();
+  write_kernel(stub_kernel(problem));
+  const auto packed = pack_project({}, place_.path() / "project.bundle", workspace_, sink());
+  ASSERT_FALSE(packed);
+  EXPECT_TRUE(packed.error().what.starts_with("this is still the stub")) << packed.error().what;
+  EXPECT_FALSE(fs::exists(place_.path() / "project.bundle"));
+}
+
 TEST_F(Measure, TheStubIsNoFirstMeasurement) {
   const Problem problem = find_problem(workspace_.resources.problems(), "vector_add").value();
   write_kernel(stub_kernel(problem));
