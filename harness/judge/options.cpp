@@ -10,6 +10,7 @@
 #include "harness/base/ascii.h"
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
+#include "harness/model/library_arm.h"
 #include "harness/runtime/python/arms.h"
 
 namespace capstone {
@@ -50,6 +51,7 @@ JudgeOption backend_option() {
                   Kind::kChoice,
                   "auto (default): a GPU where there is one, else emulated on the CPU",
                   {},
+                  nullptr,
                   0,
                   0,
                   {},
@@ -69,6 +71,7 @@ JudgeOption execution_option() {
                   Kind::kChoice,
                   "on a GPU: auto (default): replayed where the launch can be captured, else in-process",
                   {},
+                  nullptr,
                   0,
                   0,
                   {},
@@ -97,9 +100,12 @@ JudgeOption python_option() {
 JudgeOption baselines_option() {
   JudgeOption row = option(
       "baselines", Kind::kChoices,
-      "on a GPU: arms of PyTorch to be timed against; the first is gate two's: " + join(python_arms(), ","),
+      fmt::format("on a GPU: arms of PyTorch to be timed against; the first is gate two's: {}, or lib:NAME, "
+                  "a library of the problem's reference.py",
+                  join(python_arms(), ",")),
       &JudgeOptions::baselines);
   row.choices = python_arms();
+  row.other_choice = is_library_arm;
   return row;
 }
 
@@ -135,6 +141,7 @@ Result<void> misfit(const JudgeOption& option, const std::string& what, std::str
 
 Result<void> check_choice(const JudgeOption& option, const std::string& word) {
   if (std::find(option.choices.begin(), option.choices.end(), word) != option.choices.end()) return {};
+  if (option.other_choice && option.other_choice(word)) return {};
   const auto meant = nearest(word, option.choices);
   return misfit(option, fmt::format("{} is none of {}{}", word, join(option.choices, ", "),
                                     meant ? "; did you mean " + *meant + "?" : ""));

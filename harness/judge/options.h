@@ -38,11 +38,12 @@ struct JudgeOption {
 
   std::string_view key;  ///< in JSON: "check_races"
   Kind kind;
-  std::string help;                  ///< one line, with the default
-  std::vector<std::string> choices;  ///< of kChoice and kChoices
-  double low = 0, high = 0;          ///< of kInteger and kNumber; both ends are allowed
-  std::string_view value_name;       ///< of kText: "PATH"
-  std::string_view excludes;         ///< the key of an option that contradicts this one; empty: none
+  std::string help;                                  ///< one line, with the default
+  std::vector<std::string> choices;                  ///< of kChoice and kChoices
+  bool (*other_choice)(std::string_view) = nullptr;  ///< of kChoices: whether another word is one, too
+  double low = 0, high = 0;                          ///< of kInteger and kNumber; both ends are allowed
+  std::string_view value_name;                       ///< of kText: "PATH"
+  std::string_view excludes;  ///< the key of an option that contradicts this one; empty: none
 
   std::function<Json(const JudgeOptions&)> get;
   std::function<void(JudgeOptions&, const Json&)> put;  ///< of a value that fits

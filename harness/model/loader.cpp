@@ -10,6 +10,7 @@
 #include "harness/base/files.h"
 #include "harness/base/text.h"
 #include "harness/model/expression.h"
+#include "harness/model/library_arm.h"
 #include "harness/model/problem.h"
 #include "harness/model/yaml.h"
 
@@ -108,15 +109,17 @@ class Reader {
   }
 
   /// A list of words of a fixed set, without repetitions.
+  /// @param other  other words that may stand in it
   Result<std::vector<std::string>> choices(const YamlNode& node, const std::string& what,
-                                           const std::vector<std::string>& words) const {
+                                           const std::vector<std::string>& words,
+                                           bool (*other)(std::string_view) = nullptr) const {
     CAPSTONE_CHECK(list(node, what));
     std::vector<std::string> chosen;
     for (const YamlNode& item : node.items) {
-      CAPSTONE_TRY(const std::size_t which, choice(item, what, words));
-      if (std::find(chosen.begin(), chosen.end(), words[which]) != chosen.end())
+      if (!other || !item.is_scalar() || !other(item.text)) CAPSTONE_CHECK(choice(item, what, words));
+      if (std::find(chosen.begin(), chosen.end(), item.text) != chosen.end())
         return error(item, fmt::format("{} names {} twice", what, describe(item)));
-      chosen.push_back(words[which]);
+      chosen.push_back(item.text);
     }
     return chosen;
   }
@@ -745,7 +748,8 @@ class Loader {
     const YamlNode& baselines = *root.find("baselines");
     CAPSTONE_TRY(const auto names,
                  reader_.choices(baselines, "baselines",
-                                 {"native", "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn"}));
+                                 {"native", "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn"},
+                                 is_library_arm));
     if (names.empty())
       return reader_.error(baselines, "baselines is empty", "gate two needs a baseline: [native]");
     for (const std::string& name : names) problem_.baselines.push_back({name});

@@ -83,6 +83,10 @@ class Page:
             return f"`{node['const']}`" if node["const"] != "" else "empty"
         if "enum" in node:
             return words(node["enum"])
+        if "anyOf" in node:
+            return " or ".join(self.value(name, each) for each in node["anyOf"])
+        if "examples" in node:
+            return words(node["examples"])
         kind = node.get("type")
         if kind == "object":
             if node.get("properties"):

@@ -83,6 +83,11 @@ TEST(JudgeOptions, AWrongValueIsNamed) {
   EXPECT_EQ(option("hidden").set(options, "101").error().what,
             "--hidden: 101 is not in the range from 0 to 100");
   EXPECT_FALSE(option("baselines").set(options, "eager,torch"));
+  EXPECT_FALSE(option("baselines").set(options, "lib:"));
+  EXPECT_FALSE(option("baselines").set(options, "lib:a;b"));
+  JudgeOptions library;
+  EXPECT_TRUE(option("baselines").set(library, "eager,lib:fa3"));
+  EXPECT_EQ(library.baselines, (std::vector<std::string>{"eager", "lib:fa3"}));
   EXPECT_FALSE(option("execution").set(options, "emulated"));
   EXPECT_FALSE(option("quick").set_json(options, 1));
   EXPECT_EQ(options, JudgeOptions{});

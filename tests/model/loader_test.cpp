@@ -271,6 +271,8 @@ const Mistake kMistakes[] = {
     {"NoBytes", "4 * (3 * rows * cols + cols)", "0 * cols", "bytes is 0", "0 * cols", ""},
     {"UnknownPrecision", "precision: fp32", "precision: fp23", "precision cannot be `fp23`", "fp23",
      "did you mean `fp32`?"},
+    {"LibraryArmWithoutAName", "baselines: [native, eager]", "baselines: [native, 'lib:']",
+     "baselines cannot be `lib:`", "'lib:'", ""},
     {"NoBaselines", "baselines: [native, eager]", "baselines: []", "baselines is empty", "[]", "[native]"},
     {"BaselineTwice", "[native, eager]", "[native, native]", "names `native` twice", "native]", ""},
     {"UnknownLink", "[cublas]", "[cublass]", "link cannot be `cublass`", "cublass", "did you mean `cublas`?"},

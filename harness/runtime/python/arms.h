@@ -7,7 +7,8 @@
 
 namespace capstone {
 
-/// Every arm that the Python worker knows: "eager", "compile", "compile-max", "sdpa-flash", "sdpa-cudnn".
+/// Every arm that the Python worker knows by name: "eager", "compile", "compile-max", "sdpa-flash",
+/// "sdpa-cudnn". A problem's libraries are arms, too: see is_library_arm() (harness/model/library_arm.h).
 const std::vector<std::string>& python_arms();
 
 /// The arms that a problem is timed against where there is PyTorch: eager first, then what its `baselines`

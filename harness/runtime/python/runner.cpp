@@ -25,10 +25,13 @@ WorkerFailure bad_request(const std::string& what) {
 
 class PythonRunner : public Runner {
  public:
-  PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker)
-      : problem_(problem), worker_(std::move(worker)) {}
+  /// @param loaded  what the worker said once its source was loaded: a library's arm has its label there
+  PythonRunner(const Problem& problem, std::unique_ptr<Runner> worker, const Json& loaded)
+      : problem_(problem), worker_(std::move(worker)), hello_(worker_->hello()) {
+    if (const auto label = loaded.find("label"); label != loaded.end()) hello_["label"] = *label;
+  }
 
-  const Json& hello() const override { return worker_->hello(); }
+  const Json& hello() const override { return hello_; }
   // PyTorch brings cuBLAS and cuDNN along, used or not: kernels() tells what ran.
   std::set<std::string> libraries() override { return {}; }
   std::optional<std::vector<std::string>> kernels() override {
@@ -110,6 +113,7 @@ class PythonRunner : public Runner {
 
   const Problem& problem_;
   std::unique_ptr<Runner> worker_;
+  Json hello_;
   Json last_;  ///< the run that was asked for last
 };
 
@@ -183,8 +187,9 @@ std::shared_ptr<PythonParent> start_python_parent(const PythonWork& work, const 
 StartedRunner start_python(const PythonWork& work, const Sandbox& sandbox) {
   auto worker = start_worker(work, sandbox);
   if (!worker) return worker;
-  if (auto loaded = (*worker)->ask({{"op", "load"}}, kLoad); !loaded) return tl::unexpected(loaded.error());
-  return std::make_unique<PythonRunner>(*work.problem, std::move(*worker));
+  auto loaded = (*worker)->ask({{"op", "load"}}, kLoad);
+  if (!loaded) return tl::unexpected(loaded.error());
+  return std::make_unique<PythonRunner>(*work.problem, std::move(*worker), loaded->message);
 }
 
 }  // namespace capstone

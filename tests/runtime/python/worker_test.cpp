@@ -251,12 +251,98 @@ TEST_F(Torch, AGpuThatPyTorchDoesNotSeeIsSaid) {
   EXPECT_NE(runner.error().hint.find("--python"), std::string::npos);
 }
 
+// ---- a library's arm
+
+class LibraryArm : public Torch {
+ protected:
+  /// softmax with two libraries more: one that is there, one that is not.
+  void SetUp() override {
+    Torch::SetUp();
+    if (IsSkipped()) return;
+    problem_ = problem_of("softmax");
+    const fs::path folder = fs::path(testing::TempDir()) / "library-arm";
+    std::error_code code;
+    fs::remove_all(folder, code);
+    fs::copy(problem_.folder, folder);
+    ASSERT_TRUE(write_file_atomic(folder / "reference.py", read_file(folder / "reference.py").value() + R"(
+
+class Library_rows(nn.Module):
+    @staticmethod
+    def library():
+        import json
+        return f"rows {json.__name__} 1.2"
+
+    def forward(self, x):
+        exponentials = torch.exp(x - x.amax(dim=-1, keepdim=True))
+        return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+
+class Library_absent(Library_rows):
+    @staticmethod
+    def library():
+        import no_such_library_anywhere
+        return no_such_library_anywhere.__version__
+
+
+class Library_nameless(Library_rows):
+    library = None
+)"));
+    problem_.folder = folder;
+  }
+
+  StartedRunner start(const std::string& arm) {
+    work_ = {&problem_, &resources_, &python_, arm, {}, resources_.cache / "arms", false, {}};
+    return start_python(work_, Sandbox::none(resources_, "trusted"));
+  }
+
+  Problem problem_;
+  PythonWork work_;
+};
+
+TEST_F(LibraryArm, RunsAndHasTheLibrarysNameAndVersionInItsLabel) {
+  const auto runner = start("lib:rows");
+  ASSERT_TRUE(runner) << runner.error().what;
+  const std::string label = (*runner)->hello().value("label", "");
+  EXPECT_NE(label.find("rows json 1.2"), std::string::npos) << label;
+  EXPECT_TRUE(label.starts_with("PyTorch ")) << label;
+  const Oracle oracle = load_oracle(problem_of("softmax"), resources_).value();
+  MemfdArena arena;
+  GateOneSetup setup{&problem_,
+                     &oracle,
+                     &arena,
+                     {""},
+                     [&] { return start("lib:rows"); },
+                     std::chrono::seconds(60),
+                     std::chrono::seconds(60),
+                     [](const std::string&) {},
+                     "lib:rows"};
+  Measurement m;
+  ASSERT_TRUE(
+      gate_one(setup, bind_cases(problem_, {{"one", problem_.check[1], 3, Battery::kPlain}}).value(), m));
+  EXPECT_EQ(m.gate_one, GateOne::kPassed) << first_problem(m);
+}
+
+TEST_F(LibraryArm, ThatIsNotInstalledOrNotDefinedIsSaidByName) {
+  const auto said = [&](const std::string& arm) {
+    const auto runner = start(arm);
+    EXPECT_FALSE(runner) << arm;
+    if (runner) return std::string();
+    EXPECT_EQ(runner.error().report_kind, kNoSuchArm) << arm;
+    return runner.error().what;
+  };
+  EXPECT_EQ(said("lib:absent"), "not installed: absent (No module named 'no_such_library_anywhere')");
+  EXPECT_NE(said("lib:other").find("defines no class Library_other"), std::string::npos);
+  EXPECT_NE(said("lib:nameless").find("static method library()"), std::string::npos);
+}
+
 TEST(ArmsOfAProblem, EagerFirstThenWhatItNames) {
   Problem problem;
   problem.baselines = {{"native"}};
   EXPECT_EQ(python_arms_of(problem), (std::vector<std::string>{"eager", "compile"}));
   problem.baselines = {{"eager"}, {"sdpa-flash"}, {"compile"}, {"native"}};
   EXPECT_EQ(python_arms_of(problem), (std::vector<std::string>{"eager", "sdpa-flash", "compile"}));
+  problem.baselines = {{"eager"}, {"compile"}, {"lib:fa3"}};
+  EXPECT_EQ(python_arms_of(problem), (std::vector<std::string>{"eager", "compile", "lib:fa3"}));
 }
 
 // ---- finding one

@@ -84,6 +84,24 @@ ARMS = {
 }
 
 
+LIBRARY = "lib:"
+
+
+def library_of(reference, arm):
+    """The class that runs a library, and what the library calls itself, with its version."""
+    name = arm[len(LIBRARY):]
+    kind = getattr(reference, "Library_" + name, None)
+    if kind is None:
+        raise NoSuchArm(f"the problem's reference.py defines no class Library_{name}, which the arm {arm} runs")
+    if not callable(getattr(kind, "library", None)):
+        raise NoSuchArm(f"Library_{name} has no static method library() that imports it and returns its name "
+                        "and version")
+    try:
+        return kind, str(kind.library())
+    except (ImportError, OSError) as problem:  # a missing shared library raises OSError
+        raise NoSuchArm(f"not installed: {name} ({problem})") from None
+
+
 RUNNING_STATISTICS = re.compile(r"(^|\.)running_(mean|var)$")
 
 
@@ -145,13 +163,17 @@ class Subject:
         self._candidate = None
         self._wrap = lambda model: model
         self._device = device
-        self._name = None if candidate else ARMS[arm][0]
+        self._name = None
+        self.library = None  # what a library's arm is called in labels
         if candidate:
             self._candidate = Candidate(candidate, self._reference)
             if not hasattr(self._candidate.module, "ModelNew"):
                 raise AttributeError(f"{os.path.basename(candidate)} defines no class ModelNew")
+        elif arm.startswith(LIBRARY):
+            kind, self.library = library_of(self._reference, arm)
+            self._name = kind.__name__
         else:
-            self._wrap = ARMS[arm][1]
+            self._name, self._wrap, _ = ARMS[arm]
             if not hasattr(self._reference, self._name):
                 raise NoSuchArm(f"the problem's reference.py defines no class {self._name}, which the arm "
                                 f"{arm} runs")

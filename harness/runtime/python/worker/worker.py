@@ -160,11 +160,15 @@ class Worker:
         allow_tf32 = self._options.precision != "fp32"
         torch.backends.cuda.matmul.allow_tf32 = allow_tf32
         torch.backends.cudnn.allow_tf32 = allow_tf32
-        what = "ModelNew" if self._options.candidate else ARMS[self._options.arm][2]
         return {"ok": True, "protocol": 1, "backend": "torch", "torch": torch.__version__,
                 "cuda": torch.version.cuda or "",
                 "python": sys.version.split()[0],
-                "label": f"PyTorch {torch.__version__} {what}, TF32 {'on' if allow_tf32 else 'off'}"}
+                "label": self._label("ModelNew" if self._options.candidate
+                                     else ARMS.get(self._options.arm, [self._options.arm])[-1])}
+
+    def _label(self, what):
+        tf32 = self._torch.backends.cuda.matmul.allow_tf32
+        return f"PyTorch {self._torch.__version__} {what}, TF32 {'on' if tf32 else 'off'}"
 
     def load(self):
         from model import NoSuchArm, Subject
@@ -178,7 +182,10 @@ class Worker:
             return failure_of(problem, self._files, self._options.device == "cpu",
                               bool(self._options.candidate), kind="build")
         gc.freeze()  # loaded objects stay; later collections skip them
-        return {"ok": True}
+        answer = {"ok": True}
+        if self._subject.library:
+            answer["label"] = self._label(self._subject.library)
+        return answer
 
     def arena(self, request, descriptor):
         before = self._arena.place
