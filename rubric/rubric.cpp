@@ -84,7 +84,8 @@ std::string hints_taken(const LedgerView& ledger) {
   std::vector<std::string> told;
   for (const TakenHint& hint : ledger.hints) told.push_back(hint.told());
   return fmt::format(
-      "Hints of the tool were taken: {}. They cost no marks: the worklog is graded, and section 2 can say what "
+      "Hints of the tool were taken: {}. They cost no marks: the worklog is graded, and section 2 can say "
+      "what "
       "each one changed.",
       join(told, "; "));
 }

@@ -150,7 +150,8 @@ Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet
   dict.SetValue("RULE", kNoSpeed);
   dict.SetValue("RUBRIC", sheet.rubric_digest.substr(0, 12));
   if (mentor) dict.AddSectionDictionary("TOTAL")->SetValue("MARKS", marks(sheet.suggested));
-  for (const std::string& fact : sheet.facts) dict.AddSectionDictionary("FACT")->SetValue("TEXT", to_utf8(fact));
+  for (const std::string& fact : sheet.facts)
+    dict.AddSectionDictionary("FACT")->SetValue("TEXT", to_utf8(fact));
   if (mentor && !sheet.findings.empty()) {
     auto* findings = dict.AddSectionDictionary("FINDINGS");
     findings->SetValue("TITLE", kLookFirst);

@@ -21,9 +21,10 @@ Result<int> number_of(const std::string& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || (error == std::errc() && end == text.data() + text.size() && number > 0)) return number;
-  return fail(fmt::format("`{}` is not the number of a hint", text), {},
-              "hints belong to a project: run `capstone hint` in its folder (`capstone init PROBLEM` makes one), "
-              "or `capstone hint 1` for a hint that you took before");
+  return fail(
+      fmt::format("`{}` is not the number of a hint", text), {},
+      "hints belong to a project: run `capstone hint` in its folder (`capstone init PROBLEM` makes one), "
+      "or `capstone hint 1` for a hint that you took before");
 }
 
 // "taken after v1 (2026-03-01 12:00 UTC)", "next" or "open".
@@ -70,10 +71,8 @@ Result<ExitCode> take(const Context& context, const std::string& text) {
   CAPSTONE_TRY(const auto shown, workflows::take_hint(asked, context));
   const Terminal& t = context.terminal;
   if (context.json) {
-    t.out(Json{{"level", shown.number},
-               {"of", kHintLevels},
-               {"first_time", shown.first_time},
-               {"text", shown.text}}
+    t.out(Json{
+        {"level", shown.number}, {"of", kHintLevels}, {"first_time", shown.first_time}, {"text", shown.text}}
               .dump(2));
     return ExitCode::kDone;
   }
@@ -95,7 +94,8 @@ void add_hint(CLI::App& app, Context& context, Action& action) {
       "hint", "show the next of three hints for your project's problem; the ledger records that you took it");
   auto a = std::make_shared<HintArguments>();
   auto* number = command->add_option("number", a->number, "1 to 3 (default: the next one)");
-  auto* listing = command->add_flag("--list", a->list, "list the hints and when you took them, without texts");
+  auto* listing =
+      command->add_flag("--list", a->list, "list the hints and when you took them, without texts");
   listing->excludes(number);
   command->add_flag("--shown", a->shown, "show again what you took; records nothing")
       ->excludes(number)

@@ -13,26 +13,32 @@ namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{64} << 10;  // [B]
 
-bool starts_item(std::string_view line) {
+enum class Open { kNothing, kParagraph, kItem };  // what the next line may continue
+
+// As in Markdown: a line of a paragraph may begin with "64. ", only a list's first item ends the paragraph.
+bool starts_item(std::string_view line, Open open) {
   const std::size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
-  return line.starts_with("- ") || (digits > 0 && line.substr(digits).starts_with(". "));
+  const bool numbered = digits > 0 && line.substr(digits).starts_with(". ");
+  return line.starts_with("- ") || (numbered && (open != Open::kParagraph || line.starts_with("1. ")));
 }
 
 // One line for each paragraph and item: a terminal breaks them at its own width.
 std::string unwrapped(const std::vector<std::string_view>& lines) {
   std::string text;
-  bool fenced = false, open = false;  // open: the next line continues this one
+  bool fenced = false;
+  Open open = Open::kNothing;
   for (const std::string_view raw : lines) {
     const std::string_view line = trim(raw);
-    const bool fence = line.starts_with("```");
-    if (fenced || fence || line.empty() || starts_item(line) || !open) {
+    const bool fence = line.starts_with("```"), item = starts_item(raw, open);
+    if (fenced || fence || line.empty() || item || open == Open::kNothing) {
       text += text.empty() ? "" : "\n";
       text += fenced && !fence ? raw : line;
+      open = item ? Open::kItem : Open::kParagraph;
     } else {
       text.append(" ").append(line);
     }
     fenced ^= fence;
-    open = !fenced && !fence && !line.empty();
+    if (fenced || fence || line.empty()) open = Open::kNothing;
   }
   return std::string(trim(text));
 }
@@ -42,9 +48,9 @@ std::string unwrapped(const std::vector<std::string_view>& lines) {
 Result<std::vector<std::string>> parse_hints(std::string_view markdown, const std::string& file) {
   std::vector<std::vector<std::string_view>> parts;
   const auto refuse = [&](std::size_t line, std::string what) {
-    return fail(std::move(what), fmt::format("{}:{}", file, line),
-                fmt::format("write `## Hint 1` to `## Hint {}`, in this order, with a text below each",
-                            kHintLevels));
+    return fail(
+        std::move(what), fmt::format("{}:{}", file, line),
+        fmt::format("write `## Hint 1` to `## Hint {}`, in this order, with a text below each", kHintLevels));
   };
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < markdown.size();) {

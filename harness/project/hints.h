@@ -12,8 +12,8 @@
 
 namespace capstone {
 
-/// Reads Markdown with the headings `## Hint 1` to `## Hint 3`, in this order; what stands before the first is
-/// not part of a hint. A paragraph and an item of a list become one line each.
+/// Reads Markdown with the headings `## Hint 1` to `## Hint 3`, in this order; what stands before the first
+/// is not part of a hint. A paragraph and an item of a list become one line each.
 /// @param file  for errors
 /// @error a heading is missing, another one, or out of order; a hint is empty. The place is file:line.
 Result<std::vector<std::string>> parse_hints(std::string_view markdown, const std::string& file);

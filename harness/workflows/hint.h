@@ -32,7 +32,8 @@ Result<ProjectHints> hints_here(const Workspace& workspace);
 
 /// Records that a hint is taken, and then gives it; one that was taken before is given again.
 /// @param asked  from 1; 0: the next one
-/// @error as hints_here(); hint_to_show(); another command works in the project; the ledger cannot be written.
+/// @error as hints_here(); hint_to_show(); another command works in the project; the ledger cannot be
+/// written.
 Result<ShownHint> take_hint(int asked, const Workspace& workspace);
 
 }  // namespace capstone::workflows

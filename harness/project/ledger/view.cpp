@@ -51,8 +51,8 @@ void withdraw(LedgerView& view, const Withdrawal& withdrawal) {
   view.withdrawals.push_back(withdrawal);
 }
 
-// Adds a hint and the versions between which it was taken. The order of the records counts within one machine,
-// times between two: what was judged elsewhere is appended when it comes back.
+// Adds a hint and the versions between which it was taken. The order of the records counts within one
+// machine, times between two: what was judged elsewhere is appended when it comes back.
 void add_hint(LedgerView& view, TakenHint hint, std::size_t at) {
   if (std::any_of(view.hints.begin(), view.hints.end(),
                   [&](const TakenHint& other) { return other.level == hint.level; }))
