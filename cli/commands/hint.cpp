@@ -93,7 +93,7 @@ void add_hint(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand(
       "hint", "show the next of three hints for your project's problem; the ledger records that you took it");
   auto a = std::make_shared<HintArguments>();
-  auto* number = command->add_option("number", a->number, "1 to 3 (default: the next one)");
+  auto* number = command->add_option("number", a->number, "1 to 3 (default: the next one)")->type_name("INT");
   auto* listing =
       command->add_flag("--list", a->list, "list the hints and when you took them, without texts");
   listing->excludes(number);

@@ -53,10 +53,10 @@ TEST(HintsOfTheCatalogue, NoneHoldsAKernel) {
     std::size_t fenced = 0;
     bool inside = false;
     for (const std::string& line : split(text, '\n')) {
-      if (line.starts_with("```"))
-        inside = !inside, fenced = 0;
-      else if (inside)
-        EXPECT_LE(++fenced, 6u) << entry.path() << ": " << line;
+      const bool fence = line.starts_with("```");
+      inside ^= fence;
+      fenced = fence || !inside ? 0 : fenced + 1;
+      EXPECT_LE(fenced, 6u) << entry.path() << ": " << line;
     }
   }
 }
