@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/context.h"
+#include "harness/base/text.h"
 
 namespace capstone::cli {
 namespace {
@@ -36,6 +37,18 @@ std::string state_of(const workflows::ProjectHints& hints, int level) {
   return level == hints.highest() + 1 ? "next" : "open";
 }
 
+// Items of a list hang.
+std::string folded(const std::string& text, const Terminal& t) {
+  std::vector<std::string> lines = split(text, '\n');
+  for (std::string& line : lines) {
+    const std::size_t mark = line.find(' ');
+    const bool item =
+        mark != line.npos && line.find_first_not_of("0123456789") == mark - 1 && line[mark - 1] == '.';
+    line = t.fold(line, item || line.starts_with("- ") ? mark + 1 : 0);
+  }
+  return join(lines, "\n");
+}
+
 Result<ExitCode> list(const Context& context, bool with_text) {
   CAPSTONE_TRY(const auto hints, workflows::hints_here(context));
   const Terminal& t = context.terminal;
@@ -54,7 +67,7 @@ Result<ExitCode> list(const Context& context, bool with_text) {
     }
     t.out(t.paint(readable ? Tone::kBold : Tone::kPlain,
                   fmt::format("hint {}  {}", level, state_of(hints, level))));
-    if (readable) t.out(t.fold(text) + "\n");
+    if (readable) t.out(folded(text, t) + "\n");
   }
   if (context.json) {
     t.out(Json{{"problem", hints.problem}, {"of", last}, {"hints", all}}.dump(2));
@@ -77,13 +90,14 @@ Result<ExitCode> take(const Context& context, const std::string& text) {
     return ExitCode::kDone;
   }
   t.out(t.paint(Tone::kBold, fmt::format("hint {} of {}", shown.number, kHintLevels)));
-  t.out(t.fold(shown.text));
+  t.out(folded(shown.text, t));
   t.out();
   if (shown.first_time)
-    t.out("recorded: the report says when you took it. It costs no marks: the worklog is graded.");
-  t.out(shown.last
-            ? "that was the last hint. next: capstone try; still stuck: capstone checkin --stuck \"where\""
-            : fmt::format("next: capstone try; if you are still stuck: capstone hint {}", shown.number + 1));
+    t.out(t.fold("recorded: the report says when you took it. It costs no marks: the worklog is graded."));
+  t.out(t.fold(
+      shown.last
+          ? "that was the last hint. next: capstone try; still stuck: capstone checkin --stuck \"where\""
+          : fmt::format("next: capstone try; if you are still stuck: capstone hint {}", shown.number + 1)));
   return ExitCode::kDone;
 }
 
