@@ -27,6 +27,7 @@ namespace capstone::cli {
   COMMAND(watch)                   \
   COMMAND(measure)                 \
   COMMAND(diff)                    \
+  COMMAND(hint)                    \
   COMMAND(explain)                 \
   COMMAND(bench)                   \
   COMMAND(profile)                 \

@@ -79,6 +79,17 @@ void suggest_all_or_nothing(CriterionScore& result) {
   result.because = whole ? "every check is met" : fmt::format("all or nothing: {}", broken->fact);
 }
 
+// No check: a check that anyone fails to meet would cost marks.
+std::string hints_taken(const LedgerView& ledger) {
+  std::vector<std::string> told;
+  for (const TakenHint& hint : ledger.hints) told.push_back(hint.told());
+  return fmt::format(
+      "Hints of the tool were taken: {}. They cost no marks: the worklog is graded, and section 2 can say "
+      "what "
+      "each one changed.",
+      join(told, "; "));
+}
+
 }  // namespace
 
 std::vector<std::string> questions_of(const CriterionScore& score) {
@@ -93,6 +104,7 @@ ScoreSheet score(const Rubric& rubric, const Project& project, const LedgerView&
   detail::Sources sources{project, ledger, worklog, rejudged};
   ScoreSheet sheet;
   sheet.rubric_digest = rubric.digest;
+  if (!ledger.hints.empty()) sheet.facts.push_back(hints_taken(ledger));
   for (const Criterion& criterion : rubric.criteria) {
     CriterionScore result;
     result.criterion = &criterion;

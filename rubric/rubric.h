@@ -86,6 +86,7 @@ struct ScoreSheet {
   std::vector<CriterionScore> criteria;
   double suggested = 0;  ///< marks, the sum over the criteria
   std::string rubric_digest;
+  std::vector<std::string> facts;     ///< what a reader should know and no mark depends on
   std::vector<std::string> findings;  ///< why a mentor must look before any mark counts; for mentors only
 };
 

@@ -288,7 +288,11 @@ class Maker {
 
   std::vector<Block> versions() const {
     std::vector<const Measurement*> list = ledger_.versions("human");
-    if (list.empty()) return {NoteBlock{"The human kernel was never judged.", Tone::kBad}};
+    if (list.empty()) {
+      std::vector<Block> blocks{NoteBlock{"The human kernel was never judged.", Tone::kBad}};
+      add_hints(blocks);
+      return blocks;
+    }
     TableBlock table;
     table.columns = {{"Version"}, {"Reason for the change", false, true}, {"Expected", true}};
     add_columns(table, emulated_ ? kCountColumns : kTimeColumns);
@@ -307,6 +311,7 @@ class Maker {
     }
     if (!emulated_) table.caption = peaks_text(list);
     std::vector<Block> blocks{table};
+    add_hints(blocks);
     add_labels(blocks, list);
     if (emulated_) add_not_counted(blocks, list);
     add_not_judged(blocks);
@@ -361,6 +366,12 @@ class Maker {
                     Tone::kMuted});
     else if (!without.empty())
       blocks.emplace_back(NoteBlock{kNoCounts, Tone::kMuted});
+  }
+
+  // Which version came about with whose help.
+  void add_hints(std::vector<Block>& blocks) const {
+    for (const TakenHint& hint : ledger_.hints)
+      blocks.emplace_back(NoteBlock{"The author took " + hint.told(), Tone::kMuted});
   }
 
   static void add_columns(TableBlock& table, const std::vector<TableBlock::Column>& columns) {

@@ -79,6 +79,10 @@ std::string sheet_json(const ReportInput& input, const ScoreSheet& sheet, Audien
   for (const Person& p : input.project->config.members)
     json["members"].push_back(
         {{"name", to_utf8(p.name)}, {"id", to_utf8(p.id)}, {"email", to_utf8(p.email)}});
+  if (!sheet.facts.empty()) {
+    json["facts"] = Json::array();
+    for (const std::string& fact : sheet.facts) json["facts"].push_back(to_utf8(fact));
+  }
   json["criteria"] = Json::array();
   for (const CriterionScore& c : sheet.criteria) {
     Json entry{{"id", c.criterion->id}, {"title", c.criterion->title}, {"weight", c.criterion->weight}};
@@ -108,6 +112,7 @@ std::string sheet_markdown(const ReportInput& input, const ScoreSheet& sheet, Au
   std::string out =
       fmt::format("# Score sheet: {}\n\n{}\n\n{}\n", escape_markdown(input.project->problem.title),
                   escape_markdown(who(*input.project)), kNoSpeed);
+  for (const std::string& fact : sheet.facts) out += fmt::format("\n{}\n", escape_markdown(fact));
   if (audience == Audience::kMentor && !sheet.findings.empty()) {
     out += fmt::format("\n## {}\n\n", kLookFirst);
     for (const std::string& finding : sheet.findings) out += fmt::format("- {}\n", escape_markdown(finding));
@@ -145,6 +150,8 @@ Result<std::string> sheet_html(const ReportInput& input, const ScoreSheet& sheet
   dict.SetValue("RULE", kNoSpeed);
   dict.SetValue("RUBRIC", sheet.rubric_digest.substr(0, 12));
   if (mentor) dict.AddSectionDictionary("TOTAL")->SetValue("MARKS", marks(sheet.suggested));
+  for (const std::string& fact : sheet.facts)
+    dict.AddSectionDictionary("FACT")->SetValue("TEXT", to_utf8(fact));
   if (mentor && !sheet.findings.empty()) {
     auto* findings = dict.AddSectionDictionary("FINDINGS");
     findings->SetValue("TITLE", kLookFirst);

@@ -151,8 +151,12 @@ Result<ExitCode> check(const Context& context, const std::string& folder) {
 }
 
 Result<ExitCode> hint(const Context& context, const LabArguments& arguments) {
-  CAPSTONE_TRY(const auto place, workflows::lab_folder_here(context));
-  CAPSTONE_TRY(const auto shown, workflows::show_hint(place, arguments.hint, context));
+  const auto place = workflows::lab_folder_here(context);
+  if (!place && workflows::project_here(context))
+    return fail("this is the folder of a project, not of a lab", context.cwd.string(),
+                "the hints of a project: capstone hint");
+  if (!place) return fail(place.error());
+  CAPSTONE_TRY(const auto shown, workflows::show_hint(*place, arguments.hint, context));
   const Terminal& t = context.terminal;
   t.out(t.fold(fmt::format("hint {}: {}", shown.number, shown.text)));
   t.out(shown.last

@@ -28,6 +28,9 @@ std::string line_of(const Record& record, const Terminal& t) {
     text += "  " + b.get<Prediction>().bottleneck;
   } else if (record.kind == "checkin") {
     text += "  " + text_at(b, "stuck");
+  } else if (record.kind == "hint") {
+    const auto hint = b.get<TakenHint>();
+    text += fmt::format("  {} of {}", hint.level, hint.of);
   } else if (record.kind == "attempt") {
     const auto attempt = b.get<Attempt>();
     text += fmt::format("  {} by {}", attempt.number, attempt.model);

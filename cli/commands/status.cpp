@@ -20,7 +20,11 @@ Json json_of(const ProjectStatus& status) {
   Json steps = Json::array();
   for (const ProjectStep& step : status.steps)
     steps.push_back({{"step", step.name}, {"state", name_of(step.state)}, {"detail", step.detail}});
-  return {{"problem", status.problem}, {"steps", steps}, {"next", status.next}, {"why", status.why}};
+  return {{"problem", status.problem},
+          {"steps", steps},
+          {"hints", {{"of", status.hints}, {"taken", status.hints_taken}}},
+          {"next", status.next},
+          {"why", status.why}};
 }
 
 Result<ExitCode> status(const Context& context) {
@@ -38,6 +42,9 @@ Result<ExitCode> status(const Context& context) {
     t.out(t.fold(fmt::format("  {}  {:<7}  {}", t.paint(tone, name_of(step.state)), step.name, step.detail),
                  17));
   }
+  if (status.hints)
+    t.out(fmt::format("        hints    {} of {} taken{}", status.hints_taken, status.hints,
+                      status.hints_taken < status.hints ? "; the next one: capstone hint" : ""));
   if (status.next.empty())
     t.out("everything is done: hand in the archive");
   else

@@ -15,6 +15,7 @@ std::string purpose_of(const std::string& name) {
       {"reference.py", "the reference in PyTorch; you and the model both get it"},
       {"oracle.cpp", "computes the correct result in float64; gate one compares with it"},
       {"baseline.cu", "the baseline of gate two"},
+      {"hints.md", "three hints; `capstone hint` shows them one after the other, and records it"},
       {"launch.h", "declares the function that your kernel defines, with shapes in comments"},
   };
   auto known = kPurposes.find(name);

@@ -26,6 +26,8 @@ your worklog: a lost race that you can explain is worth more than a won race tha
 
        capstone llm prompt        # then: llm/README.md
 
+Stuck? `capstone hint` shows the first of three hints. The ledger records it, and it costs no marks.
+
 Then write `worklog.md`. `capstone report` fills in its numbers from the ledger, `capstone check` lists what is
 still missing, and `capstone submit` packs what you hand in.
 

@@ -20,7 +20,7 @@ Result<Problem> catalogue_problem(const Workspace& workspace, const std::string&
   if (!fs::exists(folder / "problem.yaml", code)) {
     std::vector<std::string> ids;
     for (const auto& entry : fs::directory_iterator(workspace.resources.problems(), code))
-      ids.push_back(entry.path().filename());
+      if (fs::exists(entry.path() / "problem.yaml", code)) ids.push_back(entry.path().filename());
     auto near = nearest(id, ids);
     return fail("unknown problem '" + id + "'", "capstone.yaml",
                 near ? "did you mean '" + *near + "'?" : "`capstone problems` lists them");

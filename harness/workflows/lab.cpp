@@ -8,6 +8,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/project/hints.h"
 #include "harness/workflows/catalogue.h"
 #include "harness/workflows/judge_and_record.h"
 
@@ -181,13 +182,11 @@ Result<ShownHint> show_hint(const fs::path& folder, int number, const Workspace&
   CAPSTONE_TRY(LabProgress kept, read_progress(folder));
   CAPSTONE_TRY(const Lab lab, lab_called(kept.lab, workspace));
   const int last = static_cast<int>(lab.hints.size());
-  if (number < 0 || number > last)
-    return fail(fmt::format("there is no hint {}", number), {},
-                fmt::format("hints are numbered from 1 to {}", last));
-  const int shown = number ? number : std::clamp(kept.hints + 1, 1, last);
+  const int before = std::clamp(kept.hints, 0, last);
+  CAPSTONE_TRY(const int shown, hint_to_show(number, before, last));
   kept.hints = std::max(kept.hints, shown);
   CAPSTONE_CHECK(write_progress(folder, kept));
-  return ShownHint{shown, lab.hints[static_cast<std::size_t>(shown - 1)], shown == last};
+  return ShownHint{shown, lab.hints[static_cast<std::size_t>(shown - 1)], shown == last, shown > before};
 }
 
 Result<ShownSolution> give_up_lab(const fs::path& folder, const Workspace& workspace) {

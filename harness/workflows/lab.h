@@ -7,6 +7,7 @@
 #include "harness/model/record.h"
 #include "harness/project/lab/lab.h"
 #include "harness/project/lab/progress.h"
+#include "harness/workflows/hint.h"
 #include "harness/workflows/workspace.h"
 
 namespace capstone::workflows {
@@ -57,12 +58,8 @@ Result<LabVerdict> judge_lab(const Lab& lab, const std::filesystem::path& source
 Result<LabVerdict> check_lab(const std::filesystem::path& folder, const Workspace& workspace,
                              const ProgressSink& progress);
 
-struct ShownHint {
-  int number = 0;  ///< from 1
-  std::string text;
-  bool last = false;
-};
 /// A hint. @param number  0: the one after the last that was shown
+/// @error hint_to_show()
 Result<ShownHint> show_hint(const std::filesystem::path& folder, int number, const Workspace& workspace);
 
 struct ShownSolution {

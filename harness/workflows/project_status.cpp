@@ -6,6 +6,7 @@
 
 #include "harness/base/digest.h"
 #include "harness/base/text.h"
+#include "harness/project/hints.h"
 #include "harness/project/ledger/ledger.h"
 #include "rubric/review.h"
 
@@ -133,7 +134,10 @@ Result<ProjectStatus> project_status(const Workspace& workspace) {
   CAPSTONE_TRY(const Project project, project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
   CAPSTONE_TRY(const std::string worklog, read_file(project.worklog(), std::size_t{64} << 20));
-  ProjectStatus status{project.problem.id, project.problem.title, project.root, {}, {}, {}};
+  ProjectStatus status{project.problem.id, project.problem.title, project.root, {}, {}, {}, 0, 0};
+  if (const auto hints = hints_of(project.problem, workspace.resources))
+    status.hints = static_cast<int>(hints->size());
+  status.hints_taken = static_cast<int>(ledger.hints.size());
   Assessment begun{!project.problem_changed,
                    fmt::format("{}, tier {}", project.problem.id, project.problem.tier), "capstone check",
                    "it says how to restore problem/"};

@@ -21,6 +21,7 @@ struct ProjectStatus {
   std::vector<ProjectStep> steps;  ///< in their order; exactly one is kNext, or none when all is done
   std::string next;                ///< a command that can be pasted
   std::string why;                 ///< what it is good for, one line
+  int hints = 0, hints_taken = 0;  ///< of the problem; 0: it has none
 };
 
 /// Looks at the project's files and its ledger; nothing is built and nothing is written.

@@ -17,7 +17,8 @@
 <h1>{{TITLE}}</h1>
 <p class="byline">{{WHO}}</p>
 <p class="note plain">{{RULE}}</p>
-{{#TOTAL}}<p class="note good">Suggested total: <strong>{{MARKS}} of 100</strong>. The mentor decides the mark.</p>{{/TOTAL}}
+{{#FACT}}<p class="note plain">{{TEXT}}</p>
+{{/FACT}}{{#TOTAL}}<p class="note good">Suggested total: <strong>{{MARKS}} of 100</strong>. The mentor decides the mark.</p>{{/TOTAL}}
 </header>
 <main>
 {{#FINDINGS}}<section>

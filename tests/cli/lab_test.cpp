@@ -86,6 +86,7 @@ TEST_F(LabCommand, MissingBarrierFailsALab) {
 
 TEST_F(LabCommand, HintsComeOneByOneAndAreCounted) {
   const fs::path lab = made("L4-1");
+  EXPECT_EQ(capstone({"lab", "hint", "2"}, {.cwd = lab}).code, 2) << "1 comes first";
   EXPECT_TRUE(says(capstone({"lab", "hint"}, {.cwd = lab}).out, "hint 1: "));
   EXPECT_TRUE(says(capstone({"lab", "hint"}, {.cwd = lab}).out, "hint 2: "));
   EXPECT_TRUE(says(capstone({"lab", "hint", "1"}, {.cwd = lab}).out, "hint 1: "));

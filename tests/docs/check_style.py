@@ -11,7 +11,7 @@ WIDTH = 110
 README_LINES = 80
 OURS = re.compile(
     r"^(README|CONTRIBUTING|CHANGELOG)\.md$|^docs/|^(harness|problems|tests/corpus|examples)/README\.md$"
-    r"|^harness/analysis/[^/]*/README\.md$|^reference_kernels/README\.md$"
+    r"|^problems/hints/|^harness/analysis/[^/]*/README\.md$|^reference_kernels/README\.md$"
 )
 # Pages that must name an old word: to say what replaced it.
 MAY_SAY_OLD = {

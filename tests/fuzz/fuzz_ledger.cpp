@@ -15,7 +15,8 @@ std::string sample_ledger() {
   for (const auto& [kind, body] :
        std::vector<std::pair<std::string, Json>>{{"init", Json{{"problem", "softmax"}}},
                                                  {"measurement", Json(test::measurement("v1"))},
-                                                 {"checkin", Json::object()}})
+                                                 {"checkin", Json::object()},
+                                                 {"hint", Json(TakenHint{1, 3, "f"})}})
     if (auto written = append_record(ledger, kind, body, "0123456789abcdef"); !written)
       throw std::runtime_error(written.error().what);
   return *read_file(ledger);
@@ -55,6 +56,8 @@ capstone::fuzz::Target capstone::fuzz::make_target() {
                    "\"attempt\"",
                    "\"prediction\"",
                    "\"import\"",
+                   "\"hint\"",
+                   "\"level\":",
                    "[[[[[[[["};
   target.run = [](const std::string& text) {
     const auto ledger = scratch.write("ledger.jsonl", text);

@@ -36,6 +36,63 @@ TEST(View, SortsRecordsByWhatTheyAre) {
   EXPECT_TRUE(view->damage.empty());
 }
 
+TakenHint hint(int level) { return {level, 3, "f"}; }
+
+TEST(View, AHintStandsBetweenTheVersionsThatWereMeasuredBeforeAndAfterIt) {
+  Scratch scratch;
+  const fs::path ledger = scratch / "ledger.jsonl";
+  Measurement stub = measurement("v0");
+  stub.source_sha256 = "stub";
+  ASSERT_TRUE(append_record(ledger, "init", {{"kernel_sha256", "stub"}}, kLaptop));
+  ASSERT_TRUE(append_record(ledger, "measurement", stub, kLaptop));
+  ASSERT_TRUE(append_record(ledger, "hint", hint(1), kLaptop));
+  ASSERT_TRUE(append_record(ledger, "measurement", measurement("v1"), kLaptop));
+  ASSERT_TRUE(append_record(ledger, "measurement", measurement("attempt-1"), kLaptop));
+  ASSERT_TRUE(append_record(ledger, "hint", hint(2), kLaptop));
+  ASSERT_TRUE(append_record(ledger, "measurement", measurement("v1"), kLaptop));
+  ASSERT_TRUE(append_record(ledger, "measurement", measurement("v2"), kLaptop));
+  ASSERT_TRUE(append_record(ledger, "hint", hint(3), kLaptop));
+  ASSERT_TRUE(append_record(ledger, "hint", hint(1), kLaptop));
+  const LedgerView view = read_ledger(ledger).value();
+  EXPECT_TRUE(view.damage.empty()) << view.damage.front();
+  ASSERT_EQ(view.hints.size(), 3u) << "only the first use of each";
+  const auto place = [&](std::size_t i) {
+    EXPECT_EQ(view.hints[i].time.size(), std::string("2026-03-01T12:00:00Z").size());
+    return view.hints[i].told().substr(0, view.hints[i].told().find(" ("));
+  };
+  EXPECT_EQ(place(0), "hint 1 of 3, before v1") << "the stub is no version";
+  EXPECT_EQ(place(1), "hint 2 of 3, after v1 and before v2") << "the model's are none of the student's";
+  EXPECT_EQ(place(2), "hint 3 of 3, after v2");
+  EXPECT_TRUE(verify_ledger(ledger, scratch / "sources")->size()) << "the samples have no stored sources";
+}
+
+TEST(View, BetweenTwoMachinesTimeTellsWhichVersionAHintCameBefore) {
+  Scratch scratch;
+  const fs::path ledger = scratch / "ledger.jsonl";
+  // Measured on the cluster at noon and appended here after the hint of one o'clock.
+  const auto line = [](const char* kind, const char* time, const char* machine, const Json& body) {
+    return Json{{"schema_version", 2}, {"seq", 1},           {"time", time},   {"kind", kind},
+                {"tool", "0"},         {"machine", machine}, {"previous", ""}, {"body", body}}
+               .dump() +
+           "\n";
+  };
+  put(ledger, line("hint", "2026-03-01T13:00:00Z", kLaptop, hint(1)) +
+                  line("measurement", "2026-03-01T12:00:00Z", kCluster, measurement("v1")));
+  EXPECT_EQ(read_ledger(ledger)->hints.at(0).told(), "hint 1 of 3, after v1 (2026-03-01 13:00 UTC)");
+}
+
+TEST(View, ALedgerWithoutHintsHasNoneAndAHintWithoutALevelDoesNotCount) {
+  Scratch scratch;
+  const fs::path ledger = scratch / "ledger.jsonl";
+  ASSERT_TRUE(append_record(ledger, "measurement", measurement("v1"), kLaptop));
+  EXPECT_TRUE(read_ledger(ledger)->hints.empty());
+  ASSERT_TRUE(append_record(ledger, "hint", hint(4), kLaptop));
+  const LedgerView view = read_ledger(ledger).value();
+  EXPECT_TRUE(view.hints.empty());
+  ASSERT_EQ(view.damage.size(), 1u);
+  EXPECT_EQ(view.damage[0], "line 2: its hint cannot be read: level must be 1 to 3, not 4");
+}
+
 TEST(View, AMissingLedgerIsAnErrorAndAnEmptyOneIsNot) {
   Scratch scratch;
   auto missing = read_ledger(scratch / "ledger.jsonl");

@@ -48,6 +48,7 @@ std::vector<Json> records_of(const testing::Capstone& c) {
   for (const auto& [kind, body] : std::vector<std::pair<std::string, Json>>{
            {"profile", {{"candidate", "human"}, {"version", "v1"}, {"source_sha256", "f"}}},
            {"checkin", {{"stuck", "the tail"}}},
+           {"hint", {{"level", 1}, {"of", 3}, {"text_sha256", "f"}}},
            {"import", {{"from", "elsewhere"}}}}) {
     Record record = c.ledger.records.front();
     record.kind = kind, record.body = body;

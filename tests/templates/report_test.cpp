@@ -460,6 +460,36 @@ TEST_F(ReportTest, StudentsSeeEvidenceAndMentorsASuggestion) {
   EXPECT_EQ(json["suggested"], 100);
 }
 
+TEST_F(ReportTest, HintsStandWhereTheVersionsDoAndCostNoMarks) {
+  const Rubric rubric = load_rubric(resources.share / "rubric" / "rubric.yaml").value();
+  const Worklog worklog = parse_worklog(testing::fixture_worklog(Where::kGpu));
+  const ScoreSheet without = score(rubric, capstone.project, capstone.ledger, worklog);
+  EXPECT_TRUE(without.facts.empty());
+  EXPECT_FALSE(has(render().at("worklog.md"), "hint 1"));
+  capstone.ledger.hints = {{1, 3, "f", "2026-03-02T10:00:00Z", "v1", "v2"},
+                           {2, 3, "f", "2026-03-04T10:00:00Z", "v4"}};
+  const ScoreSheet with = score(rubric, capstone.project, capstone.ledger, worklog);
+  EXPECT_EQ(with.suggested, without.suggested);
+  ReportFiles report = render();
+  for (const char* page : {"worklog.md", "worklog.html"}) {
+    const std::string text = report.at(page);
+    const std::size_t at =
+        text.find("The author took hint 1 of 3, after v1 and before v2 (2026-03-02 10:00 UTC)");
+    EXPECT_NE(at, std::string::npos) << page;
+    EXPECT_GT(at, text.find("Every version")) << page;
+    EXPECT_LT(at, text.find("From version to version")) << page;
+    EXPECT_TRUE(has(text, "The author took hint 2 of 3, after v4 (2026-03-04 10:00 UTC)")) << page;
+  }
+  for (const Audience audience : {Audience::kStudent, Audience::kMentor}) {
+    const auto sheet = render_score_sheet(input(), with, audience).value();
+    for (const ReportFile& file : sheet) {
+      EXPECT_TRUE(has(file.bytes, "hint 1 of 3, after v1 and before v2 (2026-03-02 10:00 UTC); hint 2 of 3"))
+          << file.name;
+      EXPECT_TRUE(has(file.bytes, "They cost no marks")) << file.name;
+    }
+  }
+}
+
 TEST_F(ReportTest, FilesAreWrittenWhole) {
   fs::path folder = scratch.path() / "report";
   ASSERT_TRUE(write_report(render(), folder));

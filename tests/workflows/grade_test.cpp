@@ -5,6 +5,7 @@
 #include "harness/workflows/class_progress.h"
 #include "harness/workflows/cohort.h"
 #include "harness/workflows/grade_cohort.h"
+#include "harness/workflows/hint.h"
 #include "harness/workflows/measure.h"
 #include "harness/workflows/submit.h"
 #include "tests/workflows/fixture.h"
@@ -43,6 +44,20 @@ TEST_F(Grade, StatusTravelsAsALine) {
   EXPECT_EQ(parse_status(line).state, GradingState::kMeasuring);
   EXPECT_EQ(parse_status(line).text, "restart 1\nof 5");
   EXPECT_EQ(parse_status("warning: something else").state, GradingState::kQueued);
+}
+
+TEST_F(Grade, HintsAreNoFindingAndStandOnTheScoreSheet) {
+  MeasureRequest request;
+  request.judge = quick();
+  ASSERT_TRUE(take_hint(0, workspace_));
+  ASSERT_TRUE(measure(request, workspace_, {}));
+  const auto result = grade_submission(task_for(workspace_.cwd), workspace_, {});
+  ASSERT_TRUE(result) << render(result.error());
+  EXPECT_EQ(result->fault, GradingFault::kNone) << result->why;
+  EXPECT_TRUE(result->findings.empty()) << result->findings.front();
+  const std::string sheet =
+      read_file(place_.path() / "graded" / "submissions" / "ada" / "score_sheet.md").value();
+  EXPECT_NE(sheet.find("hint 1 of 3, before v1"), std::string::npos) << sheet;
 }
 
 TEST_F(Grade, AProjectIsJudgedAndScored) {

@@ -1,6 +1,8 @@
 // A project's smaller commands: predict, check in, submit, report, prompts; and the names that users type.
+#include "harness/base/digest.h"
 #include "harness/project/reply/difference.h"
 #include "harness/workflows/calibrate.h"
+#include "harness/workflows/hint.h"
 #include "harness/workflows/kernelbench_run.h"
 #include "harness/workflows/model_attempt.h"
 #include "harness/workflows/output_path.h"
@@ -32,6 +34,45 @@ TEST_F(OneProject, CheckInWritesAFileAndARecord) {
   EXPECT_EQ(outcome->checkin.stuck, "the second tile is wrong");
   EXPECT_TRUE(fs::exists(outcome->file));
   EXPECT_EQ(read_ledger(workspace_.cwd / ".capstone" / "ledger.jsonl")->records.back().kind, "checkin");
+}
+
+TEST_F(OneProject, AHintIsRecordedTheFirstTimeItIsTakenAndComesInOrder) {
+  const auto records = [&] {
+    return read_ledger(workspace_.cwd / ".capstone" / "ledger.jsonl")->records.size();
+  };
+  const std::size_t before = records();
+  EXPECT_FALSE(take_hint(2, workspace_));
+  EXPECT_EQ(records(), before) << "what is refused is not recorded";
+  const auto first = take_hint(0, workspace_);
+  ASSERT_TRUE(first) << render(first.error());
+  EXPECT_EQ(first->number, 1);
+  EXPECT_TRUE(first->first_time);
+  EXPECT_EQ(records(), before + 1);
+  const auto again = take_hint(1, workspace_);
+  ASSERT_TRUE(again) << render(again.error());
+  EXPECT_FALSE(again->first_time);
+  EXPECT_EQ(again->text, first->text);
+  EXPECT_EQ(records(), before + 1) << "once";
+  EXPECT_EQ(take_hint(0, workspace_)->number, 2);
+  const auto last = take_hint(3, workspace_);
+  ASSERT_TRUE(last) << render(last.error());
+  EXPECT_TRUE(last->last);
+  EXPECT_EQ(take_hint(0, workspace_)->number, 3) << "after the last one there is no other";
+  EXPECT_EQ(records(), before + 3);
+  const auto hints = hints_here(workspace_);
+  ASSERT_TRUE(hints) << render(hints.error());
+  EXPECT_EQ(hints->highest(), 3);
+  EXPECT_EQ(hints->find(1)->text_sha256, sha256_hex(first->text));
+}
+
+TEST_F(OneProject, AHintIsNotShownWhereItCannotBeRecorded) {
+  const Project project = project_here(workspace_).value();
+  const auto busy = lock_project(project);
+  ASSERT_TRUE(busy);
+  const auto refused = take_hint(0, workspace_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "another capstone command is working here");
+  EXPECT_TRUE(hints_here(workspace_)->taken.empty());
 }
 
 TEST_F(OneProject, SubmissionWithAKeyIsRefused) {

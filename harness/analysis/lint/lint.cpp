@@ -16,6 +16,7 @@
 #include "harness/correctness/cases.h"
 #include "harness/correctness/dtype_convert.h"
 #include "harness/judge/reference_oracle.h"
+#include "harness/project/hints.h"
 
 namespace capstone {
 namespace {
@@ -62,6 +63,7 @@ class Lint {
                             problem_.signature.size(), problem_.check.size()));
     check_name();
     check_statement();
+    check_hints();
     check_cost();
     check_memory();
     check_hidden_sizes();
@@ -141,6 +143,16 @@ class Lint {
     if (missing.empty()) return ok("statement", "mentions every parameter");
     failed("statement", "does not mention " + join(missing, ", "), file,
            "describe each parameter of launch()");
+  }
+
+  void check_hints() {
+    std::error_code code;
+    const fs::path own = problem_.folder / "hints.md";
+    const auto hints = hints_of(problem_, resources_);
+    if (hints) return ok("hints", fmt::format("{} for `capstone hint`", hints->size()));
+    if (fs::exists(own, code))
+      return failed("hints", hints.error().what, hints.error().where, hints.error().hint);
+    checks_.push_back({State::kNotRun, "hints", "the problem has none", {}, {}});
   }
 
   std::vector<std::pair<std::string, Sizes>> listed_sizes() const {

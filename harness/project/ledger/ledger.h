@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/model/explanation.h"
+#include "harness/model/hint.h"
 #include "harness/model/record.h"
 
 namespace capstone {
@@ -35,6 +36,7 @@ struct LedgerView {
   std::vector<Attempt> attempts;  ///< without those that were withdrawn
   std::vector<Withdrawal> withdrawals;
   std::vector<Explanation> explanations;  ///< every one, in order
+  std::vector<TakenHint> hints;           ///< the first use of each, in order
   /// "line 7: broken chain: …"; also partial or unreadable lines, newer schemas, and signatures that do not
   /// fit
   std::vector<std::string> damage;

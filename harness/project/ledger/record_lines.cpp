@@ -32,6 +32,7 @@ Content content_of(const Record& record) {
   if (record.kind == "attempt") content.attempt = body.get<Attempt>();
   if (record.kind == "withdrawal") content.withdrawal = body.get<Withdrawal>();
   if (record.kind == "explanation") content.explanation = body.get<Explanation>();
+  if (record.kind == "hint") content.hint = body.get<TakenHint>();
   if (record.kind == "profile") check_texts(body, {"candidate", "version", "source_sha256"});
   if (record.kind == "checkin") check_texts(body, {"stuck"});
   if (record.kind == "init")

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/model/explanation.h"
+#include "harness/model/hint.h"
 #include "harness/model/record.h"
 #include "harness/project/ledger/chain.h"
 
@@ -19,6 +20,7 @@ struct Content {
   std::optional<Attempt> attempt;
   std::optional<Withdrawal> withdrawal;
   std::optional<Explanation> explanation;
+  std::optional<TakenHint> hint;
 };
 
 struct RecordLine {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
@@ -50,6 +51,30 @@ void withdraw(LedgerView& view, const Withdrawal& withdrawal) {
   view.withdrawals.push_back(withdrawal);
 }
 
+// Adds a hint and the versions between which it was taken. The order of the records counts within one
+// machine, times between two: what was judged elsewhere is appended when it comes back.
+void add_hint(LedgerView& view, TakenHint hint, std::size_t at) {
+  if (std::any_of(view.hints.begin(), view.hints.end(),
+                  [&](const TakenHint& other) { return other.level == hint.level; }))
+    return;  // taken on two machines
+  const Record& taken = view.records[at];
+  hint.time = taken.time;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < view.records.size(); ++i) {
+    const Record& other = view.records[i];
+    if (other.kind != "measurement" || text_at(other.body, "candidate") == "llm") continue;
+    if (!view.stub_sha256.empty() && text_at(other.body, "source_sha256") == view.stub_sha256) continue;
+    const std::string version = printable(text_at(other.body, "version"));
+    if (!seen.insert(version).second) continue;
+    const bool earlier = other.machine == taken.machine ? i < at : other.time < taken.time;
+    if (earlier)
+      hint.after = version;
+    else if (hint.before.empty())
+      hint.before = version;
+  }
+  view.hints.push_back(std::move(hint));
+}
+
 bool has_speedup(const Measurement& m) {
   return m.backend == Backend::kCuda && m.measured && m.measured->speedup;
 }
@@ -79,6 +104,7 @@ Result<LedgerView> read_ledger(const fs::path& path) {
   }
   LedgerView view;
   bool measured = false;
+  std::vector<std::pair<std::size_t, TakenHint>> hints;  // by the index of their records
   for (RecordLine& each : record_lines(*bytes)) {
     for (const std::string& damage : each.damage) view.damage.push_back(at_line(each.line, damage));
     if (!each.record) continue;
@@ -94,6 +120,7 @@ Result<LedgerView> read_ledger(const fs::path& path) {
     }
     if (content.attempt) view.attempts.push_back(std::move(*content.attempt));
     if (content.explanation) view.explanations.push_back(std::move(*content.explanation));
+    if (content.hint) hints.emplace_back(view.records.size() - 1, std::move(*content.hint));
     if (content.withdrawal) withdraw(view, *content.withdrawal);
     if (content.measurement) {
       measured |= !view.is_of_stub(*content.measurement);
@@ -102,6 +129,7 @@ Result<LedgerView> read_ledger(const fs::path& path) {
     }
   }
   name_explained(view);
+  for (auto& [at, hint] : hints) add_hint(view, std::move(hint), at);
   return view;
 }
 

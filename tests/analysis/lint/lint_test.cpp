@@ -43,6 +43,7 @@ void expect_failure(const Definition& definition, const std::string& name, const
 
 TEST(Lint, AWholeDefinitionPassesEveryCheck) {
   const Definition definition;
+  definition.write("hints.md", "## Hint 1\na\n## Hint 2\nb\n## Hint 3\nc\n");
   const auto checks = lint(definition.path());
   std::vector<std::string> names;
   for (const LintCheck& check : checks) {
@@ -51,7 +52,7 @@ TEST(Lint, AWholeDefinitionPassesEveryCheck) {
     if (check.name == "reference") continue;  // it needs PyTorch
     EXPECT_EQ(check.state, State::kOk) << check.name << ": " << check.what;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"loads", "statement", "cost", "memory", "hidden sizes",
+  EXPECT_EQ(names, (std::vector<std::string>{"loads", "statement", "hints", "cost", "memory", "hidden sizes",
                                              "tolerance", "triviality", "baseline", "reference"}));
 }
 
@@ -99,6 +100,16 @@ TEST(Lint, NoStatement) {
   const Definition definition;
   std::filesystem::remove(definition.path() / "statement.md");
   expect_failure(definition, "statement", "cannot");
+}
+
+TEST(Lint, HintsMayBeLeftOutButNotBeHalfThere) {
+  const Definition definition;
+  const auto checks = lint(definition.path());
+  EXPECT_TRUE(passes(checks));
+  EXPECT_TRUE(std::any_of(checks.begin(), checks.end(),
+                          [](const LintCheck& c) { return c.name == "hints" && c.state == State::kNotRun; }));
+  definition.write("hints.md", "## Hint 1\na\n");
+  expect_failure(definition, "hints", "1 hints, not 3");
 }
 
 TEST(Lint, CostThatIsNegativeAtASizeThatIsDrawn) {
