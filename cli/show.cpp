@@ -258,7 +258,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
     if (!d.pattern.empty() && bad->problem.find(d.pattern) == std::string::npos)
       line("  in the outputs: " + d.pattern);
     if (!d.map.empty()) {
-      line(terminal.paint(Tone::kDim, fmt::format("  {}: · right, ░▒▓ some wrong, █ all wrong", d.map_of)));
+      line(terminal.paint(Tone::kDim, fmt::format("  {}: {}", d.map_of, kMapKey)));
       for (const std::string& row : d.map) line("    " + row);
     }
     if (verbose && !d.mismatches.empty()) line(mismatch_table(d, terminal));

@@ -13,6 +13,7 @@
 #include "harness/project/version_source.h"
 #include "rubric/numbers.h"
 #include "templates/counts.h"
+#include "templates/wrong_map.h"
 
 namespace capstone {
 
@@ -708,8 +709,10 @@ class Maker {
     auto bad = std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });
     if (bad == m.cases.end())
       blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
-    else
+    else {
       blocks.emplace_back(case_facts(*bad));
+      if (bad->diagnosis && !bad->diagnosis->map.empty()) blocks.emplace_back(map_of(*bad->diagnosis));
+    }
   }
 
   static std::string element_text(const Diagnosis& d, const std::vector<std::int64_t>& at, double expected,
