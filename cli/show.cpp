@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/correctness/diagnose.h"
 #include "harness/correctness/inputs.h"
 
 namespace capstone::cli {
