@@ -60,7 +60,8 @@ Result<ExitCode> serve(const Context& context, const OpenArguments& arguments) {
 }  // namespace
 
 void add_open(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("open", "the report in a browser; --serve: it follows what you write");
+  auto* command =
+      app.add_subcommand("open", "show the report in a browser; --serve: the page follows what you write");
   auto a = std::make_shared<OpenArguments>();
   auto* serves = command->add_flag(
       "--serve", a->serve, "serve it on 127.0.0.1 and reload it after every save; report/ stays as it is");
