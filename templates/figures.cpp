@@ -373,15 +373,21 @@ class Maker {
 
   // What each version changed, folded, and the kernel as it was handed in.
   void add_changes(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) const {
+    std::vector<std::string> without;
+    std::string why;
     for (std::size_t i = 1; i < list.size(); ++i) {
       const auto difference = diff_of(project_, ledger_, *list[i - 1], *list[i]);
       const std::string summary = fmt::format("From {} to {}: {}", list[i - 1]->version, list[i]->version,
                                               expectation_and_result(ledger_, *list[i]));
-      if (!difference)
-        blocks.emplace_back(NoteBlock{summary + ": " + difference.error().what, Tone::kBad});
-      else if (!difference->empty())
+      if (!difference) {
+        without.push_back(list[i]->version);
+        if (why.empty()) why = difference.error().what;
+      } else if (!difference->empty())
         blocks.emplace_back(ListingBlock{summary, cut(*difference), "diff", false, false});
     }
+    if (!without.empty())
+      blocks.emplace_back(NoteBlock{
+          fmt::format("What changed in {} cannot be shown: {}", runs_text(without), why), Tone::kBad});
     const auto kernel = read_file(project_.human_kernel(), std::size_t{4} << 20);
     if (!kernel) return;
     const bool python = project_.human_kernel().extension() == ".py";

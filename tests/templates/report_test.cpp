@@ -389,6 +389,13 @@ TEST_F(ReportTest, FewVersionsAreLegible) {
   expect_legible(html());
 }
 
+TEST_F(ReportTest, VersionsWithoutASourceAreNamedInOneLine) {
+  testing::add_versions(capstone, 50);
+  const std::string page = html();
+  EXPECT_TRUE(has(page, "What changed in v2 to v50 cannot be shown: the source of v1 is missing"));
+  EXPECT_EQ(count(page, "the source of "), 1);
+}
+
 TEST_F(ReportTest, OnlyTheBestAndTheLastVersionsAreExplainedLineByLine) {
   testing::add_versions(capstone, 50);
   const std::string page = html();
