@@ -75,6 +75,8 @@ Result<Context> make_context() {
   context.user = user_name();
   context.editor = environment("VISUAL");
   if (context.editor.empty()) context.editor = environment("EDITOR");
+  context.desktop = {environment("BROWSER"),
+                     !environment("DISPLAY").empty() || !environment("WAYLAND_DISPLAY").empty()};
   const fs::path cache = cache_folder(context.home);
   CAPSTONE_CHECK(check_cache(cache));
   context.state = cache / "state";

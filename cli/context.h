@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/terminal.h"
+#include "harness/workflows/browser.h"
 #include "harness/workflows/workspace.h"
 
 namespace CLI {
@@ -15,6 +16,7 @@ namespace capstone::cli {
 
 struct Context : workflows::Workspace {
   std::string editor;  ///< VISUAL, else EDITOR; empty: neither is set
+  workflows::Desktop desktop;
   Terminal terminal;
   bool json = false;  ///< --format json
   bool verbose = false;

@@ -38,6 +38,7 @@ namespace capstone::cli {
   COMMAND(syllabus)                \
   COMMAND(llm)                     \
   COMMAND(report)                  \
+  COMMAND(open)                    \
   COMMAND(check)                   \
   COMMAND(checkin)                 \
   COMMAND(submit)                  \

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/base/text.h"
+#include "harness/correctness/diagnose.h"
 #include "harness/correctness/inputs.h"
 
 namespace capstone::cli {
@@ -258,7 +259,7 @@ std::string explain_failure(const Measurement& m, const Terminal& terminal, bool
     if (!d.pattern.empty() && bad->problem.find(d.pattern) == std::string::npos)
       line("  in the outputs: " + d.pattern);
     if (!d.map.empty()) {
-      line(terminal.paint(Tone::kDim, fmt::format("  {}: · right, ░▒▓ some wrong, █ all wrong", d.map_of)));
+      line(terminal.paint(Tone::kDim, fmt::format("  {}: {}", d.map_of, kMapKey)));
       for (const std::string& row : d.map) line("    " + row);
     }
     if (verbose && !d.mismatches.empty()) line(mismatch_table(d, terminal));

@@ -38,11 +38,12 @@ install(CODE "
   endforeach()
 " COMPONENT tool)
 
-# The libraries that the program links and that are no part of a minimal system.
+# The libraries that the program links and that are no part of a minimal system. cpp-httplib has no archive, and
+# needs libstdc++.
 install(CODE "
   file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:capstone>\" \"$<TARGET_FILE:capstone-confine>\"
     RESOLVED_DEPENDENCIES_VAR found
-    PRE_EXCLUDE_REGEXES \"^(linux-vdso|ld-linux|lib(c|m|dl|pthread|rt|gcc_s|stdc\\\\+\\\\+)\\\\.so)\")
+    PRE_EXCLUDE_REGEXES \"^(linux-vdso|ld-linux|lib(c|m|dl|pthread|rt)\\\\.so)\")
   foreach(library \${found})
     file(INSTALL \"\${library}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/capstone\" FOLLOW_SYMLINK_CHAIN MESSAGE_NEVER)
   endforeach()

@@ -26,14 +26,21 @@ document.querySelectorAll("section[id]").forEach(s => out.push("section " + s.id
 const shown = s => getComputedStyle(s).display !== "none";
 [...document.querySelectorAll("svg.plot")].filter(shown).forEach(s => out.push("plot " + box(s) + " " + s.querySelectorAll("path,use,circle,polygon").length));
 performance.getEntriesByType("resource").forEach(r => out.push("request " + r.name));
+[...document.querySelectorAll("svg.map")].forEach(s => out.push("map " + box(s)));
 out.push("overflow " + (document.documentElement.scrollWidth - document.documentElement.clientWidth));
+if (parent !== window) parent.postMessage(out.join("\n"), "*");
 const pre = document.createElement("pre"); pre.id = "probe"; pre.textContent = out.join("\n"); document.body.append(pre);
+</script>'
+# A window is at least 500 pixels wide; a phone is 390. A frame can be.
+phone='<iframe src="probed.html" style="width: 390px; height: 3000px"></iframe><script>
+onmessage = e => { const pre = document.createElement("pre"); pre.id = "probe"; pre.textContent = e.data; document.body.append(pre); }
 </script>'
 { sed 's/<meta http-equiv="Content-Security-Policy"[^>]*>//' "$page"; printf '%s' "$probe"; } \
   > "$work/probed.html"
 
 browse "$work" --window-size=1200,3000 --dump-dom "file://$work/probed.html" > "$work/wide.dom"
-browse "$work" --window-size=500,3000 --dump-dom "file://$work/probed.html" > "$work/narrow.dom"
+printf '%s' "$phone" > "$work/phone.html"
+browse "$work" --window-size=500,3000 --dump-dom "file://$work/phone.html" > "$work/narrow.dom"
 facts() { sed -n '/<pre id="probe">/,/<\/pre>/p' "$1" | sed 's/.*<pre id="probe">//; s/<\/pre>.*//'; }
 facts "$work/wide.dom" > "$work/facts"
 [ -s "$work/facts" ] ||
@@ -52,6 +59,8 @@ else
 fi
 if grep '^request ' "$work/facts"; then wrong "the page makes requests"; fi
 [ "$(facts "$work/narrow.dom" | grep -c '^plot ')" -eq "$plots" ] || wrong "a phone does not show each plot once"
+[ "$(facts "$work/narrow.dom" | grep -c '^map [1-9].*x[1-9]')" -eq "$(grep -c '^map ' "$work/facts")" ] ||
+  wrong "a phone does not show each map"
 facts "$work/narrow.dom" | awk '$1 == "overflow" && $2 > 0 { exit 1 }' ||
   wrong "the page is wider than a phone"
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "harness/base/text.h"
+#include "harness/correctness/diagnose.h"
+#include "templates/wrong_map.h"
 
 namespace capstone {
 
@@ -68,6 +70,10 @@ struct MarkdownWriter {
   std::string operator()(const FigureBlock& figure) const {
     return fmt::format("*{}* (drawn in worklog.html). {}\n", escape_markdown(figure.plot.title),
                        escape_markdown(figure.plot.description));
+  }
+  std::string operator()(const MapBlock& map) const {
+    return fmt::format("Where the wrong elements are ({}: {}):\n\n{}", escape_markdown(map.of), kMapKey,
+                       fenced({{}, text_of(map), "text"}));
   }
 };
 

@@ -48,7 +48,14 @@ struct FigureBlock {
   Plot plot;
 };
 
-using Block = std::variant<TableBlock, NoteBlock, FactsBlock, ListingBlock, HeadingBlock, FigureBlock>;
+/// Where the wrong elements of an output lie; made, drawn and written by wrong_map.h.
+struct MapBlock {
+  std::string of;                  ///< "y[2, :, :], 4 x 2 elements a cell"
+  std::vector<std::string> lines;  ///< a character for each cell: '0' (right) to '4' (all wrong), ' ' (none)
+};
+
+using Block =
+    std::variant<TableBlock, NoteBlock, FactsBlock, ListingBlock, HeadingBlock, FigureBlock, MapBlock>;
 
 /// A table, plot or list that the ledger fills in, named by its marker in the worklog.
 struct Figure {

@@ -13,6 +13,7 @@
 #include "harness/project/version_source.h"
 #include "rubric/numbers.h"
 #include "templates/counts.h"
+#include "templates/wrong_map.h"
 
 namespace capstone {
 
@@ -383,15 +384,21 @@ class Maker {
 
   // What each version changed, folded, and the kernel as it was handed in.
   void add_changes(std::vector<Block>& blocks, const std::vector<const Measurement*>& list) const {
+    std::vector<std::string> without;
+    std::string why;
     for (std::size_t i = 1; i < list.size(); ++i) {
       const auto difference = diff_of(project_, ledger_, *list[i - 1], *list[i]);
       const std::string summary = fmt::format("From {} to {}: {}", list[i - 1]->version, list[i]->version,
                                               expectation_and_result(ledger_, *list[i]));
-      if (!difference)
-        blocks.emplace_back(NoteBlock{summary + ": " + difference.error().what, Tone::kBad});
-      else if (!difference->empty())
+      if (!difference) {
+        without.push_back(list[i]->version);
+        if (why.empty()) why = difference.error().what;
+      } else if (!difference->empty())
         blocks.emplace_back(ListingBlock{summary, cut(*difference), "diff", false, false});
     }
+    if (!without.empty())
+      blocks.emplace_back(NoteBlock{
+          fmt::format("What changed in {} cannot be shown: {}", runs_text(without), why), Tone::kBad});
     const auto kernel = read_file(project_.human_kernel(), std::size_t{4} << 20);
     if (!kernel) return;
     const bool python = project_.human_kernel().extension() == ".py";
@@ -719,8 +726,10 @@ class Maker {
     auto bad = std::find_if(m.cases.begin(), m.cases.end(), [](const CaseResult& c) { return !c.passed; });
     if (bad == m.cases.end())
       blocks.emplace_back(NoteBlock{failure_line(m), Tone::kBad});
-    else
+    else {
       blocks.emplace_back(case_facts(*bad));
+      if (bad->diagnosis && !bad->diagnosis->map.empty()) blocks.emplace_back(map_of(*bad->diagnosis));
+    }
   }
 
   static std::string element_text(const Diagnosis& d, const std::vector<std::int64_t>& at, double expected,

@@ -6,6 +6,7 @@
 
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "templates/wrong_map.h"
 
 namespace capstone {
 
@@ -82,6 +83,11 @@ struct BlockFiller {
       auto* line = dict->AddSectionDictionary("ROW");
       for (const std::string& text : row) line->AddSectionDictionary("CELL")->SetValue("TEXT", to_utf8(text));
     }
+  }
+  void operator()(const MapBlock& map) const {
+    auto* dict = block.AddSectionDictionary("MAP");
+    dict->SetValue("SVG", svg_of(map));
+    dict->SetValue("TEXT", to_utf8(map.of));
   }
 
  private:

@@ -4,18 +4,14 @@
 #include <algorithm>
 
 #include "cli/context.h"
-#include "harness/base/files.h"
-#include "harness/project/ledger/ledger.h"
-#include "rubric/review.h"
+#include "harness/workflows/report.h"
+#include "rubric/worklog.h"
 
 namespace capstone::cli {
 namespace {
 
 Result<ExitCode> check(const Context& context) {
-  CAPSTONE_TRY(Project project, workflows::project_here(context));
-  CAPSTONE_TRY(LedgerView ledger, read_ledger(project.ledger()));
-  CAPSTONE_TRY(std::string text, read_file(project.worklog()));
-  auto findings = review(project, ledger, parse_worklog(text));
+  CAPSTONE_TRY(const auto findings, workflows::review_here(context));
   const Terminal& t = context.terminal;
   const auto grave = std::count_if(findings.begin(), findings.end(),
                                    [](const Finding& f) { return f.severity != Severity::kAdvice; });

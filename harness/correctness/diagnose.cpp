@@ -552,17 +552,16 @@ void describe_elements(const Subject& subject, const Facts& facts, const Compari
 
 // A picture of the matrix in which the first wrong element lies; a tensor of one dimension in lines.
 void draw_map(const Subject& subject, const Facts& facts, Diagnosis& diagnosis) {
-  constexpr std::int64_t kMostLines = 16, kMostCells = 64;
   if (subject.total() < 2) return;
   const bool flat = subject.shape.size() < 2;
-  const std::int64_t columns = flat ? std::min(subject.total(), kMostCells) : subject.columns();
+  const std::int64_t columns = flat ? std::min(subject.total(), kMapColumns) : subject.columns();
   const std::int64_t rows =
       flat ? (subject.total() + columns - 1) / columns : subject.shape[subject.shape.size() - 2];
   const std::int64_t first =
       std::find(facts.wrong.begin(), facts.wrong.end(), std::uint8_t{1}) - facts.wrong.begin();
   const std::int64_t base = flat ? 0 : first / (rows * columns) * (rows * columns);
-  const std::int64_t high = (rows + kMostLines - 1) / kMostLines,
-                     wide = (columns + kMostCells - 1) / kMostCells;
+  const std::int64_t high = (rows + kMapLines - 1) / kMapLines,
+                     wide = (columns + kMapColumns - 1) / kMapColumns;
   for (std::int64_t line = 0; line < rows; line += high) {
     std::string text;
     for (std::int64_t cell = 0; cell < columns; cell += wide) {
@@ -574,11 +573,11 @@ void draw_map(const Subject& subject, const Facts& facts, Diagnosis& diagnosis) 
             wrong += facts.wrong[static_cast<std::size_t>(i)];
           }
       text += all == 0               ? " "
-              : wrong == 0           ? "·"
-              : wrong == all         ? "█"
-              : 3 * wrong <= all     ? "░"
-              : 3 * wrong <= 2 * all ? "▒"
-                                     : "▓";
+              : wrong == 0           ? kMapCells[0]
+              : wrong == all         ? kMapCells[4]
+              : 3 * wrong <= all     ? kMapCells[1]
+              : 3 * wrong <= 2 * all ? kMapCells[2]
+                                     : kMapCells[3];
     }
     diagnosis.map.push_back(std::move(text));
   }

@@ -1,9 +1,11 @@
 #pragma once
 // Turns wrong numbers into an explanation for the kernel's author.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/model/dtype.h"
@@ -18,6 +20,12 @@ struct NamedTensor {
   DType type = DType::kF32;
   std::span<const std::byte> bytes;
 };
+
+/// The cells of Diagnosis::map: no element of the cell is wrong, at most a third, at most two thirds, more,
+/// all.
+inline constexpr std::array<std::string_view, 5> kMapCells{"·", "░", "▒", "▓", "█"};
+inline constexpr std::string_view kMapKey = "· right, ░▒▓ some wrong, █ all wrong";
+inline constexpr std::int64_t kMapLines = 16, kMapColumns = 64;  ///< at most
 
 /// Explains how an output differs from the expected values: how many elements, the first and the worst, and
 /// the pattern with a hint. Tests, in this order: nothing written, part not written, NaN results, all zeros,

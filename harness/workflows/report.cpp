@@ -6,7 +6,8 @@
 #include "harness/base/text.h"
 #include "harness/timing/device.h"
 #include "harness/workflows/output_path.h"
-#include "templates/report.h"
+#include "rubric/review.h"
+#include "rubric/worklog.h"
 
 namespace capstone::workflows {
 namespace {
@@ -49,6 +50,30 @@ Result<ReportState> state_of_report(const Project& project, const LedgerView& le
   CAPSTONE_TRY(const ReportFiles now, render_report(input_of(project, ledger, workspace)));
   return without_time(*written) == without_time(now.at("worklog.md")) ? ReportState::kCurrent
                                                                       : ReportState::kStale;
+}
+
+Result<ReportFiles> render_report_here(const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  return render_report(input_of(project, ledger, workspace));
+}
+
+Result<std::vector<Finding>> review_here(const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_TRY(const std::string text, read_file(project.worklog()));
+  return review(project, ledger, parse_worklog(text));
+}
+
+Result<CurrentReport> current_report(const Workspace& workspace) {
+  CAPSTONE_TRY(const Project project, project_here(workspace));
+  CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_TRY(const ReportState state, state_of_report(project, ledger, workspace));
+  const fs::path page = project.root / "report" / "worklog.html";
+  std::error_code code;
+  if (state == ReportState::kCurrent && fs::exists(page, code)) return CurrentReport{page, false};
+  CAPSTONE_CHECK(report({}, workspace));
+  return CurrentReport{page, true};
 }
 
 Result<ReportOutcome> report(const std::string& out, const Workspace& workspace) {

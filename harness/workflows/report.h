@@ -5,6 +5,7 @@
 
 #include "harness/project/ledger/ledger.h"
 #include "harness/workflows/workspace.h"
+#include "templates/report.h"
 
 namespace capstone::workflows {
 
@@ -16,6 +17,20 @@ struct ReportOutcome {
 /// Renders the project in the current folder. @param out  a folder; empty: PROJECT/report
 /// @error no project; `out` holds something other than a report.
 Result<ReportOutcome> report(const std::string& out, const Workspace& workspace);
+
+/// The report of the project in the current folder, in memory and without the time when it was made.
+/// @error as render_report(); no project.
+Result<ReportFiles> render_report_here(const Workspace& workspace);
+
+/// What `check` lists, for the project in the current folder. @error no project; a file cannot be read.
+Result<std::vector<Finding>> review_here(const Workspace& workspace);
+
+struct CurrentReport {
+  std::filesystem::path page;  ///< PROJECT/report/worklog.html
+  bool rendered = false;       ///< now: it was missing, or showed an older worklog or ledger
+};
+/// Renders the project in the current folder into report/ unless it is there and current. @error as report().
+Result<CurrentReport> current_report(const Workspace& workspace);
 
 enum class ReportState { kMissing, kStale, kCurrent };
 /// Whether report/ shows the worklog and the ledger as they are now.

@@ -5,6 +5,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/subprocess.h"
 #include "harness/project/included.h"
+#include "harness/workflows/report.h"
 
 namespace capstone::workflows {
 namespace {
@@ -29,6 +30,7 @@ std::optional<Content> content_of(const TriedKernel& kernel) {
 }
 
 void watch_folders(FileWatch& watch, const TriedKernel& kernel, const std::optional<Content>& content) {
+  (void)watch.add(kernel.root);
   (void)watch.add(
       kernel.source.parent_path());  // it may be missing for a moment, too; kLookAgain tries again
   if (!content) return;
@@ -38,27 +40,32 @@ void watch_folders(FileWatch& watch, const TriedKernel& kernel, const std::optio
 }  // namespace
 
 Result<void> watch_kernel(const TryRequest& request, const Workspace& workspace, const ProgressSink& progress,
-                          const std::function<void(const TryOutcome&)>& show,
-                          const std::function<void(const TriedKernel&)>& gone) {
+                          const WatchSink& sink) {
   CAPSTONE_TRY(const TriedKernel kernel, kernel_to_try(request, workspace));
+  const auto worklog = [&kernel] { return sha256_file(kernel.root / "worklog.md").value_or(""); };
+  std::string reviewed = worklog();
   CAPSTONE_TRY(FileWatch watch, FileWatch::make());
   std::optional<Content> tried;
   bool told = false;  // that the file is gone
   while (!interrupted()) {
     const std::optional<Content> now = content_of(kernel);
     watch_folders(watch, kernel, now);
+    if (const std::string saved = worklog(); saved != reviewed) {
+      reviewed = saved;
+      if (!saved.empty()) sink.reviewed(review_here(workspace));
+    }
     if (now && now != tried) {
       const auto outcome = try_kernel(request, kernel, workspace, progress);
       if (interrupted()) break;
       if (!outcome && content_of(kernel) == now) return fail(outcome.error());
       if (!outcome) continue;  // it was saved or vanished while it was read
-      show(*outcome);
+      sink.tried(*outcome);
       tried = now;
       told = false;
       continue;  // it may have been saved during the run
     }
     if (!now && !told && !watch.wait(std::chrono::milliseconds(500)) && !content_of(kernel)) {
-      gone(kernel);
+      sink.gone(kernel);
       told = true;
       tried.reset();
       continue;

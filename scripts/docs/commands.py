@@ -24,7 +24,8 @@ DESCRIPTION = 30  # the column at which the parser's help prints descriptions
 GROUPS = [
     (
         "For students",
-        "problems lab init status predict try watch measure diff hint explain llm report check checkin submit "
+        "problems lab init status predict try watch measure diff hint explain llm report open check "
+        "checkin submit "
         "ledger replay",
     ),
     ("For lectures", "ladder profile bench demo syllabus run fast-p kernelbench"),

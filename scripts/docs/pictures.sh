@@ -19,5 +19,5 @@ picture() {  # NAME WIDTH HEIGHT CSS: the report with these style rules added
   echo "docs/images/$1.png ($(du -h "docs/images/$1.png" | cut -f1))"
 }
 # The masthead with both results, then the table of versions.
-hidden='main>section:not(#section-2),footer,#section-2>h2,#section-2 .prose>*:not([id$=-versions])'
+hidden='main>section:not(#section-2),footer,#section-2>h2,#section-2 .prose>*:not([id$=-versions]),[id$=-versions]>details'
 picture report 1000 815 "$hidden{display:none!important}"

@@ -18,4 +18,5 @@
 <tbody>{{#ROW}}
 <tr>{{#CELL}}<td class="text">{{TEXT}}</td>{{/CELL}}</tr>{{/ROW}}
 </tbody></table></div></details></figure>
-{{/FIGURE}}{{/BLOCK}}</div>
+{{/FIGURE}}{{#MAP}}<figure>{{SVG:none}}<figcaption>Where the wrong elements are ({{TEXT}}): <span class="key"><svg viewBox="0 0 8 16" aria-hidden="true"><path class="wrong-0" d="M0 0h8v16h-8z"/></svg> right,</span> <span class="key"><svg viewBox="0 0 24 16" aria-hidden="true"><path class="wrong-1" d="M0 0h8v16h-8z"/><path class="wrong-2" d="M8 0h8v16h-8z"/><path class="wrong-3" d="M16 0h8v16h-8z"/></svg> some wrong,</span> <span class="key"><svg viewBox="0 0 8 16" aria-hidden="true"><path class="wrong-4" d="M0 0h8v16h-8z"/></svg> all wrong</span></figcaption></figure>
+{{/MAP}}{{/BLOCK}}</div>

@@ -78,7 +78,7 @@ TEST_F(Loop, ACompilerErrorIsShownWithItsSourceLineAndCaret) {
   }
 }
 
-TEST_F(Loop, WatchTriesAgainOnEverySaveAndWaitsForAVanishedFile) {
+TEST_F(Loop, WatchTriesAgainOnEverySaveReviewsTheWorklogAndWaitsForAVanishedFile) {
   const fs::path root = right_kernel(), file = root / "human" / "kernel.cu";
   const std::string right = slurp(file);
   ProcessSpec spec = this->spec({}, {.cwd = root});
@@ -96,6 +96,9 @@ TEST_F(Loop, WatchTriesAgainOnEverySaveAndWaitsForAVanishedFile) {
   spit(file, right);
   const std::string gone = "not there any more: waiting until it is saved again\n\nhuman/kernel.cu: PASS";
   EXPECT_TRUE(gets(seen, gone)) << slurp(seen);
+  EXPECT_EQ(slurp(seen).find("worklog.md: "), std::string::npos) << "it was not saved";
+  spit(root / "worklog.md", slurp(root / "worklog.md") + "\nIt is {{v9.speedup}}.\n");
+  EXPECT_TRUE(gets(seen, "first: unknown placeholder {{v9.speedup}} (worklog.md:")) << slurp(seen);
   ::kill(watch->pid(), SIGINT);
   const ProcessResult ended = watch->finish(milliseconds(20000));
   EXPECT_EQ(ended.status, 130) << slurp(seen) << ended.err;

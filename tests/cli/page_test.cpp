@@ -36,6 +36,22 @@ TEST_F(Page, ShowsFiveSectionsAndPlotsWithoutARequest) {
   expect_ledger_intact(root);
 }
 
+TEST_F(Page, AMapOfWrongElementsFitsAPhone) {
+  const fs::path root = project("project", "01", "vector_add"), file = root / "human" / "kernel.cu";
+  EXPECT_EQ(measure(root, {"-m", "right"}).code, 0);
+  std::string source = slurp(file);
+  const std::size_t plus = source.find("] + ");
+  ASSERT_NE(plus, std::string::npos) << source;
+  spit(file, source.replace(plus, 4, "] - "));
+  EXPECT_EQ(measure(root, {"-m", "wrong"}).code, 1);
+  ASSERT_EQ(capstone({"report"}, {.cwd = root}).code, 0);
+  EXPECT_TRUE(says(slurp(root / "report" / "worklog.html"),
+                   "<svg class=\"map\" role=\"img\" aria-label=\"A map of "));
+  const Outcome looked = look_at(root / "report" / "worklog.html");
+  if (looked.code == 3) GTEST_SKIP() << looked.err;
+  EXPECT_EQ(looked.code, 0) << looked;
+}
+
 TEST_F(Page, ScriptsPlantedInProseAndReasonsStayText) {
   fs::path root = measured_project();
   const std::string planted = "</script><script>alert(1)</script><img src=x onerror=alert(2)>";

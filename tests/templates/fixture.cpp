@@ -10,6 +10,7 @@
 #include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/base/version.h"
+#include "harness/correctness/diagnose.h"
 
 namespace capstone::testing {
 
@@ -89,6 +90,12 @@ CaseResult good_case(const std::string& id) {
   return c;
 }
 
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  while (times-- > 0) all += text;
+  return all;
+}
+
 // The counts of `capstone explain` for a version: a strided load on line 3 and a coalesced store.
 Explanation explained(const Project& project, const std::string& candidate, const std::string& version) {
   Explanation e;
@@ -139,6 +146,8 @@ Measurement wrong(const Project& project, const std::string& candidate, const st
   d.worst_got = 0;
   d.pattern = "only the tail of each row is wrong";
   d.hint = "cols is not a multiple of your vector width: what handles the last cols % 4 elements?";
+  d.map_of = "y, 1 x 3 elements a cell";
+  d.map.assign(3, repeated(kMapCells[0], 42) + std::string(kMapCells[1]));  // the last cell holds the tail
   bad.diagnosis = d;
   m.cases = {bad};
   return m;
@@ -275,6 +284,13 @@ void add_versions(Capstone& c, int last, Where where) {
     Measurement m = fails ? wrong(c.project, "human", version, where)
                           : passed(c.project, "human", version,
                                    2.4 + 0.09 * number + 0.4 * std::sin(0.7 * number), where);
+    if (fails) {  // a map as large as they get: a wrong tile in every other column of blocks
+      Diagnosis& d = *m.cases.front().diagnosis;
+      d.map_of = "y, 4 x 8 elements a cell";
+      d.map.assign(kMapLines, repeated(kMapCells[0], kMapColumns));
+      for (std::size_t line = 8; line < d.map.size(); ++line)
+        d.map[line] = repeated(repeated(kMapCells[4], 8) + repeated(kMapCells[line % 4], 8), 4);
+    }
     m.reason =
         fmt::format("step {}: another tile size, and the loads of the next tile begin earlier", number);
     m.expected_speedup = 2.5 + 0.1 * number;

@@ -252,7 +252,7 @@ TEST_F(ReportTest, LoadsNothingFromAnywhere) {
 TEST_F(ReportTest, WithoutGnuplotTheTablesRemain) {
   resources.path_variable = scratch.path().string();
   std::string page = html();
-  EXPECT_EQ(count(page, "<svg"), 0);
+  EXPECT_EQ(count(page, "<svg class=\"plot"), 0);
   EXPECT_TRUE(has(page, "install gnuplot to see the plots"));
   EXPECT_TRUE(has(page, "id=\"figure-versions\""));
 }
@@ -298,7 +298,7 @@ TEST_F(ReportTest, WithoutCountsTheReportSaysHowToGetThem) {
   capstone.ledger.explanations.clear();
   const std::string page = html();
   EXPECT_TRUE(has(page, "No version has counts. `capstone measure` without --quick records them"));
-  EXPECT_EQ(count(page, "<svg"), 0);
+  EXPECT_EQ(count(page, "<svg class=\"plot"), 0);
 }
 
 TEST_F(ReportTest, CountsAtOtherSizesAreNotComparedWithTheRest) {
@@ -389,6 +389,13 @@ TEST_F(ReportTest, FewVersionsAreLegible) {
   expect_legible(html());
 }
 
+TEST_F(ReportTest, VersionsWithoutASourceAreNamedInOneLine) {
+  testing::add_versions(capstone, 50);
+  const std::string page = html();
+  EXPECT_TRUE(has(page, "What changed in v2 to v50 cannot be shown: the source of v1 is missing"));
+  EXPECT_EQ(count(page, "the source of "), 1);
+}
+
 TEST_F(ReportTest, OnlyTheBestAndTheLastVersionsAreExplainedLineByLine) {
   testing::add_versions(capstone, 50);
   const std::string page = html();
@@ -402,6 +409,48 @@ TEST_F(ReportTest, FailuresAreListedHonestly) {
   EXPECT_TRUE(has(page, "identifier &quot;warp_sum&quot; is undefined"));
   EXPECT_TRUE(has(page, "only the tail of each row is wrong"));
   EXPECT_TRUE(has(page, "3 of 387 elements of y"));
+}
+
+TEST_F(ReportTest, AFailureShowsWhereItsWrongElementsLie) {
+  const ReportFiles report = render();
+  const std::string& page = report.at("worklog.html");
+  EXPECT_EQ(count(page, "<svg class=\"map\" role=\"img\" aria-label=\""), 2);  // v3 and attempt-1
+  EXPECT_TRUE(
+      has(page,
+          "A map of 3 lines and 43 columns. Of 129 cells, 0 are wrong entirely and 3 partly; they lie "
+          "in lines 1 to 3 and column 43."));
+  EXPECT_TRUE(has(page, "<path class=\"wrong-1\" d=\"M336 0h8v16h-8zM336 16h8v16h-8zM336 32h8v16h-8z\"/>"))
+      << "the last cell of each line";
+  EXPECT_FALSE(has(page, "<path class=\"wrong-4\" d=\"M336"));
+  EXPECT_TRUE(has(page, "Where the wrong elements are (y, 1 x 3 elements a cell)"));
+  std::string line;
+  for (int cell = 0; cell < 42; ++cell) line += "·";
+  line += "░\n";
+  EXPECT_TRUE(has(report.at("worklog.md"),
+                  "Where the wrong elements are (y, 1 x 3 elements a cell: · right, ░▒▓ "
+                  "some wrong, █ all wrong):\n\n```text\n" +
+                      line + line + line + "```\n"));
+}
+
+TEST_F(ReportTest, AMapOfAnythingElseIsDrawnAsCellsAndNoMore) {
+  Diagnosis& d = *capstone.ledger.human[3].cases.front().diagnosis;
+  d.map = {"█<script>\"·", "", std::string(100000, '`')};
+  for (int line = 0; line < 1000; ++line) d.map.push_back("▓");
+  d.map_of = "<img src=x>";
+  const ReportFiles report = render();
+  const std::string& page = report.at("worklog.html");
+  EXPECT_TRUE(has(page, "A map of 16 lines and 64 columns."));
+  EXPECT_FALSE(has(page, "<script"));
+  EXPECT_FALSE(has(page, "<img"));
+  EXPECT_TRUE(has(report.at("worklog.md"), "█         ·\n"));
+}
+
+TEST_F(ReportTest, AFailureWithoutAMapHasNone) {  // a record of before there were maps
+  for (auto* list : {&capstone.ledger.human, &capstone.ledger.llm})
+    for (Measurement& m : *list)
+      for (CaseResult& c : m.cases)
+        if (c.diagnosis) c.diagnosis->map.clear();
+  EXPECT_FALSE(has(html(), "class=\"map\""));
 }
 
 TEST_F(ReportTest, CodeKeepsItsLines) {

@@ -1,12 +1,7 @@
 #include "harness/project/ledger/machine.h"
 
-#include <sys/random.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include "harness/base/encode.h"
 #include "harness/base/files.h"
+#include "harness/base/random_id.h"
 #include "harness/base/text.h"
 
 namespace capstone {
@@ -14,17 +9,6 @@ namespace {
 
 bool is_id(std::string_view text) {
   return text.size() == 16 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-Result<std::string> random_id() {
-  unsigned char raw[8];
-  ssize_t n;
-  do n = ::getrandom(raw, sizeof raw, 0);
-  while (n < 0 && errno == EINTR);
-  if (n != static_cast<ssize_t>(sizeof raw))
-    return fail(std::string("cannot draw random bytes: ") + std::strerror(errno), "getrandom", {},
-                ExitCode::kEnvironment);
-  return hex(raw);
 }
 
 }  // namespace
@@ -39,7 +23,7 @@ Result<std::string> machine_id(const fs::path& state_folder) {
   CAPSTONE_CHECK(make_folders(state_folder));
   CAPSTONE_TRY(FileLock lock, FileLock::acquire(state_folder / "machine-id.lock", true));
   if (std::string id = kept(); !id.empty()) return id;  // another process created it first
-  CAPSTONE_TRY(std::string id, random_id());
+  CAPSTONE_TRY(std::string id, random_id(8));
   CAPSTONE_CHECK(write_file_atomic(path, id + "\n"));
   return id;
 }
