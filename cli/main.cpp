@@ -45,6 +45,7 @@ namespace capstone::cli {
   COMMAND(doctor)                  \
   COMMAND(grade)                   \
   COMMAND(mark)                    \
+  COMMAND(grader)                  \
   COMMAND(gradebook)               \
   COMMAND(appeal)                  \
   COMMAND(class_views)             \

@@ -1,7 +1,6 @@
 #include "harness/workflows/second_marks.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "harness/base/files.h"
@@ -9,13 +8,6 @@
 
 namespace capstone::workflows {
 namespace {
-
-std::string folder_name(const std::string& grader) {
-  std::string name;
-  for (char c : grader)
-    name += std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ? c : '-';
-  return name.empty() ? "grader" : name;
-}
 
 // What must not appear in a blind copy: names, ids and addresses of its people.
 NameMask mask_for(const std::string& submission, const std::vector<Person>& people,
@@ -38,7 +30,7 @@ Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& 
   CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
   CAPSTONE_TRY(auto copies, agreement.assign(count, grader));
   BlindCopies made;
-  made.folder = out.empty() ? cohort.folder / "blind" / folder_name(grader) : workspace.cwd / out;
+  made.folder = out.empty() ? cohort.folder / "blind" / file_name_of(grader) : workspace.cwd / out;
   made.assigned = copies.size();
   for (const BlindCopy& copy : copies) {
     std::vector<Person> people;
