@@ -47,6 +47,7 @@ namespace capstone::cli {
   COMMAND(mark)                    \
   COMMAND(grader)                  \
   COMMAND(gradebook)               \
+  COMMAND(serve)                   \
   COMMAND(appeal)                  \
   COMMAND(class_views)             \
   COMMAND(export)                  \

@@ -78,6 +78,12 @@ Result<std::vector<Mark>> Marking::give(const Rubric& rubric, const std::string&
     marks.push_back(std::move(mark));
   }
   CAPSTONE_TRY(auto replaced, book_.add_marks(rubric, marks));
+  for (const Draft& draft : drafts) {
+    CAPSTONE_TRY(Statement done,
+                 database_.prepare("UPDATE draft SET undone=2 WHERE submission=? AND grader=? AND "
+                                   "criterion=? AND undone=0"));
+    CAPSTONE_CHECK(done.bind(submission).bind(grader).bind(draft.criterion).run());
+  }
   CAPSTONE_CHECK(transaction.commit());
   return replaced;
 }

@@ -118,7 +118,8 @@ class Marking {
   /// Takes back the last step. @return false: there is none.
   Result<bool> undo(const std::string& submission, const std::string& grader);
 
-  /// Gives marks from drafts, all or none: the items' points and texts are added to the grader's own.
+  /// Gives marks from drafts, all or none: the items' points and texts are added to the grader's own. The
+  /// stored drafts of these criteria end.
   /// @return the marks of other graders that these replace. @error as Gradebook::mark(); unknown item.
   Result<std::vector<Mark>> give(const Rubric& rubric, const std::string& submission,
                                  const std::string& grader, const std::vector<Draft>& drafts);

@@ -10,8 +10,8 @@ namespace {
 
 // One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision`,
 // `rejudgement`, `assignment`, `item_text` and `line_comment` are append-only; `submission` says which
-// attempt is the current one. A `draft` row is only ever flagged as undone. `token` and `secret` are SHA-256
-// of what the grader holds. The column `items` lists ids of `item`, separated by spaces.
+// attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token` and
+// `secret` are SHA-256 of what the grader holds. The column `items` lists ids of `item`, separated by spaces.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
