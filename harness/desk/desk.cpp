@@ -186,10 +186,10 @@ Result<void> Desk::App::run() {
   std::jthread preparing;
   if (options_.prepare)
     preparing = std::jthread([this](const std::stop_token& stop) { prepare_worklogs(stop); });
+  // Until the server has ended: a stop before it listens has no effect.
   const std::jthread watching([this](const std::stop_token& stop) {
-    while (!stop.stop_requested() && !interrupted())
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    server_.stop();
+    for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(100)))
+      if (interrupted()) server_.stop();
   });
   if (!server_.listen_after_bind() && !interrupted())
     return fail("the server has ended", options_.host, "run the command again", ExitCode::kEnvironment);

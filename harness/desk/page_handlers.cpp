@@ -83,7 +83,7 @@ Result<void> Desk::App::show(const Request& request, Response& response, const V
 Result<void> Desk::App::show_view(Response& response, const Result<std::string>& body) {
   std::vector<Notice> notices;
   if (!body) notices.push_back({body.error().what + ". " + body.error().hint, true});
-  CAPSTONE_TRY(const std::string html, page(templates_, "View", nullptr, notices, body ? *body : "", "view"));
+  CAPSTONE_TRY(const std::string html, page(templates_, "View", nullptr, notices, body ? *body : "", kView));
   response.set_content(html, "text/html; charset=utf-8");
   response.set_header("Content-Security-Policy", kStudentPolicy);
   return {};

@@ -21,6 +21,7 @@ Result<std::string> page(const PageTemplates& templates, const std::string& titl
   dict.SetValue("TITLE", to_utf8(title));
   dict.SetValue("CLASS", body_class);
   dict.SetValue("BODY", body);
+  if (body_class != kView) dict.ShowSection("SCRIPT");
   for (const Notice& notice : notices) {
     auto* note = dict.AddSectionDictionary("NOTICE");
     note->SetValue("TONE", notice.bad ? "bad" : "good");

@@ -24,6 +24,9 @@ struct Notice {
   bool bad = false;
 };
 
+/// The class of pages in the left half: they have no script.
+inline constexpr const char* kView = "view";
+
 /// The frame around each page. @param viewer  null: not logged in. @param body  HTML that this room made
 Result<std::string> page(const PageTemplates& templates, const std::string& title, const Viewer* viewer,
                          const std::vector<Notice>& notices, const std::string& body,

@@ -60,12 +60,12 @@ if (sheet) {
   setInterval(beat, 30000);
 
   let now = -1;
-  const go = to => {
+  const go = (to, scroll = true) => {
     if (now >= 0) criteria[now].classList.remove("now");
     now = Math.max(0, Math.min(criteria.length - 1, to));
     criteria[now].classList.add("now");
     criteria[now].focus({preventScroll: true});
-    criteria[now].scrollIntoView({block: "nearest"});
+    if (scroll) criteria[now].scrollIntoView({block: "nearest"});
   };
   criteria.forEach((criterion, i) => criterion.addEventListener("focusin", event => {
     if (event.target !== criterion && now !== i) {
@@ -102,5 +102,5 @@ if (sheet) {
   addEventListener("keydown", keys);
   const view = document.querySelector("iframe");
   view.addEventListener("load", () => view.contentWindow.addEventListener("keydown", keys));
-  go(0);
+  go(0, false);
 }

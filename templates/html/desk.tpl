@@ -9,7 +9,7 @@
 <title>{{TITLE}}</title>
 <link rel="stylesheet" href="/page.css">
 <link rel="stylesheet" href="/desk.css">
-<script src="/desk.js" defer></script>
+{{#SCRIPT}}<script src="/desk.js" defer></script>{{/SCRIPT}}
 </head>
 <body class="desk {{CLASS}}">
 {{#USER}}<header class="bar"><nav aria-label="Pages"><a href="/">Sheets</a><a href="/items">Items</a><a href="/progress">Progress</a>{{#OWNER}}<a href="/publish">Publish</a>{{/OWNER}}</nav><span id="status" role="status"></span><form method="post" action="/logout" enctype="multipart/form-data"><input type="hidden" name="token" value="{{TOKEN}}"><span class="fine">{{NAME}}</span> <button>Log out</button></form></header>
