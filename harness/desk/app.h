@@ -89,6 +89,8 @@ class Desk::App {
   std::mutex mutex_;
   workflows::OpenCohort cohort_;
   Marking marking_;
+  std::map<std::string, std::pair<std::string, std::optional<NameMask>>>
+      masks_;                                           ///< by submission, with its digest
   std::map<std::string, std::string> codes_;            ///< submission by code
   std::map<std::string, std::vector<Notice>> waiting_;  ///< notices by session, for its next page
 };

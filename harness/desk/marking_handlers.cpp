@@ -52,10 +52,9 @@ void mask_evidence(Json& evidence, const NameMask& mask) {
 }  // namespace
 
 Result<GradebookRow> Desk::App::row_of(const std::string& name) {
-  CAPSTONE_TRY(auto rows, cohort_.book.rows(cohort_.rubric));
-  for (GradebookRow& row : rows)
-    if (row.submission == name) return std::move(row);
-  return fail("the submission has no people", name, "grade it again", ExitCode::kInternal);
+  CAPSTONE_TRY(auto rows, cohort_.book.rows(cohort_.rubric, name));
+  if (rows.empty()) return fail("the submission has no people", name, "grade it again", ExitCode::kInternal);
+  return std::move(rows.front());
 }
 
 Result<void> Desk::App::show_sheet(const Request& request, Response& response, const Viewer& viewer,

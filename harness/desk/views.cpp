@@ -52,13 +52,14 @@ std::string sizes_text(const Json& sizes) {
   return join(parts, ", ");
 }
 
+// The machine's own words hold no name; the place may be in a file that the student named.
 void add_failure(std::vector<Block>& blocks, const Looked& looked, const CaseResult& bad) {
   FactsBlock facts;
   auto fact = [&](const char* label, const std::string& text) {
-    if (!text.empty()) facts.facts.emplace_back(label, Cell{looked.shown(text)});
+    if (!text.empty()) facts.facts.emplace_back(label, Cell{text});
   };
   fact("First failure", bad.problem);
-  fact("Where", bad.where);
+  fact("Where", looked.shown(bad.where));
   fact("Case", fmt::format("{} ({}){}{}", bad.id, sizes_text(bad.sizes),
                            bad.schedule.empty() ? "" : ", schedule ", bad.schedule));
   if (bad.diagnosis) {
@@ -241,7 +242,9 @@ Result<std::string> machine_body(const PageTemplates& templates, const Looked& l
                                  const fs::path& cohort) {
   CAPSTONE_TRY(const SubmissionResult result, read_result(looked.folder / "result.json"));
   Figure figure{"machine", "", {}};
-  if (!result.why.empty()) figure.blocks.push_back(NoteBlock{looked.shown(result.why), Tone::kBad});
+  const auto findings = result.all_findings();
+  if (!result.why.empty() && std::find(findings.begin(), findings.end(), result.why) == findings.end())
+    figure.blocks.push_back(NoteBlock{looked.shown(result.why), Tone::kBad});
   add_findings(figure.blocks, looked, result);
   for (const Measurement& m : result.judged) {
     figure.blocks.push_back(HeadingBlock{fmt::format(

@@ -177,15 +177,21 @@ Result<void> Gradebook::require_member(const std::string& submission, const std:
   return fail("no member '" + member + "'", submission, "its members: " + join(keys, ", "));
 }
 
-Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
+Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric, const std::string& only) const {
+  auto narrowed = [&](const char* query, const char* condition, const char* rest) -> Result<Statement> {
+    CAPSTONE_TRY(Statement statement,
+                 database_->prepare(std::string(query) + (only.empty() ? "" : condition) + rest));
+    if (!only.empty()) statement.bind(only);
+    return statement;
+  };
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < rubric.criteria.size(); ++i) places[rubric.criteria[i].id] = i;
   // Ids grow, so the last row of each (submission, member, criterion) is its latest mark.
   std::map<std::string, std::vector<Mark>> marks;
-  CAPSTONE_TRY(
-      Statement given,
-      database_->prepare("SELECT submission, member, criterion, points, reason, grader, time, digest, "
-                         "items, own_points, own_reason FROM mark ORDER BY id"));
+  CAPSTONE_TRY(Statement given,
+               narrowed("SELECT submission, member, criterion, points, reason, grader, time, digest, "
+                        "items, own_points, own_reason FROM mark",
+                        " WHERE submission=?", " ORDER BY id"));
   for (;;) {
     CAPSTONE_TRY(bool row, given.step());
     if (!row) break;
@@ -200,8 +206,9 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
   // The last published marks of every person, by criterion.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> shown;
   CAPSTONE_TRY(Statement published,
-               database_->prepare("SELECT submission, person, criterion, points, reason FROM published WHERE "
-                                  "publication = (SELECT max(id) FROM publication)"));
+               narrowed("SELECT submission, person, criterion, points, reason FROM published WHERE "
+                        "publication = (SELECT max(id) FROM publication)",
+                        " AND submission=?", ""));
   for (;;) {
     CAPSTONE_TRY(bool row, published.step());
     if (!row) break;
@@ -211,10 +218,10 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
   CAPSTONE_TRY(auto grace, all_grace());
   std::vector<GradebookRow> rows;
   CAPSTONE_TRY(Statement all,
-               database_->prepare(
-                   "SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, "
-                   "m.email, s.submitted, s.deadline "
-                   "FROM submission s JOIN member m ON m.submission = s.name ORDER BY s.name, m.place"));
+               narrowed("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, "
+                        "m.email, s.submitted, s.deadline "
+                        "FROM submission s JOIN member m ON m.submission = s.name",
+                        " WHERE s.name=?", " ORDER BY s.name, m.place"));
   for (;;) {
     CAPSTONE_TRY(bool more, all.step());
     if (!more) return rows;

@@ -85,8 +85,8 @@ class Gradebook {
   /// @return the number of rows. @error `by` is empty.
   Result<int> publish(const Rubric& rubric, const std::string& by);
 
-  /// All rows, sorted by submission, then by member.
-  Result<std::vector<GradebookRow>> rows(const Rubric& rubric) const;
+  /// All rows, sorted by submission, then by member. @param only  of this submission; empty: of all
+  Result<std::vector<GradebookRow>> rows(const Rubric& rubric, const std::string& only = {}) const;
   /// The same rows, with only the marks of the last publication.
   Result<std::vector<GradebookRow>> published_rows(const Rubric& rubric) const;
   /// The judgements, marks and publications of one submission, oldest first.

@@ -65,7 +65,7 @@ Result<std::optional<std::string>> Marking::claim_next(const Rubric& rubric, con
   const bool only_assigned = std::any_of(
       all.begin(), all.end(), [&](const Grader& one) { return one.name == grader && one.only_assigned; });
   std::optional<std::tuple<bool, int, std::string>>
-      best;  // failed ones last; own claim, assigned, free; name
+      best;  // without a judgement: last; own claim, assigned, free; name
   for (const GradebookRow& row : rows) {
     if (!waits_for_marks(row) || std::find(skip.begin(), skip.end(), row.submission) != skip.end()) continue;
     const auto claim = held.find(row.submission);
@@ -73,7 +73,11 @@ Result<std::optional<std::string>> Marking::claim_next(const Rubric& rubric, con
     const auto owner = assigned.find(row.submission);
     const bool mine = owner != assigned.end() && owner->second == grader;
     if (!mine && (only_assigned || owner != assigned.end())) continue;
-    std::tuple choice{row.state == "failed", claim != held.end() ? 0 : mine ? 1 : 2, row.submission};
+    std::tuple choice{row.state != "graded" && row.state != "needs_mentor",
+                      claim != held.end() ? 0
+                      : mine              ? 1
+                                          : 2,
+                      row.submission};
     if (!best || choice < *best) best = std::move(choice);
   }
   if (!best) return std::nullopt;
