@@ -47,7 +47,9 @@ namespace capstone::cli {
   COMMAND(doctor)                  \
   COMMAND(grade)                   \
   COMMAND(mark)                    \
+  COMMAND(grader)                  \
   COMMAND(gradebook)               \
+  COMMAND(serve)                   \
   COMMAND(appeal)                  \
   COMMAND(class_views)             \
   COMMAND(export)                  \

@@ -38,6 +38,7 @@ endif()
 # libxml2 serves formats that we do not read (xar); the linker leaves it out.
 capstone_pkg(archive libarchive archive acl attr nettle lzma zstd lz4 bz2 z)
 capstone_pkg(seccomp libseccomp seccomp)
+# With the flags of the distribution: they are part of the layout of its classes.
 capstone_pkg(httplib cpp-httplib)
 if(NOT CAPSTONE_LIBRARIES_ONLY)
   find_package(CLI11 REQUIRED)

@@ -10,6 +10,8 @@
 #include "cli/show_grades.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
+#include "harness/course/gradebook/backup.h"
+#include "harness/course/gradebook/find_submission.h"
 #include "harness/course/gradebook/lateness.h"
 #include "harness/workflows/class_progress.h"
 #include "harness/workflows/compare_kernels.h"
@@ -25,7 +27,7 @@ struct GradebookArguments {
   std::string cohort = "graded", format = "text", name, grader, reason, member;
   double days = 0, least = 40;
   int count = 5;
-  std::string folder, out, roster;
+  std::string folder = "graded", out, roster;
   std::vector<std::string> progress;
 };
 
@@ -174,7 +176,9 @@ Result<ExitCode> show_progress(const Context& context, const GradebookArguments&
 
 Result<ExitCode> show_history(const Context& context, const GradebookArguments& arguments) {
   CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
-  CAPSTONE_TRY(auto entries, cohort.book.history(arguments.name));
+  CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));
+  CAPSTONE_TRY(const std::string name, find_submission(rows, arguments.name));
+  CAPSTONE_TRY(auto entries, cohort.book.history(name));
   for (const HistoryEntry& entry : entries) context.terminal.out(entry.time + "  " + entry.text);
   return ExitCode::kDone;
 }
@@ -188,13 +192,36 @@ Result<ExitCode> publish(const Context& context, const GradebookArguments& argum
   return ExitCode::kDone;
 }
 
+Result<ExitCode> back_up(const Context& context, const GradebookArguments& arguments) {
+  const fs::path file = context.cwd / arguments.out;
+  CAPSTONE_CHECK(back_up_gradebook(context.cwd / arguments.cohort, file));
+  context.terminal.out(file.string());
+  return ExitCode::kDone;
+}
+
+Result<ExitCode> verify(const Context& context, const GradebookArguments& arguments) {
+  std::error_code code;
+  fs::path file = (context.cwd / arguments.folder).lexically_normal();
+  if (fs::is_directory(file, code)) file /= "gradebook.sqlite";
+  CAPSTONE_TRY(const GradebookCheck check, verify_gradebook(file));
+  for (const std::string& problem : check.problems) context.terminal.out(problem);
+  if (!check.problems.empty())
+    return fail(fmt::format("the gradebook is damaged in {} places", check.problems.size()), file.string(),
+                "restore it from a backup");
+  context.terminal.out(
+      fmt::format("{}: whole; {} submissions, {} marks", file.string(), check.submissions, check.marks));
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> grace(const Context& context, const GradebookArguments& arguments) {
   CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, arguments.cohort));
   const std::optional<std::string> member =
       arguments.member.empty() ? std::nullopt : std::optional(arguments.member);
-  CAPSTONE_CHECK(cohort.book.grant_grace(arguments.name, member, arguments.days, arguments.reason,
+  CAPSTONE_TRY(const auto rows, cohort.book.rows(cohort.rubric));
+  CAPSTONE_TRY(const std::string name, find_submission(rows, arguments.name));
+  CAPSTONE_CHECK(cohort.book.grant_grace(name, member, arguments.days, arguments.reason,
                                          arguments.grader.empty() ? context.user : arguments.grader));
-  context.terminal.out(fmt::format("{}: {:g} days of grace", arguments.name, arguments.days));
+  context.terminal.out(fmt::format("{}: {:g} days of grace", name, arguments.days));
   return ExitCode::kDone;
 }
 
@@ -251,23 +278,32 @@ void add_gradebook(CLI::App& app, Context& context, Action& action) {
   comparing->add_option("--least", a->least, "smallest share to list [%] (default 40)")
       ->check(CLI::Range(1.0, 100.0));
   add_cohort_option(*comparing, a->cohort);
-  command->callback(
-      [&context, &action, a, history, publishing, granting, assigning, merging, agreeing, comparing] {
-        action = [&context, a, history, publishing, granting, assigning, merging, agreeing,
-                  comparing]() -> Result<ExitCode> {
-          if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
-            CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
-            if (assigning->parsed()) return assign_copies(context, cohort, *a);
-            if (merging->parsed()) return merge_copies(context, cohort, a->folder);
-            return agreeing->parsed() ? show_agreement(context, cohort)
-                                      : compare_kernels(context, cohort, a->least);
-          }
-          if (!a->progress.empty()) return show_progress(context, *a);
-          if (history->parsed()) return show_history(context, *a);
-          if (granting->parsed()) return grace(context, *a);
-          return publishing->parsed() ? publish(context, *a) : show(context, *a);
-        };
-      });
+  auto* backing =
+      command->add_subcommand("backup", "copy the gradebook to a new file, also while it is in use");
+  backing->add_option("file", a->out, "the copy; must not exist")->required();
+  add_cohort_option(*backing, a->cohort);
+  auto* verifying = command->add_subcommand("verify", "check that a gradebook or a backup is whole");
+  verifying->add_option("file", a->folder, "a backup, or a cohort's folder (default graded/)")
+      ->default_str("graded");
+  command->callback([&context, &action, a, history, publishing, granting, assigning, merging, agreeing,
+                     comparing, backing, verifying] {
+    action = [&context, a, history, publishing, granting, assigning, merging, agreeing, comparing, backing,
+              verifying]() -> Result<ExitCode> {
+      if (backing->parsed()) return back_up(context, *a);
+      if (verifying->parsed()) return verify(context, *a);
+      if (assigning->parsed() || merging->parsed() || agreeing->parsed() || comparing->parsed()) {
+        CAPSTONE_TRY(OpenCohort cohort, open_cohort(context, a->cohort));
+        if (assigning->parsed()) return assign_copies(context, cohort, *a);
+        if (merging->parsed()) return merge_copies(context, cohort, a->folder);
+        return agreeing->parsed() ? show_agreement(context, cohort)
+                                  : compare_kernels(context, cohort, a->least);
+      }
+      if (!a->progress.empty()) return show_progress(context, *a);
+      if (history->parsed()) return show_history(context, *a);
+      if (granting->parsed()) return grace(context, *a);
+      return publishing->parsed() ? publish(context, *a) : show(context, *a);
+    };
+  });
 }
 
 }  // namespace capstone::cli

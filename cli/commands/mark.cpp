@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -10,7 +9,7 @@
 #include "cli/judge_flags.h"
 #include "harness/base/files.h"
 #include "harness/base/text.h"
-#include "harness/workflows/cohort.h"
+#include "harness/workflows/mark_sheets.h"
 
 namespace capstone::cli {
 namespace {
@@ -18,63 +17,28 @@ namespace {
 struct MarkArguments {
   std::string name, cohort = "graded", criterion, reason, from, grader, member;
   std::optional<double> points;
-  bool next = false;
+  bool next = false, take = false;
 };
 
-bool wants_marks(const GradebookRow& row) {
-  return row.state != "failed" && std::any_of(row.marks.begin(), row.marks.end(), [](const auto& mark) {
-           return !mark || mark->earlier_version;
-         });
-}
-
-// One sheet after the other, until none is left or one comes back without a mark.
 Result<ExitCode> mark_next(const Context& context, workflows::OpenCohort& cohort,
                            const MarkArguments& arguments, const std::string& grader) {
   if (context.editor.empty())
     return fail("no editor", {},
                 "set VISUAL or EDITOR, for example EDITOR=nano; or give marks with --from marks.csv",
                 ExitCode::kEnvironment);
-  CAPSTONE_TRY(Comments comments, cohort.comments());
-  for (int done = 0;; ++done) {
-    CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
-    const GradebookRow* row = nullptr;
-    for (const GradebookRow& candidate : rows)
-      if (!row && wants_marks(candidate) &&
-          (arguments.name.empty() || arguments.name == candidate.submission))
-        row = &candidate;
-    if (!row) {
-      context.terminal.out(done ? fmt::format("{} marked; nothing waits for marks", done)
-                                : "nothing waits for marks");
-      return ExitCode::kDone;
-    }
-    // A sheet that was left half filled in, or with a mistake, is opened again.
-    const fs::path sheet = cohort.folder / "marking" / (row->submission + ".yaml");
-    std::error_code code;
-    CAPSTONE_CHECK(make_folders(sheet.parent_path()));
-    if (!fs::exists(sheet, code))
-      CAPSTONE_CHECK(write_file_atomic(
-          sheet, marking_sheet(*row, cohort.rubric, cohort.evidence_of(row->submission), comments)));
+  workflows::MarkingRound round{arguments.name, grader, arguments.take, {}};
+  round.edit = [&](const fs::path& sheet) -> Result<void> {
     const std::string command = context.editor + " '" + replace_all(sheet.string(), "'", "'\\''") + "'";
-    if (std::system(command.c_str()) != 0)
-      return fail("the editor failed: " + context.editor, sheet.string(),
-                  "the sheet is kept; run the command again");
-    CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
-    CAPSTONE_TRY(auto marks, read_sheet(text, sheet.string(), row->submission, grader, comments));
-    // Marks that did not change are not given again.
-    std::erase_if(marks, [&](const Mark& mark) {
-      return std::any_of(row->marks.begin(), row->marks.end(), [&](const auto& old) {
-        return old && !old->earlier_version && old->criterion == mark.criterion &&
-               old->points == mark.points && old->reason == mark.reason;
-      });
-    });
-    if (marks.empty()) {
-      context.terminal.out(fmt::format("{}: no marks; the next time begins here", row->submission));
-      return ExitCode::kDone;
-    }
-    CAPSTONE_CHECK(cohort.book.mark(cohort.rubric, marks));
-    fs::remove(sheet, code);
-    context.terminal.say(fmt::format("{}: {} marks", row->submission, marks.size()));
-  }
+    if (std::system(command.c_str()) == 0) return {};
+    return fail("the editor failed: " + context.editor, sheet.string(),
+                "the sheet is kept; run the command again");
+  };
+  CAPSTONE_TRY(const auto outcome, workflows::mark_sheets(cohort, round, context.progress()));
+  const std::string done = outcome.marked ? fmt::format("{} marked; ", outcome.marked) : "";
+  context.terminal.out(outcome.stopped_at.empty()
+                           ? done + "nothing waits for marks"
+                           : fmt::format("{}: no marks; the next time begins here", outcome.stopped_at));
+  return ExitCode::kDone;
 }
 
 Result<ExitCode> mark(const Context& context, const MarkArguments& arguments) {
@@ -102,7 +66,8 @@ Result<ExitCode> mark(const Context& context, const MarkArguments& arguments) {
     if (!arguments.member.empty()) one.member = arguments.member;
     marks.push_back(std::move(one));
   }
-  CAPSTONE_CHECK(cohort.book.mark(cohort.rubric, marks));
+  CAPSTONE_TRY(const auto notes, workflows::give_marks(cohort, marks));
+  for (const std::string& note : notes) context.terminal.say("note: " + note);
   context.terminal.out(fmt::format("{} mark{} kept as draft{}; `capstone gradebook publish` shows them",
                                    marks.size(), marks.size() == 1 ? "" : "s", marks.size() == 1 ? "" : "s"));
   return ExitCode::kDone;
@@ -113,7 +78,7 @@ Result<ExitCode> mark(const Context& context, const MarkArguments& arguments) {
 void add_mark(CLI::App& app, Context& context, Action& action) {
   auto* command = app.add_subcommand("mark", "for mentors: give marks; drafts until `gradebook publish`");
   auto a = std::make_shared<MarkArguments>();
-  command->add_option("name", a->name, "the submission, as `gradebook` lists it");
+  command->add_option("name", a->name, "the submission, or a person's name, id or e-mail address");
   add_cohort_option(*command, a->cohort);
   command->add_option("--criterion", a->criterion,
                       "a criterion of the rubric: correctness, depth, head_to_head, honesty");
@@ -121,9 +86,14 @@ void add_mark(CLI::App& app, Context& context, Action& action) {
   command->add_option("--reason", a->reason,
                       "what the student will read; @name inserts a comment of COHORT/comments.yaml");
   command->add_option("--member", a->member, "of a team: only this member (id, or name without an id)");
-  command->add_option("--grader", a->grader, "who gives the mark (default: your user name)");
-  auto* next = command->add_flag(
-      "--next", a->next, "open a sheet for each submission that waits for marks ($VISUAL or $EDITOR)");
+  command->add_option(
+      "--grader", a->grader,
+      "who gives the mark (default: your user name); a name of `grader list`, if there are any");
+  auto* next = command->add_flag("--next", a->next,
+                                 "claim and open a sheet for each submission that waits for marks ($VISUAL "
+                                 "or $EDITOR); failed ones last");
+  command->add_flag("--take", a->take, "with NAME --next: also if another grader has the sheet open")
+      ->needs(next);
   command
       ->add_option("--from", a->from, "a CSV with name,criterion,points,reason; all rows or none are taken")
       ->excludes(next);

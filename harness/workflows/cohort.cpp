@@ -1,5 +1,8 @@
 #include "harness/workflows/cohort.h"
 
+#include <cctype>
+
+#include "harness/base/digest.h"
 #include "harness/base/files.h"
 #include "harness/course/submissions.h"
 
@@ -13,6 +16,13 @@ Json OpenCohort::evidence_of(const std::string& submission) const {
   auto text = read_file(folder_of(submission) / "score_sheet.json", 64u << 20);
   Json json = text ? parse_json(*text) : Json();
   return json.is_object() ? json : Json::object();
+}
+
+std::string file_name_of(const std::string& grader) {
+  std::string name;
+  for (char c : grader)
+    name += std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ? c : '-';
+  return name == grader && !name.empty() ? name : name + "-" + sha256_hex(grader).substr(0, 6);
 }
 
 Result<OpenCohort> open_cohort(const Workspace& workspace, const std::string& folder) {

@@ -25,6 +25,9 @@ struct OpenCohort {
   Result<Comments> comments() const { return read_comments(folder / "comments.yaml"); }
 };
 
+/// A grader's name as the name of a folder: different for different graders.
+std::string file_name_of(const std::string& grader);
+
 /// @error no gradebook there; damaged.
 Result<OpenCohort> open_cohort(const Workspace& workspace, const std::string& folder);
 

@@ -96,4 +96,10 @@ Result<ReportOutcome> report(const std::string& out, const Workspace& workspace)
   return outcome;
 }
 
+Result<std::string> worklog_page(const Project& project, const Workspace& workspace) {
+  CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
+  CAPSTONE_TRY(const ReportFiles files, render_report(input_of(project, ledger, workspace)));
+  return files.at("worklog.html");
+}
+
 }  // namespace capstone::workflows

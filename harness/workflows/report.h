@@ -37,4 +37,8 @@ enum class ReportState { kMissing, kStale, kCurrent };
 Result<ReportState> state_of_report(const Project& project, const LedgerView& ledger,
                                     const Workspace& workspace);
 
+/// The worklog of any project as one page of HTML, with its figures. Nothing is written.
+/// @error worklog.md or the ledger cannot be read; a template is missing.
+Result<std::string> worklog_page(const Project& project, const Workspace& workspace);
+
 }  // namespace capstone::workflows

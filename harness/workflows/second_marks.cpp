@@ -1,25 +1,15 @@
 #include "harness/workflows/second_marks.h"
 
 #include <algorithm>
-#include <cctype>
-#include <map>
 
 #include "harness/base/files.h"
-#include "harness/course/gradebook/blind.h"
 
 namespace capstone::workflows {
-namespace {
-
-std::string folder_name(const std::string& grader) {
-  std::string name;
-  for (char c : grader)
-    name += std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 ? c : '-';
-  return name.empty() ? "grader" : name;
-}
-
-// What must not appear in a blind copy: names, ids and addresses of its people.
-NameMask mask_for(const std::string& submission, const std::vector<Person>& people,
-                  const std::map<std::string, ResultSummary>& summaries) {
+NameMask mask_of(const std::string& submission, const std::vector<GradebookRow>& rows,
+                 const std::map<std::string, ResultSummary>& summaries) {
+  std::vector<Person> people;
+  for (const GradebookRow& row : rows)
+    if (row.submission == submission) people.push_back(row.person);
   std::vector<std::string> also{submission};
   if (auto summary = summaries.find(submission); summary != summaries.end()) {
     const Origin& origin = summary->second.origin;
@@ -27,8 +17,6 @@ NameMask mask_for(const std::string& submission, const std::vector<Person>& peop
   }
   return NameMask(people, also);
 }
-
-}  // namespace
 
 Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& cohort, int count,
                                         const std::string& grader, const std::string& out) {
@@ -38,20 +26,16 @@ Result<BlindCopies> assign_blind_copies(const Workspace& workspace, OpenCohort& 
   CAPSTONE_TRY(GraderAgreement agreement, GraderAgreement::open(cohort.folder));
   CAPSTONE_TRY(auto copies, agreement.assign(count, grader));
   BlindCopies made;
-  made.folder = out.empty() ? cohort.folder / "blind" / folder_name(grader) : workspace.cwd / out;
+  made.folder = out.empty() ? cohort.folder / "blind" / file_name_of(grader) : workspace.cwd / out;
   made.assigned = copies.size();
   for (const BlindCopy& copy : copies) {
-    std::vector<Person> people;
     const GradebookRow* one = nullptr;
     for (const GradebookRow& row : rows)
-      if (row.submission == copy.submission) {
-        people.push_back(row.person);
-        one = &row;
-      }
+      if (row.submission == copy.submission) one = &row;
     if (!one) continue;  // every submission has a member
     CAPSTONE_CHECK(write_blind_copy(made.folder / copy.code, copy.code, cohort.project_of(copy.submission),
                                     *one, cohort.rubric, cohort.evidence_of(copy.submission), comments,
-                                    mask_for(copy.submission, people, summaries)));
+                                    mask_of(copy.submission, rows, summaries)));
     made.sheets.push_back(made.folder / copy.code / "marks.yaml");
   }
   return made;

@@ -1,12 +1,19 @@
 #pragma once
 // Second marks: blind copies for a second mentor, and how far two mentors agree.
+#include <map>
 #include <string>
 #include <vector>
 
 #include "harness/course/gradebook/agreement.h"
+#include "harness/course/gradebook/blind.h"
 #include "harness/workflows/cohort.h"
 
 namespace capstone::workflows {
+
+/// What must not be seen where a submission is marked without its authors' names: names, ids and addresses of
+/// its people.
+NameMask mask_of(const std::string& submission, const std::vector<GradebookRow>& rows,
+                 const std::map<std::string, ResultSummary>& summaries);
 
 struct BlindCopies {
   std::filesystem::path folder;

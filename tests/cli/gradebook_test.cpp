@@ -1,4 +1,8 @@
 // What a mentor does after the night: marks, a second version, publishing, and the tables.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -86,15 +90,109 @@ TEST_F(Gradebook, NextOpensASheetASubmissionAndResumes) {
   EXPECT_EQ(first.code, 0) << first;
   EXPECT_TRUE(says(first.err, "ada: 4 marks"));
   EXPECT_TRUE(says(first.out, "eve: no marks; the next time begins here"));
-  std::string sheet = slurp(home_ / "graded" / "marking" / "eve.yaml");
+  std::string sheet = slurp(home_ / "graded" / "marking" / "Grace" / "eve.yaml");
   EXPECT_TRUE(says(sheet, "judged again: PASS")) << "the evidence stands in the sheet";
   spit(home_ / "left", "1");
   Outcome second = capstone({"mark", "--next", "--grader", "Grace"}, how);
   EXPECT_TRUE(says(second.err, "eve: 4 marks")) << second;
   EXPECT_TRUE(says(second.out, "nothing waits for marks"));
-  EXPECT_FALSE(fs::exists(home_ / "graded" / "marking" / "eve.yaml"));
+  EXPECT_FALSE(fs::exists(home_ / "graded" / "marking" / "Grace" / "eve.yaml"));
   Outcome none = capstone({"mark", "--next"}, {.env = {{"EDITOR", ""}, {"VISUAL", ""}}});
   EXPECT_EQ(none.code, 3) << none;
+}
+
+// An editor that waits until `go` exists has its sheet open for as long as the test wants.
+TEST_F(Gradebook, TwoMentorsAreGivenTwoSheets) {
+  spit(home_ / "edit.sh",
+       "#!/bin/sh\necho \"$1\" >> opened\nwhile [ ! -e go ]; do sleep 0.05; done\n"
+       "sed -i \"s/^    points: $/    points: 5/; s/^    reason: $/    reason: by $WHO/\" \"$1\"\n");
+  auto mentor = [&](const std::string& who) {
+    return start({"mark", "--next", "--grader", who},
+                 {.env = {{"EDITOR", "sh " + (home_ / "edit.sh").string()}, {"VISUAL", ""}, {"WHO", who}}});
+  };
+  Child eva = mentor("eva"), tom = mentor("tom");
+  auto opened = [&] { return fs::exists(home_ / "opened") ? slurp(home_ / "opened") : std::string(); };
+  for (int i = 0; i < 2400 && std::ranges::count(opened(), '\n') < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::string both = opened();
+  EXPECT_EQ(std::ranges::count(both, '\n'), 2) << both;
+  EXPECT_NE(both.find("ada.yaml"), std::string::npos) << both;
+  EXPECT_NE(both.find("eve.yaml"), std::string::npos) << both;
+  spit(home_ / "go", "");
+  for (Child* child : {&eva, &tom}) {
+    const auto ended = child->finish(std::chrono::seconds(60));
+    EXPECT_EQ(ended.status, 0) << ended.err;
+  }
+  // Whoever ends first is offered nothing more: the other sheet is claimed or marked.
+  const std::string ada = capstone({"gradebook", "history", "ada"}).out,
+                    eve = capstone({"gradebook", "history", "eve"}).out;
+  EXPECT_NE(ada.find("by eva") != std::string::npos, ada.find("by tom") != std::string::npos) << ada;
+  EXPECT_NE(eve.find("by eva") != std::string::npos, eve.find("by tom") != std::string::npos) << eve;
+}
+
+TEST_F(Gradebook, AMistakeInASheetOpensTheEditorAgainAndLosesNothing) {
+  // The first time it types what is no YAML, the second time it corrects that.
+  spit(home_ / "edit.sh",
+       "#!/bin/sh\nif [ -e once ]; then [ -e second ] || cp \"$1\" second; sed -i 's/points: many/points: "
+       "5/' \"$1\"; exit 0; fi\n"
+       "touch once\nsed -i '0,/points: $/s//points: many/; 0,/reason: $/s//reason: typed for an hour/' "
+       "\"$1\"\n");
+  const How how{.env = {{"EDITOR", "sh " + (home_ / "edit.sh").string()}, {"VISUAL", ""}}};
+  Outcome round = capstone({"mark", "ada", "--next", "--grader", "Grace"}, how);
+  EXPECT_EQ(round.code, 0) << round;
+  const std::string second = slurp(home_ / "second");
+  EXPECT_TRUE(second.starts_with("#! the points 'many' are not a number (line ")) << second;
+  EXPECT_TRUE(says(second, "typed for an hour"));
+  EXPECT_TRUE(
+      says(capstone({"gradebook", "history", "ada"}).out, "correctness 5 by Grace: typed for an hour"));
+}
+
+TEST_F(Gradebook, WhoeverReplacesAMarkIsTold) {
+  ASSERT_EQ(
+      capstone({"mark", "ada", "--criterion", "depth", "--points", "24", "--reason", "x", "--grader", "eva"})
+          .code,
+      0);
+  Outcome second = mark({"1815", "--criterion", "depth", "--points", "20", "--reason", "y"});
+  EXPECT_EQ(second.code, 0) << second;
+  EXPECT_TRUE(says(second.err, "note: ada, depth: this replaces 24 by eva at "));
+  const std::string history = capstone({"gradebook", "history", "Ada Lovelace"}).out;
+  EXPECT_TRUE(says(history, "depth 24 by eva"));
+  EXPECT_TRUE(says(history, "depth 20 by Grace"));
+}
+
+TEST_F(Gradebook, MarkingIsDividedAndAStrangersNameRefused) {
+  for (const char* who : {"eva", "tom"}) {
+    Outcome added = capstone({"grader", "add", who});
+    EXPECT_EQ(added.code, 0) << added;
+    EXPECT_EQ(added.out.size(), 65u) << "a token and nothing else, for scripts";
+  }
+  Outcome divided = capstone({"grader", "divide", "--share", "eva", "--share", "tom"});
+  EXPECT_EQ(divided.code, 0) << divided;
+  EXPECT_TRUE(says(divided.out, "eva: 1 assigned"));
+  EXPECT_TRUE(says(divided.out, "tom: 1 assigned"));
+  EXPECT_TRUE(
+      says(capstone({"grader", "divide", "--share", "eva"}).out, "every submission is assigned already"));
+  Outcome stranger = mark({"ada", "--criterion", "depth", "--points", "1", "--reason", "x"});
+  EXPECT_EQ(stranger.code, 2) << stranger;
+  EXPECT_TRUE(says(stranger.err, "no grader is called 'Grace'"));
+  Outcome unknown = capstone({"grader", "divide", "--again", "--share", "zoe"});
+  EXPECT_EQ(unknown.code, 2) << unknown;
+  spit(home_ / "sections.csv", "name,id,section\nAda Lovelace,1815,A\nEve,7,B\n");
+  Outcome sections = capstone({"grader", "divide", "--again", "--roster", "sections.csv", "--section",
+                               "A=tom", "--section", "B=tom"});
+  EXPECT_TRUE(says(sections.out, "tom: 2 assigned")) << sections;
+  EXPECT_TRUE(says(capstone({"grader", "list"}).out, "tom"));
+  EXPECT_EQ(capstone({"grader", "remove", "tmo"}).code, 2);
+  EXPECT_EQ(capstone({"grader", "remove", "tom"}).code, 0);
+}
+
+TEST_F(Gradebook, ABackupIsMadeOnceAndVerified) {
+  ASSERT_EQ(mark({"ada", "--criterion", "depth", "--points", "24", "--reason", "x"}).code, 0);
+  EXPECT_EQ(capstone({"gradebook", "backup", "copy.sqlite"}).code, 0);
+  EXPECT_EQ(capstone({"gradebook", "backup", "copy.sqlite"}).code, 2) << "it replaces nothing";
+  EXPECT_TRUE(says(capstone({"gradebook", "verify", "copy.sqlite"}).out, "whole; 2 submissions, 1 marks"));
+  EXPECT_TRUE(says(capstone({"gradebook", "verify"}).out, "whole"));
+  EXPECT_EQ(capstone({"gradebook", "verify", "nothing"}).code, 2);
 }
 
 TEST_F(Gradebook, DaysOfGraceStandInTableAndHistory) {
@@ -135,7 +233,7 @@ TEST_F(Gradebook, LatenessIsShownBesideGraceAndTakesNothingOff) {
       capstone({"mark", "--next", "--grader", "Grace"}, {.env = {{"EDITOR", "true"}, {"VISUAL", ""}}});
   EXPECT_EQ(sheet.code, 0) << sheet;
   EXPECT_TRUE(
-      says(slurp(home_ / "graded" / "marking" / "ada.yaml"),
+      says(slurp(home_ / "graded" / "marking" / "Grace" / "ada.yaml"),
            "submitted 2026-03-02T18:00:00Z: 1.3 d late, covered by 2 d of grace. No marks are deducted"));
   Outcome vague = again({"--deadline", "2026-03-01T12:00"});
   EXPECT_EQ(vague.code, 2) << vague;
@@ -273,7 +371,7 @@ TEST_F(Gradebook, ASecondMentorMarksBlindAndBothMarksStay) {
   assigned = capstone({"gradebook", "assign", "--double", "9", "--grader", "Eva Second"});
   EXPECT_TRUE(says(assigned.out, "1 blind copy for Eva Second: they have marked or been given all others"));
   int sheets = 0;
-  for (const auto& copy : fs::directory_iterator(home_ / "graded" / "blind" / "Eva-Second")) {
+  for (const auto& copy : fs::directory_iterator(home_ / "graded" / "blind" / "Eva-Second-5cf4e7")) {
     const std::string sheet = slurp(copy.path() / "marks.yaml");
     EXPECT_EQ(sheet.find("Ada"), std::string::npos);
     EXPECT_EQ(sheet.find("suggested"), std::string::npos);
@@ -287,7 +385,7 @@ TEST_F(Gradebook, ASecondMentorMarksBlindAndBothMarksStay) {
     ++sheets;
   }
   EXPECT_EQ(sheets, 2);
-  Outcome merged = capstone({"gradebook", "merge", "graded/blind/Eva-Second"});
+  Outcome merged = capstone({"gradebook", "merge", "graded/blind/Eva-Second-5cf4e7"});
   EXPECT_EQ(merged.code, 0) << merged;
   EXPECT_TRUE(says(merged.out, "2 second marks added"));
   EXPECT_TRUE(says(merged.out, "ada depth: 28 by Grace, 12 by Eva Second"));

@@ -80,6 +80,32 @@ Result<Database> Database::open(const std::filesystem::path& file) {
   return database;
 }
 
+Result<Database> Database::open_existing(const std::filesystem::path& file) {
+  std::error_code code;
+  if (!std::filesystem::exists(file, code))
+    return fail(
+        "no gradebook here", file.string(),
+        "it is made by `capstone grade SUBMISSIONS --out COHORT`; name that folder, or a backup of it");
+  return open(file);
+}
+
+Result<void> Database::copy_to(const Database& target) const {
+  constexpr int kAllPages = -1, kPauseMs = 10;
+  sqlite3_backup* backup = sqlite3_backup_init(target.handle_.get(), "main", handle_.get(), "main");
+  if (!backup) return complain(target.handle_.get());
+  // In one step, which takes milliseconds: with pauses between steps, a class that marks would make SQLite
+  // begin again and again.
+  int code = sqlite3_backup_step(backup, kAllPages);
+  for (int waited = 0; (code == SQLITE_BUSY || code == SQLITE_LOCKED) && waited < kPatienceMs;
+       waited += kPauseMs) {
+    sqlite3_sleep(kPauseMs);
+    code = sqlite3_backup_step(backup, kAllPages);
+  }
+  const int end = sqlite3_backup_finish(backup);
+  if (code == SQLITE_DONE && end == SQLITE_OK) return {};
+  return complain(end == SQLITE_OK ? handle_.get() : target.handle_.get());
+}
+
 Result<Statement> Database::prepare(std::string_view sql) const {
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr) !=

@@ -42,8 +42,12 @@ class Database {
  public:
   /// @error cannot be opened; not a database; locked by another program for more than ten seconds.
   static Result<Database> open(const std::filesystem::path& file);
+  /// As open(), for a file that must exist. @error also: no such file.
+  static Result<Database> open_existing(const std::filesystem::path& file);
   Result<Statement> prepare(std::string_view sql) const;
   Result<void> run(const char* sql) const;
+  /// Copies everything into another database, while this one may be in use. @error the database's message.
+  Result<void> copy_to(const Database& target) const;
 
  private:
   explicit Database(sqlite3* handle) : handle_(handle, sqlite3_close) {}

@@ -97,6 +97,10 @@ Result<Gradebook> Gradebook::open(const fs::path& cohort) {
   const fs::path file = cohort / "gradebook.sqlite";
   CAPSTONE_TRY(Database database, Database::open(file));
   CAPSTONE_CHECK(detail::bring_up_to_date(database, file));
+  // Marks and names are no business of other users of this machine. A folder of another owner stays as it is.
+  std::error_code code;
+  for (const fs::path& place : {cohort, file})
+    fs::permissions(place, fs::perms::others_all, fs::perm_options::remove, code);
   return Gradebook(std::make_unique<Database>(std::move(database)));
 }
 
@@ -155,6 +159,7 @@ Result<void> Gradebook::check(const Rubric& rubric, const Mark& mark) const {
     return fail("a mark without a reason", mark.submission + ", " + mark.criterion,
                 "add --reason TEXT: the student reads it, and you need it when they ask");
   if (trim(mark.grader).empty()) return fail("a mark without a grader", mark.submission, "add --grader NAME");
+  CAPSTONE_CHECK(require_grader(mark.grader));
   return mark.member ? require_member(mark.submission, *mark.member) : Result<void>();
 }
 
@@ -172,47 +177,38 @@ Result<void> Gradebook::require_member(const std::string& submission, const std:
   return fail("no member '" + member + "'", submission, "its members: " + join(keys, ", "));
 }
 
-Result<void> Gradebook::mark(const Rubric& rubric, const std::vector<Mark>& marks) {
-  CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
-  for (const Mark& mark : marks) {
-    CAPSTONE_CHECK(check(rubric, mark));
-    CAPSTONE_TRY(Statement add,
-                 database_->prepare(
-                     "INSERT INTO mark (submission, member, criterion, points, reason, grader, time, digest) "
-                     "SELECT ?,?,?,?,?,?,?, digest FROM submission WHERE name=?"));
-    CAPSTONE_CHECK(add.bind(mark.submission)
-                       .bind_optional(mark.member)
-                       .bind(mark.criterion)
-                       .bind(mark.points)
-                       .bind(to_utf8(mark.reason))
-                       .bind(to_utf8(mark.grader))
-                       .bind(utc_now())
-                       .bind(mark.submission)
-                       .run());
-  }
-  return transaction.commit();
-}
-
-Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
+Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric, const std::string& only) const {
+  auto narrowed = [&](const char* query, const char* condition, const char* rest) -> Result<Statement> {
+    CAPSTONE_TRY(Statement statement,
+                 database_->prepare(std::string(query) + (only.empty() ? "" : condition) + rest));
+    if (!only.empty()) statement.bind(only);
+    return statement;
+  };
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < rubric.criteria.size(); ++i) places[rubric.criteria[i].id] = i;
   // Ids grow, so the last row of each (submission, member, criterion) is its latest mark.
   std::map<std::string, std::vector<Mark>> marks;
-  CAPSTONE_TRY(Statement given, database_->prepare("SELECT submission, member, criterion, points, reason, "
-                                                   "grader, time, digest FROM mark ORDER BY id"));
+  CAPSTONE_TRY(Statement given,
+               narrowed("SELECT submission, member, criterion, points, reason, grader, time, digest, "
+                        "items, own_points, own_reason FROM mark",
+                        " WHERE submission=?", " ORDER BY id"));
   for (;;) {
     CAPSTONE_TRY(bool row, given.step());
     if (!row) break;
     Mark mark{given.text(0), given.text(2), {},           given.number(3), given.text(4),
               given.text(5), given.text(6), given.text(7)};
     if (!given.is_null(1)) mark.member = given.text(1);
+    mark.items = detail::ids_in(given.text(8));
+    mark.own_points = given.number(9);
+    mark.own_reason = given.text(10);
     marks[mark.submission].push_back(std::move(mark));
   }
   // The last published marks of every person, by criterion.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::string>> shown;
   CAPSTONE_TRY(Statement published,
-               database_->prepare("SELECT submission, person, criterion, points, reason FROM published WHERE "
-                                  "publication = (SELECT max(id) FROM publication)"));
+               narrowed("SELECT submission, person, criterion, points, reason FROM published WHERE "
+                        "publication = (SELECT max(id) FROM publication)",
+                        " AND submission=?", ""));
   for (;;) {
     CAPSTONE_TRY(bool row, published.step());
     if (!row) break;
@@ -222,10 +218,10 @@ Result<std::vector<GradebookRow>> Gradebook::rows(const Rubric& rubric) const {
   CAPSTONE_TRY(auto grace, all_grace());
   std::vector<GradebookRow> rows;
   CAPSTONE_TRY(Statement all,
-               database_->prepare(
-                   "SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, "
-                   "m.email, s.submitted, s.deadline "
-                   "FROM submission s JOIN member m ON m.submission = s.name ORDER BY s.name, m.place"));
+               narrowed("SELECT s.name, s.problem, s.state, s.fault, s.why, s.digest, s.late, m.name, m.id, "
+                        "m.email, s.submitted, s.deadline "
+                        "FROM submission s JOIN member m ON m.submission = s.name",
+                        " WHERE s.name=?", " ORDER BY s.name, m.place"));
   for (;;) {
     CAPSTONE_TRY(bool more, all.step());
     if (!more) return rows;

@@ -27,7 +27,15 @@ struct Mark {
   std::string digest;                ///< SHA-256 of the submission that was marked
   /// The mark is for an earlier version; the submission has changed since.
   bool earlier_version = false;
+  /// The reusable items in this mark. If there are any, `points` and `reason` hold their sum and their texts,
+  /// and the grader's own part is separate.
+  std::vector<std::int64_t> items = {};
+  double own_points = 0;
+  std::string own_reason = {};
 };
+
+/// "24 by eva at 10:03 UTC"; with the date if it was not today.
+std::string told(const Mark& mark);
 
 /// One row of the gradebook: a person and a submission (a team has a row for each member).
 struct GradebookRow {
@@ -68,16 +76,17 @@ class Gradebook {
   Result<void> keep_times(const std::vector<SubmissionTimes>& times);
 
   /// Adds marks, all or none. Fills in the time and the digest.
+  /// @return the marks of other graders that these replace; they stay in the history
   /// @error unknown submission, criterion or member (the hint names the nearest); points below 0 or above the
-  ///        criterion's weight; no reason; no grader.
-  Result<void> mark(const Rubric& rubric, const std::vector<Mark>& marks);
+  ///        criterion's weight; no reason; no grader; graders were added, and this is none of them.
+  Result<std::vector<Mark>> mark(const Rubric& rubric, const std::vector<Mark>& marks);
 
   /// Publishes a copy of every row: from now on, students see these marks.
   /// @return the number of rows. @error `by` is empty.
   Result<int> publish(const Rubric& rubric, const std::string& by);
 
-  /// All rows, sorted by submission, then by member.
-  Result<std::vector<GradebookRow>> rows(const Rubric& rubric) const;
+  /// All rows, sorted by submission, then by member. @param only  of this submission; empty: of all
+  Result<std::vector<GradebookRow>> rows(const Rubric& rubric, const std::string& only = {}) const;
   /// The same rows, with only the marks of the last publication.
   Result<std::vector<GradebookRow>> published_rows(const Rubric& rubric) const;
   /// The judgements, marks and publications of one submission, oldest first.
@@ -100,7 +109,11 @@ class Gradebook {
   Result<void> record_rejudgement(const SubmissionResult& result, const std::string& file);
 
  private:
+  friend class Marking;
   explicit Gradebook(std::unique_ptr<detail::Database> database);
+  Result<std::vector<Mark>> add_marks(const Rubric& rubric, const std::vector<Mark>& marks);
+  Result<std::optional<Mark>> replaced_by(const Mark& mark) const;
+  Result<void> require_grader(const std::string& grader) const;
   Result<void> check(const Rubric& rubric, const Mark& mark) const;
   Result<void> require_member(const std::string& submission, const std::string& member) const;
   Result<std::map<std::pair<std::string, std::string>, double>> all_grace()

@@ -145,6 +145,15 @@ Result<std::vector<HistoryEntry>> Gradebook::history(const std::string& submissi
                            return fmt::format("judged again on appeal: {} ({}; handed in: {})", row.text(1),
                                               row.text(2), row.text(3).substr(0, 12));
                          }));
+  CAPSTONE_CHECK(collect(
+      "SELECT time, grader, author FROM assignment WHERE submission=? ORDER BY id",
+      [](const Statement& row) { return fmt::format("assigned to {} by {}", row.text(1), row.text(2)); }));
+  CAPSTONE_CHECK(
+      collect("SELECT time, file, line, text, grader FROM line_comment WHERE submission=? ORDER BY id",
+              [](const Statement& row) {
+                return fmt::format("{}:{} by {}: {}", row.text(1), row.integer(2), row.text(4),
+                                   row.text(3).empty() ? "comment removed" : row.text(3));
+              }));
   CAPSTONE_CHECK(collect("SELECT time, decision, grader, reason FROM decision WHERE submission=? ORDER BY id",
                          [](const Statement& row) {
                            return fmt::format("appeal {} by {}: {}", row.text(1), row.text(2), row.text(3));

@@ -1,12 +1,17 @@
 #include "harness/course/gradebook/schema.h"
 
 #include <array>
+#include <charconv>
+
+#include "harness/base/text.h"
 
 namespace capstone::detail {
 namespace {
 
-// One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision` and
-// `rejudgement` are append-only; `submission` says which attempt is the current one.
+// One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision`,
+// `rejudgement`, `assignment`, `item_text` and `line_comment` are append-only; `submission` says which
+// attempt is the current one. A `draft` row is only ever flagged: 1 undone, 2 given as a mark. `token` and
+// `secret` are SHA-256 of what the grader holds. The column `items` lists ids of `item`, separated by spaces.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
@@ -39,6 +44,29 @@ CREATE TABLE second_mark (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFER
     R"(
 ALTER TABLE submission ADD COLUMN submitted TEXT NOT NULL DEFAULT '';
 ALTER TABLE submission ADD COLUMN deadline TEXT NOT NULL DEFAULT '';
+)",
+    R"(
+CREATE TABLE grader (name TEXT PRIMARY KEY, role TEXT NOT NULL, only_assigned INTEGER NOT NULL, token TEXT NOT NULL UNIQUE,
+  time TEXT NOT NULL);
+CREATE TABLE session (secret TEXT PRIMARY KEY, grader TEXT NOT NULL REFERENCES grader(name) ON DELETE CASCADE, time TEXT NOT NULL);
+CREATE TABLE claim (submission TEXT PRIMARY KEY REFERENCES submission(name), grader TEXT NOT NULL, since TEXT NOT NULL,
+  beat INTEGER NOT NULL);
+CREATE TABLE assignment (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), grader TEXT NOT NULL,
+  author TEXT NOT NULL, time TEXT NOT NULL);
+CREATE TABLE sheet_code (code TEXT PRIMARY KEY, submission TEXT NOT NULL UNIQUE REFERENCES submission(name));
+CREATE TABLE draft (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), grader TEXT NOT NULL,
+  criterion TEXT NOT NULL, points TEXT NOT NULL, items TEXT NOT NULL, reason TEXT NOT NULL, time TEXT NOT NULL,
+  undone INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX draft_of ON draft (submission, grader);
+CREATE TABLE item (id INTEGER PRIMARY KEY, criterion TEXT NOT NULL);
+CREATE TABLE item_text (id INTEGER PRIMARY KEY, item INTEGER NOT NULL REFERENCES item(id), points REAL NOT NULL,
+  text TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL);
+CREATE TABLE line_comment (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), file TEXT NOT NULL,
+  line INTEGER NOT NULL, text TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE INDEX line_comment_of ON line_comment (submission);
+ALTER TABLE mark ADD COLUMN items TEXT NOT NULL DEFAULT '';
+ALTER TABLE mark ADD COLUMN own_points REAL;
+ALTER TABLE mark ADD COLUMN own_reason TEXT;
 )"};
 
 Result<std::size_t> version_of(const Database& database, const std::filesystem::path& file) {
@@ -52,6 +80,19 @@ Result<std::size_t> version_of(const Database& database, const std::filesystem::
 }
 
 }  // namespace
+
+std::vector<std::int64_t> ids_in(const std::string& text) {
+  std::vector<std::int64_t> ids;
+  for (const std::string& word : split(text, ' ')) {
+    std::int64_t id = 0;
+    if (auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), id);
+        code == std::errc() && end == word.data() + word.size())
+      ids.push_back(id);
+  }
+  return ids;
+}
+
+std::string text_of(const std::vector<std::int64_t>& ids) { return fmt::format("{}", fmt::join(ids, " ")); }
 
 Result<void> bring_up_to_date(const Database& database, const std::filesystem::path& file) {
   CAPSTONE_TRY(std::size_t version, version_of(database, file));

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "harness/course/gradebook/database.h"
 #include "harness/project/project.h"
@@ -16,5 +17,9 @@ Result<void> bring_up_to_date(const Database& database, const std::filesystem::p
 /// The key of a row's person: the member's id if there is one, else the name.
 inline const std::string& key_of(const Person& person) { return person.id.empty() ? person.name : person.id; }
 inline std::string points_text(double points) { return fmt::format("{:g}", points); }
+
+/// Ids separated by spaces, as the column `items` holds them; other words are skipped.
+std::vector<std::int64_t> ids_in(const std::string& text);
+std::string text_of(const std::vector<std::int64_t>& ids);
 
 }  // namespace capstone::detail

@@ -27,14 +27,6 @@ std::string remark(std::string text) {
 // A JSON string is valid YAML.
 std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(); }
 
-Result<double> points_of(const std::string& text, const std::string& where) {
-  char* end = nullptr;
-  const double points = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end || !std::isfinite(points))
-    return fail("the points '" + text + "' are not a number", where, "write a number, for example 24.5");
-  return points;
-}
-
 std::string place(const std::string& file, const YAML::Node& node) {
   return fmt::format("{}:{}", file, node.Mark().line + 1);
 }
@@ -51,6 +43,14 @@ Result<YAML::Node> load(const std::string& text, const std::string& file) {
 std::string scalar(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : std::string(); }
 
 }  // namespace
+
+Result<double> points_of(const std::string& text, const std::string& where) {
+  char* end = nullptr;
+  const double points = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || !std::isfinite(points))
+    return fail("the points '" + text + "' are not a number", where, "write a number, for example 24.5");
+  return points;
+}
 
 Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments) {
   if (!text.starts_with("@")) return text;

@@ -20,6 +20,9 @@ Result<Comments> read_comments(const std::filesystem::path& file);
 /// @error unknown comment; the position is `where`, and the hint names the nearest comment.
 Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments);
 
+/// Reads points. @error not a finite number; the position is `where`.
+Result<double> points_of(const std::string& text, const std::string& where);
+
 /// The marking sheet for one submission, in YAML. The machine's evidence and questions are YAML comments;
 /// each criterion has a place for its mark, filled in if this version already has one.
 /// @param evidence  the mentors' score_sheet.json of the submission; null when there is none (a failed

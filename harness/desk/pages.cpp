@@ -1,0 +1,115 @@
+#include "harness/desk/pages.h"
+
+#include <ctemplate/template_dictionary.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/text.h"
+
+namespace capstone::desk {
+namespace {
+
+using Dictionary = ctemplate::TemplateDictionary;
+
+}  // namespace
+
+Result<std::string> page(const PageTemplates& templates, const std::string& title, const Viewer* viewer,
+                         const std::vector<Notice>& notices, const std::string& body,
+                         const std::string& body_class) {
+  Dictionary dict("desk");
+  dict.SetValue("TITLE", to_utf8(title));
+  dict.SetValue("CLASS", body_class);
+  dict.SetValue("BODY", body);
+  if (body_class != kView) dict.ShowSection("SCRIPT");
+  for (const Notice& notice : notices) {
+    auto* note = dict.AddSectionDictionary("NOTICE");
+    note->SetValue("TONE", notice.bad ? "bad" : "good");
+    note->SetValue("TEXT", to_utf8(notice.text));
+  }
+  if (viewer) {
+    auto* user = dict.AddSectionDictionary("USER");
+    user->SetValue("NAME", to_utf8(viewer->grader.name));
+    user->SetValue("TOKEN", viewer->form_token);
+    if (viewer->owner()) user->ShowSection("OWNER");
+  }
+  return templates.expand("desk.tpl", dict);
+}
+
+Result<std::string> login_body(const PageTemplates& templates) {
+  return templates.expand("desk_login.tpl", Dictionary("login"));
+}
+
+Result<std::string> list_body(const PageTemplates& templates, const Viewer& viewer,
+                              const std::vector<ListRow>& rows) {
+  Dictionary dict("list");
+  dict.SetValue("TOKEN", viewer.form_token);
+  long waiting = 0;
+  for (const ListRow& each : rows) {
+    waiting += each.waits;
+    auto* row = dict.AddSectionDictionary("ROW");
+    row->SetValue("CODE", each.code);
+    row->SetValue("SHOWN", to_utf8(each.shown));
+    row->SetValue("PROBLEM", to_utf8(each.problem));
+    row->SetValue("STATE", each.state);
+    row->SetValue("TONE", each.state == "graded" ? "plain" : "bad");
+    row->SetValue("ASSIGNED", to_utf8(each.assigned));
+    row->SetValue("HOLDER", to_utf8(each.holder));
+    row->SetValue("MARKED", each.marked);
+    row->SetValue("TOTAL", each.total);
+  }
+  dict.SetIntValue("WAITING", waiting);
+  dict.SetIntValue("ALL", static_cast<long>(rows.size()));
+  return templates.expand("desk_list.tpl", dict);
+}
+
+Result<std::string> items_body(const PageTemplates& templates, const Viewer& viewer, const Rubric& rubric,
+                               const std::vector<MarkItem>& items) {
+  Dictionary dict("items");
+  for (const Criterion& criterion : rubric.criteria) {
+    auto* section = dict.AddSectionDictionary("CRITERION");
+    section->SetValue("TITLE", criterion.title);
+    int key = 0;
+    auto add = [&](const MarkItem& item) {
+      auto* row = section->AddSectionDictionary("ITEM");
+      row->SetValue("TOKEN", viewer.form_token);
+      row->SetValue("CRITERION", criterion.id);
+      row->SetFormattedValue("ID", "%lld", static_cast<long long>(item.id));
+      row->SetValue("KEY", item.id == 0 ? "new" : key <= 9 ? std::to_string(key) : "");
+      row->SetValue("POINTS", item.id == 0 ? "" : fmt::format("{:g}", item.points));
+      row->SetValue("TEXT", to_utf8(item.text));
+      row->SetValue("BUTTON", item.id == 0 ? "Add" : "Change, also where it was given");
+    };
+    for (const MarkItem& item : items)
+      if (item.criterion == criterion.id) {
+        ++key;
+        add(item);
+      }
+    add({0, criterion.id, 0, ""});
+  }
+  return templates.expand("desk_items.tpl", dict);
+}
+
+Result<std::string> publish_body(const PageTemplates& templates, const Viewer& viewer,
+                                 const std::vector<GradebookRow>& rows) {
+  Dictionary dict("publish");
+  dict.SetValue("TOKEN", viewer.form_token);
+  long complete = 0, partly = 0;
+  for (const GradebookRow& each : rows) {
+    const auto given =
+        std::count_if(each.marks.begin(), each.marks.end(), [](const auto& m) { return m.has_value(); });
+    complete += each.total().has_value();
+    partly += given > 0 && !each.total();
+    auto* row = dict.AddSectionDictionary("ROW");
+    row->SetValue("NAME", to_utf8(each.submission));
+    row->SetValue("PERSON", to_utf8(each.person.name));
+    row->SetValue("TOTAL", each.total() ? fmt::format("{:g}", *each.total()) : given ? "partly marked" : "");
+    row->SetValue("PUBLISHED", each.published ? "yes" : "no");
+  }
+  dict.SetIntValue("COMPLETE", complete);
+  dict.SetIntValue("PARTLY", partly);
+  dict.SetIntValue("ALL", static_cast<long>(rows.size()));
+  return templates.expand("desk_publish.tpl", dict);
+}
+
+}  // namespace capstone::desk
