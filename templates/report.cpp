@@ -143,7 +143,8 @@ Result<ReportFiles> render_report(const ReportInput& input) {
   CAPSTONE_TRY(std::string bytes, read_file(input.project->worklog(), std::size_t{64} << 20));
   Worklog worklog = parse_worklog(bytes);
   LedgerNumbers numbers(*input.project, *input.ledger);
-  std::vector<Plot> plots = draw_plots(*input.ledger, input.roof, *input.resources);
+  std::vector<Plot> drawn, &plots = input.plots ? *input.plots : drawn;
+  if (plots.empty()) plots = draw_plots(*input.ledger, input.roof, *input.resources);
   std::map<std::string, Figure> figures = make_figures(input, plots);
   PageTemplates templates(input.resources->templates() / "html");
 

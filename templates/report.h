@@ -19,6 +19,8 @@ struct ReportInput {
   const Resources* resources = nullptr;  ///< page templates, rubric, path of gnuplot
   std::optional<Roof> roof;              ///< the device's peaks, if the caller knows them
   std::string generated;                 ///< UTC; shown at the foot of the page
+  /// Plots that were drawn from the same ledger, to be used again; empty: they are drawn now and put here.
+  std::vector<Plot>* plots = nullptr;
 };
 
 struct ReportFile {

@@ -50,6 +50,11 @@ Sources sources_of(const fs::path& root) {
   return sources;
 }
 
+Sources without_worklog(Sources sources) {
+  std::erase_if(sources, [](const auto& source) { return source.first.filename() == "worklog.md"; });
+  return sources;
+}
+
 // A folder may be missing for a moment; kLookAgain tries again.
 void watch_folders(FileWatch& watch, const fs::path& root) {
   for (const fs::path& folder : {root, root / ".capstone"}) (void)watch.add(folder);
@@ -61,10 +66,12 @@ class Live {
  public:
   explicit Live(const Workspace& workspace) : workspace_(workspace) {}
 
-  LiveRendering render() {
+  // Only the worklog may have changed since the last rendering, unless `anew`.
+  LiveRendering render(bool anew) {
     const auto began = std::chrono::steady_clock::now();
     LiveRendering rendering;
-    auto report = render_report_here(workspace_);
+    if (anew) plots_.clear();
+    auto report = render_report_here(workspace_, plots_);
     if (report) {
       last_ = std::move(*report);
       rendering.findings = last_.findings;
@@ -94,6 +101,7 @@ class Live {
  private:
   const Workspace& workspace_;
   ReportFiles last_;
+  std::vector<Plot> plots_;
   std::optional<Error> problem_;
 };
 
@@ -107,15 +115,16 @@ Result<void> serve_report(int port, const Workspace& workspace,
   watch_folders(watch, project.root);
   Sources shown = sources_of(project.root);
   Live live(workspace);
-  rendered(live.render());
+  rendered(live.render(true));
   CAPSTONE_TRY(ServedPages first, live.pages());
   CAPSTONE_TRY(PageServer server, PageServer::start(port, std::move(first)));
   ready(server.url(), server.port());
   while (!interrupted()) {
     watch_folders(watch, project.root);
     if (Sources now = sources_of(project.root); now != shown) {
+      const bool anew = without_worklog(now) != without_worklog(shown);
       shown = std::move(now);
-      const LiveRendering rendering = live.render();
+      const LiveRendering rendering = live.render(anew);
       if (interrupted()) break;  // which also ended the programs that draw
       CAPSTONE_TRY(ServedPages pages, live.pages());
       server.show(std::move(pages));

@@ -52,10 +52,12 @@ Result<ReportState> state_of_report(const Project& project, const LedgerView& le
                                                                       : ReportState::kStale;
 }
 
-Result<ReportFiles> render_report_here(const Workspace& workspace) {
+Result<ReportFiles> render_report_here(const Workspace& workspace, std::vector<Plot>& plots) {
   CAPSTONE_TRY(const Project project, project_here(workspace));
   CAPSTONE_TRY(const LedgerView ledger, read_ledger(project.ledger()));
-  return render_report(input_of(project, ledger, workspace));
+  ReportInput input = input_of(project, ledger, workspace);
+  input.plots = &plots;
+  return render_report(input);
 }
 
 Result<std::vector<Finding>> review_here(const Workspace& workspace) {

@@ -19,8 +19,10 @@ struct ReportOutcome {
 Result<ReportOutcome> report(const std::string& out, const Workspace& workspace);
 
 /// The report of the project in the current folder, in memory and without the time when it was made.
+/// @param plots  of the ledger as it is now; empty: they are drawn, which takes most of the time, and put
+/// here
 /// @error as render_report(); no project.
-Result<ReportFiles> render_report_here(const Workspace& workspace);
+Result<ReportFiles> render_report_here(const Workspace& workspace, std::vector<Plot>& plots);
 
 /// What `check` lists, for the project in the current folder. @error no project; a file cannot be read.
 Result<std::vector<Finding>> review_here(const Workspace& workspace);

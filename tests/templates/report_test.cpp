@@ -411,6 +411,16 @@ TEST_F(ReportTest, FailuresAreListedHonestly) {
   EXPECT_TRUE(has(page, "3 of 387 elements of y"));
 }
 
+TEST_F(ReportTest, PlotsThatWereDrawnBeforeAreUsedAgain) {
+  std::vector<Plot> plots;
+  ReportInput input{&capstone.project, &capstone.ledger, &resources, std::nullopt, ""};
+  input.plots = &plots;
+  const std::string first = render_report(input)->at("worklog.html");
+  ASSERT_FALSE(plots.empty());
+  resources.path_variable = scratch.path().string();  // gnuplot is not needed any more
+  EXPECT_EQ(render_report(input)->at("worklog.html"), first);
+}
+
 TEST_F(ReportTest, AFailureShowsWhereItsWrongElementsLie) {
   const ReportFiles report = render();
   const std::string& page = report.at("worklog.html");
