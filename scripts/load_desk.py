@@ -4,14 +4,16 @@
     scripts/load_desk.py COHORT NAME [--capstone build/release/bin/capstone] [--count 300] [--graders 10]
 
 Works on a copy of COHORT in a temporary folder, with COUNT copies of its submission NAME. Each grader opens a sheet,
-looks at four views, saves five drafts, gives marks and goes on, without a pause. Prints how long pages took [ms], and
-checks that every submission has exactly the marks that one grader was told were kept.
+looks at four views, saves four drafts, gives marks and goes on, with a pause of --pause seconds before each request.
+Prints how long pages took [ms], and checks that every submission has exactly the marks that one grader was told were
+kept.
 
 Exit codes: 0 all is right; 1 a mark is lost, an answer is wrong, or the 99th percentile is above --limit.
 """
 import argparse
 import http.client
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -44,9 +46,9 @@ def make_cohort(source, name, count, target):
 
 
 class Grader(threading.Thread):
-    def __init__(self, port, token, number):
+    def __init__(self, port, token, number, pause):
         super().__init__()
-        self.port, self.token, self.number = port, token, number
+        self.port, self.token, self.number, self.pause = port, token, number, pause
         self.times, self.wrong, self.given = [], [], 0
         self.cookie, self.form = "", ""
 
@@ -56,6 +58,7 @@ class Grader(threading.Thread):
             parts = [f'--b\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n' for k, v in fields.items()]
             body = ("".join(parts) + "--b--\r\n").encode()
             headers["Content-Type"] = "multipart/form-data; boundary=b"
+        time.sleep(self.pause)
         begin = time.perf_counter()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request(method, path, body, headers)
@@ -97,7 +100,7 @@ def backups(capstone, cohort, folder, stop, wrong):
             if done.returncode:
                 wrong.append(done.stderr)
         number += 1
-        time.sleep(0.5)
+        stop.wait(5)
     print(f"{number} backups while marking, each verified")
 
 
@@ -108,6 +111,7 @@ def main():
     parser.add_argument("--capstone", default="build/release/bin/capstone")
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--graders", type=int, default=10)
+    parser.add_argument("--pause", type=float, default=0.2, help="before each request [s] (default 0.2)")
     parser.add_argument("--limit", type=float, default=200, help="99th percentile of a page [ms] (default 200)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -122,13 +126,14 @@ def main():
             port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
             stop, wrong = threading.Event(), []
             backup = threading.Thread(target=backups, args=(capstone, cohort, folder, stop, wrong))
-            graders = [Grader(port, token, i) for i, token in enumerate(tokens)]
+            graders = [Grader(port, token, i, arguments.pause) for i, token in enumerate(tokens)]
             begin = time.perf_counter()
             for thread in (backup, *graders):
                 thread.start()
             for grader in graders:
                 grader.join()
             seconds = time.perf_counter() - begin
+            busy = [int(text) for text in pathlib.Path(f"/proc/{server.pid}/stat").read_text().split()[13:15]]
             stop.set()
             backup.join()
         finally:
@@ -146,7 +151,8 @@ def main():
             wrong.append(f"{sum(grader.given for grader in graders)} sheets were given")
         times = sorted(sum((grader.times for grader in graders), []))
         at = [times[min(len(times) - 1, int(len(times) * share))][0] for share in (0.5, 0.9, 0.99)]
-        print(f"{len(times)} requests in {seconds:.1f} s; median {at[0]:.1f}, 90 % {at[1]:.1f}, 99 % {at[2]:.1f}, "
+        busy_ms = 1000 * sum(busy) / os.sysconf("SC_CLK_TCK") / len(times)
+        print(f"{len(times)} requests in {seconds:.1f} s, {busy_ms:.1f} ms of the server's processor time for each; median {at[0]:.1f}, 90 % {at[1]:.1f}, 99 % {at[2]:.1f}, "
               f"longest {times[-1][0]:.1f} ms ({times[-1][1]})")
         for complaint in wrong[:10]:
             print("wrong:", complaint)
