@@ -175,7 +175,11 @@ Result<void> Gradebook::require_member(const std::string& submission, const std:
 Result<void> Gradebook::mark(const Rubric& rubric, const std::vector<Mark>& marks) {
   CAPSTONE_TRY(Transaction transaction, Transaction::begin(*database_));
   for (const Mark& mark : marks) {
-    CAPSTONE_CHECK(check(rubric, mark));
+    if (auto sound = check(rubric, mark); !sound) {
+      Error error = sound.error();
+      if (!mark.where.empty()) error.where = mark.where + (error.where.empty() ? "" : ", " + error.where);
+      return fail(std::move(error));
+    }
     CAPSTONE_TRY(Statement add,
                  database_->prepare(
                      "INSERT INTO mark (submission, member, criterion, points, reason, grader, time, digest) "

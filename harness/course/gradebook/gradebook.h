@@ -27,6 +27,7 @@ struct Mark {
   std::string digest;                ///< SHA-256 of the submission that was marked
   /// The mark is for an earlier version; the submission has changed since.
   bool earlier_version = false;
+  std::string where{};  ///< file:line of a mark that was read from a file, for errors; not stored
 };
 
 /// One row of the gradebook: a person and a submission (a team has a row for each member).

@@ -11,6 +11,7 @@
 #include "harness/base/spelling.h"
 #include "harness/base/text.h"
 #include "harness/course/gradebook/lateness.h"
+#include "harness/course/gradebook/literal_yaml.h"
 
 namespace capstone {
 namespace {
@@ -27,9 +28,11 @@ std::string remark(std::string text) {
 // A JSON string is valid YAML.
 std::string quoted(const std::string& text) { return Json(to_utf8(text)).dump(); }
 
+// With a decimal point or, as many countries write it, a decimal comma.
 Result<double> points_of(const std::string& text, const std::string& where) {
+  const std::string plain = text.find('.') == std::string::npos ? replace_all(text, ",", ".") : text;
   char* end = nullptr;
-  const double points = std::strtod(text.c_str(), &end);
+  const double points = std::strtod(plain.c_str(), &end);
   if (text.empty() || *end || !std::isfinite(points))
     return fail("the points '" + text + "' are not a number", where, "write a number, for example 24.5");
   return points;
@@ -48,6 +51,11 @@ Result<YAML::Node> load(const std::string& text, const std::string& file) {
   }
 }
 
+// A key of YAML that is written without quotation marks or brackets.
+bool is_plain(std::string_view key) {
+  return !key.empty() && std::string_view("\"'[{?&*!|>%-").find(key.front()) == std::string_view::npos;
+}
+
 std::string scalar(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : std::string(); }
 
 }  // namespace
@@ -56,6 +64,7 @@ Result<std::string> reason_of(const std::string& text, const std::string& where,
   if (!text.starts_with("@")) return text;
   auto found = comments.find(text.substr(1));
   if (found != comments.end()) return found->second;
+  if (text.find_first_of(" \t\n") != std::string::npos) return text;  // "@Ada: well done" is no name
   std::vector<std::string> names;
   for (const auto& [name, comment] : comments) names.push_back(name);
   auto near = nearest(text.substr(1), names);
@@ -68,7 +77,11 @@ Result<Comments> read_comments(const fs::path& file) {
   Comments comments;
   if (!fs::exists(file, code)) return comments;
   CAPSTONE_TRY(std::string text, read_file(file, 16u << 20));
-  CAPSTONE_TRY(YAML::Node root, load(text, file.string()));
+  CAPSTONE_TRY(
+      YAML::Node root,
+      load(detail::with_literal_text(
+               text, [](std::string_view key, std::size_t indent) { return indent == 0 && is_plain(key); }),
+           file.string()));
   if (root.IsNull()) return comments;
   if (!root.IsMap()) return fail("not a list of comments", file.string(), "write one `name: text` per line");
   for (const auto& entry : root) {
@@ -125,7 +138,11 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
 Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file,
                                      const std::string& submission, const std::string& grader,
                                      const Comments& comments) {
-  CAPSTONE_TRY(YAML::Node root, load(text, file));
+  CAPSTONE_TRY(
+      YAML::Node root,
+      load(detail::with_literal_text(
+               text, [](std::string_view key, std::size_t indent) { return indent > 0 && key == "reason"; }),
+           file));
   const YAML::Node list = root.IsMap() ? root["marks"] : YAML::Node(YAML::NodeType::Undefined);
   if (!list || !list.IsMap())
     return fail("no `marks:` in the sheet", file,
@@ -158,7 +175,9 @@ Result<std::vector<Mark>> read_marks(const std::string& text, const std::string&
   std::vector<Mark> marks;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const std::string where = fmt::format("{}:{}", file, table.line(i));
+    if (table.at(i, "points").empty()) continue;  // not marked yet
     Mark mark;
+    mark.where = where;
     mark.submission = table.at(i, "name");
     mark.criterion = table.at(i, "criterion");
     mark.grader = table.at(i, "grader").empty() ? grader : table.at(i, "grader");
