@@ -21,6 +21,9 @@ struct Check {
   std::string says;  ///< what it looks for, for the score sheet
   /// When it is not met at all, the suggestion is capped at `cap` of the criterion's weight.
   bool required = false;
+  /// When less than half of it is met, the suggestion stays within the criterion's lowest level. Its share
+  /// may be 0.
+  bool gate = false;
 };
 
 /// A description of the marks from `from` to `to`, both included.
