@@ -85,11 +85,19 @@ struct CriterionScore {
 /// The questions for the mentor: first the criterion's, then those that its evidence raises.
 std::vector<std::string> questions_of(const CriterionScore& score);
 
+/// What a mentor's machine found out about a submitted kernel.
+struct JudgedKernel {
+  std::string candidate;           ///< "human" or "llm"
+  std::string verdict;             ///< "PASS, FASTER", "WRONG"
+  std::vector<std::string> lines;  ///< why it failed, one fact a line; empty: it passed
+};
+
 struct ScoreSheet {
   std::vector<CriterionScore> criteria;
   double suggested = 0;  ///< marks, the sum over the criteria
   std::string rubric_digest;
   std::vector<std::string> findings;  ///< why a mentor must look before any mark counts; for mentors only
+  std::vector<JudgedKernel> judged{};  ///< empty on the student's own sheet
 };
 
 /// The outcome when a mentor's machine judged the submitted kernels again.

@@ -35,6 +35,7 @@ Result<ExitCode> mark_next(const Context& context, workflows::OpenCohort& cohort
                 "set VISUAL or EDITOR, for example EDITOR=nano; or give marks with --from marks.csv",
                 ExitCode::kEnvironment);
   CAPSTONE_TRY(Comments comments, cohort.comments());
+  std::string refused;  // a sheet with a mistake, as the editor was given it
   for (int done = 0;; ++done) {
     CAPSTONE_TRY(auto rows, cohort.book.rows(cohort.rubric));
     const GradebookRow* row = nullptr;
@@ -59,7 +60,20 @@ Result<ExitCode> mark_next(const Context& context, workflows::OpenCohort& cohort
       return fail("the editor failed: " + context.editor, sheet.string(),
                   "the sheet is kept; run the command again");
     CAPSTONE_TRY(std::string text, read_file(sheet, 16u << 20));
-    CAPSTONE_TRY(auto marks, read_sheet(text, sheet.string(), row->submission, grader, comments));
+    // A mistake opens the editor again, with what is wrong in the first line; nothing that was typed is lost.
+    const auto reopen = [&](const Error& mistake) -> Result<void> {
+      if (text == refused) return fail(mistake);  // it was closed without a change
+      refused = with_mistake(text, mistake);
+      context.terminal.say(render(mistake));
+      --done;
+      return write_file_atomic(sheet, refused);
+    };
+    auto read = read_sheet(text, sheet.string(), row->submission, grader, comments);
+    if (!read) {
+      CAPSTONE_CHECK(reopen(read.error()));
+      continue;
+    }
+    std::vector<Mark> marks = std::move(*read);
     // Marks that did not change are not given again.
     std::erase_if(marks, [&](const Mark& mark) {
       return std::any_of(row->marks.begin(), row->marks.end(), [&](const auto& old) {
@@ -71,7 +85,10 @@ Result<ExitCode> mark_next(const Context& context, workflows::OpenCohort& cohort
       context.terminal.out(fmt::format("{}: no marks; the next time begins here", row->submission));
       return ExitCode::kDone;
     }
-    CAPSTONE_CHECK(cohort.book.mark(cohort.rubric, marks));
+    if (auto given = cohort.book.mark(cohort.rubric, marks); !given) {
+      CAPSTONE_CHECK(reopen(given.error()));
+      continue;
+    }
     fs::remove(sheet, code);
     context.terminal.say(fmt::format("{}: {} marks", row->submission, marks.size()));
   }

@@ -5,8 +5,12 @@
 
 #include "harness/project/ledger/ledger.h"
 #include "harness/workflows/workspace.h"
+#include "templates/report.h"
 
 namespace capstone::workflows {
+
+/// What the pages of a project are made of; the roofs are those of the device that measured last.
+ReportInput report_input(const Project& project, const LedgerView& ledger, const Workspace& workspace);
 
 struct ReportOutcome {
   std::vector<std::filesystem::path> files;  ///< that were written

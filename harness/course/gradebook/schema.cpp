@@ -5,8 +5,8 @@
 namespace capstone::detail {
 namespace {
 
-// One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision` and
-// `rejudgement` are append-only; `submission` says which attempt is the current one.
+// One migration step per schema version. The tables `attempt`, `mark`, `second_mark`, `grace`, `decision`,
+// `ruling` and `rejudgement` are append-only; `submission` says which attempt is the current one.
 constexpr std::array kSteps{
     R"(
 CREATE TABLE submission (name TEXT PRIMARY KEY, problem TEXT NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
@@ -39,6 +39,10 @@ CREATE TABLE second_mark (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFER
     R"(
 ALTER TABLE submission ADD COLUMN submitted TEXT NOT NULL DEFAULT '';
 ALTER TABLE submission ADD COLUMN deadline TEXT NOT NULL DEFAULT '';
+)",
+    R"(
+CREATE TABLE ruling (id INTEGER PRIMARY KEY, submission TEXT NOT NULL REFERENCES submission(name), kind TEXT NOT NULL,
+  value TEXT NOT NULL, reason TEXT NOT NULL, grader TEXT NOT NULL, time TEXT NOT NULL, digest TEXT NOT NULL);
 )"};
 
 Result<std::size_t> version_of(const Database& database, const std::filesystem::path& file) {

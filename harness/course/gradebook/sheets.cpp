@@ -102,6 +102,13 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
   if (std::string late = lateness_text(row); !late.empty())
     text += remark(fmt::format("{}{}. No marks are deducted for this unless you do it.",
                                row.submitted.empty() ? "" : "submitted " + row.submitted + ": ", late));
+  for (const Json& kernel : evidence.value("judged", Json::array())) {
+    text += remark(kernel.value("candidate", "") + ": " + kernel.value("verdict", ""));
+    for (const Json& line : kernel.value("lines", Json::array()))
+      if (line.is_string()) text += remark("  " + line.get<std::string>());
+  }
+  for (const Json& place : evidence.value("places", Json::array()))
+    if (place.is_string()) text += remark(place.get<std::string>());
   text += remark(
       "Fill in the points and the reasons, then close the editor. Criteria without points stay unmarked.");
   for (const auto& [name, comment] : comments) text += remark("@" + name + ": " + comment);
@@ -120,10 +127,11 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
         text += remark(fmt::format("  suggested: {} ({})", number(found.value("suggested", 0.0)),
                                    found.value("because", "")));
     }
-    for (const std::string& question : criterion.questions) text += remark("  ? " + question);
+    // The questions and the texts of the levels are on the score sheet; here they would hide the evidence.
+    std::vector<std::string> levels;
     for (const Level& level : criterion.levels)
-      text +=
-          remark(fmt::format("  {}-{} {}: {}", number(level.from), number(level.to), level.name, level.text));
+      levels.push_back(fmt::format("{}-{} {}", number(level.from), number(level.to), level.name));
+    text += remark("  levels: " + join(levels, ", "));
     const auto& mark = row.marks[i];
     if (mark && mark->earlier_version)
       text += remark(fmt::format("  given for an earlier version: {} by {}: {}", number(mark->points),
@@ -167,6 +175,16 @@ Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string&
     marks.push_back(std::move(mark));
   }
   return marks;
+}
+
+std::string with_mistake(const std::string& sheet, const Error& mistake) {
+  constexpr std::string_view kSign = "# MISTAKE: ";
+  const std::size_t end = sheet.find('\n');
+  const bool again = sheet.starts_with(kSign) && end != std::string::npos;
+  const std::string line = remark(fmt::format("MISTAKE: {}{}{}", mistake.what,
+                                              mistake.where.empty() ? "" : " (" + mistake.where + ")",
+                                              mistake.hint.empty() ? "" : ": " + mistake.hint));
+  return line + (again ? sheet.substr(end + 1) : sheet);
 }
 
 Result<std::vector<Mark>> read_marks(const std::string& text, const std::string& file,

@@ -21,10 +21,11 @@ Result<Comments> read_comments(const std::filesystem::path& file);
 /// @error unknown comment; the position is `where`, and the hint names the nearest comment.
 Result<std::string> reason_of(const std::string& text, const std::string& where, const Comments& comments);
 
-/// The marking sheet for one submission, in YAML. The machine's evidence and questions are YAML comments;
-/// each criterion has a place for its mark, filled in if this version already has one.
-/// @param evidence  the mentors' score_sheet.json of the submission; null when there is none (a failed
-///                  submission)
+/// The marking sheet for one submission, in YAML. What was judged, where the files are, the machine's
+/// evidence and the questions that it raises are YAML comments; each criterion has a place for its mark,
+/// filled in if this version already has one.
+/// @param evidence  the mentors' score_sheet.json of the submission, with `places` (lines that name files);
+///                  null when there is none (a failed submission)
 std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const Json& evidence,
                           const Comments& comments);
 
@@ -35,6 +36,9 @@ std::string marking_sheet(const GradebookRow& row, const Rubric& rubric, const J
 Result<std::vector<Mark>> read_sheet(const std::string& text, const std::string& file,
                                      const std::string& submission, const std::string& grader,
                                      const Comments& comments);
+
+/// The sheet with a mistake named in its first line; the line of an earlier mistake goes.
+std::string with_mistake(const std::string& sheet, const Error& mistake);
 
 /// Reads a CSV table of marks with the columns name, criterion, points and reason, and optionally member and
 /// grader. Cells are separated by commas, semicolons or tabs, points have a decimal point or a decimal comma,

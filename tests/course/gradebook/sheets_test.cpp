@@ -1,5 +1,7 @@
 #include "harness/course/gradebook/sheets.h"
 
+#include <algorithm>
+
 #include "harness/base/csv.h"
 #include "harness/base/text.h"
 #include "tests/course/gradebook/cohort_fixture.h"
@@ -53,6 +55,18 @@ TEST_F(Sheet, MarksOfThisVersionAreFilledInAndEarlierOnesOnlyShown) {
   std::string sheet = marking_sheet(rows()[0], rubric, Json::object(), {});
   EXPECT_NE(sheet.find("given for an earlier version: 20 by mentor"), std::string::npos);
   EXPECT_TRUE(read(sheet)->empty());
+}
+
+TEST_F(Sheet, WhatFailedAndWhereTheFilesAreStandInTheSheet) {
+  const Json evidence{
+      {"judged", {{{"candidate", "human"}, {"verdict", "WRONG"}, {"lines", {"first mismatch: z[0]"}}}}},
+      {"places", {"worklog: /c/submissions/ada/worklog.html"}}};
+  const std::string sheet = marking_sheet(rows()[0], rubric, evidence, {});
+  EXPECT_NE(sheet.find("# human: WRONG\n#   first mismatch: z[0]\n# worklog: /c/"), std::string::npos)
+      << sheet;
+  EXPECT_EQ(sheet.find(rubric.criteria[0].levels[0].text), std::string::npos)
+      << "the score sheet has the texts";
+  EXPECT_LT(std::count(sheet.begin(), sheet.end(), '\n'), 50);
 }
 
 TEST_F(Sheet, AReasonIsKeptLetterByLetter) {
