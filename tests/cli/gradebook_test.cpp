@@ -1,4 +1,9 @@
 // What a mentor does after the night: marks, a second version, publishing, and the tables.
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
 #include "tests/cli/command.h"
 
 namespace capstone::cli_test {
@@ -97,6 +102,31 @@ TEST_F(Gradebook, ADuplicateIsResolvedByACommand) {
   EXPECT_TRUE(says(again.out, "never submitted: Bea (9)")) << again;
   EXPECT_EQ(capstone({"gradebook", "choose", "ada", "--reason", "after all", "--grader", "Grace"}).code, 0);
   EXPECT_TRUE(says(capstone({"gradebook"}).out, "dropped: ada-new"));
+}
+
+// A mark that is given while a batch runs, or after it was interrupted, belongs to the version that was
+// judged.
+TEST_F(Gradebook, EachSubmissionIsInTheGradebookAsSoonAsItEnds) {
+  spit(home_ / "in" / "ada" / "worklog.md", slurp(home_ / "in" / "ada" / "worklog.md") + "\nmore\n");
+  spit(home_ / "in" / "eve" / "human" / "kernel.cu",
+       "#include <cuda_runtime.h>\n#include <cstdint>\n"
+       "__global__ void spin() { volatile int i = 0; while (true) i = i + 1; }\n"
+       "extern \"C\" void launch(const float*, const float*, float*, int64_t, void*, cudaStream_t stream) {\n"
+       "  spin<<<1, 32, 0, stream>>>();\n}\n");
+  const auto judgements = [&](const std::string& name) {
+    const std::string text = capstone({"gradebook", "history", name}).out;
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find("  judged: ", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  Child child = start({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick",
+                       "--timeout", "120"});
+  for (int i = 0; i < 600 && judgements("ada") < 2; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(judgements("ada"), 2u);
+  EXPECT_EQ(judgements("eve"), 1u) << "the batch still works on it";
+  ::kill(child.pid(), SIGINT);
+  child.finish(std::chrono::seconds(60));
 }
 
 TEST_F(Gradebook, WhatNeedsAMentorIsClearedWithAReason) {
@@ -289,7 +319,7 @@ TEST_F(Gradebook, AStudentSeesTheFailingCaseAgain) {
       capstone({"grade", "in", "--out", "graded", "--backend", "emulated", "--hidden", "0", "--quick"});
   EXPECT_TRUE(says(graded.out, "WRONG")) << graded;
   Outcome dossier = capstone({"appeal", "eve"});
-  EXPECT_TRUE(says(dossier.out, "first failure: check-0"));
+  EXPECT_TRUE(says(dossier.out, "in the case check-0"));
   EXPECT_TRUE(says(dossier.out, "first mismatch: "));
   const std::string verdict =
       (home_ / "graded" / "submissions" / "eve" / "feedback" / "verdict.json").string();
